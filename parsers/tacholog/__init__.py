@@ -1,0 +1,1 @@
+"""Tacholog: publish/subscribe benchmark logs in, performance documentation that can be trusted out."""

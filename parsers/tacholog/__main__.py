@@ -1,0 +1,5 @@
+"""``python -m tacholog``."""
+
+from tacholog.cli import main
+
+main()

@@ -1,0 +1,49 @@
+"""What a format module works with: lines in, findings out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from tacholog.records import Facts, Histogram, Record
+
+
+class Line(NamedTuple):
+    """A line of a log. ``number`` counts from 1; ``whole`` is false where the log ends within the line or the line was over the limit and cut."""
+
+    number: int
+    text: str
+    whole: bool = True
+
+
+class Broken(msgspec.Struct, frozen=True):
+    """A result line that is cut, garbled or impossible. It costs only itself."""
+
+    reason: str
+
+
+class Found(NamedTuple):
+    """What a format says of a line: a record, facts about the run, part of a histogram, a broken result, or (``None``) chatter that the tool prints.
+
+    ``also`` names the other lines that the same finding stands on. ``line`` is ``None`` only for what is known once the log has ended.
+    """
+
+    line: Line | None
+    what: Record | Facts | Histogram | Broken | None
+    also: tuple[Line, ...] = ()
+
+
+class Detected(NamedTuple):
+    """Whether the start of a log is of this format, and the words for what a log needs to be."""
+
+    fits: bool
+    wants: str
+
+
+class Dialect(NamedTuple):
+    """One dialect of a format: its name, the versions that print it, and what it was checked against."""
+
+    name: str
+    versions: str
+    evidence: str

@@ -1,0 +1,158 @@
+"""Bytes to lines, whatever the bytes are: bounded memory, no exception from hostile content."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from tacholog.errors import UnreadableInput
+from tacholog.formats.lines import Line
+
+CHUNK_BYTES = 1 << 20
+HEAD_BYTES = 1 << 20
+LINE_BYTES = 1 << 16  # The longest line that a known tool prints is a histogram of a few KiB.
+EXPANDED_BYTES = 1 << 36  # A compressed log above 64 GiB is taken for a decompression bomb.
+GZIP_MAGIC = b"\x1f\x8b"
+UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+class Digest:
+    """A binary stream that remembers the size and SHA-256 of all that was read through it."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        """Wrap a stream opened for reading."""
+        self._stream = stream
+        self._hash = hashlib.sha256()
+        self.size_bytes = 0
+
+    def read(self, size: int) -> bytes:
+        """Read up to ``size`` bytes."""
+        data = self._stream.read(size)
+        self._hash.update(data)
+        self.size_bytes += len(data)
+        return data
+
+    def sha256(self) -> str:
+        """The SHA-256 of what was read, in hexadecimal."""
+        return self._hash.hexdigest()
+
+
+class LogText:
+    """The text of an open log: its head for detection, then its lines, once.
+
+    ``trouble`` says after reading why the bytes ended early (a damaged gzip stream), ``None`` if they did not.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        """Wrap a stream opened for reading; only its first MiB is read now.
+
+        Raises:
+            UnreadableInput: the text is UTF-16.
+        """
+        self.trouble: str | None = None
+        self._digest = Digest(stream)
+        start = self._digest.read(CHUNK_BYTES)
+        self._chunks = self._gunzip(start) if start.startswith(GZIP_MAGIC) else self._plain(start)
+        self._head = next(self._chunks, b"")
+        if self._head.startswith(UTF16_MARKS):
+            raise UnreadableInput("the text is UTF-16; convert it to UTF-8 first (iconv -f UTF-16 -t UTF-8)")
+
+    @property
+    def head(self) -> str:
+        """The start of the text, at most 1 MiB."""
+        return self._head.decode(errors="replace")
+
+    def identity(self) -> tuple[int, str]:
+        """Size in bytes and SHA-256 of the log as it is stored, once it has been read to its end."""
+        while self._digest.read(CHUNK_BYTES):
+            pass  # What a parser had no use for still belongs to the file.
+        return self._digest.size_bytes, self._digest.sha256()
+
+    def lines(self) -> Iterator[Line]:
+        """Yield each line without its end. Invalid UTF-8 becomes U+FFFD; a line over 64 KiB is cut there and not whole."""
+        number = 0
+        for raw, whole in self._raw_lines():
+            number += 1
+            if number == 1:
+                raw = raw.removeprefix(b"\xef\xbb\xbf")  # noqa: PLW2901
+            yield Line(number, raw.removesuffix(b"\r").decode(errors="replace"), whole)
+
+    def _raw_lines(self) -> Iterator[tuple[bytes, bool]]:
+        rest, whole = b"", True
+        for chunk in self._all_chunks():
+            first, *others = chunk.split(b"\n")
+            rest, whole = _clip(rest + first, whole)
+            for other in others:
+                yield rest, whole
+                rest, whole = _clip(other, True)
+        if rest or not whole:
+            yield rest, False
+
+    def _all_chunks(self) -> Iterator[bytes]:
+        yield self._head
+        yield from self._chunks
+
+    def _plain(self, start: bytes) -> Iterator[bytes]:
+        yield start
+        while chunk := self._digest.read(CHUNK_BYTES):
+            yield chunk
+
+    def _gunzip(self, start: bytes) -> Iterator[bytes]:
+        raw = io.BufferedReader(_Rejoined(start, self._digest), CHUNK_BYTES)
+        expanded_bytes = 0
+        with gzip.GzipFile(fileobj=raw) as stream:
+            while True:
+                try:
+                    chunk = stream.read(CHUNK_BYTES)
+                except (EOFError, OSError, zlib.error) as error:
+                    self.trouble = f"the gzip stream is damaged: {error}"
+                    return
+                expanded_bytes += len(chunk)
+                if not chunk:
+                    return
+                if expanded_bytes > EXPANDED_BYTES:
+                    self.trouble = f"over {EXPANDED_BYTES >> 30} GiB when expanded: taken for a decompression bomb"
+                    return
+                yield chunk
+
+
+class _Rejoined(io.RawIOBase):
+    """A stream whose first bytes were already read."""
+
+    def __init__(self, start: bytes, rest: Digest) -> None:
+        self._start = start
+        self._rest = rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        data = self._start[: len(buffer)] or self._rest.read(len(buffer))
+        self._start = self._start[len(buffer) :]
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def _clip(raw: bytes, whole: bool) -> tuple[bytes, bool]:
+    return (raw, whole) if len(raw) <= LINE_BYTES else (raw[:LINE_BYTES], False)
+
+
+@contextmanager
+def open_log(path: Path) -> Iterator[LogText]:
+    """Open a log file.
+
+    Raises:
+        UnreadableInput: it cannot be opened, or is UTF-16.
+    """
+    try:
+        stream = path.open("rb")
+    except OSError as error:
+        raise UnreadableInput(f"cannot open: {error.strerror}") from error
+    with stream:
+        yield LogText(stream)

@@ -1,0 +1,145 @@
+"""The schema: what a log line can say, what a run is, and what each metric means.
+
+A *record* is one result of a log: the conditions that the log itself states, and its numbers. The *results* table is
+the tidy form of all records, one row a number. Units are fixed by `METRICS`: latency in ns, rates in bit/s or
+messages/s, sizes in bytes. Unknown is ``None`` everywhere, never zero and never a guess.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+Test = Literal["latency", "throughput", "demand"]
+Side = Literal["publisher", "subscriber", "both"]
+DataPath = Literal["copy", "flat-data", "zero-copy", "pointer"]
+Touched = Literal["none", "write", "write+read"]
+Reliability = Literal["reliable", "best-effort"]
+LoadMode = Literal["closed", "open", "max-rate", "paced"]
+Basis = Literal["one-way", "rtt", "rtt/2"]
+Bound = Literal["=", "~", "<", ">", "range-low", "range-high"]
+Scope = Literal["summary", "interval"]
+Status = Literal["ok", "failed", "truncated", "empty"]
+Direction = Literal["lower", "higher"]
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+
+
+class Metric(msgspec.Struct, frozen=True):
+    """What a metric is: its unit, which direction is better (None: neither), and its words."""
+
+    unit: str
+    better: Direction | None
+    words: str
+
+
+METRICS: dict[str, Metric] = {
+    "latency": Metric("ns", "lower", "Latency"),
+    "goodput": Metric("bit_per_s", "higher", "Payload received"),
+    "message_rate": Metric("messages_per_s", "higher", "Messages received"),
+    "offered_rate": Metric("messages_per_s", None, "Messages offered by the publisher"),
+    "messages_sent": Metric("messages", None, "Messages sent"),
+    "messages_received": Metric("messages", None, "Messages received, in all"),
+    "messages_lost": Metric("messages", "lower", "Messages lost"),
+    "messages_duplicated": Metric("messages", "lower", "Messages received twice"),
+    "messages_reordered": Metric("messages", "lower", "Messages out of order"),
+    "messages_corrupted": Metric("messages", "lower", "Messages with a wrong checksum"),
+    "loss": Metric("ratio", "lower", "Share of messages lost"),
+    "histogram_overflow": Metric("messages", None, "Samples above the histogram's top"),
+    "duration": Metric("ns", None, "Time measured"),
+}
+
+
+class Number(msgspec.Struct, frozen=True, kw_only=True):
+    """One number of a record.
+
+    ``value`` is in the metric's unit; ``None`` means that the log prints something impossible or unreadable there, which ``marks`` explain.
+    ``resolution`` is the unit of the last printed place (the same unit as the value), ``None`` if the number is exact or it is unknown.
+    ``bound`` says what the value is: ``=`` itself, ``<`` a printed 0 of a quantity rounded or truncated to ``value``.
+    """
+
+    metric: str
+    statistic: str
+    value: float | None
+    resolution: float | None = None
+    bound: Bound = "="
+    marks: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The number's name in flat output: metric, statistic and unit, as in ``latency_p99_ns``."""
+        unit = METRICS[self.metric].unit
+        words = [self.metric, self.statistic if self.statistic != "total" else "", unit if unit not in ("messages", "ratio") else ""]
+        return "_".join(word for word in words if word)
+
+
+class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """How something was measured. A log states some of it, the manifest of its run the rest; what neither states is ``None``.
+
+    ``definition`` names the metric's definition in the format's ``DEFINITIONS``: who starts the clock, who stops it, what counts.
+    """
+
+    transport: str | None = None
+    data_path: DataPath | None = None
+    payload_touched: Touched | None = None
+    reliability: Reliability | None = None
+    keyed: bool | None = None
+    instances: Count | None = None
+    type: str | None = None
+    demand: Count | None = None
+    offered_rate_per_s: Positive | None = None
+    recovery_time_ns: Count | None = None
+    batch_bytes: Count | None = None
+    publishers: Count | None = None
+    subscribers: Count | None = None
+    load_mode: LoadMode | None = None
+    waiting: str | None = None
+    warmup: str | None = None
+    basis: Basis | None = None
+    definition: str | None = None
+    planned_duration_s: Positive | None = None
+    link_bit_per_s: Positive | None = None
+
+    def over(self, other: Conditions) -> Conditions:
+        """These conditions, with what they leave unknown taken from ``other``."""
+        known = {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not None}
+        return msgspec.structs.replace(other, **known)
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """One result of a log: what was measured, and its numbers. ``samples`` is how many messages are behind the statistics."""
+
+    test: Test
+    payload_bytes: Count | None
+    numbers: tuple[Number, ...]
+    samples: int | None = None
+    scope: Scope = "summary"
+    side: Side | None = None
+    participant: str | None = None
+    conditions: Conditions = Conditions()
+
+    def number(self, metric: str, statistic: str) -> Number | None:
+        """The number of that name, or ``None`` if the record has none."""
+        return next((n for n in self.numbers if n.metric == metric and n.statistic == statistic), None)
+
+
+class Histogram(msgspec.Struct, frozen=True, kw_only=True):
+    """Part of a latency distribution: ascending bins ``(lower_ns, upper_ns, count)`` of the record that stands before it."""
+
+    payload_bytes: Count
+    basis: Basis
+    bins: tuple[tuple[int, int, int], ...]
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a log says of its whole run, apart from results: conditions, versions, machine, how it ended."""
+
+    conditions: Conditions = Conditions()
+    tool_version: str | None = None
+    system_version: str | None = None
+    start_time: str | None = None
+    environment: dict[str, str] = {}
+    status: Status | None = None
+    reason: str | None = None
