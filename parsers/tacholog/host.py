@@ -173,27 +173,29 @@ def _system(root: Path) -> Facts:
 
 
 def _virtualisation(root: Path) -> str | None:
-    """``container``, the virtual machine's maker or just ``virtual machine``, or ``none``; None if the CPU's flags cannot be read."""
+    """What the machine runs in, ``container in a virtual machine (QEMU)`` at most; None if the CPU's flags cannot be read."""
     flags = next(iter(_cpuinfo(root, "flags")), None)
-    if any((root / mark).exists() for mark in (".dockerenv", "run/.containerenv")):
-        return "container"
     if flags is None:
         return None
-    if "hypervisor" not in flags.split():
-        return "none"
     maker = _text(root, "sys/class/dmi/id/sys_vendor") or _text(root, "sys/hypervisor/type")
-    return f"virtual machine ({maker})" if maker else "virtual machine"
+    around = []
+    if any((root / mark).exists() for mark in (".dockerenv", "run/.containerenv")):
+        around.append("container")
+    if "hypervisor" in flags.split():
+        around.append(f"virtual machine ({maker})" if maker else "virtual machine")
+    return " in a ".join(around) or "none"
 
 
 def _mitigations(root: Path) -> str | None:
-    """How many CPU vulnerabilities are mitigated or open, and the ``mitigations=`` word of the kernel's command line, the only one taken from there."""
+    """How many CPU vulnerabilities are mitigated or open, and the ``mitigations=`` of the kernel's command line, the one word taken from there."""
     files = sorted(root.glob(f"{_CPU}/vulnerabilities/*"))
     if not files:
         return None
     texts = [_text(file.parent, file.name) or "" for file in files]
-    mitigated, open_ = (sum(text.startswith(word) for text in texts) for word in ("Mitigation", "Vulnerable"))
+    vulnerable = sum("Vulnerable" in text for text in texts)  # also the partly mitigated: "Mitigation: ...; BHI: Vulnerable"
+    mitigated = sum(text.startswith("Mitigation") and "Vulnerable" not in text for text in texts)
     asked = re.search(r"\bmitigations=(\S+)", _text(root, "proc/cmdline") or "")
-    return f"{mitigated} mitigated, {open_} vulnerable" + (f" (mitigations={asked[1]})" if asked else "")
+    return f"{mitigated} mitigated, {vulnerable} vulnerable" + (f" (mitigations={asked[1]})" if asked else "")
 
 
 def _cgroup_cpus(root: Path) -> str | None:

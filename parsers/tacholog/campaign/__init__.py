@@ -1,0 +1,30 @@
+"""Campaigns: what to measure, in which order, and each run kept as it came out.
+
+A campaign file (``bench/campaigns/*.toml``) has blocks of runs. In a block the lists under ``vary`` multiply; ``{words}`` in its command,
+conditions and name stand for those values, for its ``options`` and for ``{cpu_pub}``, ``{cpu_sub}``. A command is a list of arguments and
+never meets a shell; what the process prints is the run's log.
+
+A campaign's folder begins with ``plan.toml``: every run in its order, with the seed that drew it. A run's ``run.toml`` is written last,
+whole or not at all, so a run without one is still to be done: that is all that resuming needs to know.
+"""
+
+from tacholog.campaign.plan import Campaign, Plan, Planned, lay_out, read_campaign
+from tacholog.campaign.runs import PLAN_FILE, keep, measure, pending, place_of_release, resume, start, unfinished
+from tacholog.campaign.tools import programs
+
+__all__ = [
+    "PLAN_FILE",
+    "Campaign",
+    "Plan",
+    "Planned",
+    "keep",
+    "lay_out",
+    "measure",
+    "pending",
+    "place_of_release",
+    "programs",
+    "read_campaign",
+    "resume",
+    "start",
+    "unfinished",
+]

@@ -1,0 +1,206 @@
+"""Doing the runs of a campaign: one process each, ended in time, and kept however it came out."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import tomli_w
+
+from tacholog import host
+from tacholog.campaign.plan import Plan, Planned, lay_out, read_campaign, read_plan
+from tacholog.campaign.tools import program, sha256, version
+from tacholog.errors import TachologError
+from tacholog.manifest import HOSTS_FOLDER, RUN_FILE, Command, LogFile, Manifest, write
+
+PLAN_FILE = "plan.toml"
+_ERRORS = "stderr.txt"
+_GRACE_S = 2.0  # between asking a process to end and killing it
+
+
+def start(path: Path, output: Path, tools: Mapping[str, Path], release: str | None = None) -> tuple[Path, Plan]:
+    """Plan a campaign and write its folder: ``plan.toml`` and this machine's host file.
+
+    Args:
+        path: the campaign file.
+        output: where campaigns are kept; this one gets a folder ``<name>-<time>`` in it.
+        tools: programs by the name that commands begin with.
+        release: the label under which the results will be compared.
+    """
+    campaign = read_campaign(path)
+    began = _now()
+    seed = campaign.seed if campaign.seed is not None else secrets.randbelow(2**31)
+    runs = lay_out(campaign, seed, _cpus())
+    here = host.this_host()
+    folder = output / f"{path.stem}-{began:%Y%m%dT%H%M%SZ}"
+    (folder / HOSTS_FOLDER).mkdir(parents=True)
+    write(folder / HOSTS_FOLDER / f"{host.pseudonym(here)}.toml", here)
+    planned = Plan(
+        campaign=path.stem,
+        system=campaign.system,
+        tool=campaign.tool,
+        log=campaign.log,
+        seed=seed,
+        session=f"{host.pseudonym(here)}-{began:%Y%m%dT%H%M%SZ}",
+        host=host.pseudonym(here),
+        format=campaign.format,
+        tool_version=version(campaign.version_command, tools),
+        tool_sha256=sha256(program(runs[0].command[0], tools)) if runs else None,
+        release=release,
+        notes=campaign.notes,
+        runs=runs,
+    )
+    (folder / PLAN_FILE).write_text(tomli_w.dumps(msgspec.to_builtins(planned)), encoding="utf-8")
+    return folder, planned
+
+
+def resume(folder: Path, tools: Mapping[str, Path]) -> Plan:
+    """Read the plan of a campaign that was begun.
+
+    Raises:
+        TachologError: the program is not the one it was begun with: its runs would be of two builds.
+    """
+    planned = read_plan(folder / PLAN_FILE)
+    if planned.runs and sha256(program(planned.runs[0].command[0], tools)) != planned.tool_sha256:
+        raise TachologError(f"{folder}: {planned.tool} is not the build that this campaign was begun with; begin a new campaign")
+    return planned
+
+
+def unfinished(output: Path, name: str) -> Path | None:
+    """The newest folder under ``output`` of a campaign of that name that has runs left to do."""
+    for folder in sorted(output.glob(f"{name}-*"), reverse=True):
+        if (folder / PLAN_FILE).is_file() and pending(folder, read_plan(folder / PLAN_FILE)):
+            return folder
+    return None
+
+
+def pending(folder: Path, planned: Plan) -> list[Planned]:
+    """The runs of a campaign that are still to be done, in their order."""
+    return [run for run in planned.runs if not (folder / run.folder / RUN_FILE).is_file()]
+
+
+def measure(folder: Path, planned: Plan, run: Planned, tools: Mapping[str, Path], checkout: Path | None = None) -> Manifest:
+    """Do one run: start its process, keep what it prints, and write ``run.toml`` last, whether it went well or not."""
+    place = folder / run.folder
+    again = place.exists()
+    place.mkdir(parents=True, exist_ok=True)
+    environment = host.environment(checkout=checkout) | _named(host.moment(), "before")
+    began = _now()
+    status, reason = _execute(run, place, planned.log, program(run.command[0], tools))
+    environment |= _named(host.moment(), "after") | ({"tool_sha256": planned.tool_sha256} if planned.tool_sha256 else {})
+    manifest = Manifest(
+        system=planned.system,
+        system_version=planned.tool_version,
+        tool=planned.tool,
+        tool_version=planned.tool_version,
+        release=planned.release,
+        host=planned.host,
+        status=status,
+        reason=reason,
+        start_time=f"{began:%Y-%m-%dT%H:%M:%SZ}",
+        session=planned.session,
+        repetition=run.repetition,
+        order_index=run.order_index,
+        campaign=planned.campaign,
+        seed=planned.seed,
+        notes=(*planned.notes, *(["An earlier try of this run was interrupted; this is the whole second one."] if again else [])),
+        conditions=run.conditions,
+        options=run.options,
+        environment=environment,
+        commands=(Command(role="both", argv=run.command),),
+        logs=(LogFile(file=planned.log, sha256=sha256(place / planned.log), format=planned.format),),
+    )
+    write(place / RUN_FILE, manifest)
+    return manifest
+
+
+def keep(folder: Path, planned: Plan, data: Path) -> Path:
+    """Copy a campaign's runs and host files to where they are published from: ``data/<tool>/<release>/`` and ``data/hosts/``.
+
+    Raises:
+        TachologError: results of that release are there already.
+    """
+    target = place_of_release(data, planned.tool, planned.release or planned.campaign)
+    for run in planned.runs:
+        if (folder / run.folder / RUN_FILE).is_file():
+            shutil.copytree(folder / run.folder, target / run.folder)
+    (data / HOSTS_FOLDER).mkdir(parents=True, exist_ok=True)
+    for file in sorted((folder / HOSTS_FOLDER).glob("*.toml")):
+        if not (data / HOSTS_FOLDER / file.name).exists():  # what somebody added to a host file by hand stays
+            shutil.copy2(file, data / HOSTS_FOLDER)
+    return target
+
+
+def place_of_release(data: Path, tool: str, release: str) -> Path:
+    """Return the folder for a release's runs, which must not exist yet."""
+    target = data / tool / release
+    if target.exists():
+        raise TachologError(f"{target} has results already: give the release another name, or remove the folder")
+    return target
+
+
+def _execute(run: Planned, place: Path, log: str, executable: Path) -> tuple[Literal["ok", "failed", "empty"], str | None]:
+    """Run the process in its folder, its output straight into the log; say how it ended, and why if not well."""
+    with (place / log).open("wb") as out, (place / _ERRORS).open("wb") as errors:
+        process = subprocess.Popen(
+            [run.command[0], *run.command[1:]],
+            executable=executable,
+            cwd=place,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=errors,
+            env=os.environ | {"LC_ALL": "C"},  # tools that print numbers in the user's locale exist
+            start_new_session=True,  # a process group of its own, so that all of it can be ended
+        )
+        try:
+            code = process.wait(run.deadline_s)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            return "failed", f"stopped by the harness: not done within its deadline of {run.deadline_s:g} s"
+        except BaseException:  # Ctrl-C: nothing of ours may go on measuring
+            _end(process)
+            raise
+    said = (place / _ERRORS).read_text(errors="replace").strip()
+    if not said:
+        (place / _ERRORS).unlink()
+    if code:
+        how = f"exit code {code}" if code > 0 else f"killed by {signal.Signals(-code).name}"
+        return "failed", f"{how}: {said.splitlines()[-1]}" if said else how
+    return ("ok", None) if (place / log).stat().st_size else ("empty", "the program printed nothing")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process and all it has started: first politely, then for certain."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+    give_up = time.monotonic() + _GRACE_S
+    # WNOWAIT leaves the process a zombie, which keeps its group's number from being given to somebody else before the second signal.
+    while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None and time.monotonic() < give_up:
+        time.sleep(0.02)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _cpus() -> tuple[str, str]:
+    """The CPUs for publisher and subscriber: the first two that this process may use, or the only one for both."""
+    allowed = sorted(os.sched_getaffinity(0))
+    return str(allowed[0]), str(allowed[min(1, len(allowed) - 1)])
+
+
+def _named(facts: Mapping[str, str], when: str) -> dict[str, str]:
+    return {f"{name}_{when}": value for name, value in facts.items()}
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

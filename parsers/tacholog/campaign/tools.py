@@ -1,0 +1,48 @@
+"""The programs that a campaign runs: where they are and which build they are."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tacholog.errors import TachologError
+
+
+def programs(perftest: Path | None, checkout: Path | None) -> dict[str, Path]:
+    """Find perftest: as asked for, as ``$TACHOLOG_PERFTEST`` says, as built in the checkout or here, or on the PATH."""
+    asked = perftest or (Path(os.environ["TACHOLOG_PERFTEST"]) if "TACHOLOG_PERFTEST" in os.environ else None)
+    if asked is not None:
+        if not os.access(asked, os.X_OK) or asked.is_dir():
+            raise TachologError(f"{asked}: not a program that can be run")
+        return {"perftest": asked.resolve()}
+    built = [root / "build/bench/release/perftest" for root in (checkout, Path.cwd()) if root]
+    return next(({"perftest": path.resolve()} for path in built if os.access(path, os.X_OK)), {})
+
+
+def program(word: str, tools: Mapping[str, Path]) -> Path:
+    """Return the program that a command's first word stands for: one of ``tools``, else one on the PATH."""
+    found = tools.get(word) or shutil.which(word)
+    if found is None:
+        build = "build it with `nox -s core`, or name it with --perftest or in TACHOLOG_PERFTEST"
+        raise TachologError(f"{word}: no such program; {build if word == 'perftest' else 'install it, or put it on the PATH'}")
+    return Path(found)
+
+
+def version(command: Sequence[str] | None, tools: Mapping[str, Path]) -> str | None:
+    """Return the first thing like a version number in what the command prints; None if there is none."""
+    if command is None:
+        return None
+    done = subprocess.run([str(program(command[0], tools)), *command[1:]], capture_output=True, text=True, timeout=20, check=False)
+    found = re.search(r"\d+(?:\.\d+)+\S*", done.stdout)
+    return found[0] if found else None
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,29 @@
+"""Print this machine's facts as a host file, for hosts/<id>.toml beside runs.
+
+Facts that cannot be read are left out. Host name, addresses and serial numbers are never read.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command(help=__doc__)
+@click.option("--id", "name", metavar="NAME", help="What to call the machine; without it, its CPU.")
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file instead.")
+def host(name: str | None, output: Path | None) -> None:
+    import msgspec
+    import tomli_w
+
+    from tacholog.host import this_host
+    from tacholog.manifest import write
+
+    facts = this_host()
+    if name:
+        facts = msgspec.structs.replace(facts, name=name)
+    if output:
+        write(output, facts)
+    else:
+        click.echo(tomli_w.dumps(msgspec.to_builtins(facts)), nl=False)
