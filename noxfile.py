@@ -18,17 +18,14 @@ nox.options.sessions = ["lint", "types", "tests"]
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 # One environment for every session that imports the package: it is half a gigabyte, and nox would make one for each.
 SHARED = Path(".nox/shared").absolute()
-RELEASE = "build/bench/release"
 
 
-@nox.session
+@nox.session(venv_backend="none")
 def core(session: nox.Session) -> None:
     """Build perftest, the C++ core (build/bench/release/perftest)."""
     if not _compiler():
         session.error("no C++ compiler found: install g++ (11 or newer) or clang (14 or newer), or name one in CXX")
-    session.install(*nox.project.dependency_groups(PYPROJECT, "core"))  # the cmake and ninja wheels
-    session.run("cmake", "-S", "bench", "--preset", "release")
-    session.run("cmake", "--build", RELEASE, "--parallel", str(os.cpu_count() or 2))
+    _build(session, "release")
 
 
 @nox.session(venv_backend="none", requires=["core"])
@@ -48,8 +45,9 @@ def report(session: nox.Session) -> None:
 @nox.session(venv_backend="none")
 def tests(session: nox.Session) -> None:
     """Run all tests but the browser's, the C++ core's too where there is a compiler."""
-    _install(session, "package", "tests", "core")
+    _install(session, "package", "tests")
     if _compiler():
+        _build(session, "release")
         _ctest(session, "release")
     else:
         session.warn("left out: the C++ core's tests and those that run perftest, because no C++ compiler was found")
@@ -88,7 +86,7 @@ def types(session: nox.Session) -> None:
 @nox.session(venv_backend="none", default=False)
 def sanitizers(session: nox.Session) -> None:
     """Run the C++ tests under the address and undefined-behaviour sanitizers."""
-    _install(session, "core")
+    _build(session, "asan")
     _ctest(session, "asan")
 
 
@@ -96,12 +94,16 @@ def _compiler() -> str | None:
     return next(filter(None, (shutil.which(name) for name in (os.environ.get("CXX", "c++"), "g++", "clang++"))), None)
 
 
-def _ctest(session: nox.Session, preset: str) -> None:
-    """Build the core with its tests and run them."""
-    path = {"PATH": f"{SHARED / 'bin'}{os.pathsep}{os.environ['PATH']}"}  # so that cmake finds the ninja wheel
+def _build(session: nox.Session, preset: str) -> None:
+    """Configure and build the core with the cmake and ninja wheels."""
+    _install(session, "core")
+    path = {"PATH": f"{SHARED / 'bin'}{os.pathsep}{os.environ['PATH']}"}  # so that cmake finds ninja
     session.run(_tool("cmake"), "-S", "bench", "--preset", preset, env=path)
     session.run(_tool("cmake"), "--build", f"build/bench/{preset}", "--parallel", str(os.cpu_count() or 2), env=path)
-    session.run(_tool("ctest"), "--test-dir", f"build/bench/{preset}", "--output-on-failure", "--no-tests=error", env=path)
+
+
+def _ctest(session: nox.Session, preset: str) -> None:
+    session.run(_tool("ctest"), "--test-dir", f"build/bench/{preset}", "--output-on-failure", "--no-tests=error")
 
 
 def _tool(name: str) -> str:

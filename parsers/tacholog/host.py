@@ -58,7 +58,7 @@ def moment(root: Path = ROOT) -> Facts:
     throttled = [int(count) for count in _per_cpu(root, "thermal_throttle/package_throttle_count") if count.isdigit()]
     mhz = [float(text) for text in _cpuinfo(root, "cpu MHz")]
     facts = {
-        "mhz": f"{min(mhz):.0f} to {max(mhz):.0f}" if mhz else None,
+        "mhz": _distinct(f"{value:.0f}" for value in (min(mhz), max(mhz))) if mhz else None,
         "throttled": str(max(throttled)) if throttled else None,
     }
     return dict(zip(("load1", "load5", "load15"), load, strict=False)) | _known(facts)

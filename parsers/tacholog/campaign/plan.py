@@ -64,7 +64,7 @@ class Planned(_Toml, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Plan(_Toml, frozen=True, kw_only=True, omit_defaults=True):
-    """``plan.toml``: all runs of a campaign in their order, and the program that they run."""
+    """``plan.toml``: all runs of a campaign in their order, and the SHA-256 of each program that they run, by the word that calls it."""
 
     campaign: str
     system: str
@@ -75,7 +75,7 @@ class Plan(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     host: str
     format: str | None = None
     tool_version: str | None = None
-    tool_sha256: str | None = None
+    programs: dict[str, str] = {}
     release: str | None = None
     notes: tuple[str, ...] = ()
     runs: tuple[Planned, ...]

@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -55,7 +55,7 @@ def start(path: Path, output: Path, tools: Mapping[str, Path], release: str | No
         host=host.pseudonym(here),
         format=campaign.format,
         tool_version=version(campaign.version_command, tools),
-        tool_sha256=sha256(program(runs[0].command[0], tools)) if runs else None,
+        programs=_builds(runs, tools),
         release=release,
         notes=campaign.notes,
         runs=runs,
@@ -71,8 +71,9 @@ def resume(folder: Path, tools: Mapping[str, Path]) -> Plan:
         TachologError: the program is not the one it was begun with: its runs would be of two builds.
     """
     planned = read_plan(folder / PLAN_FILE)
-    if planned.runs and sha256(program(planned.runs[0].command[0], tools)) != planned.tool_sha256:
-        raise TachologError(f"{folder}: {planned.tool} is not the build that this campaign was begun with; begin a new campaign")
+    changed = sorted(word for word, build in _builds(planned.runs, tools).items() if planned.programs.get(word) != build)
+    if changed:
+        raise TachologError(f"{folder}: {', '.join(changed)} is not the build that this campaign was begun with; begin a new campaign")
     return planned
 
 
@@ -97,7 +98,7 @@ def measure(folder: Path, planned: Plan, run: Planned, tools: Mapping[str, Path]
     environment = host.environment(checkout=checkout) | _named(host.moment(), "before")
     began = _now()
     status, reason = _execute(run, place, planned.log, program(run.command[0], tools))
-    environment |= _named(host.moment(), "after") | ({"tool_sha256": planned.tool_sha256} if planned.tool_sha256 else {})
+    environment |= _named(host.moment(), "after") | {"program_sha256": planned.programs[run.command[0]]}
     manifest = Manifest(
         system=planned.system,
         system_version=planned.tool_version,
@@ -196,6 +197,10 @@ def _cpus() -> tuple[str, str]:
     """The CPUs for publisher and subscriber: the first two that this process may use, or the only one for both."""
     allowed = sorted(os.sched_getaffinity(0))
     return str(allowed[0]), str(allowed[min(1, len(allowed) - 1)])
+
+
+def _builds(runs: Iterable[Planned], tools: Mapping[str, Path]) -> dict[str, str]:
+    return {word: sha256(program(word, tools)) for word in sorted({run.command[0] for run in runs})}
 
 
 def _named(facts: Mapping[str, str], when: str) -> dict[str, str]:

@@ -1,0 +1,99 @@
+"""The house rules that a machine can check: who imports whom, and how long things may get."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import lizard
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "parsers" / "tacholog"
+# Lowest first. A module may import from its own layer and from those before it.
+LAYERS = (
+    *("__init__", "errors", "records", "formats", "quality", "manifest", "dataset", "diff"),
+    *("host", "campaign", "resources", "report", "sphinx", "commands", "cli", "__main__"),
+)
+MODULES = sorted(PACKAGE.rglob("*.py"))
+SOURCES = sorted([*MODULES, *(ROOT / "tests").rglob("*.py"), ROOT / "noxfile.py", *(path for path in (ROOT / "bench").rglob("*.[ch]pp"))])
+FUNCTIONS = [function for path in SOURCES for function in lizard.analyze_file(str(path)).function_list]
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 2 else parts)
+
+
+NAMES = {module_name(path) for path in MODULES}
+
+
+def imports(path: Path) -> Iterator[str]:
+    """The modules of this package that a file imports, also inside functions."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            wanted = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            deeper = [f"{node.module}.{alias.name}" for alias in node.names]
+            wanted = [name if name in NAMES else node.module for name in deeper]
+        else:
+            continue
+        yield from (name for name in wanted if name in NAMES)
+
+
+def layer(name: str) -> int:
+    return LAYERS.index(name.split(".")[1])
+
+
+def test_every_module_has_a_layer() -> None:
+    assert {name.split(".")[1] for name in NAMES} <= set(LAYERS)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_name)
+def test_a_module_imports_only_from_its_own_layer_and_those_below(path: Path) -> None:
+    assert [name for name in imports(path) if layer(name) > layer(module_name(path))] == []
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    order = TopologicalSorter({module_name(path): set(imports(path)) - {module_name(path)} for path in MODULES})
+
+    order.prepare()  # raises CycleError, which names the circle
+
+
+def test_relative_imports_are_not_used() -> None:
+    relative = [
+        f"{module_name(path)}:{node.lineno}"
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.level
+    ]
+
+    assert relative == []
+
+
+def test_no_file_is_longer_than_400_lines() -> None:
+    lengths = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in SOURCES}
+
+    assert {path: length for path, length in lengths.items() if length > 400} == {}
+
+
+def test_no_function_is_longer_than_60_lines() -> None:
+    assert [where(function) for function in FUNCTIONS if function.length > 60] == []
+
+
+def test_nine_functions_in_ten_have_30_lines_or_fewer() -> None:
+    long = [function for function in FUNCTIONS if function.length > 30]
+
+    assert len(long) <= len(FUNCTIONS) / 10
+
+
+def test_no_function_is_more_complex_than_10() -> None:
+    assert [where(function) for function in FUNCTIONS if function.cyclomatic_complexity > 10] == []
+
+
+def where(function: lizard.FunctionInfo) -> str:
+    """A function as a failing test shows it."""
+    path = Path(function.filename).relative_to(ROOT)
+    return f"{path}:{function.start_line} {function.name}: {function.length} lines, complexity {function.cyclomatic_complexity}"
