@@ -55,8 +55,8 @@ METRICS: dict[str, Metric] = {
 class Number(msgspec.Struct, frozen=True, kw_only=True):
     """One number of a record.
 
-    ``value`` is in the metric's unit; ``None`` means that the log prints something impossible or unreadable there, which ``marks`` explain.
-    ``resolution`` is the unit of the last printed place (the same unit as the value), ``None`` if the number is exact or it is unknown.
+    ``value`` is in the metric's unit; ``None`` means that the log prints something impossible there, which ``marks`` explain.
+    ``resolution`` is the unit of the last printed place (in the value's unit), ``None`` if the number is exact or it is unknown.
     ``bound`` says what the value is: ``=`` itself, ``<`` a printed 0 of a quantity rounded or truncated to ``value``.
     """
 
@@ -71,12 +71,12 @@ class Number(msgspec.Struct, frozen=True, kw_only=True):
     def key(self) -> str:
         """The number's name in flat output: metric, statistic and unit, as in ``latency_p99_ns``."""
         unit = METRICS[self.metric].unit
-        words = [self.metric, self.statistic if self.statistic != "total" else "", unit if unit not in ("messages", "ratio") else ""]
-        return "_".join(word for word in words if word)
+        statistic = "" if self.statistic == "total" else self.statistic
+        return "_".join(word for word in (self.metric, statistic, "" if unit in ("messages", "ratio") else unit) if word)
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """How something was measured. A log states some of it, the manifest of its run the rest; what neither states is ``None``.
+    """How something was measured. A log states some of it, its run's manifest the rest; what neither states is ``None``.
 
     ``definition`` names the metric's definition in the format's ``DEFINITIONS``: who starts the clock, who stops it, what counts.
     """

@@ -3,12 +3,12 @@
 A summary is one line a message size, throughput by the subscriber and latency by the publisher::
 
     Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)
-    Length:    32  Latency: Ave     20 us  Std    1.5 us  Min     18 us  Max    130 us  50%     20 us  90%     21 us  99%     24 us  99.99%     52 us  99.9999%    130 us
+    Length:    32  Latency: Ave     20 us  Std    1.5 us  Min     18 us  Max    130 us  50%     20 us  90%     21 us ... 99.9999%    130 us
 
-A page, saved as text, has one table cell a paragraph, scripts and prose between its tables; ten header cells, then ten cells a row.
+A page, saved as text, has one table cell a paragraph, with scripts and prose between its tables; ten header cells, then ten cells a row.
 
-``Length`` is the sample as asked for by -dataLen (28 bytes of it are RTI's own header), "Mbps" is 10**6 bit/s of it, "Lost" counts gaps in the sequence numbers
-at this subscriber. Latencies are half of a round trip in whole microseconds, halved by integer division.
+``Length`` is the sample as asked for by -dataLen (28 bytes of it are RTI's own header), "Mbps" is 10**6 bit/s of it, "Lost" counts gaps in
+the sequence numbers at this subscriber. Latencies are half of a round trip in whole microseconds, halved by integer division.
 Source: the RTI Perftest manual, "Test Results", and the printers of its releases 2.4 to 3.0.1; samples in tests/formats/rti/.
 """
 
@@ -23,14 +23,14 @@ from tacholog.records import Bound, Conditions, Facts, Number, Record
 SYSTEM = "RTI Connext DDS"
 TOOL = "RTI Perftest"
 DIALECTS = (
-    Dialect("legacy-2.4", "2.4 to 3.0.1 (also 5.2.0 to 2.3.2, without the percentage of loss)", "published results and the documentation's logs"),
+    Dialect("legacy-2.4", "2.4 to 3.0.1 (and 5.2.0 to 2.3.2, without the loss in percent)", "published results, logs in the manual"),
     Dialect("page", "published benchmark pages, saved as text", "a published page"),
 )
 DEFINITIONS = {
-    "rti-one-way": "Half of a round trip, in whole microseconds, halved by integer division: RTI Perftest calls it one-way latency. The percentiles are fixed by the tool; "
-    "how many samples are behind them is not printed.",
-    "rti-throughput": "Samples taken by the subscriber in the time of the test, 'Mbps' being 10^6 bit/s of the length asked for, in which 28 bytes of the tool's own header are "
-    "contained. Rates of zero-copy runs are logical: the bytes are not moved.",
+    "rti-one-way": "Half of a round trip, in whole microseconds, halved by integer division: RTI Perftest calls it one-way latency. "
+    "The percentiles are fixed by the tool; how many samples are behind them is not printed.",
+    "rti-throughput": "Samples taken by the subscriber in the time of the test, 'Mbps' being 10^6 bit/s of the length asked for, in which "
+    "28 bytes of the tool's own header are contained. Rates of zero-copy runs are logical: the bytes are not moved.",
 }
 
 _THROUGHPUT = re.compile(
@@ -47,12 +47,14 @@ _LATENCY = re.compile(
     r"\s+50%\s+(\d+) us\s+90%\s+(\d+) us\s+99%\s+(\d+) us\s+99\.99%\s+(\d+) us\s+99\.9999%\s+(\d+) us\s*"
 )
 _CHATTER = re.compile(
-    r"\s*$|RTI Perftest |Mode: |\s+\(Use \"-latencyTest\"|Perftest Configuration:|Transport Configuration:|Waiting |Sending |Publishing data|Finishing test|Test ended\.|"
-    r"\t|\s{4}(?:Reliability|Keyed|Publisher ID|Subscriber ID|Latency count|Data Size|Batching|Publication Rate|Execution time|Number of samples|Receive using|Domain|"
-    r"Dynamic Data|FlatData|Zero Copy|Asynchronous Publishing|XML File|Kind|Nic|Use Multicast): "
+    r"\s*$|RTI Perftest |Mode: |\s+\(Use \"-latencyTest\"|Perftest Configuration:|Transport Configuration:|Waiting |Sending |Publishing data|"
+    r"Finishing test|Test ended\.|\t|\s{4}(?:Reliability|Keyed|Publisher ID|Subscriber ID|Latency count|Data Size|Batching|Publication Rate|"
+    r"Execution time|Number of samples|Receive using|Domain|Dynamic Data|FlatData|Zero Copy|Asynchronous Publishing|XML File|Kind|Nic|"
+    r"Use Multicast): "
 )
 _VERSION = re.compile(r"RTI Perftest (\d+(?:\.\d+)+)\S*(?: \(RTI Connext DDS (\d[\w.]*)\))?")
-_PAGE_HEADER = tuple(re.compile(rf"{name} \([\u03bc\u00b5]s\)") for name in ("A(?:vg|ve)", "Std", "Min", "Max", "50%", "90%", "99%", r"99\.99%", r"99\.9999%"))
+_PAGE_COLUMNS = ("A(?:vg|ve)", "Std", "Min", "Max", "50%", "90%", "99%", r"99\.99%", r"99\.9999%")
+_PAGE_HEADER = tuple(re.compile(rf"{name} \([\u03bc\u00b5]s\)") for name in _PAGE_COLUMNS)
 _PAGE_SIZE = "Sample Size (Bytes)"
 _PAGE_RELIABILITY = {"Best Effort": Conditions(reliability="best-effort"), "Reliable": Conditions(reliability="reliable")}
 _PAGE_TITLE = re.compile(r"(?P<keyed>Unkeyed|Keyed), (?P<transport>UDPv4_WAN|UDPv4|UDPv6|SHMEM|TCP)\b[^\n]* C\+\+\S*")
@@ -63,7 +65,8 @@ _LARGEST_COUNT = 2**63 - 1
 
 def detect(head: str) -> Detected:
     """Say whether the log has RTI's summary columns, its banner, or the header of a published table."""
-    fits = any(mark in head for mark in ("Packets/s(ave):", "99.9999% (", "RTI Perftest ")) or re.search(r"Length: +\d+ +Latency: +Ave", head) is not None
+    summary = re.search(r"Length: +\d+ +Latency: +Ave", head) is not None
+    fits = summary or any(mark in head for mark in ("Packets/s(ave):", "99.9999% (", "RTI Perftest "))
     return Detected(fits, wants="'Packets/s(ave):', 'Length: N Latency: Ave', a 'RTI Perftest' banner, or a page's '99.9999%' column")
 
 
@@ -106,7 +109,8 @@ def _throughput(found: re.Match[str]) -> Record | Broken:
     if found["percent"] is not None:
         share = round(float(found["percent"]) / 100, 6)
         exact_zero = lost == 0 and share == 0
-        numbers.append(Number(metric="loss", statistic="total", value=0.0) if exact_zero else _printed("loss", "total", share, resolution=1e-4))
+        none_lost = Number(metric="loss", statistic="total", value=0.0)
+        numbers.append(none_lost if exact_zero else _printed("loss", "total", share, resolution=1e-4))
     return Record(
         test="throughput",
         payload_bytes=int(found["size"]),
@@ -126,7 +130,7 @@ def _latency(size: str, cells: Sequence[str], reliability: Conditions | None = N
         test="latency",
         payload_bytes=int(size),
         numbers=tuple(
-            _printed("latency", name, round(float(cell) * _MICROSECOND), resolution=_MICROSECOND / 10 if "." in cell else _MICROSECOND)
+            _printed("latency", name, round(float(cell) * _MICROSECOND), _MICROSECOND / 10 if "." in cell else _MICROSECOND)
             for name, cell in zip(_STATISTICS, cells, strict=True)
         ),
         side="publisher",
@@ -198,11 +202,16 @@ class _Page:
         if self._header < len(_PAGE_HEADER):
             yield from self.close("a row under a header that is not the latency table's")
         elif len(self._row) == 1 + len(_STATISTICS):
+            what = self._complete_row()
             first, *others = self._row
-            cells = [cell.text for cell in others]
-            whole = all(cell.whole for cell in self._row) and "." in cells[1] and "." not in first.text
-            what = _latency(first.text, cells, self._reliability.over(self._title)) if whole else Broken("cells of this row are missing or out of place")
             self._row = []
             yield Found(first, what, tuple(others))
             if isinstance(what, Broken):
                 self._header = -1
+
+    def _complete_row(self) -> Record | Broken:
+        """The record of ten cells. Only the deviation has a decimal: where it stands elsewhere, a cell is missing and the row has slipped."""
+        size, *cells = [cell.text for cell in self._row]
+        if not all(cell.whole for cell in self._row) or "." not in cells[1] or "." in size:
+            return Broken("cells of this row are missing or out of place")
+        return _latency(size, cells, self._reliability.over(self._title))

@@ -76,9 +76,7 @@ class LogText:
 
     def lines(self) -> Iterator[Line]:
         """Yield each line without its end. Invalid UTF-8 becomes U+FFFD; a line over 64 KiB is cut there and not whole."""
-        number = 0
-        for raw, whole in self._raw_lines():
-            number += 1
+        for number, (raw, whole) in enumerate(self._raw_lines(), start=1):
             if number == 1:
                 raw = raw.removeprefix(b"\xef\xbb\xbf")  # noqa: PLW2901
             yield Line(number, raw.removesuffix(b"\r").decode(errors="replace"), whole)

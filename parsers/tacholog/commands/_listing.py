@@ -1,0 +1,211 @@
+"""The ways in which ``tacholog parse`` prints what it finds. Each takes one event at a time, so that a log of any size streams."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import click
+import msgspec
+
+from tacholog.formats.lines import Broken
+from tacholog.formats.reading import Account, Event
+from tacholog.records import METRICS, Conditions, Number, Record
+
+SHOWN_CHARACTERS = 160
+CSV_COLUMNS = ("log", "line", "last_line", "system", "scope", "test", "side", "payload_bytes", "samples")
+CSV_NUMBER_COLUMNS = ("metric", "statistic", "value", "unit", "bound", "resolution", "marks")
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a record stands, and what is known of its run beyond its own line."""
+
+    log: str
+    system: str
+    conditions: Conditions
+
+
+class Listing(Protocol):
+    """A way to print events."""
+
+    def show(self, place: Place, event: Event) -> None:
+        """Print an event, if it is of interest here."""
+
+
+class Silent:
+    """Prints nothing: for ``--summary``."""
+
+    def show(self, place: Place, event: Event) -> None:
+        """Print nothing."""
+
+
+class JsonLines:
+    """One JSON object a record. Numbers are named with their units; what is unknown is left out."""
+
+    def show(self, place: Place, event: Event) -> None:
+        """Print a record."""
+        if isinstance(event.what, Record):
+            click.echo(json.dumps(_object(place, event, event.what), ensure_ascii=False))
+
+
+class Csv:
+    """One row a number, with a header."""
+
+    def __init__(self) -> None:
+        """Print the header."""
+        self._print([*CSV_COLUMNS, *Conditions.__struct_fields__, *CSV_NUMBER_COLUMNS])
+
+    def show(self, place: Place, event: Event) -> None:
+        """Print a record's numbers."""
+        record = event.what
+        if not isinstance(record, Record):
+            return
+        conditions = record.conditions.over(place.conditions)
+        shared = [place.log, event.line, event.last_line, place.system, record.scope, record.test, record.side, record.payload_bytes, record.samples]
+        shared += [getattr(conditions, name) for name in Conditions.__struct_fields__]
+        for number in record.numbers:
+            value = [number.metric, number.statistic, number.value, METRICS[number.metric].unit, number.bound, number.resolution]
+            self._print([*shared, *value, " ".join(number.marks)])
+
+    def _print(self, cells: list[Any]) -> None:
+        row = io.StringIO()
+        csv.writer(row, lineterminator="").writerow(cells)
+        click.echo(row.getvalue())
+
+
+class Table:
+    """One line a record, for people: the numbers that one looks for first, in readable units."""
+
+    def __init__(self) -> None:
+        """Start without a header: it comes with the first record of a test."""
+        self._shown: tuple[str, str] | None = None
+
+    def show(self, place: Place, event: Event) -> None:
+        """Print a record, and above it a header where the log or the test changes."""
+        record = event.what
+        if not isinstance(record, Record) or record.scope != "summary":
+            return
+        if self._shown != (place.log, record.test):
+            self._shown = (place.log, record.test)
+            click.secho(f"{place.log}  {place.system}, {record.test}", bold=True)
+            click.secho(_HEADERS[record.test == "latency"], dim=True)
+        cells = _latency_cells(record) if record.test == "latency" else _throughput_cells(record)
+        click.echo(f"{event.line:>7}  {_cell(record.payload_bytes):>10}  " + "  ".join(f"{cell:>12}" for cell in cells))
+
+
+class Explained:
+    """Every line with its class, for those who ask why a line became what it is."""
+
+    def show(self, place: Place, event: Event) -> None:
+        """Print the class of each line of an event."""
+        reason = f"   <- {event.what.reason}" if isinstance(event.what, Broken) else ""
+        for line in event.lines:
+            text = _printable(event.text) if line == event.line else f"(with line {event.line})"
+            click.echo(f"{place.log}:{line}: {event.kind:<8} {text}{reason}")
+
+
+LISTINGS: Mapping[str, Callable[[], Listing]] = {"table": Table, "jsonl": JsonLines, "csv": Csv}
+_LATENCY_STATISTICS = ("min", "p50", "p90", "p99", "p99.99", "max")
+_HEADERS = {
+    True: f"{'line':>7}  {'bytes':>10}  {'basis':>12}  " + "  ".join(f"{name + ' us':>12}" for name in _LATENCY_STATISTICS) + f"  {'samples':>12}",
+    False: f"{'line':>7}  {'bytes':>10}  {'Mbit/s':>12}  {'messages/s':>12}  {'received':>12}  {'lost':>12}  {'lost %':>12}",
+}
+
+
+def _latency_cells(record: Record) -> list[str]:
+    values = [_scaled(record.number("latency", name), 1e-3) for name in _LATENCY_STATISTICS]
+    return [record.conditions.basis or "-", *values, _cell(record.samples)]
+
+
+def _throughput_cells(record: Record) -> list[str]:
+    wanted = (("goodput", "mean", 1e-6), ("message_rate", "mean", 1.0), ("messages_received", "total", 1.0), ("messages_lost", "total", 1.0))
+    return [*(_scaled(record.number(metric, name), scale) for metric, name, scale in wanted), _scaled(record.number("loss", "total"), 100.0)]
+
+
+def _scaled(number: Number | None, scale: float) -> str:
+    if number is None or number.value is None:
+        return "-"
+    sign = "" if number.bound == "=" else f"{number.bound} "
+    return f"{sign}{number.value * scale:.10g}"
+
+
+def _cell(value: int | None) -> str:
+    return "-" if value is None else str(value)
+
+
+def _object(place: Place, event: Event, record: Record) -> dict[str, Any]:
+    conditions = msgspec.to_builtins(record.conditions.over(place.conditions))
+    known = {
+        "log": place.log,
+        "line": event.line,
+        "last_line": event.last_line if event.last_line != event.line else None,
+        "system": place.system,
+        "test": record.test,
+        "scope": record.scope,
+        "side": record.side,
+        "payload_bytes": record.payload_bytes,
+        "samples": record.samples,
+        **conditions,
+        **{number.key: number.value for number in record.numbers},
+        "bounds": {number.key: number.bound for number in record.numbers if number.bound != "="} or None,
+        "resolutions": {number.key: number.resolution for number in record.numbers if number.resolution} or None,
+        "marks": {number.key: list(number.marks) for number in record.numbers if number.marks} or None,
+    }
+    impossible = {number.key for number in record.numbers if number.value is None}
+    return {key: value for key, value in known.items() if value is not None or key in impossible | {"payload_bytes"}}
+
+
+def _printable(text: str) -> str:
+    """The text without anything that a terminal would act on, cut to a readable length."""
+    safe = "".join(char if char.isprintable() or char == "\t" else "\ufffd" for char in text[: SHOWN_CHARACTERS + 1])
+    return safe if len(safe) <= SHOWN_CHARACTERS else safe[:SHOWN_CHARACTERS] + "..."
+
+
+def complaint(log: str, event: Event) -> str:
+    """A broken or unknown line, as one line for standard error."""
+    what = f"broken: {event.what.reason}" if isinstance(event.what, Broken) else "unknown"
+    return f"{log}:{event.line}: {what}: {_printable(event.text)!r}"
+
+
+class Totals:
+    """The account of all logs of one call."""
+
+    def __init__(self) -> None:
+        """Start with no log."""
+        self._rows: list[tuple[str, ...]] = []
+        self._lines: Counter[str] = Counter()
+        self._tests: Counter[str] = Counter()
+
+    @property
+    def suspicious(self) -> bool:
+        """Whether any line was broken or unknown."""
+        return bool(self._lines["broken"] + self._lines["unknown"])
+
+    def add(self, log: str, format_name: str, account: Account, tests: Counter[str]) -> None:
+        """Count one log."""
+        self._lines.update(account.lines)
+        self._tests.update(tests)
+        counts = (account.lines["record"], account.lines["chatter"], account.lines["broken"], account.lines["unknown"], account.total)
+        ending = account.status + (f": {_printable(account.reason)}" if account.reason else "")
+        self._rows.append((log, format_name, str(account.records), *map(str, counts), ending))
+
+    def print(self, each: bool) -> None:
+        """Print the account, by log if ``each``; to standard error if it stands beside other output."""
+        header = ("log", "format", "records", "record lines", "chatter", "broken", "unknown", "lines", "run")
+        rows = [header, *self._rows] if each else []
+        widths = [max(len(row[column]) for row in rows) for column in range(len(header))] if rows else []
+        for row in rows:
+            aligned = (f"{cell:{'<' if column in (0, 1, 8) else '>'}{widths[column]}}" for column, cell in enumerate(row))
+            click.echo("  ".join(aligned).rstrip())
+        by_test = ", ".join(f"{count} {test}" for test, count in sorted(self._tests.items()))
+        click.echo(
+            f"{len(self._rows)} logs: {self._tests.total()} records{f' ({by_test})' if by_test else ''}, {self._lines['broken']} broken and "
+            f"{self._lines['unknown']} unknown of {self._lines.total()} lines",
+            err=not each,
+        )
+        sys.stdout.flush()

@@ -1,0 +1,331 @@
+"""From run folders to tables: manifests and logs in, pandas frames out, Parquet on disk.
+
+The logs are the only source; a dataset can be rebuilt from them at any time and is never committed. A file, a line or a run that cannot be used costs
+only itself and becomes a row of ``problems``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tacholog.errors import UnreadableInput
+from tacholog.formats.lines import Broken
+from tacholog.formats.reading import Account, Event, Scan
+from tacholog.formats.source import open_log
+from tacholog.manifest import HOSTS_FOLDER, RUN_FILE, Host, LogFile, Manifest, read_host, read_manifest
+from tacholog.quality import RunContext, best_goodput, judge
+from tacholog.records import METRICS, Conditions, Facts, Histogram, Record, Status
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Row = dict[str, Any]
+TABLES = ("runs", "logs", "problems", "results", "histograms")
+_CONDITION_FIELDS = Conditions.__struct_fields__
+_SEVERITY: Mapping[Status, int] = {"ok": 0, "empty": 1, "truncated": 2, "failed": 3}
+
+
+class Dataset(msgspec.Struct, frozen=True):
+    """All that is known of a set of runs. Unknown is ``<NA>``.
+
+    ``runs``: one row a run. ``logs``: one row a log, with the count of its lines by class. ``problems``: one row for each line or file that
+    could not be used. ``results``: tidy, one row a number, in the units of `tacholog.records.METRICS`. ``histograms``: one row a latency
+    record that has one.
+    """
+
+    runs: pd.DataFrame
+    logs: pd.DataFrame
+    problems: pd.DataFrame
+    results: pd.DataFrame
+    histograms: pd.DataFrame
+    hosts: dict[str, Host]
+
+    def save(self, folder: Path) -> None:
+        """Write the tables as Parquet files, and the hosts as JSON."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in TABLES:
+            getattr(self, name).to_parquet(folder / f"{name}.parquet", compression="zstd", index=False)
+        (folder / "hosts.json").write_bytes(msgspec.json.encode(self.hosts, order="sorted"))
+
+
+def open_saved(folder: Path) -> Dataset:
+    """Read what `Dataset.save` wrote.
+
+    Raises:
+        UnreadableInput: the folder holds no dataset.
+    """
+    import pandas as pd
+
+    try:
+        tables = {name: pd.read_parquet(folder / f"{name}.parquet") for name in TABLES}
+        hosts = msgspec.json.decode((folder / "hosts.json").read_bytes(), type=dict[str, Host])
+    except OSError as error:
+        raise UnreadableInput(f"{folder}: no dataset: {error.strerror or error}") from error
+    return Dataset(**tables, hosts=hosts)
+
+
+def load(roots: Sequence[Path]) -> Dataset:
+    """Read every run below the given folders.
+
+    A run's id is its folder's path below its root. Hosts are read from ``hosts/`` in a root and in any folder above a run.
+
+    Raises:
+        UnreadableInput: a root is no folder, or two roots hold the same run.
+    """
+    rows: dict[str, list[Row]] = {name: [] for name in TABLES}
+    hosts: dict[str, Host] = {}
+    seen: dict[str, Path] = {}
+    for root in roots:
+        if not root.is_dir():
+            raise UnreadableInput(f"{root}: no such folder")
+        for folder in run_folders(root):
+            run = folder.relative_to(root).as_posix()
+            if run in seen:
+                raise UnreadableInput(f"{folder}: the run {run} is in {seen[run]} too")
+            seen[run] = folder
+            _load_run(run, folder, rows)
+        _load_hosts(root, hosts, rows["problems"])
+    return Dataset(**{name: _frame(name, rows[name]) for name in TABLES}, hosts=hosts)
+
+
+def run_folders(root: Path) -> Iterator[Path]:
+    """Every folder below ``root`` (itself included) that holds a ``run.toml``, sorted; links are not followed."""
+    for folder, names, files in os.walk(root):
+        names[:] = sorted(name for name in names if not name.startswith("."))
+        if RUN_FILE in files:
+            yield Path(folder)
+
+
+def _load_hosts(root: Path, hosts: dict[str, Host], problems: list[Row]) -> None:
+    for folder, names, files in os.walk(root):
+        names[:] = sorted(name for name in names if not name.startswith("."))
+        for file in sorted(files) if Path(folder).name == HOSTS_FOLDER else ():
+            if not file.endswith(".toml"):
+                continue
+            try:
+                hosts[file.removesuffix(".toml")] = read_host(Path(folder, file))
+            except UnreadableInput as error:
+                problems.append(_problem("", file, 0, "manifest", "", str(error)))
+
+
+def _load_run(run: str, folder: Path, rows: dict[str, list[Row]]) -> None:
+    try:
+        manifest = read_manifest(folder / RUN_FILE)
+    except UnreadableInput as error:
+        rows["problems"].append(_problem(run, RUN_FILE, 0, "manifest", "", str(error)))
+        return
+    loaded = [_LoadedLog(run, folder, manifest, entry) for entry in manifest.logs]
+    for log in loaded:
+        rows["logs"].append(log.row())
+        rows["problems"].extend(log.problems)
+    unlisted = _unlisted(folder, manifest)
+    rows["problems"].extend(_problem(run, name, 0, "manifest", "", "the file is not listed in run.toml and was not read") for name in unlisted)
+    status, reason = _status(manifest, loaded)
+    rows["runs"].append(_run_row(run, folder, manifest, loaded, (status, reason)))
+    records = [record for log in loaded for _, record in log.records]
+    for log in loaded:
+        context = RunContext(status == "failed", log.clock_overhead_ns(), best_goodput(records))
+        for event, record in log.records:
+            conditions = record.conditions.over(log.conditions())
+            rows["results"].extend(_result_rows(run, log.entry.file, event, judge(record, conditions, context), conditions))
+        rows["histograms"].extend(log.histograms)
+
+
+def _unlisted(folder: Path, manifest: Manifest) -> list[str]:
+    known = {RUN_FILE, *(entry.file for entry in manifest.logs)}
+    return sorted(entry.name for entry in folder.iterdir() if entry.is_file() and entry.name not in known and not entry.name.startswith("."))
+
+
+class _LoadedLog:
+    """One log of a run, read."""
+
+    def __init__(self, run: str, folder: Path, manifest: Manifest, entry: LogFile) -> None:
+        self.entry = entry
+        self.records: list[tuple[Event, Record]] = []
+        self.histograms: list[Row] = []
+        self.problems: list[Row] = []
+        self.account: Account | None = None
+        self._run = run
+        self._manifest = manifest
+        self._format: str | None = entry.format
+        try:
+            self._read(folder / entry.file)
+        except UnreadableInput as error:
+            self._complain(0, "unreadable", "", str(error))
+
+    def _read(self, path: Path) -> None:
+        with open_log(path) as text:
+            scan = Scan(text, self.entry.format)
+            self._format = scan.format_name
+            for event in scan:
+                self._take(event)
+        self.account = scan.account
+        if self.account.sha256 != self.entry.sha256:
+            self._complain(0, "manifest", "", f"the log's SHA-256 is {self.account.sha256}, run.toml says {self.entry.sha256}")
+
+    def _take(self, event: Event) -> None:
+        match event.what:
+            case Record() as record:
+                self.records.append((event, record))
+            case Histogram() as histogram:
+                self._add_histogram(histogram)
+            case Broken() as broken:
+                self._complain(event.line, "broken", event.text, broken.reason)
+            case None if event.kind == "unknown":
+                self._complain(event.line, "unknown", event.text, "no rule of the format knows this line")
+            case _:
+                pass
+
+    def _add_histogram(self, histogram: Histogram) -> None:
+        """Join the parts of one histogram, and hang it on the record before it."""
+        line = self.records[-1][0].line if self.records else 0
+        bins = [list(edges) for edges in histogram.bins]
+        if self.histograms and self.histograms[-1]["line"] == line:
+            self.histograms[-1]["bins"].extend(bins)
+        else:
+            self.histograms.append(
+                {
+                    "run": self._run,
+                    "log": self.entry.file,
+                    "line": line,
+                    "payload_bytes": histogram.payload_bytes,
+                    "basis": histogram.basis,
+                    "bins": bins,
+                }
+            )
+
+    def _complain(self, line: int, kind: str, text: str, reason: str) -> None:
+        self.problems.append(_problem(self._run, self.entry.file, line, kind, text, reason))
+
+    @property
+    def facts(self) -> Facts:
+        """What the log says of its run; nothing if it could not be read."""
+        return self.account.facts if self.account else Facts(status="failed", reason=f"{self.entry.file} cannot be read")
+
+    def conditions(self) -> Conditions:
+        """The conditions that log and manifest state; the log, being the evidence, goes first."""
+        return self.facts.conditions.over(self._manifest.conditions)
+
+    def clock_overhead_ns(self) -> float | None:
+        """What one reading of the clock cost, if the log says so."""
+        try:
+            return float(self.facts.environment["clock_overhead_ns"])
+        except (KeyError, ValueError):
+            return None
+
+    def status(self) -> tuple[Status, str | None]:
+        """How the log says that the run ended."""
+        return (self.account.status, self.account.reason) if self.account else ("failed", self.facts.reason)
+
+    def row(self) -> Row:
+        """This log's row of ``logs``."""
+        lines = self.account.lines if self.account else {}
+        return {
+            "run": self._run,
+            "log": self.entry.file,
+            "sha256": self.account.sha256 if self.account else None,
+            "bytes": self.account.size_bytes if self.account else None,
+            "format": self._format,
+            "side": self.entry.side,
+            "lines": self.account.total if self.account else None,
+            "records": lines.get("record", 0),
+            "chatter": lines.get("chatter", 0),
+            "broken": lines.get("broken", 0),
+            "unknown": lines.get("unknown", 0),
+            "status": self.status()[0],
+        }
+
+
+def _status(manifest: Manifest, logs: Sequence[_LoadedLog]) -> tuple[Status, str | None]:
+    """The worst that the manifest and the logs say."""
+    said: list[tuple[Status, str | None]] = [(manifest.status, manifest.reason)] if manifest.status else []
+    said += [log.status() for log in logs]
+    return max(said, key=lambda status: _SEVERITY[status[0]], default=("empty", "the run has no log"))
+
+
+def _run_row(run: str, folder: Path, manifest: Manifest, logs: Sequence[_LoadedLog], status: tuple[Status, str | None]) -> Row:
+    facts = [log.facts for log in logs]
+    return {
+        "run": run,
+        "system": manifest.system,
+        "system_version": manifest.system_version or next((f.system_version for f in facts if f.system_version), None),
+        "tool": manifest.tool,
+        "tool_version": manifest.tool_version or next((f.tool_version for f in facts if f.tool_version), None),
+        "release": manifest.release,
+        "host": manifest.host,
+        "published": manifest.published,
+        "status": status[0],
+        "reason": status[1],
+        "start_time": manifest.start_time or next((f.start_time for f in facts if f.start_time), None),
+        "order_index": manifest.order_index,
+        "session": manifest.session,
+        "repetition": manifest.repetition,
+        "campaign": manifest.campaign,
+        "root": str(folder),
+        "manifest": msgspec.json.encode(manifest).decode(),
+    }
+
+
+def _result_rows(run: str, log: str, event: Event, record: Record, conditions: Conditions) -> Iterator[Row]:
+    shared: Row = {
+        "run": run,
+        "log": log,
+        "line": event.line,
+        "last_line": event.last_line,
+        "scope": record.scope,
+        "test": record.test,
+        "side": record.side,
+        "participant": record.participant,
+        **{name: getattr(conditions, name) for name in _CONDITION_FIELDS},
+        "payload_bytes": record.payload_bytes,
+        "samples": record.samples,
+    }
+    for number in record.numbers:
+        yield shared | {
+            "metric": number.metric,
+            "statistic": number.statistic,
+            "value": number.value,
+            "unit": METRICS[number.metric].unit,
+            "bound": number.bound,
+            "resolution": number.resolution,
+            "marks": list(number.marks),
+        }
+
+
+def _problem(run: str, log: str, line: int, kind: str, text: str, reason: str) -> Row:
+    return {"run": run, "log": log, "line": line, "kind": kind, "text": text[:200], "reason": reason}
+
+
+_TEXT, _WHOLE, _REAL, _YES, _LIST = "string", "Int64", "Float64", "boolean", "object"
+_CONDITION_TYPES = dict.fromkeys(_CONDITION_FIELDS, _TEXT) | {
+    "keyed": _YES,
+    **dict.fromkeys(("instances", "demand", "recovery_time_ns", "batch_bytes", "publishers", "subscribers"), _WHOLE),
+    **dict.fromkeys(("offered_rate_per_s", "planned_duration_s", "link_bit_per_s"), _REAL),
+}
+_COLUMNS: Mapping[str, Mapping[str, str]] = {
+    "runs": dict.fromkeys(("run", "system", "system_version", "tool", "tool_version", "release", "host"), _TEXT)
+    | {"published": _YES, "status": _TEXT, "reason": _TEXT, "start_time": _TEXT, "order_index": _WHOLE, "session": _TEXT}
+    | {"repetition": _WHOLE, "campaign": _TEXT, "root": _TEXT, "manifest": _TEXT},
+    "logs": {"run": _TEXT, "log": _TEXT, "sha256": _TEXT, "bytes": _WHOLE, "format": _TEXT, "side": _TEXT}
+    | dict.fromkeys(("lines", "records", "chatter", "broken", "unknown"), _WHOLE)
+    | {"status": _TEXT},
+    "problems": {"run": _TEXT, "log": _TEXT, "line": _WHOLE, "kind": _TEXT, "text": _TEXT, "reason": _TEXT},
+    "results": {"run": _TEXT, "log": _TEXT, "line": _WHOLE, "last_line": _WHOLE, "scope": _TEXT, "test": _TEXT, "side": _TEXT, "participant": _TEXT}
+    | _CONDITION_TYPES
+    | {"payload_bytes": _WHOLE, "samples": _WHOLE, "metric": _TEXT, "statistic": _TEXT, "value": _REAL, "unit": _TEXT}
+    | {"bound": _TEXT, "resolution": _REAL, "marks": _LIST},
+    "histograms": {"run": _TEXT, "log": _TEXT, "line": _WHOLE, "payload_bytes": _WHOLE, "basis": _TEXT, "bins": _LIST},
+}
+
+
+def _frame(name: str, rows: Sequence[Row]) -> pd.DataFrame:
+    """The rows as a frame whose columns and types do not depend on what happens to be in it."""
+    import pandas as pd
+
+    columns = {column: pd.Series([row[column] for row in rows], dtype=dtype) for column, dtype in _COLUMNS[name].items()}
+    return pd.DataFrame(columns)
