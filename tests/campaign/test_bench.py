@@ -1,0 +1,232 @@
+"""`tacholog bench`, with real programs: what is kept of a campaign, and what happens when things go wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tacholog.manifest import Manifest, read_host, read_manifest
+
+HEAD = 'system = "coreutils"\ntool = "seq"\nversion_command = ["seq", "--version"]\nlog = "seq.log"\nrepetitions = 2\n'
+GOOD = '[[runs]]\nname = "to-{last}"\ncommand = ["seq", "{last}"]\nvary.last = [3, 5]\nconditions.transport = "pipe"\n'
+HANGS = '[[runs]]\nname = "hangs"\ncommand = ["sh", "-c", "echo begun; trap \'\' TERM; sleep 300 & echo $! > child; wait"]\ndeadline_s = 0.3\n'
+
+
+def bench(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tacholog", "bench", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def campaign(folder: Path, text: str) -> Path:
+    path = folder / "small.toml"
+    path.write_text(HEAD + text)
+    return path
+
+
+def only(output: Path) -> Path:
+    """The folder of the one campaign that was run."""
+    [folder] = output.glob("small-*")
+    return folder
+
+
+def manifests(folder: Path) -> dict[str, Manifest]:
+    return {str(path.parent.relative_to(folder)): read_manifest(path) for path in sorted(folder.rglob("run.toml"))}
+
+
+def gone(pid: int) -> bool:
+    """Whether a process has ended (what waits to be collected by its parent has)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def until(condition: Callable[[], object], what: str) -> None:
+    give_up = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < give_up, what
+        time.sleep(0.02)
+
+
+def test_each_run_keeps_its_log_as_printed_and_a_manifest(tmp_path: Path) -> None:
+    done = bench(campaign(tmp_path, GOOD), "--output", "out", cwd=tmp_path)
+
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, f"4 of 4 runs are good: {only(tmp_path / 'out').relative_to(tmp_path)}")
+    runs = manifests(only(tmp_path / "out"))
+    assert sorted(runs) == ["to-3/01", "to-3/02", "to-5/01", "to-5/02"]
+    run = runs["to-3/02"]
+    assert (run.status, run.repetition, run.campaign, run.conditions.transport) == ("ok", 2, "small", "pipe")
+    assert run.commands[0].argv == ("seq", "3")
+    assert run.options == {"last": 3}
+    log = only(tmp_path / "out") / "to-3/02/seq.log"
+    assert log.read_text() == "1\n2\n3\n"
+    assert run.logs[0].sha256 == hashlib.sha256(b"1\n2\n3\n").hexdigest()
+    assert "load1_before" in run.environment
+    assert "load1_after" in run.environment
+    assert run.environment["program_sha256"] == hashlib.sha256(Path(shutil.which("seq") or "").read_bytes()).hexdigest()
+
+
+def test_the_host_stands_beside_the_runs_under_a_pseudonym(tmp_path: Path) -> None:
+    bench(campaign(tmp_path, GOOD), cwd=tmp_path)
+
+    folder = only(tmp_path / "build/runs")
+    run = next(iter(manifests(folder).values()))
+    assert run.host is not None
+    assert read_host(folder / "hosts" / f"{run.host}.toml").source == "read by tacholog host"
+    assert os.uname().nodename not in (folder / "plan.toml").read_text()
+
+
+def test_no_path_of_this_machine_gets_into_what_is_kept(tmp_path: Path) -> None:
+    bench(campaign(tmp_path, GOOD), cwd=tmp_path)
+
+    kept = [path.read_text() for path in only(tmp_path / "build/runs").rglob("*.toml")]
+    assert [text for text in kept if str(tmp_path) in text or "/usr/" in text] == []
+
+
+def test_order_and_seed_are_recorded(tmp_path: Path) -> None:
+    bench(campaign(tmp_path, "seed = 11\n" + GOOD), cwd=tmp_path)
+
+    folder = only(tmp_path / "build/runs")
+    planned = tomllib.loads((folder / "plan.toml").read_text())
+    runs = manifests(folder)
+    assert planned["seed"] == 11
+    assert {run.seed for run in runs.values()} == {11}
+    assert [run["folder"] for run in planned["runs"]] == sorted(runs, key=lambda name: runs[name].order_index or 0)
+
+
+def test_a_program_that_hangs_is_ended_with_its_children_and_marked(tmp_path: Path) -> None:
+    done = bench(campaign(tmp_path, GOOD + HANGS), cwd=tmp_path)
+
+    folder = only(tmp_path / "build/runs")
+    run = manifests(folder)["hangs/01"]
+    assert (run.status, run.reason) == ("failed", "stopped by the harness: not done within its deadline of 0.3 s")
+    assert (folder / "hangs/01/seq.log").read_text() == "begun\n"
+    assert gone(int((folder / "hangs/01/child").read_text()))
+    assert "4 of 6 runs are good" in done.stdout
+    assert "hangs/01: failed" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "reason"),
+    [
+        ('["sh", "-c", "echo 1; echo no such device >&2; exit 3"]', "failed", "exit code 3: no such device"),
+        ('["sh", "-c", "kill -SEGV $$"]', "failed", "killed by SIGSEGV"),
+        ('["true"]', "empty", "the program printed nothing"),
+    ],
+    ids=["exit code", "crash", "silence"],
+)
+def test_a_run_that_fails_is_kept_with_its_reason(tmp_path: Path, command: str, status: str, reason: str) -> None:
+    done = bench(campaign(tmp_path, f'[[runs]]\nname = "bad"\ncommand = {command}\n'), cwd=tmp_path)
+
+    run = manifests(only(tmp_path / "build/runs"))["bad/01"]
+    assert (done.returncode, run.status, run.reason) == (0, status, reason)
+
+
+def interrupted(tmp_path: Path, with_signal: signal.Signals) -> tuple[Path, int, str]:
+    """Interrupt a campaign while its one slow run is under way; return its folder, its exit code and what it said."""
+    slow = '[[runs]]\nname = "slow"\ncommand = ["sh", "-c", "echo $$ > pid; test -e ../../go || sleep 300; echo done"]\n'
+    file = campaign(tmp_path, "seed = 1\n" + GOOD + slow)
+    command = [sys.executable, "-m", "tacholog", "bench", str(file), "--output", "out"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        until(lambda: list(tmp_path.glob("out/*/slow/*/pid")), "the slow run began")
+        [pid] = tmp_path.glob("out/*/slow/*/pid")
+        until(lambda: pid.read_text().strip(), "the slow run told its number")
+        process.send_signal(with_signal)
+        said = process.communicate(timeout=30)[1]
+    until(lambda: gone(int(pid.read_text())), "the slow run ended")
+    return only(tmp_path / "out"), process.returncode, said
+
+
+@pytest.mark.parametrize("with_signal", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "terminated"])
+def test_an_interrupted_campaign_says_how_to_go_on(tmp_path: Path, with_signal: signal.Signals) -> None:
+    folder, code, said = interrupted(tmp_path, with_signal)
+
+    assert code == 130
+    assert f"tacholog bench --resume {folder.relative_to(tmp_path)}" in said
+    assert "slow/01" not in manifests(folder)
+
+
+def test_resuming_does_what_is_left_and_leaves_what_is_done(tmp_path: Path) -> None:
+    folder, _, _ = interrupted(tmp_path, signal.SIGINT)
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("run.toml")}
+    (folder / "go").write_text("")
+
+    done = bench(tmp_path / "small.toml", "--output", "out", "--resume", cwd=tmp_path)
+
+    assert "6 of 6 runs are good" in done.stdout
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    runs = manifests(folder)
+    assert [run.order_index for run in sorted(runs.values(), key=lambda run: run.order_index or 0)] == [1, 2, 3, 4, 5, 6]
+    assert [run.notes for run in runs.values() if run.notes] == [("An earlier try of this run was interrupted; this is the whole second one.",)]
+
+
+def test_a_finished_campaign_has_nothing_to_resume(tmp_path: Path) -> None:
+    file = campaign(tmp_path, GOOD)
+    bench(file, cwd=tmp_path)
+
+    done = bench(file, "--resume", cwd=tmp_path)
+
+    assert (done.returncode, done.stderr) == (2, "tacholog: nothing to resume: no unfinished campaign small under build/runs\n")
+
+
+def test_a_campaign_is_not_continued_with_another_build(tmp_path: Path) -> None:
+    tool = tmp_path / "count"
+    shutil.copy(shutil.which("seq") or "", tool)
+    text = f'[[runs]]\nname = "count"\ncommand = ["{tool}", "3"]\n'
+    bench(campaign(tmp_path, text), cwd=tmp_path)
+    shutil.copy(shutil.which("cat") or "", tool)
+
+    done = bench(only(tmp_path / "build/runs"), "--resume", cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert "is not the build that this campaign was begun with" in done.stderr
+
+
+def test_a_release_is_kept_for_publication_with_its_host(tmp_path: Path) -> None:
+    file = campaign(tmp_path, GOOD)
+    bench(file, "--release", "9.5", cwd=tmp_path)
+
+    kept = manifests(tmp_path / "data/seq/9.5")
+    assert sorted(kept) == ["to-3/01", "to-3/02", "to-5/01", "to-5/02"]
+    assert {run.release for run in kept.values()} == {"9.5"}
+    assert (tmp_path / "data/hosts" / f"{kept['to-3/01'].host}.toml").is_file()
+
+    again = bench(file, "--release", "9.5", cwd=tmp_path)
+    assert again.returncode == 2
+    assert "data/seq/9.5 has results already" in again.stderr
+
+
+def test_without_perftest_the_message_says_how_to_build_it(tmp_path: Path) -> None:
+    file = campaign(tmp_path, '[[runs]]\nname = "x"\ncommand = ["perftest"]\n')
+
+    done = bench(file, "--perftest", "nowhere/perftest", cwd=tmp_path)
+
+    assert (done.returncode, done.stderr) == (2, "tacholog: nowhere/perftest: not a program that can be run\n")
+
+
+@pytest.mark.core
+def test_perftest_measures_and_its_log_is_whole(tmp_path: Path, perftest: Path) -> None:
+    text = """
+    [[runs]]
+    name = "latency"
+    command = ["perftest", "--test", "latency", "--transport", "inter-thread", "--role", "both", "--sizes", "16,64", "--duration", "0.1",
+               "--warmup", "0.05", "--output", "-"]
+    """
+    done = bench(campaign(tmp_path, text.replace("    ", "")), "--perftest", perftest, cwd=tmp_path)
+
+    assert "2 of 2 runs are good" in done.stdout
+    folder = only(tmp_path / "build/runs")
+    log = (folder / "latency/01/seq.log").read_text().splitlines()
+    assert log[0].startswith("perftest version=")
+    assert log[-1].startswith("end status=ok latency=2")

@@ -1,0 +1,161 @@
+"""A machine's facts, read from copies of what kernels print."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from tacholog import host
+from tacholog.manifest import Host, read_host, write
+
+CPU = "sys/devices/system/cpu"
+# A virtual machine with two CPUs, as its kernel (6.18) prints it; long lines cut.
+CLOUD = {
+    "proc/cpuinfo": "".join(
+        f"processor\t: {number}\nmodel name\t: Intel(R) Xeon(R) Processor\nmicrocode\t: 0x1\ncpu MHz\t\t: 2700.000\nflags\t\t: fpu hypervisor\n\n"
+        for number in (0, 1)
+    ),
+    "proc/meminfo": "MemTotal:       24684096 kB\nHugePages_Total:       0\nHugepagesize:       2048 kB\n",
+    "proc/loadavg": "0.15 0.11 0.10 2/84 7546\n",
+    "proc/mounts": "tmpfs /dev/shm tmpfs rw,relatime,size=24684096k 0 0\n",
+    "proc/cmdline": "mitigations=auto,no_guest_host console=ttyS0 secret_port=2024\n",
+    "proc/sys/kernel/osrelease": "6.18.44-fc-v595\n",
+    "proc/sys/kernel/hostname": "build-17.example.org\n",
+    "proc/sys/net/core/rmem_max": "4194304\n",
+    "etc/os-release": 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nID=debian\n',
+    "etc/hostname": "build-17\n",
+    f"{CPU}/cpu0/topology/physical_package_id": "0\n",
+    f"{CPU}/cpu0/topology/core_id": "0\n",
+    f"{CPU}/cpu1/topology/physical_package_id": "0\n",
+    f"{CPU}/cpu1/topology/core_id": "1\n",
+    f"{CPU}/vulnerabilities/spectre_v1": "Mitigation: usercopy/swapgs barriers and __user pointer sanitization\n",
+    f"{CPU}/vulnerabilities/spectre_v2": "Mitigation: Enhanced / Automatic IBRS; IBPB: conditional; BHI: Vulnerable\n",
+    f"{CPU}/vulnerabilities/meltdown": "Not affected\n",
+    "sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
+    "sys/devices/system/clocksource/clocksource0/current_clocksource": "tsc\n",
+    "sys/class/net/lo/mtu": "65536\n",
+    "sys/class/net/eth0/mtu": "1400\n",
+    "sys/class/net/eth0/speed": "-1\n",
+    "sys/class/net/eth0/address": "02:fc:00:00:00:05\n",
+    "sys/class/net/eth0/device/vendor": "0x1af4\n",
+}
+# What a workstation has more: two threads a core, a clock that changes, a network card that knows its speed, a CPU limit.
+BARE_METAL = CLOUD | {
+    "proc/cpuinfo": "processor\t: 0\nmodel name\t: Intel(R) Xeon(R) Silver 4110 CPU @ 2.10GHz\ncpu MHz\t\t: 800.012\nflags\t\t: fpu vme\n",
+    "proc/self/cgroup": "0::/user.slice/bench\n",
+    "sys/fs/cgroup/user.slice/bench/cpu.max": "150000 100000\n",
+    f"{CPU}/cpu0/cpufreq/scaling_governor": "performance\n",
+    f"{CPU}/cpu0/cpufreq/cpuinfo_min_freq": "800000\n",
+    f"{CPU}/cpu0/cpufreq/cpuinfo_max_freq": "3000000\n",
+    f"{CPU}/cpu1/topology/core_id": "0\n",
+    f"{CPU}/intel_pstate/no_turbo": "1\n",
+    f"{CPU}/cpu0/cache/index0/level": "1\n",
+    f"{CPU}/cpu0/cache/index0/type": "Data\n",
+    f"{CPU}/cpu0/cache/index0/size": "32K\n",
+    f"{CPU}/cpu0/cache/index3/level": "3\n",
+    f"{CPU}/cpu0/cache/index3/type": "Unified\n",
+    f"{CPU}/cpu0/cache/index3/size": "11264K\n",
+    f"{CPU}/cpu0/thermal_throttle/package_throttle_count": "3\n",
+    "sys/devices/system/node/node0/cpulist": "0-1\n",
+    "sys/class/net/eth0/speed": "10000\n",
+    "sys/class/net/eth0/duplex": "full\n",
+    "sys/class/net/eth0/mtu": "9000\n",
+}
+
+
+def machine(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+def test_a_virtual_machine_says_what_it_is(tmp_path: Path) -> None:
+    facts = host.this_host(machine(tmp_path, CLOUD))
+
+    assert facts.name == "Intel(R) Xeon(R) Processor, 2 threads"
+    assert facts.source == "read by tacholog host"
+    assert facts.cpu == {"model": "Intel(R) Xeon(R) Processor", "sockets": "1", "cores": "2", "threads": "2", "microcode": "0x1"}
+    assert facts.memory == {"size": "23.5 GiB", "huge_pages": "0 of 2 MiB", "transparent_huge_pages": "madvise", "dev_shm": "23.5 GiB"}
+    assert facts.network == {"eth0": "MTU 1400", "loopback_mtu": "65536", "net.core.rmem_max": "4194304"}
+    assert facts.system == {
+        "kernel": "6.18.44-fc-v595",
+        "distribution": "Debian GNU/Linux 12 (bookworm)",
+        "virtualisation": "virtual machine",
+        "mitigations": "1 mitigated, 1 vulnerable (mitigations=auto,no_guest_host)",
+        "clocksource": "tsc",
+    }
+
+
+def test_a_workstation_says_more(tmp_path: Path) -> None:
+    facts = host.this_host(machine(tmp_path, BARE_METAL))
+
+    assert facts.cpu["cores"] == "1"
+    assert facts.cpu["threads"] == "2"
+    assert (facts.cpu["cache_l1d"], facts.cpu["cache_l3"]) == ("32 KiB", "11 MiB")
+    assert (facts.cpu["governor"], facts.cpu["min_mhz"], facts.cpu["max_mhz"], facts.cpu["turbo"]) == ("performance", "800", "3000", "off")
+    assert facts.cpu["numa_nodes"] == "1"
+    assert facts.network["eth0"] == "10000 Mbit/s, full duplex, MTU 9000"
+    assert facts.system["virtualisation"] == "none"
+    assert facts.system["cgroup_cpus"] == "1.5"
+
+
+def test_a_container_in_a_virtual_machine_is_called_both(tmp_path: Path) -> None:
+    facts = host.this_host(machine(tmp_path, CLOUD | {".dockerenv": "", "sys/class/dmi/id/sys_vendor": "QEMU\n"}))
+
+    assert facts.system["virtualisation"] == "container in a virtual machine (QEMU)"
+
+
+def test_what_cannot_be_read_is_left_out(tmp_path: Path) -> None:
+    facts = host.this_host(tmp_path)
+
+    assert facts == Host(name="Unnamed CPU", source="read by tacholog host")
+
+
+def test_names_and_addresses_are_not_told(tmp_path: Path) -> None:
+    facts = repr(host.this_host(machine(tmp_path, CLOUD)))
+
+    assert [secret for secret in ("build-17", "02:fc", "2024", "console") if secret in facts] == []
+
+
+def test_a_cpu_that_is_switched_off_does_not_count(tmp_path: Path) -> None:
+    facts = host.this_host(machine(tmp_path, CLOUD | {f"{CPU}/cpu1/online": "0\n"}))
+
+    assert facts.cpu["threads"] == "1"
+
+
+def test_the_pseudonym_is_the_machines_own(tmp_path: Path) -> None:
+    one = host.this_host(machine(tmp_path / "one", CLOUD))
+    same = host.this_host(machine(tmp_path / "same", CLOUD | {"proc/loadavg": "9.99 9.99 9.99 9/99 9999\n"}))
+    other = host.this_host(machine(tmp_path / "other", BARE_METAL))
+
+    assert host.pseudonym(one) == host.pseudonym(same) != host.pseudonym(other)
+    assert host.pseudonym(one).startswith("host-")
+
+
+def test_the_moment_has_load_clock_and_throttling(tmp_path: Path) -> None:
+    assert host.moment(machine(tmp_path, BARE_METAL)) == {"load1": "0.15", "load5": "0.11", "load15": "0.10", "mhz": "800", "throttled": "3"}
+
+
+def test_the_environment_says_which_commit_measured_and_whether_it_was_changed(tmp_path: Path) -> None:
+    identity = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.org", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@example.org"}
+    for command in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run(["git", *command], cwd=tmp_path, env=os.environ | identity, check=True)
+
+    clean = host.environment(machine(tmp_path, {}), checkout=tmp_path)
+
+    assert len(clean["harness_git"]) == 40
+    assert clean["harness_dirty"] == "no"
+    (tmp_path / "new").write_text("")
+    subprocess.run(["git", "add", "new"], cwd=tmp_path, check=True)
+    assert host.environment(tmp_path, checkout=tmp_path)["harness_dirty"] == "yes"
+
+
+def test_this_machine_can_be_read_written_and_read_back(tmp_path: Path) -> None:
+    facts = host.this_host()
+
+    write(tmp_path / "here.toml", facts)
+
+    assert read_host(tmp_path / "here.toml") == facts
+    assert facts.system["kernel"] == os.uname().release
