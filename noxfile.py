@@ -11,7 +11,6 @@ from pathlib import Path
 import nox
 
 nox.needs_version = ">=2025.11.12"
-nox.options.default_venv_backend = "uv|virtualenv"  # uv where it is installed, else plain pip
 nox.options.reuse_venv = "yes"
 nox.options.sessions = ["lint", "types", "tests"]
 
