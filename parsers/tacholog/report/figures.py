@@ -1,0 +1,145 @@
+"""Figures: which points are drawn, in what style, and what a reader who cannot see them is told.
+
+One `Figure` is drawn twice from the same points: as static SVG (`svg`) and as a Plotly spec (`spec`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from tacholog.report.axes import Axis, number_axis, share_axis, size_axis
+from tacholog.report.numerals import quantity, size, with_bound
+from tacholog.report.series import Cell, Series
+
+LOGICAL = "no_bytes_moved"  # the mark of a rate that counts bytes which nobody moved
+_PERCENTILES = ("p50", "p99", "p99.99", "max")
+_DASHES = ("solid", "dash", "dot")
+_LATENCY_STYLES = 3
+
+
+class Point(NamedTuple):
+    """One point: payload bytes, value in the schema's unit, and the words shown beside it."""
+
+    x: float
+    y: float
+    words: str
+
+
+class Trace(msgspec.Struct, frozen=True):
+    """One line: its series' name and slot (colour), its style's name and dash, and whether its marks are hollow (published figures)."""
+
+    name: str
+    slot: int
+    style: str
+    dash: str
+    hollow: bool
+    points: tuple[Point, ...]
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """A figure: title, text alternative, both axes, lines, and a note that belongs under it."""
+
+    title: str
+    description: str
+    x: Axis
+    y: Axis
+    traces: tuple[Trace, ...]
+    note: str = ""
+
+
+def latency_over_size(series: Sequence[Series]) -> Figure | None:
+    """Return latency percentiles over message size: colour tells the series, dash tells the percentile."""
+    styles = _percentiles_of(series)
+    traces = [
+        trace for one in series for dash, statistic in zip(_DASHES, styles, strict=False) if (trace := _trace(one, "latency", statistic, "ns", dash))
+    ]
+    return _figure("Latency over message size", "Latency", "ns", traces)
+
+
+def goodput_over_size(series: Sequence[Series]) -> Figure | None:
+    """Return payload received per second over message size. Rates that no bytes moved for are left out, and the note says so."""
+    real = [one for one in series if not one.has_mark(LOGICAL)]
+    left_out = [one.label for one in series if one.has_mark(LOGICAL) and one.cells("goodput", "mean")]
+    note = (
+        f"Left out, because only references to the payload were handed over and no bytes moved: {'; '.join(left_out)}. "
+        "Their message rates are in the next figure, their printed rates in the table."
+        if left_out
+        else ""
+    )
+    traces = [trace for one in real if (trace := _trace(one, "goodput", "mean", "bit_per_s", "solid"))]
+    return _figure("Payload received per second", "Goodput", "bit_per_s", traces, note)
+
+
+def messages_over_size(series: Sequence[Series]) -> Figure | None:
+    """Return messages received per second over message size, of all series."""
+    traces = [trace for one in series if (trace := _trace(one, "message_rate", "mean", "messages_per_s", "solid"))]
+    return _figure("Messages received per second", "Messages per second", "messages_per_s", traces)
+
+
+def loss_over_size(series: Sequence[Series]) -> Figure | None:
+    """Return the share of messages lost over message size, if any was lost: only of series that lost some."""
+    losing = [one for one in series if any((cell.value or 0) > 0 for cell in one.cells("loss", "total").values())]
+    traces = [trace for one in losing if (trace := _trace(one, "loss", "total", "ratio", "solid"))]
+    lossless = len(series) - len(losing)
+    note = f"{lossless} of {len(series)} series lost nothing or do not state it; they are not drawn." if lossless else ""
+    return _figure("Messages lost", "Share of messages lost", "ratio", traces, note)
+
+
+FIGURES = {
+    "latency": latency_over_size,
+    "goodput": goodput_over_size,
+    "messages": messages_over_size,
+    "loss": loss_over_size,
+}
+
+
+def words_of(cell: Cell, unit: str) -> str:
+    """Return a cell's number with its bound, unit and, where runs were repeated, their range."""
+    if cell.value is None:
+        return "not stated"
+    text = with_bound(quantity(cell.value, unit), cell.shown.bound)
+    if cell.low is None or cell.high is None or len(cell.facts) == 1:
+        return text
+    return f"{text} (median of {len(cell.facts)}; {quantity(cell.low, unit)} to {quantity(cell.high, unit)})"
+
+
+def _percentiles_of(series: Sequence[Series]) -> list[str]:
+    """Choose up to three statistics that most series have; a mean only where a tool prints no percentiles."""
+    present = {statistic for one in series for metric, statistic in one.statistics() if metric == "latency"}
+    chosen = [statistic for statistic in _PERCENTILES if statistic in present]
+    if "p50" in present:
+        return chosen[:_LATENCY_STYLES]
+    return [statistic for statistic in ("mean", "min", "max") if statistic in present]
+
+
+def _trace(series: Series, metric: str, statistic: str, unit: str, dash: str) -> Trace | None:
+    least = -1.0 if unit == "ratio" else 0.0  # a log axis has no zero
+    points = tuple(
+        Point(x, cell.value, f"{size(x)}: {words_of(cell, unit)}")
+        for x, cell in sorted(series.cells(metric, statistic).items(), key=lambda item: item[0] or 0)
+        if x and cell.value is not None and cell.value > least
+    )
+    return Trace(series.label, series.slot, statistic, dash, series.published, points) if points else None
+
+
+def _figure(title: str, y_title: str, unit: str, traces: Sequence[Trace], note: str = "") -> Figure | None:
+    points = [point for trace in traces for point in trace.points]
+    if not points:
+        return None
+    values = [point.y for point in points]
+    y = share_axis(values, y_title) if unit == "ratio" else number_axis(values, y_title, unit)
+    x = size_axis([point.x for point in points])
+    return Figure(title, _description(title, traces), x, y, tuple(traces), note)
+
+
+def _description(title: str, traces: Sequence[Trace]) -> str:
+    """Say each line's first and last point: what somebody would read off the figure."""
+    lines = []
+    for trace in traces:
+        ends = trace.points[0].words if len(trace.points) == 1 else f"{trace.points[0].words}, to {trace.points[-1].words}"
+        style = "" if trace.style in ("mean", "total") else f", {trace.style}"
+        lines.append(f"{trace.name}{style}: from {ends}.")
+    return f"{title}. " + " ".join(lines)

@@ -1,0 +1,47 @@
+"""A machine as a page shows it: what is stated, and by name what is not."""
+
+from __future__ import annotations
+
+import re
+
+from tacholog.manifest import Host
+from tacholog.report.markup import Html, esc, join, tag, visible
+
+SECTIONS = ("cpu", "memory", "storage", "network", "system")
+_TITLES = {"cpu": "Processor", "memory": "Memory", "storage": "Storage", "network": "Network", "system": "System"}
+# What a reader asks of a machine before trusting its numbers; each as words that a fact's name would hold.
+_ASKED: dict[str, tuple[tuple[str, str], ...]] = {
+    "cpu": (("model", "model|name|processor"), ("cores", "core|cpus|threads"), ("governor", "governor"), ("turbo", "turbo|boost")),
+    "memory": (("size", "size|total|bytes|memory"), ("channels and speed", "channel|speed|type")),
+    "network": (("adapter", "nic|adapter|model|card|interface"), ("link speed", "speed|link"), ("MTU", "mtu"), ("switch", "switch")),
+    "system": (("operating system", "os|distribution|system"), ("kernel", "kernel"), ("virtualisation", "virtual"), ("clock source", "clock")),
+}
+
+
+def host_card(host_id: str, host: Host | None) -> Html:
+    """Return the facts of a machine by section, with what was asked and not stated at each section's end."""
+    if host is None:
+        words = "No file describes this host" if host_id else "The document does not state the machine"
+        return tag("p", f"{words}: everything about it is not stated.", class_="tl-null")
+    parts = [_section(name, getattr(host, name), local_only=not host.network) for name in SECTIONS]
+    notes = [tag("p", note, class_="tl-note") for note in host.notes]
+    kind = join([host.kind, ". "]) if host.kind else esc("")
+    head = tag("p", tag("strong", host.name), ". ", kind, tag("span", f"Source: {host.source}.", class_="tl-muted"))
+    return tag("div", head, tag("div", *parts, class_="tl-cards"), *notes, class_="tl-host")
+
+
+def missing(section: str, facts: dict[str, str]) -> list[str]:
+    """Return which of the things asked about a section are not stated."""
+    names = " ".join(facts).lower()
+    return [title for title, pattern in _ASKED.get(section, ()) if not re.search(rf"(?:\b|_)(?:{pattern})", names)]
+
+
+def _section(name: str, facts: dict[str, str], *, local_only: bool) -> Html:
+    rows = [tag("div", tag("dt", key.replace("_", " ")), tag("dd", visible(value))) for key, value in facts.items()]
+    gaps = missing(name, facts)
+    if not rows and not gaps:
+        return esc("")
+    gap = tag("p", f"Not stated: {', '.join(gaps)}.", class_="tl-null") if gaps else ""
+    if name == "network" and local_only:
+        gap = tag("p", "Not stated.", class_="tl-null")
+    return tag("section", tag("h4", _TITLES[name]), tag("dl", *rows) if rows else "", gap, class_="tl-card")

@@ -1,0 +1,215 @@
+"""Tables of words: what there is, runs and their logs, problems, definitions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from tacholog.quality import MARKS
+from tacholog.records import METRICS
+from tacholog.report.figures import LOGICAL
+from tacholog.report.markup import Html, esc, join, path_slug, tag, visible
+from tacholog.report.numerals import NOT_STATED, quantity, size
+from tacholog.report.series import CONDITION_WORDS, Series, title, words
+from tacholog.report.tables import Links, badge, scroller
+from tacholog.report.views import View
+
+_SHA_SHOWN = 12
+
+
+def plain_table(label: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> Html:
+    """Return a table of words in its own scrolling region; the first cell of a row is its heading."""
+    head = tag("tr", *(tag("th", words_, scope="col", class_="tl-text") for words_ in heads))
+    body = [tag("tr", tag("th", row[0], scope="row"), *(tag("td", cell, class_="tl-text") for cell in row[1:])) for row in rows]
+    return scroller(label, tag("table", tag("thead", head), tag("tbody", *body), class_="tl-table tl-words"))
+
+
+def runs_table(view: View, links: Links) -> Html:
+    """Return every run with its logs: when, where, how it ended, and the identity of each log's bytes."""
+    rows = []
+    for run in view.runs.values():
+        logs = [log for log in view.logs if log.run == run.run]
+        files = [
+            tag("div", _log_link(run.run, log.log, links), tag("code", (log.sha256 or "")[:_SHA_SHOWN], title=f"SHA-256 {log.sha256}"))
+            for log in logs
+        ]
+        shown = tag("code", run.run, class_="tl-run")
+        rows.append(
+            [shown, badge(published=run.published), run.start_time or null(), run.host or null(), _status(run.status, run.reason), join(files)]
+        )
+    return plain_table("Runs", ("run", "kind", "started", "host", "status", "raw log and its SHA-256"), rows)
+
+
+def raw_name(run: str, log: str) -> str:
+    """Return where the raw file is offered. It ends in .txt whatever its name, so that no browser takes a stranger's file for a page."""
+    return f"raw/{path_slug(f'{run}/{log}')}.txt"
+
+
+def log_facts(view: View, run: str, log: str) -> Html:
+    """Return what is known of one log, and the raw file for download."""
+    found = next((one for one in view.logs if one.run == run and one.log == log), None)
+    if found is None:
+        return esc("")
+    pairs = [
+        ("run", tag("code", run)),
+        ("format", found.format or null()),
+        ("size", quantity_bytes(found.bytes)),
+        ("lines", str(found.lines) if found.lines is not None else null()),
+        ("SHA-256", tag("code", found.sha256 or NOT_STATED, class_="tl-sha")),
+        ("raw file", tag("a", log, href=f"root:{raw_name(run, log)}", download=Path(log).name)),
+    ]
+    return tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs), class_="tl-facts")
+
+
+def problems_table(view: View, links: Links) -> Html:
+    """Return every line, log and manifest that could not be read."""
+    if not view.problems:
+        return tag("p", "Every line of every log was understood.")
+    rows = []
+    for problem in view.problems:
+        name = f"{problem.log or ''}:{problem.line}" if problem.line else problem.log or NOT_STATED
+        link = (
+            links.to_log(problem.run, problem.log) if problem.log and problem.run in view.runs and _is_log(view, problem.run, problem.log) else None
+        )
+        where = tag("a", name, href=f"{link}#L{problem.line}" if problem.line else link) if link else esc(name)
+        rows.append([where, tag("code", problem.run), problem.kind, problem.reason or "", tag("code", visible(problem.text or ""))])
+    return plain_table("Problems", ("where", "run", "kind", "reason", "text"), rows)
+
+
+def bad_runs_table(view: View) -> Html:
+    """Return the runs that did not end well."""
+    bad = [run for run in view.runs.values() if run.status != "ok"]
+    if not bad:
+        return tag("p", "Every run ended well.")
+    rows = [[tag("code", run.run), run.system or null(), _status(run.status, None), run.reason or null()] for run in bad]
+    return plain_table("Runs that did not end well", ("run", "system", "status", "reason"), rows)
+
+
+def marks_table(view: View) -> Html:
+    """Return every mark: how many numbers carry it, and its sentence."""
+    counts = Counter(mark for fact in view.facts for mark in fact.marks)
+    rows = [
+        [join([tag("span", mark.sign, class_="tl-sign"), " ", mark.title]), f"{counts[name]:,}".replace(",", "\u202f"), mark.sentence]
+        for name, mark in MARKS.items()
+    ]
+    return plain_table("Quality marks", ("mark", "numbers", "why"), rows)
+
+
+def metrics_table() -> Html:
+    """Return the registry of metrics: unit, which direction is better."""
+    better = {"lower": "lower is better", "higher": "higher is better", None: "neither"}
+    rows = [[metric.words, tag("code", name), _unit_words(metric.unit), better[metric.better]] for name, metric in METRICS.items()]
+    return plain_table("Metrics", ("metric", "name in the data", "unit in the data", "direction"), rows)
+
+
+def conditions_table() -> Html:
+    """Return every condition that the schema knows, and what it means."""
+    return plain_table(
+        "Conditions", ("condition", "name in the data", "what it says"), [[title(n), tag("code", n), w] for n, w in CONDITION_WORDS.items()]
+    )
+
+
+def definitions_table() -> Html:
+    """Return the definitions of metrics by tool: who starts the clock, who stops it, what counts."""
+    from tacholog.formats.registry import formats
+
+    rows = [
+        [name, tag("code", definition), sentence]
+        for name, format_ in sorted(formats().items())
+        for definition, sentence in getattr(format_, "DEFINITIONS", {}).items()
+    ]
+    return plain_table("Definitions by tool", ("format", "definition", "what it means"), rows)
+
+
+def shared_conditions(view: View) -> Html:
+    """Return the conditions that all numbers of a view share; those that differ are named, and stand in the series' labels."""
+    found = [fact.conditions for fact in view.summaries()]
+    pairs: list[tuple[str, object]] = []
+    for name in CONDITION_WORDS:
+        values = {getattr(conditions, name) for conditions in found}
+        if len(values) > 1:
+            known = sorted({words(name, value) for value in values if value is not None})
+            pairs.append((title(name), tag("em", f"differs: {'; '.join(known)}")))
+        elif values:
+            value = next(iter(values))
+            pairs.append((title(name), words(name, value) if value is not None else null()))
+    return tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs), class_="tl-facts")
+
+
+def overview(view: View, pages: dict[tuple[str, str], str], links: Links) -> Html:
+    """Return systems and transports at a glance. ``pages`` maps them to their documents."""
+    rows = []
+    for (system, transport), document in pages.items():
+        part = [fact for fact in view.facts if fact.run.system == system and (fact.conditions.transport or NOT_STATED) == transport]
+        runs = {fact.run.run: fact.run for fact in part}.values()
+        kinds = [badge(published=published) for published in sorted({run.published for run in runs})]
+        hosts = sorted({run.host or NOT_STATED for run in runs})
+        series = _safe_series(part)
+        rows.append(
+            [
+                tag("a", transport, href=f"doc:{document}"),
+                system,
+                join(kinds, " "),
+                _best(series, "latency", "ns", links),
+                _best(series, "goodput", "bit_per_s", links),
+                str(len(list(runs))),
+                str(len(part)),
+                ", ".join(hosts),
+            ]
+        )
+    heads = ("transport", "system", "kind", "lowest median latency", "highest goodput", "runs", "numbers", "hosts")
+    return plain_table("Systems and transports", heads, rows)
+
+
+def null() -> Html:
+    """Return the words for what nobody states."""
+    return tag("span", NOT_STATED, class_="tl-null")
+
+
+def quantity_bytes(count: int | None) -> object:
+    """Return a file's size."""
+    return null() if count is None else size(count)
+
+
+def _safe_series(facts: Sequence[object]) -> list[Series]:
+    from tacholog.report.facts import Fact
+    from tacholog.report.series import series_of
+
+    return series_of([fact for fact in facts if isinstance(fact, Fact) and fact.scope == "summary"])
+
+
+def _best(series: Sequence[Series], metric: str, unit: str, links: Links) -> Html:
+    """Return the best number of a transport, named with its size: of latency the lowest median, of goodput the highest that bytes moved for."""
+    found = []
+    for one in series:
+        if metric == "goodput" and one.has_mark(LOGICAL):
+            continue
+        statistics = [name for kind, name in one.statistics() if kind == metric]
+        wanted = next((name for name in ("p50", "mean", "range-low", "min") if name in statistics), None)
+        cells = one.cells(metric, wanted) if wanted else {}
+        found += [(cell.value, at, cell, wanted) for at, cell in cells.items() if cell.value is not None]
+    if not found:
+        return tag("span", "–", class_="tl-null", title="not measured")
+    value, at, cell, statistic = (min if metric == "latency" else max)(found, key=lambda one: one[0])
+    link = links.to_line(cell.shown)
+    text = quantity(value, unit)
+    note = "" if statistic in ("p50",) or metric != "latency" else f", {statistic}"
+    return join([tag("a", text, href=link) if link else text, tag("span", f" {size(at)}{note}", class_="tl-muted")])
+
+
+def _log_link(run: str, log: str, links: Links) -> Html:
+    link = links.to_log(run, log)
+    return tag("a", log, href=link) if link else esc(log)
+
+
+def _is_log(view: View, run: str, log: str) -> bool:
+    return any(one.run == run and one.log == log for one in view.logs)
+
+
+def _status(status: str | None, reason: str | None) -> Html:
+    return tag("span", status or NOT_STATED, class_=f"tl-status tl-status-{'ok' if status == 'ok' else 'bad'}", title=reason)
+
+
+def _unit_words(unit: str) -> str:
+    return {"bit_per_s": "bit/s", "messages_per_s": "messages/s", "ratio": "share, 0 to 1"}.get(unit, unit)

@@ -1,0 +1,82 @@
+"""A raw log as a page: every line numbered, classed and escaped, so that a number can link to where it was read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from tacholog.errors import UnreadableInput
+from tacholog.formats.reading import LineClass, Scan
+from tacholog.formats.source import open_log
+from tacholog.report.markup import Html, esc, join, tag, visible
+
+SHOWN_LINES = 5000
+SHOWN_CHARACTERS = 2000  # of one line: a histogram of a few KiB is cut, and the raw file has the rest
+_CLASSES: Mapping[LineClass, str] = {"record": "result", "chatter": "chatter", "broken": "broken", "unknown": "unknown"}
+
+
+def log_page(path: Path, format_name: str | None, wanted: Iterable[int]) -> Html:
+    """Return the lines of a log.
+
+    Args:
+        path: the log file.
+        format_name: the format that it was read in; ``None`` if no format fitted.
+        wanted: numbers of lines that must be there whatever the log's size, because something links to them.
+    """
+    classes = _classes(path, format_name)
+    needed = set(wanted)
+    try:
+        with open_log(path) as text:
+            rows = list(_rows(((line.number, line.text) for line in text.lines()), classes, needed))
+    except (UnreadableInput, OSError) as error:
+        return tag("p", f"The log cannot be shown: {error}.", class_="tl-null")
+    if not rows:
+        return tag("p", "The log is empty.", class_="tl-null")
+    table = tag("ol", *rows, class_="tl-log")
+    return join([_legend(classes), tag("div", table, class_="tl-scroll tl-logbox", role="region", aria_label="Log lines", tabindex=0)])
+
+
+def _classes(path: Path, format_name: str | None) -> dict[int, LineClass]:
+    if format_name is None:
+        return {}
+    found: dict[int, LineClass] = {}
+    try:
+        with open_log(path) as text:
+            for event in Scan(text, format_name):
+                found.update((number, event.kind) for number in event.lines if number <= SHOWN_LINES or event.kind != "chatter")
+    except UnreadableInput:
+        return {}
+    return found
+
+
+def _rows(lines: Iterable[tuple[int, str]], classes: Mapping[int, LineClass], needed: set[int]) -> Iterator[Html]:
+    left_out = 0
+    for number, text in lines:
+        if number > SHOWN_LINES and number not in needed:
+            left_out += 1
+            continue
+        if left_out:
+            yield _gap(left_out)
+            left_out = 0
+        yield _row(number, text, classes.get(number, "unknown" if not classes else "chatter"))
+    if left_out:
+        yield _gap(left_out)
+
+
+def _row(number: int, text: str, kind: LineClass) -> Html:
+    shown = text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS]
+    cut = tag("span", f" … {len(text) - len(shown)} more characters", class_="tl-muted") if len(shown) < len(text) else ""
+    link = tag("a", str(number), href=f"#L{number}", class_="tl-number", aria_label=f"Line {number}, {_CLASSES[kind]}")
+    return tag("li", link, tag("code", visible(shown), cut), id=f"L{number}", class_=f"tl-{kind}")
+
+
+def _gap(count: int) -> Html:
+    return tag("li", f"{count} lines are not shown here; the raw file has them all", class_="tl-gap")
+
+
+def _legend(classes: Mapping[int, LineClass]) -> Html:
+    if not classes:
+        return tag("p", "No format reads this log, so its lines carry no classes.", class_="tl-null")
+    counts = {kind: sum(1 for found in classes.values() if found == kind) for kind in _CLASSES}
+    items = [tag("li", tag("span", "", class_=f"tl-key tl-{kind}"), f"{words}: {counts[kind]}") for kind, words in _CLASSES.items()]
+    return tag("ul", *items, class_="tl-legend", aria_label="Classes of lines") if items else esc("")

@@ -1,0 +1,31 @@
+"""Quality marks as footnote signs, and the sentences that they link to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tacholog.quality import MARKS, Mark
+from tacholog.report.markup import Html, esc, join, tag
+
+
+def mark_of(name: str) -> Mark:
+    """Return a mark by its id; one that a newer version left in the data is shown as such."""
+    return MARKS.get(name) or Mark("*", name, "The installed version of Tacholog does not know this mark.")
+
+
+def mark_link(name: str, anchor: str) -> Html:
+    """Return the sign that stands at a number and links to its note below the tables."""
+    mark = mark_of(name)
+    return tag("a", mark.sign, href=f"#{anchor}-mark-{name}", class_="tl-mark", title=mark.title, aria_label=f"Mark: {mark.title}")
+
+
+def mark_notes(names: Iterable[str], anchor: str) -> Html:
+    """Return the note of each mark, in the order of the registry; nothing for no marks."""
+    order = list(MARKS)
+    known = sorted(set(names), key=lambda name: (order.index(name) if name in order else len(order), name))
+    notes = [tag("li", _words(mark_of(name)), id=f"{anchor}-mark-{name}") for name in known]
+    return tag("ul", *notes, class_="tl-notes", aria_label="What the marks mean") if notes else esc("")
+
+
+def _words(mark: Mark) -> Html:
+    return join([tag("span", mark.sign, class_="tl-sign", aria_hidden="true"), tag("strong", f"{mark.title}."), " ", mark.sentence])

@@ -1,0 +1,80 @@
+"""Numbers and sizes as people read them. Input is in the schema's units (ns, bit/s, messages/s, bytes); output says its unit."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+NOT_STATED = "not stated"
+_THIN = "\u202f"  # narrow no-break space: groups digits, and a number never wraps
+_MOST_DECIMALS = 3
+_BOUNDS = {"=": "", "~": "~", "<": "<" + _THIN, ">": ">" + _THIN, "range-low": "from ", "range-high": "to "}
+
+
+class Unit(NamedTuple):
+    """A unit as shown: its sign, and how many of the schema's units it holds."""
+
+    sign: str
+    size: float
+
+
+# What a column or an axis shows for each unit of the schema.
+SHOWN: dict[str, Unit] = {
+    "ns": Unit("µs", 1e3),
+    "bit_per_s": Unit("Mbit/s", 1e6),
+    "messages_per_s": Unit("msg/s", 1.0),
+    "messages": Unit("", 1.0),
+    "ratio": Unit("%", 0.01),
+}
+SECONDS = Unit("s", 1e9)
+_STEPS = {
+    "ns": (Unit("s", 1e9), Unit("ms", 1e6), Unit("µs", 1e3), Unit("ns", 1.0)),
+    "bit_per_s": (Unit("Tbit/s", 1e12), Unit("Gbit/s", 1e9), Unit("Mbit/s", 1e6), Unit("kbit/s", 1e3), Unit("bit/s", 1.0)),
+    "messages_per_s": (Unit("M msg/s", 1e6), Unit("k msg/s", 1e3), Unit("msg/s", 1.0)),
+    "ratio": (Unit("%", 0.01),),
+    "messages": (Unit("", 1.0),),
+}
+
+
+def grouped(number: float, decimals: int = 0) -> str:
+    """Return ``number`` with its digits grouped by threes and exactly ``decimals`` decimals."""
+    return f"{number:,.{decimals}f}".replace(",", _THIN)
+
+
+def size(payload_bytes: float | None) -> str:
+    """Return a payload size: exact B, KiB or MiB where it is a whole number of them, else bytes."""
+    if payload_bytes is None:
+        return NOT_STATED
+    for sign, step in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if payload_bytes >= step and payload_bytes % step == 0:
+            return f"{grouped(payload_bytes / step)} {sign}"
+    return f"{grouped(payload_bytes)} B"
+
+
+def quantity(value: float, unit: str, digits: int = 3) -> str:
+    """Return ``value``, given in the schema's ``unit``, in the step that reads best (ns, µs, ms, s; Mbit/s, Gbit/s, ...)."""
+    steps = _STEPS.get(unit, (Unit(unit, 1.0),))
+    step = next((s for s in steps if abs(value) >= s.size), steps[-1])
+    shown = value / step.size
+    text = grouped(shown, _decimals_for(shown, digits) if unit != "messages" else 0)
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return f"{text} {step.sign}".rstrip()
+
+
+def decimals(value: float, resolution: float | None, unit: Unit) -> int:
+    """Return how many decimals ``value`` deserves in ``unit``: those that were printed, else three significant digits."""
+    if resolution is not None and resolution > 0:
+        return min(max(0, -math.floor(math.log10(resolution / unit.size) + 1e-9)), _MOST_DECIMALS)
+    return _decimals_for(value / unit.size, 3) if value != int(value) or unit.size != 1 else 0
+
+
+def with_bound(text: str, bound: str) -> str:
+    """Put the bound's sign before a number's text: ``<`` of a printed 0, ``~``, the end of a range."""
+    return _BOUNDS.get(bound, f"{bound} ") + text
+
+
+def _decimals_for(value: float, digits: int) -> int:
+    if value == 0:
+        return 0
+    return min(max(0, digits - 1 - math.floor(math.log10(abs(value)) + 1e-12)), _MOST_DECIMALS)

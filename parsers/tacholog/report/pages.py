@@ -1,0 +1,155 @@
+"""Which pages there are, and what their templates are told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from tacholog.report.figures import FIGURES
+from tacholog.report.markup import markdown, slug
+from tacholog.report.numerals import NOT_STATED, grouped
+from tacholog.report.views import TESTS, Selection, View, log_document, manifest_of, transport_of
+
+LOGS = "logs"
+_FIGURES = {"latency": ("latency",), "throughput": ("goodput", "messages", "loss"), "demand": ("goodput", "messages", "loss")}
+_TITLES = {"latency": "Latency", "throughput": "Throughput", "demand": "Throughput in bursts"}
+
+
+class Page(msgspec.Struct, frozen=True):
+    """A page to make: its document name, its template, and what that is told."""
+
+    document: str
+    template: str
+    context: dict[str, Any]
+
+
+def environment(templates: Path) -> Environment:
+    """Return the template environment: an unknown name is an error, never an empty place."""
+    made = Environment(  # noqa: S701 - pages are MyST, not HTML: `markdown` and `quoted` do the escaping
+        loader=FileSystemLoader(templates), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    made.filters.update(md=markdown, quoted=lambda text: json.dumps(str(text), ensure_ascii=True), grouped=grouped)
+    return made
+
+
+def plan(view: View) -> list[Page]:
+    """Return every page that the dataset makes."""
+    systems = _systems(view)
+    transports = [page for pages in systems.values() for page in pages]
+    pages = [_index(view, systems), *_system_pages(view, systems), *transports]
+    pages += [_hosts_page(view), Page("quality", "quality.md.jinja", _counts(view))]
+    return [*pages, *_log_pages(view, transports)]
+
+
+def _systems(view: View) -> dict[str, list[Page]]:
+    """Return the transport pages of each system."""
+    pairs = {(fact.run.system or NOT_STATED, fact.conditions.transport or NOT_STATED) for fact in view.facts}
+    full = {fact.run.run for fact in view.facts}
+    pairs |= {(run.system or NOT_STATED, transport_of(run) or NOT_STATED) for run in view.runs.values() if run.run not in full}
+    systems: dict[str, list[Page]] = {}
+    taken: set[str] = set()
+    for system, transport in sorted(pairs, key=lambda pair: (pair[0].lower(), pair[1].lower(), pair)):
+        document = _free(f"{slug(system)}/{slug(transport)}", taken)
+        part = view.only(Selection(system=system, transport=transport))
+        systems.setdefault(system, []).append(Page(document, "transport.md.jinja", _transport_context(part, system, transport)))
+    return systems
+
+
+def _free(document: str, taken: set[str]) -> str:
+    """Return a name that no other page has: `UDP` and `udp` are two transports and would be one file name."""
+    name, number = document, 2
+    while name in taken:
+        name, number = f"{document}-{number}", number + 1
+    taken.add(name)
+    return name
+
+
+def _transport_context(part: View, system: str, transport: str) -> dict[str, Any]:
+    tests = []
+    for test in TESTS:
+        series = part.only(Selection(test=test)).series()
+        if series:
+            drawn = [name for name in _FIGURES[test] if FIGURES[name](series)]
+            tests.append({"name": test, "title": _TITLES[test], "figures": drawn})
+    return {**_counts(part), "system": system, "transport": transport, "tests": tests, "kind": _kind(part)}
+
+
+def _kind(part: View) -> str:
+    kinds = {run.published for run in part.runs.values()}
+    return "mixed" if len(kinds) > 1 else "published" if True in kinds else "own"
+
+
+def _counts(view: View) -> dict[str, Any]:
+    return {
+        "runs": len(view.runs),
+        "own_runs": sum(1 for run in view.runs.values() if not run.published),
+        "published_runs": sum(1 for run in view.runs.values() if run.published),
+        "numbers": len(view.facts),
+        "logs": len(view.logs),
+        "lines": sum(log.lines or 0 for log in view.logs),
+        "unread_lines": sum((log.broken or 0) + (log.unknown or 0) for log in view.logs),
+        "marked": sum(1 for fact in view.facts if fact.marks),
+        "bad_runs": sum(1 for run in view.runs.values() if run.status != "ok"),
+        "sources": list(_sources(view)),
+    }
+
+
+def _sources(view: View) -> Iterator[dict[str, str | None]]:
+    """Yield each published document that runs were taken from, once."""
+    seen: set[str] = set()
+    for run in view.runs.values():
+        manifest = manifest_of(run)
+        source = manifest.source if manifest else None
+        if source is not None and source.sha256 not in seen:
+            seen.add(source.sha256)
+            yield {"title": source.title, "publisher": source.publisher, "document": source.document, "sha256": source.sha256, "url": source.url}
+
+
+def _index(view: View, systems: Mapping[str, Sequence[Page]]) -> Page:
+    rows = [[system, page.context["transport"], page.document] for system, pages in systems.items() for page in pages]
+    context = {
+        **_counts(view),
+        "rows": json.dumps(rows),
+        "rows_count": len(rows),
+        "systems": [_system_entry(name, pages) for name, pages in systems.items()],
+        "hosts": len(view.hosts),
+    }
+    return Page("index", "index.md.jinja", context)
+
+
+def _system_entry(name: str, pages: Sequence[Page]) -> dict[str, Any]:
+    folder = pages[0].document.split("/", maxsplit=1)[0]
+    return {"name": name, "document": f"{folder}/index", "transports": len(pages)}
+
+
+def _system_pages(view: View, systems: Mapping[str, Sequence[Page]]) -> Iterator[Page]:
+    for system, pages in systems.items():
+        part = view.only(Selection(system=system))
+        rows = [[system, page.context["transport"], page.document] for page in pages]
+        context = {**_counts(part), "system": system, "pages": pages, "rows": json.dumps(rows), "kind": _kind(part)}
+        yield Page(_system_entry(system, pages)["document"], "system.md.jinja", context)
+
+
+def _hosts_page(view: View) -> Page:
+    used: dict[str, int] = {}
+    for run in view.runs.values():
+        used[run.host or NOT_STATED] = used.get(run.host or NOT_STATED, 0) + 1
+    ids = sorted({*view.hosts, *(host for host in used if host != NOT_STATED)})
+    hosts = [{"id": host, "name": view.hosts[host].name if host in view.hosts else host, "runs": used.get(host, 0)} for host in ids]
+    return Page("hosts", "hosts.md.jinja", {"hosts": [h for h in hosts if h["id"] in view.hosts], "unstated": used.get(NOT_STATED, 0)})
+
+
+def _log_pages(view: View, transports: Iterable[Page]) -> Iterator[Page]:
+    parents: dict[str, list[dict[str, str]]] = {}
+    for page in transports:
+        wanted = Selection(system=page.context["system"], transport=page.context["transport"])
+        for run in view.only(wanted).runs:
+            parents.setdefault(run, []).append({"title": f"{page.context['system']}, {page.context['transport']}", "document": page.document})
+    for log in view.logs:
+        context = {"run": log.run, "log": log.log, "parents": parents.get(log.run, [])}
+        yield Page(log_document(LOGS, log.run, log.log), "log.md.jinja", context)

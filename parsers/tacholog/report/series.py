@@ -1,0 +1,231 @@
+"""Series: numbers that were measured the same way, so that one line may join them over the payload sizes.
+
+Runs of one series repeat each other. Repetitions are shown as the median over runs with their range; percentiles are never pooled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from statistics import median
+
+import msgspec
+
+from tacholog.report.facts import CONDITIONS, Fact, Run
+from tacholog.report.numerals import quantity, size
+
+_RUN_PARTS = ("published", "host", "release", "system_version", "tool", "tool_version")
+_SHOWN_LAST = ("definition", "planned_duration_s", "warmup", "basis", "load_mode")
+_SIDES = {"publisher": "at the publisher", "subscriber": "at the subscriber", "both": "both sides"}
+_TITLES = {
+    "data_path": "data path",
+    "payload_touched": "payload touched",
+    "keyed": "keyed or not",
+    "type": "type",
+    "demand": "demand",
+    "offered_rate_per_s": "offered rate",
+    "recovery_time_ns": "recovery time",
+    "batch_bytes": "batching",
+    "load_mode": "load",
+    "planned_duration_s": "planned duration",
+    "link_bit_per_s": "link speed",
+    "system_version": "version",
+    "tool_version": "tool version",
+    "published": "own or published",
+}
+
+# What each condition says, for the page of definitions. A test holds that none is missing.
+CONDITION_WORDS = {
+    "transport": "What carries the messages: a protocol, shared memory, a queue between threads.",
+    "data_path": "Whether the payload is copied, or handed over as a reference (zero copy, pointer) or in its wire form (FlatData).",
+    "payload_touched": "Whether anybody wrote or read the payload. A zero-copy rate without that counts bytes that never moved.",
+    "reliability": "Whether lost messages are sent again (reliable) or not (best effort).",
+    "keyed": "Whether messages belong to instances of a topic by a key.",
+    "instances": "How many instances a keyed topic has.",
+    "type": "The data type, as the tool calls it.",
+    "demand": "How many messages are sent in one burst.",
+    "offered_rate_per_s": "How many messages a second the publisher tries to send.",
+    "recovery_time_ns": "The pause between two bursts.",
+    "batch_bytes": "How many bytes of messages travel together.",
+    "publishers": "How many publishers send at once.",
+    "subscribers": "How many subscribers receive at once.",
+    "load_mode": "Closed: the next message waits for the last answer. Open or paced: a schedule that waits for nobody. Max-rate: as fast as it goes.",
+    "waiting": "How the receiver waits: blocking, polling, busy.",
+    "warmup": "What was done before the measurement began.",
+    "basis": "What a latency spans: one way, a round trip, or a round trip divided by two.",
+    "definition": "The tool's own definition of the metric; see the table below.",
+    "planned_duration_s": "How long one measurement was meant to take.",
+    "link_bit_per_s": "The nominal speed of the network link.",
+}
+
+Key = tuple[tuple[str, object], ...]
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """One number of a series at one size, over its runs, in the schema's unit; ``value`` is ``None`` where no run states it."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    facts: tuple[Fact, ...]
+
+    @property
+    def shown(self) -> Fact:
+        """The fact whose value this is, or the nearest to it: for its bound, resolution and line."""
+        return min(self.facts, key=lambda fact: abs((fact.value or 0.0) - (self.value or 0.0)) if fact.value is not None else float("inf"))
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """Every mark on any of the numbers, in order."""
+        return tuple(dict.fromkeys(mark for fact in self.facts for mark in fact.marks))
+
+    @property
+    def run_count(self) -> int:
+        """How many runs are behind it."""
+        return len({fact.run.run for fact in self.facts})
+
+
+class Series(msgspec.Struct, frozen=True):
+    """Numbers measured the same way. ``slot`` numbers the series on its page, and so fixes its colour."""
+
+    label: str
+    slot: int
+    key: Key
+    facts: tuple[Fact, ...]
+
+    @property
+    def published(self) -> bool:
+        """Whether these are a vendor's published figures."""
+        return self.facts[0].run.published
+
+    @property
+    def runs(self) -> list[Run]:
+        """The runs behind it, in order."""
+        return list({fact.run.run: fact.run for fact in self.facts}.values())
+
+    def sizes(self) -> list[int | None]:
+        """The payload sizes in bytes, ascending; ``None`` (not stated) comes first."""
+        return sorted({fact.payload_bytes for fact in self.facts}, key=lambda size_bytes: -1 if size_bytes is None else size_bytes)
+
+    def cells(self, metric: str, statistic: str) -> dict[int | None, Cell]:
+        """One cell a size for the number of that name."""
+        by_size: dict[int | None, list[Fact]] = {}
+        for fact in self.facts:
+            if fact.metric == metric and fact.statistic == statistic:
+                by_size.setdefault(fact.payload_bytes, []).append(fact)
+        return {size_bytes: _cell(found) for size_bytes, found in by_size.items()}
+
+    def statistics(self) -> list[tuple[str, str]]:
+        """The (metric, statistic) pairs that it has, in order of appearance."""
+        return list(dict.fromkeys((fact.metric, fact.statistic) for fact in self.facts))
+
+    def has_mark(self, mark: str) -> bool:
+        """Whether any number carries that mark."""
+        return any(mark in fact.marks for fact in self.facts)
+
+
+def series_of(facts: Iterable[Fact]) -> list[Series]:
+    """Return the series in ``facts``, each labelled by only those conditions in which they differ."""
+    groups: dict[Key, list[Fact]] = {}
+    keys: dict[tuple[object, ...], Key] = {}
+    for fact in facts:
+        short = (fact.run.run, fact.side, fact.participant, fact.conditions)
+        key = keys.get(short)
+        if key is None:
+            key = keys[short] = _key(fact)
+        groups.setdefault(key, []).append(fact)
+    labels = _labels(list(groups))
+    return [Series(label, slot, key, tuple(found)) for slot, (label, (key, found)) in enumerate(zip(labels, groups.items(), strict=True))]
+
+
+def _cell(facts: Sequence[Fact]) -> Cell:
+    values = [fact.value for fact in facts if fact.value is not None]
+    if not values:
+        return Cell(None, None, None, tuple(facts))
+    return Cell(median(values), min(values), max(values), tuple(facts))
+
+
+def _key(fact: Fact) -> Key:
+    parts: list[tuple[str, object]] = [(name, getattr(fact.conditions, name)) for name in CONDITIONS]
+    parts += [(name, getattr(fact.run, name)) for name in _RUN_PARTS]
+    parts += [("side", fact.side), ("participant", fact.participant)]
+    # Two published tables are never repetitions of each other: a document that prints both means them to differ, even if it does not say how.
+    parts.append(("run", fact.run.run if fact.run.published else None))
+    return tuple(parts)
+
+
+def _labels(keys: Sequence[Key]) -> list[str]:
+    differing = [name for index, (name, _) in enumerate(keys[0]) if len({key[index][1] for key in keys}) > 1] if keys else []
+    differing = [name for name in differing if name != "run"]
+    ordered = [name for name in differing if name not in _SHOWN_LAST] + [name for name in differing if name in _SHOWN_LAST]
+    full = [[(name, dict(key)[name]) for name in ordered] for key in keys]
+    used = _fewest(full)
+    labels = [", ".join(part for name, value in parts if name in used and (part := words(name, value))) for parts in full]
+    return _made_different(labels, keys)
+
+
+def _fewest(full: Sequence[Sequence[tuple[str, object]]]) -> set[str]:
+    """Leave out a condition where the others already tell all series apart: a label is to be read at a glance."""
+    names = [name for name, _ in full[0]] if full else []
+    used = set(names)
+    for name in reversed(names):
+        fewer = used - {name}
+        # What is unknown adds no words, so it cannot tell series apart either.
+        told = {tuple((n, v) for n, v in parts if n in fewer and v is not None) for parts in full}
+        if name in _SHOWN_LAST and len(told) == len(full):
+            used = fewer
+    return used
+
+
+def _made_different(labels: list[str], keys: Sequence[Key]) -> list[str]:
+    if len(keys) == 1:
+        return ["all runs" if not labels[0] else labels[0]]
+    named = [label or "no further conditions stated" for label in labels]
+    return [f"{label} ({_origin(key)})" if named.count(label) > 1 else label for label, key in zip(named, keys, strict=True)]
+
+
+def _origin(key: Key) -> str:
+    facts = dict(key)
+    return str(facts["run"] or facts["definition"] or facts["release"] or "own")
+
+
+def words(name: str, value: object) -> str:
+    """Return a condition as it reads in a label; nothing for what is unknown."""
+    if value is None:
+        return ""
+    in_words = _WORDS.get(name)
+    return in_words(value) if in_words else str(value)
+
+
+def title(name: str) -> str:
+    """Return what a condition is called in running text."""
+    return _TITLES.get(name, name.replace("_", " "))
+
+
+def _number(value: object) -> float:
+    return float(str(value))
+
+
+def _count(one: str) -> Callable[[object], str]:
+    return lambda value: f"{value} {one}" + ("" if value == 1 else "s")
+
+
+_WORDS: dict[str, Callable[[object], str]] = {
+    "keyed": lambda value: "keyed" if value else "unkeyed",
+    "instances": _count("instance"),
+    "publishers": _count("publisher"),
+    "subscribers": _count("subscriber"),
+    "payload_touched": lambda value: "payload not touched" if value == "none" else f"payload touched ({value})",
+    "demand": lambda value: f"demand {value}",
+    "offered_rate_per_s": lambda value: f"{quantity(_number(value), 'messages_per_s')} offered",
+    "recovery_time_ns": lambda value: f"recovery {quantity(_number(value), 'ns')}",
+    "batch_bytes": lambda value: f"batches of {size(_number(value))}",
+    "planned_duration_s": lambda value: f"{_number(value):g} s",
+    "link_bit_per_s": lambda value: f"{quantity(_number(value), 'bit_per_s')} link",
+    "published": lambda value: "published" if value else "own run",
+    "side": lambda value: _SIDES.get(str(value), str(value)),
+    "system_version": lambda value: f"version {value}",
+    "tool_version": lambda value: f"tool {value}",
+    "release": lambda value: f"release {value}",
+    "host": lambda value: f"host {value}",
+    "basis": lambda value: {"rtt": "round trip", "rtt/2": "RTT/2", "one-way": "one-way"}.get(str(value), str(value)),
+}

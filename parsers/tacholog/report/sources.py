@@ -1,0 +1,60 @@
+"""The folder of generated sources: written only where something changed, and rid of what is no longer made."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+KEPT_IN_OUTPUT = ("_static", "_sources", "raw", "data")
+
+
+class Sources:
+    """A folder that holds exactly what is put into it until `tidy`."""
+
+    def __init__(self, folder: Path) -> None:
+        """Prepare to fill ``folder``; what is there already stays until it is known that nothing makes it any more."""
+        self.folder = folder
+        self._made: set[Path] = set()
+
+    def write(self, name: str, content: str | bytes) -> None:
+        """Write a file if its content differs: its time stamp tells Sphinx what to read again."""
+        path = self._claim(name)
+        data = content.encode() if isinstance(content, str) else content
+        if not path.is_file() or path.read_bytes() != data:
+            path.write_bytes(data)
+
+    def copy(self, name: str, source: Path) -> None:
+        """Copy a file if it differs in size or age."""
+        path = self._claim(name)
+        known = path.stat() if path.is_file() else None
+        given = source.stat()
+        if known is None or (known.st_size, known.st_mtime_ns) != (given.st_size, given.st_mtime_ns):
+            shutil.copy2(source, path)
+
+    def copy_tree(self, folder: Path) -> None:
+        """Copy every file below ``folder``."""
+        for source in sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
+            self.write(source.relative_to(folder).as_posix(), source.read_bytes())
+
+    def tidy(self) -> None:
+        """Delete every file that was not made since this object was."""
+        for path in sorted(self.folder.rglob("*"), reverse=True):
+            if path.is_file() and path not in self._made:
+                path.unlink()
+            elif path.is_dir() and not any(path.iterdir()):
+                path.rmdir()
+
+    def _claim(self, name: str) -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._made.add(path)
+        return path
+
+
+def delete_orphans(site: Path, documents: Iterable[str]) -> None:
+    """Delete built pages that no source makes any more; Sphinx leaves them, and their links lead to old numbers."""
+    wanted = {site / f"{name}.html" for name in (*documents, "search", "genindex")}
+    for page in site.rglob("*.html"):
+        if page not in wanted and page.relative_to(site).parts[0] not in KEPT_IN_OUTPUT:
+            page.unlink()

@@ -1,0 +1,53 @@
+"""A figure as a Plotly spec: plain data without colours, which the page's script fills in from the style sheet (light, dark, print)."""
+
+from __future__ import annotations
+
+import math
+
+from tacholog.report.axes import Axis
+from tacholog.report.figures import Figure, Trace
+from tacholog.report.markup import esc
+
+_SYMBOLS = ("circle", "square", "diamond")
+_COLOURS = 8
+
+
+def spec(figure: Figure) -> dict[str, object]:
+    """Return ``data`` and ``layout`` for Plotly. ``meta.slot`` of a trace names its colour."""
+    return {
+        "title": figure.title,
+        "data": [_trace(trace) for trace in figure.traces],
+        "layout": {"xaxis": _axis(figure.x), "yaxis": _axis(figure.y), "hovermode": "closest", "showlegend": False},
+    }
+
+
+def _trace(trace: Trace) -> dict[str, object]:
+    symbol = _SYMBOLS[trace.slot // _COLOURS % len(_SYMBOLS)]
+    style = "" if trace.style in ("mean", "total") else f" {trace.style}"
+    # Plotly reads some HTML in these texts, so names are escaped here as on the page.
+    name = esc(trace.name + style)
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": name,
+        "x": [point.x for point in trace.points],
+        "y": [point.y for point in trace.points],
+        "text": [f"<b>{esc(point.words)}</b><br>{name}" for point in trace.points],
+        "hovertemplate": "%{text}<extra></extra>",
+        "line": {"dash": trace.dash, "width": 2},
+        "marker": {"symbol": f"{symbol}-open" if trace.hollow else symbol, "size": 7},
+        "meta": {"slot": trace.slot % _COLOURS, "series": trace.slot},
+    }
+
+
+def _axis(axis: Axis) -> dict[str, object]:
+    ends = [math.log10(axis.low), math.log10(axis.high)] if axis.scale == "log" else [axis.low, axis.high]
+    return {
+        "title": {"text": esc(axis.title)},
+        "type": axis.scale,
+        "range": ends,
+        "tickmode": "array",
+        "tickvals": list(axis.ticks),
+        "ticktext": list(axis.labels),
+        "zeroline": False,
+    }

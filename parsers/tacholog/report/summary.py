@@ -1,0 +1,102 @@
+"""The answer first: what a page's numbers say, in sentences made from them, each number linked to its line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tacholog.report.figures import LOGICAL
+from tacholog.report.markup import Html, esc, join, tag
+from tacholog.report.numerals import quantity, size, with_bound
+from tacholog.report.series import Cell, Series
+from tacholog.report.svg import swatch
+from tacholog.report.tables import Links
+
+_BASES = {"rtt": "round-trip time", "rtt/2": "one-way latency (RTT/2)", "one-way": "one-way latency"}
+_STATISTICS = {"p50": "Median", "mean": "Mean", "min": "Least", "range-low": "", "max": "Greatest"}
+
+
+def latency_summary(series: Sequence[Series], links: Links) -> Html:
+    """Return one sentence a series: the median (or what the tool prints instead) at the smallest and the largest size."""
+    return _list(series, [_latency(one, links) for one in series])
+
+
+def throughput_summary(series: Sequence[Series], links: Links) -> Html:
+    """Return one or two sentences a series: the peak rate, the small-message rate, the loss."""
+    return _list(series, [_throughput(one, links) for one in series])
+
+
+def _list(series: Sequence[Series], sentences: Sequence[Html]) -> Html:
+    said = [(one, sentence) for one, sentence in zip(series, sentences, strict=True) if sentence]
+    if len(said) == 1:
+        return tag("p", said[0][1], class_="tl-answer")
+    items = [
+        tag("li", swatch(one.slot, hollow=one.published), tag("div", tag("span", one.label, class_="tl-label"), " ", sentence))
+        for one, sentence in said
+    ]
+    return tag("ul", *items, class_="tl-answers") if items else esc("")
+
+
+def _latency(series: Series, links: Links) -> Html:
+    statistic = next((name for name in ("p50", "mean", "range-low", "min", "max") if series.cells("latency", name)), None)
+    if statistic is None:
+        any_ = next((name for metric, name in series.statistics() if metric == "latency"), None)
+        if any_ is None:
+            return esc("")
+        statistic = any_
+    cells = {at: cell for at, cell in series.cells("latency", statistic).items() if cell.value is not None}
+    if not cells:
+        return esc("")
+    basis = _BASES.get(str(dict(series.key).get("basis")), "latency (whether one-way or round trip is not stated)")
+    sizes = sorted(cells, key=lambda at: at or 0)
+    named = _STATISTICS.get(statistic, statistic)
+    first = _at(cells[sizes[0]], sizes[0], "ns", links)
+    start = f"{named} {basis} is " if named else f"{basis[0].upper()}{basis[1:]} is "
+    ends = [start, first] if len(sizes) == 1 else [start, first, " and ", _at(cells[sizes[-1]], sizes[-1], "ns", links)]
+    return join([*ends, _runs(series), ".", _tail(series, sizes[0], links)])
+
+
+def _tail(series: Series, at: int | None, links: Links) -> Html:
+    cell = series.cells("latency", "p99").get(at)
+    if cell is None or cell.value is None:
+        return esc("")
+    return join([" 99 % of the messages of ", size(at), " took at most ", _number(cell, "ns", links), "."])
+
+
+def _throughput(series: Series, links: Links) -> Html:
+    parts: list[object] = []
+    goodput = {at: cell for at, cell in series.cells("goodput", "mean").items() if cell.value is not None}
+    rates = {at: cell for at, cell in series.cells("message_rate", "mean").items() if cell.value is not None}
+    if goodput and not series.has_mark(LOGICAL):
+        at = max(goodput, key=lambda one: goodput[one].value or 0.0)
+        parts += ["Goodput peaks at ", _at(goodput[at], at, "bit_per_s", links), _runs(series), ". "]
+    if rates:
+        at = max(rates, key=lambda one: rates[one].value or 0.0)
+        words = "References were handed over, no payload moved: at most " if series.has_mark(LOGICAL) else "At most "
+        parts += [words, _at(rates[at], at, "messages_per_s", links), ". "]
+    return join([*parts, _loss(series, links)])
+
+
+def _loss(series: Series, links: Links) -> Html:
+    losses = {at: cell for at, cell in series.cells("loss", "total").items() if cell.value is not None}
+    if not losses:
+        return esc("Loss is not stated.")
+    at = max(losses, key=lambda one: losses[one].value or 0.0)
+    worst = losses[at]
+    if not worst.value:
+        return esc("No message was lost.")
+    return join(["Up to ", tag("strong", _number(worst, "ratio", links)), " of the messages were lost (", size(at), ")."])
+
+
+def _runs(series: Series) -> str:
+    count = len(series.runs)
+    return f" (medians of {count} runs)" if count > 1 else ""
+
+
+def _at(cell: Cell, at: int | None, unit: str, links: Links) -> Html:
+    return join([tag("strong", _number(cell, unit, links)), f" at {size(at)}" if at is not None else " (size not stated)"])
+
+
+def _number(cell: Cell, unit: str, links: Links) -> Html:
+    text = with_bound(quantity(cell.value or 0.0, unit), cell.shown.bound)
+    link = links.to_line(cell.shown)
+    return tag("a", text, href=link) if link else esc(text)

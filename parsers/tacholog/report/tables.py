@@ -1,0 +1,234 @@
+"""Tables of numbers: every number with its line, its marks and its spread; one table a series."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import msgspec
+
+from tacholog.records import METRICS
+from tacholog.report.facts import Fact
+from tacholog.report.figures import words_of
+from tacholog.report.markup import Html, esc, join, tag
+from tacholog.report.marks import mark_link, mark_notes
+from tacholog.report.numerals import NOT_STATED, SECONDS, SHOWN, Unit, decimals, grouped, size, with_bound
+from tacholog.report.series import Cell, Series
+from tacholog.report.svg import swatch
+from tacholog.report.views import log_document
+
+_STATISTICS = ("min", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999", "max", "mean", "std")
+_HEADINGS = {"p50": "median", "min": "min", "max": "max", "mean": "mean", "std": "std dev"}
+_COLUMNS: tuple[tuple[str, str, str], ...] = (
+    ("message_rate", "mean", "received rate"),
+    ("goodput", "mean", "goodput"),
+    ("offered_rate", "mean", "offered rate"),
+    ("messages_sent", "total", "sent"),
+    ("messages_received", "total", "received"),
+    ("messages_lost", "total", "lost"),
+    ("loss", "total", "loss"),
+    ("messages_duplicated", "total", "received twice"),
+    ("messages_reordered", "total", "out of order"),
+    ("messages_corrupted", "total", "corrupted"),
+    ("histogram_overflow", "total", "above histogram"),
+    ("duration", "total", "duration"),
+)
+_MAX_PAD = 3
+
+
+class Column(msgspec.Struct, frozen=True):
+    """One column: the number it shows, its heading and its unit."""
+
+    metric: str
+    statistic: str
+    heading: str
+    unit: Unit
+
+
+class Links(msgspec.Struct, frozen=True):
+    """Where the pages of logs are; without a folder for them numbers are not linked. Links are resolved by the builder (``doc:``)."""
+
+    logs: str | None = None
+
+    def to_line(self, fact: Fact) -> str | None:
+        """Return the link to the line that a number was read from."""
+        if self.logs is None or fact.line is None:
+            return None
+        return f"{self.to_log(fact.run.run, fact.log)}#L{fact.line}"
+
+    def to_log(self, run: str, log: str) -> str | None:
+        """Return the link to the page of a log."""
+        return None if self.logs is None else f"doc:{log_document(self.logs, run, log)}"
+
+
+def numbers(series: Sequence[Series], links: Links, anchor: str) -> Html:
+    """Return one table a series, and under all of them what their marks mean. ``anchor`` starts every id."""
+    seen: dict[str, None] = {}
+    tables = [_series_table(one, links, f"{anchor}-{one.slot}", anchor, seen) for one in series]
+    return join([*tables, mark_notes(seen, anchor)])
+
+
+def scroller(label: str, *content: object) -> Html:
+    """Return a region that scrolls sideways on its own, so that the page never does; the keyboard reaches it."""
+    return tag("div", *content, class_="tl-scroll", role="region", aria_label=label, tabindex=0)
+
+
+def badge(*, published: bool) -> Html:
+    """Return the badge that tells a vendor's published figure from an own run."""
+    if published:
+        return tag("span", "published", class_="tl-badge tl-published", title="A figure that the vendor published; not measured by this project")
+    return tag("span", "own run", class_="tl-badge tl-own", title="Measured by the owner of this data; the raw log is here")
+
+
+def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, seen: dict[str, None]) -> Html:
+    columns = _columns(series)
+    cells = [series.cells(column.metric, column.statistic) for column in columns]
+    repeated = any(len(cell.facts) > 1 for column in cells for cell in column.values())
+    places = [_decimals(found.values(), column.unit) for column, found in zip(columns, cells, strict=True)]
+    write = _CellWriter(links, marks_anchor, seen, f"{anchor}-each" if repeated else None)
+    rows = []
+    for payload in series.sizes():
+        shown = [write.cell(found.get(payload), column.unit, place) for column, found, place in zip(columns, cells, places, strict=True)]
+        rows.append(tag("tr", _row_head(payload), *shown, *_samples_cell(series, payload), *_runs_cell(series, payload, repeated=repeated)))
+    heads = [*(_head(column) for column in columns), *_extra_heads(series, repeated=repeated)]
+    table = tag("table", tag("thead", tag("tr", tag("th", "size", scope="col"), *heads)), tag("tbody", *rows), class_="tl-table")
+    title = tag("h4", swatch(series.slot, hollow=series.published), " ", series.label, " ", badge(published=series.published), class_="tl-caption")
+    each = _every_run(series, columns, links, anchor) if repeated else esc("")
+    return tag("section", title, scroller(f"Numbers: {series.label}", table), each, class_="tl-series", id=anchor)
+
+
+class _CellWriter:
+    """Writes cells; remembers in ``seen`` which marks stood in any."""
+
+    def __init__(self, links: Links, marks_anchor: str, seen: dict[str, None], each: str | None) -> None:
+        self._links, self._marks_anchor, self._seen, self._each = links, marks_anchor, seen, each
+
+    def cell(self, cell: Cell | None, unit: Unit, places: int) -> Html:
+        """Write one cell: the number (the median, where runs were repeated), its range, its marks."""
+        if cell is None:
+            return tag("td", NOT_STATED, class_="tl-null")
+        self._seen.update(dict.fromkeys(cell.marks))
+        marks = [mark_link(mark, self._marks_anchor) for mark in cell.marks]
+        fact = cell.shown
+        if cell.value is None:
+            return tag("td", _linked(NOT_STATED, self._links.to_line(fact)), *marks, class_="tl-null")
+        spread = cell.low is not None and cell.high is not None and len(cell.facts) > 1
+        link = f"#{self._each}" if spread and self._each else self._links.to_line(fact)
+        text = _aligned(cell.value, fact, unit, places)
+        range_ = _range(cell, unit) if spread else esc("")
+        return tag("td", _linked(text, link), tag("sup", *marks) if marks else "", range_, title=words_of(cell, METRICS[fact.metric].unit))
+
+
+def _every_run(series: Series, columns: Sequence[Column], links: Links, anchor: str) -> Html:
+    """Return the numbers of each run, folded away: what the medians above were made of."""
+    rows = []
+    for payload in series.sizes():
+        for run, facts in _by_record(series, payload).items():
+            by_name = {(fact.metric, fact.statistic): fact for fact in facts}
+            shown = [_plain(by_name.get((column.metric, column.statistic)), column.unit, links) for column in columns]
+            samples = next((fact.samples for fact in facts if fact.samples is not None), None)
+            tail = tag("td", grouped(samples) if samples is not None else NOT_STATED) if _has_samples(series) else ""
+            rows.append(tag("tr", _row_head(payload), tag("td", run[0], class_="tl-text"), *shown, tail))
+    extra = [_th("samples", "")] if _has_samples(series) else []
+    heads = tag("tr", tag("th", "size", scope="col"), tag("th", "run", scope="col", class_="tl-text"), *(_head(c) for c in columns), *extra)
+    table = tag("table", tag("thead", heads), tag("tbody", *rows), class_="tl-table tl-small")
+    summary = tag("summary", "Each run's numbers")
+    return tag("details", summary, scroller(f"Each run's numbers: {series.label}", table), class_="tl-each", id=f"{anchor}-each")
+
+
+def _by_record(series: Series, payload: int | None) -> Mapping[tuple[str, str, int], list[Fact]]:
+    records: dict[tuple[str, str, int], list[Fact]] = {}
+    for fact in series.facts:
+        if fact.payload_bytes == payload:
+            records.setdefault((fact.run.run, fact.log, fact.line or 0), []).append(fact)
+    return records
+
+
+def _columns(series: Series) -> list[Column]:
+    present = series.statistics()
+    latency = [
+        Column("latency", name, _HEADINGS.get(name, name.replace("p", "") + " %"), SHOWN["ns"])
+        for name in _STATISTICS
+        if ("latency", name) in present
+    ]
+    others = [
+        Column(metric, statistic, heading, SECONDS if metric == "duration" else SHOWN[METRICS[metric].unit])
+        for metric, statistic, heading in _COLUMNS
+        if (metric, statistic) in present
+    ]
+    known = {(column.metric, column.statistic) for column in (*latency, *others)}
+    rest = [Column(metric, statistic, _words(metric, statistic), _unit(metric)) for metric, statistic in present if (metric, statistic) not in known]
+    return [*latency, *others, *rest]
+
+
+def _words(metric: str, statistic: str) -> str:
+    words = METRICS[metric].words.lower() if metric in METRICS else metric
+    return words if statistic == "total" else f"{words}, {statistic}"
+
+
+def _unit(metric: str) -> Unit:
+    return SHOWN.get(METRICS[metric].unit, Unit(METRICS[metric].unit, 1.0)) if metric in METRICS else Unit("", 1.0)
+
+
+def _head(column: Column) -> Html:
+    return _th(column.heading, column.unit.sign)
+
+
+def _th(words: str, unit: str) -> Html:
+    return tag("th", words, tag("span", unit, class_="tl-unit") if unit else "", scope="col")
+
+
+def _row_head(payload: int | None) -> Html:
+    exact = None if payload is None else f"{grouped(payload)} bytes"
+    return tag("th", size(payload), scope="row", title=exact, class_="tl-null" if payload is None else None)
+
+
+def _has_samples(series: Series) -> bool:
+    return any(fact.metric == "latency" for fact in series.facts) or any(fact.samples is not None for fact in series.facts)
+
+
+def _extra_heads(series: Series, *, repeated: bool) -> list[Html]:
+    return [*([_th("samples", "")] if _has_samples(series) else []), *([_th("runs", "")] if repeated else [])]
+
+
+def _samples_cell(series: Series, payload: int | None) -> list[Html]:
+    if not _has_samples(series):
+        return []
+    found = sorted({fact.samples for fact in series.facts if fact.payload_bytes == payload and fact.samples is not None})
+    if not found:
+        return [tag("td", NOT_STATED, class_="tl-null")]
+    text = grouped(found[0]) if len(found) == 1 else f"{grouped(found[0])} – {grouped(found[-1])}"
+    return [tag("td", text)]
+
+
+def _runs_cell(series: Series, payload: int | None, *, repeated: bool) -> list[Html]:
+    return [tag("td", str(len(_by_record(series, payload))))] if repeated else []
+
+
+def _decimals(cells: Iterable[Cell], unit: Unit) -> int:
+    shown = [decimals(cell.value, cell.shown.resolution, unit) for cell in cells if cell.value is not None]
+    return min(max(shown, default=0), _MAX_PAD)
+
+
+def _aligned(value: float, fact: Fact, unit: Unit, places: int) -> Html:
+    """Return the number so that decimal points stand under each other: what it lacks is filled up unseen and unheard."""
+    own = decimals(value, fact.resolution, unit)
+    text = with_bound(grouped(value / unit.size, own), fact.bound)
+    lacking = ("." if own == 0 else "") + "0" * (places - own) if places > own else ""
+    return join([text, tag("span", lacking, class_="tl-pad", aria_hidden="true") if lacking else ""])
+
+
+def _range(cell: Cell, unit: Unit) -> Html:
+    shown = cell.shown
+    ends = [grouped((end or 0.0) / unit.size, decimals(end or 0.0, shown.resolution, unit)) for end in (cell.low, cell.high)]
+    return tag("span", "–".join(ends), class_="tl-range")
+
+
+def _plain(fact: Fact | None, unit: Unit, links: Links) -> Html:
+    if fact is None or fact.value is None:
+        return tag("td", NOT_STATED, class_="tl-null")
+    text = with_bound(grouped(fact.value / unit.size, decimals(fact.value, fact.resolution, unit)), fact.bound)
+    return tag("td", _linked(text, links.to_line(fact)))
+
+
+def _linked(text: object, link: str | None) -> Html:
+    return tag("a", text, href=link) if link else esc(text)

@@ -1,0 +1,104 @@
+"""A view: the part of a dataset that one page or directive shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tacholog.manifest import Host, Manifest
+from tacholog.report import facts as rows
+from tacholog.report.facts import Fact, Log, Problem, Run
+from tacholog.report.markup import path_slug
+from tacholog.report.numerals import NOT_STATED
+from tacholog.report.series import Series, series_of
+
+if TYPE_CHECKING:
+    from tacholog.dataset import Dataset
+
+TESTS = ("latency", "throughput", "demand")
+
+
+class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What to show; what is ``None`` is not asked about. A transport or host of ``not stated`` selects those that state none."""
+
+    system: str | None = None
+    transport: str | None = None
+    test: str | None = None
+    host: str | None = None
+    run: str | None = None
+    release: str | None = None
+
+    def wants(self, fact: Fact) -> bool:
+        """Whether a number is asked for."""
+        return self.wants_run(fact.run) and _is(self.transport, fact.conditions.transport) and _is(self.test, fact.test)
+
+    def wants_run(self, run: Run) -> bool:
+        """Whether a run is asked for, as far as the run alone can say."""
+        pairs = ((self.system, run.system), (self.host, run.host), (self.run, run.run), (self.release, run.release))
+        return all(_is(wanted, given) for wanted, given in pairs)
+
+
+class View(msgspec.Struct, frozen=True):
+    """Runs, logs, problems and numbers; all of them belong together."""
+
+    facts: Sequence[Fact]
+    runs: dict[str, Run]
+    logs: Sequence[Log]
+    problems: Sequence[Problem]
+    hosts: dict[str, Host]
+
+    def only(self, selection: Selection) -> View:
+        """Return the part that is asked for: its numbers and the runs that they come from (or that hold none at all)."""
+        found = [fact for fact in self.facts if selection.wants(fact)]
+        kept = {fact.run.run for fact in found}
+        if selection.transport is None and selection.test is None:
+            kept |= {run.run for run in self.runs.values() if selection.wants_run(run)}
+        else:
+            kept |= self._without_numbers(selection)
+        runs = {name: run for name, run in self.runs.items() if name in kept}
+        logs = [log for log in self.logs if log.run in kept]
+        return View(found, runs, logs, [problem for problem in self.problems if problem.run in kept], self.hosts)
+
+    def _without_numbers(self, selection: Selection) -> set[str]:
+        """Return failed and empty runs: they belong to the transport that their manifest names."""
+        full = {fact.run.run for fact in self.facts}
+        empty = [run for name, run in self.runs.items() if name not in full and selection.wants_run(run)]
+        return {run.run for run in empty if _is(selection.transport, transport_of(run)) and selection.test is None}
+
+    def summaries(self) -> list[Fact]:
+        """Return the numbers of whole measurements; those of single intervals are left out."""
+        return [fact for fact in self.facts if fact.scope == "summary"]
+
+    def series(self) -> list[Series]:
+        """Return the series of whole measurements."""
+        return series_of(self.summaries())
+
+
+def view_of(data: Dataset) -> View:
+    """Return everything in a dataset."""
+    runs = rows.runs(data)
+    return View(rows.facts(data, runs), runs, rows.logs(data), rows.problems(data), data.hosts)
+
+
+def manifest_of(run: Run) -> Manifest | None:
+    """Return a run's manifest."""
+    return msgspec.json.decode(run.manifest, type=Manifest) if run.manifest else None
+
+
+def transport_of(run: Run) -> str | None:
+    """Return the transport that a run's manifest names, for runs whose logs hold no number."""
+    conditions = json.loads(run.manifest or "{}").get("conditions", {})
+    transport = conditions.get("transport")
+    return None if transport is None else str(transport)
+
+
+def log_document(folder: str, run: str, log: str) -> str:
+    """Return the document name of a log's page."""
+    return f"{folder}/{path_slug(f'{run}/{log}')}"
+
+
+def _is(wanted: str | None, given: str | None) -> bool:
+    return wanted is None or wanted == (NOT_STATED if given is None else given)

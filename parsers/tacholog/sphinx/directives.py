@@ -1,0 +1,232 @@
+"""The directives. Each picks a part of the dataset by its options and emits HTML made by `tacholog.report`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import msgspec
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+
+from tacholog.errors import TachologError
+from tacholog.report import listings, summary, tables
+from tacholog.report.figures import FIGURES
+from tacholog.report.hosts import host_card
+from tacholog.report.logpage import log_page
+from tacholog.report.markup import Html, esc, slug, tag
+from tacholog.report.numerals import NOT_STATED
+from tacholog.report.plots import plot
+from tacholog.report.script import shell_script
+from tacholog.report.tables import Links
+from tacholog.report.views import Selection, View, manifest_of
+from tacholog.sphinx.node import PerfHtml
+from tacholog.sphinx.store import view
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+_LOGGER = logging.getLogger(__name__)
+_OPTIONS = dict.fromkeys(Selection.__struct_fields__, directives.unchanged_required)
+
+
+class _Perf(SphinxDirective):
+    """What the directives share: the options of a selection, the dataset, warnings with a place."""
+
+    required_arguments = 0
+    optional_arguments = 1
+    final_argument_whitespace = True
+    option_spec: ClassVar[dict[str, Callable[[str], object]] | None] = dict(_OPTIONS)
+
+    def run(self) -> list[nodes.Node]:
+        """Return what the selection shows; a data set or a part of it that is missing is a warning, and an empty place in the page."""
+        try:
+            everything = view(self.env)
+            wanted = msgspec.convert({key: str(value) for key, value in self.options.items() if key in _OPTIONS}, Selection)
+            shown = self.show(everything.only(wanted), wanted)
+        except TachologError as error:
+            return self.warn(str(error))
+        return shown
+
+    def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
+        """Return the nodes for the selected part."""
+        raise NotImplementedError
+
+    def warn(self, message: str) -> list[nodes.Node]:
+        """Report through Sphinx, so that ``-W`` fails on it and it can be silenced by its type."""
+        _LOGGER.warning("%s: %s", self.name, message, location=self.get_location(), type="perf", subtype="nodata")
+        return []
+
+    def html(self, html: Html) -> list[nodes.Node]:
+        """Wrap HTML into the node that carries it."""
+        node = PerfHtml(html=str(html))
+        self.set_source_info(node)
+        return [node]
+
+    @property
+    def links(self) -> Links:
+        """Where the logs' pages are."""
+        return Links(self.config.tacholog_logs)
+
+    @property
+    def subject(self) -> str:
+        """The directive's argument."""
+        return self.arguments[0].strip() if self.arguments else ""
+
+    def anchor(self, wanted: Selection) -> str:
+        """Return an id for the page: made from what is shown, so that links to it last."""
+        return slug("-".join(["tl", self.subject, *(value for value in msgspec.structs.astuple(wanted) if value)]))
+
+
+class PerfTable(_Perf):
+    """``{perf-table} NAME``: numbers of a test (latency, throughput, demand), or a listing."""
+
+    def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
+        """Return the table of that name."""
+        make = _TABLES.get(self.subject)
+        if make is None:
+            return self.warn(f"no table {self.subject!r}; there are {', '.join(sorted(_TABLES))}")
+        if self.subject in _NUMBERS:
+            part = part.only(Selection(test=self.subject))
+            if not part.summaries():
+                return self.warn(f"no data set for {_described(wanted)} (test {self.subject})")
+        return self.html(make(part, self.links, self.anchor(wanted)))
+
+
+class PerfSummary(_Perf):
+    """``{perf-summary} TEST``: the answer in sentences."""
+
+    def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
+        """Return the sentences."""
+        series = part.only(Selection(test=self.subject)).series()
+        if not series:
+            return self.warn(f"no data set for {_described(wanted)} (test {self.subject})")
+        make = summary.latency_summary if self.subject == "latency" else summary.throughput_summary
+        return self.html(make(series, self.links))
+
+
+class PerfPlot(_Perf):
+    """``{perf-plot} NAME``: a figure over message size."""
+
+    def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
+        """Return the figure of that name; none where there is nothing to draw (no message was lost)."""
+        make = FIGURES.get(self.subject)
+        if make is None:
+            return self.warn(f"no plot {self.subject!r}; there are {', '.join(sorted(FIGURES))}")
+        series = part.series()
+        if not series:
+            return self.warn(f"no data set for {_described(wanted)}")
+        figure = make(series)
+        return self.html(plot(figure, self.anchor(wanted))) if figure else []
+
+
+class PerfScript(_Perf):
+    """``{perf-script}``: scripts that run the selected runs again, one for each that differs."""
+
+    def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
+        """Return each script, folded away where there are several."""
+        scripts: dict[str, str] = {}
+        for run in part.runs.values():
+            manifest = manifest_of(run)
+            sizes = {fact.payload_bytes for fact in part.facts if fact.run.run == run.run}
+            text = shell_script(manifest, run.run, sizes) if manifest else None
+            if text:
+                body = text.split("set -eu", 1)[1]
+                scripts.setdefault(body, f"{run.run}\n{text}")
+        if not scripts:
+            words = "No command is stated for these runs." if part.runs else f"No runs: {_described(wanted)}."
+            return self.html(tag("p", words, class_="tl-null"))
+        return [node for script in scripts.values() for node in self._block(*script.split("\n", 1), folded=len(scripts) > 1)]
+
+    def _block(self, run: str, text: str, *, folded: bool) -> list[nodes.Node]:
+        block = nodes.literal_block(text, text, language="sh")
+        self.set_source_info(block)
+        if not folded:
+            return [block]
+        summary_ = tag("summary", tag("code", run))
+        return [*self.html(Html(f'<details class="tl-script">{summary_}')), block, *self.html(Html("</details>"))]
+
+
+class PerfHost(_Perf):
+    """``{perf-host} ID``: the machine of that id, or those of the selected runs."""
+
+    def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
+        """Return a card a machine."""
+        if self.subject:
+            if self.subject not in part.hosts and self.subject != NOT_STATED:
+                return self.warn(f"no host {self.subject!r}")
+            return self.html(host_card(self.subject, part.hosts.get(self.subject)))
+        ids = sorted({run.host or "" for run in part.runs.values()})
+        if not ids:
+            return self.warn(f"no data set for {_described(wanted)}")
+        return [node for host in ids for node in self.html(host_card(host, part.hosts.get(host)))]
+
+
+class PerfLog(_Perf):
+    """``{perf-log} NAME`` with ``:run:``: a raw log, line by line."""
+
+    def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
+        """Return the log's facts and lines."""
+        run = part.runs.get(wanted.run or "")
+        found = next((log for log in part.logs if log.log == self.subject), None)
+        if run is None or run.root is None or found is None:
+            return self.warn(f"no log {self.subject!r} in {_described(wanted)}")
+        lines = {fact.line for fact in part.facts if fact.log == self.subject and fact.line}
+        lines |= {problem.line for problem in part.problems if problem.log == self.subject and problem.line}
+        path = Path(run.root, found.log)
+        self.env.note_dependency(str(path))
+        facts = listings.log_facts(part, run.run, found.log)
+        return self.html(Html(facts + log_page(path, found.format, lines)))
+
+
+_NUMBERS = ("latency", "throughput", "demand")
+_Table = Callable[[View, Links, str], Html]
+_TABLES: dict[str, _Table] = {
+    **dict.fromkeys(_NUMBERS, lambda part, links, anchor: tables.numbers(part.series(), links, anchor)),
+    "runs": lambda part, links, _: listings.runs_table(part, links),
+    "problems": lambda part, links, _: listings.problems_table(part, links),
+    "bad-runs": lambda part, _links, _anchor: listings.bad_runs_table(part),
+    "marks": lambda part, _links, _anchor: listings.marks_table(part),
+    "metrics": lambda _part, _links, _anchor: listings.metrics_table(),
+    "conditions": lambda _part, _links, _anchor: listings.conditions_table(),
+    "definitions": lambda _part, _links, _anchor: listings.definitions_table(),
+    "shared-conditions": lambda part, _links, _anchor: listings.shared_conditions(part),
+}
+
+
+def setup(app: Sphinx) -> None:
+    """Register every directive."""
+    found: Sequence[tuple[str, type[_Perf]]] = (
+        ("perf-table", PerfTable),
+        ("perf-summary", PerfSummary),
+        ("perf-plot", PerfPlot),
+        ("perf-script", PerfScript),
+        ("perf-host", PerfHost),
+        ("perf-log", PerfLog),
+        ("perf-overview", PerfOverview),
+    )
+    for name, directive in found:
+        app.add_directive(name, directive)
+
+
+def _described(wanted: Selection) -> str:
+    said = [f"{key} {value!r}" for key, value in msgspec.structs.asdict(wanted).items() if value]
+    return ", ".join(said) or "anything"
+
+
+class PerfOverview(_Perf):
+    """``{perf-overview}``: every system and transport at a glance. The body maps them to pages: JSON of [system, transport, document] rows."""
+
+    has_content = True
+
+    def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
+        """Return the table; without a body, nothing is linked."""
+        try:
+            rows = msgspec.json.decode("\n".join(self.content) or "[]", type=list[tuple[str, str, str]])
+        except msgspec.DecodeError as error:
+            return self.warn(f"the body is no list of [system, transport, document]: {error}")
+        pages = {(system, transport): document for system, transport, document in rows}
+        return self.html(listings.overview(part, pages, self.links)) if part.facts else self.html(esc(f"No numbers: {_described(wanted)}."))

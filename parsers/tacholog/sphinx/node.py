@@ -1,0 +1,55 @@
+"""The node that carries finished HTML.
+
+It is not ``nodes.raw``: Sphinx puts the text of raw HTML into the search index, and thousands of numbers there bury the words.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from docutils import nodes
+from sphinx.util import logging
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.builders.html import StandaloneHTMLBuilder
+    from sphinx.writers.html5 import HTML5Translator
+
+_LOGGER = logging.getLogger(__name__)
+# Every `"` of content is escaped in this HTML, so that `href="doc:` can only be ours.
+_LINK = re.compile(r'href="(doc|root):([^"#]*)')
+
+
+class PerfHtml(nodes.General, nodes.Element):
+    """HTML made by `tacholog.report`, in the attribute ``html``. Links of the form ``doc:NAME#ANCHOR`` and ``root:PATH`` are resolved when it is written."""
+
+
+def setup(app: Sphinx) -> None:
+    """Register the node: HTML builders write it, all others leave it out."""
+    leave_out = (_skip, None)
+    app.add_node(PerfHtml, html=(_visit, None), latex=leave_out, text=leave_out, man=leave_out, texinfo=leave_out, gettext=leave_out)
+
+
+def _visit(translator: HTML5Translator, node: nodes.Element) -> None:
+    builder = translator.builder
+
+    def resolve(found: re.Match[str]) -> str:
+        return f'href="{_target(builder, found[1], found[2], node)}'
+
+    translator.body.append(_LINK.sub(resolve, node["html"]))
+    raise nodes.SkipNode
+
+
+def _target(builder: StandaloneHTMLBuilder, kind: str, name: str, node: nodes.Element) -> str:
+    here: str = builder.current_docname
+    if kind == "root":
+        up = builder.get_relative_uri(here, builder.config.root_doc).rpartition("/")[0]
+        return f"{up}/{name}" if up else name
+    if name not in builder.env.found_docs:
+        _LOGGER.warning("no page %r to link to", name, location=node, type="perf", subtype="nolink")
+    return builder.get_relative_uri(here, name)
+
+
+def _skip(_translator: object, _node: nodes.Element) -> None:
+    raise nodes.SkipNode

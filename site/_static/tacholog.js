@@ -1,0 +1,120 @@
+// Draws figures live with Plotly once they come into view. Without this script every figure is a static drawing that says the same.
+"use strict";
+
+(() => {
+  const root = document.currentScript.src.replace(/[^/]*$/, "");
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const live = new Map(); // stage element -> {spec, target, hidden series}
+  let plotly;
+
+  function load() {
+    plotly ??= new Promise((resolve, reject) => {
+      const script = document.createElement("script");
+      script.src = root + "plotly.min.js";
+      script.onload = () => resolve(window.Plotly);
+      script.onerror = reject;
+      document.head.append(script);
+    });
+    return plotly;
+  }
+
+  // Colours come from the style sheet, so that light, dark and a project's own theme all fit.
+  function themed(state) {
+    const narrow = state.target.clientWidth < 520;
+    const ink = colour("--tl-ink"), muted = colour("--tl-muted"), rule = colour("--tl-rule"), paper = colour("--tl-paper");
+    const axis = (given) => ({
+      ...given,
+      title: { ...given.title, font: { size: 13, color: ink }, standoff: narrow ? 8 : 14 },
+      gridcolor: rule, linecolor: rule, tickfont: { size: 12, color: muted }, automargin: true, fixedrange: narrow,
+    });
+    const layout = {
+      ...state.spec.layout,
+      xaxis: { ...axis(state.spec.layout.xaxis), tickangle: narrow ? -45 : 0 },
+      yaxis: axis(state.spec.layout.yaxis),
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+      font: { family: getComputedStyle(document.body).fontFamily, color: ink },
+      hoverlabel: { bgcolor: paper, bordercolor: muted, font: { color: ink, size: 13 }, align: "left" },
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: muted, activecolor: ink },
+      margin: { l: 60, r: 14, t: 14, b: 46 }, dragmode: "zoom", autosize: true,
+    };
+    const data = state.spec.data.map((trace) => {
+      const ours = colour("--tl-c" + trace.meta.slot);
+      return {
+        ...trace,
+        visible: !state.hidden.has(trace.meta.series),
+        line: { ...trace.line, color: ours },
+        marker: { ...trace.marker, color: ours, line: { color: ours, width: 1.5 } },
+      };
+    });
+    return { data, layout };
+  }
+
+  const config = {
+    displaylogo: false, showSendToCloud: false, plotlyServerURL: "", responsive: true,
+    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+  };
+
+  async function draw(state) {
+    const Plotly = await load();
+    const { data, layout } = themed(state);
+    await Plotly.react(state.target, data, layout, config);
+    state.target.parentElement.classList.add("tl-is-live");
+  }
+
+  function legend(figure, state) {
+    for (const item of figure.querySelectorAll(".tl-legend li[data-series]")) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.setAttribute("aria-pressed", "true");
+      button.append(...item.childNodes);
+      item.append(button);
+      const series = Number(item.dataset.series);
+      button.addEventListener("click", () => {
+        const hide = !state.hidden.has(series);
+        if (hide) state.hidden.add(series); else state.hidden.delete(series);
+        button.setAttribute("aria-pressed", String(!hide));
+        draw(state);
+      });
+    }
+  }
+
+  async function start(figure) {
+    const stage = figure.querySelector(".tl-stage");
+    const target = document.createElement("div");
+    target.className = "tl-live";
+    const state = { spec: JSON.parse(figure.querySelector(".tl-spec").textContent), target, hidden: new Set() };
+    stage.append(target);
+    try {
+      await draw(state);
+    } catch (problem) {
+      target.remove(); // the static drawing stays
+      return;
+    }
+    live.set(stage, state);
+    legend(figure, state);
+  }
+
+  const seen = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      if (!entry.isIntersecting) continue;
+      seen.unobserve(entry.target);
+      start(entry.target);
+    }
+  }, { rootMargin: "200px" });
+
+  const redraw = () => live.forEach((state) => draw(state));
+
+  // A link to a number inside a folded table opens it.
+  function unfold() {
+    const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (target instanceof HTMLDetailsElement) target.open = true;
+  }
+
+  addEventListener("DOMContentLoaded", () => {
+    document.querySelectorAll(".tl-figure").forEach((figure) => seen.observe(figure));
+    new MutationObserver(redraw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+    addEventListener("hashchange", unfold);
+    unfold();
+  });
+})();

@@ -1,0 +1,42 @@
+"""The site's Sphinx settings. `tacholog report` copies this folder beside the generated pages and names the dataset."""
+
+project = "Tacholog"
+author = "the Tacholog authors"
+copyright = "the Tacholog authors; published figures belong to their publishers"
+html_title = "Tacholog"
+
+extensions = ["myst_parser", "sphinx_copybutton", "tacholog.sphinx"]
+exclude_patterns = ["_extra", "**/_*.md"]
+nitpicky = True
+
+myst_heading_anchors = 3
+myst_enable_extensions = ["deflist"]
+
+html_theme = "pydata_sphinx_theme"
+# Without a default mode the theme's script complains on the console.
+html_context = {"default_mode": "auto"}
+html_theme_options = {
+    "logo": {"text": "Tacholog"},
+    "navbar_align": "left",
+    "navbar_end": ["theme-switcher"],
+    "header_links_before_dropdown": 6,
+    "show_prev_next": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": ["sphinx-version"],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+    "back_to_top_button": False,
+    "search_as_you_type": False,
+}
+# Navigation beside every page would cost more bytes than the page: the header and the table on each system's page lead on.
+html_sidebars = {"**": []}
+html_static_path = ["_static"]
+html_extra_path = ["_extra"]
+html_favicon = "_static/favicon.svg"
+html_copy_source = False
+html_show_sourcelink = False
+html_use_index = False
+html_domain_indices = False
+html_permalinks_icon = "#"
+copybutton_exclude = ".linenos, .gp"
