@@ -130,7 +130,9 @@ def test_a_run_that_fails_is_kept_with_its_reason(tmp_path: Path, command: str, 
     done = bench(campaign(tmp_path, f'[[runs]]\nname = "bad"\ncommand = {command}\n'), cwd=tmp_path)
 
     run = manifests(only(tmp_path / "build/runs"))["bad/01"]
-    assert (done.returncode, run.status, run.reason) == (0, status, reason)
+    assert (run.status, run.reason) == (status, reason)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "none of the 2 runs is good; each run.toml says why" in done.stderr
 
 
 def interrupted(tmp_path: Path, with_signal: signal.Signals) -> tuple[Path, int, str]:

@@ -1,11 +1,13 @@
-"""Run campaigns: measure what CAMPAIGN files say and keep every log with the machine's state.
+"""Run campaigns, and keep every log with the machine's state.
 
+CAMPAIGN is a file that says what to measure, such as bench/campaigns/quick.toml.
 Each campaign gets a folder under --output, with its plan and one folder a run. A failed run is kept and marked; a campaign that was
 interrupted goes on with --resume where it stopped.
 """
 
 from __future__ import annotations
 
+import math
 import signal
 import time
 from collections.abc import Mapping
@@ -18,6 +20,8 @@ from tacholog.campaign import Plan
 from tacholog.errors import TachologError
 from tacholog.manifest import RUN_FILE, Manifest, read_manifest
 from tacholog.resources import checkout
+
+HOUR = 60  # minutes
 
 
 @click.command(help=__doc__)
@@ -40,6 +44,8 @@ def bench(campaigns: tuple[Path, ...], output: Path, resume: bool, release: str 
             left = len(campaign.pending(folder, plan))
             click.echo(f"\ninterrupted with {left} of {len(plan.runs)} runs to do; go on with: tacholog bench --resume {folder}", err=True)
             raise SystemExit(130) from None
+        if failed == len(plan.runs):
+            raise TachologError(f"{folder}: none of the {failed} runs is good; each run.toml says why")
         click.echo(f"{len(plan.runs) - failed} of {len(plan.runs)} runs are good: {folder}")
         if plan.release:
             click.echo(f"kept for publication: {campaign.keep(folder, plan, data)}")
@@ -56,16 +62,20 @@ def _begun(path: Path, output: Path, tools: Mapping[str, Path]) -> tuple[Path, P
 def _run(folder: Path, plan: Plan, tools: Mapping[str, Path]) -> int:
     """Do the runs that are left, showing how far it is; return how many of the whole plan failed."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn
 
     console = Console(stderr=True)
     pending = campaign.pending(folder, plan)
-    columns = (TextColumn("[{task.fields[done]}/{task.fields[all]}] {task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True, speed_estimate_period=1e9) as progress:
-        # The unit is a second of measuring, as planned: runs differ in length by far more than they differ from their plan.
-        task = progress.add_task("", total=sum(run.expected_s for run in pending), done=0, all=len(plan.runs))
-        for run in pending:
-            progress.update(task, description=run.folder, done=run.order_index)
+    columns = (
+        TextColumn("[{task.fields[index]}/{task.fields[count]}] {task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[left]}"),
+    )
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+        # The unit is a second as planned: runs differ in length by far more than they differ from their plan.
+        task = progress.add_task("", total=sum(run.expected_s for run in pending), index=0, count=len(plan.runs), left="")
+        for number, run in enumerate(pending):
+            progress.update(task, description=run.folder, index=run.order_index, left=_left(sum(left.expected_s for left in pending[number:])))
             began = time.monotonic()
             manifest = campaign.measure(folder, plan, run, tools, checkout())
             progress.advance(task, run.expected_s)
@@ -73,6 +83,14 @@ def _run(folder: Path, plan: Plan, tools: Mapping[str, Path]) -> int:
                 line = _line(f"{run.order_index}/{len(plan.runs)}", run.folder, manifest, time.monotonic() - began)
                 console.print(line, markup=False, highlight=False, soft_wrap=True)
     return sum(read_manifest(folder / run.folder / RUN_FILE).status != "ok" for run in plan.runs)
+
+
+def _left(seconds: float) -> str:
+    """The time left, as rough as it is known."""
+    minutes = math.ceil(seconds / 60)
+    if minutes <= 1:
+        return f"{seconds:.0f} s left"
+    return f"{minutes // 60} h {minutes % 60:02d} min left" if minutes >= HOUR else f"{minutes} min left"
 
 
 def _line(index: str, name: str, manifest: Manifest, took_s: float) -> str:

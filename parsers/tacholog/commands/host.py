@@ -1,6 +1,6 @@
-"""Print this machine's facts as a host file, for hosts/<id>.toml beside runs.
+"""Print this machine's facts as a host file.
 
-Facts that cannot be read are left out. Host name, addresses and serial numbers are never read.
+It is for hosts/<id>.toml beside runs. Facts that cannot be read are left out. Host name, addresses and serial numbers are never read.
 """
 
 from __future__ import annotations
