@@ -21,7 +21,7 @@ from tacholog.errors import TachologError
 from tacholog.manifest import RUN_FILE, Manifest, read_manifest
 from tacholog.resources import checkout
 
-HOUR = 60  # minutes
+_MINUTES_AN_HOUR = 60
 
 
 @click.command(help=__doc__)
@@ -90,7 +90,7 @@ def _left(seconds: float) -> str:
     minutes = math.ceil(seconds / 60)
     if minutes <= 1:
         return f"{seconds:.0f} s left"
-    return f"{minutes // 60} h {minutes % 60:02d} min left" if minutes >= HOUR else f"{minutes} min left"
+    return f"{minutes // _MINUTES_AN_HOUR} h {minutes % _MINUTES_AN_HOUR:02d} min left" if minutes >= _MINUTES_AN_HOUR else f"{minutes} min left"
 
 
 def _line(index: str, name: str, manifest: Manifest, took_s: float) -> str:
