@@ -122,7 +122,7 @@ def _load_run(run: str, folder: Path, rows: dict[str, list[Row]]) -> None:
     loaded = [_LoadedLog(run, folder, manifest, entry) for entry in manifest.logs]
     for log in loaded:
         rows["logs"].append(log.row())
-        rows["problems"].extend(log.problems)
+        rows["problems"].extend(sorted(log.problems, key=lambda problem: int(problem["line"])))
     unlisted = _unlisted(folder, manifest)
     rows["problems"].extend(_problem(run, name, 0, "manifest", "", "the file is not listed in run.toml and was not read") for name in unlisted)
     status, reason = _status(manifest, loaded)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import heapq
 import io
 import json
 import sys
@@ -14,7 +15,7 @@ import click
 import msgspec
 
 from tacholog.formats.lines import Broken
-from tacholog.formats.reading import Account, Event
+from tacholog.formats.reading import CLAIM_WINDOW_LINES, Account, Event
 from tacholog.records import METRICS, Conditions, Number, Record
 
 SHOWN_CHARACTERS = 160
@@ -36,6 +37,9 @@ class Listing(Protocol):
     def show(self, place: Place, event: Event) -> None:
         """Print an event, if it is of interest here."""
 
+    def close(self) -> None:
+        """Print what is left at the end of a log."""
+
 
 class Silent:
     """Prints nothing: for ``--summary``."""
@@ -43,8 +47,11 @@ class Silent:
     def show(self, place: Place, event: Event) -> None:
         """Print nothing."""
 
+    def close(self) -> None:
+        """Hold nothing back, as most listings do."""
 
-class JsonLines:
+
+class JsonLines(Silent):
     """One JSON object a record. Numbers are named with their units; what is unknown is left out."""
 
     def show(self, place: Place, event: Event) -> None:
@@ -53,7 +60,7 @@ class JsonLines:
             click.echo(json.dumps(_object(place, event, event.what), ensure_ascii=False))
 
 
-class Csv:
+class Csv(Silent):
     """One row a number, with a header."""
 
     def __init__(self) -> None:
@@ -78,7 +85,7 @@ class Csv:
         click.echo(row.getvalue())
 
 
-class Table:
+class Table(Silent):
     """One line a record, for people: the numbers that one looks for first, in readable units."""
 
     def __init__(self) -> None:
@@ -101,12 +108,23 @@ class Table:
 class Explained:
     """Every line with its class, for those who ask why a line became what it is."""
 
+    def __init__(self) -> None:
+        """Start with nothing held back."""
+        self._held: list[tuple[int, str]] = []
+
     def show(self, place: Place, event: Event) -> None:
-        """Print the class of each line of an event."""
+        """Print the class of each line, in the order of the lines: what comes early is held back until its turn."""
         reason = f"   <- {event.what.reason}" if isinstance(event.what, Broken) else ""
         for line in event.lines:
             text = _printable(event.text) if line == event.line else f"(with line {event.line})"
-            click.echo(f"{place.log}:{line}: {event.kind:<8} {text}{reason}")
+            heapq.heappush(self._held, (line, f"{place.log}:{line}: {event.kind:<8} {text}{reason}"))
+        while self._held and self._held[0][0] < event.line - 2 * CLAIM_WINDOW_LINES:
+            click.echo(heapq.heappop(self._held)[1])
+
+    def close(self) -> None:
+        """Print what is still held back."""
+        while self._held:
+            click.echo(heapq.heappop(self._held)[1])
 
 
 LISTINGS: Mapping[str, Callable[[], Listing]] = {"table": Table, "jsonl": JsonLines, "csv": Csv}

@@ -98,6 +98,7 @@ def _parse_one(path: str, log_format: str | None, listing: Listing, totals: Tota
                 suspicious += 1
                 if suspicious <= COMPLAINTS_SHOWN and not isinstance(listing, Explained):
                     click.echo(complaint(path, event), err=True)
+    listing.close()
     if suspicious > COMPLAINTS_SHOWN:
         click.echo(f"{path}: {suspicious - COMPLAINTS_SHOWN} more; --explain shows every line", err=True)
     totals.add(path, scan.format_name, scan.account, tests)

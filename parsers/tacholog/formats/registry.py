@@ -60,6 +60,8 @@ def detect(head: str) -> str:
     Raises:
         UnreadableInput: none fits, or several do; the message names the candidates and what each wants.
     """
+    if not head:
+        raise UnreadableInput("the file is empty")
     said = {name: module.detect(head) for name, module in formats().items()}
     fitting = [name for name, detected in said.items() if detected.fits]
     if len(fitting) == 1:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import io
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -102,39 +100,35 @@ class LogText:
             yield chunk
 
     def _gunzip(self, start: bytes) -> Iterator[bytes]:
-        raw = io.BufferedReader(_Rejoined(start, self._digest), CHUNK_BYTES)
+        """Expand the stream, member by member; what came before the damage is kept."""
         expanded_bytes = 0
-        with gzip.GzipFile(fileobj=raw) as stream:
-            while True:
-                try:
-                    chunk = stream.read(CHUNK_BYTES)
-                except (EOFError, OSError, zlib.error) as error:
-                    self.trouble = f"the gzip stream is damaged: {error}"
-                    return
+        try:
+            for chunk in _expanded(self._plain(start)):
                 expanded_bytes += len(chunk)
-                if not chunk:
-                    return
                 if expanded_bytes > EXPANDED_BYTES:
-                    self.trouble = f"over {EXPANDED_BYTES >> 30} GiB when expanded: taken for a decompression bomb"
-                    return
+                    raise zlib.error(f"over {EXPANDED_BYTES >> 30} GiB when expanded, which is taken for a decompression bomb")  # noqa: TRY301
                 yield chunk
+        except zlib.error as error:
+            self.trouble = f"the gzip stream is damaged: {error}"
 
 
-class _Rejoined(io.RawIOBase):
-    """A stream whose first bytes were already read."""
+def _expanded(compressed: Iterator[bytes]) -> Iterator[bytes]:
+    """Expand gzip members in pieces of at most 1 MiB.
 
-    def __init__(self, start: bytes, rest: Digest) -> None:
-        self._start = start
-        self._rest = rest
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        data = self._start[: len(buffer)] or self._rest.read(len(buffer))
-        self._start = self._start[len(buffer) :]
-        buffer[: len(data)] = data
-        return len(data)
+    Raises:
+        zlib.error: the stream is damaged or ends early.
+    """
+    member = zlib.decompressobj(wbits=31)
+    for piece in compressed:
+        rest = piece
+        while rest:
+            if member.eof:
+                member = zlib.decompressobj(wbits=31)
+            if chunk := member.decompress(rest, CHUNK_BYTES):
+                yield chunk
+            rest = member.unused_data if member.eof else member.unconsumed_tail
+    if not member.eof:
+        raise zlib.error("it ends before its end mark")
 
 
 def _clip(raw: bytes, whole: bool) -> tuple[bytes, bool]:

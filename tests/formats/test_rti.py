@@ -1,0 +1,145 @@
+"""RTI Perftest: what its lines and pages say. Expected values are typed from the logs in ``rti/`` (see its README)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tacholog.formats.reading import Log, read
+from tacholog.records import Conditions, Number, Record
+
+LOGS = Path(__file__).parent / "rti"
+
+
+def parsed(tmp_path: Path, text: str) -> Log:
+    """The text as a log that was read."""
+    path = tmp_path / "some.log"
+    path.write_text(text, encoding="utf-8")
+    return read(path, "rti")
+
+
+def test_a_throughput_summary_becomes_one_record_with_the_precision_it_was_printed_with() -> None:
+    first = read(LOGS / "document.md").records[0]
+
+    assert first == Record(
+        test="throughput",
+        payload_bytes=32,
+        numbers=(
+            Number(metric="messages_received", statistic="total", value=77849677),
+            Number(metric="messages_lost", statistic="total", value=0),
+            Number(metric="message_rate", statistic="mean", value=2594706, resolution=1),
+            Number(metric="goodput", statistic="mean", value=664.2e6, resolution=1e5),
+            Number(metric="loss", statistic="total", value=0),
+        ),
+        samples=77849677,
+        side="subscriber",
+        conditions=Conditions(definition="rti-throughput"),
+    )
+
+
+def test_a_latency_summary_is_half_of_a_round_trip_in_whole_microseconds() -> None:
+    first = read(LOGS / "manual-latency.log").records[0]
+
+    assert first.payload_bytes == 32
+    assert first.conditions.basis == "rtt/2"
+    assert first.samples is None
+    assert [(n.statistic, n.value, n.resolution) for n in first.numbers] == [
+        ("mean", 100_000, 1000),
+        ("std", 202_500, 100),
+        ("min", 62_000, 1000),
+        ("max", 5_543_000, 1000),
+        ("p50", 88_000, 1000),
+        ("p90", 107_000, 1000),
+        ("p99", 180_000, 1000),
+        ("p99.99", 5_543_000, 1000),
+        ("p99.9999", 5_543_000, 1000),
+    ]
+
+
+def test_the_manuals_logs_hold_seven_records_each_and_one_line_that_the_tool_did_not_print() -> None:
+    for name in ("manual-latency.log", "manual-throughput.log"):
+        log = read(LOGS / name)
+
+        assert len(log.records) == 7
+        assert log.broken == []
+        assert log.unknown == [1]
+
+
+def test_the_banner_gives_the_versions() -> None:
+    facts = read(LOGS / "manual-latency.log").account.facts
+
+    assert (facts.tool_version, facts.system_version) == ("2.3.2", "5.3.0")
+
+
+def test_results_are_found_between_prose_and_scripts() -> None:
+    log = read(LOGS / "document.md")
+
+    assert [(event.line, event.what.payload_bytes) for event in log.events if isinstance(event.what, Record)] == [(11, 32), (12, 64), (16, 31457280)]
+    assert log.unknown == [1, 3, 5, 6, 7, 9, 14, 18]
+
+
+def test_lost_samples_keep_count_and_printed_share() -> None:
+    lossy = read(LOGS / "document.md").records[2]
+
+    assert lossy.number("messages_lost", "total") == Number(metric="messages_lost", statistic="total", value=215763)
+    assert lossy.number("loss", "total") == Number(metric="loss", statistic="total", value=0.9948, resolution=1e-4)
+
+
+def test_ten_cells_of_a_page_become_one_record_with_the_reliability_and_keys_of_its_table() -> None:
+    log = read(LOGS / "page.txt")
+
+    best_effort, reliable = log.records
+    assert best_effort.payload_bytes == 2048
+    assert [n.value for n in best_effort.numbers] == [39e3, 980.1e3, 20e3, 100057e3, 30e3, 31e3, 31e3, 63e3, 100057e3]
+    assert best_effort.conditions.reliability == "best-effort"
+    assert reliable.conditions.reliability == "reliable"
+    assert reliable.conditions.keyed is False
+    assert reliable.conditions.transport == "UDPv4_WAN"
+
+
+def test_a_record_of_a_page_names_the_lines_of_its_cells() -> None:
+    event = next(event for event in read(LOGS / "page.txt").events if isinstance(event.what, Record))
+
+    assert (event.line, event.last_line) == (29, 47)
+    assert list(event.lines) == [29, 31, 33, 35, 37, 39, 41, 43, 45, 47]
+
+
+def test_line_numbers_of_a_script_are_not_cells() -> None:
+    assert len(read(LOGS / "page.txt").records) == 2
+
+
+def test_a_row_with_a_missing_cell_is_broken_and_costs_only_itself() -> None:
+    log = read(LOGS / "cell-missing.txt")
+
+    assert log.broken == ["cell-missing.txt:29: the table ends within this row"]
+    assert [record.payload_bytes for record in log.records] == [32]
+
+
+def test_a_cut_line_is_named_and_costs_only_itself() -> None:
+    log = read(LOGS / "cut-short.log")
+
+    assert log.broken == ["cut-short.log:3: summary line is cut short or garbled"]
+    assert [record.payload_bytes for record in log.records] == [32, 64]
+
+
+def test_a_printed_zero_is_a_bound_of_one_unit(tmp_path: Path) -> None:
+    line = "Length: 16 Latency: Ave 0 us Std 0.2 us Min 0 us Max 9 us 50% 0 us 90% 1 us 99% 1 us 99.99% 9 us 99.9999% 9 us\n"
+
+    record = parsed(tmp_path, line).records[0]
+
+    assert record.number("latency", "p50") == Number(metric="latency", statistic="p50", value=1000, resolution=1000, bound="<")
+
+
+@pytest.mark.parametrize("size", ["0", "9" * 30, "9" * 5000])
+def test_a_size_that_cannot_be_is_refused(tmp_path: Path, size: str) -> None:
+    line = f"Length: {size} Packets: 5 Packets/s(ave): 5 Mbps(ave): 5.0 Lost: 0 (0.00%)\n"
+
+    assert parsed(tmp_path, line).broken == ["some.log:1: a message size that cannot be"]
+
+
+def test_a_loss_count_at_the_very_end_of_a_log_without_its_percentage_may_be_cut(tmp_path: Path) -> None:
+    line = "Length: 32 Packets: 10000000 Packets/s(ave): 47913 Mbps(ave): 12.3 Lost: 21"
+
+    assert parsed(tmp_path, line).broken == ["some.log:1: the log ends within this line"]
+    assert len(parsed(tmp_path, line + "\n").records) == 1

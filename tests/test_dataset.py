@@ -1,0 +1,110 @@
+"""Run folders to tables: what cannot be used costs only itself and is said."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from tacholog.dataset import load, open_saved
+from tacholog.errors import UnreadableInput
+from tacholog.manifest import LogFile, Manifest, write
+from tacholog.records import Conditions
+
+LINE = "Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)\n"
+
+
+def run(root: Path, name: str, text: str = LINE, sha256: str | None = None, **manifest: object) -> Path:
+    """A run folder with one log."""
+    folder = root / name
+    folder.mkdir(parents=True)
+    (folder / "sub.log").write_text(text)
+    digest = sha256 or hashlib.sha256(text.encode()).hexdigest()
+    write(folder / "run.toml", Manifest(system="X", logs=(LogFile(file="sub.log", sha256=digest),), **manifest))  # type: ignore[arg-type]
+    return folder
+
+
+def test_a_number_leads_back_to_run_log_and_line(tmp_path: Path) -> None:
+    run(tmp_path, "a/b")
+
+    row = load([tmp_path]).results.set_index("metric").loc["goodput"]
+
+    assert (row["run"], row["log"], row["line"], row["value"], row["unit"]) == ("a/b", "sub.log", 1, 664.2e6, "bit_per_s")
+
+
+def test_the_manifest_completes_what_the_log_does_not_say_and_the_log_wins(tmp_path: Path) -> None:
+    run(tmp_path, "a", conditions=Conditions(transport="SHMEM", definition="something else"))
+
+    row = load([tmp_path]).results.iloc[0]
+
+    assert (row["transport"], row["definition"]) == ("SHMEM", "rti-throughput")
+
+
+def test_a_manifest_with_a_mistake_costs_only_its_run(tmp_path: Path) -> None:
+    run(tmp_path, "good")
+    (run(tmp_path, "bad") / "run.toml").write_text("system = ")
+
+    dataset = load([tmp_path])
+
+    assert list(dataset.runs["run"]) == ["good"]
+    assert list(dataset.problems["run"]) == ["bad"]
+
+
+def test_a_log_that_was_changed_after_its_run_is_told(tmp_path: Path) -> None:
+    run(tmp_path, "a", sha256="0" * 64)
+
+    assert "run.toml says 000000" in load([tmp_path]).problems["reason"].iloc[0]
+
+
+def test_a_log_that_is_missing_or_not_listed_is_told(tmp_path: Path) -> None:
+    folder = run(tmp_path, "a")
+    (folder / "sub.log").rename(folder / "other.log")
+
+    dataset = load([tmp_path])
+
+    assert sorted(zip(dataset.problems["log"], dataset.problems["kind"], strict=True)) == [("other.log", "manifest"), ("sub.log", "unreadable")]
+    assert dataset.runs["status"].iloc[0] == "failed"
+
+
+def test_unknown_and_broken_lines_become_problems_with_their_place(tmp_path: Path) -> None:
+    run(tmp_path, "a", text=f"{LINE}<script>alert(1)</script>\nLength: 64 Pack\n")
+
+    problems = load([tmp_path]).problems
+
+    assert list(zip(problems["line"], problems["kind"], problems["text"], strict=True)) == [
+        (2, "unknown", "<script>alert(1)</script>"),
+        (3, "broken", "Length: 64 Pack"),
+    ]
+
+
+def test_no_path_leads_out_of_a_runs_folder(tmp_path: Path) -> None:
+    folder = run(tmp_path, "a")
+    text = (folder / "run.toml").read_text().replace("sub.log", "../../etc/passwd")
+    (folder / "run.toml").write_text(text)
+
+    assert "run.toml" in load([tmp_path]).problems["reason"].iloc[0]
+
+
+def test_what_is_saved_comes_back_the_same(tmp_path: Path) -> None:
+    run(tmp_path / "data", "a")
+    dataset = load([tmp_path / "data"])
+
+    dataset.save(tmp_path / "saved")
+
+    again = open_saved(tmp_path / "saved")
+    assert list(again.results.dtypes) == list(dataset.results.dtypes)
+    assert again.results["value"].tolist() == dataset.results["value"].tolist()
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableInput, match="no such folder"):
+        load([tmp_path / "missing"])
+
+
+def test_a_run_that_is_in_two_roots_is_an_error(tmp_path: Path) -> None:
+    run(tmp_path / "one", "a")
+    run(tmp_path / "two", "a")
+
+    with pytest.raises(UnreadableInput, match=r"is in .*one/a too"):
+        load([tmp_path / "one", tmp_path / "two"])

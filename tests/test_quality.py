@@ -1,0 +1,93 @@
+"""Each plausibility rule fires where it should, and only there."""
+
+from __future__ import annotations
+
+import pytest
+
+from tacholog.quality import RunContext, judge
+from tacholog.records import Conditions, Number, Record
+
+CLOSED = Conditions(load_mode="closed", basis="rtt/2", definition="rti-one-way", planned_duration_s=20.0)
+
+
+def latency(samples: int | None = None, **values_ns: float) -> Record:
+    """A latency record; ``p99_99`` stands for p99.99."""
+    numbers = tuple(Number(metric="latency", statistic=name.replace("_", "."), value=value) for name, value in values_ns.items())
+    return Record(test="latency", payload_bytes=64, numbers=numbers, samples=samples)
+
+
+def throughput(goodput: float = 1e9, received: float = 1000, lost: float = 0) -> Record:
+    """A throughput record."""
+    values = {("goodput", "mean"): goodput, ("messages_received", "total"): received, ("messages_lost", "total"): lost}
+    values["loss", "total"] = lost / (received + lost)
+    numbers = tuple(Number(metric=metric, statistic=statistic, value=value) for (metric, statistic), value in values.items())
+    return Record(test="throughput", payload_bytes=64, numbers=numbers)
+
+
+def marked(record: Record, conditions: Conditions = Conditions(), run: RunContext = RunContext()) -> dict[str, tuple[str, ...]]:  # noqa: B008
+    """The marks by statistic, or metric where the statistic is a total or mean."""
+    judged = judge(record, conditions, run)
+    return {n.statistic if n.metric == "latency" else n.metric: n.marks for n in judged.numbers if n.marks}
+
+
+@pytest.mark.parametrize(("samples", "expected"), [(99_999, {"p99.99": ("undersampled",)}), (100_000, {})])
+def test_a_percentile_wants_ten_samples_beyond_it(samples: int, expected: dict[str, tuple[str, ...]]) -> None:
+    assert marked(latency(samples, p99=5, p99_99=6)) == expected
+
+
+def test_a_closed_loop_cannot_have_more_samples_than_round_trips_fit_into_its_time() -> None:
+    assert "p99.99" not in marked(latency(mean=100_000, p99_99=200_000), CLOSED)
+    assert "p99.99" in marked(latency(mean=101_000, p99_99=200_000), CLOSED)
+
+
+def test_without_samples_and_without_the_load_mode_nothing_is_said() -> None:
+    assert marked(latency(mean=101_000, p99_9999=200_000)) == {}
+
+
+def test_a_maximum_of_half_the_tools_time_out_is_marked_with_what_it_spoils() -> None:
+    found = marked(latency(mean=39_000, p50=30_000, max=100_057_000), Conditions(definition="rti-one-way"))
+
+    assert found == {"mean": ("timeout_artefact",), "max": ("timeout_artefact",)}
+
+
+def test_another_tools_maximum_of_100_ms_is_no_time_out() -> None:
+    assert marked(latency(max=100_057_000), Conditions(definition="perftest-rtt")) == {}
+
+
+def test_statistics_out_of_order_are_marked() -> None:
+    assert marked(latency(10**9, p50=20, p90=10, max=30)).keys() == {"p50", "p90", "max"}
+
+
+def test_a_median_near_the_clocks_cost_is_marked() -> None:
+    assert marked(latency(10**9, p50=599), run=RunContext(clock_overhead_ns=30.0)) == {"p50": ("clock_coarse",)}
+    assert marked(latency(10**9, p50=600), run=RunContext(clock_overhead_ns=30.0)) == {}
+
+
+@pytest.mark.parametrize(("touched", "expected"), [(None, ("no_bytes_moved",)), ("none", ("no_bytes_moved",)), ("write+read", None)])
+def test_a_zero_copy_rate_moved_bytes_only_if_somebody_touched_them(touched: str | None, expected: tuple[str, ...] | None) -> None:
+    conditions = Conditions(data_path="zero-copy", payload_touched=touched)  # type: ignore[arg-type]
+
+    assert marked(throughput(), conditions).get("goodput") == expected
+
+
+def test_more_than_one_percent_lost_is_marked() -> None:
+    assert "loss" not in marked(throughput(received=990, lost=10))
+    assert marked(throughput(received=989, lost=11))["loss"] == ("loss",)
+
+
+def test_an_offered_load_beyond_what_the_run_ever_delivered_is_marked() -> None:
+    run = RunContext(best_goodput_bit_per_s=9.9e9)
+
+    assert "messages_lost" in marked(throughput(goodput=9e9, received=800, lost=200), run=run)
+    assert "messages_lost" not in marked(throughput(goodput=5e9, received=800, lost=200), run=run)
+
+
+@pytest.mark.parametrize(("warmup", "mark"), [("fixed", "warmup_fixed"), ("not_steady", "not_steady"), ("steady", None)])
+def test_a_warm_up_that_broke_the_rules_is_on_every_figure_it_touches(warmup: str, mark: str | None) -> None:
+    found = marked(latency(10**9, p50=10_000), Conditions(warmup=warmup))
+
+    assert found.get("p50") == ((mark,) if mark else None)
+
+
+def test_every_figure_of_a_failed_run_says_so() -> None:
+    assert marked(latency(10**9, p50=10_000, p99=20_000), run=RunContext(failed=True)) == {"p50": ("run_failed",), "p99": ("run_failed",)}
