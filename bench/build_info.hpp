@@ -1,0 +1,10 @@
+// What this program was built from and how. Written by CMake at every build.
+#pragma once
+
+#include "core/events.hpp"
+
+namespace tacholog {
+
+Build build_info();
+
+}  // namespace tacholog

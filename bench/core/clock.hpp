@@ -1,0 +1,51 @@
+// The one clock of the rig: CLOCK_MONOTONIC in nanoseconds. The wall clock only says when a run was made.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <ctime>
+#include <string>
+
+namespace tacholog {
+
+using Nanoseconds = std::int64_t;
+using Patience = std::chrono::milliseconds;
+
+inline constexpr Nanoseconds nanoseconds_per_second = 1'000'000'000;
+
+inline Nanoseconds now_ns() {
+    timespec time{};
+    ::clock_gettime(CLOCK_MONOTONIC, &time);
+    return static_cast<Nanoseconds>(time.tv_sec) * nanoseconds_per_second + time.tv_nsec;
+}
+
+inline Nanoseconds to_nanoseconds(double seconds) {
+    return static_cast<Nanoseconds>(seconds * static_cast<double>(nanoseconds_per_second));
+}
+
+/// A point in time by which a wait must be over.
+class Deadline {
+public:
+    explicit Deadline(Patience patience) : at_ns_(now_ns() + std::chrono::nanoseconds(patience).count()) {}
+
+    bool passed() const { return now_ns() >= at_ns_; }
+
+    /// What is left, rounded up so that a poll() with it never spins; 0 if nothing is.
+    Patience left() const { return Patience{std::max<Nanoseconds>(0, (at_ns_ - now_ns() + 999'999) / 1'000'000)}; }
+
+private:
+    Nanoseconds at_ns_;
+};
+
+struct ClockFacts {
+    Nanoseconds resolution_ns = 0;
+    double overhead_ns = 0;  ///< mean cost of one reading; logged, never subtracted
+};
+
+ClockFacts measure_clock();
+
+/// Now, in UTC, as RFC 3339 with milliseconds.
+std::string utc_time();
+
+}  // namespace tacholog

@@ -1,0 +1,241 @@
+#include "core/control.hpp"
+
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cstring>
+
+#include "core/address.hpp"
+
+namespace tacholog {
+namespace {
+
+// "TLC1" in memory on every machine that has our byte order; another byte order is refused as foreign.
+constexpr std::uint32_t magic = 0x31434C54;
+
+struct FrameHeader {
+    std::uint32_t magic;
+    std::uint16_t kind;
+    std::uint16_t numbers;
+    std::uint32_t text_bytes;
+    std::uint32_t reserved;
+};
+
+Error foreign() {
+    return Error{"control channel: the peer is not a perftest of this version"};
+}
+
+enum class Waited { ready, timed_out, stopped };
+
+Waited wait_for(const Fd& socket, short events, const Stop& stop, Patience patience) {
+    std::array<pollfd, 2> waiting{pollfd{socket.get(), events, 0}, pollfd{stop.descriptor(), POLLIN, 0}};
+    const Deadline deadline{patience};
+    while (true) {
+        const int ready = ::poll(waiting.data(), waiting.size(), static_cast<int>(deadline.left().count()));
+        if (ready > 0) return waiting[1].revents != 0 ? Waited::stopped : Waited::ready;
+        if (ready == 0 && deadline.passed()) return Waited::timed_out;
+    }
+}
+
+}  // namespace
+
+Result<std::optional<Frame>> parse_frame(std::string& bytes) {
+    FrameHeader header{};
+    if (bytes.size() < sizeof header) {
+        // A foreign greeting may be shorter than a header: its first bytes give it away.
+        const std::size_t known = std::min(bytes.size(), sizeof magic);
+        if (std::memcmp(bytes.data(), &magic, known) != 0) return foreign();
+        return std::optional<Frame>{};
+    }
+    std::memcpy(&header, bytes.data(), sizeof header);
+    if (header.magic != magic || header.kind > static_cast<std::uint16_t>(FrameKind::abort)) return foreign();
+    if (header.numbers > most_numbers || header.text_bytes > longest_text) {
+        return Error{"control channel: the peer announces a frame that is too large"};
+    }
+    const std::size_t number_bytes = header.numbers * sizeof(std::uint64_t);
+    if (bytes.size() < sizeof header + number_bytes + header.text_bytes) return std::optional<Frame>{};
+    Frame frame{static_cast<FrameKind>(header.kind), std::vector<std::uint64_t>(header.numbers),
+                bytes.substr(sizeof header + number_bytes, header.text_bytes)};
+    if (number_bytes > 0) std::memcpy(frame.numbers.data(), bytes.data() + sizeof header, number_bytes);
+    bytes.erase(0, sizeof header + number_bytes + header.text_bytes);
+    return std::optional<Frame>{std::move(frame)};
+}
+
+Result<void> Control::send(const Frame& frame) {
+    const std::string text = frame.text.substr(0, longest_text);
+    const FrameHeader header{magic, static_cast<std::uint16_t>(frame.kind),
+                             static_cast<std::uint16_t>(frame.numbers.size()), static_cast<std::uint32_t>(text.size()),
+                             0};
+    std::string bytes(sizeof header, '\0');
+    std::memcpy(bytes.data(), &header, sizeof header);
+    for (const std::uint64_t number : frame.numbers) {
+        std::array<char, sizeof number> raw{};
+        std::memcpy(raw.data(), &number, sizeof number);
+        bytes.append(raw.data(), raw.size());
+    }
+    bytes += text;
+    // Frames are few and small, far below the socket's buffer: if one does not fit, the peer has stopped reading.
+    const auto sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent == static_cast<ssize_t>(bytes.size())) return {};
+    if (sent >= 0 || errno == EAGAIN) return Error{"control channel: the peer does not read any more"};
+    return os_error("control channel: send");
+}
+
+Result<bool> Control::fill(Patience patience) {
+    const Waited waited = wait_for(socket_, POLLIN, *stop_, patience);
+    if (waited == Waited::stopped) return Stop::error();
+    if (waited == Waited::timed_out) return false;
+    std::array<char, 4096> chunk{};
+    const auto count = ::recv(socket_.get(), chunk.data(), chunk.size(), MSG_DONTWAIT);
+    if (count == 0) return Error{"control channel: the peer closed the connection before the run was over"};
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+    if (count < 0) return os_error("control channel: receive");
+    received_.append(chunk.data(), static_cast<std::size_t>(count));
+    return true;
+}
+
+Result<std::optional<Frame>> Control::poll() {
+    auto frame = parse_frame(received_);
+    if (frame && !*frame) {
+        const auto more = fill(Patience{0});
+        if (!more) return more.error();
+        frame = parse_frame(received_);
+    }
+    if (frame && *frame && (*frame)->kind == FrameKind::abort) return Error{"the peer gave up: " + (*frame)->text};
+    return frame;
+}
+
+Result<Frame> Control::receive(Patience limit) {
+    const Deadline deadline{limit};
+    while (true) {
+        auto frame = parse_frame(received_);
+        if (!frame) return frame.error();
+        if (*frame) return std::move(**frame);
+        const auto more = fill(deadline.left());
+        if (!more) return more.error();
+        if (!*more) return Error{"control channel: no answer from the peer within the time limit"};
+    }
+}
+
+Result<Frame> Control::expect(FrameKind kind, Patience limit) {
+    auto frame = receive(limit);
+    if (!frame) return frame.error();
+    if (frame->kind == FrameKind::abort) return Error{"the peer gave up: " + frame->text};
+    if (frame->kind == FrameKind::refused) return Error{"the peer refused: " + frame->text};
+    if (frame->kind != kind) return Error{"control channel: the peer is out of step with this side"};
+    return frame;
+}
+
+std::string Control::local_host() const {
+    const std::string address = to_text(local_address(socket_));
+    return address.substr(0, address.find(':'));
+}
+
+Result<Listener> Listener::open(const std::string& address, int port) {
+    const auto where = parse_address(address, port);
+    if (!where) return Error{"listen on " + address + ": not an IPv4 address"};
+    const std::string name = to_text(*where);
+    Fd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+    if (!socket) return os_error("listen on " + name);
+    // Without it, a port stays taken for a minute after every run.
+    const int yes = 1;
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (::bind(socket.get(), generic(*where), sizeof *where) != 0) return os_error("listen on " + name);
+    if (::listen(socket.get(), 4) != 0) return os_error("listen on " + name);
+    return Listener{std::move(socket)};
+}
+
+int Listener::port() const {
+    return ntohs(local_address(socket_).sin_port);
+}
+
+std::string Listener::name() const {
+    return to_text(local_address(socket_));
+}
+
+Result<Control> Listener::accept(Patience limit, const Stop& stop) const {
+    const Waited waited = wait_for(socket_, POLLIN, stop, limit);
+    if (waited == Waited::stopped) return Stop::error();
+    if (waited == Waited::timed_out)
+        return Error{"no subscriber has connected to " + name() + " within the time limit"};
+    Fd socket{::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC)};
+    if (!socket) return os_error("accept on " + name());
+    const int yes = 1;
+    ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    return Control{std::move(socket), stop};
+}
+
+Result<Control> connect_control(const std::string& address, int port, Patience limit, const Stop& stop) {
+    const auto where = parse_address(address, port);
+    if (!where) return Error{"connect to " + address + ": not an IPv4 address"};
+    const Deadline deadline{limit};
+    while (true) {
+        Fd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+        if (!socket) return os_error("connect to the publisher");
+        int problem = 0;
+        if (::connect(socket.get(), generic(*where), sizeof *where) != 0) {
+            problem = errno;
+            socklen_t length = sizeof problem;
+            if (problem == EINPROGRESS) {
+                const Waited waited = wait_for(socket, POLLOUT, stop, deadline.left());
+                if (waited == Waited::stopped) return Stop::error();
+                problem = ETIMEDOUT;
+                if (waited == Waited::ready) ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &problem, &length);
+            }
+        }
+        if (problem == 0) {
+            const int yes = 1;
+            ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+            return Control{std::move(socket), stop};
+        }
+        if (deadline.passed()) return os_error("no publisher at " + to_text(*where) + ": connect", problem);
+        if (stop.requested()) return Stop::error();
+        const timespec pause{0, 50'000'000};
+        ::nanosleep(&pause, nullptr);
+    }
+}
+
+namespace {
+
+/// The first word in which two agreements differ, for a message: "sizes_bytes=64 here, sizes_bytes=16 there".
+std::string difference(const std::string& here, const std::string& there) {
+    std::size_t start = 0;
+    while (start < here.size()) {
+        const std::size_t end = std::min(here.find(' ', start), here.size());
+        const std::size_t other_end = std::min(there.find(' ', start), there.size());
+        const std::string mine = here.substr(start, end - start);
+        const std::string theirs = start < there.size() ? there.substr(start, other_end - start) : "nothing";
+        if (mine != theirs) return mine + " here, " + theirs + " there";
+        start = end + 1;
+    }
+    return "the other side was told more";
+}
+
+}  // namespace
+
+Result<void> greet_subscriber(Control& control, const std::string& agreement, Patience limit) {
+    const auto hello = control.expect(FrameKind::hello, limit);
+    if (!hello) return hello.error();
+    Error problem;
+    if (hello->number(0) != protocol_version) {
+        problem.text = "control channel: version " + std::to_string(protocol_version) + " here, " +
+                       std::to_string(hello->number(0)) + " there";
+    } else if (hello->text != agreement) {
+        problem.text = "the two sides were given different options: " + difference(agreement, hello->text);
+    }
+    if (problem.text.empty()) return control.send({FrameKind::hello, {protocol_version}, agreement});
+    if (const auto told = control.send({FrameKind::refused, {}, problem.text}); !told) return told.error();
+    return problem;
+}
+
+Result<void> greet_publisher(Control& control, const std::string& agreement, Patience limit) {
+    if (const auto sent = control.send({FrameKind::hello, {protocol_version}, agreement}); !sent) return sent.error();
+    const auto hello = control.expect(FrameKind::hello, limit);
+    if (!hello) return hello.error();
+    if (hello->number(0) != protocol_version) return foreign();
+    return {};
+}
+
+}  // namespace tacholog

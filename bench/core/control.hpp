@@ -1,0 +1,95 @@
+// The control channel: how the two sides of a run agree, out of band, over TCP. The publisher listens, the subscriber
+// connects. Every wait has a limit, every length is bounded, and a peer that speaks anything else is refused.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/clock.hpp"
+#include "core/fd.hpp"
+#include "core/result.hpp"
+#include "core/stop.hpp"
+
+namespace tacholog {
+
+enum class FrameKind : std::uint16_t {
+    hello,       ///< protocol version; text: what both sides must have been told alike
+    refused,     ///< text: why
+    affinity,    ///< text: CPUs asked for, '/', CPUs achieved
+    sockets,     ///< receive and send buffer
+    open,        ///< payload bytes; text: endpoint of the sender's subscriber, if it has one
+    ready,       ///< everything of this size is set up
+    phase_end,   ///< the publisher has sent everything before this sequence number
+    alive,       ///< the publisher is at work, should none of its messages arrive
+    interval,    ///< index, duration, received, lost
+    phase_done,  ///< received, lost, duplicated, reordered, corrupted, duration
+    size_end,    ///< the publisher is done with this size
+    bye,         ///< the run is over
+    abort,       ///< text: why the sender gives up
+};
+
+struct Frame {
+    FrameKind kind = FrameKind::bye;
+    std::vector<std::uint64_t> numbers = {};
+    std::string text = {};
+
+    /// The number in this place, or 0 if the peer sent fewer.
+    std::uint64_t number(std::size_t place) const { return place < numbers.size() ? numbers[place] : 0; }
+};
+
+inline constexpr std::uint64_t protocol_version = 1;
+inline constexpr std::size_t most_numbers = 16;
+inline constexpr std::size_t longest_text = 16384;
+
+/// Reads one frame off the front of `bytes`: nothing if it is not all there yet, an error if it is no frame of ours.
+Result<std::optional<Frame>> parse_frame(std::string& bytes);
+
+class Control {
+public:
+    Control(Fd socket, const Stop& stop) : socket_(std::move(socket)), stop_(&stop) {}
+
+    Result<void> send(const Frame& frame);
+
+    /// The next frame, within `limit`.
+    Result<Frame> receive(Patience limit);
+
+    /// The next frame, which must be of this kind. A peer that gives up is an error with the peer's reason.
+    Result<Frame> expect(FrameKind kind, Patience limit);
+
+    /// What has come so far, without waiting. An error if the peer is gone, gave up, or we are asked to stop.
+    Result<std::optional<Frame>> poll();
+
+    /// This side's address, as the peer can reach it.
+    std::string local_host() const;
+
+private:
+    Result<bool> fill(Patience patience);
+
+    Fd socket_;
+    const Stop* stop_;
+    std::string received_;
+};
+
+class Listener {
+public:
+    static Result<Listener> open(const std::string& address, int port);
+
+    int port() const;
+    std::string name() const;
+    Result<Control> accept(Patience limit, const Stop& stop) const;
+
+private:
+    explicit Listener(Fd socket) : socket_(std::move(socket)) {}
+    Fd socket_;
+};
+
+/// Connects to a publisher, which may be started a little later than we.
+Result<Control> connect_control(const std::string& address, int port, Patience limit, const Stop& stop);
+
+/// The handshake: version first, then the agreement, "key=value key=value ...".
+Result<void> greet_subscriber(Control& control, const std::string& agreement, Patience limit);
+Result<void> greet_publisher(Control& control, const std::string& agreement, Patience limit);
+
+}  // namespace tacholog

@@ -1,0 +1,124 @@
+#include "core/environment.hpp"
+
+#include <sched.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "core/text.hpp"
+
+namespace tacholog {
+namespace {
+
+std::string trimmed(std::string text) {
+    const auto first = text.find_first_not_of(" \t\"");
+    const auto last = text.find_last_not_of(" \t\"\n");
+    return first == std::string::npos ? "" : text.substr(first, last - first + 1);
+}
+
+std::string first_line(const std::string& path) {
+    std::ifstream file{path};
+    std::string line;
+    std::getline(file, line);
+    return trimmed(line);
+}
+
+/// The value of the first line "key<separator>value" of a file.
+std::string value_of(const std::string& path, const std::string& key, char separator) {
+    std::ifstream file{path};
+    for (std::string line; std::getline(file, line);) {
+        const auto at = line.find(separator);
+        if (at != std::string::npos && trimmed(line.substr(0, at)) == key) return trimmed(line.substr(at + 1));
+    }
+    return "";
+}
+
+bool has_word(const std::string& text, const std::string& wanted) {
+    std::istringstream words{text};
+    for (std::string word; words >> word;) {
+        if (word == wanted) return true;
+    }
+    return false;
+}
+
+/// "0-3" or "0,2" of a core's siblings -> how many.
+std::optional<long> threads_per_core() {
+    const auto list = first_line("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list");
+    if (list.empty()) return std::nullopt;
+    const auto cpus = parse_cpus(list);
+    if (!cpus) return std::nullopt;
+    return static_cast<long>(cpus->size());
+}
+
+std::string virtualisation() {
+    if (!has_word(value_of("/proc/cpuinfo", "flags", ':'), "hypervisor")) {
+        // Only x86 has the flag; elsewhere its absence says nothing.
+        return value_of("/proc/cpuinfo", "flags", ':').empty() ? "" : "none";
+    }
+    const std::string vendor = first_line("/sys/class/dmi/id/sys_vendor");
+    return vendor.empty() ? "hypervisor" : vendor;
+}
+
+std::optional<std::uint64_t> memory_bytes() {
+    const long pages = ::sysconf(_SC_PHYS_PAGES);
+    const long page_bytes = ::sysconf(_SC_PAGESIZE);
+    if (pages <= 0 || page_bytes <= 0) return std::nullopt;
+    return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
+}
+
+std::vector<int> achieved_cpus() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    std::vector<int> cpus;
+    if (::sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (CPU_ISSET(static_cast<std::size_t>(cpu), &set)) cpus.push_back(cpu);
+    }
+    return cpus;
+}
+
+}  // namespace
+
+Host read_host() {
+    Host host;
+    utsname names{};
+    if (::uname(&names) == 0) {
+        host.name = names.nodename;
+        host.kernel = names.release;
+    }
+    host.distribution = value_of("/etc/os-release", "PRETTY_NAME", '=');
+    host.cpu_model = value_of("/proc/cpuinfo", "model name", ':');
+    if (const long online = ::sysconf(_SC_NPROCESSORS_ONLN); online > 0) host.cpus_online = online;
+    host.threads_per_core = threads_per_core();
+    host.memory_bytes = memory_bytes();
+    host.governor = first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+    host.virtualisation = virtualisation();
+    host.clocksource = first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    const std::string kernel_command = first_line("/proc/cmdline");
+    if (!kernel_command.empty()) host.mitigations_off = has_word(kernel_command, "mitigations=off");
+    return host;
+}
+
+Load read_load(bool at_end) {
+    std::array<double, 3> averages{};
+    ::getloadavg(averages.data(), static_cast<int>(averages.size()));
+    return {at_end, averages[0], averages[1], averages[2]};
+}
+
+Result<Affinity> pin(const std::string& role, const std::vector<int>& cpus) {
+    if (!cpus.empty()) {
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        for (const int cpu : cpus) CPU_SET(static_cast<std::size_t>(cpu), &set);
+        if (::sched_setaffinity(0, sizeof set, &set) != 0) {
+            return os_error("pin the " + role + " side to CPUs " + comma_separated(cpus));
+        }
+    }
+    return Affinity{role, comma_separated(cpus), comma_separated(achieved_cpus())};
+}
+
+}  // namespace tacholog

@@ -1,0 +1,18 @@
+// What is known of the machine, read from the machine and never typed. What cannot be read is left unknown.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/events.hpp"
+#include "core/result.hpp"
+
+namespace tacholog {
+
+Host read_host();
+Load read_load(bool at_end);
+
+/// Lets the calling thread run on these CPUs only; on any if the list is empty. Returns what the kernel says it did.
+Result<Affinity> pin(const std::string& role, const std::vector<int>& cpus);
+
+}  // namespace tacholog

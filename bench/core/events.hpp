@@ -1,0 +1,139 @@
+// What a run has to tell, as plain values: one struct for each kind of line in a log.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/clock.hpp"
+#include "core/histogram.hpp"
+#include "core/options.hpp"
+
+namespace tacholog {
+
+/// This program, as it was built.
+struct Build {
+    std::string version;
+    std::string git;  ///< empty outside a git checkout
+    std::string type;
+    std::string compiler;
+    std::string flags;
+    std::string libc;
+};
+
+struct Config {
+    Options options;
+    std::string data_path;
+    std::string reliability;
+};
+
+/// This machine. What could not be read is empty.
+struct Host {
+    std::string name;
+    std::string kernel;
+    std::string distribution;
+    std::string cpu_model;
+    std::optional<long> cpus_online;
+    std::optional<long> threads_per_core;
+    std::optional<std::uint64_t> memory_bytes;
+    std::string governor;
+    std::string virtualisation;
+    std::string clocksource;
+    std::optional<bool> mitigations_off;
+};
+
+struct Load {
+    bool at_end = false;
+    double load1 = 0;
+    double load5 = 0;
+    double load15 = 0;
+};
+
+struct Start {
+    std::string time;
+};
+
+struct Affinity {
+    std::string role;
+    std::string requested;  ///< empty: nothing was asked for
+    std::string achieved;
+};
+
+struct Sockets {
+    std::string role;
+    std::uint64_t receive_bytes = 0;
+    std::uint64_t send_bytes = 0;
+};
+
+enum class Outcome { steady, not_steady, fixed };
+
+struct Warmup {
+    std::size_t payload_bytes = 0;
+    std::uint64_t messages = 0;
+    Nanoseconds duration_ns = 0;
+    Outcome outcome = Outcome::steady;
+};
+
+struct LatencyInterval {
+    std::size_t payload_bytes = 0;
+    std::uint64_t index = 0;
+    Nanoseconds duration_ns = 0;
+    const Histogram* histogram = nullptr;
+};
+
+struct ThroughputInterval {
+    std::size_t payload_bytes = 0;
+    std::uint64_t index = 0;
+    Nanoseconds duration_ns = 0;
+    std::uint64_t received = 0;
+    std::uint64_t lost = 0;
+};
+
+/// What went wrong with messages.
+struct Faults {
+    std::uint64_t lost = 0;
+    std::uint64_t duplicated = 0;
+    std::uint64_t reordered = 0;
+    std::optional<std::uint64_t> corrupted;  ///< nothing if it was not verified
+};
+
+struct LatencyResult {
+    std::size_t payload_bytes = 0;
+    Faults faults;
+    Nanoseconds duration_ns = 0;
+    const Histogram* histogram = nullptr;  ///< round trips
+};
+
+struct ThroughputResult {
+    std::size_t payload_bytes = 0;
+    std::uint64_t sent = 0;
+    std::uint64_t received = 0;
+    Faults faults;
+    Nanoseconds duration_ns = 0;  ///< first to last message at the subscriber
+    std::optional<double> offered_rate_per_s;
+
+    std::optional<double> rate_per_s() const {
+        if (duration_ns <= 0) return std::nullopt;
+        return static_cast<double>(received) * 1e9 / static_cast<double>(duration_ns);
+    }
+};
+
+struct Note {
+    std::string text;
+};
+
+struct Failure {
+    std::optional<std::size_t> payload_bytes;
+    std::string text;
+};
+
+struct End {
+    bool ok = true;
+    std::uint64_t latency = 0;
+    std::uint64_t throughput = 0;
+    std::uint64_t errors = 0;
+    std::string time;
+};
+
+}  // namespace tacholog

@@ -1,0 +1,54 @@
+#include "core/options.hpp"
+
+namespace tacholog {
+
+std::string_view help_text() {
+    return R"(perftest measures how a transport moves messages from a publisher to a subscriber,
+and writes what it finds as a text log.
+
+Usage: perftest --test latency|throughput --transport NAME [options]
+
+What to measure
+  --test latency|throughput  latency: round trips, one message outstanding at a time;
+                             throughput: a stream, as fast as it goes or at --rate
+  --transport NAME           the way to move messages; --list-transports shows them
+  --sizes LIST               payload sizes, 16 to 256MiB: bytes, or with KiB or MiB
+                             (default 16,64,256,1KiB,4KiB,16KiB,64KiB,256KiB,1MiB)
+  --duration SECONDS         how long to measure each size (default 5)
+  --warmup steady|SECONDS    what comes first and is not counted (default steady: until three
+                             seconds in a row agree within 5 %, at most 30 s)
+  --rate N                   messages per second, throughput only (default: no limit)
+  --touch none|write|write+read
+                             who touches the payload: nobody, the publisher writes every byte,
+                             or the subscriber reads them all too (default write+read)
+  --verify                   checksum every payload and count those that arrive corrupted
+
+Who runs where
+  --role both|pub|sub        both: this command starts publisher and subscriber (default);
+                             pub, sub: only that side, the other is started with the same options
+  --cpu-pub LIST             CPUs the publisher may run on, like 0 or 2,4-7 (default: any)
+  --cpu-sub LIST             CPUs the subscriber may run on (default: any)
+  --address ADDR             IPv4 address of the publisher: it listens there, the subscriber
+                             connects there (default 127.0.0.1: this host only)
+  --port N                   TCP port of the publisher's control channel
+                             (default: any free one for both, 7420 for pub and sub)
+  --timeout SECONDS          the longest wait for the other side (default 10)
+
+What to write
+  --reporter NAME            the log's dialect; --list-reporters shows them (default native)
+  --output FILE|-            where to write the log (default -: standard output)
+
+  --list-transports, --list-reporters, --version, --help
+
+Exit status: 0 measured, 1 the run failed, 2 the command line is wrong.
+
+Examples
+  Round trips through shared memory, each side on its own core:
+    perftest --test latency --transport shm --sizes 64,1KiB,64KiB --cpu-pub 0 --cpu-sub 1
+  Ten thousand messages a second from one host to another, over UDP:
+    host A (192.0.2.1)  perftest --test throughput --transport udp --rate 10000 --role pub --address 192.0.2.1
+    host B              perftest --test throughput --transport udp --rate 10000 --role sub --address 192.0.2.1
+)";
+}
+
+}  // namespace tacholog

@@ -1,0 +1,81 @@
+#include "core/histogram.hpp"
+
+#include <cmath>
+
+namespace tacholog {
+
+Histogram::Histogram() : counts_(index(top_ns) + 1) {}
+
+void Histogram::merge(const Histogram& other) {
+    if (other.count_ == 0) return;
+    const std::size_t last = index(std::min(other.max_, top_ns));
+    for (std::size_t bin = index(std::min(other.min_, top_ns)); bin <= last; ++bin) counts_[bin] += other.counts_[bin];
+    count_ += other.count_;
+    overflow_ += other.overflow_;
+    sum_ += other.sum_;
+    squares_ += other.squares_;
+    min_ = std::min(min_, other.min_);
+    max_ = std::max(max_, other.max_);
+}
+
+void Histogram::clear() {
+    if (count_ == 0) return;
+    const auto first = counts_.begin() + static_cast<std::ptrdiff_t>(index(std::min(min_, top_ns)));
+    const auto last = counts_.begin() + static_cast<std::ptrdiff_t>(index(std::min(max_, top_ns)));
+    std::fill(first, last + 1, 0);
+    count_ = overflow_ = max_ = 0;
+    min_ = UINT64_MAX;
+    sum_ = squares_ = 0;
+}
+
+double Histogram::mean_ns() const {
+    if (count_ == 0) return 0;
+    return static_cast<double>(static_cast<long double>(sum_) / static_cast<long double>(count_));
+}
+
+double Histogram::std_ns() const {
+    if (count_ == 0) return 0;
+    // The sums are exact; only this one difference is rounded, in 64 bits of mantissa.
+    const auto count = static_cast<long double>(count_);
+    const auto sum = static_cast<long double>(sum_);
+    const long double variance = (static_cast<long double>(squares_) - sum * sum / count) / count;
+    return variance > 0 ? static_cast<double>(std::sqrt(variance)) : 0;
+}
+
+Histogram::Bin Histogram::edges(std::size_t index) {
+    if (index < 2 * octave_bins) return {index, index, 0};
+    const std::uint64_t shift = index / octave_bins - 1;
+    const std::uint64_t mantissa = index - shift * octave_bins;
+    return {mantissa << shift, ((mantissa + 1) << shift) - 1, 0};
+}
+
+std::uint64_t Histogram::value_at_rank(std::uint64_t rank) const {
+    if (count_ == 0) return 0;
+    std::uint64_t seen = 0;
+    const std::size_t last = index(std::min(max_, top_ns));
+    for (std::size_t bin = index(std::min(min_, top_ns)); bin <= last; ++bin) {
+        seen += counts_[bin];
+        if (seen >= rank) return std::min(edges(bin).upper_ns, max_);
+    }
+    return max_;  // the rank lies among the overflown
+}
+
+std::optional<std::uint64_t> Histogram::percentile_ns(std::uint64_t millionths) const {
+    const Wide scaled = static_cast<Wide>(count_) * millionths;
+    if (static_cast<Wide>(count_) * (1'000'000 - millionths) < 1'000'000) return std::nullopt;
+    return value_at_rank(static_cast<std::uint64_t>((scaled + 999'999) / 1'000'000));
+}
+
+std::vector<Histogram::Bin> Histogram::bins() const {
+    std::vector<Bin> found;
+    if (count_ == 0) return found;
+    const std::size_t last = index(std::min(max_, top_ns));
+    for (std::size_t bin = index(std::min(min_, top_ns)); bin <= last; ++bin) {
+        if (counts_[bin] == 0) continue;
+        found.push_back(edges(bin));
+        found.back().count = counts_[bin];
+    }
+    return found;
+}
+
+}  // namespace tacholog

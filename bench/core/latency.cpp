@@ -1,0 +1,245 @@
+// The latency test: a closed loop with one message outstanding. The publisher's clock alone times it, read once a round
+// trip: the end of one is the beginning of the next.
+#include <algorithm>
+
+#include "core/side.hpp"
+#include "core/steady.hpp"
+
+namespace tacholog {
+namespace {
+
+/// How long the publisher waits for one answer over a transport that may lose it.
+constexpr Patience answer_limit{200};
+
+class Pinger {
+public:
+    Pinger(const Side& side, Channels channels, std::size_t payload_bytes)
+        : side_(side), channels_(std::move(channels)), payload_bytes_(payload_bytes) {}
+
+    Result<void> run() {
+        if (auto done = warm_up(); !done) return done;
+        if (auto done = measure(); !done) return done;
+        return finish();
+    }
+
+private:
+    enum class Answer { came, lost };
+
+    // Runs round trips until `end_ns`, or until `at_second` says that it is enough. `at_second` sees interval_.
+    template <typename AtSecond>
+    Result<Nanoseconds> loop(Nanoseconds start_ns, Nanoseconds end_ns, AtSecond&& at_second) {
+        Nanoseconds last_ns = start_ns;
+        Nanoseconds second_ns = start_ns;
+        Nanoseconds next_pulse_ns = start_ns;
+        while (last_ns < end_ns) {
+            const auto answer = round_trip();
+            if (!answer) return answer.error();
+            const Nanoseconds now = now_ns();
+            if (*answer == Answer::came) {
+                interval_.record(static_cast<std::uint64_t>(now - last_ns));
+            } else {
+                ++faults_.lost;
+            }
+            last_ns = now;
+            if (now < next_pulse_ns && now < end_ns) [[likely]]
+                continue;
+
+            next_pulse_ns = now + pulse_ns;
+            if (const auto frame = side_.control.poll(); !frame) return frame.error();
+            if (now >= second_ns + nanoseconds_per_second || now >= end_ns) {
+                const bool enough = at_second(now - second_ns, now - start_ns);
+                if (const auto sent = side_.control.send({FrameKind::alive}); !sent) return sent.error();
+                interval_.clear();
+                second_ns = now;
+                if (enough) return now;
+            }
+            last_ns = now_ns();  // what was done since is no part of a round trip
+            next_pulse_ns = std::min(next_pulse_ns, second_ns + nanoseconds_per_second);
+        }
+        return last_ns;
+    }
+
+    Result<void> warm_up() {
+        SteadyRule rule{side_.options.warmup_s};
+        std::uint64_t messages = 0;
+        const Nanoseconds start = now_ns();
+        const auto end = loop(start, start + rule.longest_ns(), [&](Nanoseconds, Nanoseconds elapsed) {
+            messages += interval_.count();
+            const auto median = interval_.count() > 0 ? interval_.value_at_rank((interval_.count() + 1) / 2) : 0;
+            return rule.second_passed(static_cast<double>(median), messages, elapsed);
+        });
+        if (!end) return end.error();
+        side_.tell(Warmup{payload_bytes_, messages, *end - start, rule.outcome()});
+        faults_ = {};
+        return {};
+    }
+
+    Result<void> measure() {
+        std::uint64_t index = 0;
+        const Nanoseconds start = now_ns();
+        const Nanoseconds planned = to_nanoseconds(side_.options.duration_s);
+        const auto end = loop(start, start + planned, [&](Nanoseconds duration, Nanoseconds) {
+            side_.tell(LatencyInterval{payload_bytes_, index++, duration, &interval_});
+            total_.merge(interval_);
+            return false;
+        });
+        if (!end) return end.error();
+        duration_ns_ = *end - start;
+        return {};
+    }
+
+    Result<void> finish() {
+        if (auto sent = side_.control.send({FrameKind::size_end}); !sent) return sent;
+        const auto theirs = side_.control.expect(FrameKind::size_end, side_.limit());
+        if (!theirs) return theirs.error();
+        if (side_.options.handling.verify) faults_.corrupted = corrupted_ + theirs->number(0);
+        side_.tell(LatencyResult{payload_bytes_, faults_, duration_ns_, &total_});
+        if (total_.count() == 0) {
+            side_.tell(Failure{payload_bytes_, "latency over " + std::string{side_.transport.name} + ": none of " +
+                                                   std::to_string(faults_.lost) + " messages was answered"});
+        }
+        return {};
+    }
+
+    Result<Answer> round_trip() {
+        const std::uint64_t number = next_number_++;
+        {
+            auto loan = channels_.publisher->loan(payload_bytes_);
+            if (!loan) return loan.error();
+            write_message(loan->bytes(), number, side_.options.handling);
+            if (auto sent = publish(side_, std::move(*loan), [](const Frame&) {}); !sent) return sent.error();
+        }
+        const auto answer = take_answer();
+        if (answer && *answer == number) [[likely]]
+            return Answer::came;
+        return wait_longer(number, answer);
+    }
+
+    /// The answer has not come at once, or something else has.
+    Result<Answer> wait_longer(std::uint64_t number, Result<std::optional<std::uint64_t>> answer) {
+        const bool lossy = side_.transport.reliability == Reliability::best_effort;
+        const Deadline deadline{lossy ? std::min(answer_limit, side_.limit()) : side_.limit()};
+        while (true) {
+            if (!answer) return answer.error();
+            if (*answer == number) return Answer::came;
+            if (*answer) {
+                count_late(**answer);
+            } else if (const auto frame = side_.control.poll(); !frame) {
+                return frame.error();
+            }
+            if (deadline.passed()) {
+                if (lossy) return lost(number);
+                return Error{"take: no answer within the time limit"};
+            }
+            answer = take_answer();
+        }
+    }
+
+    /// The number of the answer that comes next, if one comes.
+    Result<std::optional<std::uint64_t>> take_answer() {
+        const auto sample = channels_.subscriber->take(slice);
+        if (!sample) return sample.error();
+        if (!*sample) return std::optional<std::uint64_t>{};
+        const auto message = read_message((*sample)->bytes(), side_.options.handling);
+        if (!message.intact) ++corrupted_;
+        return std::optional{message.number};
+    }
+
+    Answer lost(std::uint64_t number) {
+        given_up_.push_back(number);
+        return Answer::lost;
+    }
+
+    // An answer to an earlier message: it was counted as lost and comes too late, or it has been here before.
+    void count_late(std::uint64_t number) {
+        const auto found = std::find(given_up_.begin(), given_up_.end(), number);
+        if (found == given_up_.end()) {
+            ++faults_.duplicated;
+        } else {
+            ++faults_.reordered;
+            given_up_.erase(found);
+        }
+    }
+
+    const Side& side_;
+    Channels channels_;
+    std::size_t payload_bytes_;
+    std::uint64_t next_number_ = 1;
+    std::uint64_t corrupted_ = 0;
+    std::vector<std::uint64_t> given_up_;
+    Faults faults_;
+    Histogram interval_;
+    Histogram total_;
+    Nanoseconds duration_ns_ = 0;
+};
+
+/// Sends every new message back, with a payload of its own.
+class Ponger {
+public:
+    Ponger(const Side& side, Channels channels, std::size_t payload_bytes)
+        : side_(side),
+          channels_(std::move(channels)),
+          messages_a_pulse_(std::clamp<std::size_t>(bytes_a_pulse / payload_bytes, 1, most_messages_a_pulse)) {}
+
+    Result<void> run() {
+        Deadline silence{side_.limit()};
+        std::size_t until_pulse = messages_a_pulse_;
+        while (true) {
+            const auto echoed = echo();
+            if (!echoed) return echoed.error();
+            if (*echoed && --until_pulse > 0) [[likely]]
+                continue;
+            until_pulse = messages_a_pulse_;
+            const auto frame = side_.control.poll();
+            if (!frame) return frame.error();
+            if (*frame && (*frame)->kind == FrameKind::size_end) break;
+            if (*echoed || *frame) silence = Deadline{side_.limit()};
+            if (silence.passed()) return Error{"take: nothing from the publisher within the time limit"};
+        }
+        return side_.control.send({FrameKind::size_end, {corrupted_}});
+    }
+
+private:
+    // Looking at the control channel is a system call, and so a blip in somebody's round trip: rarely, but every
+    // second.
+    static constexpr std::size_t bytes_a_pulse = std::size_t{64} * 1024 * 1024;
+    static constexpr std::size_t most_messages_a_pulse = 50'000;
+
+    Result<bool> echo() {
+        auto ping = channels_.subscriber->take(slice);
+        if (!ping) return ping.error();
+        if (!*ping) return false;
+        const auto message = read_message((*ping)->bytes(), side_.options.handling);
+        const std::size_t bytes = (*ping)->bytes().size();
+        if (!message.intact) ++corrupted_;
+        if (message.number <= last_number_) return true;  // a duplicate, or late: nobody waits for its answer
+        last_number_ = message.number;
+        auto loan = channels_.publisher->loan(bytes);
+        if (!loan) return loan.error();
+        write_message(loan->bytes(), message.number, side_.options.handling);
+        if (auto sent = publish(side_, std::move(*loan), [](const Frame&) {}); !sent) return sent.error();
+        return true;
+    }
+
+    const Side& side_;
+    Channels channels_;
+    std::size_t messages_a_pulse_;
+    std::uint64_t last_number_ = 0;
+    std::uint64_t corrupted_ = 0;
+};
+
+}  // namespace
+
+Result<void> run_latency_publisher(const Side& side, std::size_t payload_bytes) {
+    auto channels = open_channels_as_publisher(side, payload_bytes);
+    if (!channels) return channels.error();
+    return Pinger{side, std::move(*channels), payload_bytes}.run();
+}
+
+Result<void> run_latency_subscriber(const Side& side, const Frame& open) {
+    auto channels = open_channels_as_subscriber(side, open);
+    if (!channels) return channels.error();
+    return Ponger{side, std::move(*channels), open.number(0)}.run();
+}
+
+}  // namespace tacholog

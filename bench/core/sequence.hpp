@@ -1,0 +1,68 @@
+// Which of the numbered messages came, and how: once, twice, out of order, or never.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace tacholog {
+
+class Sequence {
+public:
+    enum class Arrival { in_order, reordered, duplicated, stale };
+
+    /// Counts messages from `first` on; what is older is stale.
+    explicit Sequence(std::uint64_t first) : first_(first), next_(first) {}
+
+    Arrival arrived(std::uint64_t number) {
+        if (number < first_) return Arrival::stale;
+        if (number >= next_) return advance(number);
+        return look_back(number);
+    }
+
+    std::uint64_t received() const { return received_; }
+    std::uint64_t duplicated() const { return duplicated_; }
+    std::uint64_t reordered() const { return reordered_; }
+    std::uint64_t next() const { return next_; }
+
+    /// Messages before `end` that never came.
+    std::uint64_t lost(std::uint64_t end) const { return end - first_ - received_; }
+
+private:
+    // A message later than this many others is taken for a duplicate: nothing is remembered of it.
+    static constexpr std::uint64_t window = 65536;
+
+    std::uint64_t& word(std::uint64_t number) { return seen_[(number % window) / 64]; }
+    static std::uint64_t bit(std::uint64_t number) { return std::uint64_t{1} << (number % 64); }
+
+    Arrival advance(std::uint64_t number) {
+        if (number - next_ >= window) {
+            seen_.fill(0);
+        } else {
+            for (std::uint64_t missed = next_; missed <= number; ++missed) word(missed) &= ~bit(missed);
+        }
+        word(number) |= bit(number);
+        next_ = number + 1;
+        ++received_;
+        return Arrival::in_order;
+    }
+
+    Arrival look_back(std::uint64_t number) {
+        if (next_ - number > window || (word(number) & bit(number)) != 0) {
+            ++duplicated_;
+            return Arrival::duplicated;
+        }
+        word(number) |= bit(number);
+        ++received_;
+        ++reordered_;
+        return Arrival::reordered;
+    }
+
+    std::uint64_t first_;
+    std::uint64_t next_;
+    std::uint64_t received_ = 0;
+    std::uint64_t duplicated_ = 0;
+    std::uint64_t reordered_ = 0;
+    std::array<std::uint64_t, window / 64> seen_{};
+};
+
+}  // namespace tacholog

@@ -1,0 +1,163 @@
+#include "core/side.hpp"
+
+#include <unistd.h>
+
+#include <random>
+
+#include "core/environment.hpp"
+#include "core/text.hpp"
+
+namespace tacholog {
+namespace {
+
+/// A name that no other run on this host has: its process and 64 random bits.
+Topic new_topic(const Side& side, std::size_t payload_bytes, std::string_view direction) {
+    std::random_device random;
+    const std::uint64_t salt = std::uint64_t{random()} << 32 | random();
+    return {"tacholog-" + std::to_string(::getpid()) + "-" + std::to_string(salt) + "-" + std::string{direction},
+            payload_bytes, side.control.local_host()};
+}
+
+Result<void> join(const Side& side, Channels& channels, std::string_view direction, const std::string& endpoint,
+                  std::size_t payload_bytes) {
+    auto publisher = side.transport.advertise(new_topic(side, payload_bytes, direction), endpoint);
+    if (!publisher) return publisher.error();
+    channels.publisher = std::move(*publisher);
+    return {};
+}
+
+/// Waits until the peer's publisher has joined our subscriber, and both sides know it.
+Result<void> match(const Side& side, const Channels& channels) {
+    if (channels.subscriber) {
+        const auto matched = channels.subscriber->match(side.limit());
+        if (!matched) return matched.error();
+        if (!*matched) return Error{"join: the peer's publisher has not come within the time limit"};
+    }
+    if (const auto sent = side.control.send({FrameKind::ready}); !sent) return sent.error();
+    const auto ready = side.control.expect(FrameKind::ready, side.limit());
+    return ready ? Result<void>{} : ready.error();
+}
+
+std::optional<SocketBuffers> buffers(const Channels& channels) {
+    if (channels.subscriber && channels.subscriber->buffers()) return channels.subscriber->buffers();
+    return channels.publisher ? channels.publisher->buffers() : std::nullopt;
+}
+
+Frame sockets_frame(const Channels& channels) {
+    Frame frame{FrameKind::sockets};
+    if (const auto found = buffers(channels)) {
+        frame.numbers = {static_cast<std::uint64_t>(found->receive_bytes),
+                         static_cast<std::uint64_t>(found->send_bytes)};
+    }
+    return frame;
+}
+
+void tell_sockets(const Side& side, const std::string& role, const Frame& frame) {
+    if (!frame.numbers.empty()) side.tell(Sockets{role, frame.number(0), frame.number(1)});
+}
+
+}  // namespace
+
+Result<Channels> open_channels_as_publisher(const Side& side, std::size_t payload_bytes) {
+    Channels channels;
+    std::string answers_at;
+    if (side.options.test == Test::latency) {
+        auto answers = side.transport.subscribe(new_topic(side, payload_bytes, "pong"));
+        if (!answers) return answers.error();
+        channels.subscriber = std::move(*answers);
+        answers_at = channels.subscriber->endpoint();
+    }
+    if (const auto sent = side.control.send({FrameKind::open, {payload_bytes}, answers_at}); !sent) return sent.error();
+    const auto reply = side.control.expect(FrameKind::open, side.limit());
+    if (!reply) return reply.error();
+    if (const auto joined = join(side, channels, "ping", reply->text, payload_bytes); !joined) return joined.error();
+    if (const auto matched = match(side, channels); !matched) return matched.error();
+    const auto theirs = side.control.expect(FrameKind::sockets, side.limit());
+    if (!theirs) return theirs.error();
+    if (payload_bytes == side.options.sizes.front()) {
+        tell_sockets(side, "pub", sockets_frame(channels));
+        tell_sockets(side, "sub", *theirs);
+    }
+    return channels;
+}
+
+Result<Channels> open_channels_as_subscriber(const Side& side, const Frame& open) {
+    Channels channels;
+    const std::size_t payload_bytes = open.number(0);
+    auto pings = side.transport.subscribe(new_topic(side, payload_bytes, "ping"));
+    if (!pings) return pings.error();
+    channels.subscriber = std::move(*pings);
+    const Frame reply{FrameKind::open, {payload_bytes}, channels.subscriber->endpoint()};
+    if (const auto sent = side.control.send(reply); !sent) return sent.error();
+    if (!open.text.empty()) {
+        if (const auto joined = join(side, channels, "pong", open.text, payload_bytes); !joined) return joined.error();
+    }
+    if (const auto matched = match(side, channels); !matched) return matched.error();
+    const Frame sockets = sockets_frame(channels);
+    if (const auto sent = side.control.send(sockets); !sent) return sent.error();
+    if (payload_bytes == side.options.sizes.front()) tell_sockets(side, "sub", sockets);
+    return channels;
+}
+
+namespace {
+
+/// What both sides must have been told alike, so that neither log says what the other side did not do.
+std::string agreement(const Options& options) {
+    const auto number = [](std::optional<double> value, const char* otherwise) {
+        return value ? std::to_string(*value) : std::string{otherwise};
+    };
+    return "--test=" + std::string{to_text(options.test)} + " --transport=" + options.transport +
+           " --sizes=" + comma_separated(options.sizes) + " --duration=" + std::to_string(options.duration_s) +
+           " --warmup=" + number(options.warmup_s, "steady") + " --rate=" + number(options.rate_per_s, "max") +
+           " --touch=" + std::string{to_text(options.handling.touch)} +
+           " --verify=" + (options.handling.verify ? "yes" : "no");
+}
+
+Result<void> exchange_affinity(const Side& side) {
+    const auto own = pin("pub", side.options.cpu_pub);
+    if (!own) return own.error();
+    side.tell(*own);
+    const auto theirs = side.control.expect(FrameKind::affinity, side.limit());
+    if (!theirs) return theirs.error();
+    const auto slash = theirs->text.find('/');
+    if (slash != std::string::npos) {
+        side.tell(Affinity{"sub", theirs->text.substr(0, slash), theirs->text.substr(slash + 1)});
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<void> run_publisher(const Side& side) {
+    if (auto greeted = greet_subscriber(side.control, agreement(side.options), side.limit()); !greeted) return greeted;
+    if (auto told = exchange_affinity(side); !told) return told;
+    const auto run = side.options.test == Test::latency ? run_latency_publisher : run_throughput_publisher;
+    for (const std::size_t payload_bytes : side.options.sizes) {
+        if (auto done = run(side, payload_bytes); !done) return done;
+        if (side.log == nullptr) continue;
+        if (auto written = side.log->written(); !written) return written;
+    }
+    if (auto sent = side.control.send({FrameKind::bye}); !sent) return sent;
+    const auto bye = side.control.expect(FrameKind::bye, side.limit());
+    return bye ? Result<void>{} : bye.error();
+}
+
+Result<void> run_subscriber(const Side& side) {
+    if (auto greeted = greet_publisher(side.control, agreement(side.options), side.limit()); !greeted) return greeted;
+    const auto own = pin("sub", side.options.cpu_sub);
+    if (!own) return own.error();
+    side.tell(*own);
+    if (auto sent = side.control.send({FrameKind::affinity, {}, own->requested + "/" + own->achieved}); !sent)
+        return sent;
+    const auto run = side.options.test == Test::latency ? run_latency_subscriber : run_throughput_subscriber;
+    while (true) {
+        auto next = side.control.receive(side.limit());
+        if (!next) return next.error();
+        if (next->kind == FrameKind::bye) return side.control.send({FrameKind::bye});
+        if (next->kind == FrameKind::abort) return Error{"the peer gave up: " + next->text};
+        if (next->kind != FrameKind::open) return Error{"control channel: the peer is out of step with this side"};
+        if (auto done = run(side, *next); !done) return done;
+    }
+}
+
+}  // namespace tacholog

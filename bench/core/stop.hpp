@@ -1,0 +1,27 @@
+// Being asked to stop. SIGINT and SIGTERM become readable on a descriptor, so that every wait can watch for them and
+// the run ends in order: with an error line and an end line.
+#pragma once
+
+#include <string>
+
+#include "core/fd.hpp"
+#include "core/result.hpp"
+
+namespace tacholog {
+
+class Stop {
+public:
+    /// Blocks both signals for this thread and those that it starts. Call before starting any.
+    static Result<Stop> watch();
+
+    int descriptor() const { return fd_.get(); }
+    bool requested() const;
+
+    static Error error() { return Error{"stopped by a signal"}; }
+
+private:
+    explicit Stop(Fd fd) : fd_(std::move(fd)) {}
+    Fd fd_;
+};
+
+}  // namespace tacholog

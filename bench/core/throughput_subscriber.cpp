@@ -1,0 +1,165 @@
+// The throughput test at the subscriber: takes what comes, counts it, and reports to the publisher each second and at
+// the end of each phase (the warm-up, then the measurement).
+#include <algorithm>
+
+#include "core/sequence.hpp"
+#include "core/side.hpp"
+
+namespace tacholog {
+namespace {
+
+/// After the publisher has ended, nothing more is expected of a lossy transport once it was silent for so long.
+constexpr Patience drain_silence{200};
+
+/// One phase's messages, from the first that arrives.
+class Intake {
+public:
+    Intake(std::uint64_t first_number, Handling handling) : sequence(first_number), handling_(handling) {}
+
+    void add(const Sample& sample) {
+        const auto message = read_message(sample.bytes(), handling_);
+        if (sequence.arrived(message.number) == Sequence::Arrival::stale) return;
+        if (!message.intact) ++corrupted;
+    }
+
+    Sequence sequence;
+    std::uint64_t corrupted = 0;
+    Nanoseconds first_ns = 0;  ///< 0: nothing has come yet
+    Nanoseconds last_ns = 0;
+
+private:
+    Handling handling_;
+};
+
+class Sink {
+public:
+    Sink(const Side& side, Channels channels, std::size_t payload_bytes)
+        : side_(side),
+          channels_(std::move(channels)),
+          payload_bytes_(payload_bytes),
+          messages_a_look_(std::clamp<std::size_t>(bytes_a_look / payload_bytes, 1, most_messages_a_look)) {}
+
+    Result<void> run() {
+        const auto warmed_up = phase(0, false);
+        if (!warmed_up) return warmed_up.error();
+        const auto measured = phase(*warmed_up, true);
+        return measured ? Result<void>{} : measured.error();
+    }
+
+private:
+    static constexpr std::size_t bytes_a_look = 16384;
+    static constexpr std::size_t most_messages_a_look = 64;
+
+    /// Takes one phase whose messages begin with `first`; returns the number that the next one begins with.
+    Result<std::uint64_t> phase(std::uint64_t first, bool measured) {
+        Intake intake{first, side_.options.handling};
+        interval_index_ = interval_received_ = interval_lost_ = 0;
+        end_.reset();
+        Deadline silence{side_.limit()};
+        while (!complete(intake)) {
+            const auto taken = take_some(intake);
+            if (!taken) return taken.error();
+            const Nanoseconds now = now_ns();
+            if (measured) close_intervals(intake, first, now);
+            if (*taken && now < next_pulse_ns_) continue;
+            next_pulse_ns_ = now + pulse_ns;
+            const auto heard = listen();
+            if (!heard) return heard.error();
+            if (*taken || *heard) silence = Deadline{end_ && lossy() ? drain_silence : side_.limit()};
+            if (!silence.passed()) continue;
+            if (!end_) return Error{"take: nothing from the publisher within the time limit"};
+            if (lossy()) break;
+            return Error{"take: messages are missing from a transport that loses none"};
+        }
+        return finish(intake, first, measured);
+    }
+
+    /// Takes up to a look's worth of messages. False if none came within a slice.
+    Result<bool> take_some(Intake& intake) {
+        Patience patience = slice;
+        for (std::size_t count = 0; count < messages_a_look_; ++count) {
+            const auto sample = channels_.subscriber->take(patience);
+            if (!sample) return sample.error();
+            if (!*sample) {
+                // The stream has a gap: this is the one moment to say when the message before it was taken.
+                if (count > 0) intake.last_ns = now_ns();
+                return count > 0;
+            }
+            if (intake.first_ns == 0) begin(intake);
+            intake.add(**sample);
+            patience = Patience{0};
+        }
+        intake.last_ns = now_ns();
+        return true;
+    }
+
+    void begin(Intake& intake) { intake.first_ns = intake.last_ns = interval_start_ns_ = now_ns(); }
+
+    bool complete(const Intake& intake) const {
+        return end_ && intake.sequence.next() >= *end_ && intake.sequence.lost(*end_) == 0;
+    }
+
+    bool lossy() const { return side_.transport.reliability == Reliability::best_effort; }
+
+    /// Reads the control channel. True if something was there.
+    Result<bool> listen() {
+        const auto frame = side_.control.poll();
+        if (!frame) return frame.error();
+        if (*frame && (*frame)->kind == FrameKind::phase_end) end_ = (*frame)->number(0);
+        return frame->has_value();
+    }
+
+    void close_intervals(const Intake& intake, std::uint64_t first, Nanoseconds now) {
+        if (intake.first_ns == 0 || now - interval_start_ns_ < nanoseconds_per_second) return;
+        const auto& sequence = intake.sequence;
+        const std::uint64_t received = sequence.received() - interval_received_;
+        // A late message makes the loss so far smaller; an interval's loss is never below nothing.
+        const std::uint64_t lost_so_far = sequence.next() > first ? sequence.lost(sequence.next()) : 0;
+        const std::uint64_t lost = lost_so_far - std::min(lost_so_far, interval_lost_);
+        const Frame frame{FrameKind::interval,
+                          {interval_index_, static_cast<std::uint64_t>(now - interval_start_ns_), received, lost}};
+        side_.tell(ThroughputInterval{payload_bytes_, interval_index_, now - interval_start_ns_, received, lost});
+        // Best effort: without it the publisher's log lacks a line, and a broken channel shows at the next pulse.
+        static_cast<void>(side_.control.send(frame).has_value());
+        ++interval_index_;
+        interval_received_ = sequence.received();
+        interval_lost_ = lost_so_far;
+        interval_start_ns_ = now;
+    }
+
+    Result<std::uint64_t> finish(const Intake& intake, std::uint64_t first, bool measured) {
+        const auto& sequence = intake.sequence;
+        const std::uint64_t end = std::max(*end_, sequence.next());
+        const Nanoseconds duration = intake.last_ns - intake.first_ns;
+        ThroughputResult result{payload_bytes_, end - first, sequence.received(), {}, duration, std::nullopt};
+        result.faults = {sequence.lost(end), sequence.duplicated(), sequence.reordered(), std::nullopt};
+        const Frame frame{FrameKind::phase_done,
+                          {sequence.received(), result.faults.lost, sequence.duplicated(), sequence.reordered(),
+                           intake.corrupted, static_cast<std::uint64_t>(duration)}};
+        if (const auto sent = side_.control.send(frame); !sent) return sent.error();
+        if (side_.options.handling.verify) result.faults.corrupted = intake.corrupted;
+        if (measured) side_.tell(result);
+        return end;
+    }
+
+    const Side& side_;
+    Channels channels_;
+    std::size_t payload_bytes_;
+    std::size_t messages_a_look_;
+    std::optional<std::uint64_t> end_;
+    Nanoseconds next_pulse_ns_ = 0;
+    Nanoseconds interval_start_ns_ = 0;
+    std::uint64_t interval_index_ = 0;
+    std::uint64_t interval_received_ = 0;
+    std::uint64_t interval_lost_ = 0;
+};
+
+}  // namespace
+
+Result<void> run_throughput_subscriber(const Side& side, const Frame& open) {
+    auto channels = open_channels_as_subscriber(side, open);
+    if (!channels) return channels.error();
+    return Sink{side, std::move(*channels), open.number(0)}.run();
+}
+
+}  // namespace tacholog

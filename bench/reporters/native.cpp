@@ -1,0 +1,334 @@
+// The native log: one fact a line, `kind key=value ...`, flushed as it is known. The format is docs/native-log.md.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <concepts>
+#include <ostream>
+
+#include "core/text.hpp"
+#include "reporters/reporter.hpp"
+
+namespace tacholog::reporters {
+namespace {
+
+bool is_bare(char letter) {
+    return (letter >= 'A' && letter <= 'Z') || (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') ||
+           std::string_view{"_.:/+,%@-"}.find(letter) != std::string_view::npos;
+}
+
+void append_escaped(std::string& line, char letter) {
+    constexpr std::string_view hex = "0123456789ABCDEF";
+    const auto byte = static_cast<unsigned char>(letter);
+    if (letter == '"' || letter == '\\') {
+        line += {'\\', letter};
+    } else if (letter == '\n') {
+        line += "\\n";
+    } else if (letter == '\t') {
+        line += "\\t";
+    } else if (byte < 0x20 || byte == 0x7F) {
+        line += {'\\', 'x', hex[byte / 16], hex[byte % 16]};
+    } else {
+        line += letter;
+    }
+}
+
+/// One line in the making. What is unknown (an empty text, an empty optional) is left out.
+class Line {
+public:
+    explicit Line(std::string_view kind) : text_(kind) {}
+
+    Line& add(std::string_view key, std::string_view value) {
+        if (value.empty()) return *this;
+        begin(key);
+        if (std::find_if_not(value.begin(), value.end(), is_bare) == value.end()) {
+            text_ += value;
+            return *this;
+        }
+        text_ += '"';
+        for (const char letter : value) append_escaped(text_, letter);
+        text_ += '"';
+        return *this;
+    }
+    Line& add(std::string_view key, const std::string& value) { return add(key, std::string_view{value}); }
+    Line& add(std::string_view key, const char* value) { return add(key, std::string_view{value}); }
+    Line& add(std::string_view key, bool value) { return add(key, value ? "yes" : "no"); }
+
+    template <std::integral Number>
+    Line& add(std::string_view key, Number value) {
+        begin(key);
+        text_ += std::to_string(value);
+        return *this;
+    }
+
+    /// to_chars knows no locale: the point stays a point.
+    Line& add(std::string_view key, double value, int decimals) {
+        std::array<char, 400> digits{};
+        const auto [end, problem] =
+            std::to_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::fixed, decimals);
+        begin(key);
+        text_.append(digits.data(), end);
+        return *this;
+    }
+
+    /// As short as it can be written, for numbers that a user gave.
+    Line& add_given(std::string_view key, std::optional<double> value) {
+        if (!value) return *this;
+        std::array<char, 64> digits{};
+        const auto [end, problem] =
+            std::to_chars(digits.data(), digits.data() + digits.size(), *value, std::chars_format::fixed);
+        begin(key);
+        text_.append(digits.data(), end);
+        return *this;
+    }
+
+    template <typename Value>
+    Line& add(std::string_view key, const std::optional<Value>& value) {
+        return value ? add(key, *value) : *this;
+    }
+
+    template <typename Number>
+    Line& add(std::string_view key, const std::vector<Number>& list) {
+        return add(key, comma_separated(list));
+    }
+
+    const std::string& text() const { return text_; }
+
+private:
+    void begin(std::string_view key) {
+        text_ += ' ';
+        text_ += key;
+        text_ += '=';
+    }
+
+    std::string text_;
+};
+
+struct Percentile {
+    std::string_view key;
+    std::uint64_t millionths;
+};
+
+constexpr std::array<Percentile, 7> percentiles{{{"p50_ns", 500'000},
+                                                 {"p90_ns", 900'000},
+                                                 {"p99_ns", 990'000},
+                                                 {"p99.9_ns", 999'000},
+                                                 {"p99.99_ns", 999'900},
+                                                 {"p99.999_ns", 999'990},
+                                                 {"p99.9999_ns", 999'999}}};
+
+std::string_view to_text(Outcome outcome) {
+    if (outcome == Outcome::fixed) return "fixed";
+    return outcome == Outcome::steady ? "steady" : "not_steady";
+}
+
+class Native final : public Reporter {
+public:
+    explicit Native(std::ostream& log) : log_(log) {}
+
+    void write(const Build& build) override {
+        put(Line{"perftest"}
+                .add("version", build.version)
+                .add("log", "native/1")
+                .add("git", build.git)
+                .add("build", build.type)
+                .add("compiler", build.compiler)
+                .add("flags", build.flags)
+                .add("libc", build.libc));
+    }
+
+    void write(const Config& config) override {
+        const Options& options = config.options;
+        Line line{"config"};
+        line.add("test", to_text(options.test))
+            .add("transport", options.transport)
+            .add("data_path", config.data_path)
+            .add("reliability", config.reliability)
+            .add("role", to_text(options.role))
+            .add("sizes_bytes", options.sizes)
+            .add_given("duration_s", options.duration_s)
+            .add("warmup", options.warmup_s ? "fixed" : "steady")
+            .add_given("warmup_s", options.warmup_s)
+            .add_given("rate_per_s", options.rate_per_s)
+            .add("touch", to_text(options.handling.touch))
+            .add("verify", options.handling.verify)
+            .add("waiting", "busy-poll");
+        const bool closed = options.test == Test::latency;
+        line.add("load_mode", closed ? "closed" : (options.rate_per_s ? "open" : "max-rate"))
+            .add("publishers", 1)
+            .add("subscribers", 1)
+            .add("cpu_pub", options.cpu_pub)
+            .add("cpu_sub", options.cpu_sub)
+            .add_given("timeout_s", options.timeout_s)
+            .add("address", options.address)
+            .add("command", options.command);
+        put(line);
+    }
+
+    void write(const Host& host) override {
+        put(Line{"host"}
+                .add("name", host.name)
+                .add("kernel", host.kernel)
+                .add("distribution", host.distribution)
+                .add("cpu_model", host.cpu_model)
+                .add("cpus_online", host.cpus_online)
+                .add("threads_per_core", host.threads_per_core)
+                .add("memory_bytes", host.memory_bytes)
+                .add("governor", host.governor)
+                .add("virtualisation", host.virtualisation)
+                .add("clocksource", host.clocksource)
+                .add("mitigations_off", host.mitigations_off));
+    }
+
+    void write(const ClockFacts& clock) override {
+        put(Line{"clock"}
+                .add("name", "CLOCK_MONOTONIC")
+                .add("resolution_ns", clock.resolution_ns)
+                .add("overhead_ns", clock.overhead_ns, 1));
+    }
+
+    void write(const Load& load) override {
+        put(Line{"load"}
+                .add("at", load.at_end ? "end" : "start")
+                .add("load1", load.load1, 2)
+                .add("load5", load.load5, 2)
+                .add("load15", load.load15, 2));
+    }
+
+    void write(const Start& start) override { put(Line{"start"}.add("time", start.time)); }
+
+    void write(const Affinity& affinity) override {
+        put(Line{"affinity"}
+                .add("role", affinity.role)
+                .add("requested", affinity.requested)
+                .add("achieved", affinity.achieved));
+    }
+
+    void write(const Sockets& sockets) override {
+        put(Line{"socket"}
+                .add("role", sockets.role)
+                .add("rcvbuf_bytes", sockets.receive_bytes)
+                .add("sndbuf_bytes", sockets.send_bytes));
+    }
+
+    void write(const Warmup& warmup) override {
+        put(Line{"warmup"}
+                .add("payload_bytes", warmup.payload_bytes)
+                .add("messages", warmup.messages)
+                .add("duration_ns", warmup.duration_ns)
+                .add("outcome", to_text(warmup.outcome)));
+    }
+
+    void write(const LatencyInterval& interval) override {
+        const Histogram& histogram = *interval.histogram;
+        Line line{"interval"};
+        line.add("payload_bytes", interval.payload_bytes)
+            .add("index", interval.index)
+            .add("duration_ns", interval.duration_ns)
+            .add("messages", histogram.count())
+            .add("p50_ns", histogram.percentile_ns(500'000))
+            .add("p99_ns", histogram.percentile_ns(990'000));
+        if (histogram.count() > 0) line.add("max_ns", histogram.max_ns());
+        put(line);
+    }
+
+    void write(const ThroughputInterval& interval) override {
+        put(Line{"interval"}
+                .add("payload_bytes", interval.payload_bytes)
+                .add("index", interval.index)
+                .add("duration_ns", interval.duration_ns)
+                .add("received", interval.received)
+                .add("lost", interval.lost));
+    }
+
+    void write(const LatencyResult& result) override {
+        const Histogram& histogram = *result.histogram;
+        Line line{"latency"};
+        line.add("payload_bytes", result.payload_bytes).add("basis", "rtt").add("samples", histogram.count());
+        add_faults(line, result.faults);
+        line.add("overflow", histogram.overflow()).add("duration_ns", result.duration_ns);
+        if (histogram.count() > 0) {
+            line.add("mean_ns", histogram.mean_ns(), 1)
+                .add("std_ns", histogram.std_ns(), 1)
+                .add("min_ns", histogram.min_ns());
+            for (const auto& [key, millionths] : percentiles) line.add(key, histogram.percentile_ns(millionths));
+            line.add("max_ns", histogram.max_ns());
+        }
+        put(line);
+        write_bins(result);
+    }
+
+    void write(const ThroughputResult& result) override {
+        Line line{"throughput"};
+        line.add("payload_bytes", result.payload_bytes).add("sent", result.sent).add("received", result.received);
+        add_faults(line, result.faults);
+        line.add("duration_ns", result.duration_ns);
+        if (const auto rate = result.rate_per_s()) {
+            line.add("rate_per_s", *rate, 3)
+                .add("goodput_bit_per_s", *rate * 8 * static_cast<double>(result.payload_bytes), 0);
+        }
+        if (result.offered_rate_per_s) line.add("offered_rate_per_s", *result.offered_rate_per_s, 3);
+        put(line);
+    }
+
+    void write(const Note& note) override { put(Line{"note"}.add("text", note.text)); }
+
+    void write(const Failure& failure) override {
+        put(Line{"error"}.add("payload_bytes", failure.payload_bytes).add("text", failure.text));
+    }
+
+    void write(const End& end) override {
+        put(Line{"end"}
+                .add("status", end.ok ? "ok" : "failed")
+                .add("latency", end.latency)
+                .add("throughput", end.throughput)
+                .add("errors", end.errors)
+                .add("time", end.time));
+    }
+
+private:
+    void put(const Line& line) {
+        log_ << line.text() << '\n';
+        log_.flush();
+    }
+
+    static void add_faults(Line& line, const Faults& faults) {
+        line.add("lost", faults.lost)
+            .add("duplicated", faults.duplicated)
+            .add("reordered", faults.reordered)
+            .add("corrupted", faults.corrupted);
+    }
+
+    // In parts, so that no line grows beyond what an editor, a diff or a reader's buffer takes gladly.
+    void write_bins(const LatencyResult& result) {
+        constexpr std::size_t bins_a_part = 500;
+        const auto bins = result.histogram->bins();
+        const std::size_t parts = (bins.size() + bins_a_part - 1) / bins_a_part;
+        for (std::size_t part = 0; part < parts; ++part) {
+            std::string list;
+            const std::size_t last = std::min(bins.size(), (part + 1) * bins_a_part);
+            for (std::size_t at = part * bins_a_part; at < last; ++at) {
+                if (!list.empty()) list += ',';
+                list += std::to_string(bins[at].lower_ns) + ":" + std::to_string(bins[at].upper_ns) + ":" +
+                        std::to_string(bins[at].count);
+            }
+            put(Line{"histogram"}
+                    .add("payload_bytes", result.payload_bytes)
+                    .add("basis", "rtt")
+                    .add("part", part)
+                    .add("parts", parts)
+                    .add("bins", list));
+        }
+    }
+
+    std::ostream& log_;
+};
+
+std::unique_ptr<Reporter> make(std::ostream& log, std::ostream&) {
+    return std::make_unique<Native>(log);
+}
+
+}  // namespace
+
+extern const ReporterKind native{"native", "Tacholog's own log: everything that is known of the run", make};
+
+}  // namespace tacholog::reporters

@@ -1,0 +1,45 @@
+// A reporter writes the events of a run in one log dialect. What a dialect has no words for, it leaves out.
+#pragma once
+
+#include <iosfwd>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "core/events.hpp"
+
+namespace tacholog {
+
+class Reporter {
+public:
+    virtual ~Reporter() = default;
+
+    virtual void write(const Build&) {}
+    virtual void write(const Config&) {}
+    virtual void write(const Host&) {}
+    virtual void write(const ClockFacts&) {}
+    virtual void write(const Load&) {}
+    virtual void write(const Start&) {}
+    virtual void write(const Affinity&) {}
+    virtual void write(const Sockets&) {}
+    virtual void write(const Warmup&) {}
+    virtual void write(const LatencyInterval&) {}
+    virtual void write(const ThroughputInterval&) {}
+    virtual void write(const LatencyResult&) = 0;
+    virtual void write(const ThroughputResult&) = 0;
+    virtual void write(const Note&) {}
+    virtual void write(const Failure&) = 0;
+    virtual void write(const End&) = 0;
+};
+
+struct ReporterKind {
+    std::string_view name;
+    std::string_view summary;  ///< one line for --list-reporters
+    /// `log` takes the results; `chatter` is where the dialect's tool would talk to its user (standard error).
+    std::unique_ptr<Reporter> (*make)(std::ostream& log, std::ostream& chatter);
+};
+
+/// Every dialect of this build, by name. Written by CMake from the tacholog_reporter() calls.
+std::span<const ReporterKind* const> all_reporters();
+
+}  // namespace tacholog

@@ -1,0 +1,86 @@
+// Two threads of one process and a ring of slots between them. Reliable and ordered: a full ring blocks the publisher.
+// The message is copied into the ring and read in place. The floor under everything that crosses a process boundary.
+#include <map>
+#include <mutex>
+
+#include "transports/ring_transport.hpp"
+
+namespace tacholog::transports {
+namespace {
+
+struct SharedRing {
+    SharedRing(Mapping&& memory, RingShape shape) : mapping(std::move(memory)), ring(mapping.start(), shape) {}
+
+    Mapping mapping;
+    Ring ring;
+};
+
+/// Where the threads of one process find each other: they share nothing else than the program itself.
+class MeetingPlace {
+public:
+    static MeetingPlace& instance() {
+        static MeetingPlace place;
+        return place;
+    }
+
+    void open(const std::string& name, const std::shared_ptr<SharedRing>& ring) {
+        const std::lock_guard lock{mutex_};
+        rings_[name] = ring;
+    }
+
+    std::shared_ptr<SharedRing> join(const std::string& name) {
+        const std::lock_guard lock{mutex_};
+        const auto found = rings_.find(name);
+        return found == rings_.end() ? nullptr : found->second.lock();
+    }
+
+    void close(const std::string& name) {
+        const std::lock_guard lock{mutex_};
+        rings_.erase(name);
+    }
+
+private:
+    std::mutex mutex_;
+    std::map<std::string, std::weak_ptr<SharedRing>, std::less<>> rings_;
+};
+
+class ThreadSubscriber final : public RingSubscriber {
+public:
+    ThreadSubscriber(std::shared_ptr<SharedRing> shared, const std::string& name) : RingSubscriber(name), name_(name) {
+        MeetingPlace::instance().open(name, shared);
+        const Ring ring = shared->ring;
+        attach(ring, std::move(shared));
+    }
+    ~ThreadSubscriber() override { MeetingPlace::instance().close(name_); }
+
+    std::string endpoint() const override { return name_; }
+    Result<bool> match(Patience) override { return true; }
+
+private:
+    std::string name_;
+};
+
+Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
+    const auto shape = RingShape::for_messages(topic.max_bytes);
+    auto mapping = Mapping::map(-1, shape.bytes());
+    if (!mapping) return mapping.error();
+    auto shared = std::make_shared<SharedRing>(std::move(*mapping), shape);
+    return std::unique_ptr<Subscriber>{std::make_unique<ThreadSubscriber>(std::move(shared), topic.name)};
+}
+
+Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
+    auto shared = MeetingPlace::instance().join(std::string{endpoint});
+    if (!shared) return Error{"advertise " + topic.name + ": no subscriber in this process"};
+    const Ring ring = shared->ring;
+    return std::unique_ptr<Publisher>{std::make_unique<RingPublisher>(ring, std::move(shared), topic.name)};
+}
+
+}  // namespace
+
+extern const Transport inter_thread{
+    "inter-thread",   "two threads of one process; reliable, copied into a ring, read in place",
+    "copy",           Reliability::reliable,
+    Parties::threads, subscribe,
+    advertise};
+
+}  // namespace tacholog::transports

@@ -1,0 +1,102 @@
+// What the transports over a ring have in common: the publisher loans its own buffer and copies it into the ring (that
+// is the copy in `data_path=copy`), the subscriber lends the slot in place, and both wait by busy polling.
+#pragma once
+
+#include <vector>
+
+#include "core/waiting.hpp"
+#include "transports/spsc_ring.hpp"
+#include "transports/transport.hpp"
+
+namespace tacholog {
+
+class RingPublisher : public Publisher {
+public:
+    /// `memory` is what keeps the ring's memory there.
+    RingPublisher(Ring ring, std::shared_ptr<const void> memory, std::string name)
+        : memory_(std::move(memory)),
+          ring_(ring),
+          writer_(ring),
+          buffer_(ring.shape().max_bytes),
+          name_(std::move(name)) {}
+    ~RingPublisher() override { ring_.header().writer_left.store(true, std::memory_order_release); }
+
+protected:
+    /// Whether the subscriber is known to be gone without having said so.
+    virtual bool peer_gone() { return false; }
+
+private:
+    Result<std::span<std::byte>> acquire(std::size_t bytes) override {
+        if (bytes > buffer_.size())
+            return Error{"loan " + std::to_string(bytes) + " bytes on " + name_ + ": too large"};
+        loaned_ = std::span{buffer_}.first(bytes);
+        return loaned_;
+    }
+
+    Result<bool> commit(Patience patience) override {
+        if (writer_.write(loaned_)) return true;
+        for (BusyPoll poll{patience}; poll.wait();) {
+            if (writer_.write(loaned_)) return true;
+        }
+        if (ring_.header().reader_left.load(std::memory_order_acquire) || peer_gone()) {
+            return Error{"publish on " + name_ + ": the subscriber is gone"};
+        }
+        return false;
+    }
+
+    void abandon() noexcept override {}
+
+    std::shared_ptr<const void> memory_;
+    Ring ring_;
+    RingWriter writer_;
+    std::vector<std::byte> buffer_;
+    std::span<std::byte> loaned_;
+    std::string name_;
+};
+
+class RingSubscriber : public Subscriber {
+public:
+    explicit RingSubscriber(std::string name) : name_(std::move(name)) {}
+    ~RingSubscriber() override {
+        if (attached_) ring_.header().reader_left.store(true, std::memory_order_release);
+    }
+
+protected:
+    void attach(Ring ring, std::shared_ptr<const void> memory) {
+        memory_ = std::move(memory);
+        ring_ = ring;
+        reader_ = RingReader{ring};
+        attached_ = true;
+    }
+    bool attached() const { return attached_; }
+
+    /// Whether the publisher is known to be gone without having said so.
+    virtual bool peer_gone() { return false; }
+
+private:
+    Result<std::span<const std::byte>> receive(Patience patience) override {
+        if (!attached_) return Error{"take from " + name_ + ": no publisher has joined yet"};
+        auto message = reader_.read();
+        for (BusyPoll poll{patience}; message.data() == nullptr && poll.wait();) message = reader_.read();
+        if (message.data() == nullptr && patience.count() > 0) return last_words();
+        return message;
+    }
+
+    // A publisher that has left may have published before it did.
+    Result<std::span<const std::byte>> last_words() {
+        const bool left = ring_.header().writer_left.load(std::memory_order_acquire) || peer_gone();
+        const auto message = reader_.read();
+        if (message.data() == nullptr && left) return Error{"take from " + name_ + ": the publisher is gone"};
+        return message;
+    }
+
+    void release() noexcept override { reader_.release(); }
+
+    std::shared_ptr<const void> memory_;
+    Ring ring_;
+    RingReader reader_;
+    bool attached_ = false;
+    std::string name_;
+};
+
+}  // namespace tacholog

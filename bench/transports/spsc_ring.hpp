@@ -1,0 +1,163 @@
+// A ring of message slots for one writer and one reader, laid out in memory that both can see.
+//
+// A slot begins with one word that holds the message's turn and length, and the payload follows at once: up to 56 bytes
+// of payload travel in the cache line whose change the reader is polling. There is no shared head index; the reader's
+// progress has a line of its own, which the writer reads only when the ring looks full.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <span>
+#include <string>
+
+#include "core/result.hpp"
+
+namespace tacholog {
+
+inline constexpr std::size_t cache_line = 64;
+
+struct RingHeader {
+    alignas(cache_line) std::atomic<std::uint64_t> released{0};  ///< messages that the reader has given back
+    alignas(cache_line) std::atomic<bool> writer_left{false};
+    std::atomic<bool> reader_left{false};
+};
+
+using SlotWord = std::atomic<std::uint64_t>;  // turn << 32 | payload bytes
+static_assert(SlotWord::is_always_lock_free);
+
+struct RingShape {
+    std::size_t max_bytes = 0;
+    std::size_t slots = 0;
+    std::size_t stride = 0;
+
+    /// Small messages get many slots so that neither side waits for the other's index; large ones few, so that the
+    /// slot written next is still in cache.
+    static RingShape for_messages(std::size_t max_bytes) {
+        constexpr std::size_t cached = std::size_t{512} * 1024;
+        const std::size_t stride = (sizeof(SlotWord) + max_bytes + cache_line - 1) / cache_line * cache_line;
+        const std::size_t slots = std::bit_floor(std::clamp<std::size_t>(cached / stride, 4, 1024));
+        return {max_bytes, slots, stride};
+    }
+
+    std::size_t bytes() const { return sizeof(RingHeader) + slots * stride; }
+};
+
+/// Anonymous or file-backed shared memory that unmaps itself, its pages already there.
+class Mapping {
+public:
+    static Result<Mapping> map(int fd, std::size_t bytes) {
+        const int flags = MAP_SHARED | MAP_POPULATE | (fd < 0 ? MAP_ANONYMOUS : 0);
+        void* start = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+        if (start == MAP_FAILED) return os_error("map " + std::to_string(bytes) + " bytes of shared memory");
+        return Mapping{static_cast<std::byte*>(start), bytes};
+    }
+
+    Mapping() = default;
+    Mapping(Mapping&& other) noexcept : start_(std::exchange(other.start_, nullptr)), bytes_(other.bytes_) {}
+    Mapping& operator=(Mapping&& other) noexcept {
+        std::swap(start_, other.start_);
+        std::swap(bytes_, other.bytes_);
+        return *this;
+    }
+    ~Mapping() {
+        if (start_ != nullptr) ::munmap(start_, bytes_);
+    }
+
+    std::byte* start() const { return start_; }
+
+private:
+    Mapping(std::byte* start, std::size_t bytes) : start_(start), bytes_(bytes) {}
+
+    std::byte* start_ = nullptr;
+    std::size_t bytes_ = 0;
+};
+
+/// Where things are in a ring's memory. Fresh memory of zeros is an empty ring.
+class Ring {
+public:
+    Ring() = default;
+    Ring(std::byte* start, RingShape shape)
+        : header_(std::launder(reinterpret_cast<RingHeader*>(start))),
+          slots_(start + sizeof(RingHeader)),
+          shape_(shape),
+          mask_(shape.slots - 1) {}
+
+    RingHeader& header() const { return *header_; }
+    const RingShape& shape() const { return shape_; }
+    SlotWord& word(std::uint64_t turn) const { return *std::launder(reinterpret_cast<SlotWord*>(slot(turn))); }
+    std::byte* payload(std::uint64_t turn) const { return slot(turn) + sizeof(SlotWord); }
+
+    static std::uint64_t published(std::uint64_t turn, std::size_t bytes) { return (turn + 1) << 32 | bytes; }
+
+private:
+    std::byte* slot(std::uint64_t turn) const { return slots_ + (turn & mask_) * shape_.stride; }
+
+    RingHeader* header_ = nullptr;
+    std::byte* slots_ = nullptr;
+    RingShape shape_;
+    std::uint64_t mask_ = 0;
+};
+
+class RingWriter {
+public:
+    RingWriter() = default;
+    explicit RingWriter(Ring ring) : ring_(ring) {}
+
+    /// Copies the message in. False if the ring is full.
+    bool write(std::span<const std::byte> message) {
+        if (turn_ - released_ >= ring_.shape().slots) {
+            released_ = ring_.header().released.load(std::memory_order_acquire);
+            if (turn_ - released_ >= ring_.shape().slots) return false;
+        }
+        std::memcpy(ring_.payload(turn_), message.data(), message.size());
+        ring_.word(turn_).store(Ring::published(turn_, message.size()), std::memory_order_release);
+        ++turn_;
+        return true;
+    }
+
+private:
+    Ring ring_;
+    std::uint64_t turn_ = 0;
+    std::uint64_t released_ = 0;  // as last seen: the reader's line is touched only when the ring looks full
+};
+
+class RingReader {
+public:
+    RingReader() = default;
+    explicit RingReader(Ring ring) : ring_(ring), batch_(std::max<std::uint64_t>(1, ring.shape().slots / 8)) {}
+
+    /// The next message, in place; a span without data if there is none.
+    std::span<const std::byte> read() {
+        const std::uint64_t word = ring_.word(turn_).load(std::memory_order_acquire);
+        if ((word >> 32) != ((turn_ + 1) & UINT32_MAX) || word == 0) {
+            announce();  // the writer may be waiting for just these slots
+            return {};
+        }
+        return {ring_.payload(turn_), std::min<std::size_t>(word & UINT32_MAX, ring_.shape().max_bytes)};
+    }
+
+    void release() {
+        ++turn_;
+        if (turn_ - announced_ >= batch_) announce();
+    }
+
+private:
+    void announce() {
+        if (announced_ == turn_) return;
+        ring_.header().released.store(turn_, std::memory_order_release);
+        announced_ = turn_;
+    }
+
+    Ring ring_;
+    std::uint64_t batch_ = 1;
+    std::uint64_t turn_ = 0;
+    std::uint64_t announced_ = 0;
+};
+
+}  // namespace tacholog

@@ -1,0 +1,146 @@
+// What a transport must do: loan a buffer to the publisher, carry what was published, lend it to the subscriber.
+// Copying and zero-copy transports share this interface, so one rig measures both.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/clock.hpp"
+#include "core/result.hpp"
+
+namespace tacholog {
+
+struct Topic {
+    std::string name;           ///< unique on this host: two runs at once never meet
+    std::size_t max_bytes;      ///< the largest message sent on it
+    std::string local_address;  ///< where the peer can reach this side, for transports with addresses
+};
+
+/// Effective sizes, as read back from the kernel.
+struct SocketBuffers {
+    int receive_bytes = 0;
+    int send_bytes = 0;
+};
+
+class Publisher;
+
+/// A buffer to write one message into. Published at most once; given back if it never is.
+class [[nodiscard]] Loan {
+public:
+    Loan(Publisher& owner, std::span<std::byte> bytes) : owner_(&owner), bytes_(bytes) {}
+    Loan(Loan&& other) noexcept : owner_(std::exchange(other.owner_, nullptr)), bytes_(other.bytes_) {}
+    Loan& operator=(Loan&&) = delete;
+    inline ~Loan();
+
+    std::span<std::byte> bytes() const { return bytes_; }
+
+    /// Hands the message over. False if the transport is still full after `patience`: try again, the loan is kept.
+    inline Result<bool> publish(Patience patience);
+
+private:
+    Publisher* owner_;
+    std::span<std::byte> bytes_;
+};
+
+class Publisher {
+public:
+    virtual ~Publisher() = default;
+
+    /// One loan at a time, of at most the topic's max_bytes.
+    Result<Loan> loan(std::size_t bytes) {
+        auto buffer = acquire(bytes);
+        if (!buffer) return buffer.error();
+        return Loan{*this, *buffer};
+    }
+
+    virtual std::optional<SocketBuffers> buffers() const { return std::nullopt; }
+
+private:
+    friend class Loan;
+    virtual Result<std::span<std::byte>> acquire(std::size_t bytes) = 0;
+    virtual Result<bool> commit(Patience patience) = 0;
+    virtual void abandon() noexcept = 0;
+};
+
+Loan::~Loan() {
+    if (owner_ != nullptr) owner_->abandon();
+}
+
+Result<bool> Loan::publish(Patience patience) {
+    auto sent = owner_->commit(patience);
+    if (sent && *sent) owner_ = nullptr;
+    return sent;
+}
+
+class Subscriber;
+
+/// A received message, valid as long as this lives.
+class [[nodiscard]] Sample {
+public:
+    Sample(Subscriber& owner, std::span<const std::byte> bytes) : owner_(&owner), bytes_(bytes) {}
+    Sample(Sample&& other) noexcept : owner_(std::exchange(other.owner_, nullptr)), bytes_(other.bytes_) {}
+    Sample& operator=(Sample&&) = delete;
+    inline ~Sample();
+
+    std::span<const std::byte> bytes() const { return bytes_; }
+
+private:
+    Subscriber* owner_;
+    std::span<const std::byte> bytes_;
+};
+
+class Subscriber {
+public:
+    virtual ~Subscriber() = default;
+
+    /// What the publisher needs to find this subscriber; travels over the control channel.
+    virtual std::string endpoint() const = 0;
+
+    /// Waits until a publisher has joined. False if none has within `patience`.
+    virtual Result<bool> match(Patience patience) = 0;
+
+    /// The next message, or nothing if none came within `patience`; that is not an error. One sample at a time.
+    Result<std::optional<Sample>> take(Patience patience) {
+        auto bytes = receive(patience);
+        if (!bytes) return bytes.error();
+        if (bytes->data() == nullptr) return std::optional<Sample>{};
+        return std::optional<Sample>{std::in_place, *this, *bytes};
+    }
+
+    virtual std::optional<SocketBuffers> buffers() const { return std::nullopt; }
+
+private:
+    friend class Sample;
+    /// A span without data says that nothing came.
+    virtual Result<std::span<const std::byte>> receive(Patience patience) = 0;
+    virtual void release() noexcept = 0;
+};
+
+Sample::~Sample() {
+    if (owner_ != nullptr) owner_->release();
+}
+
+enum class Reliability { reliable, best_effort };
+enum class Parties { processes, threads };  ///< what the two sides are when one command starts both
+
+/// A transport is a name, what it promises, and the two ways to join a topic: subscribe first, then advertise.
+/// advertise never waits for the subscriber, so that two sides can advertise to each other.
+struct Transport {
+    std::string_view name;
+    std::string_view summary;    ///< one line for --list-transports
+    std::string_view data_path;  ///< copy, zero-copy, ...
+    Reliability reliability;
+    Parties parties;
+    Result<std::unique_ptr<Subscriber>> (*subscribe)(const Topic&);
+    Result<std::unique_ptr<Publisher>> (*advertise)(const Topic&, std::string_view endpoint);
+};
+
+/// Every transport of this build, by name. Written by CMake from the tacholog_transport() calls.
+std::span<const Transport* const> all_transports();
+
+}  // namespace tacholog

@@ -1,0 +1,237 @@
+// UDP over IPv4, best effort: what the receiver's socket buffer cannot hold is lost, and nothing is sent again. A
+// message above one datagram is cut into datagrams of up to 65507 bytes and is put together from them in any order; if
+// one of them is missing when the next message begins, the whole message is lost. On a network whose MTU is smaller,
+// the kernel cuts each datagram once more, and one lost packet costs the datagram.
+#include <sys/socket.h>
+
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "core/address.hpp"
+#include "core/fd.hpp"
+#include "core/waiting.hpp"
+#include "transports/transport.hpp"
+
+namespace tacholog::transports {
+namespace {
+
+constexpr std::size_t max_datagram = 65507;
+constexpr int wanted_buffer_bytes = 8 * 1024 * 1024;  // the kernel gives less if net.core.[rw]mem_max says so
+
+/// What every datagram begins with.
+struct FragmentHeader {
+    std::uint64_t stream;   ///< drawn by the subscriber, so that nothing of another run is taken for its own
+    std::uint64_t message;  ///< counts the publisher's messages
+    std::uint32_t fragment;
+    std::uint32_t total_bytes;
+};
+
+constexpr std::size_t max_fragment = max_datagram - sizeof(FragmentHeader);
+
+std::size_t fragments_of(std::size_t bytes) {
+    return (bytes + max_fragment - 1) / max_fragment;
+}
+
+int effective(const Fd& socket, int option) {
+    int bytes = 0;
+    socklen_t length = sizeof bytes;
+    ::getsockopt(socket.get(), SOL_SOCKET, option, &bytes, &length);
+    return bytes;
+}
+
+Result<Fd> open_socket() {
+    Fd socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+    if (!socket) return os_error("open a UDP socket");
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &wanted_buffer_bytes, sizeof wanted_buffer_bytes);
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDBUF, &wanted_buffer_bytes, sizeof wanted_buffer_bytes);
+    return socket;
+}
+
+class UdpPublisher final : public Publisher {
+public:
+    UdpPublisher(Fd socket, std::uint64_t stream, std::size_t max_bytes, std::string peer)
+        : socket_(std::move(socket)), header_{stream, 0, 0, 0}, buffer_(max_bytes), peer_(std::move(peer)) {}
+
+    std::optional<SocketBuffers> buffers() const override {
+        return SocketBuffers{effective(socket_, SO_RCVBUF), effective(socket_, SO_SNDBUF)};
+    }
+
+private:
+    Result<std::span<std::byte>> acquire(std::size_t bytes) override {
+        if (bytes > buffer_.size())
+            return Error{"loan " + std::to_string(bytes) + " bytes for " + peer_ + ": too large"};
+        header_.fragment = 0;
+        header_.total_bytes = static_cast<std::uint32_t>(bytes);
+        return std::span{buffer_}.first(bytes);
+    }
+
+    // What was sent of a message stays sent: after a false, the next call goes on with the fragment that did not fit.
+    Result<bool> commit(Patience patience) override {
+        BusyPoll poll{patience};
+        while (header_.fragment * max_fragment < header_.total_bytes) {
+            if (send_fragment()) {
+                ++header_.fragment;
+            } else if (errno != EAGAIN && errno != ENOBUFS && errno != EINTR) {
+                return os_error("send to " + peer_);
+            } else if (!poll.wait()) {
+                return false;
+            }
+        }
+        ++header_.message;
+        return true;
+    }
+
+    bool send_fragment() {
+        const std::size_t offset = header_.fragment * max_fragment;
+        std::array<iovec, 2> parts{
+            iovec{&header_, sizeof header_},
+            iovec{buffer_.data() + offset, std::min(max_fragment, header_.total_bytes - offset)}};
+        msghdr datagram{};
+        datagram.msg_iov = parts.data();
+        datagram.msg_iovlen = parts.size();
+        return ::sendmsg(socket_.get(), &datagram, MSG_NOSIGNAL) >= 0;
+    }
+
+    void abandon() noexcept override {
+        if (header_.fragment > 0) ++header_.message;  // its first fragments are out; the number is spent
+    }
+
+    Fd socket_;
+    FragmentHeader header_;
+    std::vector<std::byte> buffer_;
+    std::string peer_;
+};
+
+/// The message that is being put together from its fragments.
+class Assembly {
+public:
+    explicit Assembly(std::size_t max_bytes) : bytes_(max_bytes), present_(fragments_of(max_bytes)) {}
+
+    /// True if this fragment made its message whole. Fragments of older messages and repeated ones change nothing.
+    bool add(const FragmentHeader& header, std::span<const std::byte> part) {
+        if (started_ && header.message < message_) return false;
+        if (!started_ || header.message > message_) begin(header);
+        if (header.total_bytes != total_bytes_ || present_[header.fragment]) return false;
+        present_[header.fragment] = true;
+        std::memcpy(bytes_.data() + header.fragment * max_fragment, part.data(), part.size());
+        return --missing_ == 0;
+    }
+
+    std::span<const std::byte> whole() const { return std::span{bytes_}.first(total_bytes_); }
+
+private:
+    void begin(const FragmentHeader& header) {
+        started_ = true;
+        message_ = header.message;
+        total_bytes_ = header.total_bytes;
+        missing_ = fragments_of(total_bytes_);
+        std::fill(present_.begin(), present_.end(), false);
+    }
+
+    std::vector<std::byte> bytes_;
+    std::vector<bool> present_;
+    bool started_ = false;
+    std::uint64_t message_ = 0;
+    std::size_t total_bytes_ = 0;
+    std::size_t missing_ = 0;
+};
+
+class UdpSubscriber final : public Subscriber {
+public:
+    UdpSubscriber(Fd socket, std::uint64_t stream, std::size_t max_bytes)
+        : socket_(std::move(socket)), stream_(stream), max_bytes_(max_bytes), datagram_(max_datagram) {
+        if (max_bytes > max_fragment) assembly_.emplace(max_bytes);
+    }
+
+    std::string endpoint() const override { return to_text(local_address(socket_)) + "/" + std::to_string(stream_); }
+    Result<bool> match(Patience) override { return true; }  // bound is all it can be
+
+    std::optional<SocketBuffers> buffers() const override {
+        return SocketBuffers{effective(socket_, SO_RCVBUF), effective(socket_, SO_SNDBUF)};
+    }
+
+private:
+    Result<std::span<const std::byte>> receive(Patience patience) override {
+        BusyPoll poll{patience};
+        while (true) {
+            const auto received = ::recv(socket_.get(), datagram_.data(), datagram_.size(), 0);
+            if (received >= 0) {
+                const auto message = accept(static_cast<std::size_t>(received));
+                if (message.data() != nullptr) return message;
+            } else if (errno != EAGAIN && errno != EINTR && errno != ECONNREFUSED) {
+                return os_error("receive on " + endpoint());
+            } else if (!poll.wait()) {
+                return std::span<const std::byte>{};
+            }
+        }
+    }
+
+    /// The message that this datagram completes, if it does. Whatever is not ours is dropped.
+    std::span<const std::byte> accept(std::size_t received) {
+        FragmentHeader header{};
+        if (received <= sizeof header) return {};
+        std::memcpy(&header, datagram_.data(), sizeof header);
+        const auto part = std::span<const std::byte>{datagram_}.subspan(sizeof header, received - sizeof header);
+        const std::size_t total = header.total_bytes;
+        if (header.stream != stream_ || total > max_bytes_ || header.fragment >= fragments_of(total)) return {};
+        if (part.size() != std::min(max_fragment, total - header.fragment * max_fragment)) return {};
+        if (total <= max_fragment) return part;
+        return assembly_->add(header, part) ? assembly_->whole() : std::span<const std::byte>{};
+    }
+
+    void release() noexcept override {}
+
+    Fd socket_;
+    std::uint64_t stream_;
+    std::size_t max_bytes_;
+    std::vector<std::byte> datagram_;
+    std::optional<Assembly> assembly_;
+};
+
+Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
+    auto socket = open_socket();
+    if (!socket) return socket.error();
+    const auto address = parse_address(topic.local_address, 0);
+    if (!address) return Error{"bind UDP to " + topic.local_address + ": not an IPv4 address"};
+    if (::bind(socket->get(), generic(*address), sizeof *address) != 0)
+        return os_error("bind UDP to " + to_text(*address));
+    std::random_device random;
+    const std::uint64_t stream = std::uint64_t{random()} << 32 | random();
+    return std::unique_ptr<Subscriber>{std::make_unique<UdpSubscriber>(std::move(*socket), stream, topic.max_bytes)};
+}
+
+/// "127.0.0.1:40000/1234" -> where to send, and the stream's number.
+Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
+    const auto colon = endpoint.find(':');
+    const auto slash = endpoint.find('/');
+    const Error unreadable{"advertise to '" + std::string{endpoint} + "': not a UDP endpoint"};
+    if (colon == std::string_view::npos || slash == std::string_view::npos || slash < colon) return unreadable;
+    int port = 0;
+    std::uint64_t stream = 0;
+    std::from_chars(endpoint.data() + colon + 1, endpoint.data() + slash, port);
+    std::from_chars(endpoint.data() + slash + 1, endpoint.data() + endpoint.size(), stream);
+    const auto address = parse_address(endpoint.substr(0, colon), port);
+    if (!address || port <= 0 || port > 65535) return unreadable;
+
+    auto socket = open_socket();
+    if (!socket) return socket.error();
+    const std::string peer = to_text(*address);
+    if (::connect(socket->get(), generic(*address), sizeof *address) != 0) return os_error("connect UDP to " + peer);
+    return std::unique_ptr<Publisher>{
+        std::make_unique<UdpPublisher>(std::move(*socket), stream, topic.max_bytes, peer)};
+}
+
+}  // namespace
+
+extern const Transport udp{"udp",
+                           "UDP datagrams, IPv4; best effort, fragments above 65483 bytes",
+                           "copy",
+                           Reliability::best_effort,
+                           Parties::processes,
+                           subscribe,
+                           advertise};
+
+}  // namespace tacholog::transports
