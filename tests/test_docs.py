@@ -1,0 +1,71 @@
+"""What the documentation shows is what happens."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tacholog.manifest import Host, Manifest
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("data/*.md"), *ROOT.glob("tests/**/README.md")])
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The fenced blocks of that language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+def shown_commands(page: Path) -> list[tuple[str, str]]:
+    """The commands of the ``console`` blocks, each with the output that is shown below it."""
+    text = "".join(blocks(page, "console"))
+    return [(command, output) for command, output in re.findall(r"^\$ (tacholog .*)\n((?:(?!\$ ).*\n)*)", text, flags=re.MULTILINE)]
+
+
+def tacholog(command: str, folder: Path, path: Path | None = None) -> str:
+    """Run a shown command in a folder, with one more folder to import from, and return its whole output."""
+    environment = os.environ | ({"PYTHONPATH": str(path)} if path else {}) | {"COLUMNS": "200"}
+    words = command.split()[1:]
+    done = subprocess.run(
+        [sys.executable, "-m", "tacholog", *words], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=True
+    )
+    return done.stdout.decode()
+
+
+def test_the_example_format_reads_the_example_log_as_shown(tmp_path: Path) -> None:
+    page = ROOT / "docs/add-a-format.md"
+    package = tmp_path / "package"
+    installed = package / "pingbench-1.dist-info"
+    installed.mkdir(parents=True)
+    (package / "pingbench_format.py").write_text(blocks(page, "python")[0])
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: pingbench\nVersion: 1\n")
+    (installed / "entry_points.txt").write_text("[tacholog.formats]\npingbench = pingbench_format\n")
+    (tmp_path / "pingbench.log").write_text(blocks(page, "text")[0])
+    (shown,) = shown_commands(page)
+
+    assert tacholog(shown[0], tmp_path, package) == shown[1]
+
+
+@pytest.mark.parametrize("command", shown_commands(ROOT / "README.md"), ids=lambda command: command[0] if isinstance(command, tuple) else None)
+def test_the_commands_of_the_readme_print_what_it_shows(command: tuple[str, str]) -> None:
+    assert tacholog(command[0], ROOT) == command[1]
+
+
+def test_the_example_manifest_and_host_are_valid() -> None:
+    manifest, host = blocks(ROOT / "docs/add-a-run.md", "toml")
+
+    assert msgspec.toml.decode(manifest, type=Manifest).system == "Some Middleware"
+    assert msgspec.toml.decode(host, type=Host).name == "Some lab"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8"))
+
+    assert [target for target in targets if not (page.parent / target).exists()] == []
