@@ -14,9 +14,9 @@ CPUS = ("0", "1")
 HEAD = 'system = "coreutils"\ntool = "seq"\nrepetitions = 3\n'
 TWO_BY_TWO = """
 [[runs]]
-name = "{order}-{separator}"
-command = ["seq", "--separator={separator}", "{order}", "{sizes_bytes}", "{cpu_pub}/{cpu_sub}"]
-vary = { order = ["up", "down"], separator = ["a b", "$(x)"] }
+name = "{order}-{number}"
+command = ["seq", "--separator=$({number}) b", "{order}", "{sizes_bytes}", "{cpu_pub}/{cpu_sub}"]
+vary = { order = ["up", "down"], number = [1, 2] }
 options = { sizes_bytes = [16, 64, 1024], duration_s = 2 }
 conditions = { transport = "over {order}", planned_duration_s = "{duration_s}", load_mode = "closed" }
 """
@@ -35,7 +35,7 @@ def lay(tmp_path: Path) -> Lay:
 def test_lists_multiply_and_each_variant_is_repeated(lay: Lay) -> None:
     folders = {run.folder for run in lay(TWO_BY_TWO)}
 
-    assert folders == {f"{order}-{separator}/0{repetition}" for order in ("up", "down") for separator in ("a b", "$(x)") for repetition in (1, 2, 3)}
+    assert folders == {f"{order}-{number}/0{repetition}" for order in ("up", "down") for number in (1, 2) for repetition in (1, 2, 3)}
 
 
 def test_the_same_seed_draws_the_same_plan_and_another_seed_another(lay: Lay) -> None:
@@ -55,8 +55,8 @@ def test_repetitions_interleave_each_round_in_an_order_of_its_own(lay: Lay) -> N
 def test_placeholders_become_whole_arguments_that_no_shell_reads(lay: Lay) -> None:
     commands = {run.command for run in lay(TWO_BY_TWO)}
 
-    assert ("seq", "--separator=$(x)", "up", "16,64,1024", "0/1") in commands
-    assert ("seq", "--separator=a b", "down", "16,64,1024", "0/1") in commands
+    assert ("seq", "--separator=$(1) b", "up", "16,64,1024", "0/1") in commands
+    assert ("seq", "--separator=$(2) b", "down", "16,64,1024", "0/1") in commands
 
 
 def test_conditions_are_those_of_the_schema_and_keep_their_types(lay: Lay) -> None:
@@ -88,9 +88,11 @@ def test_time_expected_follows_from_sizes_and_duration(lay: Lay) -> None:
         ('[[runs]]\nname = "x"\ncommand = ["seq"]\nvary.size = [1, 2]', "two runs are called x/01"),
         ('[[runs]]\nname = "x"\ncommand = ["seq"]\nconditions.transprot = "udp"', "transprot"),
         ('[[runs]]\nname = "x"\ncommand = "seq 3"', "Expected `array`, got `str` - at `$.runs[0].command`"),
+        ('[[runs]]\nname = "../{x}"\ncommand = ["seq"]\nvary.x = [1]', "name = '../1': a run's name is a folder's"),
+        ('[[runs]]\nname = "x"\ncommand = ["seq"]\nshuffle = ["sizes"]', "shuffle: 'sizes' is not a list among the options"),
         ('[[run]]\nname = "x"', "unknown field `run`"),
     ],
-    ids=["unknown placeholder", "same name twice", "unknown condition", "a shell line", "unknown key"],
+    ids=["unknown placeholder", "same name twice", "unknown condition", "a shell line", "a way out", "shuffling nothing", "unknown key"],
 )
 def test_a_mistake_is_named(lay: Lay, text: str, message: str) -> None:
     with pytest.raises(UnreadableInput) as error:

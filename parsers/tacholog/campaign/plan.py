@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import random
 import re
+from collections import Counter
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
 from tacholog.errors import UnreadableInput
+from tacholog.manifest import FileName
 from tacholog.records import Conditions
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -27,7 +29,7 @@ class Block(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     """Runs that share a command: ``vary`` lists multiply, ``shuffle`` names options whose list each run takes in an order of its own."""
 
     name: str
-    command: tuple[str, ...]
+    command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
     vary: dict[str, list[Value]] = {}
     options: Values = {}
     conditions: dict[str, Value] = {}
@@ -41,9 +43,9 @@ class Campaign(_Toml, frozen=True, kw_only=True, omit_defaults=True):
 
     system: str
     tool: str
-    repetitions: int
-    runs: tuple[Block, ...]
-    log: str = "perftest.log"
+    repetitions: Annotated[int, msgspec.Meta(ge=1)]
+    runs: Annotated[tuple[Block, ...], msgspec.Meta(min_length=1)]
+    log: FileName = "perftest.log"
     format: str | None = None
     version_command: tuple[str, ...] | None = None
     seed: int | None = None
@@ -126,18 +128,30 @@ def lay_out(campaign: Campaign, seed: int, cpus: tuple[str, str]) -> tuple[Plann
     runs: list[Planned] = []
     for repetition in range(1, campaign.repetitions + 1):
         for block, chosen in draw.sample(variants, len(variants)):
-            options: Values = {**block.options, **chosen}
-            for name in block.shuffle:
-                listed = options[name]
-                options[name] = draw.sample(listed, len(listed)) if isinstance(listed, list) else listed
+            options = _shuffled({**block.options, **chosen}, block.shuffle, draw)
             known: Values = {"cpu_pub": cpus[0], "cpu_sub": cpus[1], **options}
-            folder = f"{_fill(block.name, known)}/{repetition:02d}"
-            runs.append(_planned(block, (folder, repetition, len(runs) + 1), options, known))
-    folders = [run.folder for run in runs]
-    twice = next((folder for folder in folders if folders.count(folder) > 1), None)
-    if twice:
-        raise UnreadableInput(f"two runs are called {twice}: put what varies into the name of the block, as in name = 'latency-{{transport}}'")
+            runs.append(_planned(block, (_folder(block, known, repetition), repetition, len(runs) + 1), options, known))
+    again = [folder for folder, count in Counter(run.folder for run in runs).items() if count > 1]
+    if again:
+        raise UnreadableInput(f"two runs are called {again[0]}: put what varies into the name of the block, as in name = 'latency-{{transport}}'")
     return tuple(runs)
+
+
+def _shuffled(options: Values, names: tuple[str, ...], draw: random.Random) -> Values:
+    """The options, those of the names in an order newly drawn."""
+    for name in names:
+        listed = options.get(name)
+        if not isinstance(listed, list):
+            raise UnreadableInput(f"shuffle: {name!r} is not a list among the options")
+        options = options | {name: draw.sample(listed, len(listed))}
+    return options
+
+
+def _folder(block: Block, known: Values, repetition: int) -> str:
+    folder = _fill(block.name, known)
+    if not re.fullmatch(r"[\w.,:+@=-]+", folder) or folder.startswith("."):
+        raise UnreadableInput(f"name = {folder!r}: a run's name is a folder's, of letters, digits and . , : + @ = _ -")
+    return f"{folder}/{repetition:02d}"
 
 
 def _planned(block: Block, place: tuple[str, int, int], options: Values, known: Values) -> Planned:
