@@ -24,7 +24,7 @@
     const ink = colour("--tl-ink"), muted = colour("--tl-muted"), rule = colour("--tl-rule"), paper = colour("--tl-paper");
     const axis = (given) => ({
       ...given,
-      title: { ...given.title, font: { size: 13, color: ink }, standoff: narrow ? 8 : 14 },
+      title: given.title && { ...given.title, font: { size: 13, color: ink }, standoff: narrow ? 8 : 14 },
       gridcolor: rule, linecolor: rule, tickfont: { size: 12, color: muted }, automargin: true, fixedrange: narrow,
     });
     const layout = {
@@ -35,7 +35,7 @@
       font: { family: getComputedStyle(document.body).fontFamily, color: ink },
       hoverlabel: { bgcolor: paper, bordercolor: muted, font: { color: ink, size: 13 }, align: "left" },
       modebar: { bgcolor: "rgba(0,0,0,0)", color: muted, activecolor: ink },
-      margin: { l: 60, r: 14, t: 14, b: 46 }, dragmode: "zoom", autosize: true,
+      margin: { l: 60, r: 28, t: 32, b: 46 }, dragmode: "zoom", autosize: true,
     };
     const data = state.spec.data.map((trace) => {
       const ours = colour("--tl-c" + trace.meta.slot);

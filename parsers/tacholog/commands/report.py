@@ -1,6 +1,7 @@
 """Build the site: pages with tables, plots, scripts and raw logs.
 
-Without --data, the runs in the checkout's data/ and the newest folder in build/runs/ are shown. The site needs no server: open index.html in a browser.
+Without --data, the runs in the checkout's data/ and the newest folder in build/runs/ are shown. The site needs no server: index.html opens in any
+browser.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,17 +13,10 @@ from tacholog.records import Conditions
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tacholog.dataset import Dataset
+
 CONDITIONS = Conditions.__struct_fields__
 _LISTS = ("marks", "bins")  # pandas would ask each of their elements whether it is missing
-
-
-class Frames(Protocol):
-    """What the report needs of a dataset."""
-
-    runs: pd.DataFrame
-    logs: pd.DataFrame
-    problems: pd.DataFrame
-    results: pd.DataFrame
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,24 +91,24 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
     marks: tuple[str, ...] = ()
 
 
-def runs(data: Frames) -> dict[str, Run]:
+def runs(data: Dataset) -> dict[str, Run]:
     """Return every run by its id, in the order of ids."""
     found = [msgspec.convert(row, Run, strict=False) for row in _rows(data.runs)]
     return {run.run: run for run in sorted(found, key=lambda run: run.run)}
 
 
-def logs(data: Frames) -> list[Log]:
+def logs(data: Dataset) -> list[Log]:
     """Return every log, in the order of runs and names."""
     return sorted((msgspec.convert(row, Log, strict=False) for row in _rows(data.logs)), key=lambda log: (log.run, log.log))
 
 
-def problems(data: Frames) -> list[Problem]:
+def problems(data: Dataset) -> list[Problem]:
     """Return everything that could not be read, in the order of the logs."""
     found = [msgspec.convert(row, Problem, strict=False) for row in _rows(data.problems)]
     return sorted(found, key=lambda problem: (problem.run, problem.log or "", problem.line or 0))
 
 
-def facts(data: Frames, known: Mapping[str, Run] | None = None) -> list[Fact]:
+def facts(data: Dataset, known: Mapping[str, Run] | None = None) -> list[Fact]:
     """Return every number of the dataset, in its order."""
     known = runs(data) if known is None else known
     return [_fact(row, known) for row in _rows(data.results)]
@@ -132,14 +125,14 @@ def _rows(frame: pd.DataFrame) -> Iterable[dict[str, object]]:
     """Yield the rows of a frame as what is known of them: pandas' several kinds of missing are left out."""
     import pandas as pd
 
-    columns = {}
+    columns: dict[str, list[object]] = {}
     for name in frame.columns:
         column = frame[name]
         values = column.tolist()
         gone = [False] * len(values) if name in _LISTS else pd.isna(column).tolist()
         columns[str(name)] = [(None if missing else _plain(value)) for value, missing in zip(values, gone, strict=True)]
-    for values in zip(*columns.values(), strict=True):
-        yield {name: value for name, value in zip(columns, values, strict=True) if value is not None}
+    for row in zip(*columns.values(), strict=True):
+        yield {name: value for name, value in zip(columns, row, strict=True) if value is not None}
 
 
 def _plain(value: object) -> object:

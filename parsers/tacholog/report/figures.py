@@ -21,11 +21,13 @@ _LATENCY_STYLES = 3
 
 
 class Point(NamedTuple):
-    """One point: payload bytes, value in the schema's unit, and the words shown beside it."""
+    """One point: payload bytes, value in the schema's unit, the words shown beside it, and the lowest and highest of repeated runs."""
 
     x: float
     y: float
     words: str
+    low: float | None = None
+    high: float | None = None
 
 
 class Trace(msgspec.Struct, frozen=True):
@@ -118,18 +120,23 @@ def _percentiles_of(series: Sequence[Series]) -> list[str]:
 def _trace(series: Series, metric: str, statistic: str, unit: str, dash: str) -> Trace | None:
     least = -1.0 if unit == "ratio" else 0.0  # a log axis has no zero
     points = tuple(
-        Point(x, cell.value, f"{size(x)}: {words_of(cell, unit)}")
+        Point(x, cell.value, f"{size(x)}: {words_of(cell, unit)}", *_ends(cell))
         for x, cell in sorted(series.cells(metric, statistic).items(), key=lambda item: item[0] or 0)
         if x and cell.value is not None and cell.value > least
     )
     return Trace(series.label, series.slot, statistic, dash, series.published, points) if points else None
 
 
+def _ends(cell: Cell) -> tuple[float | None, float | None]:
+    return (cell.low, cell.high) if len(cell.facts) > 1 else (None, None)
+
+
 def _figure(title: str, y_title: str, unit: str, traces: Sequence[Trace], note: str = "") -> Figure | None:
     points = [point for trace in traces for point in trace.points]
     if not points:
         return None
-    values = [point.y for point in points]
+    values = [value for point in points for value in (point.y, point.low, point.high) if value]
+    values = values or [0.0]
     y = share_axis(values, y_title) if unit == "ratio" else number_axis(values, y_title, unit)
     x = size_axis([point.x for point in points])
     return Figure(title, _description(title, traces), x, y, tuple(traces), note)

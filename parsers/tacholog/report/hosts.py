@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tacholog.manifest import Host
-from tacholog.report.markup import Html, esc, join, tag, visible
+from tacholog.report.markup import NOTHING, Html, join, tag, visible
 
 SECTIONS = ("cpu", "memory", "storage", "network", "system")
 _TITLES = {"cpu": "Processor", "memory": "Memory", "storage": "Storage", "network": "Network", "system": "System"}
@@ -25,7 +25,7 @@ def host_card(host_id: str, host: Host | None) -> Html:
         return tag("p", f"{words}: everything about it is not stated.", class_="tl-null")
     parts = [_section(name, getattr(host, name), local_only=not host.network) for name in SECTIONS]
     notes = [tag("p", note, class_="tl-note") for note in host.notes]
-    kind = join([host.kind, ". "]) if host.kind else esc("")
+    kind = join([host.kind, ". "]) if host.kind else NOTHING
     head = tag("p", tag("strong", host.name), ". ", kind, tag("span", f"Source: {host.source}.", class_="tl-muted"))
     return tag("div", head, tag("div", *parts, class_="tl-cards"), *notes, class_="tl-host")
 
@@ -40,7 +40,7 @@ def _section(name: str, facts: dict[str, str], *, local_only: bool) -> Html:
     rows = [tag("div", tag("dt", key.replace("_", " ")), tag("dd", visible(value))) for key, value in facts.items()]
     gaps = missing(name, facts)
     if not rows and not gaps:
-        return esc("")
+        return NOTHING
     gap = tag("p", f"Not stated: {', '.join(gaps)}.", class_="tl-null") if gaps else ""
     if name == "network" and local_only:
         gap = tag("p", "Not stated.", class_="tl-null")

@@ -9,7 +9,7 @@ from pathlib import Path
 from tacholog.quality import MARKS
 from tacholog.records import METRICS
 from tacholog.report.figures import LOGICAL
-from tacholog.report.markup import Html, esc, join, path_slug, tag, visible
+from tacholog.report.markup import NOTHING, Html, esc, join, path_slug, tag, visible
 from tacholog.report.numerals import NOT_STATED, quantity, size
 from tacholog.report.series import CONDITION_WORDS, Series, title, words
 from tacholog.report.tables import Links, badge, scroller
@@ -50,7 +50,7 @@ def log_facts(view: View, run: str, log: str) -> Html:
     """Return what is known of one log, and the raw file for download."""
     found = next((one for one in view.logs if one.run == run and one.log == log), None)
     if found is None:
-        return esc("")
+        return NOTHING
     pairs = [
         ("run", tag("code", run)),
         ("format", found.format or null()),
@@ -190,11 +190,11 @@ def _best(series: Sequence[Series], metric: str, unit: str, links: Links) -> Htm
         cells = one.cells(metric, wanted) if wanted else {}
         found += [(cell.value, at, cell, wanted) for at, cell in cells.items() if cell.value is not None]
     if not found:
-        return tag("span", "–", class_="tl-null", title="not measured")
+        return tag("span", "not measured", class_="tl-null")
     value, at, cell, statistic = (min if metric == "latency" else max)(found, key=lambda one: one[0])
     link = links.to_line(cell.shown)
     text = quantity(value, unit)
-    note = "" if statistic in ("p50",) or metric != "latency" else f", {statistic}"
+    note = "" if statistic == "p50" or metric != "latency" else f", {statistic}"
     return join([tag("a", text, href=link) if link else text, tag("span", f" {size(at)}{note}", class_="tl-muted")])
 
 

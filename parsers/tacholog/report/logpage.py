@@ -8,7 +8,7 @@ from pathlib import Path
 from tacholog.errors import UnreadableInput
 from tacholog.formats.reading import LineClass, Scan
 from tacholog.formats.source import open_log
-from tacholog.report.markup import Html, esc, join, tag, visible
+from tacholog.report.markup import NOTHING, Html, join, tag, visible
 
 SHOWN_LINES = 5000
 SHOWN_CHARACTERS = 2000  # of one line: a histogram of a few KiB is cut, and the raw file has the rest
@@ -79,4 +79,4 @@ def _legend(classes: Mapping[int, LineClass]) -> Html:
         return tag("p", "No format reads this log, so its lines carry no classes.", class_="tl-null")
     counts = {kind: sum(1 for found in classes.values() if found == kind) for kind in _CLASSES}
     items = [tag("li", tag("span", "", class_=f"tl-key tl-{kind}"), f"{words}: {counts[kind]}") for kind, words in _CLASSES.items()]
-    return tag("ul", *items, class_="tl-legend", aria_label="Classes of lines") if items else esc("")
+    return tag("ul", *items, class_="tl-legend", aria_label="Classes of lines") if items else NOTHING

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tacholog.quality import MARKS, Mark
-from tacholog.report.markup import Html, esc, join, tag
+from tacholog.report.markup import NOTHING, Html, join, tag
 
 
 def mark_of(name: str) -> Mark:
@@ -24,7 +24,7 @@ def mark_notes(names: Iterable[str], anchor: str) -> Html:
     order = list(MARKS)
     known = sorted(set(names), key=lambda name: (order.index(name) if name in order else len(order), name))
     notes = [tag("li", _words(mark_of(name)), id=f"{anchor}-mark-{name}") for name in known]
-    return tag("ul", *notes, class_="tl-notes", aria_label="What the marks mean") if notes else esc("")
+    return tag("ul", *notes, class_="tl-notes", aria_label="What the marks mean") if notes else NOTHING
 
 
 def _words(mark: Mark) -> Html:

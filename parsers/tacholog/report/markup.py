@@ -8,7 +8,8 @@ import json
 import re
 from collections.abc import Iterable
 
-_VOID = {"br", "col", "img", "meta", "link", "input", "path", "line", "circle", "rect"}
+_VOID = {"br", "col", "img", "meta", "link", "input"}
+_SVG_EMPTY = {"path", "line", "circle", "rect"}  # in SVG an element that is left open swallows all that follow
 _UNSAFE_IN_SLUG = re.compile(r"[^a-z0-9._]+")
 _UNSAFE_IN_PATH = re.compile(r"[^A-Za-z0-9._-]+")
 # Everything that could hide or reorder text: C0 and C1 controls but tab, and the direction marks that make code look like other code.
@@ -20,6 +21,9 @@ class Html(str):
     """Text that is already HTML."""
 
     __slots__ = ()
+
+
+NOTHING = Html()
 
 
 def esc(text: object) -> Html:
@@ -41,6 +45,8 @@ def tag(name: str, *content: object, **attributes: object) -> Html:
     )
     if name in _VOID and not content:
         return Html(f"<{name}{shown}>")
+    if name in _SVG_EMPTY and not content:
+        return Html(f"<{name}{shown}/>")
     return Html(f"<{name}{shown}>{join(content)}</{name}>")
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 NOT_STATED = "not stated"
 _THIN = "\u202f"  # narrow no-break space: groups digits, and a number never wraps
+_NBSP = "\u00a0"  # stands between a number and its unit
 _MOST_DECIMALS = 3
 _BOUNDS = {"=": "", "~": "~", "<": "<" + _THIN, ">": ">" + _THIN, "range-low": "from ", "range-high": "to "}
 
@@ -30,7 +31,7 @@ SECONDS = Unit("s", 1e9)
 _STEPS = {
     "ns": (Unit("s", 1e9), Unit("ms", 1e6), Unit("µs", 1e3), Unit("ns", 1.0)),
     "bit_per_s": (Unit("Tbit/s", 1e12), Unit("Gbit/s", 1e9), Unit("Mbit/s", 1e6), Unit("kbit/s", 1e3), Unit("bit/s", 1.0)),
-    "messages_per_s": (Unit("M msg/s", 1e6), Unit("k msg/s", 1e3), Unit("msg/s", 1.0)),
+    "messages_per_s": (Unit("M\u202fmsg/s", 1e6), Unit("k\u202fmsg/s", 1e3), Unit("msg/s", 1.0)),
     "ratio": (Unit("%", 0.01),),
     "messages": (Unit("", 1.0),),
 }
@@ -47,8 +48,8 @@ def size(payload_bytes: float | None) -> str:
         return NOT_STATED
     for sign, step in (("MiB", 1 << 20), ("KiB", 1 << 10)):
         if payload_bytes >= step and payload_bytes % step == 0:
-            return f"{grouped(payload_bytes / step)} {sign}"
-    return f"{grouped(payload_bytes)} B"
+            return f"{grouped(payload_bytes / step)}{_NBSP}{sign}"
+    return f"{grouped(payload_bytes)}{_NBSP}B"
 
 
 def quantity(value: float, unit: str, digits: int = 3) -> str:
@@ -59,7 +60,7 @@ def quantity(value: float, unit: str, digits: int = 3) -> str:
     text = grouped(shown, _decimals_for(shown, digits) if unit != "messages" else 0)
     if "." in text:
         text = text.rstrip("0").rstrip(".")
-    return f"{text} {step.sign}".rstrip()
+    return f"{text}{_NBSP}{step.sign}".rstrip()
 
 
 def decimals(value: float, resolution: float | None, unit: Unit) -> int:

@@ -11,7 +11,7 @@ from statistics import median
 import msgspec
 
 from tacholog.report.facts import CONDITIONS, Fact, Run
-from tacholog.report.numerals import quantity, size
+from tacholog.report.numerals import grouped, quantity, size
 
 _RUN_PARTS = ("published", "host", "release", "system_version", "tool", "tool_version")
 _SHOWN_LAST = ("definition", "planned_duration_s", "warmup", "basis", "load_mode")
@@ -206,7 +206,7 @@ def _number(value: object) -> float:
 
 
 def _count(one: str) -> Callable[[object], str]:
-    return lambda value: f"{value} {one}" + ("" if value == 1 else "s")
+    return lambda value: f"{grouped(_number(value))} {one}" + ("" if value == 1 else "s")
 
 
 _WORDS: dict[str, Callable[[object], str]] = {

@@ -17,7 +17,14 @@ def spec(figure: Figure) -> dict[str, object]:
     return {
         "title": figure.title,
         "data": [_trace(trace) for trace in figure.traces],
-        "layout": {"xaxis": _axis(figure.x), "yaxis": _axis(figure.y), "hovermode": "closest", "showlegend": False},
+        "layout": {
+            "xaxis": {**_axis(figure.x), "title": {"text": esc(figure.x.title)}},
+            "yaxis": _axis(figure.y),
+            "annotations": [_lying(figure.y.title)],
+            "hovermode": "closest",
+            "showlegend": False,
+        },
+        "xaxis": {**_axis(figure.x), "title": {"text": esc(figure.x.title)}},
     }
 
 
@@ -35,15 +42,30 @@ def _trace(trace: Trace) -> dict[str, object]:
         "text": [f"<b>{esc(point.words)}</b><br>{name}" for point in trace.points],
         "hovertemplate": "%{text}<extra></extra>",
         "line": {"dash": trace.dash, "width": 2},
+        **_error_bars(trace),
         "marker": {"symbol": f"{symbol}-open" if trace.hollow else symbol, "size": 7},
         "meta": {"slot": trace.slot % _COLOURS, "series": trace.slot},
     }
 
 
+def _lying(title: str) -> dict[str, object]:
+    """Return the title of the upright axis as a lying text above it."""
+    place = {"xref": "paper", "yref": "paper", "x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom", "yshift": 6}
+    return {"text": esc(title), "showarrow": False, **place}
+
+
+def _error_bars(trace: Trace) -> dict[str, object]:
+    """Return whiskers from the lowest to the highest run, where runs were repeated."""
+    if all(point.low is None for point in trace.points):
+        return {}
+    above = [(point.high or point.y) - point.y for point in trace.points]
+    below = [point.y - (point.low if point.low is not None else point.y) for point in trace.points]
+    return {"error_y": {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "thickness": 1.2, "width": 3}}
+
+
 def _axis(axis: Axis) -> dict[str, object]:
     ends = [math.log10(axis.low), math.log10(axis.high)] if axis.scale == "log" else [axis.low, axis.high]
     return {
-        "title": {"text": esc(axis.title)},
         "type": axis.scale,
         "range": ends,
         "tickmode": "array",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tacholog.report.figures import LOGICAL
-from tacholog.report.markup import Html, esc, join, tag
+from tacholog.report.markup import NOTHING, Html, esc, join, tag
 from tacholog.report.numerals import quantity, size, with_bound
 from tacholog.report.series import Cell, Series
 from tacholog.report.svg import swatch
@@ -33,7 +33,7 @@ def _list(series: Sequence[Series], sentences: Sequence[Html]) -> Html:
         tag("li", swatch(one.slot, hollow=one.published), tag("div", tag("span", one.label, class_="tl-label"), " ", sentence))
         for one, sentence in said
     ]
-    return tag("ul", *items, class_="tl-answers") if items else esc("")
+    return tag("ul", *items, class_="tl-answers") if items else NOTHING
 
 
 def _latency(series: Series, links: Links) -> Html:
@@ -41,11 +41,11 @@ def _latency(series: Series, links: Links) -> Html:
     if statistic is None:
         any_ = next((name for metric, name in series.statistics() if metric == "latency"), None)
         if any_ is None:
-            return esc("")
+            return NOTHING
         statistic = any_
     cells = {at: cell for at, cell in series.cells("latency", statistic).items() if cell.value is not None}
     if not cells:
-        return esc("")
+        return NOTHING
     basis = _BASES.get(str(dict(series.key).get("basis")), "latency (whether one-way or round trip is not stated)")
     sizes = sorted(cells, key=lambda at: at or 0)
     named = _STATISTICS.get(statistic, statistic)
@@ -58,8 +58,8 @@ def _latency(series: Series, links: Links) -> Html:
 def _tail(series: Series, at: int | None, links: Links) -> Html:
     cell = series.cells("latency", "p99").get(at)
     if cell is None or cell.value is None:
-        return esc("")
-    return join([" 99 % of the messages of ", size(at), " took at most ", _number(cell, "ns", links), "."])
+        return NOTHING
+    return join([" 99\u202f% of the messages of ", size(at), " took at most ", _number(cell, "ns", links), "."])
 
 
 def _throughput(series: Series, links: Links) -> Html:

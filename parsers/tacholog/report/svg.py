@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from tacholog.report.axes import Axis
 from tacholog.report.figures import Figure, Point, Trace
-from tacholog.report.markup import Html, esc, join, tag
+from tacholog.report.markup import NOTHING, Html, join, tag
 
 WIDTH, HEIGHT = 760, 400
-_LEFT, _RIGHT, _TOP, _BOTTOM = 84, 14, 14, 52
+_LEFT, _RIGHT, _TOP, _BOTTOM = 84, 28, 32, 52
 COLOURS = 8
 _DASHES = {"solid": None, "dash": "7 4", "dot": "1.5 3.5"}
 _SHAPES = ("circle", "square", "diamond")
@@ -60,8 +60,7 @@ def _grid(x: Axis, y: Axis) -> Iterator[Html]:
         yield tag("line", x1=at, x2=at, y1=_TOP, y2=bottom, class_="tl-grid")
         yield tag("text", label, x=at, y=bottom + 18, class_="tl-tick", text_anchor="middle")
     yield tag("text", x.title, x=(_LEFT + right) / 2, y=HEIGHT - 8, class_="tl-axis", text_anchor="middle")
-    middle = (_TOP + bottom) / 2
-    yield tag("text", y.title, x=14, y=middle, class_="tl-axis", text_anchor="middle", transform=f"rotate(-90 14 {middle:g})")
+    yield tag("text", y.title, x=0, y=14, class_="tl-axis")  # lying: it can be read, and never meets the labels of the ticks
 
 
 def _line(figure: Figure, trace: Trace) -> Html:
@@ -70,9 +69,18 @@ def _line(figure: Figure, trace: Trace) -> Html:
     return tag(
         "g",
         _path(path, trace.dash),
+        *_whiskers(figure, trace.points),
         *_markers(places, trace.points, trace),
         class_=f"tl-line {series_class(trace.slot)}",
     )
+
+
+def _whiskers(figure: Figure, points: Sequence[Point]) -> Iterator[Html]:
+    """Yield a line from the lowest to the highest run of each repeated point."""
+    for point in points:
+        if point.low is not None and point.high is not None and point.low > figure.y.low:
+            x = _x(figure.x, point.x)
+            yield tag("line", x1=x, x2=x, y1=_y(figure.y, point.low), y2=_y(figure.y, point.high), class_="tl-whisker")
 
 
 def _markers(places: Sequence[tuple[float, float]], points: Sequence[Point], trace: Trace) -> Iterator[Html]:
@@ -86,7 +94,7 @@ def _path(path: str, dash: str) -> Html:
     return tag("path", d=path, class_="tl-path", stroke_dasharray=_DASHES[dash])
 
 
-def _marker(x: float, y: float, slot: int, words: Html = esc(""), *, hollow: bool) -> Html:
+def _marker(x: float, y: float, slot: int, words: Html = NOTHING, *, hollow: bool) -> Html:
     """Draw a point. After as many series as there are colours the shape changes."""
     class_ = "tl-point tl-hollow" if hollow else "tl-point"
     shape = _SHAPES[slot // COLOURS % len(_SHAPES)]

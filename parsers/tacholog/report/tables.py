@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from tacholog.records import METRICS
 from tacholog.report.facts import Fact
 from tacholog.report.figures import words_of
-from tacholog.report.markup import Html, esc, join, tag
 from tacholog.report.marks import mark_link, mark_notes
+from tacholog.report.markup import NOTHING, Html, esc, join, tag
 from tacholog.report.numerals import NOT_STATED, SECONDS, SHOWN, Unit, decimals, grouped, size, with_bound
 from tacholog.report.series import Cell, Series
 from tacholog.report.svg import swatch
@@ -33,6 +33,7 @@ _COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("duration", "total", "duration"),
 )
 _MAX_PAD = 3
+_TO = "\u2013"  # an en dash
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -92,7 +93,7 @@ def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, 
     heads = [*(_head(column) for column in columns), *_extra_heads(series, repeated=repeated)]
     table = tag("table", tag("thead", tag("tr", tag("th", "size", scope="col"), *heads)), tag("tbody", *rows), class_="tl-table")
     title = tag("h4", swatch(series.slot, hollow=series.published), " ", series.label, " ", badge(published=series.published), class_="tl-caption")
-    each = _every_run(series, columns, links, anchor) if repeated else esc("")
+    each = _every_run(series, columns, links, anchor) if repeated else NOTHING
     return tag("section", title, scroller(f"Numbers: {series.label}", table), each, class_="tl-series", id=anchor)
 
 
@@ -114,7 +115,7 @@ class _CellWriter:
         spread = cell.low is not None and cell.high is not None and len(cell.facts) > 1
         link = f"#{self._each}" if spread and self._each else self._links.to_line(fact)
         text = _aligned(cell.value, fact, unit, places)
-        range_ = _range(cell, unit) if spread else esc("")
+        range_ = _range(cell, unit) if spread else NOTHING
         return tag("td", _linked(text, link), tag("sup", *marks) if marks else "", range_, title=words_of(cell, METRICS[fact.metric].unit))
 
 
@@ -183,7 +184,8 @@ def _row_head(payload: int | None) -> Html:
 
 
 def _has_samples(series: Series) -> bool:
-    return any(fact.metric == "latency" for fact in series.facts) or any(fact.samples is not None for fact in series.facts)
+    """Whether samples are worth a column: behind a rate stand the messages received, which have one already."""
+    return any(fact.metric == "latency" for fact in series.facts)
 
 
 def _extra_heads(series: Series, *, repeated: bool) -> list[Html]:
@@ -196,7 +198,7 @@ def _samples_cell(series: Series, payload: int | None) -> list[Html]:
     found = sorted({fact.samples for fact in series.facts if fact.payload_bytes == payload and fact.samples is not None})
     if not found:
         return [tag("td", NOT_STATED, class_="tl-null")]
-    text = grouped(found[0]) if len(found) == 1 else f"{grouped(found[0])} – {grouped(found[-1])}"
+    text = grouped(found[0]) if len(found) == 1 else f"{grouped(found[0])} to {grouped(found[-1])}"
     return [tag("td", text)]
 
 
@@ -220,7 +222,7 @@ def _aligned(value: float, fact: Fact, unit: Unit, places: int) -> Html:
 def _range(cell: Cell, unit: Unit) -> Html:
     shown = cell.shown
     ends = [grouped((end or 0.0) / unit.size, decimals(end or 0.0, shown.resolution, unit)) for end in (cell.low, cell.high)]
-    return tag("span", "–".join(ends), class_="tl-range")
+    return tag("span", _TO.join(ends), class_="tl-range")
 
 
 def _plain(fact: Fact | None, unit: Unit, links: Links) -> Html:

@@ -22,7 +22,7 @@ _LINK = re.compile(r'href="(doc|root):([^"#]*)')
 
 
 class PerfHtml(nodes.General, nodes.Element):
-    """HTML made by `tacholog.report`, in the attribute ``html``. Links of the form ``doc:NAME#ANCHOR`` and ``root:PATH`` are resolved when it is written."""
+    """HTML made by `tacholog.report`, in the attribute ``html``. Its links ``doc:NAME#ANCHOR`` and ``root:PATH`` are resolved when it is written."""
 
 
 def setup(app: Sphinx) -> None:
