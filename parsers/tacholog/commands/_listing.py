@@ -157,25 +157,24 @@ def _cell(value: int | None) -> str:
 
 
 def _object(place: Place, event: Event, record: Record) -> dict[str, Any]:
+    where = {"log": place.log, "line": event.line}
+    if event.last_line != event.line:
+        where["last_line"] = event.last_line
+    what = {name: getattr(record, name) for name in ("test", "scope", "side", "participant", "payload_bytes", "samples")}
+    known = {name: value for name, value in what.items() if value is not None or name == "payload_bytes"}
     conditions = msgspec.to_builtins(record.conditions.over(place.conditions))
-    known = {
-        "log": place.log,
-        "line": event.line,
-        "last_line": event.last_line if event.last_line != event.line else None,
-        "system": place.system,
-        "test": record.test,
-        "scope": record.scope,
-        "side": record.side,
-        "payload_bytes": record.payload_bytes,
-        "samples": record.samples,
-        **conditions,
-        **{number.key: number.value for number in record.numbers},
-        "bounds": {number.key: number.bound for number in record.numbers if number.bound != "="} or None,
-        "resolutions": {number.key: number.resolution for number in record.numbers if number.resolution} or None,
-        "marks": {number.key: list(number.marks) for number in record.numbers if number.marks} or None,
+    numbers = {number.key: number.value for number in record.numbers}
+    return {**where, "system": place.system, **known, **conditions, **numbers, **_about(record)}
+
+
+def _about(record: Record) -> dict[str, Any]:
+    """What is to be known of the numbers, by their names: only of those where there is something."""
+    about = {
+        "bounds": {number.key: number.bound for number in record.numbers if number.bound != "="},
+        "resolutions": {number.key: number.resolution for number in record.numbers if number.resolution},
+        "marks": {number.key: list(number.marks) for number in record.numbers if number.marks},
     }
-    impossible = {number.key for number in record.numbers if number.value is None}
-    return {key: value for key, value in known.items() if value is not None or key in impossible | {"payload_bytes"}}
+    return {name: value for name, value in about.items() if value}
 
 
 def _printable(text: str) -> str:
@@ -221,9 +220,11 @@ class Totals:
             aligned = (f"{cell:{'<' if column in (0, 1, 8) else '>'}{widths[column]}}" for column, cell in enumerate(row))
             click.echo("  ".join(aligned).rstrip())
         by_test = ", ".join(f"{count} {test}" for test, count in sorted(self._tests.items()))
-        click.echo(
-            f"{len(self._rows)} logs: {self._tests.total()} records{f' ({by_test})' if by_test else ''}, {self._lines['broken']} broken and "
-            f"{self._lines['unknown']} unknown of {self._lines.total()} lines",
-            err=not each,
-        )
+        records = _counted(self._tests.total(), "record") + (f" ({by_test})" if by_test else "")
+        suspicious = f"{self._lines['broken']} broken and {self._lines['unknown']} unknown of {self._lines.total()} lines"
+        click.echo(f"{_counted(len(self._rows), 'log')}: {records}, {suspicious}", err=not each)
         sys.stdout.flush()
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
