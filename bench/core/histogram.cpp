@@ -35,11 +35,9 @@ double Histogram::mean_ns() const {
 
 double Histogram::std_ns() const {
     if (count_ == 0) return 0;
-    // The sums are exact; only this one difference is rounded, in 64 bits of mantissa.
-    const auto count = static_cast<long double>(count_);
-    const auto sum = static_cast<long double>(sum_);
-    const long double variance = (static_cast<long double>(squares_) - sum * sum / count) / count;
-    return variance > 0 ? static_cast<double>(std::sqrt(variance)) : 0;
+    // Exact up to the last step. Neither product can overflow: that takes centuries of summed latency.
+    const Wide spread = count_ * squares_ - sum_ * sum_;
+    return static_cast<double>(std::sqrt(static_cast<long double>(spread)) / static_cast<long double>(count_));
 }
 
 Histogram::Bin Histogram::edges(std::size_t index) {

@@ -1,5 +1,6 @@
 #include "core/message.hpp"
 
+#include <bit>
 #include <cstring>
 
 namespace tacholog {
@@ -49,7 +50,8 @@ std::uint64_t checksum(std::span<const std::byte> body, std::uint64_t number) {
         first += std::to_integer<std::uint64_t>(body[at]);
         second += first;
     }
-    return first ^ (second * golden);
+    // Turned against each other, or changes in the high bits of both could cancel out.
+    return first ^ std::rotl(second * golden, 31);
 }
 
 }  // namespace

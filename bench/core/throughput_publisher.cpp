@@ -145,11 +145,9 @@ private:
     bool wait_until_due(Nanoseconds start, std::uint64_t index, Nanoseconds limit) const {
         const auto due = start + static_cast<Nanoseconds>(static_cast<double>(index) * interval_ns_);
         BusyPoll poll{side_.limit()};
-        for (Nanoseconds now = now_ns(); now < due; now = now_ns()) {
-            if (now >= limit) return false;
-            poll.wait();
-        }
-        return true;
+        const Nanoseconds until = std::min(due, limit);
+        while (now_ns() < until) poll.wait();
+        return due < limit;
     }
 
     Result<void> send_one() {

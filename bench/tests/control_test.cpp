@@ -1,0 +1,174 @@
+#include "core/control.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <random>
+#include <thread>
+
+namespace tacholog {
+namespace {
+
+constexpr Patience plenty{20000};
+constexpr Patience brief{50};
+
+/// A control channel whose other end is a bare socket, to say whatever a peer might.
+class ControlTest : public testing::Test {
+protected:
+    ControlTest() : stop_(Stop::watch()) {
+        std::array<int, 2> ends{};
+        EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+        control_.emplace(Fd{ends[0]}, *stop_);
+        peer_ = Fd{ends[1]};
+    }
+
+    void peer_says(const std::string& bytes) const {
+        ASSERT_EQ(::send(peer_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+    }
+
+    /// What `frame` is on the wire.
+    std::string wire(const Frame& frame) {
+        EXPECT_TRUE(control_->send(frame));
+        std::string bytes(65536, '\0');
+        const auto count = ::recv(peer_.get(), bytes.data(), bytes.size(), 0);
+        bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+        return bytes;
+    }
+
+    Result<Stop> stop_;
+    std::optional<Control> control_;
+    Fd peer_;
+};
+
+TEST_F(ControlTest, AFrameArrivesAsItWasSent) {
+    peer_says(wire({FrameKind::interval, {1, 2, UINT64_MAX}, "text with \n and \0"}));
+    const auto frame = control_->receive(plenty);
+
+    ASSERT_TRUE(frame) << frame.error().text;
+    EXPECT_EQ(frame->kind, FrameKind::interval);
+    EXPECT_EQ(frame->numbers, (std::vector<std::uint64_t>{1, 2, UINT64_MAX}));
+    EXPECT_EQ(frame->number(7), 0U);
+}
+
+TEST_F(ControlTest, AFrameMayArriveByteByByte) {
+    const std::string bytes = wire({FrameKind::open, {64}, "somewhere"});
+    for (const char byte : bytes) {
+        const auto early = control_->poll();
+        ASSERT_TRUE(early);
+        ASSERT_FALSE(*early);
+        peer_says(std::string(1, byte));
+    }
+    const auto frame = control_->expect(FrameKind::open, plenty);
+
+    ASSERT_TRUE(frame);
+    EXPECT_EQ(frame->text, "somewhere");
+}
+
+TEST_F(ControlTest, AWebBrowserIsRefused) {
+    peer_says("GET / HTTP/1.1\r\n\r\n");
+    const auto frame = control_->receive(plenty);
+
+    ASSERT_FALSE(frame);
+    EXPECT_NE(frame.error().text.find("not a perftest"), std::string::npos);
+}
+
+TEST_F(ControlTest, EvenAShortForeignGreetingIsRefusedAtOnce) {
+    peer_says("hi");
+
+    EXPECT_FALSE(control_->receive(plenty));
+}
+
+TEST_F(ControlTest, RandomBytesNeverCrashOrHang) {
+    std::mt19937 random{1};
+    for (int round = 0; round < 2000; ++round) {
+        std::string bytes = round % 2 == 0 ? "" : wire({FrameKind::hello, {1, 2}, "abc"});
+        for (int count = 0; count < 40; ++count) bytes += static_cast<char>(random());
+        if (!bytes.empty() && round % 2 != 0) bytes[random() % 16] = static_cast<char>(random());
+        while (true) {
+            const auto frame = parse_frame(bytes);
+            if (!frame || !*frame) break;
+        }
+    }
+}
+
+TEST_F(ControlTest, AnOversizedLengthIsRefusedBeforeAnythingIsAllocated) {
+    std::string bytes = wire({FrameKind::hello});
+    bytes[8] = bytes[9] = bytes[10] = static_cast<char>(0xFF);  // the text's length
+    peer_says(bytes);
+    const auto frame = control_->receive(plenty);
+
+    ASSERT_FALSE(frame);
+    EXPECT_NE(frame.error().text.find("too large"), std::string::npos);
+}
+
+TEST_F(ControlTest, SilenceIsAnErrorOnceTheLimitIsOver) {
+    const auto frame = control_->receive(brief);
+
+    ASSERT_FALSE(frame);
+    EXPECT_NE(frame.error().text.find("time limit"), std::string::npos);
+}
+
+TEST_F(ControlTest, APeerThatIsGoneIsNoticedWithoutWaiting) {
+    peer_ = Fd{};
+    const auto frame = control_->poll();
+
+    ASSERT_FALSE(frame);
+    EXPECT_NE(frame.error().text.find("closed the connection"), std::string::npos);
+}
+
+TEST_F(ControlTest, APeerThatGivesUpSaysWhy) {
+    peer_says(wire({FrameKind::abort, {}, "disk on fire"}));
+    const auto frame = control_->expect(FrameKind::ready, plenty);
+
+    ASSERT_FALSE(frame);
+    EXPECT_NE(frame.error().text.find("disk on fire"), std::string::npos);
+}
+
+TEST_F(ControlTest, AnotherProtocolVersionIsRefusedByName) {
+    peer_says(wire({FrameKind::hello, {protocol_version + 1}, "--test=latency"}));
+    const auto greeted = greet_subscriber(*control_, "--test=latency", plenty);
+
+    ASSERT_FALSE(greeted);
+    EXPECT_NE(greeted.error().text.find("version 1 here, 2 there"), std::string::npos) << greeted.error().text;
+}
+
+TEST_F(ControlTest, DifferentOptionsAreRefusedByName) {
+    peer_says(wire({FrameKind::hello, {protocol_version}, "--test=latency --sizes=64"}));
+    const auto greeted = greet_subscriber(*control_, "--test=latency --sizes=16", plenty);
+
+    ASSERT_FALSE(greeted);
+    EXPECT_NE(greeted.error().text.find("--sizes=16 here, --sizes=64 there"), std::string::npos);
+}
+
+TEST(Listener, APortInUseIsAnErrorWithItsName) {
+    const auto first = Listener::open("127.0.0.1", 0);
+    ASSERT_TRUE(first);
+    const auto second = Listener::open("127.0.0.1", first->port());
+
+    ASSERT_FALSE(second);
+    EXPECT_NE(second.error().text.find(first->name()), std::string::npos);
+}
+
+TEST(Listener, ASubscriberThatNeverComesIsAnError) {
+    const auto stop = Stop::watch();
+    const auto listener = Listener::open("127.0.0.1", 0);
+
+    EXPECT_FALSE(listener->accept(brief, *stop));
+}
+
+TEST(Listener, APublisherThatIsNotThereIsAnErrorAfterTheLimit) {
+    const auto stop = Stop::watch();
+    int port = 0;
+    {
+        const auto listener = Listener::open("127.0.0.1", 0);
+        port = listener->port();
+    }
+    const auto control = connect_control("127.0.0.1", port, brief, *stop);
+
+    ASSERT_FALSE(control);
+    EXPECT_NE(control.error().text.find("no publisher at 127.0.0.1"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tacholog

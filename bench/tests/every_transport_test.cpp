@@ -1,0 +1,192 @@
+// What every transport is held to, by being in the registry.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+
+#include "core/message.hpp"
+#include "transports/transport.hpp"
+
+namespace tacholog {
+namespace {
+
+constexpr Handling verified{Touch::write_read, true};
+constexpr Patience plenty{20000};
+
+class EveryTransport : public testing::TestWithParam<const Transport*> {
+protected:
+    /// Both ends of a new topic.
+    void join(std::size_t max_bytes) {
+        const Topic topic{"test-" + std::to_string(now_ns()), max_bytes, "127.0.0.1"};
+        auto subscribed = GetParam()->subscribe(topic);
+        ASSERT_TRUE(subscribed) << subscribed.error().text;
+        subscriber_ = std::move(*subscribed);
+        auto advertised = GetParam()->advertise(topic, subscriber_->endpoint());
+        ASSERT_TRUE(advertised) << advertised.error().text;
+        publisher_ = std::move(*advertised);
+        const auto matched = subscriber_->match(plenty);
+        ASSERT_TRUE(matched) << matched.error().text;
+        ASSERT_TRUE(*matched);
+    }
+
+    void send(std::size_t bytes, std::uint64_t number) {
+        auto loan = publisher_->loan(bytes);
+        ASSERT_TRUE(loan) << loan.error().text;
+        write_message(loan->bytes(), number, verified);
+        const auto sent = loan->publish(plenty);
+        ASSERT_TRUE(sent) << sent.error().text;
+        ASSERT_TRUE(*sent);
+    }
+
+    void expect(std::size_t bytes, std::uint64_t number) {
+        const auto sample = subscriber_->take(plenty);
+        ASSERT_TRUE(sample) << sample.error().text;
+        ASSERT_TRUE(*sample) << "message " << number << " did not come";
+        EXPECT_EQ((*sample)->bytes().size(), bytes);
+        const auto message = read_message((*sample)->bytes(), verified);
+        EXPECT_EQ(message.number, number);
+        EXPECT_TRUE(message.intact);
+    }
+
+    std::unique_ptr<Subscriber> subscriber_;
+    std::unique_ptr<Publisher> publisher_;
+};
+
+TEST_P(EveryTransport, DeliversEverySizeIntactAndInOrder) {
+    for (const std::size_t bytes : {16, 17, 56, 57, 64, 1000, 65483, 65484, 65536, 130967, 1048576, 4194304}) {
+        join(bytes);
+        for (std::uint64_t number = 0; number < 20; ++number) {
+            send(bytes, number);
+            expect(bytes, number);
+        }
+    }
+}
+
+TEST_P(EveryTransport, CarriesSmallerMessagesThanTheLargest) {
+    join(200'000);
+    for (const std::size_t bytes : {200'000, 16, 70'000, 64}) {
+        send(bytes, bytes);
+        expect(bytes, bytes);
+    }
+}
+
+TEST_P(EveryTransport, DeliversAStreamFromAnotherThreadInOrder) {
+    constexpr std::uint64_t count = 5000;
+    join(256);
+    std::thread sender{[this] {
+        for (std::uint64_t number = 0; number < count; ++number) send(256, number);
+    }};
+    std::uint64_t received = 0;
+    std::uint64_t next = 0;
+    while (next < count) {
+        const auto sample = subscriber_->take(Patience{1000});
+        if (!sample || !*sample) break;
+        const auto message = read_message((*sample)->bytes(), verified);
+        EXPECT_GE(message.number, next);
+        EXPECT_TRUE(message.intact);
+        next = message.number + 1;
+        ++received;
+    }
+    sender.join();
+
+    if (GetParam()->reliability == Reliability::reliable) {
+        EXPECT_EQ(received, count);
+    }
+    EXPECT_GT(received, 0U);
+}
+
+TEST_P(EveryTransport, PatienceEnds) {
+    join(64);
+    const Nanoseconds start = now_ns();
+    const auto sample = subscriber_->take(Patience{50});
+
+    ASSERT_TRUE(sample) << sample.error().text;
+    EXPECT_FALSE(*sample);
+    EXPECT_GE(now_ns() - start, 45'000'000);
+}
+
+TEST_P(EveryTransport, ALoanThatIsNotPublishedIsNotSent) {
+    join(64);
+    {
+        auto loan = publisher_->loan(64);
+        ASSERT_TRUE(loan);
+        write_message(loan->bytes(), 1, verified);
+    }
+    send(64, 2);
+    expect(64, 2);
+}
+
+TEST_P(EveryTransport, ALoanAboveTheTopicsLargestIsRefused) {
+    join(64);
+
+    EXPECT_FALSE(publisher_->loan(65));
+}
+
+TEST_P(EveryTransport, APublisherThatLeftIsNoticedOrPatienceEnds) {
+    join(64);
+    send(64, 1);
+    publisher_.reset();
+    expect(64, 1);  // what was published before it left still arrives
+    const auto sample = subscriber_->take(Patience{50});
+
+    if (GetParam()->reliability == Reliability::reliable) {
+        ASSERT_FALSE(sample);
+        EXPECT_NE(sample.error().text.find("gone"), std::string::npos);
+    } else {
+        EXPECT_FALSE(sample && *sample);
+    }
+}
+
+TEST_P(EveryTransport, ASubscriberThatLeftNeverMakesThePublisherHang) {
+    join(4096);
+    subscriber_.reset();
+    bool failed = false;
+    for (int count = 0; count < 3000 && !failed; ++count) {
+        auto loan = publisher_->loan(4096);
+        ASSERT_TRUE(loan);
+        const auto sent = loan->publish(Patience{10});
+        failed = !sent || !*sent;
+    }
+
+    EXPECT_TRUE(failed);
+}
+
+TEST_P(EveryTransport, AFullTransportSaysSoAndLosesNothing) {
+    if (GetParam()->reliability != Reliability::reliable) GTEST_SKIP() << "a best-effort transport is never full";
+    join(4096);
+    std::uint64_t sent_count = 0;
+    std::optional<Loan> loan;
+    while (true) {
+        auto next = publisher_->loan(4096);
+        ASSERT_TRUE(next);
+        loan.emplace(std::move(*next));
+        write_message(loan->bytes(), sent_count, verified);
+        const auto sent = loan->publish(Patience{1});
+        ASSERT_TRUE(sent);
+        if (!*sent) break;
+        ++sent_count;
+    }
+    for (std::uint64_t number = 0; number < sent_count; ++number) expect(4096, number);
+    const auto sent = loan->publish(plenty);
+    ASSERT_TRUE(sent && *sent);
+    expect(4096, sent_count);
+}
+
+TEST_P(EveryTransport, AnEndpointThatIsNobodysIsAnError) {
+    const Topic topic{"test-nobody", 64, "127.0.0.1"};
+
+    EXPECT_FALSE(GetParam()->advertise(topic, "nobody-listens-here"));
+}
+
+std::string test_name(const testing::TestParamInfo<const Transport*>& info) {
+    std::string name{info.param->name};
+    std::replace(name.begin(), name.end(), '-', '_');
+    return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EveryTransport, testing::ValuesIn(all_transports().begin(), all_transports().end()),
+                         test_name);
+
+}  // namespace
+}  // namespace tacholog

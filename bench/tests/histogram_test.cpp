@@ -1,0 +1,132 @@
+#include "core/histogram.hpp"
+
+#include <gtest/gtest.h>
+
+namespace tacholog {
+namespace {
+
+Histogram one_to(std::uint64_t last) {
+    Histogram histogram;
+    for (std::uint64_t value = 1; value <= last; ++value) histogram.record(value);
+    return histogram;
+}
+
+TEST(Histogram, PercentilesAreNearestRankAndExactForSmallValues) {
+    const auto histogram = one_to(1000);
+
+    EXPECT_EQ(histogram.percentile_ns(500'000), 500);
+    EXPECT_EQ(histogram.percentile_ns(900'000), 900);
+    EXPECT_EQ(histogram.percentile_ns(990'000), 990);
+    EXPECT_EQ(histogram.percentile_ns(999'000), 999);
+}
+
+TEST(Histogram, RanksBetweenTwoValuesTakeTheUpperOne) {
+    Histogram histogram;
+    for (const std::uint64_t value : {10, 20, 30}) histogram.record(value);
+
+    EXPECT_EQ(histogram.percentile_ns(500'000), 20);
+}
+
+TEST(Histogram, APercentileWithFewerThanOneSampleAboveItIsLeftOut) {
+    EXPECT_EQ(one_to(99).percentile_ns(990'000), std::nullopt);
+    EXPECT_NE(one_to(100).percentile_ns(990'000), std::nullopt);
+    EXPECT_EQ(Histogram{}.percentile_ns(500'000), std::nullopt);
+}
+
+TEST(Histogram, ABinIsAtMostOne1024thOfItsValueWide) {
+    Histogram histogram;
+    for (std::uint64_t value = 1; value < Histogram::top_ns; value = value * 17 / 16 + 1) histogram.record(value);
+
+    for (const auto& bin : histogram.bins()) {
+        EXPECT_LE((bin.upper_ns - bin.lower_ns + 1) * 1024, std::max<std::uint64_t>(bin.lower_ns, 1024));
+    }
+}
+
+TEST(Histogram, EveryValueLiesWithinItsBin) {
+    for (const std::uint64_t value :
+         {0ULL, 1ULL, 2047ULL, 2048ULL, 2049ULL, 4095ULL, 4096ULL, 1'000'003ULL, 60'000'000'000ULL}) {
+        Histogram histogram;
+        histogram.record(value);
+
+        ASSERT_EQ(histogram.bins().size(), 1U);
+        EXPECT_LE(histogram.bins()[0].lower_ns, value);
+        EXPECT_GE(histogram.bins()[0].upper_ns, value);
+    }
+}
+
+TEST(Histogram, BinsAreAscendingAndDoNotOverlap) {
+    const auto bins = one_to(100'000).bins();
+
+    for (std::size_t at = 1; at < bins.size(); ++at) EXPECT_EQ(bins[at].lower_ns, bins[at - 1].upper_ns + 1);
+}
+
+TEST(Histogram, AValueAboveTheTopIsCountedAndIsTheMaximumButInNoBin) {
+    Histogram histogram;
+    histogram.record(5);
+    histogram.record(120'000'000'000);
+
+    EXPECT_EQ(histogram.count(), 2U);
+    EXPECT_EQ(histogram.overflow(), 1U);
+    EXPECT_EQ(histogram.max_ns(), 120'000'000'000U);
+    EXPECT_EQ(histogram.bins().size(), 1U);
+    EXPECT_EQ(histogram.value_at_rank(2), 120'000'000'000U);
+}
+
+TEST(Histogram, APercentileIsNeverAboveTheMaximum) {
+    Histogram histogram;
+    for (int count = 0; count < 10; ++count) histogram.record(1'000'000);
+
+    EXPECT_EQ(histogram.percentile_ns(900'000), 1'000'000);
+}
+
+TEST(Histogram, MeanAndStdAreExact) {
+    Histogram histogram;
+    for (const std::uint64_t value : {2, 4, 4, 4, 5, 5, 7, 9}) histogram.record(value);
+
+    EXPECT_DOUBLE_EQ(histogram.mean_ns(), 5);
+    EXPECT_DOUBLE_EQ(histogram.std_ns(), 2);
+}
+
+TEST(Histogram, StdSurvivesASmallSpreadAroundALargeMean) {
+    Histogram histogram;
+    for (int pair = 0; pair < 1'000'000; ++pair) {
+        histogram.record(50'000'000'000);
+        histogram.record(50'000'000'010);
+    }
+
+    EXPECT_NEAR(histogram.std_ns(), 5, 0.1);
+}
+
+TEST(Histogram, MergingEqualsRecordingBoth) {
+    auto merged = one_to(3000);
+    Histogram tail;
+    Histogram both = one_to(3000);
+    for (const std::uint64_t value : {1'000'000ULL, 70'000'000'000ULL}) {
+        tail.record(value);
+        both.record(value);
+    }
+    merged.merge(tail);
+    merged.merge(Histogram{});
+
+    EXPECT_EQ(merged.count(), both.count());
+    EXPECT_EQ(merged.overflow(), 1U);
+    EXPECT_EQ(merged.min_ns(), 1U);
+    EXPECT_EQ(merged.max_ns(), 70'000'000'000U);
+    EXPECT_DOUBLE_EQ(merged.mean_ns(), both.mean_ns());
+    EXPECT_EQ(merged.bins().size(), both.bins().size());
+}
+
+TEST(Histogram, NothingIsLeftAfterClearing) {
+    auto histogram = one_to(5000);
+    histogram.record(90'000'000'000);
+    histogram.clear();
+    histogram.record(7);
+
+    EXPECT_EQ(histogram.count(), 1U);
+    EXPECT_EQ(histogram.overflow(), 0U);
+    EXPECT_EQ(histogram.max_ns(), 7U);
+    EXPECT_EQ(histogram.bins().size(), 1U);
+}
+
+}  // namespace
+}  // namespace tacholog

@@ -1,0 +1,98 @@
+#include "core/options.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace tacholog {
+namespace {
+
+/// Parses a command line that is written as one text.
+Result<Options> parse(const std::string& line) {
+    std::istringstream words{line};
+    std::vector<std::string> arguments{"perftest"};
+    for (std::string word; words >> word;) arguments.push_back(word);
+    std::vector<char*> pointers;
+    for (auto& argument : arguments) pointers.push_back(argument.data());
+    pointers.push_back(nullptr);
+    return parse_options(static_cast<int>(arguments.size()), pointers.data());
+}
+
+TEST(Options, DefaultsAreThoseOfTheHelp) {
+    const auto options = parse("--test latency --transport shm");
+
+    ASSERT_TRUE(options);
+    EXPECT_EQ(options->role, Role::both);
+    EXPECT_EQ(options->duration_s, 5);
+    EXPECT_EQ(options->warmup_s, std::nullopt);
+    EXPECT_EQ(options->handling.touch, Touch::write_read);
+    EXPECT_EQ(options->sizes.front(), 16U);
+    EXPECT_EQ(options->address, "127.0.0.1");
+    EXPECT_EQ(options->command, "perftest --test latency --transport shm");
+}
+
+TEST(Options, SizesTakeUnits) {
+    const auto sizes = parse_sizes("16,64B,1KiB,32MiB");
+
+    ASSERT_TRUE(sizes);
+    EXPECT_EQ(*sizes, (std::vector<std::size_t>{16, 64, 1024, 33554432}));
+}
+
+TEST(Options, CpuListsTakeRanges) {
+    const auto cpus = parse_cpus("0,2-4");
+
+    ASSERT_TRUE(cpus);
+    EXPECT_EQ(*cpus, (std::vector<int>{0, 2, 3, 4}));
+}
+
+TEST(Options, HelpNeedsNothingElse) {
+    const auto options = parse("--help");
+
+    ASSERT_TRUE(options);
+    EXPECT_EQ(options->request, Request::help);
+}
+
+struct Wrong {
+    const char* line;
+    const char* message;
+};
+
+class WrongOptions : public testing::TestWithParam<Wrong> {};
+
+TEST_P(WrongOptions, AreNamedInTheMessage) {
+    const auto options = parse(GetParam().line);
+
+    ASSERT_FALSE(options);
+    EXPECT_NE(options.error().text.find(GetParam().message), std::string::npos) << options.error().text;
+    EXPECT_EQ(options.error().text.find('\n'), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, WrongOptions,
+    testing::Values(Wrong{"--transport shm", "--test is missing"}, Wrong{"--test latency", "--transport is missing"},
+                    Wrong{"--test speed --transport shm", "--test speed: not one of latency, throughput"},
+                    Wrong{"--test latency --transport shm --rate 5", "--rate is for --test throughput"},
+                    Wrong{"--test throughput --transport shm --rate 0", "--rate 0: not a positive number"},
+                    Wrong{"--test throughput --transport shm --rate nan", "--rate nan"},
+                    Wrong{"--test latency --transport shm --verify --touch none", "--verify needs --touch"},
+                    Wrong{"--test latency --transport shm --sizes 8", "'8' is out of range"},
+                    Wrong{"--test latency --transport shm --sizes 64,64B", "'64B' is there twice"},
+                    Wrong{"--test latency --transport shm --sizes 64,,1", "'' is not a size"},
+                    Wrong{"--test latency --transport shm --sizes 1kB", "'1kB' is not a size"},
+                    Wrong{"--test latency --transport shm --sizes 99999999999999999999", "is not a size"},
+                    Wrong{"--test latency --transport shm --sizes 1024MiB", "out of range"},
+                    Wrong{"--test latency --transport shm --duration -1", "--duration -1"},
+                    Wrong{"--test latency --transport shm --warmup soon", "--warmup soon"},
+                    Wrong{"--test latency --transport shm --cpu-pub 4-2", "'4-2' is not a list of CPUs"},
+                    Wrong{"--test latency --transport shm --role pub --cpu-sub 1", "--cpu-sub with --role pub"},
+                    Wrong{"--test latency --transport shm --role sub --cpu-pub 1", "--cpu-pub with --role sub"},
+                    Wrong{"--test latency --transport shm --role pub --port 0", "--port 0 with --role pub"},
+                    Wrong{"--test latency --transport shm --port 65536", "--port 65536"},
+                    Wrong{"--test latency --transport shm --address localhost", "--address localhost"},
+                    Wrong{"--test latency --transport shm --frequency 5", "--frequency: no such option"},
+                    Wrong{"--test latency --transport shm -x", "-x: no such option"},
+                    Wrong{"--test latency --transport", "--transport: its value is missing"},
+                    Wrong{"--test latency --transport shm now", "'now': options only"}));
+
+}  // namespace
+}  // namespace tacholog

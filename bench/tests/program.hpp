@@ -1,0 +1,122 @@
+// Starts the real perftest as a user would, and collects what it says.
+#pragma once
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/clock.hpp"
+
+namespace tacholog {
+
+class Program {
+public:
+    explicit Program(const std::string& line) {
+        std::array<char, 64> folder{"/tmp/perftest-test-XXXXXX"};
+        EXPECT_NE(::mkdtemp(folder.data()), nullptr);
+        folder_ = folder.data();
+        std::istringstream words{line};
+        std::vector<std::string> arguments{PERFTEST};
+        for (std::string word; words >> word;) arguments.push_back(word);
+        std::vector<char*> pointers;
+        for (auto& argument : arguments) pointers.push_back(argument.data());
+        pointers.push_back(nullptr);
+        pid_ = ::fork();
+        if (pid_ == 0) {
+            redirect("out", STDOUT_FILENO);
+            redirect("err", STDERR_FILENO);
+            ::execv(PERFTEST, pointers.data());
+            ::_exit(127);
+        }
+    }
+    Program(const Program&) = delete;
+    Program& operator=(const Program&) = delete;
+    ~Program() {
+        if (pid_ > 0) {
+            ::kill(pid_, SIGKILL);
+            ::waitpid(pid_, nullptr, 0);
+        }
+        std::filesystem::remove_all(folder_);
+    }
+
+    pid_t pid() const { return pid_; }
+    std::string out() const { return text("out"); }
+    std::string err() const { return text("err"); }
+
+    /// The exit status; -1 if it did not end in time, 128 + signal if it was killed.
+    int wait(Patience patience = Patience{90000}) {
+        const Deadline deadline{patience};
+        int status = 0;
+        while (::waitpid(pid_, &status, WNOHANG) == 0) {
+            if (deadline.passed()) return -1;
+            pause();
+        }
+        pid_ = -1;
+        return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    }
+
+    /// Waits until the log says this.
+    bool says(const std::string& wanted) const {
+        const Deadline deadline{Patience{60000}};
+        while (out().find(wanted) == std::string::npos) {
+            if (deadline.passed()) return false;
+            pause();
+        }
+        return true;
+    }
+
+    /// The process that it started, or 0.
+    pid_t child() const {
+        const std::string pid = std::to_string(pid_);
+        std::ifstream file{"/proc/" + pid + "/task/" + pid + "/children"};
+        pid_t found = 0;
+        file >> found;
+        return found;
+    }
+
+    static void pause() {
+        const timespec time{0, 10'000'000};
+        ::nanosleep(&time, nullptr);
+    }
+
+private:
+    std::string path(const char* name) const { return folder_ + "/" + name; }
+
+    void redirect(const char* name, int descriptor) const {
+        ::dup2(::open(path(name).c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), descriptor);
+    }
+
+    std::string text(const char* name) const {
+        const std::ifstream file{path(name)};
+        std::ostringstream content;
+        content << file.rdbuf();
+        return content.str();
+    }
+
+    pid_t pid_ = -1;
+    std::string folder_;
+};
+
+/// The value of `key` in the first line of this kind, "" if there is none.
+inline std::string value(const std::string& log, const std::string& kind, const std::string& key) {
+    std::istringstream lines{log};
+    for (std::string line; std::getline(lines, line);) {
+        if (!line.starts_with(kind + " ")) continue;
+        const auto at = line.find(" " + key + "=");
+        if (at == std::string::npos) return "";
+        const auto start = at + key.size() + 2;
+        return line.substr(start, line.find(' ', start) - start);
+    }
+    return "";
+}
+
+}  // namespace tacholog

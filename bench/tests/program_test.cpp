@@ -1,0 +1,221 @@
+// The program as a whole: what it writes, and how it ends when something goes wrong.
+#include <algorithm>
+#include <cerrno>
+#include <thread>
+
+#include "core/control.hpp"
+#include "tests/program.hpp"
+#include "transports/transport.hpp"
+
+namespace tacholog {
+namespace {
+
+const std::string quick = " --duration 0.3 --warmup 0.05 ";
+const std::string endless = " --duration 600 --warmup 0.05 ";
+
+class EveryTransportRuns : public testing::TestWithParam<const Transport*> {
+protected:
+    static std::string transport() { return " --transport " + std::string{GetParam()->name}; }
+};
+
+TEST_P(EveryTransportRuns, LatencyIsLoggedFromHeadToEnd) {
+    Program perftest{"--test latency --verify --sizes 16,100KiB" + quick + transport()};
+
+    EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
+    const auto log = perftest.out();
+    EXPECT_TRUE(log.starts_with("perftest version="));
+    EXPECT_NE(log.find("\nconfig "), std::string::npos);
+    EXPECT_EQ(value(log, "warmup", "outcome"), "fixed");
+    EXPECT_EQ(value(log, "latency", "corrupted"), "0");
+    EXPECT_NE(value(log, "latency", "samples"), "0");
+    EXPECT_EQ(value(log, "end", "status"), "ok");
+    EXPECT_EQ(value(log, "end", "latency"), "2");
+}
+
+TEST_P(EveryTransportRuns, ThroughputCountsAddUp) {
+    Program perftest{"--test throughput --verify --sizes 64,100KiB" + quick + transport()};
+
+    EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
+    const auto log = perftest.out();
+    const auto sent = std::stoull(value(log, "throughput", "sent"));
+    const auto received = std::stoull(value(log, "throughput", "received"));
+    const auto lost = std::stoull(value(log, "throughput", "lost"));
+    EXPECT_EQ(received + lost, sent);
+    EXPECT_EQ(value(log, "throughput", "corrupted"), "0");
+    if (GetParam()->reliability == Reliability::reliable) {
+        EXPECT_EQ(lost, 0U);
+    }
+}
+
+TEST_P(EveryTransportRuns, APacedRunKeepsItsSchedule) {
+    Program perftest{"--test throughput --rate 200 --sizes 64 --duration 1 --warmup 0.05" + transport()};
+
+    EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
+    // However late a message was, the schedule does not shift: the count is exact unless the end came during a stall.
+    const auto sent = std::stoull(value(perftest.out(), "throughput", "sent"));
+    EXPECT_LE(sent, 200U);
+    EXPECT_GE(sent, 150U);
+    EXPECT_EQ(value(perftest.out(), "config", "load_mode"), "open");
+}
+
+TEST_P(EveryTransportRuns, ASubscriberThatIsKilledEndsTheRun) {
+    if (GetParam()->parties == Parties::threads) GTEST_SKIP() << "one process";
+    for (const std::string test : {"latency", "throughput"}) {
+        Program perftest{"--test " + test + " --sizes 64 --timeout 2" + endless + transport()};
+        ASSERT_TRUE(perftest.says("\nwarmup")) << perftest.err() << perftest.out();
+        const pid_t child = perftest.child();
+        ASSERT_GT(child, 0);
+        ::kill(child, SIGKILL);
+
+        EXPECT_EQ(perftest.wait(Patience{30000}), 1);
+        EXPECT_EQ(value(perftest.out(), "end", "status"), "failed");
+        EXPECT_NE(perftest.out().find("error text="), std::string::npos);
+        EXPECT_NE(perftest.err().find("killed by signal 9"), std::string::npos) << perftest.err();
+        EXPECT_EQ(::kill(child, 0), -1) << "the child was not reaped";
+    }
+}
+
+TEST_P(EveryTransportRuns, TheSubscriberEndsWithAPublisherThatIsKilled) {
+    if (GetParam()->parties == Parties::threads) GTEST_SKIP() << "one process";
+    Program perftest{"--test latency --sizes 64" + endless + transport()};
+    ASSERT_TRUE(perftest.says("\nwarmup"));
+    const pid_t child = perftest.child();
+    ::kill(perftest.pid(), SIGKILL);
+    perftest.wait();
+    const Deadline deadline{Patience{20000}};
+    // A zombie that init has not reaped yet is dead enough: it has no memory map any more.
+    const auto alive = [child] {
+        std::ifstream maps{"/proc/" + std::to_string(child) + "/maps"};
+        return maps.peek() != std::ifstream::traits_type::eof();
+    };
+    while (alive() && !deadline.passed()) Program::pause();
+
+    EXPECT_FALSE(alive());
+}
+
+TEST_P(EveryTransportRuns, TwoAtOnceDoNotMeet) {
+    Program first{"--test latency --verify --sizes 64" + quick + transport()};
+    Program second{"--test throughput --verify --sizes 64" + quick + transport()};
+
+    EXPECT_EQ(first.wait(), 0) << first.err() << first.out();
+    EXPECT_EQ(second.wait(), 0) << second.err() << second.out();
+    EXPECT_EQ(value(first.out(), "latency", "corrupted"), "0");
+    EXPECT_EQ(value(second.out(), "throughput", "corrupted"), "0");
+}
+
+TEST_P(EveryTransportRuns, ASignalEndsTheRunInOrder) {
+    Program perftest{"--test throughput --sizes 64" + endless + transport()};
+    ASSERT_TRUE(perftest.says("\nwarmup"));
+    ::kill(perftest.pid(), SIGTERM);
+
+    EXPECT_EQ(perftest.wait(Patience{30000}), 1);
+    EXPECT_NE(perftest.out().find("error text=\"stopped by a signal\""), std::string::npos) << perftest.out();
+    EXPECT_EQ(value(perftest.out(), "end", "status"), "failed");
+    EXPECT_EQ(perftest.err(), "perftest: stopped by a signal\n");
+}
+
+TEST_P(EveryTransportRuns, TwoProcessesMeetByPort) {
+    if (GetParam()->parties == Parties::threads) GTEST_SKIP() << "one process";
+    const int port = Listener::open("127.0.0.1", 0)->port();
+    const std::string common = "--test throughput --sizes 64 --port " + std::to_string(port) + quick + transport();
+    Program subscriber{common + " --role sub"};
+    Program publisher{common + " --role pub"};
+
+    EXPECT_EQ(publisher.wait(), 0) << publisher.err() << publisher.out();
+    EXPECT_EQ(subscriber.wait(), 0) << subscriber.err() << subscriber.out();
+    for (const char* key : {"sent", "received", "lost", "duration_ns"}) {
+        EXPECT_EQ(value(publisher.out(), "throughput", key), value(subscriber.out(), "throughput", key)) << key;
+    }
+}
+
+std::string test_name(const testing::TestParamInfo<const Transport*>& info) {
+    std::string name{info.param->name};
+    std::replace(name.begin(), name.end(), '-', '_');
+    return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EveryTransportRuns,
+                         testing::ValuesIn(all_transports().begin(), all_transports().end()), test_name);
+
+TEST(Perftest, AWrongCommandLineIsOneLineAndStatus2) {
+    for (const char* line :
+         {"--test latency --transport smoke-signals", "--test latency --transport shm --reporter odd",
+          "--test latency --transport inter-thread --role pub", "--test latency"}) {
+        Program perftest{line};
+
+        EXPECT_EQ(perftest.wait(), 2) << line;
+        const auto said = perftest.err();
+        EXPECT_TRUE(said.starts_with("perftest: ")) << said;
+        EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+        EXPECT_EQ(perftest.out(), "");
+    }
+}
+
+TEST(Perftest, AMissingPeerFailsWithinTheLimit) {
+    const std::string port = " --port " + std::to_string(Listener::open("127.0.0.1", 0)->port());
+    for (const std::string role : {"pub", "sub"}) {
+        Program perftest{"--test latency --transport shm --timeout 0.2 --role " + role + port};
+
+        EXPECT_EQ(perftest.wait(Patience{20000}), 1);
+        EXPECT_EQ(value(perftest.out(), "end", "errors"), "1");
+        EXPECT_TRUE(perftest.err().starts_with("perftest: no ")) << perftest.err();
+    }
+}
+
+TEST(Perftest, APortInUseIsSaid) {
+    const auto taken = Listener::open("127.0.0.1", 0);
+    Program perftest{"--test latency --transport shm --role pub --port " + std::to_string(taken->port())};
+
+    EXPECT_EQ(perftest.wait(), 1);
+    EXPECT_EQ(perftest.err(),
+              "perftest: listen on 127.0.0.1:" + std::to_string(taken->port()) + ": Address already in use\n");
+}
+
+TEST(Perftest, SidesWithDifferentOptionsRefuseEachOther) {
+    const std::string common =
+        "--test latency --transport shm --port " + std::to_string(Listener::open("127.0.0.1", 0)->port());
+    Program subscriber{common + " --role sub --sizes 64"};
+    Program publisher{common + " --role pub --sizes 128"};
+
+    EXPECT_EQ(publisher.wait(), 1);
+    EXPECT_EQ(subscriber.wait(), 1);
+    EXPECT_NE(publisher.err().find("--sizes=128 here, --sizes=64 there"), std::string::npos) << publisher.err();
+    EXPECT_NE(subscriber.err().find("the peer refused"), std::string::npos) << subscriber.err();
+}
+
+TEST(Perftest, AnOutputThatCannotBeWrittenIsSaid) {
+    Program perftest{"--test latency --transport shm --output /nowhere/log"};
+
+    EXPECT_EQ(perftest.wait(), 1);
+    EXPECT_EQ(perftest.err(), "perftest: --output /nowhere/log: No such file or directory\n");
+}
+
+TEST(Perftest, AFullDiskFailsTheRun) {
+    Program perftest{"--test latency --transport shm --sizes 64 --output /dev/full" + quick};
+
+    EXPECT_EQ(perftest.wait(), 1);
+    EXPECT_NE(perftest.err().find("write the log"), std::string::npos) << perftest.err();
+}
+
+TEST(Perftest, HelpAndListsWork) {
+    for (const char* line : {"--help", "--version", "--list-transports", "--list-reporters"}) {
+        Program perftest{line};
+
+        EXPECT_EQ(perftest.wait(), 0);
+        EXPECT_NE(perftest.out(), "");
+        EXPECT_EQ(perftest.err(), "");
+    }
+}
+
+TEST(Perftest, TheRtiDialectHasOneLineASize) {
+    Program perftest{"--test throughput --transport shm --reporter rti --sizes 64,128" + quick};
+
+    EXPECT_EQ(perftest.wait(), 0);
+    const auto log = perftest.out();
+    EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 2) << log;
+    EXPECT_TRUE(log.starts_with("Length:    64  Packets: ")) << log;
+    EXPECT_NE(perftest.err().find("Test ended."), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tacholog

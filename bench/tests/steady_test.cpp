@@ -1,0 +1,42 @@
+#include "core/steady.hpp"
+
+#include <gtest/gtest.h>
+
+namespace tacholog {
+namespace {
+
+constexpr Nanoseconds second = nanoseconds_per_second;
+
+TEST(SteadyRule, ThreeSecondsWithinFivePercentAreSteady) {
+    SteadyRule rule{std::nullopt};
+
+    EXPECT_FALSE(rule.second_passed(200, 5000, second));
+    EXPECT_FALSE(rule.second_passed(100, 10000, 2 * second));
+    EXPECT_FALSE(rule.second_passed(104, 15000, 3 * second));
+    EXPECT_TRUE(rule.second_passed(102, 20000, 4 * second));
+    EXPECT_EQ(rule.outcome(), Outcome::steady);
+}
+
+TEST(SteadyRule, ADriftingRunIsNotSteady) {
+    SteadyRule rule{std::nullopt};
+    for (int passed = 1; passed <= 30; ++passed) EXPECT_FALSE(rule.second_passed(100 * passed, 20000, passed * second));
+
+    EXPECT_EQ(rule.outcome(), Outcome::not_steady);
+    EXPECT_EQ(rule.longest_ns(), 30 * second);
+}
+
+TEST(SteadyRule, SecondsInWhichNothingCameAreNotSteady) {
+    SteadyRule rule{std::nullopt};
+    for (int passed = 1; passed <= 5; ++passed) EXPECT_FALSE(rule.second_passed(0, 0, passed * second));
+}
+
+TEST(SteadyRule, AFixedWarmUpEndsByTimeAlone) {
+    SteadyRule rule{0.5};
+
+    EXPECT_EQ(rule.longest_ns(), second / 2);
+    EXPECT_FALSE(rule.second_passed(100, 20000, second));
+    EXPECT_EQ(rule.outcome(), Outcome::fixed);
+}
+
+}  // namespace
+}  // namespace tacholog
