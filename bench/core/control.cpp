@@ -128,6 +128,16 @@ Result<Frame> Control::expect(FrameKind kind, Patience limit) {
     return frame;
 }
 
+std::optional<Error> Control::reason(Patience limit) {
+    const Deadline deadline{limit};
+    while (!stop_->requested()) {
+        const auto frame = receive(deadline.left());
+        if (!frame) break;
+        if (frame->kind == FrameKind::abort) return Error{"the peer gave up: " + frame->text};
+    }
+    return stop_->requested() ? std::optional{Stop::error()} : std::nullopt;
+}
+
 std::string Control::local_host() const {
     const std::string address = to_text(local_address(socket_));
     return address.substr(0, address.find(':'));

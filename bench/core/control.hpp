@@ -61,6 +61,9 @@ public:
     /// What has come so far, without waiting. An error if the peer is gone, gave up, or we are asked to stop.
     Result<std::optional<Frame>> poll();
 
+    /// Why the run is over, if the peer or a signal has said so: a broken transport is often only the consequence.
+    std::optional<Error> reason(Patience limit);
+
     /// This side's address, as the peer can reach it.
     std::string local_host() const;
 

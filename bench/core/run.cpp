@@ -21,13 +21,17 @@ void complain(const std::string& text) {
     std::cerr << "perftest: " + text + "\n" << std::flush;
 }
 
-/// Runs one side; if it fails, tells the peer why.
+/// Runs one side; if it fails, tells the peer why, and finds out whether it is the peer's or the user's doing.
 template <typename RunSide>
 Result<void> run_side(RunSide&& run_role, const Side& side) {
+    constexpr Patience last_words{200};
     auto done = run_role(side);
+    if (done) return done;
     // The peer may be gone; then there is nobody to tell.
-    if (!done) static_cast<void>(side.control.send({FrameKind::abort, {}, done.error().text}).has_value());
-    return done;
+    static_cast<void>(side.control.send({FrameKind::abort, {}, done.error().text}).has_value());
+    if (done.error().text.starts_with("the peer ")) return done;
+    const auto reason = side.control.reason(last_words);
+    return reason ? Result<void>{*reason} : done;
 }
 
 Result<void> subscribe_and_run(const Options& options, const Transport& transport, int port, const Stop& stop,
