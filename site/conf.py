@@ -6,6 +6,7 @@ copyright = "the Tacholog authors; published figures belong to their publishers"
 html_title = "Tacholog"
 
 extensions = ["myst_parser", "sphinx_copybutton", "tacholog.sphinx"]
+templates_path = []  # a list of our own: the theme adds to the default one, and a second build in the process then differs from the first
 exclude_patterns = ["_extra", "**/_*.md"]
 nitpicky = True
 

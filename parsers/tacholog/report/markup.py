@@ -86,6 +86,11 @@ def _hashed(plain: str, text: str) -> str:
     return f"{plain}-{mark}" if plain else mark
 
 
+def heading(text: object) -> str:
+    """Return ``text`` for a page's title. Themes put titles into menus unescaped, so that no angle bracket may be in them."""
+    return markdown(str(text).replace("<", "\u2039").replace(">", "\u203a"))
+
+
 def markdown(text: object) -> str:
     """Return ``text`` for a line of MyST: every character that could mean something is escaped, line ends become blanks."""
     return _MARKDOWN.sub(r"\\\1", " ".join(_HIDDEN.sub(" ", str(text)).split()))

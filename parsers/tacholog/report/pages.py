@@ -11,7 +11,7 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from tacholog.report.figures import FIGURES
-from tacholog.report.markup import markdown, slug
+from tacholog.report.markup import heading, markdown, slug
 from tacholog.report.numerals import NOT_STATED, grouped
 from tacholog.report.views import TESTS, Selection, View, log_document, manifest_of, transport_of
 
@@ -33,7 +33,7 @@ def environment(templates: Path) -> Environment:
     made = Environment(  # noqa: S701 - pages are MyST, not HTML: `markdown` and `quoted` do the escaping
         loader=FileSystemLoader(templates), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
-    made.filters.update(md=markdown, quoted=lambda text: json.dumps(str(text), ensure_ascii=True), grouped=grouped)
+    made.filters.update(md=markdown, title=heading, quoted=lambda text: json.dumps(str(text), ensure_ascii=True), grouped=grouped)
     return made
 
 
@@ -96,7 +96,19 @@ def _counts(view: View) -> dict[str, Any]:
         "marked": sum(1 for fact in view.facts if fact.marks),
         "bad_runs": sum(1 for run in view.runs.values() if run.status != "ok"),
         "sources": list(_sources(view)),
+        "notes": list(_notes(view)),
     }
+
+
+def _notes(view: View) -> Iterator[str]:
+    """Yield what the manifests remark on their runs, each remark once."""
+    seen: set[str] = set()
+    for run in view.runs.values():
+        manifest = manifest_of(run)
+        for note in manifest.notes if manifest else ():
+            if note not in seen:
+                seen.add(note)
+                yield note
 
 
 def _sources(view: View) -> Iterator[dict[str, str | None]]:

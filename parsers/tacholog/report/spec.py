@@ -24,7 +24,6 @@ def spec(figure: Figure) -> dict[str, object]:
             "hovermode": "closest",
             "showlegend": False,
         },
-        "xaxis": {**_axis(figure.x), "title": {"text": esc(figure.x.title)}},
     }
 
 

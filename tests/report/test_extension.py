@@ -1,0 +1,70 @@
+"""The Sphinx extension in somebody else's project."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace
+
+from tacholog.dataset import load
+
+# What MyST and the theme still use of Sphinx is their business.
+pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+
+
+def build(folder: Path, text: str, **settings: object) -> tuple[str, str]:
+    """Build a project of one page. Returns the page and what Sphinx warned of."""
+    source = folder / "docs"
+    source.mkdir()
+    (source / "index.md").write_text(f"# Ours\n\n{text}\n", encoding="utf-8")
+    warnings = io.StringIO()
+    overrides = {"extensions": ["myst_parser", "tacholog.sphinx"], **settings}
+    with docutils_namespace():  # directives are registered for the whole process, and the next build would find them taken
+        Sphinx(source, None, folder / "out", folder / "trees", "html", overrides, status=None, warning=warnings).build()
+    return (folder / "out/index.html").read_text(), warnings.getvalue()
+
+
+@pytest.fixture
+def dataset(data: Path, tmp_path: Path) -> str:
+    load([data]).save(tmp_path / "dataset")
+    return str(tmp_path / "dataset")
+
+
+def test_a_table_and_a_plot_stand_in_any_projects_page(tmp_path: Path, dataset: str) -> None:
+    text = "```{perf-table} throughput\n:transport: SHMEM\n```\n\n```{perf-plot} goodput\n:transport: SHMEM\n```"
+
+    html, warnings = build(tmp_path, text, tacholog_dataset=dataset)
+
+    assert warnings == ""
+    assert "2\u202f386\u202f046" in html
+    assert "<svg" in html
+    assert "doc:" not in html
+    assert (tmp_path / "out/_static/tacholog.css").is_file()
+    assert (tmp_path / "out/_static/plotly.min.js").is_file()
+
+
+@pytest.mark.parametrize(
+    ("text", "warning"),
+    [
+        ("```{perf-table} latency\n:transport: SHMEM\n```", "perf-table: no data set for transport 'SHMEM' (test latency)"),
+        ("```{perf-plot} goodput\n:system: nobody\n```", "perf-plot: no data set for system 'nobody'"),
+        ("```{perf-table} lattency\n```", "perf-table: no table 'lattency'; there are"),
+        ("```{perf-host} nowhere\n```", "perf-host: no host 'nowhere'"),
+        ("```{perf-log} none.log\n:run: rti/copy\n```", "perf-log: no log 'none.log' in run 'rti/copy'"),
+    ],
+)
+def test_what_is_missing_is_a_warning_with_its_place(tmp_path: Path, dataset: str, text: str, warning: str) -> None:
+    _, warnings = build(tmp_path, text, tacholog_dataset=dataset)
+
+    assert "index.md:3: WARNING: " in warnings
+    assert warning in warnings
+    assert "[perf.nodata]" in warnings
+
+
+def test_no_dataset_at_all_is_a_warning_that_says_what_to_set(tmp_path: Path) -> None:
+    _, warnings = build(tmp_path, "```{perf-table} latency\n```")
+
+    assert "set tacholog_dataset in conf.py" in warnings

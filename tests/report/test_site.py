@@ -1,0 +1,225 @@
+"""The built site: what every page must keep, whatever the data."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from tacholog.errors import UnreadableInput
+from tacholog.report.build import build_site
+
+# What MyST and the theme still use of Sphinx is their business.
+pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+
+Reader = Callable[[str], Any]
+SHMEM = "rti-connext-dds/shmem"
+UDP = "rti-connext-dds/udpv4"
+
+
+def numbers(html: str, size: str) -> list[str]:
+    """The cells of the first table row of that size, as HTML."""
+    row = re.search(rf"<tr><th[^>]*>{size}</th>(.*?)</tr>", html)
+    assert row
+    return re.findall(r"<td.*?</td>", row[1])
+
+
+def pages(site: Path) -> list[Path]:
+    return sorted(path for path in site.rglob("*.html") if "_static" not in path.parts)
+
+
+def broken_links(site: Path, read: Reader) -> Iterator[str]:
+    """Every link of the site that leads nowhere inside it, or out of it."""
+    found = {path: read(path.relative_to(site).as_posix().removesuffix(".html")) for path in pages(site)}
+    for path, page in found.items():
+        for link in page.links:
+            parts = urlsplit(link)
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            if parts.scheme == "https" and "sphinx-doc.org" in link:
+                continue  # the theme names what made the page
+            if parts.scheme or not target.is_file():
+                yield f"{path.name}: {link}"
+            elif parts.fragment and target in found and unquote(parts.fragment) not in found[target].ids:
+                yield f"{path.name}: {link} (no such anchor)"
+
+
+def test_every_internal_link_and_anchor_leads_somewhere(site: Path, page: Reader) -> None:
+    assert list(broken_links(site, page)) == []
+
+
+def test_no_id_is_given_twice_on_a_page(site: Path, page: Reader) -> None:
+    for path in pages(site):
+        ids = page(path.relative_to(site).as_posix().removesuffix(".html")).ids
+        assert sorted(set(ids)) == sorted(ids), path
+
+
+def test_every_number_links_to_its_line(site: Path) -> None:
+    html = (site / f"{SHMEM}.html").read_text()
+
+    cells = numbers(html, "64\u00a0B")
+
+    assert "2\u202f386\u202f046" in cells[0]
+    assert all('href="../logs/rti/copy/sub.log.html#L2"' in cell for cell in cells)
+
+
+def test_the_linked_line_is_the_line_of_the_log(site: Path) -> None:
+    html = (site / "logs/rti/copy/sub.log.html").read_text()
+
+    line = re.search(r'<li id="L2" class="tl-record">.*?</li>', html)
+
+    assert line
+    assert "71581304" in line[0]
+
+
+def test_repeated_runs_are_a_median_with_its_range_and_each_run_is_there(site: Path) -> None:
+    html = (site / f"{UDP}.html").read_text()
+
+    shown = html[html.index("Numbers: reliable") :]
+    goodput = numbers(shown, "32\u00a0B")[1]
+
+    assert "568.5" in goodput  # the mean of the two, which is their median: (472.8 + 664.2) / 2
+    assert "472.8\u2013664.2" in goodput
+    each = numbers(shown[shown.index("numbers: reliable") :], "32\u00a0B")
+    assert "rti/own-1" in each[0]
+    assert "logs/rti/own-1/sub.log.html#L1" in each[1]
+
+
+def test_published_and_own_figures_differ_at_a_glance(page: Reader) -> None:
+    assert "published by the vendor" in page(SHMEM).text
+    assert any("tl-published" in (found.get("class") or "") for _, found in page(SHMEM).tags)
+    assert not any("tl-published" in (found.get("class") or "") for _, found in page(UDP).tags)
+
+
+def test_marks_are_explained_below_the_table(page: Reader) -> None:
+    shown = page(SHMEM)
+
+    links = [link for link in shown.links if "-mark-no_bytes_moved" in link]
+
+    assert links
+    assert links[0].removeprefix("#") in shown.ids
+    assert "read it as messages handed over" in shown.text
+
+
+def test_a_rate_that_moved_no_bytes_is_left_out_of_the_goodput_figure_and_the_note_says_so(site: Path) -> None:
+    html = (site / f"{SHMEM}.html").read_text()
+
+    figure = html[html.index('id="tl-goodput') : html.index("</figure>")]
+
+    assert "Left out, because only references" in figure
+    assert figure.count('class="tl-line') == 1
+
+
+def test_unknown_is_not_stated(page: Reader) -> None:
+    assert "The document does not state the machine" in page(SHMEM).text
+    assert "Not stated: cores, governor, turbo." in page("hosts").text
+
+
+def test_loss_is_drawn_and_told_only_where_there_is_some(page: Reader) -> None:
+    assert "of the messages were lost" in page(UDP).text
+    assert "Share of messages lost" in page(UDP).text
+    assert "Share of messages lost" not in page(SHMEM).text
+
+
+def test_hostile_text_is_shown_as_text(site: Path, page: Reader) -> None:
+    log = page("logs/evil/run/sub.log")
+
+    assert "<script>alert(1)</script>" in log.text
+    assert "\u241b" in log.text  # ESC is drawn, not obeyed
+    for path in pages(site):
+        found = page(path.relative_to(site).as_posix().removesuffix(".html"))
+        assert not any(name.startswith("on") for _, attributes in found.tags for name in attributes), path
+        assert not any(link.startswith("javascript:") for link in found.links), path
+        assert not any(attributes.get("src") == "x" for _, attributes in found.tags), path
+
+
+def test_broken_and_unknown_lines_and_failed_runs_are_listed(page: Reader) -> None:
+    quality = page("quality").text
+
+    assert "sub.log:4" in quality
+    assert "sub.log:5" in quality
+    assert "exit code 1" in quality
+    assert "rti/failed" in page(UDP).text
+
+
+def test_a_failed_run_without_numbers_is_on_its_transports_page(page: Reader) -> None:
+    assert "rti/failed" in page(UDP).text
+
+
+def test_raw_logs_are_offered_as_text_byte_for_byte(site: Path, data: Path) -> None:
+    assert (site / "raw/evil/run/sub.log.txt").read_bytes() == (data / "evil/run/sub.log").read_bytes()
+
+
+def test_the_reproducing_script_loops_over_the_sizes_and_quotes_its_words(page: Reader) -> None:
+    text = page(SHMEM).text
+
+    assert "for payload_bytes in 32 64 1024; do" in text
+    assert "perftest_cpp -sub -dataLen \"$payload_bytes\" -name 'two words'" in text
+
+
+def test_numbers_stay_out_of_the_search_index(site: Path) -> None:
+    index = (site / "searchindex.js").read_text()
+
+    assert "methodolog" in index
+    assert "2386046" not in index
+    assert "71581304" not in index
+
+
+def test_every_page_has_a_policy_without_unsafe_scripts_and_no_inline_handler_is_needed(site: Path) -> None:
+    for path in pages(site):
+        policy = re.search(r'Content-Security-Policy" content="([^"]*)"', path.read_text())
+        assert policy, path
+        assert "default-src 'none'" in policy[1]
+        assert "unsafe" not in policy[1].replace("style-src 'self' 'unsafe-inline'", "")
+
+
+def test_pages_say_what_they_show_without_scripts(site: Path) -> None:
+    html = (site / f"{SHMEM}.html").read_text()
+
+    assert 'role="img"' in html
+    assert "Payload received per second. copy: from 32\u00a0B: 664\u00a0Mbit/s, to 1\u00a0KiB: 4.69\u00a0Gbit/s." in html
+
+
+def test_the_plots_bundle_is_there_once_and_asks_nobody(site: Path) -> None:
+    script = (site / "_static/tacholog.js").read_text()
+
+    assert [path.name for path in site.rglob("plotly*.js")] == ["plotly.min.js"]
+    assert "showSendToCloud: false" in script
+
+
+def test_a_rebuild_without_change_rewrites_nothing(data: Path, tmp_path: Path) -> None:
+    root = tmp_path / "data"
+    shutil.copytree(data, root)
+    site = build_site([root], tmp_path / "site", tmp_path).parent
+    kept = [*pages(site), *(tmp_path / "source").rglob("*.md"), *(tmp_path / "dataset").iterdir()]
+    kept = [path for path in kept if path.name not in ("search.html", "genindex.html")]
+    before = {path: path.stat().st_mtime_ns for path in kept}
+
+    build_site([root], tmp_path / "site", tmp_path)
+
+    assert [path for path in kept if path.stat().st_mtime_ns != before[path]] == []
+
+
+def test_a_page_whose_run_is_gone_goes_too(data: Path, tmp_path: Path) -> None:
+    root = tmp_path / "data"
+    shutil.copytree(data, root)
+    site = build_site([root], tmp_path / "site", tmp_path).parent
+    assert (site / f"{SHMEM}.html").is_file()
+    shutil.rmtree(root / "rti/copy")
+    shutil.rmtree(root / "rti/zero-copy")
+
+    build_site([root], tmp_path / "site", tmp_path)
+
+    assert not (site / f"{SHMEM}.html").exists()
+    assert not (site / "logs/rti/copy/sub.log.html").exists()
+    assert not (tmp_path / "source" / f"{SHMEM}.md").exists()
+    assert "SHMEM" not in (site / "index.html").read_text()
+
+
+def test_a_folder_without_runs_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableInput, match=r"no run\.toml below .*: nothing to report"):
+        build_site([tmp_path], tmp_path / "site", tmp_path / "work")

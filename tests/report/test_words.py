@@ -1,0 +1,111 @@
+"""Numbers, sizes, ticks, escapes and scripts as people read them."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from tacholog.manifest import Command, LogFile, Manifest
+from tacholog.quality import MARKS
+from tacholog.records import METRICS, Conditions
+from tacholog.report.axes import number_axis, share_axis, size_axis
+from tacholog.report.markup import Html, markdown, path_slug, slug, tag, visible
+from tacholog.report.numerals import SHOWN, decimals, grouped, quantity, size, with_bound
+from tacholog.report.script import shell_script, words_of
+from tacholog.report.series import CONDITION_WORDS
+
+
+@pytest.mark.parametrize(
+    ("payload_bytes", "shown"),
+    [(32, "32 B"), (1024, "1 KiB"), (63000, "63 000 B"), (1048576, "1 MiB"), (1548576, "1 548 576 B"), (33554432, "32 MiB"), (None, "not stated")],
+)
+def test_a_size_is_whole_or_in_bytes(payload_bytes: int | None, shown: str) -> None:
+    assert size(payload_bytes).replace("\u00a0", " ").replace("\u202f", " ") == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "shown"),
+    [
+        (840.0, "ns", "840 ns"),
+        (16_000.0, "ns", "16 µs"),
+        (10_452_000.0, "ns", "10.5 ms"),
+        (664.2e6, "bit_per_s", "664 Mbit/s"),
+        (28.2622e9, "bit_per_s", "28.3 Gbit/s"),
+        (0.9948, "ratio", "99.5 %"),
+    ],
+)
+def test_a_quantity_is_in_the_unit_that_reads_best(value: float, unit: str, shown: str) -> None:
+    assert quantity(value, unit).replace("\u00a0", " ") == shown
+
+
+def test_a_number_has_the_decimals_that_were_printed() -> None:
+    assert grouped(664.2, decimals(664.2e6, 1e5, SHOWN["bit_per_s"])) == "664.2"
+    assert decimals(16_000, 1000, SHOWN["ns"]) == 0
+    assert decimals(842, None, SHOWN["ns"]) == 3
+
+
+def test_a_bound_is_said_with_the_number() -> None:
+    assert with_bound("1", "<") == "<\u202f1"
+    assert with_bound("2", "~") == "~2"
+    assert with_bound("4", "range-high") == "to 4"
+
+
+def test_ticks_stand_at_one_two_and_five() -> None:
+    axis = number_axis([16_000, 190_000], "Latency", "ns")
+
+    assert [label.replace("\u00a0", " ") for label in axis.labels] == ["20 µs", "50 µs", "100 µs", "200 µs"]
+
+
+def test_sizes_have_ticks_at_powers_of_two_and_shares_start_at_zero() -> None:
+    assert all(tick.is_integer() and int(tick).bit_count() == 1 for tick in size_axis([32, 31457280]).ticks)
+    assert share_axis([0.0, 0.98], "Loss").ticks[0] == 0
+
+
+def test_noise_is_not_drawn_as_a_mountain() -> None:
+    axis = number_axis([100.0, 101.0], "Latency", "ns")
+
+    assert axis.high / axis.low >= 10
+
+
+def test_markup_escapes_everything_but_markup() -> None:
+    assert tag("b", "<i>", Html("<u>x</u>"), title='"') == '<b title="&quot;">&lt;i&gt;<u>x</u></b>'
+    assert visible("a\x1bb\u202ec") == (
+        'a<span class="tl-control" title="U+001B">\u241b</span>b<span class="tl-control" title="U+202E">\\u{202e}</span>c'
+    )
+
+
+def test_names_of_pages_are_plain_and_differ() -> None:
+    assert slug("RTI Connext DDS") == "rti-connext-dds"
+    assert slug("UDPv4_WAN") == "udpv4_wan"
+    assert slug("../../etc") != slug("etc")
+    assert ".." not in path_slug("../x/..")
+    assert path_slug("a b/log") != path_slug("a-b/log")
+
+
+def test_text_in_a_page_means_nothing_to_markdown() -> None:
+    assert markdown("[x](y)\n# z") == r"\[x\]\(y\) \# z"
+
+
+def test_a_script_gives_each_word_back_as_it_was() -> None:
+    argv = ("printf", "%s|", "two words", "$HOME", "`id`", "a'b", "", "x{payload_bytes}y")
+
+    text = subprocess.run(["sh", "-c", f"payload_bytes=7; {words_of(argv)}"], check=True, capture_output=True, text=True).stdout
+
+    assert text == "two words|$HOME|`id`|a'b||x7y|"
+
+
+def test_nothing_in_a_manifest_can_leave_a_comment_of_the_script() -> None:
+    logs = (LogFile(file="a.log", sha256="0" * 64),)
+    manifest = Manifest(system="x\nrm -rf /", tool="y\rz", commands=(Command(role="p\nub", argv=("true",)),), logs=logs)
+
+    script = shell_script(manifest, "run\nid", [32])
+
+    assert script
+    assert [line for line in script.splitlines() if line and not line.startswith("#")] == ["set -eu", "true"]
+
+
+def test_every_condition_has_words_and_every_metric_a_shown_unit() -> None:
+    assert set(CONDITION_WORDS) == set(Conditions.__struct_fields__)
+    assert {metric.unit for metric in METRICS.values()} <= set(SHOWN)
+    assert all(mark.sign and mark.title and mark.sentence.endswith(".") for mark in MARKS.values())
