@@ -283,6 +283,7 @@ def _result_rows(run: str, log: str, event: Event, record: Record, conditions: C
         "participant": record.participant,
         **{name: getattr(conditions, name) for name in _CONDITION_FIELDS},
         "payload_bytes": record.payload_bytes,
+        "payload_bytes_high": record.payload_bytes_high,
         "samples": record.samples,
     }
     for number in record.numbers:
@@ -317,7 +318,7 @@ _COLUMNS: Mapping[str, Mapping[str, str]] = {
     "problems": {"run": _TEXT, "log": _TEXT, "line": _WHOLE, "kind": _TEXT, "text": _TEXT, "reason": _TEXT},
     "results": {"run": _TEXT, "log": _TEXT, "line": _WHOLE, "last_line": _WHOLE, "scope": _TEXT, "test": _TEXT, "side": _TEXT, "participant": _TEXT}
     | _CONDITION_TYPES
-    | {"payload_bytes": _WHOLE, "samples": _WHOLE, "metric": _TEXT, "statistic": _TEXT, "value": _REAL, "unit": _TEXT}
+    | {"payload_bytes": _WHOLE, "payload_bytes_high": _WHOLE, "samples": _WHOLE, "metric": _TEXT, "statistic": _TEXT, "value": _REAL, "unit": _TEXT}
     | {"bound": _TEXT, "resolution": _REAL, "marks": _LIST},
     "histograms": {"run": _TEXT, "log": _TEXT, "line": _WHOLE, "payload_bytes": _WHOLE, "basis": _TEXT, "bins": _LIST},
 }

@@ -37,18 +37,34 @@ class Metric(msgspec.Struct, frozen=True):
 
 METRICS: dict[str, Metric] = {
     "latency": Metric("ns", "lower", "Latency"),
+    "jitter": Metric("ns", "lower", "Jitter"),
+    "serialization": Metric("ns", "lower", "Time to serialise a message"),
+    "deserialization": Metric("ns", "lower", "Time to deserialise a message"),
+    "interval_per_message": Metric("ns", None, "Time over messages, which some tools call latency"),
     "goodput": Metric("bit_per_s", "higher", "Payload received"),
     "message_rate": Metric("messages_per_s", "higher", "Messages received"),
+    "size_over_latency": Metric("bit_per_s", None, "Size over summed latency, which eCAL calls throughput"),
     "offered_rate": Metric("messages_per_s", None, "Messages offered by the publisher"),
+    "offered_goodput": Metric("bit_per_s", None, "Payload offered by the publisher"),
+    "call_rate": Metric("calls_per_s", "higher", "Service calls"),
+    "bytes_sent": Metric("bytes", None, "Bytes sent"),
+    "bytes_received": Metric("bytes", None, "Bytes received"),
+    "bytes_lost": Metric("bytes", "lower", "Bytes lost"),
     "messages_sent": Metric("messages", None, "Messages sent"),
     "messages_received": Metric("messages", None, "Messages received, in all"),
     "messages_lost": Metric("messages", "lower", "Messages lost"),
     "messages_duplicated": Metric("messages", "lower", "Messages received twice"),
     "messages_reordered": Metric("messages", "lower", "Messages out of order"),
+    "retransmissions": Metric("messages", "lower", "Messages sent again"),
     "messages_corrupted": Metric("messages", "lower", "Messages with a wrong checksum"),
     "loss": Metric("ratio", "lower", "Share of messages lost"),
     "histogram_overflow": Metric("messages", None, "Samples above the histogram's top"),
     "duration": Metric("ns", None, "Time measured"),
+    "cpu": Metric("percent", "lower", "Processor time; 100 % is one core"),
+    "cpu_of_machine": Metric("percent", "lower", "Processor time; 100 % is all cores"),
+    "cpu_cost": Metric("ns_per_gigabyte", "lower", "Processor time for 10^9 bytes"),
+    "context_switches": Metric("switches", "lower", "Context switches"),
+    "peak_memory": Metric("bytes", "lower", "Largest resident set"),
 }
 
 
@@ -109,10 +125,15 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """One result of a log: what was measured, and its numbers. ``samples`` is how many messages are behind the statistics."""
+    """One result of a log: what was measured, and its numbers.
+
+    ``samples`` is how many messages are behind the statistics. ``payload_bytes_high`` is there where one result stands for a range of sizes,
+    whose lower end is then ``payload_bytes``.
+    """
 
     test: Test
     payload_bytes: Count | None
+    payload_bytes_high: Count | None = None
     numbers: tuple[Number, ...]
     samples: int | None = None
     scope: Scope = "summary"

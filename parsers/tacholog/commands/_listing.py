@@ -160,7 +160,7 @@ def _object(place: Place, event: Event, record: Record) -> dict[str, Any]:
     where = {"log": place.log, "line": event.line}
     if event.last_line != event.line:
         where["last_line"] = event.last_line
-    what = {name: getattr(record, name) for name in ("test", "scope", "side", "participant", "payload_bytes", "samples")}
+    what = {name: getattr(record, name) for name in ("test", "scope", "side", "participant", "payload_bytes", "payload_bytes_high", "samples")}
     known = {name: value for name, value in what.items() if value is not None or name == "payload_bytes"}
     conditions = msgspec.to_builtins(record.conditions.over(place.conditions))
     numbers = {number.key: number.value for number in record.numbers}
