@@ -44,7 +44,7 @@ Fields = Mapping[str, str]
 
 def detect(head: str) -> Detected:
     """A native log opens with a ``perftest`` line that names its own dialect."""
-    return Detected(re.match(r"\ufeff?perftest [^\n]*\blog=native/1\b", head) is not None, wants="a first line 'perftest ... log=native/1'")
+    return Detected(re.match(r"perftest [^\n]*\blog=native/1\b", head) is not None, wants="a first line 'perftest ... log=native/1'")
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Found]:

@@ -17,6 +17,7 @@ HEAD_BYTES = 1 << 20
 LINE_BYTES = 1 << 16  # The longest line that a known tool prints is a histogram of a few KiB.
 EXPANDED_BYTES = 1 << 36  # A compressed log above 64 GiB is taken for a decompression bomb.
 GZIP_MAGIC = b"\x1f\x8b"
+UTF8_MARK = b"\xef\xbb\xbf"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -57,7 +58,7 @@ class LogText:
         self._digest = Digest(stream)
         start = self._digest.read(CHUNK_BYTES)
         self._chunks = self._gunzip(start) if start.startswith(GZIP_MAGIC) else self._plain(start)
-        self._head = next(self._chunks, b"")
+        self._head = next(self._chunks, b"").removeprefix(UTF8_MARK)
         if self._head.startswith(UTF16_MARKS):
             raise UnreadableInput("the text is UTF-16; convert it to UTF-8 first (iconv -f UTF-16 -t UTF-8)")
 
@@ -75,8 +76,6 @@ class LogText:
     def lines(self) -> Iterator[Line]:
         """Yield each line without its end. Invalid UTF-8 becomes U+FFFD; a line over 64 KiB is cut there and not whole."""
         for number, (raw, whole) in enumerate(self._raw_lines(), start=1):
-            if number == 1:
-                raw = raw.removeprefix(b"\xef\xbb\xbf")  # noqa: PLW2901
             yield Line(number, raw.removesuffix(b"\r").decode(errors="replace"), whole)
 
     def _raw_lines(self) -> Iterator[tuple[bytes, bool]]:
