@@ -67,6 +67,12 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
             "Statistics contradict each other",
             "Minimum, percentiles and maximum are not in ascending order, which no distribution allows.",
         ),
+        "impossible": Mark(
+            "?",
+            "The log prints something impossible",
+            "The log holds a value here that cannot be, such as a counter below zero read as a huge number. It is shown as unknown.",
+        ),
+        "derived": Mark("d", "Derived, not measured", "The tool computed this figure from another one that it had measured."),
         "run_failed": Mark("x", "The run failed", "The run did not end well: its figures stand as they were logged, and carry no verdict."),
     }
 )
