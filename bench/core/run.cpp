@@ -26,10 +26,9 @@ template <typename RunSide>
 Result<void> run_side(RunSide&& run_role, const Side& side) {
     constexpr Patience last_words{200};
     auto done = run_role(side);
-    if (done) return done;
+    if (done || done.error().text.starts_with("the peer ")) return done;
     // The peer may be gone; then there is nobody to tell.
     static_cast<void>(side.control.send({FrameKind::abort, {}, done.error().text}).has_value());
-    if (done.error().text.starts_with("the peer ")) return done;
     const auto reason = side.control.reason(last_words);
     return reason ? Result<void>{*reason} : done;
 }

@@ -4,6 +4,7 @@
 // the kernel cuts each datagram once more, and one lost packet costs the datagram.
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstring>
@@ -105,24 +106,36 @@ private:
     std::string peer_;
 };
 
-/// The message that is being put together from its fragments.
+/// The message that is being put together from its fragments. A fragment is received where it will most likely belong,
+/// behind the one before it, so that most are never moved: a receiver that copies twice loses what it could have kept.
 class Assembly {
 public:
-    explicit Assembly(std::size_t max_bytes) : bytes_(max_bytes), present_(fragments_of(max_bytes)) {}
+    explicit Assembly(std::size_t max_bytes)
+        : bytes_(fragments_of(max_bytes) * max_fragment), present_(fragments_of(max_bytes)) {}
 
-    /// True if this fragment made its message whole. Fragments of older messages and repeated ones change nothing.
-    bool add(const FragmentHeader& header, std::span<const std::byte> part) {
+    /// Where to receive the next fragment. Never over one that is there already.
+    std::span<std::byte> expected() { return std::span{bytes_}.subspan(expected_ * max_fragment, max_fragment); }
+
+    /// Takes the fragment that was received into expected(). True if it made its message whole; what belongs to older
+    /// messages or is there already changes nothing.
+    bool add(const FragmentHeader& header, std::size_t bytes) {
         if (started_ && header.message < message_) return false;
         if (!started_ || header.message > message_) begin(header);
         if (header.total_bytes != total_bytes_ || present_[header.fragment]) return false;
+        if (header.fragment != expected_) {
+            std::memcpy(bytes_.data() + header.fragment * max_fragment, expected().data(), bytes);
+        }
         present_[header.fragment] = true;
-        std::memcpy(bytes_.data() + header.fragment * max_fragment, part.data(), part.size());
-        return --missing_ == 0;
+        --missing_;
+        expect_next(header.fragment);
+        return missing_ == 0;
     }
 
     std::span<const std::byte> whole() const { return std::span{bytes_}.first(total_bytes_); }
 
 private:
+    // What has just been received lies at expected(), which belongs to no fragment that is present: beginning a new
+    // message forgets the old ones and leaves it there to be moved.
     void begin(const FragmentHeader& header) {
         started_ = true;
         message_ = header.message;
@@ -131,20 +144,27 @@ private:
         std::fill(present_.begin(), present_.end(), false);
     }
 
+    void expect_next(std::size_t fragment) {
+        expected_ = 0;
+        if (missing_ == 0) return;
+        const auto after = std::find(present_.begin() + static_cast<std::ptrdiff_t>(fragment), present_.end(), false);
+        const auto found = after != present_.end() ? after : std::find(present_.begin(), present_.end(), false);
+        expected_ = static_cast<std::size_t>(found - present_.begin());
+    }
+
     std::vector<std::byte> bytes_;
     std::vector<bool> present_;
     bool started_ = false;
     std::uint64_t message_ = 0;
     std::size_t total_bytes_ = 0;
     std::size_t missing_ = 0;
+    std::size_t expected_ = 0;
 };
 
 class UdpSubscriber final : public Subscriber {
 public:
     UdpSubscriber(Fd socket, std::uint64_t stream, std::size_t max_bytes)
-        : socket_(std::move(socket)), stream_(stream), max_bytes_(max_bytes), datagram_(max_datagram) {
-        if (max_bytes > max_fragment) assembly_.emplace(max_bytes);
-    }
+        : socket_(std::move(socket)), stream_(stream), max_bytes_(max_bytes), assembly_(max_bytes) {}
 
     std::string endpoint() const override { return to_text(local_address(socket_)) + "/" + std::to_string(stream_); }
     Result<bool> match(Patience) override { return true; }  // bound is all it can be
@@ -157,9 +177,10 @@ private:
     Result<std::span<const std::byte>> receive(Patience patience) override {
         BusyPoll poll{patience};
         while (true) {
-            const auto received = ::recv(socket_.get(), datagram_.data(), datagram_.size(), 0);
+            FragmentHeader header{};
+            const auto received = receive_datagram(header);
             if (received >= 0) {
-                const auto message = accept(static_cast<std::size_t>(received));
+                const auto message = accept(header, static_cast<std::size_t>(received));
                 if (message.data() != nullptr) return message;
             } else if (errno != EAGAIN && errno != EINTR && errno != ECONNREFUSED) {
                 return os_error("receive on " + endpoint());
@@ -169,17 +190,24 @@ private:
         }
     }
 
+    ssize_t receive_datagram(FragmentHeader& header) {
+        const auto place = assembly_.expected();
+        std::array<iovec, 2> parts{iovec{&header, sizeof header}, iovec{place.data(), place.size()}};
+        msghdr datagram{};
+        datagram.msg_iov = parts.data();
+        datagram.msg_iovlen = parts.size();
+        return ::recvmsg(socket_.get(), &datagram, 0);
+    }
+
     /// The message that this datagram completes, if it does. Whatever is not ours is dropped.
-    std::span<const std::byte> accept(std::size_t received) {
-        FragmentHeader header{};
-        if (received <= sizeof header) return {};
-        std::memcpy(&header, datagram_.data(), sizeof header);
-        const auto part = std::span<const std::byte>{datagram_}.subspan(sizeof header, received - sizeof header);
+    std::span<const std::byte> accept(const FragmentHeader& header, std::size_t received) {
         const std::size_t total = header.total_bytes;
-        if (header.stream != stream_ || total > max_bytes_ || header.fragment >= fragments_of(total)) return {};
-        if (part.size() != std::min(max_fragment, total - header.fragment * max_fragment)) return {};
-        if (total <= max_fragment) return part;
-        return assembly_->add(header, part) ? assembly_->whole() : std::span<const std::byte>{};
+        if (received <= sizeof header || header.stream != stream_) return {};
+        if (total > max_bytes_ || header.fragment >= fragments_of(total)) return {};
+        const std::size_t bytes = received - sizeof header;
+        if (bytes != std::min(max_fragment, total - header.fragment * max_fragment)) return {};
+        if (total <= max_fragment) return assembly_.expected().first(bytes);
+        return assembly_.add(header, bytes) ? assembly_.whole() : std::span<const std::byte>{};
     }
 
     void release() noexcept override {}
@@ -187,8 +215,7 @@ private:
     Fd socket_;
     std::uint64_t stream_;
     std::size_t max_bytes_;
-    std::vector<std::byte> datagram_;
-    std::optional<Assembly> assembly_;
+    Assembly assembly_;
 };
 
 Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
