@@ -11,7 +11,7 @@ from tacholog.quality import MARKS
 from tacholog.records import METRICS, Conditions
 from tacholog.report.axes import number_axis, share_axis, size_axis
 from tacholog.report.markup import Html, markdown, path_slug, slug, tag, visible
-from tacholog.report.numerals import SHOWN, decimals, grouped, quantity, size, with_bound
+from tacholog.report.numerals import decimals, grouped, quantity, size, unit_shown, with_bound
 from tacholog.report.script import shell_script, words_of
 from tacholog.report.series import CONDITION_WORDS
 
@@ -40,9 +40,9 @@ def test_a_quantity_is_in_the_unit_that_reads_best(value: float, unit: str, show
 
 
 def test_a_number_has_the_decimals_that_were_printed() -> None:
-    assert grouped(664.2, decimals(664.2e6, 1e5, SHOWN["bit_per_s"])) == "664.2"
-    assert decimals(16_000, 1000, SHOWN["ns"]) == 0
-    assert decimals(842, None, SHOWN["ns"]) == 3
+    assert grouped(664.2, decimals(664.2e6, 1e5, unit_shown("bit_per_s"))) == "664.2"
+    assert decimals(16_000, 1000, unit_shown("ns")) == 0
+    assert decimals(842, None, unit_shown("ns")) == 3
 
 
 def test_a_bound_is_said_with_the_number() -> None:
@@ -107,5 +107,5 @@ def test_nothing_in_a_manifest_can_leave_a_comment_of_the_script() -> None:
 
 def test_every_condition_has_words_and_every_metric_a_shown_unit() -> None:
     assert set(CONDITION_WORDS) == set(Conditions.__struct_fields__)
-    assert {metric.unit for metric in METRICS.values()} <= set(SHOWN)
+    assert all("_" not in unit_shown(metric.unit).sign for metric in METRICS.values())
     assert all(mark.sign and mark.title and mark.sentence.endswith(".") for mark in MARKS.values())

@@ -11,6 +11,7 @@ import msgspec
 from tacholog.report.numerals import quantity, size
 
 _MANY = 9
+_MANY_UPRIGHT = 13
 _LINEAR_TICKS = 5
 
 
@@ -47,7 +48,7 @@ def number_axis(values: Sequence[float], title: str, unit: str) -> Axis:
     for factors, every in (((1, 2, 5), 1), ((1,), 1), ((1,), 2), ((1,), 3)):
         ticks = [factor * 10.0**power for power in powers if power % every == 0 for factor in factors]
         shown = [tick for tick in ticks if low <= tick <= high]
-        if len(shown) <= _MANY:
+        if len(shown) <= _MANY_UPRIGHT:
             break
     return _log(title, low, high, shown, lambda tick: quantity(tick, unit))
 

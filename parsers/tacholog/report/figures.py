@@ -18,6 +18,7 @@ LOGICAL = "no_bytes_moved"  # the mark of a rate that counts bytes which nobody 
 _PERCENTILES = ("p50", "p99", "p99.99", "max")
 _DASHES = ("solid", "dash", "dot")
 _LATENCY_STYLES = 3
+_BASES = {"rtt": "round trip", "rtt/2": "one way (RTT/2)", "one-way": "one way"}
 
 
 class Point(NamedTuple):
@@ -58,7 +59,7 @@ def latency_over_size(series: Sequence[Series]) -> Figure | None:
     traces = [
         trace for one in series for dash, statistic in zip(_DASHES, styles, strict=False) if (trace := _trace(one, "latency", statistic, "ns", dash))
     ]
-    return _figure("Latency over message size", "Latency", "ns", traces)
+    return _figure("Latency over message size", _latency_words(series), "ns", traces)
 
 
 def goodput_over_size(series: Sequence[Series]) -> Figure | None:
@@ -106,6 +107,13 @@ def words_of(cell: Cell, unit: str) -> str:
     if cell.low is None or cell.high is None or len(cell.facts) == 1:
         return text
     return f"{text} (median of {len(cell.facts)}; {quantity(cell.low, unit)} to {quantity(cell.high, unit)})"
+
+
+def _latency_words(series: Sequence[Series]) -> str:
+    """Say what the latencies of a figure span, if they all span the same."""
+    bases = {dict(one.key).get("basis") for one in series}
+    words = _BASES.get(str(bases.pop())) if len(bases) == 1 else None
+    return f"Latency, {words}" if words else "Latency"
 
 
 def _percentiles_of(series: Sequence[Series]) -> list[str]:

@@ -188,14 +188,22 @@ def _best(series: Sequence[Series], metric: str, unit: str, links: Links) -> Htm
         statistics = [name for kind, name in one.statistics() if kind == metric]
         wanted = next((name for name in ("p50", "mean", "range-low", "min") if name in statistics), None)
         cells = one.cells(metric, wanted) if wanted else {}
-        found += [(cell.value, at, cell, wanted) for at, cell in cells.items() if cell.value is not None]
+        found += [(cell.value, at, cell, _told(one, metric, wanted)) for at, cell in cells.items() if cell.value is not None]
     if not found:
         return tag("span", "not measured", class_="tl-null")
-    value, at, cell, statistic = (min if metric == "latency" else max)(found, key=lambda one: one[0])
+    value, at, cell, told = (min if metric == "latency" else max)(found, key=lambda one: one[0])
     link = links.to_line(cell.shown)
     text = quantity(value, unit)
-    note = "" if statistic == "p50" or metric != "latency" else f", {statistic}"
-    return join([tag("a", text, href=link) if link else text, tag("span", f" {size(at)}{note}", class_="tl-muted")])
+    return join([tag("a", text, href=link) if link else text, tag("span", f" {size(at)}{told}", class_="tl-muted")])
+
+
+def _told(series: Series, metric: str, statistic: str | None) -> str:
+    """Return what must stand beside a number so that nobody compares a round trip with half of one, or a mean with a median."""
+    if metric != "latency":
+        return ""
+    basis = dict(series.key).get("basis")
+    parts = [words("basis", basis) if basis else "basis not stated", "" if statistic == "p50" else statistic or ""]
+    return "".join(f", {part}" for part in parts if part)
 
 
 def _log_link(run: str, log: str, links: Links) -> Html:
@@ -212,4 +220,4 @@ def _status(status: str | None, reason: str | None) -> Html:
 
 
 def _unit_words(unit: str) -> str:
-    return {"bit_per_s": "bit/s", "messages_per_s": "messages/s", "ratio": "share, 0 to 1"}.get(unit, unit)
+    return {"ratio": "share, 0 to 1"}.get(unit, unit.replace("_per_", "/").replace("_", " "))

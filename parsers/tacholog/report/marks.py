@@ -13,6 +13,12 @@ def mark_of(name: str) -> Mark:
     return MARKS.get(name) or Mark("*", name, "The installed version of Tacholog does not know this mark.")
 
 
+def in_order(names: Iterable[str]) -> list[str]:
+    """Return the marks in the order of the registry, each once."""
+    order = list(MARKS)
+    return sorted(set(names), key=lambda name: (order.index(name) if name in order else len(order), name))
+
+
 def mark_link(name: str, anchor: str) -> Html:
     """Return the sign that stands at a number and links to its note below the tables."""
     mark = mark_of(name)
@@ -21,9 +27,7 @@ def mark_link(name: str, anchor: str) -> Html:
 
 def mark_notes(names: Iterable[str], anchor: str) -> Html:
     """Return the note of each mark, in the order of the registry; nothing for no marks."""
-    order = list(MARKS)
-    known = sorted(set(names), key=lambda name: (order.index(name) if name in order else len(order), name))
-    notes = [tag("li", _words(mark_of(name)), id=f"{anchor}-mark-{name}") for name in known]
+    notes = [tag("li", _words(mark_of(name)), id=f"{anchor}-mark-{name}") for name in in_order(names)]
     return tag("ul", *notes, class_="tl-notes", aria_label="What the marks mean") if notes else NOTHING
 
 

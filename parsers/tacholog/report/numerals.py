@@ -20,12 +20,16 @@ class Unit(NamedTuple):
 
 
 # What a column or an axis shows for each unit of the schema.
-SHOWN: dict[str, Unit] = {
+_SHOWN: dict[str, Unit] = {
     "ns": Unit("µs", 1e3),
     "bit_per_s": Unit("Mbit/s", 1e6),
     "messages_per_s": Unit("msg/s", 1.0),
     "messages": Unit("", 1.0),
     "ratio": Unit("%", 0.01),
+    "percent": Unit("%", 1.0),
+    "bytes": Unit("B", 1.0),
+    "switches": Unit("", 1.0),
+    "ns_per_gigabyte": Unit("s/GB", 1e9),
 }
 SECONDS = Unit("s", 1e9)
 _STEPS = {
@@ -35,6 +39,11 @@ _STEPS = {
     "ratio": (Unit("%", 0.01),),
     "messages": (Unit("", 1.0),),
 }
+
+
+def unit_shown(unit: str) -> Unit:
+    """Return what is shown for a unit of the schema; one that has no better sign is shown by its name (calls/s)."""
+    return _SHOWN.get(unit) or Unit(unit.replace("_per_", "/").replace("_", " "), 1.0)
 
 
 def grouped(number: float, decimals: int = 0) -> str:

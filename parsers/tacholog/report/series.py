@@ -15,6 +15,7 @@ from tacholog.report.numerals import grouped, quantity, size
 
 _RUN_PARTS = ("published", "host", "release", "system_version", "tool", "tool_version")
 _SHOWN_LAST = ("definition", "planned_duration_s", "warmup", "basis", "load_mode")
+_SAYS_MOST = ("data_path", "reliability", "keyed")  # names a series that has nothing to differ from
 _SIDES = {"publisher": "at the publisher", "subscriber": "at the subscriber", "both": "both sides"}
 _TITLES = {
     "data_path": "data path",
@@ -178,7 +179,9 @@ def _fewest(full: Sequence[Sequence[tuple[str, object]]]) -> set[str]:
 
 def _made_different(labels: list[str], keys: Sequence[Key]) -> list[str]:
     if len(keys) == 1:
-        return ["all runs" if not labels[0] else labels[0]]
+        facts = dict(keys[0])
+        known = [part for name in _SAYS_MOST if (part := words(name, facts[name]))]
+        return [", ".join(known) or "all runs"]
     named = [label or "no further conditions stated" for label in labels]
     return [f"{label} ({_origin(key)})" if named.count(label) > 1 else label for label, key in zip(named, keys, strict=True)]
 

@@ -3,46 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from tacholog.records import METRICS
+from tacholog.report.columns import Column, columns_of, marks_everywhere, without_zeros
 from tacholog.report.facts import Fact
 from tacholog.report.figures import words_of
-from tacholog.report.marks import mark_link, mark_notes
+from tacholog.report.marks import in_order, mark_link, mark_notes, mark_of
 from tacholog.report.markup import NOTHING, Html, esc, join, tag
-from tacholog.report.numerals import NOT_STATED, SECONDS, SHOWN, Unit, decimals, grouped, size, with_bound
+from tacholog.report.numerals import NOT_STATED, Unit, decimals, grouped, size, with_bound
 from tacholog.report.series import Cell, Series
 from tacholog.report.svg import swatch
 from tacholog.report.views import log_document
 
-_STATISTICS = ("min", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999", "max", "mean", "std")
-_HEADINGS = {"p50": "median", "min": "min", "max": "max", "mean": "mean", "std": "std dev"}
-_COLUMNS: tuple[tuple[str, str, str], ...] = (
-    ("message_rate", "mean", "received rate"),
-    ("goodput", "mean", "goodput"),
-    ("offered_rate", "mean", "offered rate"),
-    ("messages_sent", "total", "sent"),
-    ("messages_received", "total", "received"),
-    ("messages_lost", "total", "lost"),
-    ("loss", "total", "loss"),
-    ("messages_duplicated", "total", "received twice"),
-    ("messages_reordered", "total", "out of order"),
-    ("messages_corrupted", "total", "corrupted"),
-    ("histogram_overflow", "total", "above histogram"),
-    ("duration", "total", "duration"),
-)
 _MAX_PAD = 3
 _TO = "\u2013"  # an en dash
-
-
-class Column(msgspec.Struct, frozen=True):
-    """One column: the number it shows, its heading and its unit."""
-
-    metric: str
-    statistic: str
-    heading: str
-    unit: Unit
 
 
 class Links(msgspec.Struct, frozen=True):
@@ -81,11 +58,13 @@ def badge(*, published: bool) -> Html:
 
 
 def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, seen: dict[str, None]) -> Html:
-    columns = _columns(series)
+    columns, never = without_zeros(series, columns_of(series))
+    everywhere = marks_everywhere(series, columns)
+    seen.update(dict.fromkeys(everywhere))
     cells = [series.cells(column.metric, column.statistic) for column in columns]
     repeated = any(len(cell.facts) > 1 for column in cells for cell in column.values())
     places = [_decimals(found.values(), column.unit) for column, found in zip(columns, cells, strict=True)]
-    write = _CellWriter(links, marks_anchor, seen, f"{anchor}-each" if repeated else None)
+    write = _CellWriter(links, marks_anchor, _Marks(seen, everywhere), f"{anchor}-each" if repeated else None)
     rows = []
     for payload in series.sizes():
         shown = [write.cell(found.get(payload), column.unit, place) for column, found, place in zip(columns, cells, places, strict=True)]
@@ -94,28 +73,43 @@ def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, 
     table = tag("table", tag("thead", tag("tr", tag("th", "size", scope="col"), *heads)), tag("tbody", *rows), class_="tl-table")
     title = tag("h4", swatch(series.slot, hollow=series.published), " ", series.label, " ", badge(published=series.published), class_="tl-caption")
     each = _every_run(series, columns, links, anchor) if repeated else NOTHING
-    return tag("section", title, scroller(f"Numbers: {series.label}", table), each, class_="tl-series", id=anchor)
+    above = _said_once(everywhere, never, marks_anchor)
+    return tag("section", title, above, scroller(f"Numbers: {series.label}", table), each, class_="tl-series", id=anchor)
+
+
+def _said_once(everywhere: Sequence[str], never: Sequence[Column], marks_anchor: str) -> Html:
+    said = [join([mark_link(mark, marks_anchor), f" {mark_of(mark).title}: holds for every number of this table."]) for mark in everywhere]
+    if never:
+        said.append(Html(f"No message was counted as {esc(' or '.join(column.heading for column in never))}."))
+    return tag("p", join(said, " "), class_="tl-note") if said else NOTHING
+
+
+class _Marks(NamedTuple):
+    """The marks that stood in any cell so far, and those that were said above the table already."""
+
+    seen: dict[str, None]
+    said: Sequence[str]
 
 
 class _CellWriter:
-    """Writes cells; remembers in ``seen`` which marks stood in any."""
+    """Writes cells; remembers which marks stood in any."""
 
-    def __init__(self, links: Links, marks_anchor: str, seen: dict[str, None], each: str | None) -> None:
-        self._links, self._marks_anchor, self._seen, self._each = links, marks_anchor, seen, each
+    def __init__(self, links: Links, marks_anchor: str, marks: _Marks, each: str | None) -> None:
+        self._links, self._marks_anchor, self._marks, self._each = links, marks_anchor, marks, each
 
     def cell(self, cell: Cell | None, unit: Unit, places: int) -> Html:
         """Write one cell: the number (the median, where runs were repeated), its range, its marks."""
         if cell is None:
             return tag("td", NOT_STATED, class_="tl-null")
-        self._seen.update(dict.fromkeys(cell.marks))
-        marks = [mark_link(mark, self._marks_anchor) for mark in cell.marks]
+        self._marks.seen.update(dict.fromkeys(cell.marks))
+        marks = [mark_link(mark, self._marks_anchor) for mark in in_order(cell.marks) if mark not in self._marks.said]
         fact = cell.shown
         if cell.value is None:
             return tag("td", _linked(NOT_STATED, self._links.to_line(fact)), *marks, class_="tl-null")
         spread = cell.low is not None and cell.high is not None and len(cell.facts) > 1
         link = f"#{self._each}" if spread and self._each else self._links.to_line(fact)
         text = _aligned(cell.value, fact, unit, places)
-        range_ = _range(cell, unit) if spread else NOTHING
+        range_ = _range(cell, unit) if spread and cell.low != cell.high else NOTHING
         return tag("td", _linked(text, link), tag("sup", *marks) if marks else "", range_, title=words_of(cell, METRICS[fact.metric].unit))
 
 
@@ -142,32 +136,6 @@ def _by_record(series: Series, payload: int | None) -> Mapping[tuple[str, str, i
         if fact.payload_bytes == payload:
             records.setdefault((fact.run.run, fact.log, fact.line or 0), []).append(fact)
     return records
-
-
-def _columns(series: Series) -> list[Column]:
-    present = series.statistics()
-    latency = [
-        Column("latency", name, _HEADINGS.get(name, name.replace("p", "") + " %"), SHOWN["ns"])
-        for name in _STATISTICS
-        if ("latency", name) in present
-    ]
-    others = [
-        Column(metric, statistic, heading, SECONDS if metric == "duration" else SHOWN[METRICS[metric].unit])
-        for metric, statistic, heading in _COLUMNS
-        if (metric, statistic) in present
-    ]
-    known = {(column.metric, column.statistic) for column in (*latency, *others)}
-    rest = [Column(metric, statistic, _words(metric, statistic), _unit(metric)) for metric, statistic in present if (metric, statistic) not in known]
-    return [*latency, *others, *rest]
-
-
-def _words(metric: str, statistic: str) -> str:
-    words = METRICS[metric].words.lower() if metric in METRICS else metric
-    return words if statistic == "total" else f"{words}, {statistic}"
-
-
-def _unit(metric: str) -> Unit:
-    return SHOWN.get(METRICS[metric].unit, Unit(METRICS[metric].unit, 1.0)) if metric in METRICS else Unit("", 1.0)
 
 
 def _head(column: Column) -> Html:
