@@ -177,6 +177,22 @@ Result<Control> Listener::accept(Patience limit, const Stop& stop) const {
     return Control{std::move(socket), stop};
 }
 
+namespace {
+
+/// Begins a connection and waits for it. The errno of what went wrong, 0 if nothing did.
+int connect_within(const Fd& socket, const sockaddr_in& where, const Stop& stop, Patience patience) {
+    if (::connect(socket.get(), generic(where), sizeof where) == 0) return 0;
+    if (errno != EINPROGRESS) return errno;
+    int problem = ETIMEDOUT;
+    socklen_t length = sizeof problem;
+    if (wait_for(socket, POLLOUT, stop, patience) == Waited::ready) {
+        ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &problem, &length);
+    }
+    return problem;
+}
+
+}  // namespace
+
 Result<Control> connect_control(const std::string& address, int port, Patience limit, const Stop& stop) {
     const auto where = parse_address(address, port);
     if (!where) return Error{"connect to " + address + ": not an IPv4 address"};
@@ -184,24 +200,14 @@ Result<Control> connect_control(const std::string& address, int port, Patience l
     while (true) {
         Fd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
         if (!socket) return os_error("connect to the publisher");
-        int problem = 0;
-        if (::connect(socket.get(), generic(*where), sizeof *where) != 0) {
-            problem = errno;
-            socklen_t length = sizeof problem;
-            if (problem == EINPROGRESS) {
-                const Waited waited = wait_for(socket, POLLOUT, stop, deadline.left());
-                if (waited == Waited::stopped) return Stop::error();
-                problem = ETIMEDOUT;
-                if (waited == Waited::ready) ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &problem, &length);
-            }
-        }
+        const int problem = connect_within(socket, *where, stop, deadline.left());
         if (problem == 0) {
             const int yes = 1;
             ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
             return Control{std::move(socket), stop};
         }
-        if (deadline.passed()) return os_error("no publisher at " + to_text(*where) + ": connect", problem);
         if (stop.requested()) return Stop::error();
+        if (deadline.passed()) return os_error("no publisher at " + to_text(*where) + ": connect", problem);
         const timespec pause{0, 50'000'000};
         ::nanosleep(&pause, nullptr);
     }

@@ -35,11 +35,7 @@ private:
             const auto answer = round_trip();
             if (!answer) return answer.error();
             const Nanoseconds now = now_ns();
-            if (*answer == Answer::came) {
-                interval_.record(static_cast<std::uint64_t>(now - last_ns));
-            } else {
-                ++faults_.lost;
-            }
+            count(*answer, now - last_ns);
             last_ns = now;
             if (now < next_pulse_ns && now < end_ns) [[likely]]
                 continue;
@@ -57,6 +53,14 @@ private:
             next_pulse_ns = std::min(next_pulse_ns, second_ns + nanoseconds_per_second);
         }
         return last_ns;
+    }
+
+    void count(Answer answer, Nanoseconds round_trip_ns) {
+        if (answer == Answer::came) {
+            interval_.record(static_cast<std::uint64_t>(round_trip_ns));
+        } else {
+            ++faults_.lost;
+        }
     }
 
     Result<void> warm_up() {
@@ -192,7 +196,7 @@ public:
             until_pulse = messages_a_pulse_;
             const auto frame = side_.control.poll();
             if (!frame) return frame.error();
-            if (*frame && (*frame)->kind == FrameKind::size_end) break;
+            if (is_end(*frame)) break;
             if (*echoed || *frame) silence = Deadline{side_.limit()};
             if (silence.passed()) return Error{"take: nothing from the publisher within the time limit"};
         }
@@ -204,6 +208,8 @@ private:
     // second.
     static constexpr std::size_t bytes_a_pulse = std::size_t{64} * 1024 * 1024;
     static constexpr std::size_t most_messages_a_pulse = 50'000;
+
+    static bool is_end(const std::optional<Frame>& frame) { return frame && frame->kind == FrameKind::size_end; }
 
     Result<bool> echo() {
         auto ping = channels_.subscriber->take(slice);

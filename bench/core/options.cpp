@@ -178,15 +178,7 @@ std::array<option, rows.size() + 1> getopt_table() {
     return table;
 }
 
-Result<void> check(const Options& options, const Given& given) {
-    if (!given.test) return Error{"--test is missing: latency or throughput"};
-    if (options.transport.empty()) return Error{"--transport is missing: --list-transports shows what there is"};
-    if (options.rate_per_s && options.test == Test::latency) {
-        return Error{"--rate is for --test throughput: the latency test is a closed loop, which has no rate"};
-    }
-    if (options.handling.verify && options.handling.touch != Touch::write_read) {
-        return Error{"--verify needs --touch write+read: a checksum covers bytes that were written and are read"};
-    }
+Result<void> check_roles(const Options& options) {
     if (options.role == Role::pub && !options.cpu_sub.empty()) {
         return Error{"--cpu-sub with --role pub: give it to the process with --role sub"};
     }
@@ -198,6 +190,18 @@ Result<void> check(const Options& options, const Given& given) {
                      ": the sides have to agree on a port"};
     }
     return {};
+}
+
+Result<void> check(const Options& options, const Given& given) {
+    if (!given.test) return Error{"--test is missing: latency or throughput"};
+    if (options.transport.empty()) return Error{"--transport is missing: --list-transports shows what there is"};
+    if (options.rate_per_s && options.test == Test::latency) {
+        return Error{"--rate is for --test throughput: the latency test is a closed loop, which has no rate"};
+    }
+    if (options.handling.verify && options.handling.touch != Touch::write_read) {
+        return Error{"--verify needs --touch write+read: a checksum covers bytes that were written and are read"};
+    }
+    return check_roles(options);
 }
 
 std::string joined(int argc, char* argv[]) {

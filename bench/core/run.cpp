@@ -139,27 +139,38 @@ int conclude(Log& log, const Result<void>& done) {
     return log.failed() ? 1 : 0;
 }
 
+int control_port(const Options& options) {
+    if (options.port >= 0) return options.port;
+    return options.role == Role::both ? 0 : default_port;
+}
+
+/// The subscriber as a second process of this program.
+int run_forked(const Options& options, const Transport& transport, const Build& build, const Stop& stop, Log& log,
+               const Listener& listener) {
+    // Forked before the first byte is written: what is buffered then would be written twice.
+    auto child =
+        Child::start([&] { return subscribe_and_run(options, transport, listener.port(), stop, nullptr) ? 0 : 1; });
+    write_head(log, options, transport, build);
+    if (!child) return conclude(log, child.error());
+    return conclude(log, run_two_processes(options, transport, stop, log, listener, *child));
+}
+
 /// The role's own way to run, with the log's head written once everything that needs no log stands.
 int run_role(const Options& options, const Transport& transport, const Build& build, const Stop& stop, Log& log) {
-    const int port = options.port >= 0 ? options.port : default_port;
+    const int port = control_port(options);
     if (options.role == Role::sub) {
         write_head(log, options, transport, build);
         return conclude(log, subscribe_and_run(options, transport, port, stop, &log));
     }
+    const auto listener = Listener::open(options.address, port);
     const bool both = options.role == Role::both;
-    const auto listener = Listener::open(options.address, both && options.port < 0 ? 0 : port);
-    if (!listener || !both || transport.parties == Parties::threads) {
-        write_head(log, options, transport, build);
-        if (!listener) return conclude(log, listener.error());
-        if (!both) return conclude(log, publish_and_run(options, transport, *listener, stop, log));
-        return conclude(log, run_two_threads(options, transport, stop, log, *listener));
+    if (listener && both && transport.parties == Parties::processes) {
+        return run_forked(options, transport, build, stop, log, *listener);
     }
-    // Forked before the first byte is written: what is buffered then would be written twice.
-    auto child =
-        Child::start([&] { return subscribe_and_run(options, transport, listener->port(), stop, nullptr) ? 0 : 1; });
     write_head(log, options, transport, build);
-    if (!child) return conclude(log, child.error());
-    return conclude(log, run_two_processes(options, transport, stop, log, *listener, *child));
+    if (!listener) return conclude(log, listener.error());
+    if (both) return conclude(log, run_two_threads(options, transport, stop, log, *listener));
+    return conclude(log, publish_and_run(options, transport, *listener, stop, log));
 }
 
 template <typename Kind>

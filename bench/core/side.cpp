@@ -126,6 +126,13 @@ Result<void> exchange_affinity(const Side& side) {
     return {};
 }
 
+Result<void> pin_subscriber(const Side& side) {
+    const auto own = pin("sub", side.options.cpu_sub);
+    if (!own) return own.error();
+    side.tell(*own);
+    return side.control.send({FrameKind::affinity, {}, own->requested + "/" + own->achieved});
+}
+
 }  // namespace
 
 Result<void> run_publisher(const Side& side) {
@@ -144,11 +151,7 @@ Result<void> run_publisher(const Side& side) {
 
 Result<void> run_subscriber(const Side& side) {
     if (auto greeted = greet_publisher(side.control, agreement(side.options), side.limit()); !greeted) return greeted;
-    const auto own = pin("sub", side.options.cpu_sub);
-    if (!own) return own.error();
-    side.tell(*own);
-    if (auto sent = side.control.send({FrameKind::affinity, {}, own->requested + "/" + own->achieved}); !sent)
-        return sent;
+    if (auto pinned = pin_subscriber(side); !pinned) return pinned;
     const auto run = side.options.test == Test::latency ? run_latency_subscriber : run_throughput_subscriber;
     while (true) {
         auto next = side.control.receive(side.limit());

@@ -109,23 +109,13 @@ private:
         Nanoseconds now = start;
         Nanoseconds second = start;
         Nanoseconds next_pulse = start + pulse_ns;
-        std::size_t until_look = messages_a_look_;
         while (now - start < longest_ns) {
-            if (interval_ns_ > 0) {
-                const auto due = wait_until_due(start, sent.messages, std::min(start + longest_ns, next_pulse));
-                if (due) {
-                    if (auto done = send_one(); !done) return done.error();
-                    ++sent.messages;
-                }
-                now = now_ns();
-            } else {
-                if (auto done = send_one(); !done) return done.error();
-                ++sent.messages;
-                if (--until_look > 0) [[likely]]
-                    continue;
-                until_look = messages_a_look_;
-                now = now_ns();
-            }
+            const auto count = interval_ns_ > 0
+                                   ? send_if_due(start, sent.messages, std::min(start + longest_ns, next_pulse))
+                                   : send_some();
+            if (!count) return count.error();
+            sent.messages += *count;
+            now = now_ns();
             if (now < next_pulse) [[likely]]
                 continue;
             next_pulse = now + pulse_ns;
@@ -138,6 +128,20 @@ private:
         }
         sent.duration_ns = now - start;
         return sent;
+    }
+
+    /// As many messages as go between two looks at the clock.
+    Result<std::size_t> send_some() {
+        for (std::size_t count = 0; count < messages_a_look_; ++count) {
+            if (auto done = send_one(); !done) return done.error();
+        }
+        return messages_a_look_;
+    }
+
+    Result<std::size_t> send_if_due(Nanoseconds start, std::uint64_t index, Nanoseconds limit) {
+        if (!wait_until_due(start, index, limit)) return std::size_t{0};
+        if (auto done = send_one(); !done) return done.error();
+        return std::size_t{1};
     }
 
     /// Waits for the moment that the schedule gives to message `index`, which never shifts, however late we are: a late

@@ -54,24 +54,33 @@ private:
     Result<std::uint64_t> phase(std::uint64_t first, bool measured) {
         Intake intake{first, side_.options.handling};
         interval_index_ = interval_received_ = interval_lost_ = 0;
+        measured_ = measured;
         end_.reset();
         Deadline silence{side_.limit()};
         while (!complete(intake)) {
             const auto taken = take_some(intake);
             if (!taken) return taken.error();
             const Nanoseconds now = now_ns();
-            if (measured) close_intervals(intake, first, now);
+            close_intervals(intake, first, now);
             if (*taken && now < next_pulse_ns_) continue;
             next_pulse_ns_ = now + pulse_ns;
-            const auto heard = listen();
-            if (!heard) return heard.error();
-            if (*taken || *heard) silence = Deadline{end_ && lossy() ? drain_silence : side_.limit()};
-            if (!silence.passed()) continue;
-            if (!end_) return Error{"take: nothing from the publisher within the time limit"};
-            if (lossy()) break;
-            return Error{"take: messages are missing from a transport that loses none"};
+            const auto over = silent_for_good(*taken, silence);
+            if (!over) return over.error();
+            if (*over) break;
         }
-        return finish(intake, first, measured);
+        return finish(intake, first);
+    }
+
+    /// Listens to the publisher. True if nothing more can be expected of this phase, though messages are missing.
+    Result<bool> silent_for_good(bool taken, Deadline& silence) {
+        const auto heard = listen();
+        if (!heard) return heard.error();
+        const bool drains = end_ && lossy();
+        if (taken || *heard) silence = Deadline{drains ? drain_silence : side_.limit()};
+        if (!silence.passed()) return false;
+        if (drains) return true;
+        if (end_) return Error{"take: messages are missing from a transport that loses none"};
+        return Error{"take: nothing from the publisher within the time limit"};
     }
 
     /// Takes up to a look's worth of messages. False if none came within a slice.
@@ -110,7 +119,7 @@ private:
     }
 
     void close_intervals(const Intake& intake, std::uint64_t first, Nanoseconds now) {
-        if (intake.first_ns == 0 || now - interval_start_ns_ < nanoseconds_per_second) return;
+        if (!measured_ || intake.first_ns == 0 || now - interval_start_ns_ < nanoseconds_per_second) return;
         const auto& sequence = intake.sequence;
         const std::uint64_t received = sequence.received() - interval_received_;
         // A late message makes the loss so far smaller; an interval's loss is never below nothing.
@@ -127,7 +136,7 @@ private:
         interval_start_ns_ = now;
     }
 
-    Result<std::uint64_t> finish(const Intake& intake, std::uint64_t first, bool measured) {
+    Result<std::uint64_t> finish(const Intake& intake, std::uint64_t first) {
         const auto& sequence = intake.sequence;
         const std::uint64_t end = std::max(*end_, sequence.next());
         const Nanoseconds duration = intake.last_ns - intake.first_ns;
@@ -138,7 +147,7 @@ private:
                            intake.corrupted, static_cast<std::uint64_t>(duration)}};
         if (const auto sent = side_.control.send(frame); !sent) return sent.error();
         if (side_.options.handling.verify) result.faults.corrupted = intake.corrupted;
-        if (measured) side_.tell(result);
+        if (measured_) side_.tell(result);
         return end;
     }
 
@@ -146,7 +155,8 @@ private:
     Channels channels_;
     std::size_t payload_bytes_;
     std::size_t messages_a_look_;
-    std::optional<std::uint64_t> end_;
+    bool measured_ = false;             ///< else it is the warm-up
+    std::optional<std::uint64_t> end_;  ///< where the phase ends, once the publisher has said so
     Nanoseconds next_pulse_ns_ = 0;
     Nanoseconds interval_start_ns_ = 0;
     std::uint64_t interval_index_ = 0;
