@@ -1,4 +1,7 @@
-"""Every page in a real browser: nothing asked from elsewhere, nothing forbidden, nothing wider than the screen. Screenshots go to build/screenshots."""
+"""Every page in a real browser: nothing asked from elsewhere, nothing forbidden, nothing wider than the screen.
+
+Screenshots go to build/screenshots.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
 from tacholog.report.build import build_site
@@ -96,6 +100,23 @@ def test_every_page_opens_without_complaint_and_fits_its_screen(site: Path, brow
     context.close()
 
     assert complaints == []
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_accessibility_rules_find_nothing(site: Path, browser: Browser, screen: str) -> None:
+    width, height, scheme = SCREENS[screen]
+    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme="dark" if scheme == "dark" else "light")
+    found = []
+    for path in (site / "index.html", transport_page(site), site / "hosts.html", site / "definitions.html", next((site / "logs").rglob("*.html"))):
+        page = context.new_page()
+        page.goto(path.as_uri())
+        scroll_through(page)
+        violations = Axe().run(page).response["violations"]
+        found += [f"{path.name}: {rule['id']}: {rule['nodes'][0]['html'][:200]}" for rule in violations]
+        page.close()
+    context.close()
+
+    assert found == []
 
 
 def test_figures_and_tables_are_there_without_scripts(site: Path, browser: Browser) -> None:

@@ -79,12 +79,12 @@ def test_the_linked_line_is_the_line_of_the_log(site: Path) -> None:
 def test_repeated_runs_are_a_median_with_its_range_and_each_run_is_there(site: Path) -> None:
     html = (site / f"{UDP}.html").read_text()
 
-    shown = html[html.index("Numbers: reliable") :]
+    shown = html[html.index("Throughput numbers: reliable") :]
     goodput = numbers(shown, "32\u00a0B")[1]
 
     assert "568.5" in goodput  # the mean of the two, which is their median: (472.8 + 664.2) / 2
     assert "472.8\u2013664.2" in goodput
-    each = numbers(shown[shown.index("numbers: reliable") :], "32\u00a0B")
+    each = numbers(shown[shown.index("throughput numbers: reliable") :], "32\u00a0B")
     assert "rti/own-1" in each[0]
     assert "logs/rti/own-1/sub.log.html#L1" in each[1]
 
@@ -152,6 +152,15 @@ def test_a_failed_run_without_numbers_is_on_its_transports_page(page: Reader) ->
 
 def test_raw_logs_are_offered_as_text_byte_for_byte(site: Path, data: Path) -> None:
     assert (site / "raw/evil/run/sub.log.txt").read_bytes() == (data / "evil/run/sub.log").read_bytes()
+
+
+def test_the_numbers_of_a_page_and_of_the_site_are_offered_for_other_tools(site: Path, page: Reader) -> None:
+    link = next(link for link in page(SHMEM).links if link.endswith(".csv"))
+    rows = (site / SHMEM).parent.joinpath(link).resolve().read_text().splitlines()
+
+    assert rows[0].startswith("run,log,line,")
+    assert sum("2386046" in row for row in rows) == 1
+    assert {"csv", "json", "parquet"} <= {link.rpartition(".")[2] for link in page("index").links}
 
 
 def test_the_reproducing_script_loops_over_the_sizes_and_quotes_its_words(page: Reader) -> None:

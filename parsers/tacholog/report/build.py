@@ -7,8 +7,9 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from tacholog.dataset import load
+from tacholog.dataset import Dataset, load
 from tacholog.errors import TachologError, UnreadableInput
+from tacholog.report.downloads import write_downloads
 from tacholog.report.listings import raw_name
 from tacholog.report.pages import LOGS, environment, plan
 from tacholog.report.sources import Sources, delete_orphans
@@ -29,18 +30,20 @@ def build_site(roots: Sequence[Path], site: Path, work: Path) -> Path:
     Raises:
         TachologError: no run in the folders, or Sphinx reported a problem.
     """
-    view = _dataset(roots, work / "dataset")
+    data = _dataset(roots, work / "dataset")
+    view = view_of(data)
     sources = Sources(work / "source")
     sources.copy_tree(site_dir())
     documents = _write_pages(sources, view)
     _offer_raw(sources, view)
+    write_downloads(sources, _EXTRA, data)
     sources.tidy()
     _run_sphinx(sources.folder, site, work)
     delete_orphans(site, [*documents, *(path.stem for path in site_dir().glob("*.md"))])
     return site / "index.html"
 
 
-def _dataset(roots: Sequence[Path], folder: Path) -> View:
+def _dataset(roots: Sequence[Path], folder: Path) -> Dataset:
     data = load(roots)
     if data.runs.empty and data.problems.empty:
         raise UnreadableInput(f"no run.toml below {', '.join(str(root) for root in roots)}: nothing to report")
@@ -52,7 +55,7 @@ def _dataset(roots: Sequence[Path], folder: Path) -> View:
         if not (folder / file.name).is_file() or not filecmp.cmp(file, folder / file.name, shallow=False):
             file.replace(folder / file.name)
     shutil.rmtree(fresh)
-    return view_of(data)
+    return data
 
 
 def _write_pages(sources: Sources, view: View) -> list[str]:

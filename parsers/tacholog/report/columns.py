@@ -23,7 +23,7 @@ _COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("messages_duplicated", "total", "received twice"),
     ("messages_reordered", "total", "out of order"),
     ("messages_corrupted", "total", "corrupted"),
-    ("histogram_overflow", "total", "above histogram"),
+    ("histogram_overflow", "total", "above the histogram"),
     ("duration", "total", "duration"),
 )
 _ACCIDENTS = ("messages_duplicated", "messages_reordered", "messages_corrupted", "histogram_overflow")

@@ -44,4 +44,4 @@ def _section(name: str, facts: dict[str, str], *, local_only: bool) -> Html:
     gap = tag("p", f"Not stated: {', '.join(gaps)}.", class_="tl-null") if gaps else ""
     if name == "network" and local_only:
         gap = tag("p", "Not stated.", class_="tl-null")
-    return tag("section", tag("h4", _TITLES[name]), tag("dl", *rows) if rows else "", gap, class_="tl-card")
+    return tag("section", tag("h3", _TITLES[name]), tag("dl", *rows) if rows else "", gap, class_="tl-card")

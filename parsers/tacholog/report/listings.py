@@ -8,10 +8,11 @@ from pathlib import Path
 
 from tacholog.quality import MARKS
 from tacholog.records import METRICS
+from tacholog.report.facts import Problem
 from tacholog.report.figures import LOGICAL
 from tacholog.report.markup import NOTHING, Html, esc, join, path_slug, tag, visible
 from tacholog.report.numerals import NOT_STATED, quantity, size
-from tacholog.report.series import CONDITION_WORDS, Series, title, words
+from tacholog.report.series import CONDITION_WORDS, Cell, Series, series_of, title, words
 from tacholog.report.tables import Links, badge, scroller
 from tacholog.report.views import View
 
@@ -66,14 +67,17 @@ def problems_table(view: View, links: Links) -> Html:
     """Return every line, log and manifest that could not be read."""
     if not view.problems:
         return tag("p", "Every line of every log was understood.")
-    rows = []
-    for problem in view.problems:
-        name = f"{problem.log or ''}:{problem.line}" if problem.line else problem.log or NOT_STATED
-        link = (
-            links.to_log(problem.run, problem.log) if problem.log and problem.run in view.runs and _is_log(view, problem.run, problem.log) else None
-        )
-        where = tag("a", name, href=f"{link}#L{problem.line}" if problem.line else link) if link else esc(name)
-        rows.append([where, tag("code", problem.run), problem.kind, problem.reason or "", tag("code", visible(problem.text or ""))])
+    logs = {(log.run, log.log) for log in view.logs}
+    rows = [
+        [
+            _place(problem, links if (problem.run, problem.log) in logs else Links()),
+            tag("code", problem.run),
+            problem.kind,
+            problem.reason or "",
+            tag("code", visible(problem.text or "")),
+        ]
+        for problem in view.problems
+    ]
     return plain_table("Problems", ("where", "run", "kind", "reason", "text"), rows)
 
 
@@ -145,7 +149,7 @@ def overview(view: View, pages: dict[tuple[str, str], str], links: Links) -> Htm
         runs = {fact.run.run: fact.run for fact in part}.values()
         kinds = [badge(published=published) for published in sorted({run.published for run in runs})]
         hosts = sorted({run.host or NOT_STATED for run in runs})
-        series = _safe_series(part)
+        series = series_of([fact for fact in part if fact.scope == "summary"])
         rows.append(
             [
                 tag("a", transport, href=f"doc:{document}"),
@@ -172,23 +176,9 @@ def quantity_bytes(count: int | None) -> object:
     return null() if count is None else size(count)
 
 
-def _safe_series(facts: Sequence[object]) -> list[Series]:
-    from tacholog.report.facts import Fact
-    from tacholog.report.series import series_of
-
-    return series_of([fact for fact in facts if isinstance(fact, Fact) and fact.scope == "summary"])
-
-
 def _best(series: Sequence[Series], metric: str, unit: str, links: Links) -> Html:
     """Return the best number of a transport, named with its size: of latency the lowest median, of goodput the highest that bytes moved for."""
-    found = []
-    for one in series:
-        if metric == "goodput" and one.has_mark(LOGICAL):
-            continue
-        statistics = [name for kind, name in one.statistics() if kind == metric]
-        wanted = next((name for name in ("p50", "mean", "range-low", "min") if name in statistics), None)
-        cells = one.cells(metric, wanted) if wanted else {}
-        found += [(cell.value, at, cell, _told(one, metric, wanted)) for at, cell in cells.items() if cell.value is not None]
+    found = [one for each in series for one in _candidates(each, metric)]
     if not found:
         return tag("span", "not measured", class_="tl-null")
     value, at, cell, told = (min if metric == "latency" else max)(found, key=lambda one: one[0])
@@ -197,12 +187,21 @@ def _best(series: Sequence[Series], metric: str, unit: str, links: Links) -> Htm
     return join([tag("a", text, href=link) if link else text, tag("span", f" {size(at)}{told}", class_="tl-muted")])
 
 
-def _told(series: Series, metric: str, statistic: str | None) -> str:
+def _candidates(series: Series, metric: str) -> list[tuple[float, int | None, Cell, str]]:
+    if metric == "goodput" and series.has_mark(LOGICAL):
+        return []
+    present = series.statistics()
+    statistic = next((name for name in ("p50", "mean", "range-low", "min") if (metric, name) in present), "")
+    told = _told(series, metric, statistic)
+    return [(cell.value, at, cell, told) for at, cell in series.cells(metric, statistic).items() if cell.value is not None]
+
+
+def _told(series: Series, metric: str, statistic: str) -> str:
     """Return what must stand beside a number so that nobody compares a round trip with half of one, or a mean with a median."""
     if metric != "latency":
         return ""
     basis = dict(series.key).get("basis")
-    parts = [words("basis", basis) if basis else "basis not stated", "" if statistic == "p50" else statistic or ""]
+    parts = [words("basis", basis) if basis else "basis not stated", "" if statistic == "p50" else statistic]
     return "".join(f", {part}" for part in parts if part)
 
 
@@ -211,8 +210,13 @@ def _log_link(run: str, log: str, links: Links) -> Html:
     return tag("a", log, href=link) if link else esc(log)
 
 
-def _is_log(view: View, run: str, log: str) -> bool:
-    return any(one.run == run and one.log == log for one in view.logs)
+def _place(problem: Problem, links: Links) -> Html:
+    """Return the place of a problem as ``log:line``, linked where the log has a page."""
+    name = problem.log or NOT_STATED
+    link = links.to_log(problem.run, name)
+    line = f"#L{problem.line}" if problem.line else ""
+    shown = f"{name}:{problem.line}" if problem.line else name
+    return tag("a", shown, href=f"{link}{line}") if link else esc(shown)
 
 
 def _status(status: str | None, reason: str | None) -> Html:

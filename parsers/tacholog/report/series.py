@@ -155,13 +155,22 @@ def _key(fact: Fact) -> Key:
 
 
 def _labels(keys: Sequence[Key]) -> list[str]:
-    differing = [name for index, (name, _) in enumerate(keys[0]) if len({key[index][1] for key in keys}) > 1] if keys else []
-    differing = [name for name in differing if name != "run"]
-    ordered = [name for name in differing if name not in _SHOWN_LAST] + [name for name in differing if name in _SHOWN_LAST]
-    full = [[(name, dict(key)[name]) for name in ordered] for key in keys]
+    if not keys:
+        return []
+    facts = [dict(key) for key in keys]
+    differing = sorted(_differing(facts), key=lambda name: name in _SHOWN_LAST)
+    full = [[(name, one[name]) for name in differing] for one in facts]
     used = _fewest(full)
-    labels = [", ".join(part for name, value in parts if name in used and (part := words(name, value))) for parts in full]
+    labels = [_joined([(name, value) for name, value in parts if name in used]) for parts in full]
     return _made_different(labels, keys)
+
+
+def _differing(facts: Sequence[dict[str, object]]) -> list[str]:
+    return [name for name in facts[0] if name != "run" and len({one[name] for one in facts}) > 1]
+
+
+def _joined(parts: Sequence[tuple[str, object]]) -> str:
+    return ", ".join(filter(None, (words(name, value) for name, value in parts)))
 
 
 def _fewest(full: Sequence[Sequence[tuple[str, object]]]) -> set[str]:
@@ -180,8 +189,7 @@ def _fewest(full: Sequence[Sequence[tuple[str, object]]]) -> set[str]:
 def _made_different(labels: list[str], keys: Sequence[Key]) -> list[str]:
     if len(keys) == 1:
         facts = dict(keys[0])
-        known = [part for name in _SAYS_MOST if (part := words(name, facts[name]))]
-        return [", ".join(known) or "all runs"]
+        return [_joined([(name, facts[name]) for name in _SAYS_MOST]) or "all runs"]
     named = [label or "no further conditions stated" for label in labels]
     return [f"{label} ({_origin(key)})" if named.count(label) > 1 else label for label, key in zip(named, keys, strict=True)]
 

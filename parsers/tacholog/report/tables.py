@@ -63,8 +63,8 @@ def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, 
     seen.update(dict.fromkeys(everywhere))
     cells = [series.cells(column.metric, column.statistic) for column in columns]
     repeated = any(len(cell.facts) > 1 for column in cells for cell in column.values())
-    places = [_decimals(found.values(), column.unit) for column, found in zip(columns, cells, strict=True)]
-    write = _CellWriter(links, marks_anchor, _Marks(seen, everywhere), f"{anchor}-each" if repeated else None)
+    places = [column_decimals(found.values(), column.unit) for column, found in zip(columns, cells, strict=True)]
+    write = CellWriter(links, marks_anchor, Marks(seen, everywhere), f"{anchor}-each" if repeated else None)
     rows = []
     for payload in series.sizes():
         shown = [write.cell(found.get(payload), column.unit, place) for column, found, place in zip(columns, cells, places, strict=True)]
@@ -74,27 +74,29 @@ def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, 
     title = tag("h4", swatch(series.slot, hollow=series.published), " ", series.label, " ", badge(published=series.published), class_="tl-caption")
     each = _every_run(series, columns, links, anchor) if repeated else NOTHING
     above = _said_once(everywhere, never, marks_anchor)
-    return tag("section", title, above, scroller(f"Numbers: {series.label}", table), each, class_="tl-series", id=anchor)
+    return tag(
+        "section", title, above, scroller(f"{series.facts[0].test.capitalize()} numbers: {series.label}", table), each, class_="tl-series", id=anchor
+    )
 
 
 def _said_once(everywhere: Sequence[str], never: Sequence[Column], marks_anchor: str) -> Html:
     said = [join([mark_link(mark, marks_anchor), f" {mark_of(mark).title}: holds for every number of this table."]) for mark in everywhere]
     if never:
-        said.append(Html(f"No message was counted as {esc(' or '.join(column.heading for column in never))}."))
+        said.append(esc(f"None {', none '.join(column.heading for column in never)}."))
     return tag("p", join(said, " "), class_="tl-note") if said else NOTHING
 
 
-class _Marks(NamedTuple):
+class Marks(NamedTuple):
     """The marks that stood in any cell so far, and those that were said above the table already."""
 
     seen: dict[str, None]
     said: Sequence[str]
 
 
-class _CellWriter:
+class CellWriter:
     """Writes cells; remembers which marks stood in any."""
 
-    def __init__(self, links: Links, marks_anchor: str, marks: _Marks, each: str | None) -> None:
+    def __init__(self, links: Links, marks_anchor: str, marks: Marks, each: str | None) -> None:
         self._links, self._marks_anchor, self._marks, self._each = links, marks_anchor, marks, each
 
     def cell(self, cell: Cell | None, unit: Unit, places: int) -> Html:
@@ -127,7 +129,9 @@ def _every_run(series: Series, columns: Sequence[Column], links: Links, anchor: 
     heads = tag("tr", tag("th", "size", scope="col"), tag("th", "run", scope="col", class_="tl-text"), *(_head(c) for c in columns), *extra)
     table = tag("table", tag("thead", heads), tag("tbody", *rows), class_="tl-table tl-small")
     summary = tag("summary", "Each run's numbers")
-    return tag("details", summary, scroller(f"Each run's numbers: {series.label}", table), class_="tl-each", id=f"{anchor}-each")
+    return tag(
+        "details", summary, scroller(f"Each run's {series.facts[0].test} numbers: {series.label}", table), class_="tl-each", id=f"{anchor}-each"
+    )
 
 
 def _by_record(series: Series, payload: int | None) -> Mapping[tuple[str, str, int], list[Fact]]:
@@ -174,7 +178,8 @@ def _runs_cell(series: Series, payload: int | None, *, repeated: bool) -> list[H
     return [tag("td", str(len(_by_record(series, payload))))] if repeated else []
 
 
-def _decimals(cells: Iterable[Cell], unit: Unit) -> int:
+def column_decimals(cells: Iterable[Cell], unit: Unit) -> int:
+    """Return how many decimals a column needs, so that the decimal points of all its numbers can stand under each other."""
     shown = [decimals(cell.value, cell.shown.resolution, unit) for cell in cells if cell.value is not None]
     return min(max(shown, default=0), _MAX_PAD)
 

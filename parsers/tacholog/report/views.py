@@ -53,20 +53,18 @@ class View(msgspec.Struct, frozen=True):
     def only(self, selection: Selection) -> View:
         """Return the part that is asked for: its numbers and the runs that they come from (or that hold none at all)."""
         found = [fact for fact in self.facts if selection.wants(fact)]
-        kept = {fact.run.run for fact in found}
-        if selection.transport is None and selection.test is None:
-            kept |= {run.run for run in self.runs.values() if selection.wants_run(run)}
-        else:
-            kept |= self._without_numbers(selection)
+        kept = {fact.run.run for fact in found} | self._without_numbers(selection)
         runs = {name: run for name, run in self.runs.items() if name in kept}
         logs = [log for log in self.logs if log.run in kept]
         return View(found, runs, logs, [problem for problem in self.problems if problem.run in kept], self.hosts)
 
     def _without_numbers(self, selection: Selection) -> set[str]:
-        """Return failed and empty runs: they belong to the transport that their manifest names."""
-        full = {fact.run.run for fact in self.facts}
-        empty = [run for name, run in self.runs.items() if name not in full and selection.wants_run(run)]
-        return {run.run for run in empty if _is(selection.transport, transport_of(run)) and selection.test is None}
+        """Return failed and empty runs: they belong to the transport that their manifest names, and to no test."""
+        if selection.test is not None:
+            return set()
+        empty = set(self.runs) - {fact.run.run for fact in self.facts}
+        wanted = [self.runs[name] for name in empty if selection.wants_run(self.runs[name])]
+        return {run.run for run in wanted if _is(selection.transport, transport_of(run))}
 
     def summaries(self) -> list[Fact]:
         """Return the numbers of whole measurements; those of single intervals are left out."""

@@ -14,6 +14,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from tacholog.errors import TachologError
 from tacholog.report import listings, summary, tables
+from tacholog.report.downloads import download_links
 from tacholog.report.figures import FIGURES
 from tacholog.report.hosts import host_card
 from tacholog.report.logpage import log_page
@@ -21,6 +22,7 @@ from tacholog.report.markup import Html, esc, slug, tag
 from tacholog.report.numerals import NOT_STATED
 from tacholog.report.plots import plot
 from tacholog.report.script import shell_script
+from tacholog.report.sidebyside import side_by_side
 from tacholog.report.tables import Links
 from tacholog.report.views import Selection, View, manifest_of
 from tacholog.sphinx.node import PerfHtml
@@ -94,6 +96,14 @@ class PerfTable(_Perf):
             if not part.summaries():
                 return self.warn(f"no data set for {_described(wanted)} (test {self.subject})")
         return self.html(make(part, self.links, self.anchor(wanted)))
+
+
+class PerfDownloads(_Perf):
+    """``{perf-downloads}``: links to the numbers as files, which `tacholog report` puts into the site."""
+
+    def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
+        """Return the links."""
+        return self.html(download_links(wanted.system, wanted.transport)) if part.facts else []
 
 
 class PerfSummary(_Perf):
@@ -186,6 +196,7 @@ _NUMBERS = ("latency", "throughput", "demand")
 _Table = Callable[[View, Links, str], Html]
 _TABLES: dict[str, _Table] = {
     **dict.fromkeys(_NUMBERS, lambda part, links, anchor: tables.numbers(part.series(), links, anchor)),
+    "side-by-side": lambda part, links, anchor: side_by_side(part.series(), links, anchor),
     "runs": lambda part, links, _: listings.runs_table(part, links),
     "problems": lambda part, links, _: listings.problems_table(part, links),
     "bad-runs": lambda part, _links, _anchor: listings.bad_runs_table(part),
@@ -207,6 +218,7 @@ def setup(app: Sphinx) -> None:
         ("perf-host", PerfHost),
         ("perf-log", PerfLog),
         ("perf-overview", PerfOverview),
+        ("perf-downloads", PerfDownloads),
     )
     for name, directive in found:
         app.add_directive(name, directive)
