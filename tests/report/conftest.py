@@ -67,6 +67,8 @@ def write_data(root: Path) -> Path:
     add_run(root, "rti/own-2", SECOND, rti("UDPv4", published=False, reliability="reliable"))
     add_run(root, "rti/lossy", LOSSY, rti("UDPv4", published=False, reliability="best-effort"))
     add_run(root, "own/latency", NATIVE.read_text(), Manifest(system="Tacholog perftest", tool="perftest", host="desk", logs=()))
+    # The same figures again: runs that tie.
+    add_run(root, "own/latency-again", NATIVE.read_text(), Manifest(system="Tacholog perftest", tool="perftest", host="desk", logs=()))
     evil = f"{FIRST}{HOSTILE_TEXT}\n    Length:  4096  Packets:  4908091  Packets/s(ave):\n"
     add_run(root, "evil/run", evil, Manifest(system=HOSTILE_NAME, conditions=Conditions(transport=HOSTILE_NAME), notes=(HOSTILE_NAME,), logs=()))
     failed = Manifest(system="RTI Connext DDS", status="failed", reason="exit code 1", conditions=Conditions(transport="UDPv4"), logs=())

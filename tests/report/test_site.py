@@ -95,6 +95,17 @@ def test_published_and_own_figures_differ_at_a_glance(page: Reader) -> None:
     assert not any("tl-published" in (found.get("class") or "") for _, found in page(UDP).tags)
 
 
+def test_the_distribution_of_a_run_is_drawn_from_its_histogram_as_far_as_ten_samples_reach(site: Path) -> None:
+    html = (site / "tacholog-perftest/udp.html").read_text()
+
+    figure = html[html.index('id="tl-distribution') :]
+
+    assert "Latency distribution" in figure
+    assert "64\u00a0B" in figure
+    assert "90\u00a0%</text>" in figure
+    assert "99.9\u00a0%</text>" not in figure  # 813 samples: too few to show it
+
+
 def test_marks_are_explained_below_the_table(page: Reader) -> None:
     shown = page(SHMEM)
 

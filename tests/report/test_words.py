@@ -9,7 +9,7 @@ import pytest
 from tacholog.manifest import Command, LogFile, Manifest
 from tacholog.quality import MARKS
 from tacholog.records import METRICS, Conditions
-from tacholog.report.axes import number_axis, share_axis, size_axis
+from tacholog.report.axes import number_axis, percentile_axis, share_axis, size_axis
 from tacholog.report.markup import Html, markdown, path_slug, slug, tag, visible
 from tacholog.report.numerals import decimals, grouped, quantity, size, unit_shown, with_bound
 from tacholog.report.script import shell_script, words_of
@@ -60,6 +60,13 @@ def test_ticks_stand_at_one_two_and_five() -> None:
 def test_sizes_have_ticks_at_powers_of_two_and_shares_start_at_zero() -> None:
     assert all(tick.is_integer() and int(tick).bit_count() == 1 for tick in size_axis([32, 31457280]).ticks)
     assert share_axis([0.0, 0.98], "Loss").ticks[0] == 0
+
+
+def test_each_further_nine_of_a_percentile_takes_the_same_room() -> None:
+    axis = percentile_axis(10_000)
+
+    assert [label.replace("\u00a0", " ") for label in axis.labels] == ["50 %", "90 %", "99 %", "99.9 %", "99.99 %"]
+    assert axis.place(1000) - axis.place(100) == pytest.approx(axis.place(100) - axis.place(10))
 
 
 def test_noise_is_not_drawn_as_a_mountain() -> None:

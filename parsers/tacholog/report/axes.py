@@ -53,6 +53,15 @@ def number_axis(values: Sequence[float], title: str, unit: str) -> Axis:
     return _log(title, low, high, shown, lambda tick: quantity(tick, unit))
 
 
+def percentile_axis(highest: float) -> Axis:
+    """Return the axis of percentiles, in samples per sample beyond: 10 is the 90th, 100 the 99th. Each further nine takes the same room."""
+    nines = range(1, max(2, math.ceil(math.log10(highest))) + 1)
+    ticks = [2.0, *(10.0**count for count in nines)]
+    labels = ["50\u00a0%", *(f"{100 - 100 / 10**count:.{max(0, count - 2)}f}\u00a0%" for count in nines)]
+    kept = [(tick, label) for tick, label in zip(ticks, labels, strict=True) if tick <= highest * 1.2]
+    return Axis("Percentile", "log", 1.0, highest * 1.3, tuple(tick for tick, _ in kept), tuple(label for _, label in kept))
+
+
 def share_axis(values: Sequence[float], title: str) -> Axis:
     """Return the axis of shares (0 to 1): from a true zero, linear, because most shares of a good run are zero."""
     step = _round_step(max(*values, 1e-6) / _LINEAR_TICKS)

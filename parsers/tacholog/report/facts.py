@@ -68,6 +68,16 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
 
 
+class Histogram(msgspec.Struct, frozen=True, kw_only=True):
+    """The latency distribution behind one record: ascending bins ``(lower_ns, upper_ns, count)``; a row of ``histograms``."""
+
+    run: str
+    log: str
+    line: int
+    payload_bytes: int | None = None
+    bins: tuple[tuple[float, float, int], ...] = ()
+
+
 class Fact(msgspec.Struct, frozen=True, kw_only=True):
     """One number: a row of ``results`` with its run. ``value`` is in the metric's unit (`tacholog.records.METRICS`)."""
 
@@ -108,6 +118,11 @@ def problems(data: Dataset) -> list[Problem]:
     return sorted(found, key=lambda problem: (problem.run, problem.log or "", problem.line or 0))
 
 
+def histograms(data: Dataset) -> list[Histogram]:
+    """Return every histogram, in its order."""
+    return [msgspec.convert(row, Histogram, strict=False) for row in _rows(data.histograms)]
+
+
 def facts(data: Dataset, known: Mapping[str, Run] | None = None) -> list[Fact]:
     """Return every number of the dataset, in its order."""
     known = runs(data) if known is None else known
@@ -137,5 +152,5 @@ def _rows(frame: pd.DataFrame) -> Iterable[dict[str, object]]:
 
 def _plain(value: object) -> object:
     if hasattr(value, "tolist"):  # numpy arrays, which is how lists come back from Parquet
-        return value.tolist()
+        return [_plain(each) for each in value.tolist()]
     return str(value) if isinstance(value, Path) else value

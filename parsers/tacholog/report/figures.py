@@ -59,7 +59,7 @@ def latency_over_size(series: Sequence[Series]) -> Figure | None:
     traces = [
         trace for one in series for dash, statistic in zip(_DASHES, styles, strict=False) if (trace := _trace(one, "latency", statistic, "ns", dash))
     ]
-    return _figure("Latency over message size", _latency_words(series), "ns", traces)
+    return _figure("Latency over message size", latency_words(series), "ns", traces)
 
 
 def goodput_over_size(series: Sequence[Series]) -> Figure | None:
@@ -109,7 +109,7 @@ def words_of(cell: Cell, unit: str) -> str:
     return f"{text} (median of {len(cell.facts)}; {quantity(cell.low, unit)} to {quantity(cell.high, unit)})"
 
 
-def _latency_words(series: Sequence[Series]) -> str:
+def latency_words(series: Sequence[Series]) -> str:
     """Say what the latencies of a figure span, if they all span the same."""
     bases = {dict(one.key).get("basis") for one in series}
     words = _BASES.get(str(bases.pop())) if len(bases) == 1 else None

@@ -75,6 +75,7 @@ def _transport_context(part: View, system: str, transport: str) -> dict[str, Any
         series = part.only(Selection(test=test)).series()
         if series:
             drawn = [name for name in _FIGURES[test] if FIGURES[name](series)]
+            drawn += ["distribution"] if test == "latency" and part.histograms else []
             tests.append({"name": test, "title": _TITLES[test], "figures": drawn, "series": len(series)})
     return {**_counts(part), "system": system, "transport": transport, "tests": tests, "kind": _kind(part)}
 

@@ -10,7 +10,7 @@ import msgspec
 
 from tacholog.manifest import Host, Manifest
 from tacholog.report import facts as rows
-from tacholog.report.facts import Fact, Log, Problem, Run
+from tacholog.report.facts import Fact, Histogram, Log, Problem, Run
 from tacholog.report.markup import path_slug
 from tacholog.report.numerals import NOT_STATED
 from tacholog.report.series import Series, series_of
@@ -49,6 +49,7 @@ class View(msgspec.Struct, frozen=True):
     logs: Sequence[Log]
     problems: Sequence[Problem]
     hosts: dict[str, Host]
+    histograms: Sequence[Histogram] = ()
 
     def only(self, selection: Selection) -> View:
         """Return the part that is asked for: its numbers and the runs that they come from (or that hold none at all)."""
@@ -56,7 +57,8 @@ class View(msgspec.Struct, frozen=True):
         kept = {fact.run.run for fact in found} | self._without_numbers(selection)
         runs = {name: run for name, run in self.runs.items() if name in kept}
         logs = [log for log in self.logs if log.run in kept]
-        return View(found, runs, logs, [problem for problem in self.problems if problem.run in kept], self.hosts)
+        problems = [problem for problem in self.problems if problem.run in kept]
+        return View(found, runs, logs, problems, self.hosts, [one for one in self.histograms if one.run in kept])
 
     def _without_numbers(self, selection: Selection) -> set[str]:
         """Return failed and empty runs: they belong to the transport that their manifest names, and to no test."""
@@ -78,7 +80,7 @@ class View(msgspec.Struct, frozen=True):
 def view_of(data: Dataset) -> View:
     """Return everything in a dataset."""
     runs = rows.runs(data)
-    return View(rows.facts(data, runs), runs, rows.logs(data), rows.problems(data), data.hosts)
+    return View(rows.facts(data, runs), runs, rows.logs(data), rows.problems(data), data.hosts, rows.histograms(data))
 
 
 def manifest_of(run: Run) -> Manifest | None:

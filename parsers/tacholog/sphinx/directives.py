@@ -14,6 +14,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from tacholog.errors import TachologError
 from tacholog.report import listings, summary, tables
+from tacholog.report.distribution import distribution_of
 from tacholog.report.downloads import download_links
 from tacholog.report.figures import FIGURES
 from tacholog.report.hosts import host_card
@@ -123,6 +124,8 @@ class PerfPlot(_Perf):
 
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
         """Return the figure of that name; none where there is nothing to draw (no message was lost)."""
+        if self.subject == "distribution":
+            return self._distributions(part, self.anchor(wanted))
         make = FIGURES.get(self.subject)
         if make is None:
             return self.warn(f"no plot {self.subject!r}; there are {', '.join(sorted(FIGURES))}")
@@ -131,6 +134,11 @@ class PerfPlot(_Perf):
             return self.warn(f"no data set for {_described(wanted)}")
         figure = make(series)
         return self.html(plot(figure, self.anchor(wanted))) if figure else []
+
+    def _distributions(self, part: View, anchor: str) -> list[nodes.Node]:
+        """Return one figure a series, for those whose logs hold histograms."""
+        figures = [(one.slot, distribution_of(one, part.histograms)) for one in part.series()]
+        return [node for slot, figure in figures if figure for node in self.html(plot(figure, f"{anchor}-{slot}"))]
 
 
 class PerfScript(_Perf):

@@ -1,0 +1,64 @@
+"""The whole latency distribution of a run: how late the latest were, not only three percentiles of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+
+from tacholog.report.axes import number_axis, percentile_axis
+from tacholog.report.facts import Histogram
+from tacholog.report.figures import Figure, Point, Trace, latency_words
+from tacholog.report.numerals import quantity, size
+from tacholog.report.series import Series
+
+_MOST_LINES = 8
+_STEPS_A_DECADE = 8
+_MIDDLE = 2
+
+
+def distribution_of(series: Series, histograms: Sequence[Histogram]) -> Figure | None:
+    """Return latency over percentile, one line a size, each from the one run whose median is in the middle: runs are not pooled."""
+    by_record = {(one.run, one.log, one.line): one for one in histograms if one.bins}
+    traces = [trace for slot, at in enumerate(_spread(series.sizes())) if (trace := _trace(series, at, slot, by_record))]
+    if not traces:
+        return None
+    points = [point for trace in traces for point in trace.points]
+    x, y = percentile_axis(max(point.x for point in points)), number_axis([point.y for point in points], latency_words([series]), "ns")
+    ends = " ".join(f"{trace.name}: {trace.points[0].words}, to {trace.points[-1].words}." for trace in traces)
+    title = f"Latency distribution: {series.label}"
+    note = "Each line is one run: the one whose median is in the middle. A line ends where fewer than ten samples are beyond."
+    return Figure(title, f"{title}. {ends}", x, y, tuple(traces), note)
+
+
+def _spread(sizes: Sequence[int | None]) -> list[int | None]:
+    """Choose at most as many sizes as there are colours, the smallest and the largest among them."""
+    if len(sizes) <= _MOST_LINES:
+        return list(sizes)
+    last = len(sizes) - 1
+    return [sizes[round(index * last / (_MOST_LINES - 1))] for index in range(_MOST_LINES)]
+
+
+def _trace(series: Series, at: int | None, slot: int, by_record: dict[tuple[str, str, int], Histogram]) -> Trace | None:
+    medians = [
+        (fact.value, histogram)
+        for fact in series.facts
+        if (fact.payload_bytes, fact.metric, fact.statistic) == (at, "latency", "p50") and fact.value is not None
+        if (histogram := by_record.get((fact.run.run, fact.log, fact.line or 0)))
+    ]
+    medians.sort(key=itemgetter(0))
+    if not medians:
+        return None
+    points = tuple(_points(medians[len(medians) // _MIDDLE][1]))
+    return Trace(size(at), slot, "total", "solid", series.published, points) if points else None
+
+
+def _points(histogram: Histogram) -> Iterator[Point]:
+    """Yield latency at steps that are even on the axis: the upper edge of the bin that holds the rank, as the percentiles are."""
+    total = sum(count for _, _, count in histogram.bins)
+    step, wanted, seen = 10 ** (1 / _STEPS_A_DECADE), 1.25, 0
+    for _, upper, count in histogram.bins:
+        seen += count
+        while wanted <= total / 10 and seen >= total * (1 - 1 / wanted):
+            share = 100 * (1 - 1 / wanted)
+            yield Point(wanted, upper, f"{share:.6g}\u00a0%: {quantity(upper, 'ns')}")
+            wanted *= step
