@@ -27,6 +27,7 @@ class Found(NamedTuple):
     """What a format says of a line: a record, facts about the run, part of a histogram, a broken result, or (``None``) chatter that the tool prints.
 
     ``also`` names the other lines that the same finding stands on. ``line`` is ``None`` only for what is known once the log has ended.
+    A row of a table may hold several records, each a finding on the same line; the first gives the line its class.
     """
 
     line: Line | None

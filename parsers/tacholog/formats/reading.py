@@ -21,7 +21,10 @@ UNKNOWN_IN_A_ROW = 10_000  # Longer stretches that no format knows are reported 
 
 
 class Event(NamedTuple):
-    """Something found on the lines ``line`` to ``last_line`` (0: known only once the log had ended). ``text`` is the first line's."""
+    """Something found on the lines ``line`` to ``last_line`` (0: known only once the log had ended). ``text`` is the first line's.
+
+    ``lines`` are those that nothing had claimed before: the second record of a row of several cells has none.
+    """
 
     line: int
     last_line: int
@@ -104,7 +107,7 @@ class Scan:
 
     def _given_up(self) -> Iterator[Event]:
         for line in self._overdue:
-            yield self._event((line,), "unknown", None)
+            yield self._event((line,), "unknown", None, (line.number,))
         if self._noise:
             first, last, count = self._noise
             self.account.lines["unknown"] += count
@@ -113,19 +116,17 @@ class Scan:
 
     def _taken(self, found: Found) -> Event:
         lines = tuple(sorted((found.line, *found.also))) if found.line else found.also
-        for line in lines:
-            self._waiting.pop(line.number, None)
+        claimed = tuple(line.number for line in lines if self._waiting.pop(line.number, None))
         if isinstance(found.what, Facts):
             self._learn(found.what)
-        return self._event(lines, _kind(found), found.what)
+        return self._event(lines, _kind(found), found.what, claimed)
 
-    def _event(self, lines: tuple[Line, ...], kind: LineClass, what: Record | Facts | Histogram | Broken | None) -> Event:
-        self.account.lines[kind] += len(lines)
+    def _event(self, lines: tuple[Line, ...], kind: LineClass, what: Record | Facts | Histogram | Broken | None, claimed: tuple[int, ...]) -> Event:
+        self.account.lines[kind] += len(claimed)
         self.account.records += isinstance(what, Record)
         if not lines:
             return Event(0, 0, (), "", kind, what)
-        numbers = tuple(line.number for line in lines)
-        return Event(numbers[0], numbers[-1], numbers, lines[0].text, kind, what)
+        return Event(lines[0].number, lines[-1].number, claimed, lines[0].text, kind, what)
 
     def _learn(self, facts: Facts) -> None:
         """Put newer facts over the older ones."""
