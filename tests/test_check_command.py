@@ -1,0 +1,65 @@
+"""``tacholog check``: what somebody contributes is right, or it is said what is not."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from pathlib import Path
+
+import pandas as pd
+from click.testing import CliRunner
+
+from tacholog.checks import violations
+from tacholog.commands.check import check
+from tacholog.dataset import Dataset, load
+
+DATA = Path(__file__).parent.parent / "data"
+
+
+def published(tmp_path: Path) -> Path:
+    """A copy of one published run and its host."""
+    shutil.copytree(DATA / "rti/udpv4-wan/keyed-reliable", tmp_path / "keyed-reliable")
+    shutil.copytree(DATA / "hosts", tmp_path / "hosts")
+    return tmp_path
+
+
+def test_the_evidence_in_data_is_in_order() -> None:
+    done = CliRunner().invoke(check, [str(DATA)])
+
+    assert done.exit_code == 0, done.output
+
+
+def test_a_missing_host_a_changed_log_and_a_broken_line_are_each_one_line(tmp_path: Path) -> None:
+    folder = published(tmp_path)
+    (folder / "hosts/rti-benchmark-lab.toml").unlink()
+    log = folder / "keyed-reliable/latency-pub.txt"
+    log.write_text(log.read_text().replace("1.3\n", "", 1))
+
+    done = CliRunner().invoke(check, [str(folder)])
+
+    assert done.exit_code == 1
+    assert "keyed-reliable/latency-pub.txt:0: manifest: the log's SHA-256 is " + hashlib.sha256(log.read_bytes()).hexdigest() in done.output
+    assert "latency-pub.txt:23: broken: " in done.output
+    assert "hosts/rti-benchmark-lab.toml: missing, although runs name it" in done.output
+
+
+def changed(dataset: Dataset, column: str, value: object) -> Dataset:
+    """The dataset with one value of its results replaced."""
+    results = dataset.results.copy()
+    results.loc[0, column] = value  # type: ignore[call-overload]
+    tables = {name: getattr(dataset, name) for name in ("runs", "logs", "problems", "histograms", "hosts")}
+    return Dataset(**tables, results=results)
+
+
+def test_the_tables_are_held_to_their_schema(tmp_path: Path) -> None:
+    dataset = load([published(tmp_path)])
+
+    assert violations(dataset) == []
+    for column, value, complaint in (
+        ("metric", "speed", "results: metric: isin"),
+        ("basis", "round", "results: basis: isin"),
+        ("payload_bytes", 0, "results: payload_bytes: greater_than_or_equal_to(1)"),
+        ("line", pd.NA, "results: line: not_nullable"),
+        ("resolution", 0.0, "results: resolution: greater_than(0)"),
+    ):
+        assert any(said.startswith(complaint) for said in violations(changed(dataset, column, value))), column
