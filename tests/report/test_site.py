@@ -136,6 +136,11 @@ def test_loss_is_drawn_and_told_only_where_there_is_some(page: Reader) -> None:
     assert "Share of messages lost" not in page(SHMEM).text
 
 
+def test_a_rate_that_most_messages_were_lost_at_is_no_headline(page: Reader) -> None:
+    assert "16.2\u00a0Mbit/s at 32\u00a0B, with more than 1\u202f% lost at every size" in page(UDP).text
+    assert "4.58\u00a0Gbit/s" in page("index").text  # the median of the two runs that lost nothing
+
+
 def test_hostile_text_is_shown_as_text(site: Path, page: Reader) -> None:
     log = page("logs/evil/run/sub.log")
 

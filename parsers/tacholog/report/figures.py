@@ -14,6 +14,7 @@ from tacholog.report.axes import Axis, number_axis, share_axis, size_axis
 from tacholog.report.numerals import quantity, size, with_bound
 from tacholog.report.series import Cell, Series
 
+LOSS = "loss"  # the mark of a rate that more than 1 % of the messages were lost at
 LOGICAL = "no_bytes_moved"  # the mark of a rate that counts bytes which nobody moved
 _PERCENTILES = ("p50", "p99", "p99.99", "max")
 _DASHES = ("solid", "dash", "dot")

@@ -18,7 +18,7 @@ _ASKED: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 
-def host_card(host_id: str, host: Host | None) -> Html:
+def host_card(host_id: str, host: Host | None, *, named: bool = True) -> Html:
     """Return the facts of a machine by section, with what was asked and not stated at each section's end."""
     if host is None:
         words = "No file describes this host" if host_id else "The document does not state the machine"
@@ -26,7 +26,8 @@ def host_card(host_id: str, host: Host | None) -> Html:
     parts = [_section(name, getattr(host, name), local_only=not host.network) for name in SECTIONS]
     notes = [tag("p", note, class_="tl-note") for note in host.notes]
     kind = join([host.kind, ". "]) if host.kind else NOTHING
-    head = tag("p", tag("strong", host.name), ". ", kind, tag("span", f"Source: {host.source}.", class_="tl-muted"))
+    name = join([tag("strong", host.name), ". "]) if named else NOTHING
+    head = tag("p", name, kind, tag("span", f"Source: {host.source}.", class_="tl-muted"))
     return tag("div", head, tag("div", *parts, class_="tl-cards"), *notes, class_="tl-host")
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from tacholog.quality import MARKS
 from tacholog.records import METRICS
 from tacholog.report.facts import Problem
-from tacholog.report.figures import LOGICAL
+from tacholog.report.figures import LOGICAL, LOSS
 from tacholog.report.markup import NOTHING, Html, esc, join, path_slug, tag, visible
 from tacholog.report.numerals import NOT_STATED, quantity, size
-from tacholog.report.series import CONDITION_WORDS, Cell, Series, series_of, title, words
+from tacholog.report.series import CONDITION_WORDS, Cell, Series, title, words
 from tacholog.report.tables import Links, badge, scroller
-from tacholog.report.views import View
+from tacholog.report.views import Selection, View
 
 _SHA_SHOWN = 12
 
@@ -143,27 +143,26 @@ def shared_conditions(view: View) -> Html:
 
 def overview(view: View, pages: dict[tuple[str, str], str], links: Links) -> Html:
     """Return systems and transports at a glance. ``pages`` maps them to their documents."""
-    rows = []
-    for (system, transport), document in pages.items():
-        part = [fact for fact in view.facts if fact.run.system == system and (fact.conditions.transport or NOT_STATED) == transport]
-        runs = {fact.run.run: fact.run for fact in part}.values()
-        kinds = [badge(published=published) for published in sorted({run.published for run in runs})]
-        hosts = sorted({run.host or NOT_STATED for run in runs})
-        series = series_of([fact for fact in part if fact.scope == "summary"])
-        rows.append(
-            [
-                tag("a", transport, href=f"doc:{document}"),
-                system,
-                join(kinds, " "),
-                _best(series, "latency", "ns", links),
-                _best(series, "goodput", "bit_per_s", links),
-                str(len(list(runs))),
-                str(len(part)),
-                ", ".join(hosts),
-            ]
-        )
-    heads = ("transport", "system", "kind", "lowest median latency", "highest goodput", "runs", "numbers", "hosts")
+    rows = [_overview_row(view, pair, document, links) for pair, document in pages.items()]
+    heads = ("transport", "system", "kind", "lowest median latency", "highest goodput, loss up to 1\u202f%", "runs", "numbers", "hosts")
     return plain_table("Systems and transports", heads, rows)
+
+
+def _overview_row(view: View, pair: tuple[str, str], document: str, links: Links) -> list[object]:
+    system, transport = pair
+    part = view.only(Selection(system=system, transport=transport))
+    series = part.series()
+    kinds = sorted({run.published for run in part.runs.values()})
+    return [
+        tag("a", transport, href=f"doc:{document}"),
+        system,
+        join([badge(published=published) for published in kinds], " "),
+        _best(series, "latency", "ns", links),
+        _best(series, "goodput", "bit_per_s", links),
+        str(len(part.runs)),
+        str(len(part.facts)),
+        ", ".join(sorted({run.host or NOT_STATED for run in part.runs.values()})),
+    ]
 
 
 def null() -> Html:
@@ -192,8 +191,11 @@ def _candidates(series: Series, metric: str) -> list[tuple[float, int | None, Ce
         return []
     present = series.statistics()
     statistic = next((name for name in ("p50", "mean", "range-low", "min") if (metric, name) in present), "")
-    told = _told(series, metric, statistic)
-    return [(cell.value, at, cell, told) for at, cell in series.cells(metric, statistic).items() if cell.value is not None]
+    cells = series.cells(metric, statistic)
+    # A rate that most messages were lost at is no headline, unless there is no other.
+    whole = {at: cell for at, cell in cells.items() if LOSS not in cell.marks}
+    told = _told(series, metric, statistic) if whole else ", more than 1\u202f% lost"
+    return [(cell.value, at, cell, told) for at, cell in (whole or cells).items() if cell.value is not None]
 
 
 def _told(series: Series, metric: str, statistic: str) -> str:

@@ -86,19 +86,23 @@ def _kind(part: View) -> str:
 
 
 def _counts(view: View) -> dict[str, Any]:
+    published = sum(run.published for run in view.runs.values())
     return {
         "runs": len(view.runs),
-        "own_runs": sum(1 for run in view.runs.values() if not run.published),
-        "published_runs": sum(1 for run in view.runs.values() if run.published),
+        "own_runs": len(view.runs) - published,
+        "published_runs": published,
         "numbers": len(view.facts),
-        "logs": len(view.logs),
-        "lines": sum(log.lines or 0 for log in view.logs),
-        "unread_lines": sum((log.broken or 0) + (log.unknown or 0) for log in view.logs),
-        "marked": sum(1 for fact in view.facts if fact.marks),
-        "bad_runs": sum(1 for run in view.runs.values() if run.status != "ok"),
+        "marked": sum(bool(fact.marks) for fact in view.facts),
+        "bad_runs": sum(run.status != "ok" for run in view.runs.values()),
         "sources": list(_sources(view)),
         "notes": list(_notes(view)),
+        **_line_counts(view),
     }
+
+
+def _line_counts(view: View) -> dict[str, int]:
+    unread = sum((log.broken or 0) + (log.unknown or 0) for log in view.logs)
+    return {"logs": len(view.logs), "lines": sum(log.lines or 0 for log in view.logs), "unread_lines": unread}
 
 
 def _notes(view: View) -> Iterator[str]:

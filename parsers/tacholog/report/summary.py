@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tacholog.report.figures import LOGICAL
+from tacholog.report.figures import LOGICAL, LOSS
 from tacholog.report.markup import NOTHING, Html, esc, join, tag
 from tacholog.report.numerals import quantity, size, with_bound
 from tacholog.report.series import Cell, Series
@@ -37,22 +37,30 @@ def _list(series: Sequence[Series], sentences: Sequence[Html]) -> Html:
 
 
 def _latency(series: Series, links: Links) -> Html:
-    statistic = next((name for name in ("p50", "mean", "range-low", "min", "max") if series.cells("latency", name)), None)
-    if statistic is None:
-        any_ = next((name for metric, name in series.statistics() if metric == "latency"), None)
-        if any_ is None:
-            return NOTHING
-        statistic = any_
-    cells = {at: cell for at, cell in series.cells("latency", statistic).items() if cell.value is not None}
+    statistic = _told_by(series)
+    cells = _known(series, "latency", statistic)
     if not cells:
         return NOTHING
     basis = _BASES.get(str(dict(series.key).get("basis")), "latency (whether one-way or round trip is not stated)")
-    sizes = sorted(cells, key=lambda at: at or 0)
     named = _STATISTICS.get(statistic, statistic)
-    first = _at(cells[sizes[0]], sizes[0], "ns", links)
+    ends = list(dict.fromkeys((min(cells, key=_order), max(cells, key=_order))))
+    numbers = join([_at(cells[at], at, "ns", links) for at in ends], " and ")
     start = f"{named} {basis} is " if named else f"{basis[0].upper()}{basis[1:]} is "
-    ends = [start, first] if len(sizes) == 1 else [start, first, " and ", _at(cells[sizes[-1]], sizes[-1], "ns", links)]
-    return join([*ends, _runs(series), ".", _tail(series, sizes[0], links)])
+    return join([start, numbers, _runs(series), ".", _tail(series, ends[0], links)])
+
+
+def _told_by(series: Series) -> str:
+    """Return the statistic that says most of those a series has."""
+    present = [statistic for metric, statistic in series.statistics() if metric == "latency"]
+    return next((name for name in ("p50", "mean", "range-low", "min", "max") if name in present), present[0] if present else "p50")
+
+
+def _known(series: Series, metric: str, statistic: str) -> dict[int | None, Cell]:
+    return {at: cell for at, cell in series.cells(metric, statistic).items() if cell.value is not None}
+
+
+def _order(at: int | None) -> int:
+    return at or 0
 
 
 def _tail(series: Series, at: int | None, links: Links) -> Html:
@@ -63,21 +71,30 @@ def _tail(series: Series, at: int | None, links: Links) -> Html:
 
 
 def _throughput(series: Series, links: Links) -> Html:
-    parts: list[object] = []
-    goodput = {at: cell for at, cell in series.cells("goodput", "mean").items() if cell.value is not None}
-    rates = {at: cell for at, cell in series.cells("message_rate", "mean").items() if cell.value is not None}
-    if goodput and not series.has_mark(LOGICAL):
-        at = max(goodput, key=lambda one: goodput[one].value or 0.0)
-        parts += ["Goodput peaks at ", _at(goodput[at], at, "bit_per_s", links), _runs(series), ". "]
+    logical = series.has_mark(LOGICAL)
+    parts = [] if logical else [_peak(series, links)]
+    rates = _known(series, "message_rate", "mean")
     if rates:
         at = max(rates, key=lambda one: rates[one].value or 0.0)
-        words = "References were handed over, no payload moved: at most " if series.has_mark(LOGICAL) else "At most "
-        parts += [words, _at(rates[at], at, "messages_per_s", links), ". "]
+        words = "References were handed over, no payload moved: at most " if logical else "At most "
+        parts.append(join([words, _at(rates[at], at, "messages_per_s", links), ". "]))
     return join([*parts, _loss(series, links)])
 
 
+def _peak(series: Series, links: Links) -> Html:
+    """Return the highest goodput among the sizes that lost next to nothing: a rate that most messages were lost at is no headline."""
+    cells = _known(series, "goodput", "mean")
+    if not cells:
+        return NOTHING
+    whole = {at: cell for at, cell in cells.items() if LOSS not in cell.marks}
+    found = whole or cells
+    at = max(found, key=lambda one: found[one].value or 0.0)
+    limit = "" if len(whole) == len(cells) else " where at most 1\u202f% is lost" if whole else ", with more than 1\u202f% lost at every size"
+    return join(["Goodput peaks at ", _at(found[at], at, "bit_per_s", links), limit, _runs(series), ". "])
+
+
 def _loss(series: Series, links: Links) -> Html:
-    losses = {at: cell for at, cell in series.cells("loss", "total").items() if cell.value is not None}
+    losses = _known(series, "loss", "total")
     if not losses:
         return esc("Loss is not stated.")
     at = max(losses, key=lambda one: losses[one].value or 0.0)

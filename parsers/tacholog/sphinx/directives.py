@@ -176,7 +176,7 @@ class PerfHost(_Perf):
         if self.subject:
             if self.subject not in part.hosts and self.subject != NOT_STATED:
                 return self.warn(f"no host {self.subject!r}")
-            return self.html(host_card(self.subject, part.hosts.get(self.subject)))
+            return self.html(host_card(self.subject, part.hosts.get(self.subject), named=False))
         ids = sorted({run.host or "" for run in part.runs.values()})
         if not ids:
             return self.warn(f"no data set for {_described(wanted)}")
@@ -192,12 +192,17 @@ class PerfLog(_Perf):
         found = next((log for log in part.logs if log.log == self.subject), None)
         if run is None or run.root is None or found is None:
             return self.warn(f"no log {self.subject!r} in {_described(wanted)}")
-        lines = {fact.line for fact in part.facts if fact.log == self.subject and fact.line}
-        lines |= {problem.line for problem in part.problems if problem.log == self.subject and problem.line}
+        lines = _linked_lines(part, self.subject)
         path = Path(run.root, found.log)
         self.env.note_dependency(str(path))
         facts = listings.log_facts(part, run.run, found.log)
         return self.html(Html(facts + log_page(path, found.format, lines)))
+
+
+def _linked_lines(part: View, log: str) -> set[int]:
+    """Return the numbers of the lines that something on the site links to."""
+    found = [*(fact.line for fact in part.facts if fact.log == log), *(problem.line for problem in part.problems if problem.log == log)]
+    return {line for line in found if line}
 
 
 _NUMBERS = ("latency", "throughput", "demand")
