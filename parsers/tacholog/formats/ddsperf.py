@@ -1,0 +1,310 @@
+"""Eclipse Cyclone DDS ddsperf: a few lines a second while it runs, and no summary at its end.
+
+A line opens with the process and the seconds since its start::
+
+    [31312] 2.002  size 1024 total 468199 lost 0 delta 200968 lost 0 rate 200.60 kS/s 1643.31 Mb/s (46.73 kS/s 382.84 Mb/s)
+    [31348] 1.000  vm:31347 size 2048 mean 69.317us min 54.987us 50% 66.887us 90% 87.044us 99% 92.123us max 92.123us cnt 99
+    [31313] 1.000  270k/s   0n |@____..__.....................|   0% 100m
+    [31312] 2.002  rss:7.2MB vcsw:6034 ivcsw:1113 tev:0%+1% recvUC:14%+5%
+
+Each becomes an interval record. A summary for each size and peer is derived when a process starts anew or the log ends. The rates in
+parentheses, said to be of ten seconds, are divided by ten in the first ten seconds too and are not read.
+Source: src/tools/ddsperf of Cyclone DDS; samples in tests/formats/ddsperf/, recorded with 0.10.2.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
+from math import floor, log10
+from typing import Literal
+
+from tacholog.formats._intervals import Tally
+from tacholog.formats.lines import Broken, Detected, Dialect, Found, Line
+from tacholog.records import Basis, Bound, Conditions, Facts, Number, Record
+
+SYSTEM = "Cyclone DDS"
+TOOL = "ddsperf"
+DIALECTS = (
+    Dialect("0.7", "0.7 and later", "logs recorded with 0.10.2"),
+    Dialect("0.5", "0.5 and 0.6, without rates of ten seconds", "from source only"),
+)
+DEFINITIONS = {
+    "ddsperf-ping": "Half of a round trip to one peer, on the clock of the side that asks. Percentiles are over the first 20000 samples of a "
+    "second; a ping may have to wait behind data.",
+    "ddsperf-one-way": "From the source timestamp of a sample to its receipt, on two clocks: good only if they are synchronised or the same.",
+    "ddsperf-subscriber": "Samples that a subscriber received from all publishers in one second, bytes including the topic's fixed part "
+    "(12 bytes or more); lost ones by sequence number. A summary is the mean of whole seconds.",
+    "ddsperf-publisher": "Samples that a publisher wrote in one second, received or not. The size is not printed.",
+    "ddsperf-process": "Processor time in user and system mode of all threads that the tool lists, each rounded to a percent; "
+    "largest resident set so far.",
+}
+
+_STAMP = re.compile(r"\[(?P<pid>\d{1,10})\] (?P<time>-?\d{1,10}\.\d{3}) (?P<rest>.*)")
+_RATE = r"(\d{1,12}\.\d\d) kS/s (\d{1,12}\.\d\d) Mb/s"
+_SUBSCRIBER = re.compile(
+    rf" size (\d{{1,10}}) total (\d{{1,20}}) lost (\d{{1,20}}) delta (\d{{1,20}}) lost (\d{{1,20}}) rate {_RATE}(?: \({_RATE}\))?"
+)
+_TIME = r"(-?\d{1,12}\.\d{3})us"
+_LATENCY = re.compile(
+    rf" (?P<one_way>sublat )?(?P<peer>\S{{1,150}}) size (?P<size>\d{{1,10}}) mean {_TIME} min {_TIME} 50% {_TIME} 90% {_TIME} 99% {_TIME} max {_TIME}"
+    r" cnt (?P<samples>\d{1,10})"
+)
+_STATISTICS = ("mean", "min", "p50", "p90", "p99", "max")
+_PUBLISHER = re.compile(
+    r" *(?P<rate>\d{1,4}(?:\.\d{1,9})?(?:e[+-]\d\d)?)(?P<unit>[kM]?)/s +(?:inf|\d{1,20}[nums]) +\|[ ._=xX@-]{30}\| +\d{1,12}% +\d{1,20}[nums]"
+)
+_PROCESS = re.compile(
+    r" (?:@ *(?P<peer>\S{1,120}) )?(?:rss:(?:(?P<mega>\d{1,8}\.\d)MB|(?P<kilo>\d{1,8})kB) )?vcsw:\d{1,10} ivcsw:\d{1,10}"
+    r"(?P<threads>(?: [^\s:%]{1,40}:\d{1,5}%\+\d{1,5}%){1,100})"
+)
+_SHARE = re.compile(r"(\d{1,5})%")
+_PROCESS_MARK = re.compile(r"(?: \(stale\))?(?: @\S+| @ +\S+)? (?:rss:|vcsw:)")
+_CHATTER = re.compile(
+    r" \(stale\) .* vcsw:\d.*%"
+    r"| \S+: (?:xmit \d{1,12}% recv \d{1,12}% \[\d+ \d+\]|xmit \d+(?:\.\d+)? Mb/s recv \d+(?:\.\d+)? Mb/s \[\d+ \d+\])"
+    r"| discarded \d+ rexmit \d+ Trexmit \d+ Tthrottle \d+ Nthrottle \d+"
+)
+_PARTICIPANT = re.compile(r"\[(?P<pid>\d{1,10})\] participant \S{1,150}:\d{1,10}: (?P<event>new \(self\)|new|gone)")
+_TROUBLE = re.compile(
+    r"\[\d{1,10}\] (participant \S{1,150}:\d{1,10}: failed to match in \d{1,9}\.\d{1,3}s)"
+    r"|\[\d{1,10}\] error: (\S.{0,300})"
+    r"|((?:send_new_ping: )?dds_\w{1,40}(?: ?\(.{0,200}\))?(?: failed)?: (?:error )?-\d{1,4})"
+    r"|(write error: -(?!10$)\d{1,4}|participant \w{1,20} \(self\) not found)"
+)
+_REMARK = re.compile(
+    r"\[\d{1,10}\] (?:ping timed out \(total \d+ times\) \.\.\. sending new ping|endpoint [0-9a-f]+ not found|participant [0-9a-f]+ no longer exists"
+    r"|note: .{0,200})|write error: -10|get_pong_writer: \w+ handle [0-9a-f]+ not found|file size limit reached"
+)
+_HEAD = re.compile(
+    r"^\[\d{1,10}\] (?:participant \S{1,150}:\d{1,10}: (?:new|gone)"
+    r"|-?\d{1,10}\.\d{3}  (?:size \d+ total|\S{1,160} size \d+ mean|sublat |rss:\d|vcsw:\d)"
+    r"|-?\d{1,10}\.\d{3} +[\d.e+]{1,12}[kM]?/s +\d*\w+ [^|\n]{0,8}\|)",
+    re.MULTILINE,
+)
+_MEBIBYTE, _KIBIBYTE = 1048576, 1024
+_LARGEST_COUNT = 2**63
+_PROCESSES, _SERIES = 16, 64  # As many as a log that is a log can have; more would let a hostile one fill the memory.
+_REASONS = 5
+
+
+def detect(head: str) -> Detected:
+    """Say whether the log has lines that open with a process in brackets and say what ddsperf says."""
+    return Detected(
+        _HEAD.search(head) is not None, wants="a line '[PID] SECONDS  size N total ...', '... mean Nus min', 'rss:', or '[PID] participant'"
+    )
+
+
+def parse(lines: Iterable[Line]) -> Iterator[Found]:
+    """Yield an interval record a result line, and behind the last line of a process what its intervals come to."""
+    processes: dict[str, _Process] = {}
+    reasons: list[str] = []
+    for line in lines:
+        if stamp := _STAMP.fullmatch(line.text):
+            yield from _reported(line, stamp, processes)
+        elif event := _PARTICIPANT.fullmatch(line.text):
+            yield from _event(event, processes)
+            yield Found(line, None)
+        elif trouble := _TROUBLE.fullmatch(line.text):
+            if len(reasons) < _REASONS:
+                reasons.append(next(reason for reason in trouble.groups() if reason))
+            yield Found(line, Facts(status="failed", reason="; ".join(reasons)))
+        elif _REMARK.fullmatch(line.text):
+            yield Found(line, None)
+    for process in processes.values():
+        yield from process.summaries()
+
+
+def _event(event: re.Match[str], processes: dict[str, _Process]) -> Iterator[Found]:
+    """A participant came or went: the interval around it is not whole; a new process of that number starts from nothing."""
+    pid = event["pid"]
+    if event["event"] == "new (self)" and pid in processes:
+        yield from processes.pop(pid).summaries()
+    elif pid in processes:
+        processes[pid].disturbed()
+
+
+def _reported(line: Line, stamp: re.Match[str], processes: dict[str, _Process]) -> Iterator[Found]:
+    rest = stamp["rest"]
+    if _CHATTER.fullmatch(rest):
+        yield Found(line, None)
+        return
+    result = _result(line, rest)
+    if result is None:
+        return
+    yield Found(line, result if isinstance(result, Record | Broken) else None)
+    if isinstance(result, Record):
+        pid = stamp["pid"]
+        if pid not in processes and len(processes) >= _PROCESSES:
+            yield from processes.pop(next(iter(processes))).summaries()
+        yield from processes.setdefault(pid, _Process()).add(line, float(stamp["time"]), result, _totals(rest))
+
+
+def _result(line: Line, rest: str) -> Record | Broken | Literal["nothing yet"] | None:
+    """What a stamped line says; ``None`` if it is no result line."""
+    for mark, pattern, read in _KINDS:
+        if mark.match(rest):
+            found = pattern.fullmatch(rest)
+            if found is None:
+                return Broken("the line is cut short or garbled")
+            if not line.whole and read in (_latency, _process):
+                return Broken("the log ends within this line")
+            return read(found)
+    return None
+
+
+def _subscriber(found: re.Match[str]) -> Record | Broken | Literal["nothing yet"]:
+    size, total, lost, delta, delta_lost = (int(text) for text in found.groups()[:5])
+    if size == 0 and total == 0 and delta == 0:
+        return "nothing yet"
+    if size == 0 or delta > total or delta_lost > lost:
+        return Broken("more in one second than in all, or a size that cannot be")
+    numbers = (
+        _printed("message_rate", "mean", round(float(found[6]) * 1e3), 10.0, zero=delta == 0),
+        _printed("goodput", "mean", round(float(found[7]) * 1e6), 1e4, zero=delta == 0),
+        _counted("messages_received", delta),
+        _counted("messages_lost", delta_lost),
+    )
+    return Record(
+        test="throughput",
+        payload_bytes=size,
+        numbers=numbers,
+        samples=delta if delta < _LARGEST_COUNT else None,
+        scope="interval",
+        side="subscriber",
+        conditions=Conditions(definition="ddsperf-subscriber"),
+    )
+
+
+def _totals(rest: str) -> tuple[Number, ...]:
+    """The counters since the start that a subscriber's line holds, and the share of loss in them."""
+    found = _SUBSCRIBER.fullmatch(rest)
+    if found is None:
+        return ()
+    received, lost = int(found[2]), int(found[3])
+    counters = (_counted("messages_received", received), _counted("messages_lost", lost))
+    if received + lost == 0 or any(counter.value is None for counter in counters):
+        return counters
+    return (*counters, Number(metric="loss", statistic="total", value=lost / (received + lost)))
+
+
+def _latency(found: re.Match[str]) -> Record | Broken:
+    size, samples = int(found["size"]), int(found["samples"])
+    basis: Basis = "one-way" if found["one_way"] else "rtt/2"
+    values = [round(float(text) * 1000) for text in found.group(4, 5, 6, 7, 8, 9)]
+    mean, *ordered = values
+    if size == 0 or samples == 0 or any(low > high for low, high in pairwise(ordered)) or not ordered[0] <= mean <= ordered[-1]:
+        return Broken("statistics that no distribution can have")
+    return Record(
+        test="latency",
+        payload_bytes=size,
+        numbers=tuple(_time(name, value) for name, value in zip(_STATISTICS, values, strict=True)),
+        samples=samples,
+        scope="interval",
+        side="subscriber" if found["one_way"] else "publisher",
+        participant=found["peer"],
+        conditions=Conditions(basis=basis, definition="ddsperf-one-way" if found["one_way"] else "ddsperf-ping"),
+    )
+
+
+def _time(statistic: str, value_ns: int) -> Number:
+    """A latency; clocks that are not synchronised make a one-way latency negative, which no latency is."""
+    if value_ns < 0:
+        return Number(metric="latency", statistic=statistic, value=None, marks=("impossible",))
+    return _printed("latency", statistic, value_ns, 1.0)
+
+
+def _publisher(found: re.Match[str]) -> Record | Broken:
+    rate = float(found["rate"])
+    unit = {"": 1, "k": 1000, "M": 1_000_000}[found["unit"]]
+    resolution = 10.0 ** (floor(log10(rate)) - 2) * unit if rate else None
+    return Record(
+        test="throughput",
+        payload_bytes=None,
+        numbers=(Number(metric="offered_rate", statistic="mean", value=round(rate * unit, 9), resolution=resolution),),
+        scope="interval",
+        side="publisher",
+        conditions=Conditions(definition="ddsperf-publisher"),
+    )
+
+
+def _process(found: re.Match[str]) -> Record | Broken:
+    cpu = sum(int(share) for share in _SHARE.findall(found["threads"]))
+    numbers = [Number(metric="cpu", statistic="mean", value=float(cpu), resolution=1.0, marks=("derived",))]
+    if found["mega"]:
+        numbers.append(_printed("peak_memory", "max", round(float(found["mega"]) * _MEBIBYTE), _MEBIBYTE / 10))
+    elif found["kilo"]:
+        numbers.append(_printed("peak_memory", "max", int(found["kilo"]) * _KIBIBYTE, float(_KIBIBYTE)))
+    return Record(
+        test="throughput",
+        payload_bytes=None,
+        numbers=tuple(numbers),
+        scope="interval",
+        participant=found["peer"],
+        conditions=Conditions(definition="ddsperf-process"),
+    )
+
+
+_Reader = Callable[[re.Match[str]], "Record | Broken | Literal['nothing yet']"]
+_KINDS: tuple[tuple[re.Pattern[str], re.Pattern[str], _Reader], ...] = (
+    (re.compile(" size "), _SUBSCRIBER, _subscriber),
+    (re.compile(r" (?:sublat )?\S{1,150} size "), _LATENCY, _latency),
+    (_PROCESS_MARK, _PROCESS, _process),
+    (re.compile(r" *[\d.e+-]{1,12}[kM]?/s "), _PUBLISHER, _publisher),
+)
+
+
+def _counted(metric: str, count: int) -> Number:
+    """A counter; one that went below zero is printed as almost 2^64."""
+    if count >= _LARGEST_COUNT:
+        return Number(metric=metric, statistic="total", value=None, marks=("impossible",))
+    return Number(metric=metric, statistic="total", value=float(count))
+
+
+def _printed(metric: str, statistic: str, value: float, resolution: float, *, zero: bool = False) -> Number:
+    """A number printed to ``resolution``: a printed 0 only says that it is less than one unit, unless ``zero`` says that it is none."""
+    bound: Bound = "<" if value == 0 and not zero else "="
+    return Number(metric=metric, statistic=statistic, value=resolution if bound == "<" else float(value), resolution=resolution, bound=bound)
+
+
+class _Process:
+    """The intervals of one process."""
+
+    def __init__(self) -> None:
+        self._time = -1e12
+        self._whole = False
+        self._quiet = False  # Whether the interval that is under way began with everybody there: the first one did not.
+        self._totals: tuple[Number, ...] = ()
+        self._series: dict[tuple[str | None, ...], Tally] = {}
+
+    def disturbed(self) -> None:
+        """A participant came or went: the next interval is not whole."""
+        self._quiet = False
+
+    def add(self, line: Line, time: float, record: Record, totals: tuple[Number, ...]) -> Iterator[Found]:
+        """Count an interval in; one of a time gone by was there before, or stands where it does not belong."""
+        if time < self._time:
+            return
+        key = (record.conditions.definition, record.participant, str(record.payload_bytes))
+        if time > self._time:
+            self._time, self._whole, self._quiet = time, self._quiet, True
+        elif key in self._series and self._series[key].stamp == time:
+            return
+        if key not in self._series:
+            if len(self._series) >= _SERIES:
+                yield from self.summaries()
+            self._series[key] = Tally(line, record)
+        self._series[key].add(line, record, stamp=time, whole=self._whole)
+        self._totals = totals or self._totals
+
+    def summaries(self) -> Iterator[Found]:
+        """What the intervals of each size and peer come to, with what the process itself used. What its peers used is theirs to say."""
+        own = self._series.pop(("ddsperf-process", None, "None"), None)
+        used = own.numbers() if own else ()
+        # The counters run on over all sizes: with several, only the sums of the seconds are those of one size.
+        alone = sum(definition == "ddsperf-subscriber" for definition, *_ in self._series) == 1
+        for (definition, *_), tally in self._series.items():
+            if definition != "ddsperf-process":
+                yield tally.found((*used, *(self._totals if alone and definition == "ddsperf-subscriber" else ())))
+        self._series.clear()

@@ -1,0 +1,232 @@
+"""ddsperf: what its lines say. Expected values are typed from the logs in ``ddsperf/`` (see its README)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tacholog.formats.reading import Log, read
+from tacholog.records import Conditions, Number, Record
+
+LOGS = Path(__file__).parent / "ddsperf"
+SUB = "[1] {}.000  size 1024 total {} lost {} delta {} lost {} rate {} kS/s {} Mb/s (1.00 kS/s 8.19 Mb/s)\n"
+
+
+def parsed(tmp_path: Path, text: str) -> Log:
+    """The text as a log that was read."""
+    path = tmp_path / "some.log"
+    path.write_text(text, encoding="utf-8")
+    return read(path, "ddsperf")
+
+
+def intervals(log: Log, definition: str) -> list[Record]:
+    """The records of single seconds that a definition speaks of."""
+    return [record for record in log.records if record.scope == "interval" and record.conditions.definition == definition]
+
+
+def summaries(log: Log) -> list[Record]:
+    """The derived records."""
+    return [record for record in log.records if record.scope == "summary"]
+
+
+def values(record: Record, metric: str) -> dict[str, float | None]:
+    """The numbers of one metric by statistic."""
+    return {number.statistic: number.value for number in record.numbers if number.metric == metric}
+
+
+def test_a_subscribers_second_has_its_own_rate_and_counts_and_not_those_of_ten_seconds() -> None:
+    second = intervals(read(LOGS / "sub.log"), "ddsperf-subscriber")[1]
+
+    assert second == Record(
+        test="throughput",
+        payload_bytes=1024,
+        numbers=(
+            Number(metric="message_rate", statistic="mean", value=200_600, resolution=10),
+            Number(metric="goodput", statistic="mean", value=1643.31e6, resolution=1e4),
+            Number(metric="messages_received", statistic="total", value=200968),
+            Number(metric="messages_lost", statistic="total", value=0),
+        ),
+        samples=200968,
+        scope="interval",
+        side="subscriber",
+        conditions=Conditions(definition="ddsperf-subscriber"),
+    )
+
+
+def test_a_subscribers_summary_is_the_mean_without_the_first_second_and_the_last_totals() -> None:
+    (summary,) = summaries(read(LOGS / "sub.log"))
+
+    assert (summary.payload_bytes, summary.samples, summary.side) == (1024, 2229576, "subscriber")
+    # 200.60, 462.24, 831.63 and 468.65 kS/s; 1643.31, 3786.70, 6812.74 and 3839.19 Mb/s
+    assert values(summary, "message_rate") == {"mean": 490_780.0}
+    assert values(summary, "goodput") == {"mean": 4020.485e6}
+    assert values(summary, "messages_received") == {"total": 2229576}
+    assert values(summary, "loss") == {"total": 0}
+    assert all(number.marks == ("derived",) for number in summary.numbers)
+
+
+def test_a_second_in_which_the_publisher_left_is_in_no_mean() -> None:
+    (summary,) = summaries(read(LOGS / "sub-netload-extended.log"))
+
+    assert values(summary, "message_rate") == {"mean": pytest.approx((79920 + 80030 + 80010) / 3)}
+    assert values(summary, "messages_received") == {"total": 320056}
+
+
+def test_a_pings_second_is_half_of_a_round_trip_to_one_peer() -> None:
+    first = intervals(read(LOGS / "ping.log"), "ddsperf-ping")[0]
+
+    assert (first.payload_bytes, first.samples, first.participant) == (2048, 99, "vm:31347")
+    assert first.conditions.basis == "rtt/2"
+    assert values(first, "latency") == {"mean": 69317, "min": 54987, "p50": 66887, "p90": 87044, "p99": 92123, "max": 92123}
+    assert {number.resolution for number in first.numbers} == {1}
+
+
+def test_a_pings_summary_has_extremes_and_a_mean_weighted_by_samples_and_no_percentiles() -> None:
+    (summary,) = summaries(read(LOGS / "ping-as-fast-as-possible.log"))
+
+    assert (summary.payload_bytes, summary.samples, summary.participant) == (64, 46314 + 44660, "vm:5016")
+    assert values(summary, "latency") == {"min": 3512, "max": 1587512, "mean": pytest.approx((10721 * 46314 + 11129 * 44660) / 90974)}
+
+
+def test_source_timestamps_make_a_one_way_latency_which_is_impossible_below_zero(tmp_path: Path) -> None:
+    text = "[7] 1.000  sublat vm:9 size 64 mean 1.500us min -2.000us 50% 1.000us 90% 4.000us 99% 5.000us max 5.000us cnt 20\n"
+
+    record = intervals(parsed(tmp_path, text), "ddsperf-one-way")[0]
+
+    assert record.conditions.basis == "one-way"
+    assert record.side == "subscriber"
+    assert record.number("latency", "min") == Number(metric="latency", statistic="min", value=None, marks=("impossible",))
+    assert values(record, "latency")["p90"] == 4000
+
+
+def test_a_publishers_rate_is_what_it_offered_in_three_digits() -> None:
+    log = read(LOGS / "pub.log")
+
+    rates = [record.numbers[0] for record in intervals(log, "ddsperf-publisher")]
+    assert [(rate.value, rate.resolution) for rate in rates] == [(270e3, 1e3), (201e3, 1e3), (469e3, 1e3), (828e3, 1e3), (483e3, 1e3)]
+    (summary,) = summaries(log)
+    # The subscriber left before the last second.
+    assert values(summary, "offered_rate") == {"mean": pytest.approx((201e3 + 469e3 + 828e3) / 3)}
+    assert summary.payload_bytes is None
+
+
+def test_trailing_zeros_that_the_tool_leaves_out_are_known_digits() -> None:
+    second = intervals(read(LOGS / "pub-with-pings.log"), "ddsperf-publisher")[1].numbers[0]  # "80k/s"
+
+    assert (second.value, second.resolution) == (80_000, 100)
+
+
+def test_processor_time_is_the_sum_over_threads_and_the_peak_is_kept() -> None:
+    log = read(LOGS / "sub.log")
+
+    own, peers = intervals(log, "ddsperf-process")[1:3]
+    assert (own.participant, values(own, "cpu"), values(own, "peak_memory")) == (None, {"mean": 20}, {"max": 7549747})  # 0+1+14+5 %, 7.2 MB
+    assert (peers.participant, values(peers, "cpu")) == ("vm:31313", {"mean": 31})  # 2+0+22+7 %
+    (summary,) = summaries(log)
+    assert values(summary, "cpu") == {"mean": (20 + 41 + 71 + 35) / 4}
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("nomatch.log", "too few matching participants (0)"),
+        ("criteria-not-met.log", "too few matching participants (0); RSS grew too much (0.000000 -> 7376896.000000)"),
+        ("pub-best-effort-unmatched.log", "vm:4994 failed to match data reader, ping reader, pong reader, ping writer, pong writer"),
+    ],
+)
+def test_an_error_makes_the_run_a_failed_one(name: str, reason: str) -> None:
+    account = read(LOGS / name).account
+
+    assert (account.status, account.reason) == ("failed", reason)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("[3] participant vm:9: failed to match in 5.000s", "participant vm:9: failed to match in 5.000s"),
+        ("dds_create_writer(Stats) failed: -1", "dds_create_writer(Stats) failed: -1"),
+        ("write error: -3", "write error: -3"),
+    ],
+)
+def test_other_ways_to_fail_that_no_sample_has(tmp_path: Path, line: str, reason: str) -> None:
+    account = parsed(tmp_path, f"{line}\n").account
+
+    assert (account.status, account.reason) == ("failed", reason)
+
+
+def test_no_line_of_any_sample_is_broken_or_unknown() -> None:
+    for path in LOGS.glob("*.log"):
+        assert (read(path).broken, read(path).unknown) == ([], []), path.name
+
+
+def test_a_line_of_version_0_5_has_no_rates_of_ten_seconds(tmp_path: Path) -> None:
+    log = parsed(tmp_path, "[1] 1.000  size 1024 total 500 lost 2 delta 500 lost 2 rate 0.50 kS/s 4.10 Mb/s\n")
+
+    assert values(log.records[0], "goodput") == {"mean": 4.1e6}
+
+
+def test_counters_of_several_sizes_are_sums_of_their_own_seconds(tmp_path: Path) -> None:
+    text = SUB.format(1, 500, 0, 500, 0, "0.50", "4.10") + SUB.format(2, 900, 0, 400, 0, "0.40", "3.28").replace("size 1024", "size 64")
+
+    first, second = summaries(parsed(tmp_path, text))
+
+    assert (first.payload_bytes, values(first, "messages_received")) == (1024, {"total": 500})
+    assert (second.payload_bytes, values(second, "messages_received")) == (64, {"total": 400})
+
+
+def test_a_process_that_starts_anew_under_the_same_number_has_a_summary_of_its_own(tmp_path: Path) -> None:
+    one = "[1] participant vm:1: new (self)\n" + SUB.format(1, 500, 0, 500, 0, "0.50", "4.10")
+
+    assert [values(summary, "messages_received") for summary in summaries(parsed(tmp_path, one + one))] == [{"total": 500}] * 2
+
+
+def test_a_second_printed_twice_counts_once(tmp_path: Path) -> None:
+    one, two = SUB.format(1, 500, 0, 500, 0, "0.50", "4.10"), SUB.format(2, 900, 0, 400, 0, "0.40", "3.28")
+
+    (summary,) = summaries(parsed(tmp_path, one + two + two + one))
+
+    assert summary.samples == 900
+    assert values(summary, "message_rate") == {"mean": 400}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[1] 1.000  size 1024 total 400 lost 0 delta 500 lost 0 rate 0.50 kS/s 4.10 Mb/s",
+        "[1] 1.000  size 0 total 500 lost 0 delta 500 lost 0 rate 0.50 kS/s 4.10 Mb/s",
+        "[1] 1.000  size 1024 total 500 lost 0 delta 500 lost 0 rate 0.50 kS/s 4.1",
+        "[1] 1.000  vm:9 size 64 mean 1.500us min 2.000us 50% 1.000us 90% 4.000us 99% 5.000us max 5.000us cnt 20",
+        "[1] 1.000  vm:9 size 64 mean 1.500us min 1.000us 50% 1.000us 90% 4.000us 99% 5.000us",
+        "[1] 1.000  270k/s   0n |@____..__.......",
+        "[1] 1.000  rss:7.2MB vcsw:7727 ivcsw:3818 tev:1%+0% recvUC:21",
+    ],
+)
+def test_a_line_that_is_cut_or_cannot_be_is_broken(tmp_path: Path, line: str) -> None:
+    log = parsed(tmp_path, f"{line}\n")
+
+    assert len(log.broken) == 1
+    assert log.records == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["[1] 1.000  vm:9 size 64 mean 1.500us min 1.000us 50% 1.000us 90% 4.000us 99% 5.000us max 5.000us cnt 2", "[1] 1.000  vcsw:1 ivcsw:2 tev:1%+0%"],
+)
+def test_an_end_of_the_log_that_may_hide_a_digit_or_a_thread_is_broken(tmp_path: Path, line: str) -> None:
+    assert parsed(tmp_path, line).broken == ["some.log:1: the log ends within this line"]
+
+
+def test_a_counter_that_went_below_zero_is_unknown(tmp_path: Path) -> None:
+    log = parsed(tmp_path, SUB.format(1, 500, 18446744073709551615, 500, 0, "0.50", "4.10"))
+
+    summary = summaries(log)[0]
+    lost = summary.number("messages_lost", "total")
+    assert lost == Number(metric="messages_lost", statistic="total", value=None, marks=("derived", "impossible"))
+    assert summary.number("loss", "total") is None
+
+
+def test_nothing_received_yet_is_no_result(tmp_path: Path) -> None:
+    log = parsed(tmp_path, "[1] 1.000  size 0 total 0 lost 0 delta 0 lost 0 rate 0.00 kS/s 0.00 Mb/s (0.00 kS/s 0.00 Mb/s)\n")
+
+    assert (log.records, log.broken, log.unknown) == ([], [], [])
