@@ -13,7 +13,7 @@ _TITLES = {"cpu": "Processor", "memory": "Memory", "storage": "Storage", "networ
 _ASKED: dict[str, tuple[tuple[str, str], ...]] = {
     "cpu": (("model", "model|name|processor"), ("cores", "core|cpus|threads"), ("governor", "governor"), ("turbo", "turbo|boost")),
     "memory": (("size", "size|total|bytes|memory"), ("channels and speed", "channel|speed|type")),
-    "network": (("adapter", "nic|adapter|model|card|interface"), ("link speed", "speed|link"), ("MTU", "mtu"), ("switch", "switch")),
+    "network": (("adapter", "nic|adapter|model|card|interface|eth|en[opsx]|wl"), ("link speed", "speed|link"), ("MTU", "mtu"), ("switch", "switch")),
     "system": (("operating system", "os|distribution|system"), ("kernel", "kernel"), ("virtualisation", "virtual"), ("clock source", "clock")),
 }
 

@@ -31,9 +31,11 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     run: str | None = None
     release: str | None = None
 
-    def wants(self, fact: Fact) -> bool:
-        """Whether a number is asked for."""
-        return self.wants_run(fact.run) and _is(self.transport, fact.conditions.transport) and _is(self.test, fact.test)
+    def of_run(self, facts: Sequence[Fact]) -> list[Fact]:
+        """Return those numbers of a run (one that `wants_run`) which are asked for."""
+        if self.transport is None and self.test is None:
+            return list(facts)
+        return [fact for fact in facts if _is(self.transport, fact.conditions.transport) and _is(self.test, fact.test)]
 
     def wants_run(self, run: Run) -> bool:
         """Whether a run is asked for, as far as the run alone can say."""
@@ -44,7 +46,7 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class View(msgspec.Struct, frozen=True):
     """Runs, logs, problems and numbers; all of them belong together."""
 
-    facts: Sequence[Fact]
+    by_run: dict[str, list[Fact]]  # hundreds of pages each ask for a few runs: they must not look through all numbers of all others
     runs: dict[str, Run]
     logs: Sequence[Log]
     problems: Sequence[Problem]
@@ -53,8 +55,10 @@ class View(msgspec.Struct, frozen=True):
 
     def only(self, selection: Selection) -> View:
         """Return the part that is asked for: its numbers and the runs that they come from (or that hold none at all)."""
-        found = [fact for fact in self.facts if selection.wants(fact)]
-        kept = {fact.run.run for fact in found} | self._without_numbers(selection)
+        candidates = [name for name, run in self.runs.items() if selection.wants_run(run)]
+        found = {name: selection.of_run(self.by_run.get(name, ())) for name in candidates}
+        found = {name: facts for name, facts in found.items() if facts}
+        kept = set(found) | self._without_numbers(selection)
         runs = {name: run for name, run in self.runs.items() if name in kept}
         logs = [log for log in self.logs if log.run in kept]
         problems = [problem for problem in self.problems if problem.run in kept]
@@ -64,9 +68,14 @@ class View(msgspec.Struct, frozen=True):
         """Return failed and empty runs: they belong to the transport that their manifest names, and to no test."""
         if selection.test is not None:
             return set()
-        empty = set(self.runs) - {fact.run.run for fact in self.facts}
+        empty = set(self.runs) - set(self.by_run)
         wanted = [self.runs[name] for name in empty if selection.wants_run(self.runs[name])]
         return {run.run for run in wanted if _is(selection.transport, transport_of(run))}
+
+    @property
+    def facts(self) -> list[Fact]:
+        """Every number, in the order of runs."""
+        return [fact for facts in self.by_run.values() for fact in facts]
 
     def summaries(self) -> list[Fact]:
         """Return the numbers of whole measurements; those of single intervals are left out."""
@@ -80,7 +89,10 @@ class View(msgspec.Struct, frozen=True):
 def view_of(data: Dataset) -> View:
     """Return everything in a dataset."""
     runs = rows.runs(data)
-    return View(rows.facts(data, runs), runs, rows.logs(data), rows.problems(data), data.hosts, rows.histograms(data))
+    by_run: dict[str, list[Fact]] = {}
+    for fact in rows.facts(data, runs):
+        by_run.setdefault(fact.run.run, []).append(fact)
+    return View(by_run, runs, rows.logs(data), rows.problems(data), data.hosts, rows.histograms(data))
 
 
 def manifest_of(run: Run) -> Manifest | None:

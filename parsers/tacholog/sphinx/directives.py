@@ -149,7 +149,7 @@ class PerfScript(_Perf):
         scripts: dict[str, str] = {}
         for run in part.runs.values():
             manifest = manifest_of(run)
-            sizes = {fact.payload_bytes for fact in part.facts if fact.run.run == run.run}
+            sizes = {fact.payload_bytes for fact in part.by_run.get(run.run, ())}
             text = shell_script(manifest, run.run, sizes) if manifest else None
             if text:
                 body = text.split("set -eu", 1)[1]
