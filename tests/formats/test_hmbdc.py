@@ -1,0 +1,248 @@
+"""hmbdc: what a pinger, a ponger and the performance sample say. Expected values are typed from the logs in ``hmbdc/`` (see its README)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tacholog.formats.reading import Log, read
+from tacholog.records import Conditions, Number, Record
+
+LOGS = Path(__file__).parent / "hmbdc"
+PINGS = "Ping0cpy : msgSize=100 msgPerSec=500\n"
+RESULT = "round trip time (sec):(1996/1988):mean=0.000584529 std_dev=0.00142221 min=0.000000948 max=0.008027795 sampleSize=1996\n"
+
+
+def parsed(tmp_path: Path, text: str) -> Log:
+    """The text as a log that was read."""
+    path = tmp_path / "some.log"
+    path.write_text(text, encoding="utf-8")
+    return read(path, "hmbdc")
+
+
+def latency(statistic: str, value: float | None, resolution: float | None = 1.0) -> Number:
+    """A number of a latency."""
+    return Number(metric="latency", statistic=statistic, value=value, resolution=resolution)
+
+
+def test_a_pinger_gives_round_trips_at_the_rate_and_size_of_its_first_line() -> None:
+    log = read(LOGS / "17-6-ipc-0cpy-ping.log")
+
+    assert log.records[2] == Record(
+        test="latency",
+        payload_bytes=100,
+        numbers=(
+            latency("mean", 584529),
+            latency("std", 1422210, 10),
+            latency("min", 948),
+            latency("max", 8027795),
+            Number(metric="messages_received", statistic="total", value=1996),
+            Number(metric="messages_sent", statistic="total", value=1988),
+        ),
+        samples=1996,
+        side="publisher",
+        conditions=Conditions(data_path="zero-copy", offered_rate_per_s=500, load_mode="open", basis="rtt", definition="hmbdc-rtt"),
+    )
+    assert [record.payload_bytes for record in log.records] == [16, 64, 100, 1000, 10000, 100000]
+    assert [record.conditions.data_path for record in log.records] == ["copy", "copy", "zero-copy", "zero-copy", "zero-copy", "zero-copy"]
+    assert log.unknown == [1, 6, 7, 12, 13, 18, 19, 24, 25, 30, 31, 36]
+
+
+def test_a_record_names_both_of_its_lines() -> None:
+    event = next(event for event in read(LOGS / "17-6-ipc-0cpy-ping.log").events if isinstance(event.what, Record))
+
+    assert list(event.lines) == [4, 5]
+
+
+def test_a_regular_message_with_an_attachment_is_copied() -> None:
+    record = read(LOGS / "17-6-rmcast-loopback-ping.log").records[0]
+
+    assert (record.payload_bytes, record.samples, record.conditions.data_path) == (1000, 789, "copy")
+    assert record.number("latency", "mean") == latency("mean", 66797681)
+    assert record.number("latency", "std") == latency("std", 99634600, 100)
+
+
+def test_a_ponger_gives_one_way_latency_of_no_known_size() -> None:
+    record = read(LOGS / "17-6-ipc-0cpy-pong.log").records[0]
+
+    assert (record.payload_bytes, record.samples, record.side, record.conditions.basis) == (None, 11890, "subscriber", "one-way")
+    assert [number.value for number in record.numbers] == [40380369, 185378000, 290, 1368964495]
+
+
+def test_a_ponger_in_the_same_process_has_a_record_of_its_own() -> None:
+    log = read(LOGS / "17-6-interthread-both.log")
+
+    assert [(record.conditions.basis, record.payload_bytes) for record in log.records[:4]] == [
+        ("one-way", None),
+        ("rtt", 16),
+        ("one-way", None),
+        ("rtt", 100),
+    ]
+    assert len(log.records) == 10
+
+
+def test_no_answer_is_a_record_without_samples_and_no_latency() -> None:
+    log = read(LOGS / "15-29-ipc-regular-ping.log")
+
+    assert log.records[5].numbers == (
+        Number(metric="messages_received", statistic="total", value=0),
+        Number(metric="messages_sent", statistic="total", value=0),
+    )
+    assert (log.records[5].payload_bytes, log.records[5].samples) == (1000000, 0)
+    assert log.account.status == "ok"
+    assert log.broken == []
+
+
+def test_a_log_in_which_nothing_was_answered_is_of_a_run_that_failed() -> None:
+    log = read(LOGS / "17-6-nothing-back-ping.log")
+
+    assert (log.account.status, log.account.reason) == ("failed", "no ping was answered")
+    assert log.unknown == []
+
+
+def test_threads_that_write_over_one_another_spoil_only_what_they_hit() -> None:
+    log = read(LOGS / "interleaved.log")
+
+    assert [(record.payload_bytes, record.samples) for record in log.records] == [(None, 299), (16, 299)]
+    assert log.broken == ["interleaved.log:13: a round trip that is cut short or garbled"]
+    assert log.unknown == []
+    assert (log.account.status, log.account.reason) == ("failed", "what():  file not expected size")
+
+
+def test_a_latency_below_zero_is_impossible_and_unknown() -> None:
+    one_way, rtt = read(LOGS / "interleaved.log").records
+
+    below_zero = Number(metric="latency", statistic="min", value=None, resolution=1, marks=("impossible",))
+    assert one_way.number("latency", "min") == below_zero
+    assert one_way.number("latency", "std") == latency("std", 5919.66, 0.01)
+    assert one_way.number("latency", "max") == latency("max", 8402)
+    assert rtt.number("latency", "std") == Number(metric="latency", statistic="std", value=None, marks=("impossible",))
+
+
+@pytest.mark.parametrize(
+    ("text", "reasons"),
+    [
+        (RESULT, ["1: a result without the line before it that says what it is of"]),
+        (
+            PINGS + "\n" + RESULT,
+            ["1: a line without the result that belongs to it", "3: a result without the line before it that says what it is of"],
+        ),
+        (PINGS + RESULT.rstrip("\n"), ["1: a round trip that is cut short or garbled"]),
+        (PINGS + RESULT.replace("=1996", "=199"), ["1: the result contradicts itself"]),
+        (PINGS + RESULT.replace("max=0.008", "max=0.0"), ["1: a round trip that is cut short or garbled"]),
+        (PINGS + RESULT.replace("max=0.008", "max=0.000"), ["1: the result contradicts itself"]),
+        (PINGS + RESULT.replace("=0.00142221", "=1.42221"), ["1: the result contradicts itself"]),
+        (PINGS.replace("=100 ", "=0 ") + RESULT, ["1: a message size or rate that cannot be"]),
+        (PINGS.replace("=100 ", "=" + "9" * 30 + " ") + RESULT, ["1: a round trip that is cut short or garbled"]),
+        (
+            PINGS + RESULT + RESULT,
+            ["1: two results for one line that says what they are of", "3: a result without the line before it that says what it is of"],
+        ),
+        (PINGS + PINGS + RESULT, ["1: a line without the result that belongs to it", "2: a result behind two lines that each wait for one"]),
+    ],
+)
+def test_a_result_that_may_not_be_one_is_broken(tmp_path: Path, text: str, reasons: list[str]) -> None:
+    log = parsed(tmp_path, text)
+
+    assert log.broken == [f"some.log:{reason}" for reason in reasons]
+    assert log.records == []
+
+
+def test_each_result_of_the_sample_is_a_record_with_its_bounds_and_sizes() -> None:
+    log = read(LOGS / "perf-sample-14-2.txt")
+
+    assert [
+        (event.line, r.conditions.transport, r.payload_bytes, r.payload_bytes_high, [(n.bound, n.value) for n in r.numbers])
+        for event in log.events
+        if isinstance(r := event.what, Record)
+    ] == [
+        (8, "TCP (qperf), loopback", 100, 10_000_000, [("range-low", 5e3), ("range-high", 2e6)]),
+        (9, "TCP (qperf), network", 100, 10_000_000, [("range-low", 60e3), ("range-high", 90e6)]),
+        (13, "inter-thread", None, None, [("~", 2e3)]),
+        (18, "inter-process (IPC)", 100, 10_000_000, [("<", 1e3)]),
+        (19, "inter-process (IPC)", 100, 10_000_000, [("range-low", 1e3), ("range-high", 4e6)]),
+        (25, "tcpcast", 100, 10_000_000, [("range-low", 60e3), ("range-high", 80e6)]),
+        (30, "rmcast", 100, 10_000_000, [("range-low", 60e3), ("range-high", 80e6)]),
+        (36, "rnetmap", None, None, []),
+    ]
+    assert log.broken == []
+    assert log.unknown == []
+
+
+def test_the_sample_says_how_data_is_handed_over_what_is_reliable_and_what_is_not_its_own() -> None:
+    records = read(LOGS / "perf-sample-14-2.txt").records
+
+    assert [record.conditions.data_path for record in records] == [None, None, "pointer", "zero-copy", "copy", None, None, None]
+    assert [record.conditions.reliability for record in records] == [None, None, *["reliable"] * 6]
+    assert [record.conditions.basis for record in records] == ["rtt/2", "rtt/2", *["one-way"] * 6]
+    assert {record.conditions.definition for record in records[:2]} == {"hmbdc-sample-reference"}
+
+
+def test_a_range_is_two_numbers_with_the_precision_of_their_units() -> None:
+    first = read(LOGS / "perf-sample-14-2.txt").records[0]
+
+    assert first.numbers == (
+        Number(metric="latency", statistic="range-low", value=5000, resolution=1000, bound="range-low"),
+        Number(metric="latency", statistic="range-high", value=2_000_000, resolution=1_000_000, bound="range-high"),
+    )
+
+
+def test_the_commands_machines_and_notes_of_the_sample_are_known_by_row_and_letter() -> None:
+    facts = read(LOGS / "perf-sample-15.17-1.txt").account.facts
+
+    assert facts.system_version == "12-41"
+    assert facts.environment["machine [b]"] == "Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz, Ubuntu 18.04"
+    assert facts.environment["commands 0.1 [a]"] == (
+        "qperf\nfor s in 100 1000 10000 100000 1000000 10000000; do qperf -v -m $s 127.0.0.1  tcp_lat; done"
+    )
+    assert facts.environment["commands 3.1 [b]"] == "./tips-ping-pong -r pong --cpuIndex 4 -I 192.168.2.0/24"
+    assert facts.environment["notes tcpcast"] == (
+        "as reliable/scalable as TCP, slow receivers can be purged if configured at sender (see waitForSlowReceivers)"
+    )
+
+
+def test_a_row_of_the_older_sample_keeps_the_command_that_was_copied_to_it_by_mistake() -> None:
+    facts = read(LOGS / "perf-sample-14-2.txt").account.facts
+
+    assert facts.environment["commands 0.1 [a]"].endswith("--netprot nonet --msgSize=$s --runTime 30 --use0cpy=0; done")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("4.1) 60us", "3.1) 60us", "30: a result that is garbled or has another transport's number"),
+        ("60us - 80ms for messages (100B-10MB)\nmulticast", "60us - 80ms for\nmulticast", "30: a result that is cut short or garbled"),
+        (
+            "60us - 80ms for messages (100B-10MB)\nmulticast",
+            "60ms - 80us for messages (100B-10MB)\nmulticast",
+            "30: a range that ends below its start",
+        ),
+        ("(rmcast)  ", "(rmcas)   ", "30: a result beside a name that is no transport's, or out of its column"),
+        ("reliable UDP    ", "reliable UDP", "30: a result beside a name that is no transport's, or out of its column"),
+    ],
+)
+def test_a_row_that_was_tampered_with_is_broken(tmp_path: Path, old: str, new: str, reason: str) -> None:
+    text = (LOGS / "perf-sample-14-2.txt").read_text()
+
+    log = parsed(tmp_path, text.replace(old, new, 1))
+
+    assert log.broken == [f"some.log:{reason}"]
+    assert len(log.records) == 7
+
+
+def test_a_sample_that_ends_within_a_block_gives_no_record_of_it(tmp_path: Path) -> None:
+    lines = (LOGS / "perf-sample-14-2.txt").read_text().splitlines(keepends=True)
+
+    log = parsed(tmp_path, "".join(lines[:31]))
+
+    assert log.broken == ["some.log:30: the table ends within this transport"]
+
+
+def test_hundreds_of_nanoseconds_are_a_range(tmp_path: Path) -> None:
+    text = (LOGS / "perf-sample-14-2.txt").read_text().replace("~2us (shared poniter passing)", "hundreds of nano seconds")
+
+    assert [(n.value, n.resolution, n.bound) for n in parsed(tmp_path, text).records[2].numbers] == [
+        (100, 100, "range-low"),
+        (1000, 100, "range-high"),
+    ]
