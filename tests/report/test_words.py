@@ -10,6 +10,7 @@ from tacholog.manifest import Command, LogFile, Manifest
 from tacholog.quality import MARKS
 from tacholog.records import METRICS, Conditions
 from tacholog.report.axes import number_axis, percentile_axis, share_axis, size_axis
+from tacholog.report.hosts import missing
 from tacholog.report.markup import Html, markdown, path_slug, slug, tag, visible
 from tacholog.report.numerals import decimals, grouped, quantity, size, unit_shown, with_bound
 from tacholog.report.script import shell_script, words_of
@@ -110,6 +111,11 @@ def test_nothing_in_a_manifest_can_leave_a_comment_of_the_script() -> None:
 
     assert script
     assert [line for line in script.splitlines() if line and not line.startswith("#")] == ["set -eu", "true"]
+
+
+def test_what_a_machines_facts_say_in_their_values_is_not_called_missing() -> None:
+    assert missing("network", {"nic": "Intel 710, dual port, 10 Gbit/s"}) == ["MTU", "switch"]
+    assert missing("cpu", {"model": "Some CPU"}) == ["cores", "governor", "turbo"]
 
 
 def test_every_condition_has_words_and_every_metric_a_shown_unit() -> None:

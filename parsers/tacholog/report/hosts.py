@@ -13,7 +13,12 @@ _TITLES = {"cpu": "Processor", "memory": "Memory", "storage": "Storage", "networ
 _ASKED: dict[str, tuple[tuple[str, str], ...]] = {
     "cpu": (("model", "model|name|processor"), ("cores", "core|cpus|threads"), ("governor", "governor"), ("turbo", "turbo|boost")),
     "memory": (("size", "size|total|bytes|memory"), ("channels and speed", "channel|speed|type")),
-    "network": (("adapter", "nic|adapter|model|card|interface|eth|en[opsx]|wl"), ("link speed", "speed|link"), ("MTU", "mtu"), ("switch", "switch")),
+    "network": (
+        ("adapter", "nic|adapter|model|card|interface|eth|en[opsx]|wl"),
+        ("link speed", "speed|link|[gm]bit|[gm]be\\b"),
+        ("MTU", "mtu"),
+        ("switch", "switch"),
+    ),
     "system": (("operating system", "os|distribution|system"), ("kernel", "kernel"), ("virtualisation", "virtual"), ("clock source", "clock")),
 }
 
@@ -33,8 +38,9 @@ def host_card(host_id: str, host: Host | None, *, named: bool = True) -> Html:
 
 def missing(section: str, facts: dict[str, str]) -> list[str]:
     """Return which of the things asked about a section are not stated."""
-    names = " ".join(facts).lower()
-    return [title for title, pattern in _ASKED.get(section, ()) if not re.search(rf"(?:\b|_)(?:{pattern})", names)]
+    # Values count too: "Intel 710, 10 Gbit/s" states a link speed under another name. A gap that is none would be a false claim.
+    said = " ".join([*facts, *facts.values()]).lower()
+    return [title for title, pattern in _ASKED.get(section, ()) if not re.search(rf"(?:\b|_)(?:{pattern})", said)]
 
 
 def _section(name: str, facts: dict[str, str], *, local_only: bool) -> Html:
