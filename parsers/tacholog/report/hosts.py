@@ -15,6 +15,11 @@ _ASKED: dict[str, tuple[tuple[str, str], ...]] = {
     "memory": (("size", "size|total|bytes|memory"), ("channels and speed", "channel|speed|type")),
     "network": (
         ("adapter", "nic|adapter|model|card|interface|eth|en[opsx]|wl"),
+        ("link speed", r"speed|link|[gm]bit|[gm]be\b"),
+        ("MTU", "mtu"),
+        ("switch", "switch"),
+    ),
+        ("adapter", "nic|adapter|model|card|interface|eth|en[opsx]|wl"),
         ("link speed", "speed|link|[gm]bit|[gm]be\\b"),
         ("MTU", "mtu"),
         ("switch", "switch"),
