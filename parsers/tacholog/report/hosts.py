@@ -19,11 +19,6 @@ _ASKED: dict[str, tuple[tuple[str, str], ...]] = {
         ("MTU", "mtu"),
         ("switch", "switch"),
     ),
-        ("adapter", "nic|adapter|model|card|interface|eth|en[opsx]|wl"),
-        ("link speed", "speed|link|[gm]bit|[gm]be\\b"),
-        ("MTU", "mtu"),
-        ("switch", "switch"),
-    ),
     "system": (("operating system", "os|distribution|system"), ("kernel", "kernel"), ("virtualisation", "virtual"), ("clock source", "clock")),
 }
 
