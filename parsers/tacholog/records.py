@@ -40,6 +40,7 @@ METRICS: dict[str, Metric] = {
     "jitter": Metric("ns", "lower", "Jitter"),
     "serialization": Metric("ns", "lower", "Time to serialise a message"),
     "deserialization": Metric("ns", "lower", "Time to deserialise a message"),
+    "send_call": Metric("ns", "lower", "Time in the publisher's send call"),
     "interval_per_message": Metric("ns", None, "Time over messages, which some tools call latency"),
     "goodput": Metric("bit_per_s", "higher", "Payload received"),
     "message_rate": Metric("messages_per_s", "higher", "Messages received"),
@@ -63,6 +64,7 @@ METRICS: dict[str, Metric] = {
     "cpu": Metric("percent", "lower", "Processor time; 100 % is one core"),
     "cpu_of_machine": Metric("percent", "lower", "Processor time; 100 % is all cores"),
     "cpu_cost": Metric("ns_per_gigabyte", "lower", "Processor time for 10^9 bytes"),
+    "cpu_time": Metric("ns", "lower", "Processor time used"),
     "context_switches": Metric("switches", "lower", "Context switches"),
     "peak_memory": Metric("bytes", "lower", "Largest resident set"),
 }

@@ -1,0 +1,338 @@
+"""eCAL: what its samples print and its documentation shows. Expected values are typed from the logs in ``ecal/`` (see its README)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tacholog.formats.reading import Log, read
+from tacholog.formats.registry import detect, formats
+from tacholog.records import Conditions, Number, Record
+
+LOGS = Path(__file__).parent / "ecal"
+SAMPLES = Path(__file__).parent / "ecal_samples" / "000001-lat.log"
+RECEIVED = """\
+--------------------------------------------
+Messages received             : 300
+Message size received         : 64 kB
+Message average latency       : 8 us
+Message min latency           : 7 us @ 1
+Message max latency           : 76 us @ 286
+Throughput                    : 7738 MB/s
+                              : 7 GB/s
+                              : 123 kMsg/s
+--------------------------------------------
+"""
+
+
+def parsed(tmp_path: Path, text: str) -> Log:
+    """The text as a log that was read."""
+    path = tmp_path / "some.log"
+    path.write_text(text, encoding="utf-8")
+    return read(path, "ecal")
+
+
+def latencies(record: Record) -> list[tuple[str, float | None, str]]:
+    """The latencies of a record in microseconds, with their bounds."""
+    return [(n.statistic, n.value / 1000 if n.value else None, n.bound) for n in record.numbers if n.metric == "latency"]
+
+
+def test_a_receivers_block_is_one_way_latency_in_whole_microseconds_and_no_throughput() -> None:
+    log = read(LOGS / "latency-6.2-receiver.log")
+
+    assert log.records[3] == Record(
+        test="latency",
+        payload_bytes=65536,
+        numbers=(
+            Number(metric="latency", statistic="mean", value=8000, resolution=1000),
+            Number(metric="latency", statistic="min", value=7000, resolution=1000),
+            Number(metric="latency", statistic="max", value=76000, resolution=1000),
+            Number(metric="size_over_latency", statistic="mean", value=7738 * 2**20 * 8, resolution=2**20 * 8, marks=("derived",)),
+            Number(metric="messages_received", statistic="total", value=300),
+        ),
+        samples=300,
+        side="subscriber",
+        conditions=Conditions(basis="one-way", definition="ecal-5.12-one-way"),
+    )
+
+
+def test_a_receivers_log_holds_a_record_a_block_and_no_line_is_left() -> None:
+    log = read(LOGS / "latency-6.2-receiver.log")
+
+    assert [r.payload_bytes for r in log.records] == [1024, 1024, 65536, 65536, 4194304, 4194304, None, None]
+    assert [n.value for r in log.records if (n := r.number("latency", "mean"))] == [4000, 2000, 3000, 8000, 1333000, 7000, 33000]
+    assert (log.broken, log.unknown) == ([], [])
+
+
+def test_a_block_with_only_a_count_is_kept_as_a_count() -> None:
+    few = read(LOGS / "latency-6.2-receiver.log").records[6]
+
+    assert few.numbers == (Number(metric="messages_received", statistic="total", value=50),)
+    assert few.conditions == Conditions(definition="ecal-few-received")
+
+
+def test_a_size_below_one_kilobyte_is_unknown_and_not_zero() -> None:
+    small = read(LOGS / "latency-6.2-receiver.log").records[7]
+
+    assert small.payload_bytes is None
+    assert latencies(small) == [("mean", 33, "="), ("min", 7, "="), ("max", 180, "=")]
+
+
+def test_a_sender_says_the_size_to_the_byte_what_it_sent_and_how() -> None:
+    log = read(LOGS / "latency-6.2-sender.log")
+
+    assert [r.payload_bytes for r in log.records] == [1024, 1024, 65536, 65536, 4194304, 4194304, 1024, 100]
+    assert [r.numbers[0].value for r in log.records] == [300, 300, 300, 300, 200, 200, 50, 200]
+    assert [r.conditions.data_path == "zero-copy" for r in log.records] == [False, True, True, False, False, True, False, False]
+    assert [r.conditions.offered_rate_per_s for r in log.records] == [None] * 7 + [200]
+    assert {(r.side, r.conditions.definition) for r in log.records} == {("publisher", "ecal-sent")}
+
+
+def test_the_recorders_own_lines_are_unknown() -> None:
+    assert read(LOGS / "latency-6.2-sender.log").unknown == [1, 11, 21, 31, 41, 51, 61, 71]
+
+
+def test_a_run_is_only_said_to_be_what_all_of_its_senders_say_alike(tmp_path: Path) -> None:
+    first = (LOGS / "latency-6.2-sender.log").read_text().split("$ ")[2]
+
+    assert parsed(tmp_path, first).account.facts.conditions == Conditions(data_path="zero-copy")
+    assert read(LOGS / "latency-6.2-sender.log").account.facts.conditions == Conditions()
+
+
+def test_the_summary_file_of_a_receiver_reads_like_its_output() -> None:
+    (record,) = read(LOGS / "latency-6.2-logfile.log").records
+
+    assert (record.samples, latencies(record)) == (500, [("mean", 2, "="), ("min", 1, "="), ("max", 12, "=")])
+
+
+def test_a_file_of_single_latencies_becomes_one_record_with_percentiles() -> None:
+    log = read(SAMPLES)
+
+    (record,) = log.records
+    assert log.format == "ecal"
+    assert record.samples == 500
+    assert record.payload_bytes is None
+    by_name = {n.statistic: n.value for n in record.numbers}
+    assert (by_name["min"], by_name["p50"], by_name["p90"], by_name["p99"], by_name["max"]) == (1000, 2000, 4000, 5000, 12000)
+    assert by_name["mean"] == 2414
+    assert all(n.resolution == 1000 for n in record.numbers)
+
+
+def test_single_latencies_are_ranked_exactly(tmp_path: Path) -> None:
+    (record,) = parsed(tmp_path, "".join(f"{value}\n" for value in range(1000, 0, -1))).records
+
+    assert {n.statistic: n.value for n in record.numbers} == {
+        "mean": 500_500,
+        "std": 288_674.99,
+        "min": 1_000,
+        "p50": 500_000,
+        "p90": 900_000,
+        "p99": 990_000,
+        "p99.9": 999_000,
+        "p99.99": 1_000_000,
+        "p99.999": 1_000_000,
+        "p99.9999": 1_000_000,
+        "max": 1_000_000,
+    }
+
+
+def test_many_different_latencies_are_ranked_to_a_thousandth_and_say_so(tmp_path: Path) -> None:
+    (record,) = parsed(tmp_path, "".join(f"{value}\n" for value in range(100_000))).records
+
+    assert record.number("latency", "max") == Number(metric="latency", statistic="max", value=99_999_000, resolution=1000)
+    assert record.number("latency", "p99") == Number(metric="latency", statistic="p99", value=98_944_000, resolution=64_000)
+
+
+def test_a_file_of_latencies_with_a_damaged_line_gives_no_statistics(tmp_path: Path) -> None:
+    log = parsed(tmp_path, "2\n1\nx3\n4\n")
+
+    assert log.records == []
+    assert log.broken == ["some.log:3: not a whole number of microseconds: statistics of this file would lack it"]
+
+
+def test_a_latency_below_zero_is_impossible(tmp_path: Path) -> None:
+    (record,) = parsed(tmp_path, "-3\n1\n2\n").records
+
+    assert record.number("latency", "min") == Number(metric="latency", statistic="min", value=None, marks=("impossible",))
+
+
+def test_only_whole_integers_to_the_end_of_the_head_are_a_file_of_latencies() -> None:
+    assert detect("2\n1\n33\n") == "ecal"
+    assert not formats()["ecal"].detect("2\n1.5\n").fits
+    assert not formats()["ecal"].detect("2\n1\nend\n").fits
+
+
+def test_a_published_grid_becomes_a_record_a_size_and_column() -> None:
+    log = read(LOGS / "performance-5.12.rst")
+
+    assert len(log.records) == 64
+    assert [(r.payload_bytes, r.participant, r.conditions.transport, r.conditions.data_path, latencies(r)) for r in log.records[32:36]] == [
+        (262144, "Win10 AMD64", "SHM", "copy", [("mean", 37, "=")]),
+        (262144, "Win10 AMD64", "SHM", "zero-copy", [("mean", 5, "=")]),
+        (262144, "Ubuntu22 AMD64", "SHM", "copy", [("mean", 135, "=")]),
+        (262144, "Ubuntu22 AMD64", "SHM", "zero-copy", [("mean", 3, "=")]),
+    ]
+    assert {(r.conditions.basis, r.conditions.definition) for r in log.records} == {("one-way", "ecal-published")}
+
+
+def test_all_records_of_a_row_name_its_line() -> None:
+    events = [event for event in read(LOGS / "performance-5.12.rst").events if isinstance(event.what, Record)]
+
+    assert [event.line for event in events[:5]] == [60, 60, 60, 60, 62]
+    assert [list(event.lines) for event in events[:5]] == [[60], [], [], [], [62]]
+
+
+def test_megabytes_of_a_grid_are_two_to_the_twentieth() -> None:
+    last = [r for r in read(LOGS / "performance-5.11.rst").records if r.payload_bytes == 32 * 2**20]
+
+    assert [latencies(r) for r in last] == [[("mean", us, "=")] for us in (6642, 2471, 5880, 2078)]
+
+
+def test_a_documents_words_on_its_runs_are_kept() -> None:
+    assert read(LOGS / "performance-5.12.rst").account.facts.environment == {"ecal_runs": "5000", "ecal_buffers": "1"}
+
+
+def test_a_table_of_pipes_takes_unit_and_samples_from_the_text_before_it() -> None:
+    first, second, *_, last = read(LOGS / "readme-5.4.md").records
+
+    assert (first.payload_bytes, first.participant, latencies(first), first.samples) == (1024, "Win10 AMD64", [("mean", 13, "=")], 20000)
+    assert (second.participant, latencies(second)) == ("Ubuntu16 AMD64", [("mean", 14, "=")])
+    assert (last.payload_bytes, latencies(last)) == (4096 * 1024, [("mean", 3600, "=")])
+
+
+def test_a_row_of_layers_tells_columns_of_one_platform_apart() -> None:
+    log = read(LOGS / "readme-5.5.2.md")
+
+    assert len(log.records) == 45
+    assert [(r.participant, r.conditions.transport, latencies(r)[0][1]) for r in log.records[-3:]] == [
+        ("Win10 AMD64", "eCAL SHM", 3956),
+        ("Ubuntu18 AMD64", "eCAL SHM", 2252),
+        ("Ubuntu18 AMD64", "Iceoryx SHM", 1060),
+    ]
+
+
+def test_rows_under_columns_that_cannot_be_told_apart_are_broken(tmp_path: Path) -> None:
+    text = (LOGS / "readme-5.5.2.md").read_text(encoding="utf-8")
+    log = parsed(tmp_path, "".join(line for line in text.splitlines(keepends=True) if "Iceoryx" not in line))
+
+    assert log.records == []
+    assert log.broken[0] == "some.log:3: two columns of the table have the same heading"
+
+
+def test_a_table_whose_unit_nobody_says_is_broken(tmp_path: Path) -> None:
+    log = parsed(tmp_path, "|Payload Size (kB)|Win10 AMD64|\n|---:|---:|\n| 1 | 13 |\n")
+
+    assert log.broken == ["some.log:3: neither the table's heading nor the text before it says the unit"]
+
+
+def test_the_round_trip_of_old_senders_is_told_from_the_one_way_time_of_their_receivers() -> None:
+    there_and_back, cut_short, one_way = read(LOGS / "latency-5.3.log").records
+
+    assert (there_and_back.payload_bytes, there_and_back.conditions.basis, latencies(there_and_back)) == (65536, "rtt", [("mean", 57, "=")])
+    assert (cut_short.samples, cut_short.conditions.definition) == (411, "ecal-5.3-rtt-cut-short")
+    assert cut_short.number("messages_lost", "total") == Number(metric="messages_lost", statistic="total", value=1)
+    assert (one_way.samples, one_way.conditions.basis, latencies(one_way)) == (1000, "one-way", [("mean", 27, "=")])
+
+
+def test_the_second_dialect_is_told_by_the_units_of_its_throughput() -> None:
+    sender, receiver = read(LOGS / "latency-5.10.log").records
+
+    assert (sender.payload_bytes, sender.conditions.data_path) == (65536, "zero-copy")
+    assert receiver.conditions.definition == "ecal-5.10-one-way"
+    derived = Number(metric="size_over_latency", statistic="mean", value=3123474 * 1024 * 8, resolution=8192, marks=("derived",))
+    assert receiver.number("size_over_latency", "mean") == derived
+
+
+def test_the_receiver_in_python_is_a_definition_of_its_own_and_its_senders_plan_is_no_result() -> None:
+    log = read(LOGS / "latency-python.log")
+
+    (record,) = log.records
+    assert (record.payload_bytes, record.samples, record.conditions.definition) == (2**20, 731, "ecal-python-one-way")
+    assert (log.account.status, log.account.reason) == ("failed", "Package lost after message 731 -> stop.")
+
+
+def test_what_the_performance_samples_call_latency_is_time_over_messages() -> None:
+    sender, receiver = read(LOGS / "performance.log").records
+
+    interval = Number(metric="interval_per_message", statistic="mean", value=665_761, resolution=1, marks=("derived",))
+    assert receiver.number("interval_per_message", "mean") == interval
+    assert receiver.number("latency", "mean") is None
+    assert receiver.number("goodput", "mean") == Number(metric="goodput", statistic="mean", value=12304718 * 1024 * 8, resolution=8192)
+    assert (sender.side, sender.number("message_rate", "mean")) == (None, None)
+
+
+def test_a_count_below_zero_is_impossible_and_not_huge() -> None:
+    copied, handed_over = read(LOGS / "pubsub-throughput.log").records
+
+    assert copied.number("bytes_lost", "total") == Number(metric="bytes_lost", statistic="total", value=16777216)
+    assert copied.number("offered_goodput", "mean") == Number(metric="offered_goodput", statistic="mean", value=2488 * 2**23, resolution=2**23)
+    assert (copied.conditions.transport, copied.conditions.data_path) == ("SHM", "copy")
+    assert handed_over.conditions.data_path == "zero-copy"
+    assert handed_over.number("bytes_lost", "total") == Number(metric="bytes_lost", statistic="total", value=None, marks=("impossible",))
+
+
+def test_perftools_seconds_are_intervals_of_either_side() -> None:
+    sent, _, received, _ = read(LOGS / "perftool.log").records
+
+    assert (sent.scope, sent.side, sent.number("messages_sent", "total")) == (
+        "interval",
+        "publisher",
+        Number(metric="messages_sent", statistic="total", value=9),
+    )
+    assert sent.number("interval_per_message", "max") == Number(metric="interval_per_message", statistic="max", value=100_001_000, resolution=1000)
+    assert received.number("messages_lost", "total") == Number(metric="messages_lost", statistic="total", value=0)
+    assert received.number("message_rate", "mean") == Number(metric="message_rate", statistic="mean", value=10, resolution=0.1)
+
+
+def test_a_loss_that_perftool_does_not_know_is_not_stated() -> None:
+    early, received = read(LOGS / "perftool-2023.log").records
+
+    assert early.number("send_call", "mean") == Number(metric="send_call", statistic="mean", value=105_000, resolution=1000)
+    assert received.number("messages_lost", "total") is None
+
+
+def test_service_calls_and_many_topics_are_read() -> None:
+    service, first, second, all_topics = read(LOGS / "service-and-topics.log").records
+
+    assert (service.conditions.basis, latencies(service)) == ("rtt", [("mean", 62, "="), ("min", 55, "="), ("max", 131, "=")])
+    assert [(r.participant, r.numbers[0].value) for r in (first, second, all_topics)] == [("pub 1", 12345), ("pub 2", 12340), ("all topics", 24685)]
+
+
+@pytest.mark.parametrize(
+    ("what", "instead"),
+    [
+        ("Message min latency           : 7 us @ 1\n", ""),  # a row is missing
+        ("Message min latency           : 7 us @ 1\n", "Message min latency           : 7 u\n"),  # a row is cut
+        ("7 us @ 1", "9 us @ 1"),  # the minimum is above the mean
+        ("76 us @ 286", "76 us @ 300"),  # there is no message 300 of 300
+        ("64 kB", "128 kB"),  # of another block
+        ("7 GB/s", "9 GB/s"),  # of another block
+    ],
+)
+def test_rows_that_do_not_belong_together_are_broken(tmp_path: Path, what: str, instead: str) -> None:
+    assert len(parsed(tmp_path, RECEIVED).records) == 1
+
+    log = parsed(tmp_path, RECEIVED.replace(what, instead))
+
+    assert log.records == []
+    assert log.broken
+
+
+def test_a_latency_printed_as_zero_is_less_than_a_microsecond(tmp_path: Path) -> None:
+    (record,) = parsed(tmp_path, RECEIVED.replace("7 us @ 1", "0 us @ 1")).records
+
+    assert record.number("latency", "min") == Number(metric="latency", statistic="min", value=1000, resolution=1000, bound="<")
+
+
+def test_a_block_at_the_end_of_a_cut_log_is_broken(tmp_path: Path) -> None:
+    assert parsed(tmp_path, RECEIVED[: RECEIVED.index("Throughput")]).broken == ["some.log:2: the log ends within this block"]
+
+
+def test_a_receivers_block_may_stand_within_a_senders(tmp_path: Path) -> None:
+    sender = (LOGS / "latency-5.10.log").read_text().splitlines(keepends=True)[:8]
+
+    log = parsed(tmp_path, "".join([*sender[:6], *RECEIVED, *sender[6:]]))
+
+    assert [r.side for r in log.records] == ["subscriber", "publisher"]
+    assert log.broken == []
