@@ -1,0 +1,219 @@
+"""qperf: what its blocks say. Expected values are typed from the logs in ``qperf/`` (see its README)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tacholog.formats.reading import Log, read
+from tacholog.records import Conditions, Number, Record
+
+LOGS = Path(__file__).parent / "qperf"
+PLAIN = """\
+tcp_lat:
+    latency        =  6.67 us
+    msg_rate       =   150 K/sec
+    msg_size       =   100 bytes
+    time           =     1 sec
+    loc_cpus_used  =   200 % cpus
+    rem_cpus_used  =   200 % cpus
+"""
+
+
+def parsed(tmp_path: Path, text: str) -> Log:
+    """The text as a log that was read."""
+    path = tmp_path / "some.log"
+    path.write_text(text, encoding="utf-8")
+    return read(path, "qperf")
+
+
+def logged(name: str) -> Log:
+    """A sample log."""
+    return read(LOGS / name, "qperf")
+
+
+def test_latency_is_the_mean_of_half_a_round_trip_and_nothing_else() -> None:
+    log = logged("tcp-lat-v-100.log")
+
+    assert log.records == [
+        Record(
+            test="latency",
+            payload_bytes=100,
+            numbers=(
+                Number(metric="latency", statistic="mean", value=6670, resolution=10),
+                Number(metric="message_rate", statistic="mean", value=150_000, resolution=1000),
+                Number(metric="cpu", statistic="local", value=200, resolution=1),
+                Number(metric="cpu", statistic="remote", value=200, resolution=1),
+            ),
+            side="both",
+            conditions=Conditions(transport="TCP", load_mode="closed", basis="rtt/2", definition="qperf-latency", planned_duration_s=1),
+        )
+    ]
+    assert log.unknown == [1, 9]
+
+
+def test_without_options_there_is_only_the_headline() -> None:
+    record = logged("tcp-lat-plain.log").records[0]
+
+    assert record.numbers == (Number(metric="latency", statistic="mean", value=35_000, resolution=100),)
+    assert (record.payload_bytes, record.samples, record.conditions.planned_duration_s) == (None, None, None)
+
+
+def test_sizes_that_were_asked_for_in_round_numbers_are_bytes_of_thousands() -> None:
+    records = logged("loop-of-calls.log").records
+
+    assert [(record.payload_bytes, record.numbers[0].value, record.numbers[0].resolution) for record in records] == [
+        (100, 2310, 10),
+        (1000, 3030, 10),
+        (10_000, 2990, 10),
+        (100_000, 12_700, 100),
+        (1_000_000, 196_000, 1000),
+        (10_000_000, 2_800_000, 10_000),
+    ]
+
+
+def test_sizes_that_are_multiples_of_1024_are_printed_exactly() -> None:
+    assert [record.payload_bytes for record in logged("loop-of-sizes.log").records] == [1, 16, 256, 4096, 65536]
+
+
+def test_a_size_that_is_only_known_to_three_digits_is_not_known(tmp_path: Path) -> None:
+    assert parsed(tmp_path, PLAIN.replace(" 100 bytes", "1.23 KB")).records[0].payload_bytes is None
+
+
+def test_every_row_with_a_meaning_becomes_a_number() -> None:
+    record = logged("multi-vv.log").records[0]
+
+    assert record.payload_bytes == 65536
+    assert record.samples == 24282
+    assert [(n.metric, n.statistic, n.value, n.resolution) for n in record.numbers] == [
+        ("goodput", "mean", 12.72e9, 8e7),
+        ("message_rate", "mean", 24_300, 100),
+        ("cpu_cost", "publisher", 1.25e9, 1e7),
+        ("cpu_cost", "subscriber", 1.25e9, 1e7),
+        ("cpu", "publisher", 199, 1),
+        ("cpu", "publisher-user", 131, 1),
+        ("cpu", "publisher-interrupts", 14, 0.1),
+        ("cpu", "publisher-kernel", 54, 0.1),
+        ("duration", "publisher", 1e9, 1e7),
+        ("cpu_time", "publisher", 1.99e9, 1e7),
+        ("bytes_sent", "total", 1.6e9, 1e7),
+        ("messages_sent", "total", 24347, None),
+        ("cpu", "subscriber", 199, 1),
+        ("cpu", "subscriber-user", 131, 1),
+        ("cpu", "subscriber-interrupts", 14, 0.1),
+        ("cpu", "subscriber-kernel", 54, 0.1),
+        ("duration", "subscriber", 1e9, 1e7),
+        ("cpu_time", "subscriber", 1.99e9, 1e7),
+        ("bytes_received", "total", 1.59e9, 1e7),
+        ("messages_received", "total", 24282, None),
+    ]
+
+
+def test_samples_of_a_ping_pong_are_what_both_sides_received() -> None:
+    tcp, udp = logged("multi-vv.log").records[1:]
+
+    assert (tcp.samples, tcp.conditions.transport) == (146_691 + 146_692, "TCP")
+    assert (udp.samples, udp.conditions.transport) == (155_689 + 155_690, "UDP")
+
+
+def test_what_was_sent_is_offered_and_only_what_was_received_is_goodput() -> None:
+    record = logged("udp-bw-vv.log").records[0]
+
+    assert record.number("offered_goodput", "mean") == Number(metric="offered_goodput", statistic="mean", value=108e9, resolution=8e8)
+    assert record.number("goodput", "mean") == Number(metric="goodput", statistic="mean", value=40.72e9, resolution=8e7)
+
+
+def test_bits_are_bits_and_digits_are_as_many_as_were_asked_for() -> None:
+    record = logged("bits.log").records[0]
+
+    assert record.payload_bytes == 1_000_000
+    assert record.number("goodput", "mean") == Number(metric="goodput", statistic="mean", value=11.944e9, resolution=1e6)
+    assert record.number("cpu_cost", "publisher") == Number(metric="cpu_cost", statistic="publisher", value=1.3267e9, resolution=1e5)
+
+
+def test_unscaled_rows_are_read_alike() -> None:
+    latency, bandwidth = logged("unscaled.log").records
+
+    assert latency.numbers[0] == Number(metric="latency", statistic="mean", value=3443, resolution=1)
+    assert bandwidth.numbers[0] == Number(metric="goodput", statistic="mean", value=8 * 5_702_090_752, resolution=8)
+    assert (bandwidth.payload_bytes, bandwidth.samples, bandwidth.conditions.planned_duration_s) == (65536, 87007, 1)
+
+
+def test_rows_by_node_say_local_and_remote() -> None:
+    record = logged("by-node.log").records[0]
+
+    assert record.number("messages_sent", "local") == Number(metric="messages_sent", statistic="local", value=398_346)
+    assert record.number("messages_received", "remote") == Number(metric="messages_received", statistic="remote", value=140_282)
+
+
+def test_the_machines_are_facts_about_the_run() -> None:
+    facts = logged("conf.log").account.facts
+
+    assert facts.tool_version == "0.4.11"
+    assert facts.environment["rem_cpu"] == "2 Cores: Intel Xeon Processor 2.7GHz"
+
+
+def test_a_latency_of_nothing_is_impossible() -> None:
+    record = logged("udp-lat-too-large.log").records[0]
+
+    assert record.payload_bytes == 100_000
+    assert record.numbers[0] == Number(metric="latency", statistic="mean", value=None, marks=("impossible",))
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("bad-host.log", "getaddrinfo failed: Name or service not known"), ("no-sctp.log", "sctp_lat gave no figures")]
+)
+def test_a_test_without_rows_failed(name: str, reason: str) -> None:
+    log = logged(name)
+
+    assert (log.account.status, log.account.reason) == ("failed", reason)
+    assert log.records == []
+
+
+def test_quit_has_no_rows_and_did_not_fail() -> None:
+    log = logged("precise-and-quit.log")
+
+    assert log.account.status == "ok"
+    assert log.records[0].numbers[0] == Number(metric="latency", statistic="mean", value=2277.18, resolution=0.01)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    rem_cpus_used  =   200 % cpus\n", ""),
+        ("    loc_cpus_used  =   200 % cpus\n", ""),
+        ("    latency        =  6.67 us\n", ""),
+        ("6.67 us", "5.67 us"),
+        ("150 K/sec", "150 M/sec"),
+        ("150 K/sec", "150 KB/sec"),
+        ("6.67 us", "6.67 u"),
+        ("100 bytes", "100 byt"),
+        (" =   100 bytes", " =  100 bytes"),
+        ("    msg_size  ", "    msg_siz  "),
+        ("tcp_lat", "tcp_bw"),
+    ],
+)
+def test_a_block_that_lacks_a_row_or_contradicts_itself_is_broken(tmp_path: Path, old: str, new: str) -> None:
+    log = parsed(tmp_path, PLAIN.replace(old, new) + "quit:\n")
+
+    assert log.records == []
+    assert [text.partition(":")[2].partition(":")[0] for text in log.broken] == ["1"]
+
+
+def test_the_last_row_without_its_end_may_be_cut(tmp_path: Path) -> None:
+    assert len(parsed(tmp_path, PLAIN).records) == 1
+    assert parsed(tmp_path, PLAIN.rstrip("\n")).records == []
+
+
+def test_rows_without_their_test_are_broken_one_by_one(tmp_path: Path) -> None:
+    log = parsed(tmp_path, PLAIN.partition("\n")[2])
+
+    assert log.broken == [f"some.log:{line}: a row without its test" for line in range(1, 7)]
+
+
+def test_a_row_that_the_tool_is_not_known_to_print_is_unknown_and_spoils_nothing(tmp_path: Path) -> None:
+    log = parsed(tmp_path, PLAIN.replace("    time  ", "    moons = 5\n    time  ").replace("moons =", "moons          = "))
+
+    assert log.unknown == [5]
+    assert len(log.records) == 1
