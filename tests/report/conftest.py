@@ -28,7 +28,7 @@ SECOND = """\
 ZERO_COPY = "    Length:    32  Packets:  1902520  Packets/s(ave):   63417  Mbps(ave):    16.2  Lost:     0 (0.00%)\n"
 # The same tool when the network was slower than the publisher: most samples were lost.
 LOSSY = "    Length:    32  Packets:  1902520  Packets/s(ave):   63417  Mbps(ave):    16.2  Lost:     1902520 (50.00%)\n"
-HOSTILE_TEXT = "<script>alert(1)</script> \x1b[31mred\x1b[0m <img src=x onerror=alert(1)>"
+HOSTILE_TEXT = "<script>alert(1)</script> \x07\u202ebell <img src=x onerror=alert(1)>"
 HOSTILE_NAME = "<b onclick=alert(1)>Évil | ```{raw} html\n](javascript:alert(1))"
 NATIVE = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"
 

@@ -145,7 +145,8 @@ def test_hostile_text_is_shown_as_text(site: Path, page: Reader) -> None:
     log = page("logs/evil/run/sub.log")
 
     assert "<script>alert(1)</script>" in log.text
-    assert "\u241b" in log.text  # ESC is drawn, not obeyed
+    assert "\u2407" in log.text  # the bell is drawn, not rung
+    assert "\u202e" not in log.text  # and nothing turns the text round
     for path in pages(site):
         found = page(path.relative_to(site).as_posix().removesuffix(".html"))
         assert not any(name.startswith("on") for _, attributes in found.tags for name in attributes), path

@@ -10,11 +10,15 @@ from tacholog.manifest import Command, LogFile, Manifest
 from tacholog.quality import MARKS
 from tacholog.records import METRICS, Conditions
 from tacholog.report.axes import number_axis, percentile_axis, share_axis, size_axis
+from tacholog.report.facts import Fact, Run
+from tacholog.report.figures import latency_over_size
 from tacholog.report.hosts import missing
 from tacholog.report.markup import Html, markdown, path_slug, slug, tag, visible
 from tacholog.report.numerals import decimals, grouped, quantity, size, unit_shown, with_bound
 from tacholog.report.script import shell_script, words_of
-from tacholog.report.series import CONDITION_WORDS
+from tacholog.report.series import CONDITION_WORDS, series_of
+from tacholog.report.summary import latency_summary
+from tacholog.report.tables import Links, numbers
 
 
 @pytest.mark.parametrize(
@@ -116,6 +120,21 @@ def test_nothing_in_a_manifest_can_leave_a_comment_of_the_script() -> None:
 def test_what_a_machines_facts_say_in_their_values_is_not_called_missing() -> None:
     assert missing("network", {"nic": "Intel 710, dual port, 10 Gbit/s"}) == ["MTU", "switch"]
     assert missing("cpu", {"model": "Some CPU"}) == ["cores", "governor", "turbo"]
+
+
+def test_a_number_for_a_range_of_sizes_is_not_told_of_the_smallest() -> None:
+    run = Run(run="published", published=True)
+    facts = [
+        Fact(run=run, log="a", test="latency", payload_bytes=100, payload_bytes_high=1000, metric="latency", statistic=name, value=value, bound=name)
+        for name, value in (("range-low", 1e3), ("range-high", 4e6))
+    ]
+    series = series_of(facts)
+
+    said = latency_summary(series, Links())
+
+    assert "<strong>from 1\u00a0µs</strong> <strong>to 4\u00a0ms</strong> for 100\u00a0B to 1\u202f000\u00a0B" in said
+    assert "100\u00a0B to 1\u202f000\u00a0B</th>" in numbers(series, Links(), "t")
+    assert latency_over_size(series) is None
 
 
 def test_every_condition_has_words_and_every_metric_a_shown_unit() -> None:

@@ -10,8 +10,17 @@ from tacholog.records import METRICS
 from tacholog.report.numerals import SECONDS, Unit, unit_shown
 from tacholog.report.series import Series
 
-_STATISTICS = ("min", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999", "max", "mean", "std")
-_HEADINGS = {"p50": "median", "min": "min", "max": "max", "mean": "mean", "std": "std dev"}
+_STATISTICS = ("typical", "range-low", "min", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999", "max", "range-high", "mean", "std")
+_HEADINGS = {
+    "p50": "median",
+    "std": "std dev",
+    "range-low": "lowest",
+    "range-high": "highest",
+    "typical": "typical",
+    "min": "min",
+    "max": "max",
+    "mean": "mean",
+}
 _COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("message_rate", "mean", "received rate"),
     ("goodput", "mean", "goodput"),

@@ -91,6 +91,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
     participant: str | None = None
     conditions: Conditions = Conditions()
     payload_bytes: int | None = None
+    payload_bytes_high: int | None = None
     metric: str
     statistic: str
     value: float | None = None

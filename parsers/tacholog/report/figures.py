@@ -131,7 +131,7 @@ def _trace(series: Series, metric: str, statistic: str, unit: str, dash: str) ->
     points = tuple(
         Point(x, cell.value, f"{size(x)}: {words_of(cell, unit)}", *_ends(cell))
         for x, cell in sorted(series.cells(metric, statistic).items(), key=lambda item: item[0] or 0)
-        if x and cell.value is not None and cell.value > least
+        if x and cell.value is not None and cell.value > least and cell.sizes_high is None  # a range of sizes is no point
     )
     return Trace(series.label, series.slot, statistic, dash, series.published, points) if points else None
 

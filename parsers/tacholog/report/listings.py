@@ -180,22 +180,22 @@ def _best(series: Sequence[Series], metric: str, unit: str, links: Links) -> Htm
     found = [one for each in series for one in _candidates(each, metric)]
     if not found:
         return tag("span", "not measured", class_="tl-null")
-    value, at, cell, told = (min if metric == "latency" else max)(found, key=lambda one: one[0])
+    value, cell, told = (min if metric == "latency" else max)(found, key=lambda one: one[0])
     link = links.to_line(cell.shown)
     text = quantity(value, unit)
-    return join([tag("a", text, href=link) if link else text, tag("span", f" {size(at)}{told}", class_="tl-muted")])
+    return join([tag("a", text, href=link) if link else text, tag("span", f" {cell.size_words}{told}", class_="tl-muted")])
 
 
-def _candidates(series: Series, metric: str) -> list[tuple[float, int | None, Cell, str]]:
+def _candidates(series: Series, metric: str) -> list[tuple[float, Cell, str]]:
     if metric == "goodput" and series.has_mark(LOGICAL):
         return []
     present = series.statistics()
-    statistic = next((name for name in ("p50", "mean", "range-low", "min") if (metric, name) in present), "")
+    statistic = next((name for name in ("p50", "mean", "typical", "range-low", "min") if (metric, name) in present), "")
     cells = series.cells(metric, statistic)
     # A rate that most messages were lost at is no headline, unless there is no other.
     whole = {at: cell for at, cell in cells.items() if LOSS not in cell.marks}
     told = _told(series, metric, statistic) if whole else ", more than 1\u202f% lost"
-    return [(cell.value, at, cell, told) for at, cell in (whole or cells).items() if cell.value is not None]
+    return [(cell.value, cell, told) for cell in (whole or cells).values() if cell.value is not None]
 
 
 def _told(series: Series, metric: str, statistic: str) -> str:

@@ -13,6 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from tacholog.report.figures import FIGURES
 from tacholog.report.markup import heading, markdown, slug
 from tacholog.report.numerals import NOT_STATED, grouped
+from tacholog.report.sidebyside import has_side_by_side
 from tacholog.report.views import TESTS, Selection, View, log_document, manifest_of, transport_of
 
 LOGS = "logs"
@@ -76,7 +77,7 @@ def _transport_context(part: View, system: str, transport: str) -> dict[str, Any
         if series:
             drawn = [name for name in _FIGURES[test] if FIGURES[name](series)]
             drawn += ["distribution"] if test == "latency" and part.histograms else []
-            tests.append({"name": test, "title": _TITLES[test], "figures": drawn, "series": len(series)})
+            tests.append({"name": test, "title": _TITLES[test], "figures": drawn, "side_by_side": has_side_by_side(series)})
     return {**_counts(part), "system": system, "transport": transport, "tests": tests, "kind": _kind(part)}
 
 

@@ -75,6 +75,17 @@ class Cell(msgspec.Struct, frozen=True):
         return min(self.facts, key=lambda fact: abs((fact.value or 0.0) - (self.value or 0.0)) if fact.value is not None else float("inf"))
 
     @property
+    def sizes_high(self) -> int | None:
+        """The largest payload in bytes, where one number stands for a range of sizes."""
+        return next((fact.payload_bytes_high for fact in self.facts if fact.payload_bytes_high is not None), None)
+
+    @property
+    def size_words(self) -> str:
+        """The payload size, or the range of sizes, that it is of."""
+        first = size(self.facts[0].payload_bytes)
+        return first if self.sizes_high is None else f"{first} to {size(self.sizes_high)}"
+
+    @property
     def marks(self) -> tuple[str, ...]:
         """Every mark on any of the numbers, in order."""
         return tuple(dict.fromkeys(mark for fact in self.facts for mark in fact.marks))

@@ -11,8 +11,9 @@ from tacholog.report.series import Cell, Series
 from tacholog.report.svg import swatch
 from tacholog.report.tables import Links
 
+_RANGE = ("range-low", "range-high")
 _BASES = {"rtt": "round-trip time", "rtt/2": "one-way latency (RTT/2)", "one-way": "one-way latency"}
-_STATISTICS = {"p50": "Median", "mean": "Mean", "min": "Least", "range-low": "", "max": "Greatest"}
+_STATISTICS = {"p50": "Median", "mean": "Mean", "min": "Least", "max": "Greatest", "typical": "Typical", "range-low": ""}
 
 
 def latency_summary(series: Sequence[Series], links: Links) -> Html:
@@ -44,15 +45,22 @@ def _latency(series: Series, links: Links) -> Html:
     basis = _BASES.get(str(dict(series.key).get("basis")), "latency (whether one-way or round trip is not stated)")
     named = _STATISTICS.get(statistic, statistic)
     ends = list(dict.fromkeys((min(cells, key=_order), max(cells, key=_order))))
-    numbers = join([_at(cells[at], at, "ns", links) for at in ends], " and ")
+    numbers = join([_ranged(series, cells[at], at, links) if statistic in _RANGE else _at(cells[at], at, "ns", links) for at in ends], " and ")
     start = f"{named} {basis} is " if named else f"{basis[0].upper()}{basis[1:]} is "
     return join([start, numbers, _runs(series), ".", _tail(series, ends[0], links)])
+
+
+def _ranged(series: Series, low: Cell, at: int | None, links: Links) -> Html:
+    """Return both ends of a range where a source gives no more than that."""
+    high = series.cells("latency", "range-high").get(at)
+    end = [" ", tag("strong", _number(high, "ns", links))] if high else []
+    return join([tag("strong", _number(low, "ns", links)), *end, f" for {low.size_words}"])
 
 
 def _told_by(series: Series) -> str:
     """Return the statistic that says most of those a series has."""
     present = [statistic for metric, statistic in series.statistics() if metric == "latency"]
-    return next((name for name in ("p50", "mean", "range-low", "min", "max") if name in present), present[0] if present else "p50")
+    return next((name for name in ("p50", "mean", "typical", "range-low", "min", "max") if name in present), present[0] if present else "p50")
 
 
 def _known(series: Series, metric: str, statistic: str) -> dict[int | None, Cell]:
@@ -110,7 +118,11 @@ def _runs(series: Series) -> str:
 
 
 def _at(cell: Cell, at: int | None, unit: str, links: Links) -> Html:
-    return join([tag("strong", _number(cell, unit, links)), f" at {size(at)}" if at is not None else " (size not stated)"])
+    return join([tag("strong", _number(cell, unit, links)), f" {_preposition(cell)} {cell.size_words}" if at is not None else " (size not stated)"])
+
+
+def _preposition(cell: Cell) -> str:
+    return "at" if cell.sizes_high is None else "for"
 
 
 def _number(cell: Cell, unit: str, links: Links) -> Html:

@@ -68,7 +68,7 @@ def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, 
     rows = []
     for payload in series.sizes():
         shown = [write.cell(found.get(payload), column.unit, place) for column, found, place in zip(columns, cells, places, strict=True)]
-        rows.append(tag("tr", _row_head(payload), *shown, *_samples_cell(series, payload), *_runs_cell(series, payload, repeated=repeated)))
+        rows.append(tag("tr", _row_head(series, payload), *shown, *_samples_cell(series, payload), *_runs_cell(series, payload, repeated=repeated)))
     heads = [*(_head(column) for column in columns), *_extra_heads(series, repeated=repeated)]
     table = tag("table", tag("thead", tag("tr", tag("th", "size", scope="col"), *heads)), tag("tbody", *rows), class_="tl-table")
     title = tag("h4", swatch(series.slot, hollow=series.published), " ", series.label, " ", badge(published=series.published), class_="tl-caption")
@@ -124,7 +124,7 @@ def _every_run(series: Series, columns: Sequence[Column], links: Links, anchor: 
             shown = [_plain(by_name.get((column.metric, column.statistic)), column.unit, links) for column in columns]
             samples = next((fact.samples for fact in facts if fact.samples is not None), None)
             tail = tag("td", grouped(samples) if samples is not None else NOT_STATED) if _has_samples(series) else ""
-            rows.append(tag("tr", _row_head(payload), tag("td", run[0], class_="tl-text"), *shown, tail))
+            rows.append(tag("tr", _row_head(series, payload), tag("td", run[0], class_="tl-text"), *shown, tail))
     extra = [_th("samples", "")] if _has_samples(series) else []
     heads = tag("tr", tag("th", "size", scope="col"), tag("th", "run", scope="col", class_="tl-text"), *(_head(c) for c in columns), *extra)
     table = tag("table", tag("thead", heads), tag("tbody", *rows), class_="tl-table tl-small")
@@ -150,9 +150,11 @@ def _th(words: str, unit: str) -> Html:
     return tag("th", words, tag("span", unit, class_="tl-unit") if unit else "", scope="col")
 
 
-def _row_head(payload: int | None) -> Html:
+def _row_head(series: Series, payload: int | None) -> Html:
     exact = None if payload is None else f"{grouped(payload)} bytes"
-    return tag("th", size(payload), scope="row", title=exact, class_="tl-null" if payload is None else None)
+    high = next((fact.payload_bytes_high for fact in series.facts if fact.payload_bytes == payload and fact.payload_bytes_high is not None), None)
+    words = size(payload) if high is None else f"{size(payload)} to {size(high)}"
+    return tag("th", words, scope="row", title=exact, class_="tl-null" if payload is None else None)
 
 
 def _has_samples(series: Series) -> bool:
