@@ -73,6 +73,24 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
             "The log holds a value here that cannot be, such as a counter below zero read as a huge number. It is shown as unknown.",
         ),
         "derived": Mark("d", "Derived, not measured", "The tool computed this figure from another one that it had measured."),
+        "clock_skew": Mark(
+            "k",
+            "The clock went backwards",
+            "Answers came before their questions by the publisher's clock, and were left out: the others may be off too.",
+        ),
+        "extra_answers": Mark(
+            "a",
+            "More answers than the tool keeps",
+            "More answers came than the tool had kept room for, as with a second publisher or subscriber of the same number. The rest was left out.",
+        ),
+        "low_resolution_clock": Mark(
+            "l", "Too coarse a clock", "The run used a clock too coarse for single latencies: only its overall average is worth reading."
+        ),
+        "unit_assumed": Mark(
+            "u",
+            "The unit is not in the log",
+            "The log does not say which unit of time it uses. Read as the microsecond, which all but special builds print.",
+        ),
         "run_failed": Mark("x", "The run failed", "The run did not end well: its figures stand as they were logged, and carry no verdict."),
     }
 )
