@@ -11,7 +11,7 @@ from tacholog.records import METRICS
 from tacholog.report.facts import Problem
 from tacholog.report.figures import LOGICAL, LOSS
 from tacholog.report.markup import NOTHING, Html, esc, join, path_slug, tag, visible
-from tacholog.report.numerals import NOT_STATED, quantity, size
+from tacholog.report.numerals import NOT_STATED, quantity, size, with_bound
 from tacholog.report.series import CONDITION_WORDS, Cell, Series, title, words
 from tacholog.report.tables import Links, badge, scroller
 from tacholog.report.views import Selection, View
@@ -182,7 +182,7 @@ def _best(series: Sequence[Series], metric: str, unit: str, links: Links) -> Htm
         return tag("span", "not measured", class_="tl-null")
     value, cell, told = (min if metric == "latency" else max)(found, key=lambda one: one[0])
     link = links.to_line(cell.shown)
-    text = quantity(value, unit)
+    text = with_bound(quantity(value, unit), cell.shown.bound)
     return join([tag("a", text, href=link) if link else text, tag("span", f" {cell.size_words}{told}", class_="tl-muted")])
 
 
@@ -203,7 +203,7 @@ def _told(series: Series, metric: str, statistic: str) -> str:
     if metric != "latency":
         return ""
     basis = dict(series.key).get("basis")
-    parts = [words("basis", basis) if basis else "basis not stated", "" if statistic == "p50" else statistic]
+    parts = [words("basis", basis) if basis else "basis not stated", "" if statistic in ("p50", "range-low") else statistic]
     return "".join(f", {part}" for part in parts if part)
 
 

@@ -82,7 +82,7 @@ class Cell(msgspec.Struct, frozen=True):
     @property
     def size_words(self) -> str:
         """The payload size, or the range of sizes, that it is of."""
-        first = size(self.facts[0].payload_bytes)
+        first = size(self.facts[0].payload_bytes) if self.facts[0].payload_bytes is not None else "size not stated"
         return first if self.sizes_high is None else f"{first} to {size(self.sizes_high)}"
 
     @property
