@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
-from typing import Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
 from tacholog.errors import UnreadableInput
 from tacholog.formats.lines import Detected, Dialect, Found, Line
@@ -35,11 +35,29 @@ class Format(Protocol):
         ...
 
 
+class Installed(NamedTuple):
+    """The formats that could be loaded, and why the others could not: somebody else's broken package costs only its own format."""
+
+    formats: Mapping[str, Format]
+    failures: Mapping[str, str]
+
+
 @functools.cache
+def installed() -> Installed:
+    """All formats that are installed, by name, sorted."""
+    loaded: dict[str, Format] = {}
+    failures: dict[str, str] = {}
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+        try:
+            loaded[entry.name] = cast("Format", entry.load())
+        except (ImportError, AttributeError) as error:
+            failures[entry.name] = f"cannot be loaded: {error}"
+    return Installed(loaded, failures)
+
+
 def formats() -> Mapping[str, Format]:
-    """All installed formats by name, sorted."""
-    found = sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
-    return {entry.name: cast("Format", entry.load()) for entry in found}
+    """The formats that could be loaded, by name, sorted."""
+    return installed().formats
 
 
 def format_named(name: str) -> Format:
@@ -68,5 +86,6 @@ def detect(head: str) -> str:
         return fitting[0]
     if fitting:
         raise UnreadableInput(f"several formats fit: {', '.join(fitting)}; choose one with --as")
-    wants = "; ".join(f"{name} wants {detected.wants}" for name, detected in said.items())
-    raise UnreadableInput(f"no format fits: {wants}")
+    wants = [f"{name} wants {detected.wants}" for name, detected in said.items()]
+    failures = [f"{name} {reason}" for name, reason in installed().failures.items()]
+    raise UnreadableInput(f"no format fits: {'; '.join(wants + failures)}")
