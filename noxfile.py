@@ -89,6 +89,13 @@ def sanitizers(session: nox.Session) -> None:
     _ctest(session, "asan", without_tests="error")
 
 
+@nox.session(venv_backend="none", default=False)
+def fuzz(session: nox.Session) -> None:
+    """Feed every format hostile bytes, guided by coverage, for ten minutes each (-- SECONDS [FORMAT...])."""
+    _install(session, "package", "fuzz")
+    session.run(_tool("python"), "tests/fuzz/run.py", *(session.posargs or ["600"]))
+
+
 def _compiler() -> str | None:
     return next(filter(None, (shutil.which(name) for name in (os.environ.get("CXX", "c++"), "g++", "clang++"))), None)
 
