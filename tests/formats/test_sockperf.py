@@ -1,0 +1,218 @@
+"""sockperf: what its client prints. Expected values are typed from the logs in ``sockperf/`` (see its README)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tacholog.formats.reading import Log, read
+from tacholog.records import Conditions, Histogram, Number
+
+LOGS = Path(__file__).parent / "sockperf"
+
+
+def logged(name: str) -> Log:
+    """A sample log."""
+    return read(LOGS / name, "sockperf")
+
+
+def changed(tmp_path: Path, name: str, old: str, new: str) -> Log:
+    """A sample log with one change."""
+    text = (LOGS / name).read_text()
+    assert old in text
+    path = tmp_path / "some.log"
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    return read(path, "sockperf")
+
+
+def test_statistics_are_half_of_round_trips_to_the_nanosecond() -> None:
+    log = logged("ping-pong-udp.log")
+
+    (record,) = log.records
+    assert (record.samples, record.side, record.payload_bytes) == (337358, "publisher", None)
+    assert record.conditions == Conditions(transport="UDP", basis="rtt/2", definition="sockperf-latency")
+    assert [(n.metric, n.statistic, n.value, n.resolution) for n in record.numbers] == [
+        ("latency", "mean", 3761, 1),
+        ("latency", "std", 57581, 1),
+        ("latency", "min", 1571, 1),
+        ("latency", "p25", 1717, 1),
+        ("latency", "p50", 1770, 1),
+        ("latency", "p75", 1855, 1),
+        ("latency", "p90", 1942, 1),
+        ("latency", "p99", 6307, 1),
+        ("latency", "p99.9", 924168, 1),
+        ("latency", "p99.99", 2520022, 1),
+        ("latency", "p99.999", 2799699, 1),
+        ("latency", "max", 4504972, 1),
+        ("messages_sent", "total", 337358, None),
+        ("messages_received", "total", 337358, None),
+        ("messages_lost", "total", 0, None),
+        ("messages_duplicated", "total", 0, None),
+        ("messages_reordered", "total", 0, None),
+        ("duration", "total", 2.545e9, 1e6),
+    ]
+    assert log.unknown == []
+    assert log.account.facts.tool_version == "3.7-no.git"
+
+
+def test_full_rtt_is_a_round_trip() -> None:
+    record = logged("ping-pong-tcp-full-rtt.log").records[0]
+
+    assert record.conditions == Conditions(transport="TCP", basis="rtt", definition="sockperf-rtt")
+    assert record.number("latency", "p50") == Number(metric="latency", statistic="p50", value=3961, resolution=1)
+
+
+def test_under_load_more_is_sent_than_answered() -> None:
+    record = logged("under-load.log").records[0]
+
+    assert record.samples == 273
+    assert [record.numbers[at].value for at in (12, 13)] == [545, 273]
+
+
+@pytest.mark.parametrize(
+    ("name", "payload", "bit_per_s", "resolution", "rate"),
+    [
+        ("throughput-udp.log", 1400, 4126.791 * 2**20, 2**20 / 1000, 386362),
+        ("throughput-tcp.log", 1024, 16404.359 * 2**20, 2**20 / 1000, 2099758),
+        ("throughput-giga-size.log", 1024, 1920 * 2**20, 2**20, 245788),
+        ("throughput-nine-decimals.log", 1024, 3675.84375 * 2**20, 2**20 / 1e9, 470508),
+    ],
+)
+def test_throughput_is_what_was_sent_in_units_of_two_to_the_twenty(name: str, payload: int, bit_per_s: float, resolution: float, rate: int) -> None:
+    log = logged(name)
+
+    (record,) = log.records
+    sent, offered = record.numbers[:2]
+    assert sent.metric == "offered_goodput"
+    assert sent.value == pytest.approx(bit_per_s, rel=1e-12)
+    assert sent.resolution == pytest.approx(resolution)
+    assert (offered.metric, offered.value) == ("offered_rate", rate)
+    assert (record.test, record.side, record.payload_bytes, record.conditions.load_mode) == ("throughput", "publisher", payload, "max-rate")
+    assert log.unknown == []
+
+
+def test_without_a_note_messages_have_the_size_that_the_note_recommends(tmp_path: Path) -> None:
+    note = "sockperf: \x1b[2;35mNOTE: test was performed, using msg-size=1400. For getting maximum throughput consider using --msg-size=1472\x1b[0m\n"
+
+    log = changed(tmp_path, "throughput-udp.log", note, "")
+    assert log.broken == ["some.log:8: bandwidth is not rate times size"]
+
+    path = tmp_path / "some.log"
+    path.write_text(path.read_text().replace("515.849 MBps (4126.791 Mbps)", "542.378 MBps (4339.026 Mbps)"))
+    assert [record.payload_bytes for record in read(path).records] == [1472]
+
+
+def test_a_rate_that_was_asked_for_is_paced_and_a_range_of_sizes_has_two_ends(tmp_path: Path) -> None:
+    log = changed(tmp_path, "throughput-udp.log", "using msg-size=1400.", "using average msg-size=1400 (+/-100), mps=400000.")
+
+    (record,) = log.records
+    assert (record.payload_bytes, record.payload_bytes_high) == (1300, 1500)
+    assert (record.conditions.load_mode, record.conditions.offered_rate_per_s) == ("paced", 400_000)
+
+
+def test_a_full_log_gives_its_summary_and_the_distribution_of_its_packets() -> None:
+    log = logged("full-log.csv")
+
+    (record,) = log.records
+    assert (record.payload_bytes, record.samples, record.conditions.planned_duration_s) == (14, 54, 1)
+    (histogram,) = [event.what for event in log.events if isinstance(event.what, Histogram)]
+    assert (histogram.payload_bytes, histogram.basis) == (14, "rtt/2")
+    assert sum(count for _, _, count in histogram.bins) == 54
+    assert histogram.bins[0] == (28240, 28255, 1)
+    assert histogram.bins[-1] == (3452928, 3454975, 1)
+    assert log.unknown == []
+
+
+def test_parameters_with_fewer_replies_than_messages_are_of_an_open_loop() -> None:
+    record = logged("full-log-under-load-rtt.csv").records[0]
+
+    assert record.conditions == Conditions(load_mode="open", offered_rate_per_s=200, basis="rtt", definition="sockperf-rtt", planned_duration_s=1)
+
+
+def test_a_full_log_that_lacks_packets_is_truncated_and_keeps_its_summary() -> None:
+    log = logged("full-log-cut.csv")
+
+    assert (log.account.status, log.account.reason) == ("truncated", "the full log has 299 of 337358 packets")
+    assert [record.payload_bytes for record in log.records] == [64]
+    assert not any(isinstance(event.what, Histogram) for event in log.events)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("2, 2.436662134,", "9, 2.436662134,"),
+        ("2, 2.436662134,", "2, 2.436562134,"),
+        ("855.980\n", "855.98\n"),
+    ],
+)
+def test_a_packet_that_is_not_the_next_or_not_its_own_time_is_broken(tmp_path: Path, old: str, new: str) -> None:
+    log = changed(tmp_path, "full-log.csv", old, new)
+
+    assert log.broken[0] == "some.log:24: a packet's row that is cut, garbled or out of its place"
+    assert log.account.status == "truncated"
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("no-server.log", "No messages were received from the server. Is the server down?"),
+        ("refused.log", "ERROR: Can`t connect socket (errno=111 Connection refused)"),
+    ],
+)
+def test_a_client_without_server_failed(name: str, reason: str) -> None:
+    log = logged(name)
+
+    assert (log.account.status, log.account.reason) == ("failed", reason)
+    assert log.unknown == []
+
+
+def test_a_server_has_no_results() -> None:
+    log = logged("server.log")
+
+    assert (log.records, log.unknown) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "broken"),
+    [
+        ("ReceivedMessages=337358", "ReceivedMessages=33735", "10: the counts of samples differ"),
+        ("sockperf: ---> percentile 90.000 =    1.942\n", "", "10: percentiles are missing, or not those of the tool"),
+        ("   1.942", "   8.942", "10: minimum, percentiles, mean and maximum are out of order"),
+        ("Latency is 3.761", "Latency is 3.762", "10: the summary is another's"),
+        ("(std-dev=57.581)", "(std-dev=57.581", "10: a result that does not go on to its end"),
+        ("sockperf: # dropped", "sockperf: Test ended\nsockperf: # dropped", "10: a result that does not go on to its end"),
+    ],
+)
+def test_statistics_that_are_not_of_one_result_are_broken(tmp_path: Path, old: str, new: str, broken: str) -> None:
+    log = changed(tmp_path, "ping-pong-udp.log", old, new)
+
+    assert log.records == []
+    assert log.broken[0] == f"some.log:{broken}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "broken"),
+    [
+        ("772987 messages", "77298 messages", "8: rate is not messages over time"),
+        ("4126.791", "4126.891", "8: bits are not eight times the bytes"),
+        ("515.849", "516.849", "8: bandwidth is not rate times size"),
+    ],
+)
+def test_rates_that_do_not_follow_from_each_other_are_broken(tmp_path: Path, old: str, new: str, broken: str) -> None:
+    assert changed(tmp_path, "throughput-udp.log", old, new).broken == [f"some.log:{broken}"]
+
+
+def test_the_last_line_without_its_end_may_be_cut(tmp_path: Path) -> None:
+    log = changed(tmp_path, "ping-pong-udp.log", "    1.571\n", "    1.571")
+
+    assert log.records == []
+
+
+def test_a_newer_versions_statistics_behind_the_mean_are_read(tmp_path: Path) -> None:
+    more = "std-dev=57.581, mean-ad=1.100, median-ad=0.090, siqr=0.069, cv=15.310, std-error=0.099, 99.0% ci=[3.506, 4.016])"
+
+    record = changed(tmp_path, "ping-pong-udp.log", "std-dev=57.581)", more).records[0]
+
+    assert [record.numbers[at].value for at in (12, 13, 14, 15)] == [1100, 90, 69, 99]
+    assert record.numbers[15].statistic == "std-error"
