@@ -5,6 +5,7 @@ Runs of one series repeat each other. Repetitions are shown as the median over r
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 
@@ -62,12 +63,17 @@ Key = tuple[tuple[str, object], ...]
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """One number of a series at one size, over its runs, in the schema's unit; ``value`` is ``None`` where no run states it."""
+    """One number of a series at one size, over its runs, in the schema's unit.
+
+    ``value`` is ``None`` where no run states it, or only some of the runs do: a median over other runs than those of the next column would not be
+    of the same measurement (p99.99 came out above p99.999). ``stated`` then says in how many of how many.
+    """
 
     value: float | None
     low: float | None
     high: float | None
     facts: tuple[Fact, ...]
+    stated: tuple[int, int] | None = None
 
     @property
     def shown(self) -> Fact:
@@ -120,11 +126,11 @@ class Series(msgspec.Struct, frozen=True):
 
     def cells(self, metric: str, statistic: str) -> dict[int | None, Cell]:
         """One cell a size for the number of that name."""
-        by_size: dict[int | None, list[Fact]] = {}
+        by_size: dict[int | None, dict[str, list[Fact]]] = {}
         for fact in self.facts:
-            if fact.metric == metric and fact.statistic == statistic:
-                by_size.setdefault(fact.payload_bytes, []).append(fact)
-        return {size_bytes: _cell(found) for size_bytes, found in by_size.items()}
+            if fact.metric == metric:
+                by_size.setdefault(fact.payload_bytes, {}).setdefault(fact.statistic, []).append(fact)
+        return {at: _cell(found[statistic], _most_stated(found.values())) for at, found in by_size.items() if statistic in found}
 
     def statistics(self) -> list[tuple[str, str]]:
         """The (metric, statistic) pairs that it has, in order of appearance."""
@@ -149,11 +155,23 @@ def series_of(facts: Iterable[Fact]) -> list[Series]:
     return [Series(label, slot, key, tuple(found)) for slot, (label, (key, found)) in enumerate(zip(labels, groups.items(), strict=True))]
 
 
-def _cell(facts: Sequence[Fact]) -> Cell:
+def _most_stated(statistics: Iterable[Sequence[Fact]]) -> Counter[str]:
+    """Return how often each run states the statistic of a metric that it states most often: as often it should state every other."""
+    most: Counter[str] = Counter()
+    for facts in statistics:
+        most |= _stated(facts)
+    return most
+
+
+def _stated(facts: Sequence[Fact]) -> Counter[str]:
+    return Counter(fact.run.run for fact in facts if fact.value is not None)
+
+
+def _cell(facts: Sequence[Fact], wanted: Counter[str]) -> Cell:
     values = [fact.value for fact in facts if fact.value is not None]
-    if not values:
-        return Cell(None, None, None, tuple(facts))
-    return Cell(median(values), min(values), max(values), tuple(facts))
+    if len(values) < wanted.total():
+        return Cell(None, None, None, tuple(facts), (len(values), wanted.total()) if values else None)
+    return Cell(median(values), min(values), max(values), tuple(facts)) if values else Cell(None, None, None, tuple(facts))
 
 
 def _key(fact: Fact) -> Key:

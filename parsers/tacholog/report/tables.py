@@ -107,12 +107,17 @@ class CellWriter:
         marks = [mark_link(mark, self._marks_anchor) for mark in in_order(cell.marks) if mark not in self._marks.said]
         fact = cell.shown
         if cell.value is None:
-            return tag("td", _linked(NOT_STATED, self._links.to_line(fact)), *marks, class_="tl-null")
+            link = f"#{self._each}" if cell.stated and self._each else self._links.to_line(fact)
+            return tag("td", _linked(NOT_STATED, link), *marks, class_="tl-null", title=_partly(cell))
         spread = cell.low is not None and cell.high is not None and len(cell.facts) > 1
         link = f"#{self._each}" if spread and self._each else self._links.to_line(fact)
         text = _aligned(cell.value, fact, unit, places)
         range_ = _range(cell, unit) if spread and cell.low != cell.high else NOTHING
         return tag("td", _linked(text, link), tag("sup", *marks) if marks else "", range_, title=words_of(cell, METRICS[fact.metric].unit))
+
+
+def _partly(cell: Cell) -> str | None:
+    return None if cell.stated is None else f"stated in {cell.stated[0]} of {cell.stated[1]} runs: no median of all of them"
 
 
 def _every_run(series: Series, columns: Sequence[Column], links: Links, anchor: str) -> Html:
