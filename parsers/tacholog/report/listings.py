@@ -183,7 +183,7 @@ def _best(series: Sequence[Series], metric: str, unit: str, links: Links) -> Htm
     value, cell, told = (min if metric == "latency" else max)(found, key=lambda one: one[0])
     link = links.to_line(cell.shown)
     text = with_bound(quantity(value, unit), cell.shown.bound)
-    return join([tag("a", text, href=link) if link else text, tag("span", f" {cell.size_words}{told}", class_="tl-muted")])
+    return tag("span", tag("a", text, href=link) if link else text, tag("span", f" {cell.size_words}{told}", class_="tl-muted"), data_v=f"{value:g}")
 
 
 def _candidates(series: Series, metric: str) -> list[tuple[float, Cell, str]]:

@@ -55,5 +55,5 @@ def _rows(series: Sequence[Series], metric: str, statistic: str, unit: Unit, wri
             write.cell(found[at], unit, place) if at in found else tag("td", "not measured", class_="tl-null")
             for found, place in zip(cells, places, strict=True)
         ]
-        rows.append(tag("tr", tag("th", next(found[at] for found in cells if at in found).size_words, scope="row"), *values))
+        rows.append(tag("tr", tag("th", next(found[at] for found in cells if at in found).size_words, scope="row", data_v=at), *values))
     return rows

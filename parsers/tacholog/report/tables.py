@@ -46,8 +46,9 @@ def numbers(series: Sequence[Series], links: Links, anchor: str) -> Html:
 
 
 def scroller(label: str, *content: object) -> Html:
-    """Return a region that scrolls sideways on its own, so that the page never does; the keyboard reaches it."""
-    return tag("div", *content, class_="tl-scroll", role="region", aria_label=label, tabindex=0)
+    """Return a region that scrolls on its own, so that the page never does so sideways; the keyboard reaches it. A script may fill the tools."""
+    tools = tag("div", class_="tl-tools")
+    return join([tools, tag("div", *content, class_="tl-scroll", role="region", aria_label=label, tabindex=0)])
 
 
 def badge(*, published: bool) -> Html:
@@ -113,7 +114,14 @@ class CellWriter:
         link = f"#{self._each}" if spread and self._each else self._links.to_line(fact)
         text = _aligned(cell.value, fact, unit, places)
         range_ = _range(cell, unit) if spread and cell.low != cell.high else NOTHING
-        return tag("td", _linked(text, link), tag("sup", *marks) if marks else "", range_, title=words_of(cell, METRICS[fact.metric].unit))
+        return tag(
+            "td",
+            _linked(text, link),
+            tag("sup", *marks) if marks else "",
+            range_,
+            title=words_of(cell, METRICS[fact.metric].unit),
+            data_v=f"{cell.value:g}",
+        )
 
 
 def _partly(cell: Cell) -> str | None:
@@ -159,7 +167,7 @@ def _row_head(series: Series, payload: int | None) -> Html:
     exact = None if payload is None else f"{grouped(payload)} bytes"
     high = next((fact.payload_bytes_high for fact in series.facts if fact.payload_bytes == payload and fact.payload_bytes_high is not None), None)
     words = size(payload) if high is None else f"{size(payload)} to {size(high)}"
-    return tag("th", words, scope="row", title=exact, class_="tl-null" if payload is None else None)
+    return tag("th", words, scope="row", title=exact, class_="tl-null" if payload is None else None, data_v=payload)
 
 
 def _has_samples(series: Series) -> bool:
@@ -178,7 +186,7 @@ def _samples_cell(series: Series, payload: int | None) -> list[Html]:
     if not found:
         return [tag("td", NOT_STATED, class_="tl-null")]
     text = grouped(found[0]) if len(found) == 1 else f"{grouped(found[0])} to {grouped(found[-1])}"
-    return [tag("td", text)]
+    return [tag("td", text, data_v=found[0])]
 
 
 def _runs_cell(series: Series, payload: int | None, *, repeated: bool) -> list[Html]:
@@ -209,7 +217,7 @@ def _plain(fact: Fact | None, unit: Unit, links: Links) -> Html:
     if fact is None or fact.value is None:
         return tag("td", NOT_STATED, class_="tl-null")
     text = with_bound(grouped(fact.value / unit.size, decimals(fact.value, fact.resolution, unit)), fact.bound)
-    return tag("td", _linked(text, links.to_line(fact)))
+    return tag("td", _linked(text, links.to_line(fact)), data_v=f"{fact.value:g}")
 
 
 def _linked(text: object, link: str | None) -> Html:

@@ -27,7 +27,8 @@ def setup(app: Sphinx) -> None:
     app.connect("config-inited", _add_static)
     app.connect("config-inited", _note_code)
     app.add_css_file("tacholog.css")
-    app.add_js_file("tacholog.js", loading_method="defer")
+    for script in ("tacholog.js", "tacholog-tables.js"):
+        app.add_js_file(script, loading_method="defer")
     app.connect("build-finished", _finish)
 
 
