@@ -5,11 +5,24 @@
 
 namespace {
 
-template <typename Kinds>
-void list(const Kinds& kinds) {
-    for (const auto* kind : kinds) {
-        std::cout << kind->name << std::string(kind->name.size() < 16 ? 16 - kind->name.size() : 1, ' ')
-                  << kind->summary << '\n';
+std::string padded(std::string_view name) {
+    return std::string{name} + std::string(name.size() < 16 ? 16 - name.size() : 1, ' ');
+}
+
+void list_transports() {
+    for (const auto* transport : tacholog::all_transports()) {
+        std::cout << padded(transport->name) << transport->summary << '\n';
+    }
+}
+
+void list_reporters() {
+    using tacholog::Test;
+    for (const auto* kind : tacholog::all_reporters()) {
+        std::string tests;
+        for (const auto test : {Test::latency, Test::throughput, Test::demand}) {
+            if (kind->expresses(test, tacholog::Role::both)) (tests += ' ') += tacholog::to_text(test);
+        }
+        std::cout << padded(kind->name) << kind->summary << ":" << tests << '\n';
     }
 }
 
@@ -32,10 +45,10 @@ int main(int argc, char* argv[]) {
             std::cout << "perftest " << build.version << (build.git.empty() ? "" : " (" + build.git + ")") << '\n';
             break;
         case tacholog::Request::list_transports:
-            list(tacholog::all_transports());
+            list_transports();
             break;
         case tacholog::Request::list_reporters:
-            list(tacholog::all_reporters());
+            list_reporters();
             break;
     }
     std::cout.flush();

@@ -22,6 +22,11 @@ ClockFacts measure_clock() {
     return {resolution.tv_sec * nanoseconds_per_second + resolution.tv_nsec, best_ns};
 }
 
+void sleep_until(Nanoseconds time_ns) {
+    const timespec time{time_ns / nanoseconds_per_second, time_ns % nanoseconds_per_second};
+    ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nullptr);
+}
+
 std::string utc_time() {
     timespec time{};
     ::clock_gettime(CLOCK_REALTIME, &time);

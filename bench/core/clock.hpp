@@ -24,6 +24,9 @@ inline Nanoseconds to_nanoseconds(double seconds) {
     return static_cast<Nanoseconds>(seconds * static_cast<double>(nanoseconds_per_second));
 }
 
+/// Gives the CPU away until then, or until a signal comes.
+void sleep_until(Nanoseconds time_ns);
+
 /// A point in time by which a wait must be over.
 class Deadline {
 public:

@@ -19,13 +19,13 @@ enum class FrameKind : std::uint16_t {
     refused,     ///< text: why
     affinity,    ///< text: CPUs asked for, '/', CPUs achieved
     sockets,     ///< receive and send buffer
-    open,        ///< payload bytes; text: endpoint of the sender's subscriber, if it has one
+    open,        ///< payload bytes, messages a burst, recovery time; text: endpoint of the sender's subscriber
     ready,       ///< everything of this size is set up
     phase_end,   ///< the publisher has sent everything before this sequence number
     alive,       ///< the publisher is at work, should none of its messages arrive
     interval,    ///< index, duration, received, lost
     phase_done,  ///< received, lost, duplicated, reordered, corrupted, duration
-    size_end,    ///< the publisher is done with this size
+    size_end,    ///< the publisher is done with this case
     bye,         ///< the run is over
     abort,       ///< text: why the sender gives up
 };

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/case.hpp"
 #include "core/clock.hpp"
 #include "core/histogram.hpp"
 #include "core/options.hpp"
@@ -73,6 +74,7 @@ struct Warmup {
     std::uint64_t messages = 0;
     Nanoseconds duration_ns = 0;
     Outcome outcome = Outcome::steady;
+    std::optional<Demand> demand;
 };
 
 struct LatencyInterval {
@@ -80,6 +82,7 @@ struct LatencyInterval {
     std::uint64_t index = 0;
     Nanoseconds duration_ns = 0;
     const Histogram* histogram = nullptr;
+    std::uint64_t last_ns = 0;  ///< the latest round trip
 };
 
 struct ThroughputInterval {
@@ -88,6 +91,7 @@ struct ThroughputInterval {
     Nanoseconds duration_ns = 0;
     std::uint64_t received = 0;
     std::uint64_t lost = 0;
+    std::optional<Demand> demand;
 };
 
 /// What went wrong with messages.
@@ -105,6 +109,12 @@ struct LatencyResult {
     const Histogram* histogram = nullptr;  ///< round trips
 };
 
+/// What a second holds of something that took this time; nothing if it took none.
+inline std::optional<double> per_second(std::uint64_t count, Nanoseconds duration_ns) {
+    if (duration_ns <= 0) return std::nullopt;
+    return static_cast<double>(count) * 1e9 / static_cast<double>(duration_ns);
+}
+
 struct ThroughputResult {
     std::size_t payload_bytes = 0;
     std::uint64_t sent = 0;
@@ -113,10 +123,20 @@ struct ThroughputResult {
     Nanoseconds duration_ns = 0;  ///< first to last message at the subscriber
     std::optional<double> offered_rate_per_s;
 
-    std::optional<double> rate_per_s() const {
-        if (duration_ns <= 0) return std::nullopt;
-        return static_cast<double>(received) * 1e9 / static_cast<double>(duration_ns);
-    }
+    std::optional<double> rate_per_s() const { return per_second(received, duration_ns); }
+};
+
+struct DemandResult {
+    std::size_t payload_bytes = 0;
+    Demand demand;
+    std::uint64_t sent = 0;
+    std::uint64_t received = 0;
+    Faults faults;
+    std::optional<Nanoseconds> send_duration_ns;  ///< first to last message at the publisher, which alone knows it
+    Nanoseconds receive_duration_ns = 0;          ///< first to last message at the subscriber
+
+    std::optional<double> rate_per_s() const { return per_second(received, receive_duration_ns); }
+    std::optional<double> offered_rate_per_s() const { return per_second(sent, send_duration_ns.value_or(0)); }
 };
 
 struct Note {
@@ -132,6 +152,7 @@ struct End {
     bool ok = true;
     std::uint64_t latency = 0;
     std::uint64_t throughput = 0;
+    std::uint64_t demand = 0;
     std::uint64_t errors = 0;
     std::string time;
 };

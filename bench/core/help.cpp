@@ -6,18 +6,26 @@ std::string_view help_text() {
     return R"(perftest measures how a transport moves messages from a publisher to a subscriber,
 and writes what it finds as a text log.
 
-Usage: perftest --test latency|throughput --transport NAME [options]
+Usage: perftest --test latency|throughput|demand --transport NAME [options]
 
 What to measure
-  --test latency|throughput  latency: round trips, one message outstanding at a time;
-                             throughput: a stream, as fast as it goes or at --rate
+  --test latency|throughput|demand
+                             latency: round trips, one message outstanding at a time;
+                             throughput: a stream, as fast as it goes or at --rate;
+                             demand: bursts of --demands messages, with rests between them
   --transport NAME           the way to move messages; --list-transports shows them
   --sizes LIST               payload sizes, 16 to 256MiB: bytes, or with KiB or MiB
                              (default 16,64,256,1KiB,4KiB,16KiB,64KiB,256KiB,1MiB)
-  --duration SECONDS         how long to measure each size (default 5)
+  --duration SECONDS         how long to measure each size (and demand, and recovery time;
+                             default 5)
   --warmup steady|SECONDS    what comes first and is not counted (default steady: until three
                              seconds in a row agree within 5 %, at most 30 s)
   --rate N                   messages per second, throughput only (default: no limit)
+  --demands LIST             messages a burst, demand only (default 100,1000,10000)
+  --recovery LIST            milliseconds from the start of one burst to the start of the next,
+                             demand only; a burst that takes longer is followed at once (default 5)
+  --demands-file FILE        sizes and demands, instead of --sizes and --demands: lines of
+                             payload;demand;demand... as Fast-RTPS' payloads_demands.csv
   --touch none|write|write+read
                              who touches the payload: nobody, the publisher writes every byte,
                              or the subscriber reads them all too (default write+read)
@@ -37,6 +45,9 @@ Who runs where
 What to write
   --reporter NAME            the log's dialect; --list-reporters shows them (default native)
   --output FILE|-            where to write the log (default -: standard output)
+                             Both in pairs, again and again: one run in several dialects.
+  --intervals                rti, rti-csv: a line a second too (native always has them)
+  --no-headers               rti-csv: rows only
 
   --list-transports, --list-reporters, --version, --help
 
@@ -48,6 +59,9 @@ Examples
   Ten thousand messages a second from one host to another, over UDP:
     host A (192.0.2.1)  perftest --test throughput --transport udp --rate 10000 --role pub --address 192.0.2.1
     host B              perftest --test throughput --transport udp --rate 10000 --role sub --address 192.0.2.1
+  One run of bursts, written natively and as Fast-RTPS would:
+    perftest --test demand --transport udp --sizes 1KiB --demands 100,1000 --recovery 0,5 \
+      --reporter native --output run.log --reporter fastrtps --output table.log
 )";
 }
 

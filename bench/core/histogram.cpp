@@ -10,6 +10,8 @@ void Histogram::merge(const Histogram& other) {
     if (other.count_ == 0) return;
     const std::size_t last = index(std::min(other.max_, top_ns));
     for (std::size_t bin = index(std::min(other.min_, top_ns)); bin <= last; ++bin) counts_[bin] += other.counts_[bin];
+    if (other.min_ < min_) min_at_ = count_ + other.min_at_;
+    if (other.max_ > max_) max_at_ = count_ + other.max_at_;
     count_ += other.count_;
     overflow_ += other.overflow_;
     sum_ += other.sum_;
@@ -23,7 +25,7 @@ void Histogram::clear() {
     const auto first = counts_.begin() + static_cast<std::ptrdiff_t>(index(std::min(min_, top_ns)));
     const auto last = counts_.begin() + static_cast<std::ptrdiff_t>(index(std::min(max_, top_ns)));
     std::fill(first, last + 1, 0);
-    count_ = overflow_ = max_ = 0;
+    count_ = overflow_ = max_ = min_at_ = max_at_ = 0;
     min_ = UINT64_MAX;
     sum_ = squares_ = 0;
 }

@@ -25,11 +25,17 @@ public:
     Histogram();
 
     void record(std::uint64_t value_ns) {
+        if (value_ns < min_) {
+            min_ = value_ns;
+            min_at_ = count_;
+        }
+        if (value_ns > max_) {
+            max_ = value_ns;
+            max_at_ = count_;
+        }
         ++count_;
         sum_ += value_ns;
         squares_ += static_cast<Wide>(value_ns) * value_ns;
-        min_ = std::min(min_, value_ns);
-        max_ = std::max(max_, value_ns);
         if (value_ns > top_ns) {
             ++overflow_;
         } else {
@@ -37,6 +43,7 @@ public:
         }
     }
 
+    /// Adds the values of another, which were recorded after these.
     void merge(const Histogram& other);
 
     /// Forgets everything. Costs what was used of the bins, not what there is of them.
@@ -46,6 +53,8 @@ public:
     std::uint64_t overflow() const { return overflow_; }  ///< values above top_ns, in no bin but in max_ns and mean_ns
     std::uint64_t min_ns() const { return count_ == 0 ? 0 : min_; }
     std::uint64_t max_ns() const { return max_; }
+    std::uint64_t min_at() const { return min_at_; }  ///< how many values were recorded before the first smallest
+    std::uint64_t max_at() const { return max_at_; }
     double mean_ns() const;
     double std_ns() const;  ///< of the population
 
@@ -75,6 +84,8 @@ private:
     std::uint64_t overflow_ = 0;
     std::uint64_t min_ = UINT64_MAX;
     std::uint64_t max_ = 0;
+    std::uint64_t min_at_ = 0;
+    std::uint64_t max_at_ = 0;
     Wide sum_ = 0;
     Wide squares_ = 0;
 };

@@ -57,7 +57,8 @@ private:
 
     void count(Answer answer, Nanoseconds round_trip_ns) {
         if (answer == Answer::came) {
-            interval_.record(static_cast<std::uint64_t>(round_trip_ns));
+            last_round_trip_ns_ = static_cast<std::uint64_t>(round_trip_ns);
+            interval_.record(last_round_trip_ns_);
         } else {
             ++faults_.lost;
         }
@@ -73,7 +74,7 @@ private:
             return rule.second_passed(static_cast<double>(median), messages, elapsed);
         });
         if (!end) return end.error();
-        side_.tell(Warmup{payload_bytes_, messages, *end - start, rule.outcome()});
+        side_.tell(Warmup{payload_bytes_, messages, *end - start, rule.outcome(), std::nullopt});
         faults_ = {};
         return {};
     }
@@ -83,7 +84,7 @@ private:
         const Nanoseconds start = now_ns();
         const Nanoseconds planned = to_nanoseconds(side_.options.duration_s);
         const auto end = loop(start, start + planned, [&](Nanoseconds duration, Nanoseconds) {
-            side_.tell(LatencyInterval{payload_bytes_, index++, duration, &interval_});
+            side_.tell(LatencyInterval{payload_bytes_, index++, duration, &interval_, last_round_trip_ns_});
             total_.merge(interval_);
             return false;
         });
@@ -170,6 +171,7 @@ private:
     std::size_t payload_bytes_;
     std::uint64_t next_number_ = 1;
     std::uint64_t corrupted_ = 0;
+    std::uint64_t last_round_trip_ns_ = 0;
     std::vector<std::uint64_t> given_up_;
     Faults faults_;
     Histogram interval_;
@@ -236,16 +238,16 @@ private:
 
 }  // namespace
 
-Result<void> run_latency_publisher(const Side& side, std::size_t payload_bytes) {
-    auto channels = open_channels_as_publisher(side, payload_bytes);
+Result<void> run_latency_publisher(const Side& side, const Case& measured) {
+    auto channels = open_channels_as_publisher(side, measured);
     if (!channels) return channels.error();
-    return Pinger{side, std::move(*channels), payload_bytes}.run();
+    return Pinger{side, std::move(*channels), measured.payload_bytes}.run();
 }
 
 Result<void> run_latency_subscriber(const Side& side, const Frame& open) {
     auto channels = open_channels_as_subscriber(side, open);
     if (!channels) return channels.error();
-    return Ponger{side, std::move(*channels), open.number(0)}.run();
+    return Ponger{side, std::move(*channels), case_of(open).payload_bytes}.run();
 }
 
 }  // namespace tacholog

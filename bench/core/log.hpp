@@ -1,7 +1,11 @@
-// Where a run writes: a reporter and its stream, with the counts for the end line.
+// Where a run writes: its reporters and their streams, with the counts for the end line.
 #pragma once
 
+#include <memory>
 #include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "core/result.hpp"
 #include "reporters/reporter.hpp"
@@ -10,42 +14,47 @@ namespace tacholog {
 
 class Log {
 public:
-    Log(Reporter& reporter, std::ostream& stream) : reporter_(&reporter), stream_(&stream) {}
+    struct Writer {
+        std::string name;  ///< for messages
+        std::unique_ptr<Reporter> reporter;
+        std::ostream* stream;
+    };
+
+    explicit Log(std::vector<Writer> writers) : writers_(std::move(writers)) {}
 
     template <typename Event>
     void write(const Event& event) {
-        reporter_->write(event);
+        for (const auto& writer : writers_) writer.reporter->write(event);
     }
-    void write(const LatencyResult& result) {
-        ++counts_.latency;
-        reporter_->write(result);
-    }
-    void write(const ThroughputResult& result) {
-        ++counts_.throughput;
-        reporter_->write(result);
-    }
-    void write(const Failure& failure) {
-        ++counts_.errors;
-        reporter_->write(failure);
-    }
+    void write(const LatencyResult& result) { count(counts_.latency, result); }
+    void write(const ThroughputResult& result) { count(counts_.throughput, result); }
+    void write(const DemandResult& result) { count(counts_.demand, result); }
+    void write(const Failure& failure) { count(counts_.errors, failure); }
 
     void end() {
         counts_.ok = counts_.errors == 0;
         counts_.time = utc_time();
-        reporter_->write(counts_);
+        for (const auto& writer : writers_) writer.reporter->write(counts_);
     }
 
     bool failed() const { return counts_.errors > 0; }
 
     /// A disk may fill up during a run; numbers that nobody can read are worth nothing.
     Result<void> written() const {
-        if (stream_->good()) return {};
-        return Error{"write the log: the output takes no more"};
+        for (const auto& writer : writers_) {
+            if (!writer.stream->good()) return Error{"write the log: " + writer.name + " takes no more"};
+        }
+        return {};
     }
 
 private:
-    Reporter* reporter_;
-    std::ostream* stream_;
+    template <typename Event>
+    void count(std::uint64_t& counter, const Event& event) {
+        ++counter;
+        for (const auto& writer : writers_) writer.reporter->write(event);
+    }
+
+    std::vector<Writer> writers_;
     End counts_;
 };
 

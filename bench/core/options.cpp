@@ -4,74 +4,27 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
 #include "core/address.hpp"
+#include "core/text.hpp"
 
 namespace tacholog {
 namespace {
 
-constexpr std::size_t smallest_message = message_header_bytes;
-constexpr std::size_t largest_message = std::size_t{256} * 1024 * 1024;
 constexpr double longest_s = 86400;
-constexpr int most_cpus = 1024;
-
-std::string quoted(std::string_view word) {
-    std::string text{"'"};
-    text += word;
-    return text += '\'';
-}
-
-template <typename Number>
-std::optional<Number> whole_number(std::string_view text) {
-    Number number{};
-    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (problem != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-    return number;
-}
 
 Result<double> positive(std::string_view option, std::string_view text, std::string_view unit, double most) {
-    const auto number = whole_number<double>(text);
+    const auto number = to_number<double>(text);
     if (number && std::isfinite(*number) && *number > 0 && *number <= most) return *number;
     return Error{std::string{option} + " " + std::string{text} + ": not a positive number of " + std::string{unit}};
-}
-
-std::vector<std::string_view> split(std::string_view list) {
-    std::vector<std::string_view> items;
-    while (true) {
-        const auto comma = list.find(',');
-        items.push_back(list.substr(0, comma));
-        if (comma == std::string_view::npos) return items;
-        list.remove_prefix(comma + 1);
-    }
-}
-
-Result<std::size_t> parse_size(std::string_view text) {
-    constexpr std::array<std::pair<std::string_view, std::size_t>, 3> units{
-        {{"KiB", 1024}, {"MiB", 1024 * 1024}, {"B", 1}}};
-    std::string_view digits = text;
-    std::size_t factor = 1;
-    for (const auto& [suffix, bytes] : units) {
-        if (!digits.ends_with(suffix)) continue;
-        digits.remove_suffix(suffix.size());
-        factor = bytes;
-        break;
-    }
-    const auto number = whole_number<std::size_t>(digits);
-    if (!number) {
-        return Error{"--sizes: " + quoted(text) + " is not a size (bytes, or a number with KiB or MiB)"};
-    }
-    if (*number > largest_message / factor || *number * factor < smallest_message) {
-        return Error{"--sizes: " + quoted(text) + " is out of range (16 to 256MiB)"};
-    }
-    return *number * factor;
 }
 
 template <typename Value, std::size_t Count>
 using Choices = std::array<std::pair<std::string_view, Value>, Count>;
 
-constexpr Choices<Test, 2> tests{{{"latency", Test::latency}, {"throughput", Test::throughput}}};
+constexpr Choices<Test, 3> tests{
+    {{"latency", Test::latency}, {"throughput", Test::throughput}, {"demand", Test::demand}}};
 constexpr Choices<Role, 3> roles{{{"both", Role::both}, {"pub", Role::pub}, {"sub", Role::sub}}};
 constexpr Choices<Touch, 3> touches{
     {{"none", Touch::none}, {"write", Touch::write}, {"write+read", Touch::write_read}}};
@@ -103,27 +56,18 @@ Result<void> keep(Result<Value> read, Target& into) {
     return {};
 }
 
-/// Which options were given, where the value alone does not say.
-struct Given {
-    bool test = false;
-};
-
-using Setter = Result<void> (*)(Options&, Given&, std::string_view text);
+using Setter = Result<void> (*)(Options&, std::string_view text);
 
 struct Row {
     const char* name;
-    Setter set;  ///< nullptr: takes no argument
+    Setter set;
+    int argument = required_argument;
     Request request = Request::run;
 };
 
-Result<void> set_test(Options& options, Given& given, std::string_view text) {
-    given.test = true;
-    return choose("--test", text, tests, options.test);
-}
-
-Result<void> set_warmup(Options& options, Given&, std::string_view text) {
+Result<void> set_warmup(Options& options, std::string_view text) {
     if (text == "steady") return {};
-    const auto seconds = whole_number<double>(text);
+    const auto seconds = to_number<double>(text);
     if (!seconds || !(*seconds >= 0) || *seconds > longest_s) {
         return Error{"--warmup " + std::string{text} + ": neither 'steady' nor a number of seconds"};
     }
@@ -131,49 +75,82 @@ Result<void> set_warmup(Options& options, Given&, std::string_view text) {
     return {};
 }
 
-Result<void> set_port(Options& options, Given&, std::string_view text) {
-    const auto port = whole_number<int>(text);
+Result<void> set_port(Options& options, std::string_view text) {
+    const auto port = to_number<int>(text);
     if (!port || *port < 0 || *port > 65535) return Error{"--port " + std::string{text} + ": not a port (0 to 65535)"};
     options.port = *port;
     return {};
 }
 
-Result<void> set_address(Options& options, Given&, std::string_view text) {
+Result<void> set_address(Options& options, std::string_view text) {
     if (!parse_address(text, 0)) return Error{"--address " + std::string{text} + ": not an IPv4 address"};
     options.address = text;
     return {};
 }
 
+/// The n-th --reporter goes with the n-th --output.
+Result<void> set_log(Options& options, std::string LogOrder::* part, std::string_view text) {
+    if (text.empty()) return Error{"--reporter and --output: an empty name"};
+    const auto free = std::find_if(options.logs.begin(), options.logs.end(),
+                                   [&](const LogOrder& order) { return (order.*part).empty(); });
+    LogOrder& order = free == options.logs.end() ? options.logs.emplace_back() : *free;
+    order.*part = text;
+    return {};
+}
+
+Result<void> set_flag(bool& flag) {
+    flag = true;
+    return {};
+}
+
+Result<void> nothing(Options&, std::string_view) {
+    return {};
+}
+
 // clang-format off
-constexpr std::array<Row, 20> rows{{
-    {"test", set_test},
-    {"transport", [](Options& o, Given&, std::string_view t) -> Result<void> { o.transport = t; return {}; }},
-    {"role", [](Options& o, Given&, std::string_view t) { return choose("--role", t, roles, o.role); }},
-    {"sizes", [](Options& o, Given&, std::string_view t) { return keep(parse_sizes(t), o.sizes); }},
-    {"duration", [](Options& o, Given&, std::string_view t) { return keep(positive("--duration", t, "seconds", longest_s), o.duration_s); }},
+constexpr std::array<Row, 25> rows{{
+    {"test", [](Options& o, std::string_view t) { return choose("--test", t, tests, o.test); }},
+    {"transport", [](Options& o, std::string_view t) -> Result<void> { o.transport = t; return {}; }},
+    {"role", [](Options& o, std::string_view t) { return choose("--role", t, roles, o.role); }},
+    {"sizes", [](Options& o, std::string_view t) { return keep(parse_sizes(t), o.sizes); }},
+    {"duration", [](Options& o, std::string_view t) { return keep(positive("--duration", t, "seconds", longest_s), o.duration_s); }},
     {"warmup", set_warmup},
-    {"rate", [](Options& o, Given&, std::string_view t) { return keep(positive("--rate", t, "messages per second", 1e9), o.rate_per_s); }},
-    {"touch", [](Options& o, Given&, std::string_view t) { return choose("--touch", t, touches, o.handling.touch); }},
-    {"verify", nullptr},
-    {"cpu-pub", [](Options& o, Given&, std::string_view t) { return keep(parse_cpus(t), o.cpu_pub); }},
-    {"cpu-sub", [](Options& o, Given&, std::string_view t) { return keep(parse_cpus(t), o.cpu_sub); }},
+    {"rate", [](Options& o, std::string_view t) { return keep(positive("--rate", t, "messages per second", 1e9), o.rate_per_s); }},
+    {"demands", [](Options& o, std::string_view t) { return keep(parse_demands(t), o.demands); }},
+    {"demands-file", [](Options& o, std::string_view t) { return keep(read_demand_table(std::string{t}), o.demand_table); }},
+    {"recovery", [](Options& o, std::string_view t) { return keep(parse_recovery(t), o.recovery_ns); }},
+    {"touch", [](Options& o, std::string_view t) { return choose("--touch", t, touches, o.handling.touch); }},
+    {"verify", [](Options& o, std::string_view) { return set_flag(o.handling.verify); }, no_argument},
+    {"cpu-pub", [](Options& o, std::string_view t) { return keep(parse_cpus(t), o.cpu_pub); }},
+    {"cpu-sub", [](Options& o, std::string_view t) { return keep(parse_cpus(t), o.cpu_sub); }},
     {"address", set_address},
     {"port", set_port},
-    {"timeout", [](Options& o, Given&, std::string_view t) { return keep(positive("--timeout", t, "seconds", longest_s), o.timeout_s); }},
-    {"reporter", [](Options& o, Given&, std::string_view t) -> Result<void> { o.reporter = t; return {}; }},
-    {"output", [](Options& o, Given&, std::string_view t) -> Result<void> { o.output = t; return {}; }},
-    {"list-transports", nullptr, Request::list_transports},
-    {"list-reporters", nullptr, Request::list_reporters},
-    {"version", nullptr, Request::version},
-    {"help", nullptr, Request::help},
+    {"timeout", [](Options& o, std::string_view t) { return keep(positive("--timeout", t, "seconds", longest_s), o.timeout_s); }},
+    {"reporter", [](Options& o, std::string_view t) { return set_log(o, &LogOrder::reporter, t); }},
+    {"output", [](Options& o, std::string_view t) { return set_log(o, &LogOrder::output, t); }},
+    {"intervals", [](Options& o, std::string_view) { return set_flag(o.intervals); }, no_argument},
+    {"no-headers", [](Options& o, std::string_view) { return set_flag(o.no_headers); }, no_argument},
+    {"list-transports", nothing, no_argument, Request::list_transports},
+    {"list-reporters", nothing, no_argument, Request::list_reporters},
+    {"version", nothing, no_argument, Request::version},
+    {"help", nothing, no_argument, Request::help},
 }};
 // clang-format on
+
+/// The options that were given, for where the values alone do not say.
+class Given {
+public:
+    void add(std::string_view name) { names_.push_back(name); }
+    bool has(std::string_view name) const { return std::find(names_.begin(), names_.end(), name) != names_.end(); }
+
+private:
+    std::vector<std::string_view> names_;
+};
 
 std::array<option, rows.size() + 1> getopt_table() {
     std::array<option, rows.size() + 1> table{};
     for (std::size_t row = 0; row < rows.size(); ++row) {
-        table[row] = {rows[row].name, rows[row].set == nullptr ? no_argument : required_argument, nullptr,
-                      static_cast<int>(row) + 1};
+        table[row] = {rows[row].name, rows[row].argument, nullptr, static_cast<int>(row) + 1};
     }
     return table;
 }
@@ -192,16 +169,62 @@ Result<void> check_roles(const Options& options) {
     return {};
 }
 
-Result<void> check(const Options& options, const Given& given) {
-    if (!given.test) return Error{"--test is missing: latency or throughput"};
-    if (options.transport.empty()) return Error{"--transport is missing: --list-transports shows what there is"};
+Result<void> check_pace(const Options& options, const Given& given) {
     if (options.rate_per_s && options.test == Test::latency) {
         return Error{"--rate is for --test throughput: the latency test is a closed loop, which has no rate"};
     }
+    if (options.rate_per_s && options.test == Test::demand) {
+        return Error{"--rate is for --test throughput: a demand test is paced by --recovery"};
+    }
+    for (const std::string option : {"demands", "demands-file", "recovery"}) {
+        if (given.has(option) && options.test != Test::demand) return Error{"--" + option + " is for --test demand"};
+    }
+    for (const std::string option : {"sizes", "demands"}) {
+        if (given.has(option) && given.has("demands-file")) {
+            return Error{"--" + option + " with --demands-file: the file says which sizes and demands"};
+        }
+    }
+    return {};
+}
+
+Result<void> check_logs(const std::vector<LogOrder>& logs) {
+    for (const auto& log : logs) {
+        if (logs.size() > 1 && (log.reporter.empty() || log.output.empty())) {
+            return Error{"--reporter and --output: for more than one log give them in pairs"};
+        }
+        const auto same = [&](const LogOrder& other) { return other.output == log.output; };
+        if (std::count_if(logs.begin(), logs.end(), same) > 1) {
+            return Error{"--output " + log.output + " is there twice: each log needs its own"};
+        }
+    }
+    return {};
+}
+
+Result<void> check(const Options& options, const Given& given) {
+    if (!given.has("test")) return Error{"--test is missing: latency, throughput or demand"};
+    if (options.transport.empty()) return Error{"--transport is missing: --list-transports shows what there is"};
+    if (const auto fine = check_pace(options, given); !fine) return fine;
     if (options.handling.verify && options.handling.touch != Touch::write_read) {
         return Error{"--verify needs --touch write+read: a checksum covers bytes that were written and are read"};
     }
+    if (const auto fine = check_logs(options.logs); !fine) return fine;
     return check_roles(options);
+}
+
+/// What was not given but follows from the rest.
+void complete(Options& options) {
+    if (options.logs.empty()) options.logs.emplace_back();
+    for (auto& log : options.logs) {
+        if (log.reporter.empty()) log.reporter = std::string{"native"};
+        if (log.output.empty()) log.output = std::string{"-"};
+    }
+    if (options.test != Test::demand) return;
+    if (options.demand_table.empty()) {
+        for (const auto size : options.sizes) options.demand_table.push_back({size, options.demands});
+        return;
+    }
+    options.sizes.clear();
+    for (const auto& row : options.demand_table) options.sizes.push_back(row.payload_bytes);
 }
 
 std::string joined(int argc, char* argv[]) {
@@ -234,31 +257,19 @@ std::string_view to_text(Touch touch) {
     return name_of(touch, touches);
 }
 
-Result<std::vector<std::size_t>> parse_sizes(std::string_view text) {
-    std::vector<std::size_t> sizes;
-    for (const auto item : split(text)) {
-        const auto size = parse_size(item);
-        if (!size) return size.error();
-        if (std::find(sizes.begin(), sizes.end(), *size) != sizes.end()) {
-            return Error{"--sizes: " + quoted(item) + " is there twice"};
-        }
-        sizes.push_back(*size);
+std::vector<Case> cases(const Options& options) {
+    std::vector<Case> found;
+    if (options.test != Test::demand) {
+        for (const auto size : options.sizes) found.push_back({size, std::nullopt});
+        return found;
     }
-    return sizes;
-}
-
-Result<std::vector<int>> parse_cpus(std::string_view text) {
-    std::vector<int> cpus;
-    for (const auto item : split(text)) {
-        const auto dash = item.find('-');
-        const auto first = whole_number<int>(item.substr(0, dash));
-        const auto last = dash == std::string_view::npos ? first : whole_number<int>(item.substr(dash + 1));
-        if (!first || !last || *first < 0 || *first > *last || *last >= most_cpus) {
-            return Error{quoted(text) + " is not a list of CPUs (like 0 or 2,4-7)"};
+    for (const auto& row : options.demand_table) {
+        for (const auto messages : row.demands) {
+            for (const auto recovery_ns : options.recovery_ns)
+                found.push_back({row.payload_bytes, Demand{messages, recovery_ns}});
         }
-        for (int cpu = *first; cpu <= *last; ++cpu) cpus.push_back(cpu);
     }
-    return cpus;
+    return found;
 }
 
 Result<Options> parse_options(int argc, char* argv[]) {
@@ -276,14 +287,12 @@ Result<Options> parse_options(int argc, char* argv[]) {
             options.request = row.request;
             return options;
         }
-        if (row.set == nullptr) {
-            options.handling.verify = true;
-            continue;
-        }
-        if (const auto set = row.set(options, given, optarg); !set) return set.error();
+        given.add(row.name);
+        if (const auto set = row.set(options, optarg == nullptr ? "" : optarg); !set) return set.error();
     }
     if (optind < argc) return Error{quoted(argv[optind]) + ": options only, no arguments"};
     if (const auto fine = check(options, given); !fine) return fine.error();
+    complete(options);
     return options;
 }
 

@@ -7,12 +7,14 @@
 #include <string_view>
 #include <vector>
 
+#include "core/case.hpp"
+#include "core/lists.hpp"
 #include "core/message.hpp"
 #include "core/result.hpp"
 
 namespace tacholog {
 
-enum class Test { latency, throughput };
+enum class Test { latency, throughput, demand };
 enum class Role { both, pub, sub };
 enum class Request { run, help, version, list_transports, list_reporters };
 
@@ -20,12 +22,21 @@ std::string_view to_text(Test test);
 std::string_view to_text(Role role);
 std::string_view to_text(Touch touch);
 
+/// One log of a run: its dialect and where it is written ("-": standard output).
+struct LogOrder {
+    std::string reporter;
+    std::string output;
+};
+
 struct Options {
     Request request = Request::run;
     Test test = Test::latency;
     std::string transport;
     Role role = Role::both;
     std::vector<std::size_t> sizes = {16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576};
+    std::vector<std::uint32_t> demands = {100, 1000, 10000};
+    std::vector<Nanoseconds> recovery_ns = {5'000'000};
+    DemandTable demand_table;  ///< of the demand test: as given in a file, or every size with every demand
     double duration_s = 5;
     std::optional<double> warmup_s;  ///< nothing: until steady
     std::optional<double> rate_per_s;
@@ -35,19 +46,17 @@ struct Options {
     std::string address = "127.0.0.1";
     int port = -1;  ///< -1: not given
     double timeout_s = 10;
-    std::string reporter = "native";
-    std::string output = "-";
-    std::string command;  ///< the command line as given
+    std::vector<LogOrder> logs;
+    bool intervals = false;   ///< interval lines in dialects whose tool has an option for them
+    bool no_headers = false;  ///< no headers in dialects whose tool has an option for that
+    std::string command;      ///< the command line as given
 };
 
 /// Reads the command line. The error is one that the user can act on.
 Result<Options> parse_options(int argc, char* argv[]);
 
-/// "16,64,1KiB,32MiB" -> bytes.
-Result<std::vector<std::size_t>> parse_sizes(std::string_view text);
-
-/// "0,2-4" -> 0 2 3 4.
-Result<std::vector<int>> parse_cpus(std::string_view text);
+/// What a run with these options measures, in order.
+std::vector<Case> cases(const Options& options);
 
 /// What --help prints.
 std::string_view help_text();

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include <csignal>
+#include <deque>
 #include <fstream>
 #include <iostream>
 #include <thread>
@@ -181,30 +182,58 @@ const Kind* find(std::span<const Kind* const> kinds, std::string_view name) {
     return nullptr;
 }
 
+/// What speaks against these options, which only the registries know.
+std::optional<std::string> objection(const Options& options, const Transport* transport) {
+    if (transport == nullptr) {
+        return "--transport " + options.transport + ": no such transport; --list-transports shows what there is";
+    }
+    if (transport->parties == Parties::threads && options.role != Role::both) {
+        return "--transport " + options.transport + " joins threads of one process: it needs --role both";
+    }
+    for (const auto& log : options.logs) {
+        const ReporterKind* kind = find(all_reporters(), log.reporter);
+        if (kind == nullptr) {
+            return "--reporter " + log.reporter + ": no such reporter; --list-reporters shows what there is";
+        }
+        if (!kind->expresses(options.test, options.role)) {
+            return "--reporter " + log.reporter + ": its dialect has no words for --test " +
+                   std::string{to_text(options.test)} + " --role " + std::string{to_text(options.role)};
+        }
+    }
+    return std::nullopt;
+}
+
+/// The files of the logs; they stay where they are as long as this lives.
+using Files = std::deque<std::ofstream>;
+
+Result<Log> open_logs(const std::vector<LogOrder>& orders, Files& files) {
+    std::vector<Log::Writer> writers;
+    for (const auto& order : orders) {
+        std::ostream* stream = &std::cout;
+        if (order.output != "-") {
+            auto& file = files.emplace_back(order.output, std::ios::trunc);
+            if (!file) return os_error("--output " + order.output);
+            stream = &file;
+        }
+        auto reporter = find(all_reporters(), order.reporter)->make(*stream, std::cerr);
+        writers.push_back({"--output " + order.output, std::move(reporter), stream});
+    }
+    return Log{std::move(writers)};
+}
+
 }  // namespace
 
 int run(const Options& options, const Build& build) {
     const Transport* transport = find(all_transports(), options.transport);
-    const ReporterKind* kind = find(all_reporters(), options.reporter);
-    if (transport == nullptr) {
-        complain("--transport " + options.transport + ": no such transport; --list-transports shows what there is");
+    if (const auto wrong = objection(options, transport)) {
+        complain(*wrong);
         return 2;
     }
-    if (kind == nullptr) {
-        complain("--reporter " + options.reporter + ": no such reporter; --list-reporters shows what there is");
-        return 2;
-    }
-    if (transport->parties == Parties::threads && options.role != Role::both) {
-        complain("--transport " + options.transport + " joins threads of one process: it needs --role both");
-        return 2;
-    }
-    std::ofstream file;
-    if (options.output != "-") {
-        file.open(options.output, std::ios::trunc);
-        if (!file) {
-            complain(os_error("--output " + options.output).text);
-            return 1;
-        }
+    Files files;
+    auto log = open_logs(options.logs, files);
+    if (!log) {
+        complain(log.error().text);
+        return 1;
     }
     ::signal(SIGPIPE, SIG_IGN);  // a reader that went away is a failed write, which is reported
     const auto stop = Stop::watch();
@@ -212,10 +241,7 @@ int run(const Options& options, const Build& build) {
         complain(stop.error().text);
         return 1;
     }
-    std::ostream& stream = options.output == "-" ? std::cout : file;
-    const auto reporter = kind->make(stream, std::cerr);
-    Log log{*reporter, stream};
-    return run_role(options, *transport, build, *stop, log);
+    return run_role(options, *transport, build, *stop, *log);
 }
 
 }  // namespace tacholog

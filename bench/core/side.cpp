@@ -52,14 +52,37 @@ Frame sockets_frame(const Channels& channels) {
     return frame;
 }
 
+Frame open_frame(const Case& measured, const std::string& endpoint) {
+    Frame frame{FrameKind::open, {measured.payload_bytes}, endpoint};
+    if (measured.demand) {
+        frame.numbers.push_back(measured.demand->messages);
+        frame.numbers.push_back(static_cast<std::uint64_t>(measured.demand->recovery_ns));
+    }
+    return frame;
+}
+
+/// Whether this is where a run begins: what holds for all of it is told there.
+bool is_first(const Side& side, const Case& measured) {
+    return measured == cases(side.options).front();
+}
+
 void tell_sockets(const Side& side, const std::string& role, const Frame& frame) {
     if (!frame.numbers.empty()) side.tell(Sockets{role, frame.number(0), frame.number(1)});
 }
 
 }  // namespace
 
-Result<Channels> open_channels_as_publisher(const Side& side, std::size_t payload_bytes) {
+Case case_of(const Frame& open) {
+    Case measured{open.number(0), std::nullopt};
+    if (open.number(1) > 0) {
+        measured.demand = Demand{static_cast<std::uint32_t>(open.number(1)), static_cast<Nanoseconds>(open.number(2))};
+    }
+    return measured;
+}
+
+Result<Channels> open_channels_as_publisher(const Side& side, const Case& measured) {
     Channels channels;
+    const std::size_t payload_bytes = measured.payload_bytes;
     std::string answers_at;
     if (side.options.test == Test::latency) {
         auto answers = side.transport.subscribe(new_topic(side, payload_bytes, "pong"));
@@ -67,14 +90,14 @@ Result<Channels> open_channels_as_publisher(const Side& side, std::size_t payloa
         channels.subscriber = std::move(*answers);
         answers_at = channels.subscriber->endpoint();
     }
-    if (const auto sent = side.control.send({FrameKind::open, {payload_bytes}, answers_at}); !sent) return sent.error();
+    if (const auto sent = side.control.send(open_frame(measured, answers_at)); !sent) return sent.error();
     const auto reply = side.control.expect(FrameKind::open, side.limit());
     if (!reply) return reply.error();
     if (const auto joined = join(side, channels, "ping", reply->text, payload_bytes); !joined) return joined.error();
     if (const auto matched = match(side, channels); !matched) return matched.error();
     const auto theirs = side.control.expect(FrameKind::sockets, side.limit());
     if (!theirs) return theirs.error();
-    if (payload_bytes == side.options.sizes.front()) {
+    if (is_first(side, measured)) {
         tell_sockets(side, "pub", sockets_frame(channels));
         tell_sockets(side, "sub", *theirs);
     }
@@ -83,23 +106,31 @@ Result<Channels> open_channels_as_publisher(const Side& side, std::size_t payloa
 
 Result<Channels> open_channels_as_subscriber(const Side& side, const Frame& open) {
     Channels channels;
-    const std::size_t payload_bytes = open.number(0);
+    const Case measured = case_of(open);
+    const std::size_t payload_bytes = measured.payload_bytes;
     auto pings = side.transport.subscribe(new_topic(side, payload_bytes, "ping"));
     if (!pings) return pings.error();
     channels.subscriber = std::move(*pings);
-    const Frame reply{FrameKind::open, {payload_bytes}, channels.subscriber->endpoint()};
-    if (const auto sent = side.control.send(reply); !sent) return sent.error();
+    const auto reply = side.control.send(open_frame(measured, channels.subscriber->endpoint()));
+    if (!reply) return reply.error();
     if (!open.text.empty()) {
         if (const auto joined = join(side, channels, "pong", open.text, payload_bytes); !joined) return joined.error();
     }
     if (const auto matched = match(side, channels); !matched) return matched.error();
     const Frame sockets = sockets_frame(channels);
     if (const auto sent = side.control.send(sockets); !sent) return sent.error();
-    if (payload_bytes == side.options.sizes.front()) tell_sockets(side, "sub", sockets);
+    if (is_first(side, measured)) tell_sockets(side, "sub", sockets);
     return channels;
 }
 
 namespace {
+
+std::string demands(const Options& options) {
+    if (options.test != Test::demand) return "";
+    std::vector<Nanoseconds> recovery_ms;
+    for (const auto time : options.recovery_ns) recovery_ms.push_back(time / 1'000'000);
+    return " --demands=" + to_text(options.demand_table) + " --recovery=" + comma_separated(recovery_ms);
+}
 
 /// What both sides must have been told alike, so that neither log says what the other side did not do.
 std::string agreement(const Options& options) {
@@ -107,9 +138,9 @@ std::string agreement(const Options& options) {
         return value ? std::to_string(*value) : std::string{otherwise};
     };
     return "--test=" + std::string{to_text(options.test)} + " --transport=" + options.transport +
-           " --sizes=" + comma_separated(options.sizes) + " --duration=" + std::to_string(options.duration_s) +
-           " --warmup=" + number(options.warmup_s, "steady") + " --rate=" + number(options.rate_per_s, "max") +
-           " --touch=" + std::string{to_text(options.handling.touch)} +
+           " --sizes=" + comma_separated(options.sizes) + demands(options) +
+           " --duration=" + std::to_string(options.duration_s) + " --warmup=" + number(options.warmup_s, "steady") +
+           " --rate=" + number(options.rate_per_s, "max") + " --touch=" + std::string{to_text(options.handling.touch)} +
            " --verify=" + (options.handling.verify ? "yes" : "no");
 }
 
@@ -139,8 +170,8 @@ Result<void> run_publisher(const Side& side) {
     if (auto greeted = greet_subscriber(side.control, agreement(side.options), side.limit()); !greeted) return greeted;
     if (auto told = exchange_affinity(side); !told) return told;
     const auto run = side.options.test == Test::latency ? run_latency_publisher : run_throughput_publisher;
-    for (const std::size_t payload_bytes : side.options.sizes) {
-        if (auto done = run(side, payload_bytes); !done) return done;
+    for (const Case& measured : cases(side.options)) {
+        if (auto done = run(side, measured); !done) return done;
         if (side.log == nullptr) continue;
         if (auto written = side.log->written(); !written) return written;
     }

@@ -31,17 +31,20 @@ inline constexpr Patience slice{10};
 /// How often a side that is busy all the time looks at the control channel.
 inline constexpr Nanoseconds pulse_ns = 50'000'000;
 
-/// The two directions of one size, set up on both sides. A throughput test has only one of them on each side.
+/// The two directions of one case, set up on both sides. Only a latency test has both of them on each side.
 struct Channels {
     std::unique_ptr<Publisher> publisher;
     std::unique_ptr<Subscriber> subscriber;
 };
 
-/// Opens the channels of one size from the publisher's side (pings out, answers in) and waits until the peer is ready.
-Result<Channels> open_channels_as_publisher(const Side& side, std::size_t payload_bytes);
+/// Opens the channels of one case from the publisher's side (pings out, answers in) and waits until the peer is ready.
+Result<Channels> open_channels_as_publisher(const Side& side, const Case& measured);
 
 /// The same, answering a publisher that has just sent `open`.
 Result<Channels> open_channels_as_subscriber(const Side& side, const Frame& open);
+
+/// What the publisher is about to measure, as its `open` says.
+Case case_of(const Frame& open);
 
 /// Hands a message over, however long the transport is full, within the side's limit. Watches for trouble meanwhile;
 /// a frame other than trouble that arrives then goes to `other`.
@@ -62,9 +65,9 @@ Result<void> publish(const Side& side, Loan loan, Other&& other) {
     return {};
 }
 
-Result<void> run_latency_publisher(const Side& side, std::size_t payload_bytes);
+Result<void> run_latency_publisher(const Side& side, const Case& measured);
 Result<void> run_latency_subscriber(const Side& side, const Frame& open);
-Result<void> run_throughput_publisher(const Side& side, std::size_t payload_bytes);
+Result<void> run_throughput_publisher(const Side& side, const Case& measured);
 Result<void> run_throughput_subscriber(const Side& side, const Frame& open);
 
 /// A whole run, from the handshake to goodbye.

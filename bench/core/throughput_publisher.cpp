@@ -1,7 +1,8 @@
-// The throughput test at the publisher: a stream, as fast as the transport takes it or on an absolute schedule. What
-// arrives is counted by the subscriber, which sends its counts over the control channel.
+// The throughput and the demand test at the publisher: a stream, as fast as the transport takes it, on an absolute
+// schedule, or in bursts. What arrives is counted by the subscriber, which sends its counts over the control channel.
 #include <algorithm>
 
+#include "core/bursts.hpp"
 #include "core/side.hpp"
 #include "core/steady.hpp"
 #include "core/waiting.hpp"
@@ -20,11 +21,12 @@ constexpr Patience drain_allowance{5000};
 
 class Streamer {
 public:
-    Streamer(const Side& side, Channels channels, std::size_t payload_bytes)
+    Streamer(const Side& side, Channels channels, const Case& measured)
         : side_(side),
           channels_(std::move(channels)),
-          payload_bytes_(payload_bytes),
-          messages_a_look_(std::clamp<std::size_t>(bytes_a_look / payload_bytes, 1, most_messages_a_look)) {
+          payload_bytes_(measured.payload_bytes),
+          demand_(measured.demand),
+          messages_a_look_(std::clamp<std::size_t>(bytes_a_look / payload_bytes_, 1, most_messages_a_look)) {
         if (side.options.rate_per_s) {
             interval_ns_ = static_cast<double>(nanoseconds_per_second) / *side.options.rate_per_s;
         }
@@ -51,7 +53,7 @@ private:
             });
         if (!sent) return sent.error();
         if (auto done = end_phase(); !done) return done.error();
-        side_.tell(Warmup{payload_bytes_, sent->messages, sent->duration_ns, rule.outcome()});
+        side_.tell(Warmup{payload_bytes_, sent->messages, sent->duration_ns, rule.outcome(), demand_});
         return {};
     }
 
@@ -67,24 +69,27 @@ private:
     }
 
     void report(const Sent& sent, const Frame& counts) {
-        ThroughputResult result{payload_bytes_,
-                                sent.messages,
-                                counts.number(0),
-                                {counts.number(1), counts.number(2), counts.number(3), std::nullopt},
-                                static_cast<Nanoseconds>(counts.number(5)),
-                                std::nullopt};
-        if (side_.options.handling.verify) result.faults.corrupted = counts.number(4);
-        if (sent.duration_ns > 0) {
-            result.offered_rate_per_s =
-                static_cast<double>(sent.messages) * 1e9 / static_cast<double>(sent.duration_ns);
+        const std::uint64_t received = counts.number(0);
+        Faults faults{counts.number(1), counts.number(2), counts.number(3), std::nullopt};
+        if (side_.options.handling.verify) faults.corrupted = counts.number(4);
+        const auto duration_ns = static_cast<Nanoseconds>(counts.number(5));
+        if (demand_) {
+            side_.tell(
+                DemandResult{payload_bytes_, *demand_, sent.messages, received, faults, sent.duration_ns, duration_ns});
+        } else {
+            const auto offered = per_second(sent.messages, sent.duration_ns);
+            side_.tell(ThroughputResult{payload_bytes_, sent.messages, received, faults, duration_ns, offered});
+            check_rate(offered);
         }
-        side_.tell(result);
-        if (result.received == 0) {
-            side_.tell(Failure{payload_bytes_, "throughput over " + std::string{side_.transport.name} + ": none of " +
-                                                   std::to_string(sent.messages) + " messages arrived"});
-        }
+        if (received > 0) return;
+        const std::string test{to_text(side_.options.test)};
+        side_.tell(Failure{payload_bytes_, test + " over " + std::string{side_.transport.name} + ": none of " +
+                                               std::to_string(sent.messages) + " messages arrived"});
+    }
+
+    void check_rate(std::optional<double> offered) {
         const auto wanted = side_.options.rate_per_s;
-        if (wanted && result.offered_rate_per_s && *result.offered_rate_per_s < 0.999 * *wanted) {
+        if (wanted && offered && *offered < 0.999 * *wanted) {
             side_.tell(Note{"generator limited: the publisher offered less than 99.9 % of the rate asked for"});
         }
     }
@@ -105,14 +110,14 @@ private:
     template <typename AtSecond>
     Result<Sent> stream(Nanoseconds longest_ns, AtSecond&& at_second) {
         Sent sent;
+        Bursts bursts{demand_.value_or(Demand{})};
         const Nanoseconds start = now_ns();
         Nanoseconds now = start;
         Nanoseconds second = start;
         Nanoseconds next_pulse = start + pulse_ns;
-        while (now - start < longest_ns) {
-            const auto count = interval_ns_ > 0
-                                   ? send_if_due(start, sent.messages, std::min(start + longest_ns, next_pulse))
-                                   : send_some();
+        while (now - start < longest_ns || bursts.unfinished()) {
+            const Schedule schedule{start, std::min(start + longest_ns, next_pulse)};
+            const auto count = send_next(schedule, sent.messages, bursts);
             if (!count) return count.error();
             sent.messages += *count;
             now = now_ns();
@@ -126,16 +131,40 @@ private:
             second = now;
             if (enough) break;
         }
-        sent.duration_ns = now - start;
+        // The rest behind the last burst is no part of sending.
+        const bool rested = demand_ && sent.messages > 0 && !bursts.unfinished();
+        sent.duration_ns = (rested ? bursts.end_ns() : now) - start;
         return sent;
     }
 
-    /// As many messages as go between two looks at the clock.
-    Result<std::size_t> send_some() {
-        for (std::size_t count = 0; count < messages_a_look_; ++count) {
+    struct Schedule {
+        Nanoseconds start;
+        Nanoseconds limit;  ///< until when a wait may last
+    };
+
+    /// Sends what is due next; or waits, and sends nothing if the limit came first.
+    Result<std::size_t> send_next(const Schedule& schedule, std::uint64_t index, Bursts& bursts) {
+        if (demand_) return send_of_burst(bursts, schedule.limit);
+        return interval_ns_ > 0 ? send_if_due(schedule.start, index, schedule.limit) : send_some(messages_a_look_);
+    }
+
+    /// No more than go between two looks at the clock.
+    Result<std::size_t> send_some(std::size_t messages) {
+        for (std::size_t count = 0; count < messages; ++count) {
             if (auto done = send_one(); !done) return done.error();
         }
-        return messages_a_look_;
+        return messages;
+    }
+
+    Result<std::size_t> send_of_burst(Bursts& bursts, Nanoseconds limit) {
+        const std::uint64_t due = bursts.due(now_ns());
+        if (due == 0) {
+            sleep_until(std::min(bursts.next_ns(), limit));
+            return std::size_t{0};
+        }
+        const auto sent = send_some(std::min<std::uint64_t>(due, messages_a_look_));
+        if (sent) bursts.sent(*sent, now_ns());
+        return sent;
     }
 
     Result<std::size_t> send_if_due(Nanoseconds start, std::uint64_t index, Nanoseconds limit) {
@@ -171,12 +200,13 @@ private:
     void arrived(const Frame& frame) {
         if (frame.kind != FrameKind::interval || !measuring_) return;
         side_.tell(ThroughputInterval{payload_bytes_, frame.number(0), static_cast<Nanoseconds>(frame.number(1)),
-                                      frame.number(2), frame.number(3)});
+                                      frame.number(2), frame.number(3), demand_});
     }
 
     const Side& side_;
     Channels channels_;
     std::size_t payload_bytes_;
+    std::optional<Demand> demand_;
     std::size_t messages_a_look_;
     double interval_ns_ = 0;  ///< 0: as fast as it goes
     std::uint64_t next_number_ = 0;
@@ -185,10 +215,10 @@ private:
 
 }  // namespace
 
-Result<void> run_throughput_publisher(const Side& side, std::size_t payload_bytes) {
-    auto channels = open_channels_as_publisher(side, payload_bytes);
+Result<void> run_throughput_publisher(const Side& side, const Case& measured) {
+    auto channels = open_channels_as_publisher(side, measured);
     if (!channels) return channels.error();
-    return Streamer{side, std::move(*channels), payload_bytes}.run();
+    return Streamer{side, std::move(*channels), measured}.run();
 }
 
 }  // namespace tacholog

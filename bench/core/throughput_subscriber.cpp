@@ -1,5 +1,5 @@
-// The throughput test at the subscriber: takes what comes, counts it, and reports to the publisher each second and at
-// the end of each phase (the warm-up, then the measurement).
+// The throughput and the demand test at the subscriber: takes what comes, counts it, and reports to the publisher each
+// second and at the end of each phase (the warm-up, then the measurement).
 #include <algorithm>
 
 #include "core/sequence.hpp"
@@ -33,11 +33,12 @@ private:
 
 class Sink {
 public:
-    Sink(const Side& side, Channels channels, std::size_t payload_bytes)
+    Sink(const Side& side, Channels channels, const Case& measured)
         : side_(side),
           channels_(std::move(channels)),
-          payload_bytes_(payload_bytes),
-          messages_a_look_(std::clamp<std::size_t>(bytes_a_look / payload_bytes, 1, most_messages_a_look)) {}
+          payload_bytes_(measured.payload_bytes),
+          demand_(measured.demand),
+          messages_a_look_(std::clamp<std::size_t>(bytes_a_look / payload_bytes_, 1, most_messages_a_look)) {}
 
     Result<void> run() {
         const auto warmed_up = phase(0, false);
@@ -127,7 +128,8 @@ private:
         const std::uint64_t lost = lost_so_far - std::min(lost_so_far, interval_lost_);
         const Frame frame{FrameKind::interval,
                           {interval_index_, static_cast<std::uint64_t>(now - interval_start_ns_), received, lost}};
-        side_.tell(ThroughputInterval{payload_bytes_, interval_index_, now - interval_start_ns_, received, lost});
+        side_.tell(
+            ThroughputInterval{payload_bytes_, interval_index_, now - interval_start_ns_, received, lost, demand_});
         // Best effort: without it the publisher's log lacks a line, and a broken channel shows at the next pulse.
         static_cast<void>(side_.control.send(frame).has_value());
         ++interval_index_;
@@ -140,20 +142,28 @@ private:
         const auto& sequence = intake.sequence;
         const std::uint64_t end = std::max(*end_, sequence.next());
         const Nanoseconds duration = intake.last_ns - intake.first_ns;
-        ThroughputResult result{payload_bytes_, end - first, sequence.received(), {}, duration, std::nullopt};
-        result.faults = {sequence.lost(end), sequence.duplicated(), sequence.reordered(), std::nullopt};
+        Faults faults{sequence.lost(end), sequence.duplicated(), sequence.reordered(), std::nullopt};
         const Frame frame{FrameKind::phase_done,
-                          {sequence.received(), result.faults.lost, sequence.duplicated(), sequence.reordered(),
-                           intake.corrupted, static_cast<std::uint64_t>(duration)}};
+                          {sequence.received(), faults.lost, faults.duplicated, faults.reordered, intake.corrupted,
+                           static_cast<std::uint64_t>(duration)}};
         if (const auto sent = side_.control.send(frame); !sent) return sent.error();
-        if (side_.options.handling.verify) result.faults.corrupted = intake.corrupted;
-        if (measured_) side_.tell(result);
+        if (side_.options.handling.verify) faults.corrupted = intake.corrupted;
+        if (measured_) tell(end - first, sequence.received(), faults, duration);
         return end;
+    }
+
+    void tell(std::uint64_t sent, std::uint64_t received, const Faults& faults, Nanoseconds duration) {
+        if (demand_) {
+            side_.tell(DemandResult{payload_bytes_, *demand_, sent, received, faults, std::nullopt, duration});
+        } else {
+            side_.tell(ThroughputResult{payload_bytes_, sent, received, faults, duration, std::nullopt});
+        }
     }
 
     const Side& side_;
     Channels channels_;
     std::size_t payload_bytes_;
+    std::optional<Demand> demand_;
     std::size_t messages_a_look_;
     bool measured_ = false;             ///< else it is the warm-up
     std::optional<std::uint64_t> end_;  ///< where the phase ends, once the publisher has said so
@@ -169,7 +179,7 @@ private:
 Result<void> run_throughput_subscriber(const Side& side, const Frame& open) {
     auto channels = open_channels_as_subscriber(side, open);
     if (!channels) return channels.error();
-    return Sink{side, std::move(*channels), open.number(0)}.run();
+    return Sink{side, std::move(*channels), case_of(open)}.run();
 }
 
 }  // namespace tacholog

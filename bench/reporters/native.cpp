@@ -144,8 +144,11 @@ public:
             .add("data_path", config.data_path)
             .add("reliability", config.reliability)
             .add("role", to_text(options.role))
-            .add("sizes_bytes", options.sizes)
-            .add_given("duration_s", options.duration_s)
+            .add("sizes_bytes", options.sizes);
+        if (options.test == Test::demand) {
+            line.add("demands", to_text(options.demand_table)).add("recovery_times_ns", options.recovery_ns);
+        }
+        line.add_given("duration_s", options.duration_s)
             .add("warmup", options.warmup_s ? "fixed" : "steady")
             .add_given("warmup_s", options.warmup_s)
             .add_given("rate_per_s", options.rate_per_s)
@@ -211,8 +214,7 @@ public:
     }
 
     void write(const Warmup& warmup) override {
-        put(Line{"warmup"}
-                .add("payload_bytes", warmup.payload_bytes)
+        put(line_of("warmup", warmup.payload_bytes, warmup.demand)
                 .add("messages", warmup.messages)
                 .add("duration_ns", warmup.duration_ns)
                 .add("outcome", to_text(warmup.outcome)));
@@ -232,8 +234,7 @@ public:
     }
 
     void write(const ThroughputInterval& interval) override {
-        put(Line{"interval"}
-                .add("payload_bytes", interval.payload_bytes)
+        put(line_of("interval", interval.payload_bytes, interval.demand)
                 .add("index", interval.index)
                 .add("duration_ns", interval.duration_ns)
                 .add("received", interval.received)
@@ -270,6 +271,21 @@ public:
         put(line);
     }
 
+    void write(const DemandResult& result) override {
+        Line line = line_of("demand", result.payload_bytes, result.demand);
+        line.add("sent", result.sent).add("received", result.received);
+        add_faults(line, result.faults);
+        line.add("send_duration_ns", result.send_duration_ns).add("receive_duration_ns", result.receive_duration_ns);
+        const double bits = 8 * static_cast<double>(result.payload_bytes);
+        if (const auto rate = result.offered_rate_per_s()) {
+            line.add("offered_rate_per_s", *rate, 3).add("offered_goodput_bit_per_s", *rate * bits, 0);
+        }
+        if (const auto rate = result.rate_per_s()) {
+            line.add("rate_per_s", *rate, 3).add("goodput_bit_per_s", *rate * bits, 0);
+        }
+        put(line);
+    }
+
     void write(const Note& note) override { put(Line{"note"}.add("text", note.text)); }
 
     void write(const Failure& failure) override {
@@ -281,6 +297,7 @@ public:
                 .add("status", end.ok ? "ok" : "failed")
                 .add("latency", end.latency)
                 .add("throughput", end.throughput)
+                .add("demand", end.demand)
                 .add("errors", end.errors)
                 .add("time", end.time));
     }
@@ -289,6 +306,13 @@ private:
     void put(const Line& line) {
         log_ << line.text() << '\n';
         log_.flush();
+    }
+
+    static Line line_of(std::string_view kind, std::size_t payload_bytes, const std::optional<Demand>& demand) {
+        Line line{kind};
+        line.add("payload_bytes", payload_bytes);
+        if (demand) line.add("demand", demand->messages).add("recovery_time_ns", demand->recovery_ns);
+        return line;
     }
 
     static void add_faults(Line& line, const Faults& faults) {
@@ -323,12 +347,16 @@ private:
     std::ostream& log_;
 };
 
+bool expresses(Test, Role) {
+    return true;
+}
+
 std::unique_ptr<Reporter> make(std::ostream& log, std::ostream&) {
     return std::make_unique<Native>(log);
 }
 
 }  // namespace
 
-extern const ReporterKind native{"native", "Tacholog's own log: everything that is known of the run", make};
+extern const ReporterKind native{"native", "Tacholog's own log, everything that is known of the run", expresses, make};
 
 }  // namespace tacholog::reporters

@@ -1,4 +1,5 @@
-// A reporter writes the events of a run in one log dialect. What a dialect has no words for, it leaves out.
+// A reporter writes the events of a run in one log dialect. What a dialect has no words for, it leaves out; a test that
+// it has no words for at all is refused before the run begins.
 #pragma once
 
 #include <iosfwd>
@@ -25,8 +26,9 @@ public:
     virtual void write(const Warmup&) {}
     virtual void write(const LatencyInterval&) {}
     virtual void write(const ThroughputInterval&) {}
-    virtual void write(const LatencyResult&) = 0;
-    virtual void write(const ThroughputResult&) = 0;
+    virtual void write(const LatencyResult&) {}
+    virtual void write(const ThroughputResult&) {}
+    virtual void write(const DemandResult&) {}
     virtual void write(const Note&) {}
     virtual void write(const Failure&) = 0;
     virtual void write(const End&) = 0;
@@ -35,6 +37,8 @@ public:
 struct ReporterKind {
     std::string_view name;
     std::string_view summary;  ///< one line for --list-reporters
+    /// Whether the dialect has words for what this side finds in this test.
+    bool (*expresses)(Test test, Role role);
     /// `log` takes the results; `chatter` is where the dialect's tool would talk to its user (standard error).
     std::unique_ptr<Reporter> (*make)(std::ostream& log, std::ostream& chatter);
 };

@@ -1,47 +1,19 @@
-// The legacy text that RTI Perftest 2.4 prints without its interval lines: a summary line a size, latency at the
-// publisher, throughput at the subscriber. Its latency is half a round trip in whole microseconds, each sample cut down
-// by integer division before anything is computed from it; its Mbps are 10^6 bit/s of received payload. It always
-// prints every percentile, however few the samples. Each line ends in the blank before the CPU load that it does not
-// show.
-#include <array>
-#include <cmath>
-#include <cstdio>
+// The legacy text that RTI Perftest 2.4 to 3.0.1 prints: a summary line a size, latency at the publisher, throughput at
+// the subscriber. Its latency is half a round trip in whole microseconds, each sample cut down by integer division
+// before anything is computed from it; its Mbps are 10^6 bit/s of received payload. It always prints every percentile,
+// however few the samples. Each line ends in the blank before the CPU load that it does not show.
+//
+// The tool prints interval lines unless it is given -noPrintIntervals; here they come with --intervals. Its subscriber
+// has one a second, as here; its publisher has one for each answer, where perftest has one a second with the latest.
+// The dialect cannot say how many round trips there were, duplicates and reordering, or how the run ended.
 #include <ostream>
 
+#include "reporters/print.hpp"
 #include "reporters/reporter.hpp"
+#include "reporters/rti_figures.hpp"
 
 namespace tacholog::reporters {
 namespace {
-
-constexpr std::uint64_t nanoseconds_per_microsecond = 1000;
-
-/// Half of a round trip, as the tool computes it from its clock of whole microseconds.
-std::uint64_t one_way_us(std::uint64_t round_trip_ns) {
-    return round_trip_ns / nanoseconds_per_microsecond / 2;
-}
-
-struct Moments {
-    double mean = 0;
-    double deviation = 0;
-};
-
-Moments moments_us(const Histogram& histogram) {
-    double count = 0;
-    double sum = 0;
-    for (const auto& bin : histogram.bins()) {
-        count += static_cast<double>(bin.count);
-        sum += static_cast<double>(bin.count) *
-               static_cast<double>(one_way_us(std::min(bin.upper_ns, histogram.max_ns())));
-    }
-    if (count <= 0) return {};
-    const double mean = sum / count;
-    double squares = 0;
-    for (const auto& bin : histogram.bins()) {
-        const double off = static_cast<double>(one_way_us(std::min(bin.upper_ns, histogram.max_ns()))) - mean;
-        squares += static_cast<double>(bin.count) * off * off;
-    }
-    return {mean, std::sqrt(squares / count)};
-}
 
 class Rti final : public Reporter {
 public:
@@ -49,6 +21,7 @@ public:
 
     void write(const Config& config) override {
         const Options& options = config.options;
+        intervals_ = options.intervals;
         const bool latency = options.test == Test::latency;
         chatter_ << "Mode: " << (latency ? "LATENCY TEST (Ping-Pong test)" : "THROUGHPUT TEST") << "\n\n"
                  << "Perftest Configuration:\n"
@@ -63,35 +36,51 @@ public:
         chatter_.flush();
     }
 
+    void write(const LatencyInterval& interval) override {
+        if (!intervals_ || interval.histogram->count() == 0) return;
+        begin(interval.payload_bytes);
+        running_.add(interval);
+        const OneWay latency = one_way(running_.latency);
+        print(log_, "One way Latency: %6llu us  Ave %6.0f us  Std %6.1f us  Min %6llu us  Max %6llu \n",
+              static_cast<unsigned long long>(one_way_us(interval.last_ns)), latency.mean_us, latency.std_us,
+              static_cast<unsigned long long>(latency.min_us), static_cast<unsigned long long>(latency.max_us));
+    }
+
+    void write(const ThroughputInterval& interval) override {
+        if (!intervals_) return;
+        begin(interval.payload_bytes);
+        running_.add(interval);
+        const double rate = per_second(interval.received, interval.duration_ns).value_or(0);
+        const double mean = running_.mean_rate_per_s();
+        print(log_,
+              "Packets: %8llu  Packets/s: %7llu  Packets/s(ave): %7.0f  Mbps: %7.1f  Mbps(ave): %7.1f"
+              "  Lost: %5llu (%1.2f%%) \n",
+              static_cast<unsigned long long>(running_.received), static_cast<unsigned long long>(rate), mean,
+              megabits_per_s(rate, interval.payload_bytes), megabits_per_s(mean, interval.payload_bytes),
+              static_cast<unsigned long long>(running_.lost), lost_percent(running_.received, running_.lost));
+    }
+
     void write(const LatencyResult& result) override {
         const Histogram& histogram = *result.histogram;
         if (histogram.count() == 0) return;  // so does the tool
-        const auto moments = moments_us(histogram);
-        const auto quantile = [&](std::uint64_t millionths) {
-            return static_cast<unsigned long>(one_way_us(histogram.value_at_rank(rank(histogram, millionths))));
-        };
-        std::array<char, 512> line{};
-        std::snprintf(line.data(), line.size(),
-                      "Length: %5zu  Latency: Ave %6.0f us  Std %6.1f us  Min %6lu us  Max %6lu us  50%% %6lu us"
-                      "  90%% %6lu us  99%% %6lu us  99.99%% %6lu us  99.9999%% %6lu us ",
-                      result.payload_bytes, moments.mean, moments.deviation,
-                      static_cast<unsigned long>(one_way_us(histogram.min_ns())),
-                      static_cast<unsigned long>(one_way_us(histogram.max_ns())), quantile(500'000), quantile(900'000),
-                      quantile(990'000), quantile(999'900), quantile(999'999));
-        put(line.data());
+        begin(result.payload_bytes);
+        const OneWay latency = one_way(histogram);
+        print(log_,
+              "Length: %5zu  Latency: Ave %6.0f us  Std %6.1f us  Min %6llu us  Max %6llu us  50%% %6lu us"
+              "  90%% %6lu us  99%% %6lu us  99.99%% %6lu us  99.9999%% %6lu us \n",
+              result.payload_bytes, latency.mean_us, latency.std_us, static_cast<unsigned long long>(latency.min_us),
+              static_cast<unsigned long long>(latency.max_us), rti_quantile_us(histogram, 500'000),
+              rti_quantile_us(histogram, 900'000), rti_quantile_us(histogram, 990'000),
+              rti_quantile_us(histogram, 999'900), rti_quantile_us(histogram, 999'999));
     }
 
     void write(const ThroughputResult& result) override {
+        begin(result.payload_bytes);
         const double rate = result.rate_per_s().value_or(0);
-        const double total = static_cast<double>(result.received) + static_cast<double>(result.faults.lost);
-        const double percent = total > 0 ? static_cast<double>(result.faults.lost) * 100 / total : 0;
-        std::array<char, 512> line{};
-        std::snprintf(line.data(), line.size(),
-                      "Length: %5zu  Packets: %8llu  Packets/s(ave): %7llu  Mbps(ave): %7.1f  Lost: %5llu (%1.2f%%) ",
-                      result.payload_bytes, static_cast<unsigned long long>(result.received),
-                      static_cast<unsigned long long>(rate), rate * static_cast<double>(result.payload_bytes) * 8 / 1e6,
-                      static_cast<unsigned long long>(result.faults.lost), percent);
-        put(line.data());
+        print(log_, "Length: %5zu  Packets: %8llu  Packets/s(ave): %7llu  Mbps(ave): %7.1f  Lost: %5llu (%1.2f%%) \n",
+              result.payload_bytes, static_cast<unsigned long long>(result.received),
+              static_cast<unsigned long long>(rate), megabits_per_s(rate, result.payload_bytes),
+              static_cast<unsigned long long>(result.faults.lost), lost_percent(result.received, result.faults.lost));
     }
 
     void write(const Note& note) override { chatter_ << note.text << std::endl; }
@@ -100,18 +89,15 @@ public:
     void write(const End&) override { chatter_ << "Finishing test...\nTest ended." << std::endl; }
 
 private:
-    /// The tool sorts its samples and takes the one at floor(count * percent), counted from 0.
-    static std::uint64_t rank(const Histogram& histogram, std::uint64_t millionths) {
-        return static_cast<std::uint64_t>(static_cast<Wide>(histogram.count()) * millionths / 1'000'000) + 1;
-    }
-
-    void put(const char* line) {
-        log_ << line << '\n';
-        log_.flush();
+    void begin(std::size_t payload_bytes) {
+        if (running_.begins(payload_bytes) && intervals_)
+            print(log_, "\n\n********** New data length is %zu\n", payload_bytes);
     }
 
     std::ostream& log_;
     std::ostream& chatter_;
+    bool intervals_ = false;
+    RunningFigures running_;
 };
 
 std::unique_ptr<Reporter> make(std::ostream& log, std::ostream& chatter) {
@@ -120,6 +106,7 @@ std::unique_ptr<Reporter> make(std::ostream& log, std::ostream& chatter) {
 
 }  // namespace
 
-extern const ReporterKind rti{"rti", "the legacy text of RTI Perftest 2.4: half round trips in whole us", make};
+extern const ReporterKind rti{"rti", "the legacy text of RTI Perftest 2.4, half round trips in whole us", rti_expresses,
+                              make};
 
 }  // namespace tacholog::reporters

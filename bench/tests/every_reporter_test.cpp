@@ -1,71 +1,57 @@
-// What every dialect is held to, and the exact text of each.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <sstream>
-
-#include "reporters/reporter.hpp"
+// What every dialect is held to, and the exact text of our own.
+#include "tests/reported.hpp"
 
 namespace tacholog {
 namespace {
 
-Histogram round_trips() {
-    Histogram histogram;
-    for (int count = 0; count < 90; ++count) histogram.record(20'000);
-    for (int count = 0; count < 9; ++count) histogram.record(30'999);
-    histogram.record(203'000);
-    return histogram;
-}
-
-LatencyResult latency(const Histogram& histogram) {
-    return {1024, {1, 2, 3, std::nullopt}, 2'000'000'000, &histogram};
-}
-
-ThroughputResult throughput() {
-    return {1024, 200'010, 200'000, {10, 0, 0, 0}, 3'000'000'000, 70'000.5};
-}
-
-const ReporterKind& reporter(std::string_view name) {
-    const auto kinds = all_reporters();
-    return **std::find_if(kinds.begin(), kinds.end(), [&](const auto* kind) { return kind->name == name; });
-}
-
-/// What a reporter writes into its log for these events.
-template <typename... Events>
-std::string written(const ReporterKind& kind, const Events&... events) {
-    std::ostringstream log;
-    std::ostringstream chatter;
-    const auto made = kind.make(log, chatter);
-    (made->write(events), ...);
-    return log.str();
-}
-
 class EveryReporter : public testing::TestWithParam<const ReporterKind*> {};
 
-TEST_P(EveryReporter, WritesALineForEveryResult) {
-    const auto histogram = round_trips();
+bool expresses(const ReporterKind& kind, Test test) {
+    return kind.expresses(test, Role::both);
+}
 
-    EXPECT_NE(written(*GetParam(), latency(histogram)).find("1024"), std::string::npos);
-    EXPECT_NE(written(*GetParam(), throughput()).find("200000"), std::string::npos);
+TEST_P(EveryReporter, WritesTheResultsOfTheTestsItHasWordsFor) {
+    const auto histogram = round_trips();
+    const ReporterKind& kind = *GetParam();
+
+    if (expresses(kind, tacholog::Test::latency)) {
+        EXPECT_NE(written(kind, latency(histogram), End{}).find("1024"), std::string::npos);
+    }
+    if (expresses(kind, tacholog::Test::throughput)) {
+        EXPECT_NE(written(kind, throughput(), End{}).find("200000"), std::string::npos);
+    }
+    if (expresses(kind, tacholog::Test::demand)) {
+        EXPECT_NE(written(kind, demand(), End{}).find("16999"), std::string::npos);
+    }
+}
+
+TEST_P(EveryReporter, HasWordsForSomething) {
+    EXPECT_TRUE(expresses(*GetParam(), tacholog::Test::latency) || expresses(*GetParam(), tacholog::Test::throughput));
 }
 
 TEST_P(EveryReporter, SurvivesARunWithoutASingleMessage) {
     const Histogram empty;
     ThroughputResult nothing;
     nothing.payload_bytes = 64;
+    DemandResult no_burst;
+    no_burst.payload_bytes = 64;
 
-    const auto text = written(*GetParam(), latency(empty), nothing, Failure{64, "nothing came"}, End{});
+    const auto text = written(*GetParam(), latency(empty), nothing, no_burst, Failure{64, "nothing came"}, End{});
     EXPECT_EQ(text.find("nan"), std::string::npos);
-    EXPECT_EQ(text.find("inf"), std::string::npos);
+    EXPECT_EQ(text.find("inf,"), std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, EveryReporter, testing::ValuesIn(all_reporters().begin(), all_reporters().end()),
-                         [](const auto& parameter) { return std::string{parameter.param->name}; });
+                         [](const auto& parameter) {
+                             std::string name{parameter.param->name};
+                             std::replace(name.begin(), name.end(), '-', '_');
+                             return name;
+                         });
 
 TEST(Native, LatencyWithItsHistogram) {
     const auto histogram = round_trips();
 
-    EXPECT_EQ(written(reporter("native"), latency(histogram)),
+    EXPECT_EQ(written("native", latency(histogram)),
               "latency payload_bytes=1024 basis=rtt samples=100 lost=1 duplicated=2 reordered=3 overflow=0 "
               "duration_ns=2000000000 mean_ns=22819.9 std_ns=18380.0 min_ns=20000 p50_ns=20015 p90_ns=20015 "
               "p99_ns=31007 max_ns=203000\n"
@@ -76,7 +62,7 @@ TEST(Native, LatencyWithItsHistogram) {
 TEST(Native, ManyBinsComeInParts) {
     Histogram histogram;
     for (std::uint64_t value = 1; value <= 1200; ++value) histogram.record(value);
-    const auto text = written(reporter("native"), latency(histogram));
+    const auto text = written("native", latency(histogram));
 
     EXPECT_NE(text.find(" part=0 parts=3 bins=1:1:1,"), std::string::npos);
     EXPECT_NE(text.find(" part=2 parts=3 bins=1001:1001:1,"), std::string::npos);
@@ -84,7 +70,7 @@ TEST(Native, ManyBinsComeInParts) {
 }
 
 TEST(Native, Throughput) {
-    EXPECT_EQ(written(reporter("native"), throughput()),
+    EXPECT_EQ(written("native", throughput()),
               "throughput payload_bytes=1024 sent=200010 received=200000 lost=10 duplicated=0 reordered=0 corrupted=0 "
               "duration_ns=3000000000 rate_per_s=66666.667 goodput_bit_per_s=546133333 offered_rate_per_s=70000.500\n");
 }
@@ -94,11 +80,11 @@ TEST(Native, WhatIsUnknownIsLeftOut) {
     host.name = "box";
     host.mitigations_off = false;
 
-    EXPECT_EQ(written(reporter("native"), host), "host name=box mitigations_off=no\n");
+    EXPECT_EQ(written("native", host), "host name=box mitigations_off=no\n");
 }
 
 TEST(Native, TextIsQuotedWhereItMustBe) {
-    const auto note = [](const char* text) { return written(reporter("native"), Note{text}); };
+    const auto note = [](const char* text) { return written("native", Note{text}); };
 
     EXPECT_EQ(note("plain-1.0:/+,%@_"), "note text=plain-1.0:/+,%@_\n");
     EXPECT_EQ(note("two words"), "note text=\"two words\"\n");
@@ -114,44 +100,34 @@ TEST(Native, TheConfigurationSaysHowItWasMeasured) {
     options.warmup_s = 0.5;
     options.command = "perftest --transport shm";
 
-    EXPECT_EQ(written(reporter("native"), Config{options, "copy", "reliable"}),
+    EXPECT_EQ(written("native", Config{options, "copy", "reliable"}),
               "config test=latency transport=shm data_path=copy reliability=reliable role=both sizes_bytes=64,1024 "
               "duration_s=5 warmup=fixed warmup_s=0.5 touch=write+read verify=no waiting=busy-poll load_mode=closed "
               "publishers=1 subscribers=1 timeout_s=10 address=127.0.0.1 command=\"perftest --transport shm\"\n");
 }
 
 TEST(Native, Errors) {
-    EXPECT_EQ(written(reporter("native"), Failure{64, "connect: refused"}, Failure{std::nullopt, "x"}),
+    EXPECT_EQ(written("native", Failure{64, "connect: refused"}, Failure{std::nullopt, "x"}),
               "error payload_bytes=64 text=\"connect: refused\"\nerror text=x\n");
 }
 
-TEST(Rti, LatencyIsHalfARoundTripInWholeMicroseconds) {
-    const auto histogram = round_trips();
-
-    EXPECT_EQ(written(reporter("rti"), latency(histogram)),
-              "Length:  1024  Latency: Ave     11 us  Std    9.1 us  Min     10 us  Max    101 us  50%     10 us  "
-              "90%     15 us  99%    101 us  99.99%    101 us  99.9999%    101 us \n");
+TEST(Native, ADemandResultHasBothRates) {
+    EXPECT_EQ(written("native", demand()),
+              "demand payload_bytes=1024 demand=100 recovery_time_ns=5000000 sent=17200 received=16999 lost=201 "
+              "duplicated=0 reordered=0 send_duration_ns=1005207400 receive_duration_ns=1009645600 "
+              "offered_rate_per_s=17110.897 offered_goodput_bit_per_s=140172466 rate_per_s=16836.601 "
+              "goodput_bit_per_s=137925434\n");
 }
 
-TEST(Rti, Throughput) {
-    EXPECT_EQ(written(reporter("rti"), throughput()),
-              "Length:  1024  Packets:   200000  Packets/s(ave):   66666  Mbps(ave):   546.1  Lost:    10 (0.00%) \n");
-}
+TEST(Native, WhatBelongsToABurstSaysSo) {
+    const Demand bursts{100, 5'000'000};
 
-TEST(Rti, WideNumbersPushTheColumns) {
-    ThroughputResult result{31457280, 0, 1120, {215763, 0, 0, std::nullopt}, 30'117'800'000, std::nullopt};
-
-    EXPECT_EQ(
-        written(reporter("rti"), result),
-        "Length: 31457280  Packets:     1120  Packets/s(ave):      37  Mbps(ave):  9358.5  Lost: 215763 (99.48%) \n");
-}
-
-TEST(Rti, TheLogHoldsResultsOnly) {
-    const auto histogram = round_trips();
-    const auto text =
-        written(reporter("rti"), Config{Options{}, "copy", "reliable"}, Host{}, latency(histogram), End{});
-
-    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
+    EXPECT_EQ(written("native", Warmup{64, 300, 9'000'000, Outcome::fixed, bursts},
+                      ThroughputInterval{64, 0, 1'000'000'000, 5000, 2, bursts}),
+              "warmup payload_bytes=64 demand=100 recovery_time_ns=5000000 messages=300 duration_ns=9000000 "
+              "outcome=fixed\n"
+              "interval payload_bytes=64 demand=100 recovery_time_ns=5000000 index=0 duration_ns=1000000000 "
+              "received=5000 lost=2\n");
 }
 
 }  // namespace

@@ -128,5 +128,18 @@ TEST(Histogram, NothingIsLeftAfterClearing) {
     EXPECT_EQ(histogram.bins().size(), 1U);
 }
 
+TEST(Histogram, KnowsWhereItsExtremesCame) {
+    Histogram first;
+    for (const std::uint64_t value : {30, 20, 40, 20, 40}) first.record(value);
+    Histogram second;
+    for (const std::uint64_t value : {25, 50, 10}) second.record(value);
+
+    EXPECT_EQ(first.min_at(), 1U);
+    EXPECT_EQ(first.max_at(), 2U);
+    first.merge(second);
+    EXPECT_EQ(first.min_at(), 7U);
+    EXPECT_EQ(first.max_at(), 6U);
+}
+
 }  // namespace
 }  // namespace tacholog

@@ -31,6 +31,36 @@ TEST(Options, DefaultsAreThoseOfTheHelp) {
     EXPECT_EQ(options->command, "perftest --test latency --transport shm");
 }
 
+TEST(Options, ReportersAndOutputsPairUpInOrder) {
+    const auto options = parse("--test latency --transport shm --reporter native --output a --output b --reporter rti");
+
+    ASSERT_TRUE(options) << options.error().text;
+    ASSERT_EQ(options->logs.size(), 2U);
+    EXPECT_EQ(options->logs[0].reporter + " " + options->logs[0].output, "native a");
+    EXPECT_EQ(options->logs[1].reporter + " " + options->logs[1].output, "rti b");
+}
+
+TEST(Options, EitherOfReporterAndOutputMayStandAlone) {
+    const auto reporter = parse("--test latency --transport shm --reporter rti");
+    const auto output = parse("--test latency --transport shm --output a");
+
+    ASSERT_TRUE(reporter && output);
+    EXPECT_EQ(reporter->logs.front().output, "-");
+    EXPECT_EQ(output->logs.front().reporter, "native");
+}
+
+TEST(Options, ADemandTestIsEverySizeWithEveryDemandAndRecoveryTime) {
+    const auto options = parse("--test demand --transport shm --sizes 64,1KiB --demands 5,6 --recovery 0,2");
+
+    ASSERT_TRUE(options);
+    const auto measured = cases(*options);
+    ASSERT_EQ(measured.size(), 8U);
+    EXPECT_EQ(measured[0], (Case{64, Demand{5, 0}}));
+    EXPECT_EQ(measured[1], (Case{64, Demand{5, 2'000'000}}));
+    EXPECT_EQ(measured[2], (Case{64, Demand{6, 0}}));
+    EXPECT_EQ(measured[7], (Case{1024, Demand{6, 2'000'000}}));
+}
+
 TEST(Options, SizesTakeUnits) {
     const auto sizes = parse_sizes("16,64B,1KiB,32MiB");
 
@@ -72,6 +102,17 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Wrong{"--transport shm", "--test is missing"}, Wrong{"--test latency", "--transport is missing"},
                     Wrong{"--test speed --transport shm", "--test speed: not one of latency, throughput"},
                     Wrong{"--test latency --transport shm --rate 5", "--rate is for --test throughput"},
+                    Wrong{"--test demand --transport shm --rate 5", "a demand test is paced by --recovery"},
+                    Wrong{"--test latency --transport shm --demands 5", "--demands is for --test demand"},
+                    Wrong{"--test throughput --transport shm --recovery 5", "--recovery is for --test demand"},
+                    Wrong{"--test demand --transport shm --demands 0", "--demands: '0' is not a number of messages"},
+                    Wrong{"--test demand --transport shm --demands 1,1", "--demands: '1' is there twice"},
+                    Wrong{"--test demand --transport shm --recovery 0.5", "'0.5' is not a number of milliseconds"},
+                    Wrong{"--test demand --transport shm --recovery 60001", "'60001' is not a number of milliseconds"},
+                    Wrong{"--test latency --transport shm --output a --output b", "give them in pairs"},
+                    Wrong{"--test latency --transport shm --reporter rti --reporter native", "give them in pairs"},
+                    Wrong{"--test latency --transport shm --reporter rti --output a --reporter native --output a",
+                          "--output a is there twice"},
                     Wrong{"--test throughput --transport shm --rate 0", "--rate 0: not a positive number"},
                     Wrong{"--test throughput --transport shm --rate nan", "--rate nan"},
                     Wrong{"--test latency --transport shm --verify --touch none", "--verify needs --touch"},

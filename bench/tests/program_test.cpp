@@ -58,9 +58,21 @@ TEST_P(EveryTransportRuns, APacedRunKeepsItsSchedule) {
     EXPECT_EQ(value(perftest.out(), "config", "load_mode"), "open");
 }
 
+TEST_P(EveryTransportRuns, BurstsAreCountedOnBothSides) {
+    Program perftest{"--test demand --verify --sizes 64,100KiB --demands 20 --recovery 2" + quick + transport()};
+
+    EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
+    const auto log = perftest.out();
+    const auto sent = std::stoull(value(log, "demand", "sent"));
+    EXPECT_EQ(sent % 20, 0U);
+    EXPECT_EQ(std::stoull(value(log, "demand", "received")) + std::stoull(value(log, "demand", "lost")), sent);
+    EXPECT_EQ(value(log, "demand", "corrupted"), "0");
+    EXPECT_EQ(value(log, "end", "demand"), "2");
+}
+
 TEST_P(EveryTransportRuns, ASubscriberThatIsKilledEndsTheRun) {
     if (GetParam()->parties == Parties::threads) GTEST_SKIP() << "one process";
-    for (const std::string test : {"latency", "throughput"}) {
+    for (const std::string test : {"latency", "throughput", "demand"}) {
         Program perftest{"--test " + test + " --sizes 64 --timeout 2" + endless + transport()};
         ASSERT_TRUE(perftest.says("\nwarmup")) << perftest.err() << perftest.out();
         const pid_t child = perftest.child();
@@ -140,7 +152,9 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryTransportRuns,
 TEST(Perftest, AWrongCommandLineIsOneLineAndStatus2) {
     for (const char* line :
          {"--test latency --transport smoke-signals", "--test latency --transport shm --reporter odd",
-          "--test latency --transport inter-thread --role pub", "--test latency"}) {
+          "--test latency --transport inter-thread --role pub", "--test latency",
+          "--test throughput --transport shm --reporter hmbdc", "--test demand --transport shm --reporter rti",
+          "--test latency --transport shm --role sub --reporter fastrtps"}) {
         Program perftest{line};
 
         EXPECT_EQ(perftest.wait(), 2) << line;
@@ -205,6 +219,25 @@ TEST(Perftest, HelpAndListsWork) {
         EXPECT_NE(perftest.out(), "");
         EXPECT_EQ(perftest.err(), "");
     }
+}
+
+TEST(Perftest, OneRunIsWrittenInSeveralDialectsAtOnce) {
+    Program perftest{
+        "--test throughput --transport shm --sizes 64 --reporter rti --output /dev/stderr "
+        "--reporter native --output -" +
+        quick};
+
+    EXPECT_EQ(perftest.wait(), 0) << perftest.err();
+    std::string packets = value(perftest.out(), "throughput", "received");
+    packets.insert(0, packets.size() < 8 ? 8 - packets.size() : 0, ' ');
+    EXPECT_NE(perftest.err().find("Packets: " + packets + "  "), std::string::npos) << perftest.err();
+}
+
+TEST(Perftest, WithoutWordsForATestAReporterSaysSo) {
+    Program perftest{"--test demand --transport shm --reporter ecal"};
+
+    EXPECT_EQ(perftest.wait(), 2);
+    EXPECT_EQ(perftest.err(), "perftest: --reporter ecal: its dialect has no words for --test demand --role both\n");
 }
 
 TEST(Perftest, TheRtiDialectHasOneLineASize) {

@@ -1,0 +1,35 @@
+// What the dialects of Fast-RTPS' two tests, of all generations, have in common.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "core/events.hpp"
+#include "core/options.hpp"
+
+namespace tacholog::reporters {
+
+/// Both tables stand at the publisher. A throughput test without bursts is none of the tool's.
+inline bool fastrtps_expresses(Test test, Role role) {
+    return test != Test::throughput && role != Role::sub;
+}
+
+/// The tool sorts its samples and takes the floor(count * share)-th of them, counted from 1; not a number if that is
+/// the 0th.
+inline double fastrtps_quantile_ns(const Histogram& histogram, std::uint64_t millionths) {
+    const Wide rank = static_cast<Wide>(histogram.count()) * millionths / 1'000'000;
+    if (rank == 0) return std::nan("");
+    return static_cast<double>(histogram.value_at_rank(static_cast<std::uint64_t>(rank)));
+}
+
+inline double to_us(double ns) {
+    return ns / 1000;
+}
+
+/// 10^6 bit/s of payload; 0 if it took no time, where the tool would divide by it.
+inline double fastrtps_megabits_per_s(std::uint64_t samples, std::size_t payload_bytes, double duration_us) {
+    if (duration_us <= 0) return 0;
+    return static_cast<double>(samples) * static_cast<double>(payload_bytes) * 8 / duration_us;
+}
+
+}  // namespace tacholog::reporters

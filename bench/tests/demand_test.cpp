@@ -1,0 +1,165 @@
+// The demand test's pace, and the table that says what it measures.
+#include <fstream>
+
+#include "core/bursts.hpp"
+#include "core/lists.hpp"
+#include "tests/program.hpp"
+
+namespace tacholog {
+namespace {
+
+TEST(Bursts, AShortBurstIsFollowedByARest) {
+    Bursts bursts{{100, 5000}};
+
+    EXPECT_EQ(bursts.due(1000), 100U);
+    bursts.sent(60, 1010);
+    EXPECT_TRUE(bursts.unfinished());
+    EXPECT_EQ(bursts.due(1020), 40U);
+    bursts.sent(40, 1030);
+    EXPECT_FALSE(bursts.unfinished());
+    EXPECT_EQ(bursts.end_ns(), 1030);
+    EXPECT_EQ(bursts.next_ns(), 6000);
+    EXPECT_EQ(bursts.due(5999), 0U);
+    EXPECT_EQ(bursts.due(6000), 100U);
+}
+
+TEST(Bursts, ALongBurstIsFollowedAtOnce) {
+    Bursts bursts{{100, 5000}};
+    bursts.due(1000);
+    bursts.sent(100, 9000);
+
+    EXPECT_EQ(bursts.due(9000), 100U);
+    EXPECT_EQ(bursts.next_ns(), 14000);
+}
+
+TEST(Bursts, WithoutARecoveryTimeThereIsNoRest) {
+    Bursts bursts{{1, 0}};
+    bursts.due(1000);
+    bursts.sent(1, 1000);
+
+    EXPECT_EQ(bursts.due(1000), 1U);
+}
+
+TEST(DemandTable, EachLineIsAPayloadAndItsDemands) {
+    const auto table = parse_demand_table("16;100;200;\r\n1024;50000\n");
+
+    ASSERT_TRUE(table) << table.error().text;
+    EXPECT_EQ(to_text(*table), "16:100:200,1024:50000");
+}
+
+struct WrongTable {
+    const char* text;
+    const char* message;
+};
+
+class WrongTables : public testing::TestWithParam<WrongTable> {};
+
+TEST_P(WrongTables, AreNamedByLine) {
+    const auto table = parse_demand_table(GetParam().text);
+
+    ASSERT_FALSE(table);
+    EXPECT_EQ(table.error().text, GetParam().message);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, WrongTables,
+    testing::Values(WrongTable{"16;100\n8;100\n", "2: '8' is not a payload in bytes (16 to 268435456)"},
+                    WrongTable{"big;100", "1: 'big' is not a payload in bytes (16 to 268435456)"},
+                    WrongTable{"99999999999999999999999;1",
+                               "1: '99999999999999999999999' is not a payload in bytes "
+                               "(16 to 268435456)"},
+                    WrongTable{"16;100\n\n32;100\n", "2: empty: a line is 'payload;demand;demand...'"},
+                    WrongTable{"", "1: empty: a line is 'payload;demand;demand...'"},
+                    WrongTable{"16\n", "1: no demand behind the payload: a line is 'payload;demand;demand...'"},
+                    WrongTable{"16;0", "1: '0' is not a number of messages (1 to 4294967295)"},
+                    WrongTable{"16;4294967296", "1: '4294967296' is not a number of messages (1 to 4294967295)"},
+                    WrongTable{"16;1;;2", "1: '' is not a number of messages (1 to 4294967295)"},
+                    WrongTable{"16;-1", "1: '-1' is not a number of messages (1 to 4294967295)"},
+                    WrongTable{"16;5;5", "1: '5' is there twice"},
+                    WrongTable{"16;5\n16;6", "2: payload 16 is there twice"}));
+
+TEST(DemandTable, OfAThousandPairsAtMost) {
+    std::string line = "16";
+    for (int demand = 1; demand <= 1001; ++demand) (line += ';') += std::to_string(demand);
+    const auto table = parse_demand_table(line);
+
+    ASSERT_FALSE(table);
+    EXPECT_EQ(table.error().text, "1: more than 1000 demands");
+}
+
+/// A demands file with this text, gone at the end.
+class TableFile {
+public:
+    explicit TableFile(const std::string& text) { std::ofstream{path_} << text; }
+    TableFile(const TableFile&) = delete;
+    TableFile& operator=(const TableFile&) = delete;
+    ~TableFile() { std::filesystem::remove(path_); }
+    const std::string& path() const { return path_; }
+
+private:
+    std::string path_ = testing::TempDir() + "payloads_demands." + std::to_string(::getpid()) + ".csv";
+};
+
+TEST(DemandFile, IsMeasuredLineByLineForEachRecoveryTime) {
+    const TableFile file{"64;10;20;\n1024;5\n"};
+    Program perftest{
+        "--test demand --transport inter-thread --duration 0.02 --warmup 0 --recovery 0,1 --demands-file " +
+        file.path()};
+
+    EXPECT_EQ(perftest.wait(), 0) << perftest.err();
+    const auto log = perftest.out();
+    std::vector<std::string> measured;
+    std::istringstream lines{log};
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with("demand ")) measured.push_back(line.substr(0, line.find(" sent=")));
+    }
+    EXPECT_EQ(measured, (std::vector<std::string>{"demand payload_bytes=64 demand=10 recovery_time_ns=0",
+                                                  "demand payload_bytes=64 demand=10 recovery_time_ns=1000000",
+                                                  "demand payload_bytes=64 demand=20 recovery_time_ns=0",
+                                                  "demand payload_bytes=64 demand=20 recovery_time_ns=1000000",
+                                                  "demand payload_bytes=1024 demand=5 recovery_time_ns=0",
+                                                  "demand payload_bytes=1024 demand=5 recovery_time_ns=1000000"}));
+    EXPECT_EQ(value(log, "end", "demand"), "6");
+}
+
+TEST(DemandFile, ItsMistakesAreOneLineWithFileAndLine) {
+    const TableFile file{"64;10\n12;10\n"};
+    Program perftest{"--test demand --transport inter-thread --demands-file " + file.path()};
+
+    EXPECT_EQ(perftest.wait(), 2);
+    EXPECT_EQ(perftest.err(),
+              "perftest: --demands-file " + file.path() + ":2: '12' is not a payload in bytes (16 to 268435456)\n");
+}
+
+TEST(DemandFile, ThatIsNotThereIsSaid) {
+    Program perftest{"--test demand --transport inter-thread --demands-file /nowhere/table.csv"};
+
+    EXPECT_EQ(perftest.wait(), 2);
+    EXPECT_EQ(perftest.err(), "perftest: --demands-file /nowhere/table.csv: No such file or directory\n");
+}
+
+TEST(Demand, BurstsAreWholeAndNoCloserThanTheRecoveryTime) {
+    Program perftest{
+        "--test demand --transport inter-thread --sizes 64 --demands 7 --recovery 20 --duration 0.5 "
+        "--warmup 0"};
+
+    EXPECT_EQ(perftest.wait(), 0) << perftest.err();
+    const auto sent = std::stoull(value(perftest.out(), "demand", "sent"));
+    const auto duration_ns = std::stoull(value(perftest.out(), "demand", "send_duration_ns"));
+    EXPECT_EQ(sent % 7, 0U);
+    // However late a burst began, the next one kept its distance; 25 fit into half a second.
+    EXPECT_LE(sent / 7, 25U);
+    EXPECT_GE(duration_ns, (sent / 7 - 1) * 20'000'000);
+}
+
+TEST(Demand, ASignalDuringARestEndsTheRunInOrder) {
+    Program perftest{"--test demand --transport shm --sizes 64 --demands 1 --recovery 60000 --duration 600 --warmup 0"};
+    ASSERT_TRUE(perftest.says("\nwarmup"));
+    ::kill(perftest.pid(), SIGTERM);
+
+    EXPECT_EQ(perftest.wait(Patience{30000}), 1);
+    EXPECT_EQ(value(perftest.out(), "end", "status"), "failed");
+}
+
+}  // namespace
+}  // namespace tacholog
