@@ -61,6 +61,7 @@ METRICS: dict[str, Metric] = {
     "loss": Metric("ratio", "lower", "Share of messages lost"),
     "histogram_overflow": Metric("messages", None, "Samples above the histogram's top"),
     "duration": Metric("ns", None, "Time measured"),
+    "send_duration": Metric("ns", None, "Time that the publisher measured"),
     "cpu": Metric("percent", "lower", "Processor time; 100 % is one core"),
     "cpu_of_machine": Metric("percent", "lower", "Processor time; 100 % is all cores"),
     "cpu_cost": Metric("ns_per_gigabyte", "lower", "Processor time for 10^9 bytes"),

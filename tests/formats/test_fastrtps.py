@@ -1,0 +1,338 @@
+"""Fast RTPS and Fast DDS: what their tests print and export. Expected values are typed from the logs in ``fastrtps/`` (see its README)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tacholog.formats.reading import Log, read
+from tacholog.formats.registry import detect
+from tacholog.records import Conditions, Number, Record
+
+LOGS = Path(__file__).parent / "fastrtps"
+SAMPLES = Path(__file__).parent / "fastrtps_samples" / "latency-2.9.1.csv"
+IMPOSSIBLE = ("impossible",)
+
+
+def parsed(tmp_path: Path, text: str) -> Log:
+    """The text as a log that was read."""
+    path = tmp_path / "some.log"
+    path.write_text(text, encoding="utf-8")
+    return read(path, "fastrtps")
+
+
+def value(record: Record, metric: str, statistic: str = "mean") -> float | None:
+    """The value of a number that the record must have."""
+    number = record.number(metric, statistic)
+    assert number is not None
+    return number.value
+
+
+def test_a_row_becomes_one_record_with_the_figures_of_both_sides() -> None:
+    (record,) = read(LOGS / "throughput-2.9.1-publisher.log").records
+
+    assert record == Record(
+        test="demand",
+        payload_bytes=1024,
+        numbers=(
+            Number(metric="messages_sent", statistic="total", value=17200),
+            Number(metric="send_duration", statistic="total", value=1_005_207_000, resolution=1000),
+            Number(metric="offered_rate", statistic="mean", value=17110.906, resolution=0.001),
+            Number(metric="offered_goodput", statistic="mean", value=140.173e6, resolution=1000),
+            Number(metric="messages_received", statistic="total", value=16996),
+            Number(metric="messages_lost", statistic="total", value=201),
+            Number(metric="loss", statistic="total", value=204 / 17200, marks=("derived",)),
+            Number(metric="duration", statistic="total", value=1_009_645_000, resolution=1000),
+            Number(metric="message_rate", statistic="mean", value=16833.643, resolution=0.001),
+            Number(metric="goodput", statistic="mean", value=137.901e6, resolution=1000),
+        ),
+        samples=16996,
+        side="both",
+        conditions=Conditions(demand=100, recovery_time_ns=5_000_000, definition="fastrtps-demand-1.9.4"),
+    )
+
+
+def test_a_table_torn_by_tabs_is_read_by_its_header_to_the_row_that_text_is_stuck_to() -> None:
+    log = read(LOGS / "throughput-0.5.1.md")
+
+    assert [(r.payload_bytes, r.conditions.demand) for r in log.records] == [
+        *((16, demand) for demand in (500, 750, 850, 1000, 1250, 1400, 1500, 1600, 1750, 2000)),
+        *((32, demand) for demand in (500, 750, 850)),
+    ]
+    last = log.records[-1]
+    assert (value(last, "messages_sent", "total"), value(last, "offered_goodput"), value(last, "messages_lost", "total")) == (199750, 10.198e6, 881)
+    assert (value(last, "goodput"), value(last, "duration", "total")) == (10.126e6, 5_027_873_000)
+    assert (last.number("message_rate", "mean"), last.conditions.recovery_time_ns) == (None, None)
+    assert {r.conditions.definition for r in log.records} == {"fastrtps-demand-0.5.1"}
+    assert (log.broken, log.unknown) == ([], [1, 3, 22])
+
+
+def test_the_recovery_time_of_a_banner_reaches_the_rows_below_it() -> None:
+    log = read(LOGS / "throughput-1.9.3.log")
+
+    assert [r.conditions.recovery_time_ns for r in log.records] == [0] * 99 + [10_000_000] * 99
+    first = log.records[0]
+    assert (first.payload_bytes, first.conditions.demand, value(first, "offered_goodput"), value(first, "goodput")) == (16, 100, 65.094e6, 38.329e6)
+    assert log.broken == []
+
+
+def test_a_publishers_time_without_its_waits_is_a_definition_of_its_own(tmp_path: Path) -> None:
+    text = (LOGS / "throughput-1.9.3.log").read_text()
+    assert {r.conditions.definition for r in read(LOGS / "throughput-1.9.3.log").records[:99]} == {"fastrtps-demand-1.9.1"}
+
+    row = "     16,    500,      152500,      5011845,  30427.916,     3.895,      152500,           0,     5019968, 30378.680,     3.888\n"
+    old = parsed(tmp_path, text[: text.index("     16,")] + row)
+
+    assert [r.conditions.definition for r in old.records] == ["fastrtps-demand-1.7"]
+
+
+def test_a_count_below_zero_is_impossible_and_not_huge() -> None:
+    (record,) = read(LOGS / "throughput-underflow.log").records
+
+    assert record.samples is None
+    assert record.number("messages_received", "total") == Number(metric="messages_received", statistic="total", value=None, marks=IMPOSSIBLE)
+    assert record.number("goodput", "mean") == Number(metric="goodput", statistic="mean", value=None, marks=IMPOSSIBLE)
+    assert record.number("message_rate", "mean") == Number(metric="message_rate", statistic="mean", value=None, marks=IMPOSSIBLE)
+    assert value(record, "messages_lost", "total") == 110804
+
+
+def test_an_exported_table_has_times_to_the_nanosecond() -> None:
+    log = read(LOGS / "throughput-2.9.1.csv")
+
+    assert [(r.payload_bytes, r.conditions.recovery_time_ns) for r in log.records] == [
+        (size, recovery) for size in (16, 1024, 16384) for recovery in (0, 5_000_000)
+    ]
+    first = log.records[0]
+    assert first.number("duration", "total") == Number(metric="duration", statistic="total", value=1_000_311_387, resolution=1)
+    assert first.number("loss", "total") == Number(metric="loss", statistic="total", value=104096 / 214900, marks=("derived",))
+    assert (log.broken, log.unknown) == ([], [])
+
+
+def test_the_columns_of_derived_exports_may_be_called_a_little_differently(tmp_path: Path) -> None:
+    text = (LOGS / "throughput-2.9.1.csv").read_text().replace("[sample/burst]", "[samples/burst]").replace("[Mb/s]", "[Mbits/s]")
+
+    assert len(parsed(tmp_path, "\n" + text).records) == 6
+
+
+def test_the_table_of_2014_is_the_publishers() -> None:
+    first, _ = read(LOGS / "throughput-0.4.log").records
+
+    assert (first.side, first.conditions.demand, value(first, "messages_sent", "total")) == ("publisher", 500, 152500)
+    assert first.number("offered_goodput", "mean") == Number(metric="offered_goodput", statistic="mean", value=3_894_680, resolution=10)
+    assert first.number("send_duration", "total") == Number(metric="send_duration", statistic="total", value=5_011_850_000, resolution=10_000)
+
+
+@pytest.mark.parametrize(
+    ("what", "instead"),
+    [
+        ("17200", "17300"),  # rates are of other samples
+        ("137.901", "137.90"),  # cut
+        ("137.901", "139.901"),  # of another row
+        ("  100,", "  101,"),  # 17200 samples are no bursts of 101
+        ("201,", "301,"),  # more than were sent
+        ("1005207", "0"),  # no time
+        ("   1024,", "   0,"),  # no message
+        ("16996,", ""),  # a cell is missing
+    ],
+)
+def test_a_row_whose_cells_do_not_belong_together_is_broken(tmp_path: Path, what: str, instead: str) -> None:
+    log = parsed(tmp_path, (LOGS / "throughput-2.9.1-publisher.log").read_text().replace(what, instead))
+
+    assert log.records == []
+    assert len(log.broken) == 1
+
+
+def test_a_row_without_the_header_of_its_table_is_broken(tmp_path: Path) -> None:
+    row = (LOGS / "throughput-2.9.1-publisher.log").read_text().splitlines()[9]
+
+    assert parsed(tmp_path, row + "\n").broken == ["some.log:1: a row without the header of its table"]
+
+
+def test_a_row_of_another_table_is_told_by_its_size(tmp_path: Path) -> None:
+    lines = (LOGS / "throughput-1.9.3.log").read_text().splitlines(keepends=True)
+    without_second_header = [line for at, line in enumerate(lines) if not (at > 120 and not line.lstrip()[:1].isdigit())]
+
+    log = parsed(tmp_path, "".join(without_second_header))
+
+    assert {r.conditions.recovery_time_ns for r in log.records[:99]} == {0}
+    assert "sizes only grow within a table" in log.broken[0]
+
+
+def test_a_subscribers_lines_are_a_record_with_a_rate_of_its_own() -> None:
+    (record,) = read(LOGS / "throughput-2.9.1-subscriber.log").records
+
+    assert record == Record(
+        test="demand",
+        payload_bytes=1024,
+        numbers=(
+            Number(metric="messages_received", statistic="total", value=16996, marks=("derived",)),
+            Number(metric="messages_lost", statistic="total", value=201),
+            Number(metric="message_rate", statistic="mean", value=4322.07, resolution=0.01),
+        ),
+        samples=16996,
+        side="subscriber",
+        conditions=Conditions(demand=100, definition="fastrtps-subscriber"),
+    )
+
+
+def test_what_a_newer_subscriber_received_is_counted() -> None:
+    (record,) = read(LOGS / "throughput-2.10-subscriber.log").records
+
+    assert record.number("messages_received", "total") == Number(metric="messages_received", statistic="total", value=16999)
+
+
+def test_a_subscribers_lines_out_of_order_are_broken(tmp_path: Path) -> None:
+    lines = (LOGS / "throughput-2.10-subscriber.log").read_text().splitlines(keepends=True)
+    lines[6], lines[8] = lines[8], lines[6]
+
+    log = parsed(tmp_path, "".join(lines))
+
+    assert log.records == []
+    assert log.broken[0] == "some.log:6: these lines are cut short, garbled or out of order"
+
+
+def test_three_decimals_are_half_of_a_round_trip() -> None:
+    first, second = read(LOGS / "latency-2.9.1.log").records
+
+    assert first.conditions == Conditions(basis="rtt/2", load_mode="closed", definition="fastrtps-latency-1.9.4")
+    assert [(n.statistic, n.value, n.resolution) for n in first.numbers if n.metric == "latency"] == [
+        ("std", 10_687, 1),
+        ("mean", 20_575, 1),
+        ("min", 9_634, 1),
+        ("p50", 18_566, 1),
+        ("p90", 25_308, 1),
+        ("p99", 33_642, 1),
+        ("p99.99", 46_645, 1),
+        ("max", 462_214, 1),
+    ]
+    assert (first.samples, second.payload_bytes, value(second, "latency", "max")) == (2000, 1024, 1_051_267)
+
+
+def test_a_published_log_of_three_decimals_is_read_whole() -> None:
+    log = read(LOGS / "latency-1.9.2.log")
+
+    assert [r.payload_bytes for r in log.records] == [16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384]
+    assert (log.records[0].samples, value(log.records[0], "latency"), value(log.records[0], "latency", "p99.99")) == (10001, 8272, 58625)
+    assert log.account.facts.conditions.subscribers == 1
+
+
+def test_the_clocks_cost_is_in_microseconds_whatever_unit_is_printed_behind_it() -> None:
+    assert read(LOGS / "latency-1.9.2.log").account.facts.environment == {"clock_overhead_ns": "18.4725"}
+
+
+def test_two_decimals_without_samples_are_round_trips() -> None:
+    first, _ = read(LOGS / "latency-0.5.1.log").records
+
+    assert (first.samples, first.conditions.basis, first.conditions.definition) == (10000, "rtt", "fastrtps-latency-0.5.1")
+    assert first.number("latency", "min") == Number(metric="latency", statistic="min", value=40_120, resolution=10)
+    assert first.number("latency", "std") == Number(metric="latency", statistic="std", value=12_000, resolution=1000)
+
+
+def test_two_decimals_with_samples_do_not_say_what_they_are() -> None:
+    log = read(LOGS / "latency-1.1.log")
+
+    assert {(r.conditions.basis, r.conditions.definition) for r in log.records} == {(None, "fastrtps-latency-1.1")}
+    assert (log.broken, log.unknown) == ([], [])
+
+
+def test_a_percentile_of_too_few_samples_is_not_a_number() -> None:
+    _, second = read(LOGS / "latency-1.1.log").records
+
+    assert second.number("latency", "p99") == Number(metric="latency", statistic="p99", value=None, marks=IMPOSSIBLE)
+    assert value(second, "latency") == 9_100
+
+
+@pytest.mark.parametrize(
+    ("what", "instead"),
+    [("462.214 ", "462.21 "), (" 25.308", " 35.308"), ("20.575", "0.575"), ("      16,", ""), ("      16,", "      0,")],
+)
+def test_a_latency_row_that_is_cut_or_out_of_order_is_broken(tmp_path: Path, what: str, instead: str) -> None:
+    log = parsed(tmp_path, (LOGS / "latency-2.9.1.log").read_text().replace(what, instead))
+
+    assert [r.payload_bytes for r in log.records] == [1024]
+    assert len(log.broken) == 1
+
+
+def test_single_samples_become_one_record_a_payload() -> None:
+    log = read(SAMPLES)
+
+    (record,) = log.records
+    assert log.format == "fastrtps"
+    assert (record.payload_bytes, record.samples, record.conditions.basis) == (16, 200, "rtt/2")
+    assert record.number("latency", "min") == Number(metric="latency", statistic="min", value=10353.8, resolution=0.1)
+    assert record.number("latency", "p50") == Number(metric="latency", statistic="p50", value=20_890.8, resolution=0.1)
+
+
+def test_samples_of_the_next_payload_begin_a_record_of_their_own(tmp_path: Path) -> None:
+    log = parsed(tmp_path, "Sample,Payload [Bytes],Latency [us]\n1,16,2.5\n2,16,1.5\n3,32,1e+06\n")
+
+    assert [(r.payload_bytes, r.samples, value(r, "latency", "max")) for r in log.records] == [(16, 2, 2500), (32, 1, 1e9)]
+
+
+@pytest.mark.parametrize("rows", ["1,16,2.5\n3,16,1.5\n", "2,16,2.5\n", "1,16,2.5\n2,16,x\n", "1,16,2.5\n2,16,1"])
+def test_a_payload_with_a_missing_or_garbled_sample_has_no_statistics(tmp_path: Path, rows: str) -> None:
+    log = parsed(tmp_path, "Sample,Payload [Bytes],Latency [us]\n" + rows)
+
+    assert log.records == []
+    assert log.broken
+
+
+def test_a_summary_of_eprosima_has_jitter() -> None:
+    first, *_ = read(LOGS / "latency-summary.csv").records
+
+    assert (value(first, "latency", "max"), value(first, "latency", "p50"), value(first, "latency", "p99.99")) == (124_435, 7_776, 37_675)
+    assert (value(first, "jitter"), value(first, "jitter", "max"), first.samples) == (433, 110_706, 10000)
+
+
+def test_decimal_commas_are_refused_with_the_way_out() -> None:
+    log = read(LOGS / "latency-decimal-commas.csv")
+
+    assert log.records == []
+    assert log.broken[0].endswith("a table with decimal commas: its cells cannot be told apart; export it again with decimal points")
+
+
+def test_the_file_of_one_size_holds_minimum_and_average() -> None:
+    (record,) = read(LOGS / "latency-16.csv").records
+
+    assert (record.payload_bytes, record.samples, record.conditions.reliability, record.conditions.basis) == (None, 10000, "reliable", None)
+    assert record.numbers == (
+        Number(metric="latency", statistic="min", value=9634, resolution=0.01),
+        Number(metric="latency", statistic="mean", value=20574.5, resolution=0.1),
+    )
+
+
+def test_a_file_that_does_not_say_what_it_holds_is_named() -> None:
+    (broken,) = read(LOGS / "latency-average-2.9.1.csv").broken
+
+    assert broken.startswith("latency-average-2.9.1.csv:2: only the file's name says whether these are minima or averages")
+
+
+def test_quoted_rates_belong_to_the_headings_above_them() -> None:
+    log = read(LOGS / "throughput-all.csv")
+
+    assert [(r.payload_bytes, r.conditions.demand, value(r, "goodput")) for r in log.records] == [
+        (16, 100, 38.329e6),
+        (16, 200, 38.538e6),
+        (32, 100, 77.165e6),
+    ]
+    (one,) = read(LOGS / "throughput-16-500.csv").records
+    assert (one.conditions.demand, one.conditions.reliability, value(one, "goodput")) == (500, "reliable", 38.4677e6)
+
+
+def test_as_many_quoted_rates_as_headings_are_needed(tmp_path: Path) -> None:
+    log = parsed(tmp_path, (LOGS / "throughput-all.csv").read_text().replace(',"77.165"', ""))
+
+    assert log.records == []
+    assert log.broken == ["some.log:2: there are not as many values as headings, or one is garbled"]
+
+
+def test_a_run_that_the_tool_gave_up_has_failed(tmp_path: Path) -> None:
+    text = (LOGS / "latency-1.1.log").read_text().replace("TEST OF SIZE: 16 ENDS", "Error in test ")
+
+    assert (parsed(tmp_path, text).account.status, parsed(tmp_path, text).account.reason) == ("failed", "Error in test")
+
+
+@pytest.mark.parametrize("path", [*sorted(path for path in LOGS.iterdir() if path.name != "README.md"), SAMPLES], ids=lambda path: path.name)
+def test_each_log_is_known_by_its_content(path: Path) -> None:
+    assert detect(path.read_text()) == "fastrtps"
