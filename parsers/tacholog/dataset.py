@@ -6,6 +6,7 @@ only itself and becomes a row of ``problems``.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -93,6 +94,24 @@ def load(roots: Sequence[Path]) -> Dataset:
     return Dataset(**{name: _frame(name, rows[name]) for name in TABLES}, hosts=hosts)
 
 
+def load_logs(paths: Sequence[Path]) -> Dataset:
+    """Read raw logs that have no manifest: each is a run of its own, of the system that its format measures.
+
+    Raises:
+        UnreadableInput: a log cannot be opened, or its format is not known.
+    """
+    rows: dict[str, list[Row]] = {name: [] for name in TABLES}
+    for path in paths:
+        try:
+            with open_log(path) as text, path.open("rb") as raw:
+                module = Scan(text).format
+                entry = LogFile(file=path.name, sha256=hashlib.file_digest(raw, "sha256").hexdigest())
+        except UnreadableInput as error:
+            raise UnreadableInput(f"{path}: {error}") from None
+        _load_manifest(path.as_posix(), path.parent, Manifest(system=module.SYSTEM, tool=module.TOOL, logs=(entry,)), rows)
+    return Dataset(**{name: _frame(name, rows[name]) for name in TABLES}, hosts={})
+
+
 def run_folders(root: Path) -> Iterator[Path]:
     """Every folder below ``root`` (itself included) that holds a ``run.toml``, sorted; links are not followed."""
     for folder, names, files in os.walk(root):
@@ -119,12 +138,17 @@ def _load_run(run: str, folder: Path, rows: dict[str, list[Row]]) -> None:
     except UnreadableInput as error:
         rows["problems"].append(_problem(run, RUN_FILE, 0, "manifest", "", str(error)))
         return
+    _load_manifest(run, folder, manifest, rows)
+    rows["problems"].extend(
+        _problem(run, name, 0, "manifest", "", f"the file is not listed in {RUN_FILE} and was not read") for name in _unlisted(folder, manifest)
+    )
+
+
+def _load_manifest(run: str, folder: Path, manifest: Manifest, rows: dict[str, list[Row]]) -> None:
     loaded = [_LoadedLog(run, folder, manifest, entry) for entry in manifest.logs]
     for log in loaded:
         rows["logs"].append(log.row())
         rows["problems"].extend(sorted(log.problems, key=lambda problem: int(problem["line"])))
-    unlisted = _unlisted(folder, manifest)
-    rows["problems"].extend(_problem(run, name, 0, "manifest", "", "the file is not listed in run.toml and was not read") for name in unlisted)
     status, reason = _status(manifest, loaded)
     rows["runs"].append(_run_row(run, folder, manifest, loaded, (status, reason)))
     records = [record for log in loaded for _, record in log.records]
