@@ -5,16 +5,25 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import lzma
 import os
+import sys
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, cast
 
 import pytest
 
 from tacholog.errors import UnreadableInput
+from tacholog.formats.lines import Line
 from tacholog.formats.reading import Scan, read
 from tacholog.formats.source import LogText
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 LINE = "Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)"
 
@@ -33,7 +42,12 @@ def written(tmp_path: Path, data: bytes) -> Path:
         ("gzip", gzip.compress(f"{LINE}\n".encode())),
         ("Windows line ends", f"{LINE}\r\n".encode()),
         ("byte order mark", b"\xef\xbb\xbf" + f"{LINE}\n".encode()),
-        ("no line end at the end", LINE.encode()),
+        ("colours and moves of the cursor", f"\x1b[2K\x1b[0;1;96m{LINE[:20]}\x1b[m{LINE[20:]}\x1b[0m\n".encode()),
+        ("xz", lzma.compress(f"{LINE}\n".encode())),
+        ("Zstandard", zstd.compress(f"{LINE}\n".encode())),
+        ("two members of gzip", gzip.compress(LINE[:9].encode()) + gzip.compress(f"{LINE[9:]}\n".encode())),
+        ("two members of xz, padded", lzma.compress(LINE[:9].encode()) + bytes(8) + lzma.compress(f"{LINE[9:]}\n".encode()) + bytes(4)),
+        ("two members of Zstandard", zstd.compress(LINE[:9].encode()) + zstd.compress(f"{LINE[9:]}\n".encode())),
         ("invalid UTF-8 and NUL on other lines", b"\x00\xff\xfe\n" + LINE.encode() + b"\n\x80\n"),
     ],
 )
@@ -63,14 +77,63 @@ def test_utf_16_is_refused_with_the_way_out(tmp_path: Path) -> None:
         read(written(tmp_path, LINE.encode("utf-16")))
 
 
-def test_a_damaged_gzip_stream_keeps_what_came_before_and_says_so(tmp_path: Path) -> None:
-    whole = gzip.compress("\n".join([LINE] * 5000 + [os.urandom(50_000).hex()] + [LINE] * 5000).encode())
+def test_a_last_line_without_its_end_is_not_whole() -> None:
+    assert list(LogText(io.BytesIO(b"one\ntwo")).lines()) == [Line(1, "one"), Line(2, "two", whole=False)]
 
-    log = read(written(tmp_path, whole[: len(whole) // 2]))
 
-    assert len(log.records) == 5000
+def test_what_controls_a_terminal_is_no_text_and_other_bytes_are() -> None:
+    lines = LogText(io.BytesIO(b"\x1b[0;90m12:00 \x1b[1mred\x1b[m\r\n\x1b[2Ja\x00b\x1b\x1b[\n")).lines()
+
+    assert [line.text for line in lines] == ["12:00 red", "a\x00b\x1b\x1b["]
+
+
+def test_colours_do_not_hide_what_a_log_is(tmp_path: Path) -> None:
+    assert read(written(tmp_path, f"\x1b[31mPackets/s(ave):\x1b[0m\n{LINE}\n".encode())).format == "rti"
+
+
+def zstd_checked(data: bytes) -> bytes:
+    """Zstandard with a checksum, as the command line tool writes it."""
+    return zstd.compress(data, options={zstd.CompressionParameter.checksum_flag: 1})
+
+
+PACKERS = [gzip.compress, lzma.compress, zstd_checked]
+
+
+@pytest.mark.parametrize("pack", PACKERS, ids=["gzip", "xz", "zstd"])
+def test_a_damaged_stream_keeps_what_came_before_and_says_so(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    whole = pack("\n".join([LINE] * 5000 + [os.urandom(200_000).hex()] * 2 + [LINE] * 5000).encode())
+
+    half = len(whole) // 2
+
+    cut = read(written(tmp_path, whole[:half]))
+    overwritten = read(written(tmp_path, whole[:half] + b"no such block" * 20 + whole[half + 260 :]))
+
+    assert len(cut.records) == 5000
+    assert len(overwritten.records) >= 5000  # Some streams only know at their end, from a checksum.
+    for log in (cut, overwritten):
+        assert log.account.status == "truncated"
+        assert "stream is damaged" in (log.account.reason or "")
+
+
+@pytest.mark.parametrize("pack", PACKERS, ids=["gzip", "xz", "zstd"])
+def test_a_decompression_bomb_is_left_and_the_good_lines_are_kept(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    bomb = pack(f"{LINE}\n".encode() * 3 + bytes(300_000_000))
+
+    log = read(written(tmp_path, bomb))
+
+    assert len(bomb) < 400_000
+    assert len(log.records) == 3
     assert log.account.status == "truncated"
-    assert "gzip stream is damaged" in (log.account.reason or "")
+    assert "taken for a decompression bomb" in (log.account.reason or "")
+
+
+def test_a_monotonous_log_is_no_bomb(tmp_path: Path) -> None:
+    text = "".join(f"{LINE[:20]}{number:8}{LINE[28:]}\n" for number in range(40_000)).encode()
+
+    account = read(written(tmp_path, lzma.compress(text))).account
+
+    assert len(text) == 3_960_000
+    assert (account.total, account.status) == (40_000, "ok")
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
@@ -100,7 +163,7 @@ class Endless(io.RawIOBase):
 @pytest.mark.parametrize("line", [LINE.encode(), b"this is no line that any tool prints, but noise"])
 def test_memory_does_not_grow_with_the_log(line: bytes) -> None:
     peaks = []
-    for megabytes in (3, 9):
+    for megabytes in (2, 4):
         tracemalloc.start()
         stream = cast("BinaryIO", Endless(line, megabytes))
         lines = sum(len(event.lines) for event in Scan(LogText(stream), "rti"))

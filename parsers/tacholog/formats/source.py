@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-import zlib
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 from tacholog.errors import UnreadableInput
+from tacholog.formats._expand import CHUNK_BYTES, Damaged, Packing, expanded, packing_of
 from tacholog.formats.lines import Line
 
-CHUNK_BYTES = 1 << 20
 HEAD_BYTES = 1 << 20
 LINE_BYTES = 1 << 16  # The longest line that a known tool prints is a histogram of a few KiB.
-EXPANDED_BYTES = 1 << 36  # A compressed log above 64 GiB is taken for a decompression bomb.
-GZIP_MAGIC = b"\x1f\x8b"
 UTF8_MARK = b"\xef\xbb\xbf"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_CONTROL = re.compile(r"\x1b\[[0-9;]{0,100}[A-Za-z]")  # Colours, and moves of the cursor.
 
 
 class Digest:
@@ -45,7 +44,7 @@ class Digest:
 class LogText:
     """The text of an open log: its head for detection, then its lines, once.
 
-    ``trouble`` says after reading why the bytes ended early (a damaged gzip stream), ``None`` if they did not.
+    A log may be compressed (gzip, xz, Zstandard). ``trouble`` says after reading why the bytes ended early, ``None`` if they did not.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -57,15 +56,16 @@ class LogText:
         self.trouble: str | None = None
         self._digest = Digest(stream)
         start = self._digest.read(CHUNK_BYTES)
-        self._chunks = self._gunzip(start) if start.startswith(GZIP_MAGIC) else self._plain(start)
-        self._head = next(self._chunks, b"").removeprefix(UTF8_MARK)
+        packing = packing_of(start)
+        self._chunks = self._expanded(packing, start) if packing else self._plain(start)
+        self._head = self._first_chunks().removeprefix(UTF8_MARK)
         if self._head.startswith(UTF16_MARKS):
             raise UnreadableInput("the text is UTF-16; convert it to UTF-8 first (iconv -f UTF-16 -t UTF-8)")
 
     @property
     def head(self) -> str:
-        """The start of the text, at most 1 MiB."""
-        return self._head.decode(errors="replace")
+        """The start of the text, at most 1 MiB, without control sequences."""
+        return _text(self._head[:HEAD_BYTES])
 
     def identity(self) -> tuple[int, str]:
         """Size in bytes and SHA-256 of the log as it is stored, once it has been read to its end."""
@@ -74,9 +74,12 @@ class LogText:
         return self._digest.size_bytes, self._digest.sha256()
 
     def lines(self) -> Iterator[Line]:
-        """Yield each line without its end. Invalid UTF-8 becomes U+FFFD; a line over 64 KiB is cut there and not whole."""
+        """Yield each line without its end and without what only controls a terminal.
+
+        Invalid UTF-8 becomes U+FFFD; a line over 64 KiB is cut there and not whole.
+        """
         for number, (raw, whole) in enumerate(self._raw_lines(), start=1):
-            yield Line(number, raw.removesuffix(b"\r").decode(errors="replace"), whole)
+            yield Line(number, _text(raw.removesuffix(b"\r")), whole)
 
     def _raw_lines(self) -> Iterator[tuple[bytes, bool]]:
         rest, whole = b"", True
@@ -98,36 +101,24 @@ class LogText:
         while chunk := self._digest.read(CHUNK_BYTES):
             yield chunk
 
-    def _gunzip(self, start: bytes) -> Iterator[bytes]:
-        """Expand the stream, member by member; what came before the damage is kept."""
-        expanded_bytes = 0
+    def _expanded(self, packing: Packing, start: bytes) -> Iterator[bytes]:
+        """Expand the stream; what came before any damage is kept."""
         try:
-            for chunk in _expanded(self._plain(start)):
-                expanded_bytes += len(chunk)
-                if expanded_bytes > EXPANDED_BYTES:
-                    raise zlib.error(f"over {EXPANDED_BYTES >> 30} GiB when expanded, which is taken for a decompression bomb")  # noqa: TRY301
-                yield chunk
-        except zlib.error as error:
-            self.trouble = f"the gzip stream is damaged: {error}"
+            yield from expanded(packing, self._plain(start))
+        except Damaged as damage:
+            self.trouble = str(damage)
+
+    def _first_chunks(self) -> bytes:
+        """As many chunks as it takes for the head: a compressed stream may come in small ones."""
+        found: list[bytes] = []
+        while sum(map(len, found)) < HEAD_BYTES and (chunk := next(self._chunks, b"")):
+            found.append(chunk)
+        return b"".join(found)
 
 
-def _expanded(compressed: Iterator[bytes]) -> Iterator[bytes]:
-    """Expand gzip members in pieces of at most 1 MiB.
-
-    Raises:
-        zlib.error: the stream is damaged or ends early.
-    """
-    member = zlib.decompressobj(wbits=31)
-    for piece in compressed:
-        rest = piece
-        while rest:
-            if member.eof:
-                member = zlib.decompressobj(wbits=31)
-            if chunk := member.decompress(rest, CHUNK_BYTES):
-                yield chunk
-            rest = member.unused_data if member.eof else member.unconsumed_tail
-    if not member.eof:
-        raise zlib.error("it ends before its end mark")
+def _text(raw: bytes) -> str:
+    text = raw.decode(errors="replace")
+    return _CONTROL.sub("", text) if "\x1b" in text else text
 
 
 def _clip(raw: bytes, whole: bool) -> tuple[bytes, bool]:

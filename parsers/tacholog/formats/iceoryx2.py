@@ -1,0 +1,111 @@
+"""The benchmarks of Eclipse iceoryx2: one line for each kind of service, with a mean latency.
+
+The benchmarks of publish-subscribe, events, requests and queues print lines of one family::
+
+    iceoryx2::service::ipc::Service ::: Iterations: 20000, Time: 0.935897869 s, Latency: 23397 ns, Sample Size: 8192
+    iceoryx2::service::ipc::Service ::: MaxEventId: 128, Iterations: 1000000, Time: 3.1 s, Latency: 1550 ns
+    [REQUESTS] iceoryx2::service::local::Service ::: Iterations: 10000000, Time: 6.5 s, Latency: 325 ns
+
+The latency is the time over twice the iterations, cut to whole nanoseconds; a line of which that is not true is not one of these.
+Source: benchmarks/ of iceoryx2, releases 0.3 to 0.9; samples in tests/formats/iceoryx2/.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+
+from tacholog.formats.lines import Broken, Detected, Dialect, Found, Line
+from tacholog.records import Conditions, Number, Record
+
+SYSTEM = "iceoryx2"
+TOOL = "iceoryx2 benchmarks"
+DIALECTS = (
+    Dialect("0.5", "0.5 and later", "a log recorded with 0.9.3, posted logs of 0.9"),
+    Dialect("0.4", "0.4: no unit behind the time", "from source only"),
+    Dialect("0.3", "0.3 and before: no iterations, no sample size", "from source only"),
+)
+_CUT = "the mean of half a round trip, cut to whole nanoseconds"
+DEFINITIONS = {
+    "iceoryx2-publish-subscribe": f"Time of all iterations, divided by twice their number: {_CUT}. Both sides poll, in two threads of one process; "
+    "the payload is neither written nor read unless the benchmark is asked to.",
+    "iceoryx2-event": f"Time of all notifications there and back, divided by twice their number: {_CUT}. Both sides wait blocking.",
+    "iceoryx2-request": f"Time of all requests there and back (two services), divided by twice their number: {_CUT}.",
+    "iceoryx2-response-stream": f"Time of all responses there and back (two open requests), divided by twice their number: {_CUT}.",
+    "iceoryx2-queue": f"Time of pushing into a queue between two threads and back, divided by twice the iterations: {_CUT}. Indices, no payload.",
+}
+
+_RESULT = re.compile(
+    r"(?:\[(?P<pattern>REQUESTS|RESPONSE_STREAM)\] )?(?P<type>iceoryx2[\w:]{1,200}(?:<[\w, ]{1,40}>)?) ::: "
+    r"(?:MaxEventId: (?P<event>\d{1,18}), )?(?:Iterations: (?P<iterations>\d{1,18}), )?Time: (?P<time>\d{1,9}(?:\.\d{1,9})?)(?P<unit> s)?, "
+    r"Latency: (?P<latency>\d{1,15}) ns(?:, Sample Size: (?P<size>\d{1,15}))?"
+)
+# The logger of iceoryx2 (with -d, or for warnings): a counter and a level, then what it is about on a line of its own.
+_CHATTER = re.compile(
+    r"\s*"
+    r"|\d{1,12}(?:\.\d{9})? \[[TDIWEF]\] .{0,4000}"
+    r"|\s{0,12}\| .{0,4000}"
+    r"|Please use either '--bench-all' or select a specific benchmark\. See `--help` for details\."
+    r"|\s{0,8}(?:Finished|Compiling|Running|Updating|Downloading|Downloaded|Locking|Blocking) .{0,400}"
+)
+_HEAD = re.compile(r"^(?:\[(?:REQUESTS|RESPONSE_STREAM)\] )?iceoryx2[\w:<>, ]{1,240} ::: ", re.MULTILINE)
+
+
+def detect(head: str) -> Detected:
+    """Say whether a line opens with the type of a service and three colons."""
+    return Detected(_HEAD.search(head) is not None, wants="a line 'iceoryx2::service::... ::: ... Latency: N ns'")
+
+
+def parse(lines: Iterable[Line]) -> Iterator[Found]:
+    """Yield a record a line; the rest is what its logger or cargo prints."""
+    for line in lines:
+        if " ::: " in line.text:
+            yield Found(line, _result(line))
+        elif _CHATTER.fullmatch(line.text):
+            yield Found(line, None)
+
+
+def _result(line: Line) -> Record | Broken:
+    found = _RESULT.fullmatch(line.text)
+    if found is None:
+        return Broken("result line is cut short or garbled")
+    if not line.whole:
+        return Broken("the log ends within this line")
+    duration_ns, latency_ns = round(Decimal(found["time"]) * 1_000_000_000), int(found["latency"])
+    iterations = int(found["iterations"]) if found["iterations"] else None
+    # The time went through a floating point number before it was printed: one nanosecond may have got lost.
+    if iterations is not None and (iterations == 0 or not _is_mean(latency_ns, duration_ns, iterations)):
+        return Broken("the latency is not the time over twice the iterations")
+    if found["size"] == "0":
+        return Broken("a sample of 0 bytes")
+    return Record(
+        test="latency",
+        payload_bytes=int(found["size"]) if found["size"] else None,
+        numbers=(_mean(latency_ns), Number(metric="duration", statistic="total", value=float(duration_ns))),
+        samples=iterations,
+        side="both",
+        conditions=_conditions(found),
+    )
+
+
+def _is_mean(latency_ns: int, duration_ns: int, iterations: int) -> bool:
+    return latency_ns in ((duration_ns - 1) // (2 * iterations), duration_ns // (2 * iterations), (duration_ns + 1) // (2 * iterations))
+
+
+def _mean(latency_ns: int) -> Number:
+    """A mean cut to whole nanoseconds: a 0 says less than one."""
+    return Number(metric="latency", statistic="mean", value=float(latency_ns or 1), resolution=1.0, bound="=" if latency_ns else "<")
+
+
+def _conditions(found: re.Match[str]) -> Conditions:
+    """What the names say: the kind of service is the way the data takes, and the benchmark is another definition each."""
+    service = found["type"].split("::")
+    definition = "iceoryx2-publish-subscribe"
+    if "Queue" in found["type"]:
+        return Conditions(transport=service[-1], basis="rtt/2", load_mode="closed", definition="iceoryx2-queue")
+    if found["event"]:
+        definition = "iceoryx2-event"
+    elif found["pattern"]:
+        definition = "iceoryx2-request" if found["pattern"] == "REQUESTS" else "iceoryx2-response-stream"
+    return Conditions(transport=service[-2] if len(service) > 1 else service[0], basis="rtt/2", load_mode="closed", definition=definition)

@@ -1,0 +1,191 @@
+"""iceperf, the benchmark among the examples of Eclipse iceoryx: one table of mean latencies for each way to hand over a message.
+
+A section names the way; its table comes when all sizes have been measured::
+
+    ******      ICEORYX       ********
+    #### Measurement Result ####
+    2000 round trips for each payload.
+
+    | Payload Size [kB] | Average Latency [us] |
+    |------------------:|---------------------:|
+    |                 1 |                   63 |
+    |              1024 |                1e+02 |
+
+(with a micro sign). Newer versions begin at 16 bytes and put the unit into the cell, as in ``16 [B]``. A kB is 1024 bytes. Two significant
+digits are printed, in the default notation of C++: ``63`` is known to a microsecond, ``1e+02`` to ten, ``0.6`` to ten nanoseconds.
+Source: iceoryx_examples/iceperf of iceoryx, releases 0.17 to 2.95; samples in tests/formats/iceperf/.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from enum import IntEnum
+
+import msgspec
+
+from tacholog.formats.lines import Broken, Detected, Dialect, Found, Line
+from tacholog.records import Conditions, Facts, Number, Record
+
+SYSTEM = "iceoryx"
+TOOL = "iceperf"
+DIALECTS = (
+    Dialect("kilobytes", "0.17 to 2.0", "a log recorded with 2.0.3, a posted log, the manual"),
+    Dialect("units", "2.95 and later: from 16 bytes, with the unit in the cell", "from source only"),
+)
+DEFINITIONS = {
+    "iceperf-mean": "Time of all round trips of a size, divided by twice their number: the mean of half a round trip, of which two significant "
+    "digits are printed. Allocating and sending is in it, writing the payload is not.",
+}
+
+_SECTION = re.compile(r" {0,4}\*{6} +(?P<name>MESSAGE QUEUE|UNIX DOMAIN SOCKET|ICEORYX(?: C API| WAITSET)?) +\*{8}")
+_MEASURING = re.compile(r" {0,4}Measurement for: (?P<sizes>\d{1,4} (?:kB|\[[kM]?B\])(?:, \d{1,4} (?:kB|\[[kM]?B\])){0,40}),?")
+_MEASURED = re.compile(r" {0,4}Measurement for \d{1,4} kB payload \.\.\. (?:done)?")
+_RESULT = re.compile(r" {0,4}#### Measurement Result ####")
+_ROUNDS = re.compile(r" {0,4}(?P<rounds>\d{1,18}) round trips for each payload\.")
+_HEADER = re.compile(r" {0,4}\| Payload Size (?P<kilo>\[kB\] )?\| Average Latency \[[\u00b5\u03bc]s\] \|")
+_RULE = re.compile(r" {0,4}\|-{13,18}:\|-{21}:\|")
+_ROW = re.compile(
+    r" {0,4}\| {1,20}(?P<size>[1-9]\d{0,3})(?: \[?(?P<unit>[kMG]?B)\]?)? {1,5}\|"
+    r" {1,22}(?P<mean>[1-9]\d?|[1-9]\.\d|0\.0{0,3}[1-9]\d?|[1-9](?:\.\d)?e[+-]\d\d|0) \|"
+)
+_FINISHED = re.compile(r" {0,4}Finished!")
+_CHATTER = re.compile(
+    r" {0,4}(?:Waiting (?:for|till|to)\b.{0,80}|waiting for follower|registering with the leader, .{0,80})"
+    r"|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \[[ A-Za-z]{5,9}\]: ?.{0,2000}"
+    r"|(?:Log level set to: .{0,80}|Reserving \d+ bytes in the shared memory .{0,200}|\[ Reserving shared memory successful \])|\s*"
+)
+_HEAD = re.compile(rf"^(?:{_SECTION.pattern}|{_HEADER.pattern})\r?$", re.MULTILINE)
+_UNITS = {None: 1024, "B": 1, "kB": 1024, "MB": 1024**2, "GB": 1024**3}
+_COPIED = {"MESSAGE QUEUE": "message queue", "UNIX DOMAIN SOCKET": "Unix domain socket"}
+_HANDED_OVER = {"ICEORYX": "iceoryx", "ICEORYX C API": "iceoryx C API", "ICEORYX WAITSET": "iceoryx waitset"}
+
+
+class _Stage(IntEnum):
+    """Where in a section the log is. Each stage follows the one before it; anything else and the place is lost until the next section."""
+
+    LOST = 0
+    SECTION = 1
+    MEASURED = 2
+    RESULT = 3
+    ROUNDS = 4
+    HEADER = 5
+    ROWS = 6
+    END = 7
+
+
+class _Section(msgspec.Struct):
+    name: str | None = None
+    stage: _Stage = _Stage.LOST
+    measuring: str | None = None  # The last size that was begun.
+    rounds: int | None = None
+    kilobytes: bool = False
+    last_bytes: int = 0
+
+    def reach(self, stage: _Stage, *after: _Stage) -> None:
+        """Go on to a stage, if it comes after one of these; else the place is lost."""
+        self.stage = stage if self.stage in after else _Stage.LOST
+
+
+def detect(head: str) -> Detected:
+    """Say whether the log has a section or a table of iceperf."""
+    return Detected(
+        _HEAD.search(head) is not None, wants="'****** ICEORYX ********' (or another section), or '| Payload Size [kB] | Average Latency [us] |'"
+    )
+
+
+def parse(lines: Iterable[Line]) -> Iterator[Found]:
+    """Yield a record a row, and what the log says of how it ended."""
+    section = _Section()
+    for line in lines:
+        if line.text.lstrip(" ").startswith("|") and not (_HEADER.fullmatch(line.text) or _RULE.fullmatch(line.text)):
+            yield Found(line, _row(line, section))
+        elif begun := _SECTION.fullmatch(line.text):
+            if unfinished := _unfinished(section):
+                yield Found(line, unfinished)
+            section = _Section(begun["name"], _Stage.SECTION)
+            yield Found(line, None)
+        elif _known(line.text, section):
+            yield Found(line, None)
+        elif section.stage >= _Stage.HEADER:
+            section.stage = _Stage.LOST
+    if unfinished := _unfinished(section):
+        yield Found(None, unfinished)
+
+
+def _unfinished(section: _Section) -> Facts | None:
+    """A leader that began to measure ends with a table; a follower prints none."""
+    if section.measuring is None:
+        return None
+    return Facts(status="truncated", reason=f"{section.name}: the run stopped at {section.measuring}, before its table was complete")
+
+
+def _known(text: str, section: _Section) -> bool:
+    """Whether the line is one that the tool prints around its rows; it moves the section on."""
+    if found := _MEASURING.fullmatch(text):
+        section.reach(_Stage.MEASURED, _Stage.SECTION)
+        section.measuring = found["sizes"].rpartition(", ")[2]
+    elif _MEASURED.fullmatch(text):
+        section.reach(_Stage.MEASURED, _Stage.SECTION, _Stage.MEASURED)
+        section.measuring = " ".join(text.split()[2:4])
+    elif _RESULT.fullmatch(text):
+        section.reach(_Stage.RESULT, _Stage.SECTION, _Stage.MEASURED)
+    elif found := _ROUNDS.fullmatch(text):
+        section.reach(_Stage.ROUNDS, _Stage.RESULT)
+        section.rounds = int(found["rounds"])
+    elif found := _HEADER.fullmatch(text):
+        section.reach(_Stage.HEADER, _Stage.ROUNDS)
+        section.kilobytes = found["kilo"] is not None
+    elif _RULE.fullmatch(text):
+        section.reach(_Stage.ROWS, _Stage.HEADER)
+    elif _FINISHED.fullmatch(text):
+        _finish(section)
+    else:
+        if not text.strip() and section.stage == _Stage.ROWS:
+            section.stage = _Stage.END
+        return _CHATTER.fullmatch(text) is not None
+    return True
+
+
+def _finish(section: _Section) -> None:
+    """``Finished!`` ends a table; old versions say it before the table too, when the subscriber has gone."""
+    if section.stage in (_Stage.ROWS, _Stage.END):
+        section.stage, section.measuring = _Stage.LOST, None
+
+
+def _row(line: Line, section: _Section) -> Record | Broken:
+    row = _ROW.fullmatch(line.text)
+    if row is None:
+        return Broken("row is cut short or garbled")
+    if section.stage != _Stage.ROWS or section.kilobytes != (row["unit"] is None):
+        return Broken("row outside of its table, so that what it measured is not known")
+    payload_bytes = int(row["size"]) * _UNITS[row["unit"]]
+    # Each size is twice the one before; a broken row may have taken sizes away, but none can come again.
+    if payload_bytes <= section.last_bytes or payload_bytes & (payload_bytes - 1):
+        section.stage = _Stage.LOST
+        return Broken("a size out of order: the row is from another table")
+    section.last_bytes = payload_bytes
+    return Record(
+        test="latency",
+        payload_bytes=payload_bytes,
+        numbers=(_mean(row["mean"]),),
+        samples=section.rounds,
+        side="publisher",
+        conditions=_conditions(section.name or ""),
+    )
+
+
+def _mean(text: str) -> Number:
+    """Microseconds in two significant digits, of which trailing zeros are not printed; it was whole nanoseconds before."""
+    value = Decimal(text) * 1000
+    if not value:
+        return Number(metric="latency", statistic="mean", value=1.0, resolution=1.0, bound="<")
+    return Number(metric="latency", statistic="mean", value=float(value), resolution=max(1.0, float(Decimal(10) ** (value.adjusted() - 1))))
+
+
+def _conditions(name: str) -> Conditions:
+    shared = Conditions(basis="rtt/2", load_mode="closed", payload_touched="none", definition="iceperf-mean")
+    if name in _COPIED:
+        return msgspec.structs.replace(shared, transport=_COPIED[name], data_path="copy")
+    return msgspec.structs.replace(shared, transport=_HANDED_OVER[name], data_path="zero-copy")

@@ -1,0 +1,99 @@
+"""The iceoryx2 benchmarks: what their lines say. Expected values are typed from the logs in ``iceoryx2/`` (see its README)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tacholog.formats.reading import Log, read
+from tacholog.records import Conditions, Number, Record
+
+LOGS = Path(__file__).parent / "iceoryx2"
+
+
+def parsed(tmp_path: Path, text: str) -> Log:
+    """The text as a log that was read."""
+    path = tmp_path / "some.log"
+    path.write_text(text, encoding="utf-8")
+    return read(path, "iceoryx2")
+
+
+def test_a_line_is_the_mean_of_half_a_round_trip_over_one_kind_of_service() -> None:
+    first = read(LOGS / "0.9.3-publish-subscribe.log").records[0]
+
+    assert first == Record(
+        test="latency",
+        payload_bytes=8192,
+        numbers=(
+            Number(metric="latency", statistic="mean", value=23397, resolution=1),
+            Number(metric="duration", statistic="total", value=935897869),
+        ),
+        samples=20000,
+        side="both",
+        conditions=Conditions(transport="ipc", load_mode="closed", basis="rtt/2", definition="iceoryx2-publish-subscribe"),
+    )
+
+
+def test_each_kind_of_service_is_a_transport() -> None:
+    log = read(LOGS / "0.9.3-publish-subscribe.log")
+
+    found = [(record.conditions.transport, record.numbers[0].value) for record in log.records]
+    assert found == [("ipc", 23397), ("ipc_threadsafe", 16361), ("local", 7897), ("local_threadsafe", 2998)]
+    assert (log.broken, log.unknown) == ([], [])
+
+
+def test_requests_are_another_measurement_than_messages_and_have_no_size() -> None:
+    log = read(LOGS / "0.9-posted.log")
+
+    assert [record.conditions.definition for record in log.records] == ["iceoryx2-publish-subscribe"] * 4 + ["iceoryx2-request"] * 2
+    assert [(record.payload_bytes, record.numbers[0].value) for record in log.records[3:]] == [(8192, 245), (None, 328), (None, 379)]
+
+
+def test_the_lines_of_cargo_are_chatter_and_the_users_command_and_the_cut_line_are_not() -> None:
+    log = read(LOGS / "0.9-posted.log")
+
+    assert log.unknown == [7]
+    assert log.broken == ["0.9-posted.log:13: result line is cut short or garbled"]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [
+        ("iceoryx2::service::ipc::Service ::: MaxEventId: 128, Iterations: 10, ", " ns", ("iceoryx2-event", "ipc", None, 10)),
+        ("[RESPONSE_STREAM] iceoryx2::service::local::Service ::: Iterations: 10, ", " ns", ("iceoryx2-response-stream", "local", None, 10)),
+        ("iceoryx2_bb_lock_free::spsc::queue::Queue<usize, 16> ::: Iterations: 10, ", " ns", ("iceoryx2-queue", "Queue<usize, 16>", None, 10)),
+        ("iceoryx2::service::zero_copy::Service ::: Iterations: 10, ", " ns, Sample Size: 64", ("iceoryx2-publish-subscribe", "zero_copy", 64, 10)),
+        ("iceoryx2::service::process_local::Service ::: ", " ns", ("iceoryx2-publish-subscribe", "process_local", None, None)),
+    ],
+)
+@pytest.mark.parametrize("time", ["Time: 0.0001 s, Latency: 5000", "Time: 0.0001, Latency: 5000"])
+def test_lines_after_the_sources_that_no_sample_has(tmp_path: Path, start: str, time: str, end: str, expected: tuple[object, ...]) -> None:
+    (record,) = parsed(tmp_path, f"{start}{time}{end}\n").records
+
+    assert (record.conditions.definition, record.conditions.transport, record.payload_bytes, record.samples) == expected
+
+
+def test_a_latency_that_is_not_the_time_over_twice_the_iterations_is_broken(tmp_path: Path) -> None:
+    line = (LOGS / "0.9.3-publish-subscribe.log").read_text(encoding="utf-8").splitlines()[0]
+
+    assert parsed(tmp_path, f"{line}\n").broken == []
+    for old, new in (("23397", "23398"), ("20000,", "2000,"), ("20000,", "0,"), ("0.935897869", "0.835897869")):
+        assert parsed(tmp_path, f"{line.replace(old, new)}\n").broken == ["some.log:1: the latency is not the time over twice the iterations"]
+
+
+def test_a_last_line_without_its_end_may_have_lost_digits_of_its_size(tmp_path: Path) -> None:
+    line = "iceoryx2::service::ipc::Service ::: Iterations: 10, Time: 0.0001 s, Latency: 5000 ns, Sample Size: 81"
+
+    assert parsed(tmp_path, line).broken == ["some.log:1: the log ends within this line"]
+
+
+def test_what_the_logger_prints_in_debug_mode_is_chatter(tmp_path: Path) -> None:
+    text = (
+        '12 \x1b[0;90m[T] \x1b[1;90m[\x1b[0;90mpid=\x1b[0;92m7\x1b[1;90m] "ipc::Service::create"\x1b[0m\n| dynamic config created\n'
+        "iceoryx2::service::ipc::Service ::: Iterations: 10, Time: 0.0001 s, Latency: 5000 ns, Sample Size: 64\n"
+    )
+
+    log = parsed(tmp_path, text)
+
+    assert (len(log.records), log.unknown) == (1, [])

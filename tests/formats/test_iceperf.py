@@ -1,0 +1,144 @@
+"""iceperf: what its tables say. Expected values are typed from the logs in ``iceperf/`` (see its README)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tacholog.formats.reading import Log, read
+from tacholog.records import Conditions, Number, Record
+
+LOGS = Path(__file__).parent / "iceperf"
+TABLE = """
+******      ICEORYX       ********
+Measurement for: 1 kB, 2 kB
+
+#### Measurement Result ####
+2000 round trips for each payload.
+
+| Payload Size [kB] | Average Latency [\u00b5s] |
+|------------------:|---------------------:|
+|                 1 |                   63 |
+|                 2 |                   17 |
+
+Finished!
+"""
+
+
+def parsed(tmp_path: Path, text: str) -> Log:
+    """The text as a log that was read."""
+    path = tmp_path / "some.log"
+    path.write_text(text, encoding="utf-8")
+    return read(path, "iceperf")
+
+
+def means(log: Log) -> list[tuple[int | None, float | None, float | None]]:
+    """Size, mean in nanoseconds and its resolution of each record."""
+    return [(record.payload_bytes, number.value, number.resolution) for record in log.records for number in record.numbers]
+
+
+def test_a_row_is_the_mean_of_half_a_round_trip() -> None:
+    first = read(LOGS / "2.0.3-leader.log").records[0]
+
+    assert first == Record(
+        test="latency",
+        payload_bytes=1024,
+        numbers=(Number(metric="latency", statistic="mean", value=63_000, resolution=1000),),
+        samples=2000,
+        side="publisher",
+        conditions=Conditions(
+            transport="iceoryx", data_path="zero-copy", payload_touched="none", load_mode="closed", basis="rtt/2", definition="iceperf-mean"
+        ),
+    )
+
+
+def test_two_significant_digits_tell_how_well_a_mean_is_known() -> None:
+    known = {value: resolution for _, value, resolution in means(read(LOGS / "2.0.3-leader.log"))}
+
+    assert known[8_200.0] == 100  # printed 8.2
+    assert known[17_000.0] == 1000  # 17
+    assert known[100_000.0] == 10_000  # 1e+02
+    assert {resolution for value, _, resolution in [(v, s, r) for s, v, r in means(read(LOGS / "posted-message-queue.log"))] if value == 16e6} == {
+        1e6
+    }
+    assert {resolution for _, value, resolution in means(read(LOGS / "manual.log")) if value == 600} == {10}  # 0.6, which is 0.60
+
+
+def test_a_kilobyte_is_1024_bytes() -> None:
+    assert [size for size, _, _ in means(read(LOGS / "2.0.3-leader.log"))] == [1024 * 2**power for power in range(13)]
+
+
+def test_sections_are_ways_to_hand_over_a_message() -> None:
+    records = read(LOGS / "manual.log").records
+
+    ways = [(records[at].conditions.transport, records[at].conditions.data_path, records[at].numbers[0].value) for at in (0, 13, 26)]
+    assert ways == [("message queue", "copy", 3100), ("Unix domain socket", "copy", 4300), ("iceoryx", "zero-copy", 730)]
+    assert len(records) == 39
+
+
+def test_units_in_the_cells_are_read_where_the_header_has_none() -> None:
+    log = read(LOGS / "units-layout.log")
+
+    assert [size for size, _, _ in means(log)] == [16 * 2**power for power in range(19)]
+    assert {record.conditions.transport for record in log.records} == {"iceoryx waitset"}
+
+
+def test_no_whole_log_has_a_line_that_is_broken_or_unknown() -> None:
+    for path in LOGS.glob("*.log"):
+        assert (read(path).broken, read(path).unknown) == ([], []), path.name
+
+
+def test_a_run_that_hung_says_where() -> None:
+    account = read(LOGS / "stuck.log").account
+
+    assert (account.status, account.reason) == ("truncated", "MESSAGE QUEUE: the run stopped at 1 kB, before its table was complete")
+
+
+def test_a_log_that_ends_within_a_table_is_truncated_and_keeps_its_rows() -> None:
+    log = read(LOGS / "posted-message-queue.log")
+
+    assert len(log.records) == 14
+    assert log.account.status == "truncated"
+    assert read(LOGS / "manual.log").account.status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("******      ICEORYX       ********\n", ""),
+        ("2000 round trips for each payload.\n", ""),
+        ("2000 round trips for each payload.\n", "2000 round trips for each payload.\n" * 2),
+        ("|------------------:|---------------------:|\n", ""),
+        ("|------------------:|---------------------:|\n", "|------------------:|---------------------:|\n\n"),
+        ("|                 1 |", "something else\n|                 1 |"),
+        ("[kB] |", "|"),
+    ],
+)
+def test_rows_whose_table_is_not_whole_are_broken(tmp_path: Path, old: str, new: str) -> None:
+    log = parsed(tmp_path, TABLE.replace(old, new))
+
+    assert log.records == []
+    assert len(log.broken) == 2
+
+
+def test_a_broken_row_costs_only_itself(tmp_path: Path) -> None:
+    log = parsed(tmp_path, TABLE.replace("63 |", "6"))
+
+    assert log.broken == ["some.log:10: row is cut short or garbled"]
+    assert means(log) == [(2048, 17_000, 1000)]
+
+
+def test_a_size_that_was_there_already_is_of_another_table(tmp_path: Path) -> None:
+    row = "|                 1 |                   63 |\n"
+
+    log = parsed(tmp_path, TABLE.replace(row, row * 2))
+
+    assert means(log) == [(1024, 63_000, 1000)]
+    assert len(log.broken) == 2
+
+
+def test_less_than_a_nanosecond_is_a_bound(tmp_path: Path) -> None:
+    log = parsed(tmp_path, TABLE.replace("                  63 |", "                   0 |"))
+
+    assert log.records[0].numbers == (Number(metric="latency", statistic="mean", value=1, resolution=1, bound="<"),)
