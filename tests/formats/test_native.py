@@ -48,6 +48,49 @@ def test_a_throughput_line_keeps_both_sides_counts() -> None:
     assert values["offered_rate_mean_messages_per_s"] == 163472.6
 
 
+def test_a_demand_line_is_both_sides_figures_of_one_kind_of_burst() -> None:
+    log = read(LOGS / "demand-udp.log")
+    record = log.records[3]
+
+    assert (log.account.status, log.broken, log.unknown) == ("ok", [], [])
+    assert (record.test, record.payload_bytes, record.samples, record.side) == ("demand", 65536, 1788, "both")
+    assert record.conditions == Conditions(demand=1000, recovery_time_ns=5_000_000, warmup="fixed", definition="perftest-demand")
+    assert {number.key: number.value for number in record.numbers} == {
+        "messages_sent": 2000,
+        "messages_received": 1788,
+        "messages_lost": 212,
+        "messages_duplicated": 0,
+        "messages_reordered": 0,
+        "loss": 0.106,
+        "send_duration_ns": 51721484,
+        "duration_ns": 53009775,
+        "offered_rate_mean_messages_per_s": 38668.651,
+        "offered_goodput_mean_bit_per_s": 20273509554,
+        "message_rate_mean_messages_per_s": 33729.628,
+        "goodput_mean_bit_per_s": 17684039293,
+    }
+
+
+def test_each_kind_of_burst_is_a_record_of_its_own() -> None:
+    records = read(LOGS / "demand-udp.log").records
+
+    assert [(record.payload_bytes, record.conditions.demand) for record in records] == [(64, 100), (64, 1000), (65536, 100), (65536, 1000)]
+
+
+def test_an_interval_between_bursts_belongs_to_its_demand(tmp_path: Path) -> None:
+    interval = "interval payload_bytes=64 demand=100 recovery_time_ns=5000000 index=0 duration_ns=1000000000 received=5000 lost=2\n"
+    record = changed(tmp_path, "start time=", interval + "start time=").records[0]
+
+    assert (record.test, record.scope, record.conditions.demand) == ("demand", "interval", 100)
+    assert record.number("messages_lost", "total") == Number(metric="messages_lost", statistic="total", value=2)
+
+
+def test_bursts_of_no_messages_are_broken(tmp_path: Path) -> None:
+    line = "demand payload_bytes=64 demand=0 recovery_time_ns=0 sent=0 received=0 lost=0 receive_duration_ns=0\n"
+
+    assert changed(tmp_path, "start time=", line + "start time=").broken == ["changed.log:6: demand line: bursts of no messages"]
+
+
 def test_the_configuration_becomes_the_runs_conditions() -> None:
     facts = read(LOGS / "latency-udp.log").account.facts
 

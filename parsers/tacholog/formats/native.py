@@ -4,6 +4,7 @@ A line is a kind and its ``key=value`` pairs; ``docs/native-log.md`` defines the
 
     latency payload_bytes=64 basis=rtt samples=90412 lost=0 ... min_ns=180 p50_ns=402 p99_ns=604 max_ns=91233
     throughput payload_bytes=64 sent=812000 received=811000 lost=1000 ... goodput_bit_per_s=401800192.0
+    demand payload_bytes=64 demand=100 recovery_time_ns=5000000 sent=9000 received=9000 lost=0 ... goodput_bit_per_s=10240000
 
 Source: docs/native-log.md of this project; samples in tests/formats/native/, written by perftest itself.
 """
@@ -28,6 +29,9 @@ DEFINITIONS = {
     "of their value wide.",
     "perftest-throughput": "Payload bytes and messages taken by the subscriber between its first and last message of a size; lost messages "
     "by sequence number.",
+    "perftest-demand": "Bursts of messages, each begun no sooner than the recovery time after the one before it. Both rates are over the time "
+    "from the first message to the last, at the publisher and at the subscriber, the rests between bursts included; lost messages by sequence "
+    "number.",
 }
 
 _PAIR = re.compile(r' ([a-z][a-z0-9_.]*)=(?:"((?:[^"\\]|\\.)*)"|([^\s"]+))')
@@ -160,7 +164,42 @@ def _throughput(fields: Fields) -> Record:
     )
 
 
+def _demand(fields: Fields) -> Record:
+    received, lost = _count(fields, "received"), _count(fields, "lost")
+    numbers = [n for name in _COUNTS for n in _number(f"messages_{name}", "total", fields, name)]
+    if received + lost:
+        numbers.append(Number(metric="loss", statistic="total", value=lost / (received + lost)))
+    numbers += _number("send_duration", "total", fields, "send_duration_ns")
+    numbers += _number("duration", "total", fields, "receive_duration_ns")
+    numbers += _number("offered_rate", "mean", fields, "offered_rate_per_s")
+    numbers += _number("offered_goodput", "mean", fields, "offered_goodput_bit_per_s")
+    numbers += _number("message_rate", "mean", fields, "rate_per_s")
+    numbers += _number("goodput", "mean", fields, "goodput_bit_per_s")
+    return Record(
+        test="demand",
+        payload_bytes=_payload_bytes(fields),
+        numbers=tuple(numbers),
+        samples=received,
+        side="both" if "send_duration_ns" in fields else "subscriber",
+        conditions=_bursts(fields),
+    )
+
+
+def _bursts(fields: Fields) -> Conditions:
+    """What a line of the demand test says of its bursts."""
+    demand = _count(fields, "demand")
+    if demand == 0:
+        raise ValueError("bursts of no messages")
+    return Conditions(demand=demand, recovery_time_ns=_count(fields, "recovery_time_ns"), definition="perftest-demand")
+
+
 def _interval(fields: Fields) -> Record:
+    if "demand" in fields:
+        return msgspec.structs.replace(_interval_of(fields), test="demand", conditions=_bursts(fields))
+    return _interval_of(fields)
+
+
+def _interval_of(fields: Fields) -> Record:
     is_latency = "messages" in fields
     numbers = [n for name in ("p50", "p99", "max") for n in _number("latency", name, fields, f"{name}_ns")]
     numbers += _number("messages_received", "total", fields, "messages" if is_latency else "received")
@@ -251,6 +290,7 @@ _KINDS: Mapping[str, Reader] = {
     "latency": _latency,
     "histogram": _histogram,
     "throughput": _throughput,
+    "demand": _demand,
     "error": _error,
     "end": _end,
     **{kind: _facts_of(kind) for kind in _FACT_KINDS},
