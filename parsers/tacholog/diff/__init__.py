@@ -1,0 +1,1 @@
+"""What changed between two sets of runs, and how sure we are."""

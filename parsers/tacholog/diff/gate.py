@@ -1,0 +1,207 @@
+"""May two cells be compared at all? What must be equal and known on both sides, and what is only said if it changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from tacholog.diff.result import Difference
+from tacholog.manifest import Host
+
+if TYPE_CHECKING:
+    from tacholog.dataset import Dataset
+
+Facts = Mapping[str, Any]
+_LOCAL = re.compile(r"shm|shmem|shared|inter-?thread|inter-?process|intra|ipc|uds|unix|loopback|pointer", re.IGNORECASE)
+_MTU = re.compile(r"\bMTU (\d+)")
+_NOT_A_CARD = ("switch", "cable", "mtu", "loopback_mtu")
+
+
+class Profile(NamedTuple):
+    """What a run was made on and with, as far as it decides whether numbers compare."""
+
+    host: str | None
+    cpu_model: str | None
+    cores: str | None
+    memory: str | None
+    nic: str | None
+    mtu: str | None
+    tool: str | None
+    harness_major: str | None
+
+
+# Reason codes: the words of a report and of its JSON. Each names one condition (of a number, or of its run's profile).
+CODES: Mapping[str, str] = MappingProxyType(
+    {
+        "definition": "metric_def",
+        "basis": "basis",
+        "load_mode": "load_mode",
+        "reliability": "qos",
+        "batch_bytes": "batching",
+        "payload_touched": "payload_touched",
+        "offered_rate_per_s": "offered_rate",
+        "recovery_time_ns": "recovery_time",
+        "instances": "instances",
+        "side": "side",
+        "waiting": "waiting",
+        "cpu_model": "cpu_model",
+        "cores": "cores_smt",
+        "memory": "memory",
+        "nic": "nic",
+        "mtu": "mtu",
+        "tool": "tool",
+        "harness_major": "harness_major",
+        "participant": "participant",
+    }
+)
+MACHINE = ("cpu_model", "cores", "memory", "nic", "mtu")
+
+
+def _always(_: Facts) -> bool:
+    return True
+
+
+def _never(_: Facts) -> bool:
+    return False
+
+
+# Where a condition has to be known. Elsewhere it does not apply, and not stating it is no gap: a latency in a closed loop has no offered rate.
+_MUST_BE_KNOWN: Mapping[str, Callable[[Facts], bool]] = MappingProxyType(
+    {
+        "definition": _always,
+        "basis": lambda row: row["metric"] in ("latency", "jitter"),
+        "load_mode": _always,
+        "reliability": _always,
+        "batch_bytes": lambda row: row["test"] in ("throughput", "demand") and row["load_mode"] == "max-rate" and not _own(row),
+        "payload_touched": lambda row: row["data_path"] in ("zero-copy", "pointer"),
+        "offered_rate_per_s": lambda row: row["load_mode"] in ("open", "paced"),
+        "recovery_time_ns": lambda row: row["test"] == "demand",
+        "instances": lambda row: row["keyed"] is True,
+        "side": _never,
+        "waiting": _never,
+        "cpu_model": _always,
+        "cores": _always,
+        "memory": _always,
+        "nic": lambda row: not _LOCAL.search(row["transport"] or ""),
+        "mtu": lambda row: not _LOCAL.search(row["transport"] or ""),
+        "tool": _never,
+        "harness_major": _always,
+    }
+)
+
+
+def _own(row: Facts) -> bool:
+    """Whether our own core made the row: it has no batching at all, so there is nothing to state."""
+    return str(row["definition"]).startswith("perftest-")
+
+
+class Judgement(NamedTuple):
+    """What the gate says: conditions that differ (not comparable), and such that would have to be known."""
+
+    different: tuple[Difference, ...]
+    unverified: tuple[str, ...]
+
+
+def judge(old: Facts, new: Facts, across: Iterable[str]) -> Judgement:
+    """Compare the conditions of two cells. Both mappings hold every field of `CODES`, and ``host``, ``test``, ``metric``, ``transport``, ...
+
+    Two runs on the same host (the same host file) have the same machine, also where the file leaves something out.
+    """
+    same_host = old["host"] is not None and old["host"] == new["host"]
+    different: list[Difference] = []
+    unverified: list[str] = []
+    for field, code in CODES.items():
+        if field in across or (field in MACHINE and "host" in across):
+            continue
+        before, after = old[field], new[field]
+        if before is not None and after is not None and before != after:
+            different.append(Difference(code, _said(before), _said(after)))
+        elif field == "participant":
+            if before != after:
+                different.append(Difference(code, _said(before), _said(after)))
+        elif (before is None or after is None) and not (same_host and field in MACHINE) and _needed(field, old, new):
+            unverified.append(code)
+    return Judgement(tuple(different), tuple(unverified))
+
+
+def _needed(field: str, old: Facts, new: Facts) -> bool:
+    return _MUST_BE_KNOWN[field](old) or _MUST_BE_KNOWN[field](new)
+
+
+def _said(value: object) -> str | None:
+    if value is None:
+        return None
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def profiles(dataset: Dataset) -> list[Profile]:
+    """The profile of each run, in the order of ``runs``."""
+    return [_profile(run, dataset.hosts) for run in dataset.runs[["host", "tool", "tool_version"]].to_dict("records")]
+
+
+def _profile(run: Mapping[Hashable, Any], hosts: Mapping[str, Host]) -> Profile:
+    host, tool, version = (_known(run[name]) for name in ("host", "tool", "tool_version"))
+    facts = hosts.get(host or "")
+    cpu, network = (facts.cpu, facts.network) if facts else ({}, {})
+    cards = [text for name, text in network.items() if name not in _NOT_A_CARD and not name.startswith("net.")]
+    mtu = network.get("mtu") or ", ".join(found[1] for text in cards if (found := _MTU.search(text)))
+    cores = [f"{cpu[name]} {name}" for name in ("sockets", "cores", "threads") if name in cpu]
+    return Profile(
+        host=host,
+        cpu_model=cpu.get("model"),
+        cores=", ".join(cores) or None,
+        memory=facts.memory.get("size") if facts else None,
+        nic="; ".join(_MTU.sub("", text).strip(", ") for text in cards) or None,
+        mtu=mtu or None,
+        tool=tool,
+        harness_major=version.split(".")[0] if version else None,
+    )
+
+
+_HARD_FACTS = {("cpu", "model"), ("cpu", "sockets"), ("cpu", "cores"), ("cpu", "threads"), ("memory", "size")}
+_PER_RUN = re.compile(r"_(before|after)$|^(program_sha256|harness_git|harness_dirty|tacholog_python|clock_overhead_ns)$")
+_SOFT_CONDITIONS = ("waiting", "warmup", "planned_duration_s", "link_bit_per_s")
+
+
+def changed(old: Dataset, new: Dataset) -> tuple[Difference, ...]:
+    """What else is not the same on both sides: facts that do not forbid a comparison, but may explain a change."""
+    before, after = _soft(old), _soft(new)
+    shown = ((name, _list(before.get(name)), _list(after.get(name))) for name in sorted(before.keys() & after.keys()))
+    return tuple(Difference(name, first, second) for name, first, second in shown if first != second)
+
+
+def _list(values: set[str] | None) -> str | None:
+    return ", ".join(sorted(values)) if values else None
+
+
+def _soft(dataset: Dataset) -> dict[str, set[str]]:
+    facts: dict[str, set[str]] = {}
+    used = set(dataset.runs["host"].dropna())
+    for host in (host for name, host in dataset.hosts.items() if name in used):
+        for section in ("cpu", "memory", "network", "system"):
+            for name, text in getattr(host, section).items():
+                if (section, name) not in _HARD_FACTS and section != "network":
+                    facts.setdefault(f"{section} {name}", set()).add(text)
+    for manifest in dataset.runs["manifest"].dropna():
+        environment = msgspec.json.decode(manifest).get("environment", {})
+        for name, text in environment.items():
+            if not _PER_RUN.search(name):
+                facts.setdefault(name, set()).add(text)
+    facts["tool_version"] = set(dataset.runs["tool_version"].dropna())
+    for name in _SOFT_CONDITIONS:
+        facts[name] = {str(value) for value in dataset.results[name].dropna().unique()}
+    return facts
+
+
+def programs(dataset: Dataset) -> set[str | None]:
+    """The SHA-256 of every program that the runs measured; ``None`` among them if a run does not say."""
+    manifests = (msgspec.json.decode(text) for text in dataset.runs["manifest"].dropna())
+    return {manifest.get("environment", {}).get("program_sha256") for manifest in manifests}
+
+
+def _known(value: Any) -> str | None:  # noqa: ANN401 - a cell of a frame
+    return value if isinstance(value, str) else None

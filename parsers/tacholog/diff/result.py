@@ -1,0 +1,204 @@
+"""What a diff finds: the one result that text, Markdown, JSON and the page are made from. Its JSON form is the schema ``perfdiff/1``.
+
+Ratios are new over old, whichever way is better. Values are in the units of `tacholog.records.METRICS`; unknown is null.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from tacholog.records import Bound, Direction
+
+SCHEMA = "perfdiff/1"
+Verdict = Literal[
+    "worse",
+    "better",
+    "no_change",
+    "inconclusive",
+    "insufficient",
+    "unreplicated_diff",
+    "unreplicated_same",
+    "not_comparable",
+    "removed",
+    "added",
+    "invalid",
+]
+VERDICTS: tuple[Verdict, ...] = (
+    *("worse", "better", "unreplicated_diff", "inconclusive", "insufficient", "invalid"),
+    *("not_comparable", "removed", "added", "no_change", "unreplicated_same"),
+)
+COMPARED: frozenset[Verdict] = frozenset({"worse", "better", "no_change", "inconclusive", "unreplicated_diff", "unreplicated_same"})
+Level = Literal["a", "b", "c"]
+DesignKind = Literal["paired", "sessions", "confounded", "single"]
+Interval = tuple[float | None, float | None]
+
+
+class Key(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What names a row. A field that the diff goes across is left out, and so is one that is not stated."""
+
+    system: str | None = None
+    test: str | None = None
+    transport: str | None = None
+    data_path: str | None = None
+    type: str | None = None
+    keyed: bool | None = None
+    publishers: int | None = None
+    subscribers: int | None = None
+    participant: str | None = None
+    payload_bytes: int | None = None
+    payload_bytes_high: int | None = None
+    demand: int | None = None
+    metric: str
+    statistic: str
+
+
+class Side(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One side of a row: how many runs gave a value, their median, and each run's value in the order of `Report.runs` (paired rows: pair by pair)."""
+
+    runs: int
+    median: float | None = None
+    values: tuple[float, ...] = ()
+    bound: Bound = "="
+    resolution: float | None = None
+    samples: int | None = None
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """A condition that is not the same on both sides."""
+
+    field: str
+    old: str | None
+    new: str | None
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One row of the comparison and its one verdict.
+
+    ``ratio`` is new over old. ``interval`` is the 95 % confidence interval of the ratio where ``interval_kind`` is ``confidence``, and what rounding
+    allows where it is ``rounding``. ``threshold`` is the smallest relative change that counts (0.03: 3 %), ``threshold_source`` where it comes from.
+    ``detectable`` is the smallest relative change that these runs would have found in four cases of five.
+    """
+
+    key: Key
+    verdict: Verdict
+    reasons: tuple[str, ...] = ()
+    unit: str
+    better: Direction
+    level: Level | None = None
+    design: DesignKind | None = None
+    old: Side | None = None
+    new: Side | None = None
+    ratio: float | None = None
+    interval: Interval | None = None
+    interval_kind: Literal["confidence", "rounding"] | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    threshold: float | None = None
+    threshold_source: str | None = None
+    detectable: float | None = None
+    marks: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    differences: tuple[Difference, ...] = ()
+    unverified: tuple[str, ...] = ()
+
+    @property
+    def change(self) -> float | None:
+        """How much worse (positive) or better, as a logarithm."""
+        from math import log
+
+        if self.ratio is None or self.ratio <= 0:
+            return None
+        return log(self.ratio) * (1 if self.better == "lower" else -1)
+
+
+class Untested(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A number that is shown and never tested: maxima, counts, the percentiles between those that are tested."""
+
+    key: Key
+    unit: str
+    old: float | None = None
+    new: float | None = None
+
+
+class Curve(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Rows with one value a side that differ only in size, summed up. Sizes share their session, so there is no test over them."""
+
+    key: Key
+    rows: int
+    mean_ratio: float
+    least: float
+    most: float
+    lower: int
+    equal: int
+    higher: int
+
+
+class RunOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A run that was compared: when it was made, in which session, as which repetition."""
+
+    side: Literal["old", "new"]
+    run: str
+    session: str | None = None
+    repetition: int | None = None
+    order_index: int | None = None
+    start_time: str | None = None
+    status: str | None = None
+
+
+class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One side of the whole comparison, as it was named and what was found."""
+
+    name: str
+    runs: int
+    numbers: int
+    systems: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
+    releases: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    published: bool = False
+    first: str | None = None
+    last: str | None = None
+    problems: int = 0
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """The policy that was applied."""
+
+    false_discovery_rate: float
+    across: tuple[str, ...]
+    thresholds: dict[str, float]
+    single_value_bands: dict[str, float]
+    same_build_band: float | None
+    overrides: int
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "schema"}):
+    """The whole comparison. ``counts`` holds every verdict, also those that no row has."""
+
+    schema_: Literal["perfdiff/1"] = "perfdiff/1"
+    generated_by: str
+    old: Input
+    new: Input
+    same_build: bool
+    settings: Settings
+    counts: dict[str, int]
+    designs: dict[str, int]
+    warnings: tuple[str, ...]
+    changed: tuple[Difference, ...]
+    rows: tuple[Row, ...]
+    curves: tuple[Curve, ...]
+    untested: tuple[Untested, ...]
+    runs: tuple[RunOrder, ...]
+
+
+def to_json(report: Report) -> bytes:
+    """The report as JSON, one row a line."""
+    return msgspec.json.format(msgspec.json.encode(report), indent=1)
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of `to_json`'s output."""
+    return msgspec.json.schema(Report)

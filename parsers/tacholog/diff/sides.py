@@ -1,0 +1,77 @@
+"""Finding what OLD and NEW name: a release label, a folder of runs, a saved dataset, or raw logs without any manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tacholog.dataset import TABLES, Dataset, load, load_logs, open_saved, run_folders
+from tacholog.errors import UnreadableInput
+from tacholog.manifest import HOSTS_FOLDER, read_host
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def find(name: str, roots: Sequence[Path]) -> Dataset:
+    """Read one side of a diff.
+
+    Args:
+        name: a path, or a release label that is looked for in ``roots``.
+        roots: folders of runs.
+
+    Raises:
+        UnreadableInput: there is nothing of that name, or nothing in it.
+    """
+    path = Path(name)
+    if path.is_file():
+        return load_logs([path])
+    if path.is_dir():
+        return _folder(path)
+    return _release(name, roots)
+
+
+def _folder(path: Path) -> Dataset:
+    if (path / "results.parquet").is_file():
+        return open_saved(path)
+    if next(run_folders(path), None) is not None:
+        return _with_hosts(load([path]), path)
+    logs = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith(".") and file.suffix not in (".toml", ".md"))
+    if not logs:
+        raise UnreadableInput(f"{path}: no run.toml below it, no saved dataset and no log in it")
+    return load_logs(logs)
+
+
+def _with_hosts(dataset: Dataset, path: Path) -> Dataset:
+    """The dataset with hosts that are described above the folder: ``data/rti/x`` knows those in ``data/hosts``."""
+    hosts = dict(dataset.hosts)
+    for host in sorted(set(dataset.runs["host"].dropna()) - hosts.keys()):
+        for above in path.resolve().parents:
+            file = above / HOSTS_FOLDER / f"{host}.toml"
+            if file.is_file():
+                hosts[host] = read_host(file)
+                break
+    return msgspec.structs.replace(dataset, hosts=hosts)
+
+
+def _only(dataset: Dataset, runs: pd.DataFrame) -> Dataset:
+    """The part of a dataset that belongs to these of its runs."""
+    tables = {name: getattr(dataset, name) for name in TABLES if name != "runs"}
+    return Dataset(runs=runs, **{name: table[table["run"].isin(runs["run"])] for name, table in tables.items()}, hosts=dataset.hosts)
+
+
+def _release(label: str, roots: Sequence[Path]) -> Dataset:
+    """The runs of that release, in all of the roots."""
+    there: set[str] = set()
+    for root in roots:
+        dataset = load([root])
+        runs = dataset.runs
+        there |= set(runs["release"].dropna())
+        chosen = runs[runs["release"] == label]
+        if len(chosen):
+            return _only(dataset, chosen)
+    known = f"there are: {', '.join(sorted(there))}" if there else "no run there has a release label"
+    raise UnreadableInput(f"{label}: no such file or folder, and no release of that name in {', '.join(map(str, roots)) or 'any folder'} ({known})")

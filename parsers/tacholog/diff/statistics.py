@@ -1,0 +1,252 @@
+"""Rank statistics over repeated runs, for many rows at once: shift estimates with exact intervals, exact tests, false discovery rate.
+
+All values are logarithms: a difference of 0.05 is a ratio of e**0.05. A row of a matrix is one comparison, a column one run or pair of runs.
+Rank tests are exact also with ties (conditional on the ties), so integer microseconds need no approximation; above `EXACT_RUNS` runs, and where
+a call holds over `MOST_PATTERNS` patterns of ties, the normal approximation with tie correction takes over.
+
+Source:
+    Hodges & Lehmann (1963), "Estimates of location based on rank tests"; Hollander, Wolfe & Chicken (2014), "Nonparametric Statistical Methods",
+    chapters 3 and 4; Benjamini & Hochberg (1995), "Controlling the false discovery rate".
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from math import sqrt
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+EXACT_RUNS = 40
+OUTER, INNER = 0.95, 0.90  # The interval that is shown, and the one that must lie within the threshold for "no change".
+MIN_CLUSTER = 2
+MOST_PATTERNS = 2000  # Different patterns of ties in one call: beyond, working each out costs more than the normal approximation is wrong.
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Shift(NamedTuple):
+    """A shift for each row: the Hodges-Lehmann estimate, its 95 % and 90 % intervals (infinite where runs are too few), and the two-sided p-value."""
+
+    estimate: Floats
+    low: Floats
+    high: Floats
+    inner_low: Floats
+    inner_high: Floats
+    p: Floats
+
+
+def paired_shift(differences: Floats) -> Shift:
+    """The shift of paired runs, by the signed rank test.
+
+    Args:
+        differences: new minus old of each pair, logarithms, shape (rows, pairs), pairs >= 1.
+    """
+    pairs = differences.shape[1]
+    first, second = np.triu_indices(pairs)
+    walsh = np.sort((differences[:, first] + differences[:, second]) / 2, axis=1)
+    distribution = _signed_rank_null(tuple(2 * np.arange(1, pairs + 1))) if pairs <= EXACT_RUNS else None
+    deviation = np.sqrt(pairs * (pairs + 1) * (2 * pairs + 1) / 24)
+    outer, inner = (_order_statistic_interval(walsh, distribution, deviation, confidence) for confidence in (OUTER, INNER))
+    return Shift(_middle(walsh), *outer, *inner, _signed_rank_p(differences))
+
+
+def unpaired_shift(old: Floats, new: Floats) -> Shift:
+    """The shift between two sets of runs, by the rank sum test.
+
+    Args:
+        old: logarithms, shape (rows, runs of the old side).
+        new: logarithms, shape (rows, runs of the new side).
+    """
+    differences = np.sort((new[:, :, None] - old[:, None, :]).reshape(len(old), -1), axis=1)
+    olds, news = old.shape[1], new.shape[1]
+    exact = max(olds, news) <= EXACT_RUNS
+    distribution = _rank_sum_null(tuple(2 * np.arange(1, olds + news + 1)), news) if exact else None
+    deviation = np.sqrt(olds * news * (olds + news + 1) / 12)
+    outer, inner = (_order_statistic_interval(differences, distribution, deviation, confidence) for confidence in (OUTER, INNER))
+    return Shift(_middle(differences), *outer, *inner, _rank_sum_p(old, new))
+
+
+def adjusted(p: Floats) -> Floats:
+    """The p-values adjusted by Benjamini and Hochberg: rows with at most q have a false discovery rate of q.
+
+    Args:
+        p: two-sided p-values, shape (rows,).
+    """
+    order = np.argsort(p)
+    ranked = p[order] * len(p) / np.arange(1, len(p) + 1)
+    result = np.empty_like(p)
+    result[order] = np.minimum(np.minimum.accumulate(ranked[::-1])[::-1], 1.0)
+    return result
+
+
+def smallest_detectable(deviation: Floats, runs: int, paired: bool) -> Floats:
+    """The smallest true shift that ``runs`` runs a side find with 80 % power at a level of 5 %, for one row alone.
+
+    By the normal approximation, widened by the small-sample loss of the rank tests.
+
+    Args:
+        deviation: standard deviation of the logarithms between runs (of the differences, if paired), shape (rows,).
+        runs: how many runs a side, or how many pairs.
+        paired: whether they are pairs.
+    """
+    needed = NormalDist().inv_cdf(0.975) + NormalDist().inv_cdf(0.8)
+    efficiency = float(np.sqrt(np.pi / 3))
+    return deviation * (needed * efficiency * sqrt((1 if paired else 2) / runs) * (1 + 2 / runs))
+
+
+def _middle(ordered: Floats) -> Floats:
+    """The median of each row of sorted values."""
+    count = ordered.shape[1]
+    middle: Floats = (ordered[:, (count - 1) // 2] + ordered[:, count // 2]) / 2
+    return middle
+
+
+def _order_statistic_interval(ordered: Floats, null: Floats | None, deviation: float, confidence: float) -> tuple[Floats, Floats]:
+    """The interval between two of the ordered shifts, as far in as the null distribution of the rank statistic allows.
+
+    ``null`` is the distribution of twice the statistic, from its minimum on; without it the normal approximation is used.
+    """
+    tail, count = (1 - confidence) / 2, ordered.shape[1]
+    if null is None:
+        inside = int(np.floor(count / 2 + NormalDist().inv_cdf(tail) * deviation))
+    else:
+        inside = int(np.searchsorted(np.cumsum(null[::2]), tail, side="right"))
+    if inside < 1:
+        unbounded = np.full(len(ordered), np.inf)
+        return -unbounded, unbounded
+    return ordered[:, inside - 1], ordered[:, count - inside]
+
+
+def _doubled_ranks(values: Floats) -> Integers:
+    """Twice the mid-ranks of each row: whole numbers also where values are tied."""
+    order = np.sort(values, axis=1)
+    below = np.empty(values.shape, dtype=np.int64)
+    through = np.empty(values.shape, dtype=np.int64)
+    for column in range(values.shape[1]):
+        below[:, column] = (order < values[:, [column]]).sum(axis=1)
+        through[:, column] = (order <= values[:, [column]]).sum(axis=1)
+    return below + through + 1
+
+
+def _signed_rank_p(differences: Floats) -> Floats:
+    """Two-sided p-values of the signed rank test; a difference of zero counts half to each side."""
+    ranks = _doubled_ranks(np.abs(differences))
+    moving = np.where(differences != 0, ranks, 0)
+    statistic = np.where(differences > 0, ranks, 0).sum(axis=1)
+
+    def normal() -> Floats:
+        return _normal_p(2.0 * statistic - moving.sum(axis=1), np.sqrt((moving**2).sum(axis=1)))
+
+    if differences.shape[1] > EXACT_RUNS:
+        return normal()
+    return _by_pattern(np.sort(moving, axis=1), statistic, lambda pattern: _signed_rank_null(tuple(rank for rank in pattern if rank)), normal)
+
+
+def _rank_sum_p(old: Floats, new: Floats) -> Floats:
+    """Two-sided p-values of the rank sum test."""
+    both = np.concatenate([old, new], axis=1)
+    ranks = _doubled_ranks(both)
+    news, total = new.shape[1], both.shape[1]
+    statistic = ranks[:, old.shape[1] :].sum(axis=1)
+
+    def normal() -> Floats:
+        variance = news * (total - news) * ranks.var(axis=1, ddof=1) / total
+        return _normal_p(statistic - news * (total + 1.0), np.sqrt(variance))
+
+    if max(news, total - news) > EXACT_RUNS:
+        return normal()
+    ordered = np.sort(ranks, axis=1)
+    return _by_pattern(ordered, statistic - ordered[:, :news].sum(axis=1), lambda pattern: _rank_sum_null(pattern, news), normal)
+
+
+def _normal_p(distance: Floats, deviation: Floats) -> Floats:
+    from scipy.stats import norm
+
+    z = np.divide(np.abs(distance), deviation, out=np.zeros(len(distance)), where=deviation > 0)
+    p: Floats = 2 * norm.sf(z)
+    return np.minimum(p, 1.0)
+
+
+def _by_pattern(patterns: Integers, statistic: Integers, null: Callable[[tuple[int, ...]], Floats], otherwise: Callable[[], Floats]) -> Floats:
+    """Two-sided p-values, with the null distribution worked out once for each pattern of ties, unless these are too many."""
+    unique, which = np.unique(patterns, axis=0, return_inverse=True)
+    if len(unique) > MOST_PATTERNS:
+        return otherwise()
+    p = np.ones(len(statistic))
+    order = np.argsort(which.reshape(-1), kind="stable")
+    stretches = np.split(order, np.cumsum(np.bincount(which.reshape(-1), minlength=len(unique)))[:-1])
+    for pattern, rows in zip(unique, stretches, strict=True):
+        distribution = null(tuple(int(rank) for rank in pattern))
+        low_tail = np.cumsum(distribution)
+        high_tail = np.cumsum(distribution[::-1])[::-1]
+        p[rows] = np.minimum(1.0, 2 * np.minimum(low_tail[statistic[rows]], high_tail[statistic[rows]]))
+    return p
+
+
+@functools.lru_cache(maxsize=4096)
+def _signed_rank_null(doubled_ranks: tuple[int, ...]) -> Floats:
+    """The distribution of the sum of a random half of these ranks: index is the sum."""
+    distribution = np.zeros(sum(doubled_ranks) + 1)
+    distribution[0] = 1.0
+    for rank in doubled_ranks:
+        moved = np.zeros_like(distribution)
+        moved[rank:] = distribution[: len(distribution) - rank]
+        distribution = (distribution + moved) / 2
+    return distribution
+
+
+@functools.lru_cache(maxsize=4096)
+def _rank_sum_null(doubled_ranks: tuple[int, ...], chosen: int) -> Floats:
+    """The distribution of the sum of ``chosen`` of these ranks, drawn at random: index is the sum less its smallest value."""
+    ordered = sorted(doubled_ranks)
+    least, most = sum(ordered[:chosen]), sum(ordered[-chosen:])
+    ways = np.zeros((chosen + 1, most + 1))
+    ways[0, 0] = 1.0
+    for rank in ordered:
+        for count in range(chosen, 0, -1):
+            ways[count, rank:] += ways[count - 1, : most + 1 - rank]
+    distribution = ways[chosen, least:]
+    result: Floats = distribution / distribution.sum()
+    return result
+
+
+def same_build_band(deviation: Floats, sessions: int) -> Floats:
+    """How far the medians of two sessions of one build may be apart by chance, as a logarithm, 95 % of the time.
+
+    Args:
+        deviation: standard deviation of the session medians' logarithms, shape (rows,).
+        sessions: how many sessions it was taken from, at least 2.
+    """
+    from scipy.stats import t
+
+    band: Floats = t.ppf(0.975, sessions - 1) * np.sqrt(2) * deviation
+    return band
+
+
+def two_modes(values: Floats, least_gap: Floats) -> NDArray[np.bool_]:
+    """Whether the values of each row fall into two clusters: the widest gap is over three times the spread within them, and over ``least_gap``.
+
+    A single value apart is an outlier, not a cluster.
+
+    Args:
+        values: logarithms, shape (rows, runs).
+        least_gap: the narrowest gap that matters, shape (rows,).
+    """
+    runs = values.shape[1]
+    if runs < 2 * MIN_CLUSTER:
+        return np.zeros(len(values), bool)
+    ordered = np.sort(values, axis=1)
+    gaps = np.diff(ordered, axis=1)[:, MIN_CLUSTER - 1 : runs - MIN_CLUSTER]
+    split = gaps.argmax(axis=1) + MIN_CLUSTER
+    below = np.arange(runs) < split[:, None]
+    spread = np.zeros(len(values))
+    for cluster in (below, ~below):
+        mean = np.where(cluster, ordered, 0).sum(axis=1) / cluster.sum(axis=1)
+        spread += (np.where(cluster, ordered - mean[:, None], 0) ** 2).sum(axis=1)
+    widest = gaps.max(axis=1)
+    apart: NDArray[np.bool_] = (widest > 3 * np.sqrt(spread / (runs - 2))) & (widest > least_gap)
+    return apart

@@ -1,0 +1,216 @@
+"""One verdict for each row: the table of `docs/significance.md`, over all rows at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tacholog.diff.design import Design
+from tacholog.diff.estimate import Estimates
+from tacholog.diff.match import NONE, Pairs
+from tacholog.diff.numbers import BOUNDS, MARK_BITS, SETTING, Cells, Column, Flags, Floats, Integers, Numbers
+from tacholog.diff.policy import BANDS, MIN_RUNS, TESTABLE_BEYOND, Policy, band_of, percentile
+from tacholog.diff.result import VERDICTS, Verdict
+from tacholog.diff.statistics import adjusted
+from tacholog.records import METRICS
+
+INVALIDATING = ("run_failed", "loss", "out_of_order", "impossible")
+INVALID_BITS = sum(MARK_BITS[name] for name in INVALIDATING)
+CODE: dict[Verdict, int] = {verdict: index for index, verdict in enumerate(VERDICTS)}
+REASONS = (
+    *("", "few_runs", "undersampled", "single_run", "unverified", "order_confounded", "order_unknown", "bound"),
+    *("same_measurement", "no_value", "not_positive", "marked", "differs", "mixed"),
+)
+REASON = {name: index for index, name in enumerate(REASONS)}
+SERIES = 3  # identical values in a row of as many sizes are the same measurement, printed again
+
+
+class Thresholds(NamedTuple):
+    """The smallest shift that counts, as a logarithm, and where it comes from: an index into `SOURCES`."""
+
+    least: Floats
+    source: Integers
+    single: Floats
+    single_source: Integers
+
+
+SOURCES = ("policy", "override", "rounding", "same_build", "assumed")
+
+
+class Bounds(NamedTuple):
+    """What rounding and bounds leave open: the least and the greatest logarithm of new over old."""
+
+    low: Floats
+    high: Floats
+
+
+class Verdicts(NamedTuple):
+    """Verdict and reason of each pair, as indices into `VERDICTS` and `REASONS`; whether single values decided; the adjusted p-values."""
+
+    verdict: Integers
+    reason: Integers
+    by_value: Flags
+    p_adjusted: Floats
+
+
+def thresholds(data: Numbers, pairs: Pairs, policy: Policy) -> Thresholds:
+    """The threshold of each pair: the largest of policy, rounding and the measured band of one build."""
+    cell = np.where(pairs.old != NONE, pairs.old, pairs.new)
+    statistic, metric = data.columns["statistic"], data.columns["metric"]
+    bands = np.array([0, *(BANDS.index(band_of(word)) for word in statistic.words)])[statistic.codes[cell]]
+    chosen = np.log1p(np.array([getattr(policy.thresholds_percent, band) for band in BANDS])[bands] / 100)
+    assumed = np.log1p(np.array([getattr(policy.single_value_percent, band) for band in BANDS])[bands] / 100)
+    source = np.zeros(len(cell), np.int64)
+    for override in policy.row:
+        fits = np.ones(len(cell), bool)
+        for name, value in override.wanted().items():
+            column = data.columns[name]
+            fits &= np.array([False, *(word == value for word in column.words)])[column.codes[cell]]
+        chosen[fits], source[fits] = np.log1p(override.threshold_percent / 100), SOURCES.index("override")
+    rounding = np.fmax(*(_rounding(data.cells, side) for side in pairs))
+    build = np.log1p((policy.same_build_percent or 0.0) / 100)
+    rates = np.array([False, *(METRICS[word].unit == "" for word in metric.words)])[metric.codes[cell]]
+    least = np.maximum(np.maximum(chosen, np.where(rates, 0.0, rounding)), build)
+    source = np.where(least > chosen, np.where(least == build, SOURCES.index("same_build"), SOURCES.index("rounding")), source)
+    single = np.full(len(cell), build) if policy.same_build_percent else assumed
+    single_source = np.full(len(cell), SOURCES.index("same_build" if policy.same_build_percent else "assumed"))
+    return Thresholds(least, source, single, single_source)
+
+
+def _rounding(cells: Cells, side: Integers) -> Floats:
+    """How far two true values may be apart that are printed alike, as a logarithm."""
+    half = np.nan_to_num(cells.resolution[side] / 2)
+    value = cells.median[side]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        width = np.log((value + half) / np.maximum(value - half, 0.0))
+    width[(side == NONE) | np.isnan(width)] = 0.0
+    return width
+
+
+def bounds(cells: Cells, pairs: Pairs) -> Bounds:
+    """The interval of new over old that rounding and bounds allow."""
+    (old_low, old_high), (new_low, new_high) = (_ends(cells, side) for side in pairs)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return Bounds(np.log(new_low) - np.log(old_high), np.log(new_high) - np.log(old_low))
+
+
+def _ends(cells: Cells, side: Integers) -> tuple[Floats, Floats]:
+    value, bound = cells.median[side], cells.bound[side]
+    half = np.nan_to_num(cells.resolution[side] / 2) * np.where(bound == BOUNDS.index("~"), 2, 1)
+    low = np.where(bound == BOUNDS.index("<"), 0.0, np.maximum(value - half, 0.0))
+    high = np.where(bound == BOUNDS.index(">"), np.inf, value + half)
+    return np.where(bound == BOUNDS.index(">"), value, low), np.where(bound == BOUNDS.index("<"), value, high)
+
+
+def testable(cells: Cells, pairs: Pairs, statistic: Column) -> tuple[Flags, Flags]:
+    """Which pairs have enough samples beyond their percentile to be tested, and which not even enough to be shown without a mark."""
+    old, new = pairs
+    share = np.array([np.nan, *((100 - (percentile(word) or 0.0)) / 100 for word in statistic.words)])[statistic.codes[old]]
+    centre = np.array([True, *(band_of(word) == "centre" for word in statistic.words)])[statistic.codes[old]]
+    samples = np.fmin(cells.samples[old], cells.samples[new])
+    with np.errstate(invalid="ignore"):
+        enough = centre | ~(samples * share < TESTABLE_BEYOND * (1 - 1e-9))
+    poor = (cells.marks[old] | cells.marks[new]) & MARK_BITS["undersampled"] > 0
+    return enough, poor
+
+
+def decide(data: Numbers, pairs: Pairs, judged: tuple[Flags, Flags], found: Estimates, limits: Thresholds, rate: float) -> Verdicts:
+    """Give each pair its verdict.
+
+    Args:
+        data: both sides' numbers.
+        pairs: the pairs of cells.
+        judged: which pairs differ in a condition, and which leave one unstated.
+        found: the estimates.
+        limits: the thresholds.
+        rate: the false discovery rate.
+    """
+    cells, both = data.cells, pairs.both
+    result = Verdicts(np.full(len(both), -1), np.zeros(len(both), np.int64), np.zeros(len(both), bool), np.full(len(both), np.nan))
+    _set(result, pairs.new == NONE, "removed")
+    _set(result, pairs.old == NONE, "added")
+    old, new = pairs
+    marks = np.where(both, cells.marks[old] | cells.marks[new], 0)
+    low, missing = np.fmin(cells.median[old], cells.median[new]), np.isnan(cells.median[old]) | np.isnan(cells.median[new])
+    _set(result, both & (cells.mixed[old] | cells.mixed[new]), "not_comparable", "mixed")
+    _set(result, both & judged[0], "not_comparable", "differs")
+    _set(result, both & (marks & INVALID_BITS > 0), "invalid", "marked")
+    _set(result, both & missing, "invalid", "no_value")
+    _set(result, both & (low <= 0), "invalid", "not_positive")
+    runs = np.minimum(cells.values[old], cells.values[new])
+    enough, poor = testable(cells, pairs, data.columns["statistic"])
+    _set(result, poor | (~enough & (runs >= MIN_RUNS)), "insufficient", "undersampled")
+    _set(result, (runs > 1) & (runs < MIN_RUNS), "insufficient", "few_runs")
+    _by_value(result, data, pairs, judged[1], found, limits)
+    _by_test(result, data, pairs, found, limits, rate)
+    return result
+
+
+def _set(result: Verdicts, where: Flags, verdict: Verdict, reason: str = "") -> None:
+    """Give the verdict to those of these pairs that have none yet."""
+    free = where & (result.verdict < 0)
+    result.verdict[free] = CODE[verdict]
+    result.reason[free] = REASON[reason]
+
+
+def _by_value(result: Verdicts, data: Numbers, pairs: Pairs, unverified: Flags, found: Estimates, limits: Thresholds) -> None:
+    """Verdicts from one value a side: a single run, or runs that cannot carry more."""
+    cells, (old, new) = data.cells, pairs
+    reason = np.zeros(len(old), np.int64)
+    confounded = [index for index, design in enumerate(found.designs) if design.kind == "confounded"]
+    for index in confounded:
+        reason[found.design == index] = REASON[found.designs[index].reason or "order_unknown"]
+    reason[unverified] = REASON["unverified"]
+    reason[(cells.bound[old] != 0) | (cells.bound[new] != 0)] = REASON["bound"]
+    reason[np.minimum(cells.values[old], cells.values[new]) == 1] = REASON["single_run"]
+    low, high = bounds(cells, pairs)
+    apart = (low > limits.single) | (high < -limits.single)
+    free = (reason > 0) & (result.verdict < 0)
+    result.by_value[free] = True
+    result.verdict[free] = np.where(apart, CODE["unreplicated_diff"], CODE["unreplicated_same"])[free]
+    result.reason[free] = reason[free]
+    same = free & (cells.median[old] == cells.median[new]) & (cells.bound[old] == cells.bound[new])
+    printed = data.published[old] & data.published[new]
+    _mark_reprints(result, data, pairs, free & printed & (reason == REASON["single_run"]), same)
+
+
+def _mark_reprints(result: Verdicts, data: Numbers, pairs: Pairs, single: Flags, same: Flags) -> None:
+    """Name the published series whose values are all identical: nobody measures that twice."""
+    series = (
+        ("system", *SETTING, "metric", "statistic"),
+        ("system", "test", "metric"),
+    )
+    for names in series:
+        code = data.codes(names)[pairs.old]
+        count = int(code.max(initial=0)) + 1
+        rows = np.bincount(code[single], minlength=count)
+        alike = np.bincount(code[single & same], minlength=count)
+        reprinted = (rows >= SERIES) & (rows == alike)
+        where = single & reprinted[code]
+        result.verdict[where] = CODE["unreplicated_same"]
+        result.reason[where] = REASON["same_measurement"]
+
+
+def _by_test(result: Verdicts, data: Numbers, pairs: Pairs, found: Estimates, limits: Thresholds, rate: float) -> None:
+    """Verdicts from repeated runs: significant in this report and large enough, or shown to be small, or neither."""
+    metric = data.columns["metric"]
+    lower = np.array([True, *(METRICS[word].better != "higher" for word in metric.words)])[metric.codes[pairs.old]]
+    tested = found.tested & (result.verdict < 0)
+    result.p_adjusted[tested] = adjusted(found.shift.p[tested])
+    worse = np.where(lower, found.shift.estimate, -found.shift.estimate)
+    with np.errstate(invalid="ignore"):
+        real = tested & (result.p_adjusted < rate) & (np.abs(worse) >= limits.least)
+        small = tested & (found.shift.inner_low > -limits.least) & (found.shift.inner_high < limits.least)
+    _set(result, real & (worse > 0), "worse")
+    _set(result, real & (worse < 0), "better")
+    _set(result, small, "no_change")
+    _set(result, tested, "inconclusive")
+    _set(result, result.verdict < 0, "insufficient", "few_runs")
+
+
+def flags(design: Design | None, two_modes: bool) -> tuple[str, ...]:
+    """What a reader should know of the runs of a row, beside its verdict."""
+    found: Sequence[str] = [*(["two_modes"] if two_modes else []), *(["same_first"] if design and design.same_first else [])]
+    return tuple(found)
