@@ -31,7 +31,7 @@ _CHATTER = re.compile(
     r"ProcessMessage: message content no valid|Latency results are only shown|"
     r"(?:If you are interested in latency results|increase the Pong frequency|Alternatively you can increase the number|"
     r"\(-numIter\) or the time for the test|are sending large data, make sure|in the Subscriber side\.)|"
-    r"(?:DDS|NDDS|RTI|PRES|COMMEND|MIG|REDA)[A-Za-z]*_\w{3,80}:"  # The middleware's own log: the name of a function, then its complaint.
+    r"(?:DDS|NDDS|RTI|MIG|REDA)[A-Za-z]*_\w{3,80}:"  # The middleware's own log: the name of a function, then its complaint.
 )
 _FAILURE = re.compile(
     r"\s*(?:Batching cannot be used (?:in|with) |\[Error\]|command terminated with exit code [1-9]|Segmentation fault|Backtrace:|"

@@ -155,6 +155,8 @@ def _contradictory(values: Mapping[str, float]) -> bool:
 def throughput(rates: Rates, more: Sequence[Number] = ()) -> Record | Broken:
     """A subscriber's rates: of a whole size, or (with those of the last second) of the time since the size began."""
     running = rates.last_rate is not None and rates.last_mbit is not None
+    if not (rates.received.isdecimal() and rates.lost.isdecimal()):
+        return OUT_OF_PLACE
     if trouble := impossible(*(cell for cell in rates if cell is not None)) or _rates_contradict(rates, running):
         return trouble
     received, lost = int(rates.received), int(rates.lost)

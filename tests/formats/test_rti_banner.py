@@ -1,0 +1,97 @@
+"""What RTI Perftest prints around its results: how a run was configured, how it ended, and notices on what its figures are worth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tacholog.formats.reading import read
+from tacholog.records import Conditions
+
+LOGS = Path(__file__).parent / "rti"
+
+
+def test_the_banner_is_the_runs_configuration_and_each_records_conditions() -> None:
+    log = read(LOGS / "3.0.1-latency-pub.log")
+    configured = Conditions(
+        transport="UDPv4 & SHMEM",
+        data_path="copy",
+        reliability="reliable",
+        keyed=False,
+        batch_bytes=0,
+        subscribers=1,
+        load_mode="closed",
+        waiting="listeners",
+        planned_duration_s=120.0,
+    )
+
+    assert log.account.facts.conditions == configured
+    assert log.records[0].conditions == Conditions(basis="rtt/2", definition="rti-one-way").over(configured)
+    assert (log.account.facts.tool_version, log.account.facts.system_version) == ("3.0.1", "6.0.0")
+    assert log.account.facts.environment["rti_perftest_commit"] == "a7a8334"
+    assert log.account.facts.environment["rti_nic"] == "eth0"
+
+
+def test_the_mode_is_the_banners_for_both_modes_print_the_same_lines() -> None:
+    assert read(LOGS / "3.0.1-throughput-pub.log").records[0].conditions.load_mode == "max-rate"
+    assert read(LOGS / "3.0.1-throughput-sub.log").records[0].conditions.load_mode is None
+
+
+def test_batching_is_in_bytes() -> None:
+    assert read(LOGS / "manual-latency.log").account.facts.conditions.batch_bytes == 8192
+
+
+def test_every_run_of_a_log_has_the_conditions_of_its_own_banner(tmp_path: Path) -> None:
+    both = tmp_path / "both.log"
+    both.write_text((LOGS / "3.0.1-latency-pub.log").read_text() + (LOGS / "3.0.1-throughput-pub.log").read_text())
+
+    assert [record.conditions.load_mode for record in read(both).records] == ["closed", "closed", "max-rate", "max-rate"]
+
+
+def test_a_ping_pong_with_a_rate_is_still_one() -> None:
+    conditions = read(LOGS / "notices-pub.log").account.facts.conditions
+
+    assert (conditions.load_mode, conditions.offered_rate_per_s) == ("closed", 1000)
+    assert (conditions.data_path, conditions.keyed, conditions.reliability) == ("zero-copy", True, "best-effort")
+    assert conditions.subscribers == 2
+
+
+def test_notices_before_a_summary_mark_it_and_no_other() -> None:
+    log = read(LOGS / "notices-pub.log")
+
+    first, second = log.records
+    assert {number.marks for number in first.numbers} == {("clock_skew", "extra_answers")}
+    assert {number.marks for number in second.numbers} == {()}
+    assert log.unknown == []
+
+
+def test_a_clock_of_low_resolution_leaves_only_the_average() -> None:
+    average, summary = read(LOGS / "low-resolution-clock-pub.log").records
+
+    assert (average.payload_bytes, average.conditions.definition) == (64, "rti-low-resolution")
+    assert [(n.statistic, n.value, n.resolution) for n in average.numbers] == [("mean", 21_000, 1000)]
+    assert {number.marks for number in summary.numbers} == {("low_resolution_clock",)}
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "reason"),
+    [
+        ("fails-batching.log", "failed", "Batching cannot be used in a Latency test."),
+        ("fails-crash.log", "failed", "command terminated with exit code 139"),
+        ("fails-discovery.log", "failed", "the log stops at 'Waiting to discover 1 subscribers ...'"),
+        ("manual-2.0-pub.log", "truncated", "the log stops before 'Test ended.'"),
+        ("3.0.1-latency-pub.log", "ok", None),
+    ],
+)
+def test_how_a_run_ended_is_told(name: str, status: str, reason: str | None) -> None:
+    account = read(LOGS / name).account
+
+    assert (account.status, account.reason) == (status, reason)
+
+
+def test_every_line_of_a_real_log_is_known() -> None:
+    for name in ("3.0.1-latency-pub.log", "3.0.1-throughput-pub.log", "3.0.1-throughput-sub.log", "3.1-tls-csv-sub.log", "csv-intervals-sub.csv"):
+        log = read(LOGS / name)
+
+        assert (log.broken, log.unknown) == ([], [])

@@ -1,0 +1,286 @@
+"""RTI Perftest's CSV and JSON, its published pages, raw latencies, and Perftest Lite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tacholog.formats.reading import Log, read
+from tacholog.records import Number, Record
+
+LOGS = Path(__file__).parent / "rti"
+ROW = "          1024,       28,     16.9,       18,       61,       19,       61,       61,          61,            61\n"
+NANOSECONDS = "Length (Bytes), Ave (ns), Std (ns), Min (ns), Max (ns), 50% (ns), 90% (ns), 99% (ns), 99.99% (ns), 99.9999% (ns)\n"
+
+
+def parsed(tmp_path: Path, text: str) -> Log:
+    """The text as a log that was read."""
+    path = tmp_path / "some.log"
+    path.write_text(text, encoding="utf-8")
+    return read(path, "rti")
+
+
+def values(record: Record, metric: str = "latency") -> dict[str, float | None]:
+    """The values of one metric, by statistic."""
+    return {number.statistic: number.value for number in record.numbers if number.metric == metric}
+
+
+def test_csv_of_a_publisher_has_intervals_and_a_summary_with_the_cost_of_serialising() -> None:
+    _, interval, summary = read(LOGS / "printer-3.1-csv-pub.csv").records
+
+    assert values(interval) == {"last": 61_000, "mean": 28_000, "std": 16_900, "min": 18_000, "max": 61_000}
+    assert values(interval, "cpu_of_machine") == {"last": 13.25}
+    assert list(values(summary).values()) == [28_000, 16_900, 18_000, 61_000, 19_000, 61_000, 61_000, 61_000, 61_000]
+    assert values(summary, "serialization") == {"mean": 343}
+    assert values(summary, "deserialization") == {"mean": 324}
+    assert values(summary, "cpu_of_machine") == {"mean": 12.88}
+
+
+def test_csv_of_a_subscriber_has_intervals_and_a_summary() -> None:
+    log = read(LOGS / "csv-intervals-sub.csv")
+
+    assert len(log.records) == 16
+    *_, interval, summary = log.records
+    assert (interval.scope, interval.payload_bytes, interval.samples) == ("interval", 100, 19_126_206)
+    assert values(interval, "message_rate") == {"last": 1_061_836, "mean": 1_162_883}
+    assert values(interval, "goodput") == {"last": 849.5e6, "mean": 930.3e6}
+    assert (summary.scope, summary.samples) == ("summary", 300_000_000)
+    assert values(summary, "goodput") == {"mean": 883.6e6}
+
+
+def test_a_run_over_tls_with_stray_bytes_before_its_last_line_is_read_to_its_end() -> None:
+    log = read(LOGS / "3.1-tls-csv-sub.log")
+
+    assert values(log.records[0], "cpu_of_machine") == {"mean": 6.95}
+    assert (log.unknown, log.account.status) == ([], "ok")
+
+
+def test_rows_without_a_head_are_told_apart_by_their_decimals() -> None:
+    assert read(LOGS / "printer-3.1-csv-sub-no-heads.csv").records[0].test == "throughput"
+    assert read(LOGS / "printer-3.1-csv-pub-no-heads.csv").records[0].test == "latency"
+
+
+def test_latencies_without_a_head_are_marked_for_their_unit_is_assumed() -> None:
+    without, with_head = read(LOGS / "printer-3.1-csv-pub-no-heads.csv").records[0], read(LOGS / "printer-4.2-csv-pub.csv").records[0]
+
+    assert without.number("latency", "p50") == Number(metric="latency", statistic="p50", value=19_000, resolution=1000, marks=("unit_assumed",))
+    assert with_head.number("latency", "p50") == Number(metric="latency", statistic="p50", value=19_000, resolution=1000)
+
+
+def test_runs_appended_without_heads_are_under_the_head_of_the_first() -> None:
+    log = read(LOGS / "csv-appended-pub.csv")
+
+    assert [record.payload_bytes for record in log.records] == [1024, 32, 64]
+    assert [n.marks for record in log.records for n in record.numbers if n.marks] == []
+
+
+def test_the_unit_is_the_heads(tmp_path: Path) -> None:
+    assert values(parsed(tmp_path, NANOSECONDS + ROW).records[0])["mean"] == 28
+
+
+def test_rows_behind_heads_of_two_units_are_refused(tmp_path: Path) -> None:
+    log = parsed(tmp_path, NANOSECONDS + ROW + NANOSECONDS.replace("ns", "us") + ROW)
+
+    assert log.broken == ["some.log:4: heads with two units of time in one run"]
+
+
+def test_rows_behind_a_garbled_head_are_refused(tmp_path: Path) -> None:
+    log = parsed(tmp_path, NANOSECONDS.replace("Min (ns)", "Min (xs)") + ROW)
+
+    assert log.broken == ["some.log:1: the head is garbled or of an unknown version", "some.log:2: the head above is garbled"]
+
+
+def test_a_build_of_high_resolution_prints_three_decimals() -> None:
+    _, _, summary = read(LOGS / "printer-4.3-fine-csv-pub.csv").records
+
+    assert summary.number("latency", "mean") == Number(metric="latency", statistic="mean", value=27_550, resolution=1)
+
+
+def test_a_run_without_samples_has_length_0_and_is_refused() -> None:
+    log = read(LOGS / "csv-no-samples-pub.csv")
+
+    assert log.broken == ["csv-no-samples-pub.csv:2: a message size that cannot be"]
+    assert log.account.status == "empty"
+
+
+def test_java_prints_decimal_commas_and_the_smallest_sample_for_the_last_percentiles() -> None:
+    _, interval, summary = read(LOGS / "csv-java-pub.csv").records
+
+    assert values(interval) == {"last": 96_000, "mean": 108_000, "std": 12_000, "min": 96_000, "max": 120_000}
+    assert values(interval, "cpu_of_machine") == {"last": 13}
+    assert values(summary)["p99"] == 120_000
+    assert summary.number("latency", "p99.99") == Number(metric="latency", statistic="p99.99", value=None, marks=("impossible",))
+    assert values(summary, "cpu_of_machine") == {"mean": 12.8}
+
+
+def test_c_sharp_lacks_a_comma_and_prints_a_fraction_for_the_percentage() -> None:
+    latency = read(LOGS / "csv-csharp-pub.csv").records[0]
+    throughput = read(LOGS / "csv-csharp-sub.csv").records[0]
+
+    assert values(latency)["max"] == 120_000
+    assert values(latency)["p50"] == 108_000
+    assert throughput.samples == 930_000
+    assert throughput.number("loss", "total") == Number(metric="loss", statistic="total", value=0.07, marks=("derived",))
+
+
+def test_rows_that_a_spreadsheet_saved_keep_the_precision_they_were_printed_with() -> None:
+    interval, summary = read(LOGS / "csv-saved-anew-sub.csv").records
+
+    assert interval.number("goodput", "last") == Number(metric="goodput", statistic="last", value=180e6, resolution=1e5)
+    assert summary.number("goodput", "mean") == Number(metric="goodput", statistic="mean", value=180e6, resolution=1e5)
+    assert summary.samples == 6_750_000
+
+
+@pytest.mark.parametrize("row", [ROW.rstrip("\n"), ROW.replace(" 61\n", "\n"), ROW.replace("16.9", "169")])
+def test_a_row_that_is_cut_or_has_slipped_is_refused(tmp_path: Path, row: str) -> None:
+    log = parsed(tmp_path, NANOSECONDS + row)
+
+    assert log.records == []
+    assert len(log.broken) == 1
+
+
+def test_json_of_a_publisher_is_read_without_the_document_around_it() -> None:
+    log = read(LOGS / "printer-4.2-json-pub.txt")
+
+    _, interval, summary = log.records
+    assert values(interval) == {"last": 61_000, "mean": 27_550, "std": 16_900, "min": 18_000, "max": 61_000}
+    assert summary.number("latency", "mean") == Number(metric="latency", statistic="mean", value=27_550, resolution=10, marks=("unit_assumed",))
+    assert values(summary, "serialization") == {"mean": 343}
+    assert values(summary, "cpu_of_machine") == {"mean": 12.88}
+    assert (log.broken, log.unknown) == ([], [])
+
+
+def test_an_object_of_json_names_the_lines_it_stands_on() -> None:
+    events = [event for event in read(LOGS / "printer-4.2-json-sub.txt").events if isinstance(event.what, Record)]
+
+    assert [(event.line, event.last_line) for event in events] == [(4, 14), (15, 25), (26, 33)]
+    assert values(events[1].what, "goodput") == {"last": 4683.5e6, "mean": 4685.8e6}  # type: ignore[arg-type]
+
+
+def test_json_of_several_sizes_is_read_with_noise_within_and_behind_its_braces() -> None:
+    log = read(LOGS / "json-two-sizes-sub.txt")
+
+    assert [(record.payload_bytes, record.samples) for record in log.records] == [(64, 71_581_304), (256, 43_076_525)]
+    assert (log.broken, log.unknown) == ([], [])
+
+
+def test_json_of_java_is_a_whole_document() -> None:
+    log = read(LOGS / "json-java-pub.txt")
+
+    assert [record.scope for record in log.records] == ["interval", "interval", "summary"]
+    assert values(log.records[1])["std"] == 12_000
+    assert values(log.records[2])["p99.9999"] is None
+    assert (log.broken, log.unknown) == ([], [])
+
+
+@pytest.mark.parametrize("lost", ['"latency_std"', '"CPU": 12.88', '"summary"'])
+def test_an_object_of_json_that_lacks_a_line_is_refused(tmp_path: Path, lost: str) -> None:
+    lines = (LOGS / "printer-4.2-json-pub.txt").read_text().splitlines()
+    summary = next(at for at, line in enumerate(lines) if "summary" in line)
+    gone = next(at for at, line in enumerate(lines) if lost in line and at >= summary)
+
+    log = parsed(tmp_path, "\n".join(lines[:gone] + lines[gone + 1 :]))
+
+    assert [record.scope for record in log.records] == ["interval", "interval"]
+    assert log.broken
+
+
+def test_the_processor_time_of_a_page_may_be_missing_from_every_row() -> None:
+    log = read(LOGS / "page-routing.txt")
+
+    assert [record.payload_bytes for record in log.records] == [32, 64, 128]
+    assert list(values(log.records[1]).values()) == [45e3, 20.7e3, 38e3, 9822e3, 42e3, 57e3, 64e3, 100e3, 9822e3]
+    assert log.records[0].conditions.transport == "UDPv4"
+    assert log.records[0].conditions.reliability == "best-effort"
+    assert log.records[0].number("cpu_of_machine", "mean") is None
+
+
+def test_the_processor_time_of_a_page_is_told_from_the_next_size_by_its_decimals(tmp_path: Path) -> None:
+    text = (LOGS / "page-routing.txt").read_text(encoding="utf-8").replace("9344\n\n64\n", "9344\n\n12.50\n\n64\n")
+
+    first, second, _ = parsed(tmp_path, text).records
+
+    assert values(first, "cpu_of_machine") == {"mean": 12.5}
+    assert second.payload_bytes == 64
+
+
+def test_a_row_of_a_page_that_took_the_next_rows_size_is_refused(tmp_path: Path) -> None:
+    text = (LOGS / "page-routing.txt").read_text(encoding="utf-8").replace("9822\n\n128\n", "128\n")
+
+    log = parsed(tmp_path, text)
+
+    assert [record.payload_bytes for record in log.records] == [32]
+    assert log.broken[0] == "some.log:49: cells of this row are missing or out of place"
+
+
+def test_a_page_of_throughput_is_read_like_a_summary() -> None:
+    lossy, reliable = read(LOGS / "page-throughput.txt").records
+
+    assert (lossy.payload_bytes, lossy.samples) == (32, 16_333_991)
+    assert values(lossy, "loss") == {"total": 0.1774}
+    assert (lossy.conditions.reliability, lossy.conditions.keyed) == ("best-effort", False)
+    assert values(reliable, "goodput") == {"mean": 890.5e6}
+
+
+def test_pages_of_several_subscribers_say_how_many() -> None:
+    _, spread, small, _ = read(LOGS / "page-subscribers.txt").records
+
+    assert spread.conditions.subscribers == 8
+    assert spread.payload_bytes is None
+    assert values(spread, "goodput") == {"min": 512e6, "p50": 640.5e6, "p90": 811.3e6, "max": 930e6}
+    assert (small.conditions.subscribers, small.payload_bytes) == (4, 64)
+    assert small.number("loss", "total") == Number(metric="loss", statistic="total", value=1e-4, resolution=1e-4, bound="<")
+
+
+def test_raw_latencies_become_intervals_of_a_thousand_and_a_summary() -> None:
+    first, rest, summary = read(LOGS / "latency-file.csv").records
+
+    assert [first.samples, rest.samples, summary.samples] == [1000, 205, 1205]
+    assert values(first) == {"mean": 20_100, "min": 20_000, "max": 21_000, "p50": 20_000, "p90": 20_000, "p99": 21_000, "p99.99": 21_000}
+    assert values(rest)["max"] == 120_000
+    assert summary.scope == "summary"
+    assert values(summary)["p99.99"] == 120_000
+    assert {n.marks for n in summary.numbers} == {("derived", "unit_assumed")}
+
+
+def test_raw_latencies_with_one_missing_are_no_summary(tmp_path: Path) -> None:
+    log = parsed(tmp_path, (LOGS / "latency-file.csv").read_text().replace("\n77, 20\n", "\n"))
+
+    assert log.broken == ["some.log:2: samples are missing behind these"]
+    assert {record.scope for record in log.records} == {"interval"}
+
+
+def test_perftest_lite_prints_csv_among_its_progress() -> None:
+    log = read(LOGS / "lite-pub.csv")
+
+    *_, progress, summary = log.records
+    assert [values(record) for record in log.records[:3]] == [{"last": 20_000}, {"last": 21_000}, {"last": 22_000}]
+    assert values(progress) == {"mean": 21_000, "min": 18_000, "max": 93_000}
+    assert values(summary) == {"mean": 21_000, "min": 18_000, "max": 93_000}
+    assert values(summary, "duration") == {"total": 30_000_012_000}
+    assert (summary.conditions.load_mode, summary.conditions.basis, summary.conditions.transport) == ("closed", "rtt/2", "UDPv4")
+    assert (log.broken, log.unknown) == ([], [])
+
+
+def test_perftest_lite_counts_what_its_subscriber_lost() -> None:
+    progress, summary = read(LOGS / "lite-sub.csv").records
+
+    assert values(progress, "goodput") == {"last": 195e6}
+    assert (summary.samples, summary.conditions.load_mode) == (714_285, None)
+    assert summary.number("goodput", "mean") == Number(metric="goodput", statistic="mean", value=195_047_346, resolution=1)
+    assert summary.number("loss", "total") == Number(metric="loss", statistic="total", value=15 / 714_300, marks=("derived",))
+
+
+def test_perftest_lite_prints_tables_too() -> None:
+    assert values(read(LOGS / "lite-table-pub.txt").records[0]) == {
+        "mean": 21_000,
+        "min": 18_000,
+        "max": 93_000,
+        "p50": 20_000,
+        "p90": 23_000,
+        "p99": 31_000,
+    }
+    assert read(LOGS / "lite-table-sub.txt").records[0].number("goodput", "mean") == Number(
+        metric="goodput", statistic="mean", value=195.05e6, resolution=1e4
+    )

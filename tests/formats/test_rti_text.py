@@ -1,0 +1,177 @@
+"""RTI Perftest's old text: intervals, the cost of serialising, processor time, and how its versions and languages differ."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tacholog.formats.reading import Log, read
+from tacholog.records import Number, Record
+
+LOGS = Path(__file__).parent / "rti"
+HEAD = "\n\n********** New data length is {}\n"
+SECOND = "Packets:   572288  Packets/s:  572288  Packets/s(ave):  572288  Mbps:  4688.2  Mbps(ave):  4688.2  Lost:     0 (0.00%)\n"
+ANSWER = "One way Latency:     {0} us  Ave     {0} us  Std    0.2 us  Min     {1} us  Max     {2}\n"
+SUMMARY = (
+    "Length: {} Latency: Ave     28 us Std   16.9 us Min     18 us Max     61 us 50%     19 us 90%     61 us 99%     61 us 99.99%     61 us "
+    "99.9999%     61 us\n"
+)
+COST = "Serialization/Deserialization: 0.343 us / 0.324 us / TOTAL: 0.667 us\n"
+
+
+def parsed(tmp_path: Path, text: str) -> Log:
+    """The text as a log that was read."""
+    path = tmp_path / "some.log"
+    path.write_text(text, encoding="utf-8")
+    return read(path, "rti")
+
+
+def values(record: Record, metric: str = "latency") -> dict[str, float | None]:
+    """The values of one metric, by statistic."""
+    return {number.statistic: number.value for number in record.numbers if number.metric == metric}
+
+
+def test_an_interval_of_latency_is_one_answer_and_the_statistics_so_far() -> None:
+    first, second, _, _ = read(LOGS / "printer-3.1-legacy-pub.log").records
+
+    assert (first.payload_bytes, first.scope, first.side) == (1024, "interval", "publisher")
+    assert values(second) == {"last": 61_000, "mean": 28_000, "std": 16_900, "min": 18_000, "max": 61_000}
+    assert second.number("cpu_of_machine", "last") == Number(metric="cpu_of_machine", statistic="last", value=13.25, resolution=0.01)
+    assert second.conditions.definition == "rti-one-way-running"
+
+
+def test_an_interval_of_throughput_tells_the_last_second_from_the_mean_so_far() -> None:
+    _, second, summary = read(LOGS / "printer-3.1-legacy-sub.log").records
+
+    assert second.scope == "interval"
+    assert values(second, "message_rate") == {"last": 571_712, "mean": 572_000}
+    assert values(second, "goodput") == {"last": 4683.5e6, "mean": 4685.8e6}
+    assert second.number("messages_lost", "total") == Number(metric="messages_lost", statistic="total", value=12)
+    assert summary.scope == "summary"
+
+
+def test_microseconds_are_written_with_a_letter_of_their_own_from_4_0_on() -> None:
+    assert values(read(LOGS / "printer-4.3-legacy-pub.log").records[2])["mean"] == 28_000
+
+
+def test_the_cost_of_serialising_is_of_the_summary_before_it_even_behind_the_last_progress_line() -> None:
+    latency, cost = read(LOGS / "3.0.1-latency-pub.log").records
+
+    assert latency.payload_bytes == cost.payload_bytes == 64
+    assert latency.number("cpu_of_machine", "mean") == Number(metric="cpu_of_machine", statistic="mean", value=9.06, resolution=0.01)
+    assert values(cost, "serialization") == {"mean": 2118}
+    assert values(cost, "deserialization") == {"mean": 2145}
+    assert cost.conditions.definition == "rti-serialization"
+
+
+def test_a_cost_of_serialising_is_of_no_summary_where_not_every_summary_has_one(tmp_path: Path) -> None:
+    assert parsed(tmp_path, COST).broken == ["some.log:1: no summary of latencies stands before this line"]
+    assert parsed(tmp_path, SUMMARY.format(64) + SUMMARY.format(128) + COST).broken == ["some.log:3: no summary of latencies stands before this line"]
+    assert parsed(tmp_path, SUMMARY.format(64) + COST + SUMMARY.format(128) + COST).broken == []
+
+
+def test_the_first_version_prints_no_last_percentile_and_no_unit_behind_the_maximum() -> None:
+    _, interval, summary = read(LOGS / "legacy-5.1-pub.log").records
+
+    assert values(interval) == {"last": 410_000, "mean": 403_000, "std": 7_000, "min": 396_000, "max": 410_000}
+    assert list(values(summary)) == ["mean", "std", "min", "max", "p50", "p90", "p99", "p99.99"]
+
+
+def test_loss_without_percent_is_a_count_alone() -> None:
+    first = read(LOGS / "manual-2.0-sub.log").records[0]
+
+    assert values(first, "messages_lost") == {"total": 0}
+    assert first.number("loss", "total") is None
+
+
+def test_builds_of_high_resolution_print_nanoseconds_or_microseconds_with_three_decimals() -> None:
+    interval, nanoseconds, microseconds = read(LOGS / "legacy-nanoseconds-pub.log").records
+
+    assert values(interval)["last"] == 3250
+    assert nanoseconds.number("latency", "mean") == Number(metric="latency", statistic="mean", value=3310, resolution=1)
+    assert nanoseconds.number("latency", "std") == Number(metric="latency", statistic="std", value=60.5, resolution=0.1)
+    assert microseconds.number("latency", "std") == Number(metric="latency", statistic="std", value=61, resolution=1)
+    assert values(microseconds)["max"] == 3371
+
+
+def test_java_prints_a_decimal_comma_in_many_countries() -> None:
+    interval, summary = read(LOGS / "legacy-java-2.2-pub.log").records
+
+    assert values(interval)["std"] == 100
+    assert values(summary)["std"] == 12_000
+    assert values(summary, "cpu_of_machine") == {"mean": 12.5}
+
+
+def test_c_sharp_prints_processor_time_a_hundred_times_too_large() -> None:
+    interval, summary = read(LOGS / "legacy-csharp-sub.log").records
+
+    assert values(interval, "cpu_of_machine") == {"last": 12}
+    assert values(summary, "cpu_of_machine") == {"mean": 12}
+    assert summary.number("loss", "total") == Number(metric="loss", statistic="total", value=0.07, resolution=1e-4)
+
+
+@pytest.mark.parametrize(("text", "percent"), [("CPU: 17.35%", 17.35), ("CPU: 12.3 percent ", 12.3), ("CPU: 12%", 12), ("CPU 24.12 (%)", 24.12)])
+def test_processor_time_is_read_in_every_spelling(tmp_path: Path, text: str, percent: float) -> None:
+    line = f"Length:    64  Packets:  1420059  Packets/s(ave):   11833  Mbps(ave):     6.1  Lost:     0 (0.00%) {text}\n"
+
+    assert values(parsed(tmp_path, line).records[0], "cpu_of_machine") == {"mean": percent}
+
+
+@pytest.mark.parametrize("text", ["(0.00%)", "(0.0 %)", "(0.00 %)", "(0.00 (%))"])
+def test_the_share_of_loss_is_read_in_every_spelling(tmp_path: Path, text: str) -> None:
+    line = f"Length:    64  Packets:  1420059  Packets/s(ave):   11833  Mbps(ave):     6.1  Lost:     0 {text}\n"
+
+    assert values(parsed(tmp_path, line).records[0], "loss") == {"total": 0}
+
+
+def test_an_interval_without_a_head_has_no_size_and_is_refused(tmp_path: Path) -> None:
+    assert parsed(tmp_path, SECOND).broken == ["some.log:1: no head says of which size this interval is"]
+    assert parsed(tmp_path, HEAD.format(1024) + SECOND).broken == []
+
+
+def test_two_logs_that_ran_into_one_another_yield_no_interval_of_the_wrong_size(tmp_path: Path) -> None:
+    log = parsed(tmp_path, HEAD.format(1024) + HEAD.format(64) + SECOND)
+
+    assert log.broken == ["some.log:7: two sizes at once: whose interval this is cannot be told"]
+
+
+def test_an_interval_whose_rate_is_of_another_size_is_refused(tmp_path: Path) -> None:
+    assert parsed(tmp_path, HEAD.format(64) + SECOND).broken == ["some.log:4: rate, size and Mbps contradict each other"]
+
+
+def test_a_minimum_that_grows_is_another_size_whose_head_is_lost(tmp_path: Path) -> None:
+    log = parsed(tmp_path, HEAD.format(64) + ANSWER.format(20, 18, 25) + ANSWER.format(40, 38, 45) + ANSWER.format(40, 38, 45))
+
+    assert [record.payload_bytes for record in log.records] == [64]
+    assert [text.partition(": ")[2] for text in log.broken] == [
+        "minimum or maximum go back: this interval is of another size than those before it",
+        "no head says of which size this interval is",
+    ]
+
+
+def test_statistics_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
+    line = SUMMARY.format(64).replace("50%     19", "50%     91")
+
+    assert parsed(tmp_path, line).broken == ["some.log:1: the statistics contradict each other"]
+
+
+def test_java_takes_the_smallest_sample_for_the_last_percentiles_which_are_unknown_then(tmp_path: Path) -> None:
+    line = SUMMARY.format(64).replace("99.99%     61", "99.99%     18").replace("99.9999%     61", "99.9999%     18")
+
+    record = parsed(tmp_path, line).records[0]
+
+    assert record.number("latency", "p99.99") == Number(metric="latency", statistic="p99.99", value=None, marks=("impossible",))
+    assert record.number("latency", "p99.9999") == Number(metric="latency", statistic="p99.9999", value=None, marks=("impossible",))
+    assert values(record)["p99"] == 61_000
+
+
+def test_a_share_of_loss_that_does_not_follow_from_the_counts_is_refused(tmp_path: Path) -> None:
+    line = "Length: 31457280  Packets:     1120  Packets/s(ave):      37  Mbps(ave):  9358.5  Lost: 215763 (99.84%)\n"
+
+    assert parsed(tmp_path, line).broken == ["some.log:1: the share of loss contradicts the counts"]
+
+
+@pytest.mark.parametrize("line", [SUMMARY.format(64), "Length: 64 Packets: 1420059 Packets/s(ave): 11833 Mbps(ave): 6.1 Lost: 0 (0.00%)\n"])
+def test_a_summary_that_the_log_ends_within_may_lack_its_processor_time(tmp_path: Path, line: str) -> None:
+    assert parsed(tmp_path, line.rstrip("\n")).broken == ["some.log:1: the log ends within this line"]
