@@ -15,8 +15,8 @@ else:
 
 CHUNK_BYTES = 1 << 20
 EXPANDED_BYTES = 1 << 36  # Nobody reads a log above 64 GiB as text.
-# Real logs shrink to a tenth, the most monotonous of them to a fiftieth. What grows more than 500-fold, and is more than a few MiB, was made to.
-BOMB_RATIO, BOMB_BYTES = 500, 1 << 21
+# Real logs shrink to a tenth, the most monotonous of them to a hundredth. What grows 900-fold, and is more than 2 MiB, was made to.
+BOMB_RATIO, BOMB_BYTES = 900, 1 << 21
 _PIECE_BYTES = 1 << 13
 _MEMORY_BYTES = 1 << 28  # A dictionary above 256 MiB is nothing that a packer makes unasked.
 _WINDOW_LOG = 27
