@@ -155,9 +155,9 @@
     }
   }
 
-  function start() {
+  function start(root) {
     const count = new Map();
-    for (const scroller of document.querySelectorAll(".tl-scroll")) {
+    for (const scroller of root.querySelectorAll(".tl-scroll")) {
       const tools = scroller.previousElementSibling;
       if (!tools?.matches(".tl-tools") || !scroller.querySelector("table")?.tHead) continue;
       const place = scroller.closest("[id]")?.id ?? "table";
@@ -167,6 +167,6 @@
     }
   }
 
-  window.tachologTables = { start, words, copy };
-  start(); // deferred: the document is whole
+  window.tachologTables = { start };
+  start(document); // deferred: the document is whole
 })();

@@ -43,7 +43,11 @@ def plan(view: View) -> list[Page]:
     systems = _systems(view)
     transports = [page for pages in systems.values() for page in pages]
     pages = [_index(view, systems), *_system_pages(view, systems), *transports]
-    pages += [_hosts_page(view), Page("quality", "quality.md.jinja", _counts(view))]
+    pages += [
+        Page("compare", "compare.md.jinja", {"rows": pages[0].context["rows"]}),
+        _hosts_page(view),
+        Page("quality", "quality.md.jinja", _counts(view)),
+    ]
     return [*pages, *_log_pages(view, transports)]
 
 

@@ -27,7 +27,7 @@ def setup(app: Sphinx) -> None:
     app.connect("config-inited", _add_static)
     app.connect("config-inited", _note_code)
     app.add_css_file("tacholog.css")
-    for script in ("tacholog.js", "tacholog-tables.js"):
+    for script in ("tacholog.js", "tacholog-tables.js", "tacholog-compare.js"):
         app.add_js_file(script, loading_method="defer")
     app.connect("build-finished", _finish)
 

@@ -14,12 +14,13 @@ from sphinx.util.docutils import SphinxDirective
 
 from tacholog.errors import TachologError
 from tacholog.report import listings, summary, tables
+from tacholog.report.compare import compare
 from tacholog.report.distribution import distribution_of
 from tacholog.report.downloads import download_links
 from tacholog.report.figures import FIGURES
 from tacholog.report.hosts import host_card
 from tacholog.report.logpage import log_page
-from tacholog.report.markup import Html, esc, slug, tag
+from tacholog.report.markup import Html, slug, tag
 from tacholog.report.numerals import NOT_STATED
 from tacholog.report.plots import plot
 from tacholog.report.script import shell_script
@@ -231,6 +232,7 @@ def setup(app: Sphinx) -> None:
         ("perf-host", PerfHost),
         ("perf-log", PerfLog),
         ("perf-overview", PerfOverview),
+        ("perf-compare", PerfCompare),
         ("perf-downloads", PerfDownloads),
     )
     for name, directive in found:
@@ -253,5 +255,18 @@ class PerfOverview(_Perf):
             rows = msgspec.json.decode("\n".join(self.content) or "[]", type=list[tuple[str, str, str]])
         except msgspec.DecodeError as error:
             return self.warn(f"the body is no list of [system, transport, document]: {error}")
-        pages = {(system, transport): document for system, transport, document in rows}
-        return self.html(listings.overview(part, pages, self.links)) if part.facts else self.html(esc(f"No numbers: {_described(wanted)}."))
+        if not part.facts:
+            return self.html(tag("p", f"No numbers: {_described(wanted)}."))
+        return self.html(self.made(part, {(system, transport): document for system, transport, document in rows}, wanted))
+
+    def made(self, part: View, pages: dict[tuple[str, str], str], _wanted: Selection) -> Html:
+        """Return the HTML for the selected part, which holds numbers."""
+        return listings.overview(part, pages, self.links)
+
+
+class PerfCompare(PerfOverview):
+    """``{perf-compare}``: choose series, a metric and a baseline. Its body is that of the overview."""
+
+    def made(self, part: View, pages: dict[tuple[str, str], str], wanted: Selection) -> Html:
+        """Return the chooser's data and the static tables."""
+        return compare(part, pages, self.links, self.anchor(wanted))

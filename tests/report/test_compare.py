@@ -1,0 +1,61 @@
+"""The page that compares: what it offers to the script, and what it says without."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# What MyST and the theme still use of Sphinx is their business.
+pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+
+Reader = Callable[[str], Any]
+
+
+@pytest.fixture(scope="session")
+def offered(site: Path) -> dict[str, Any]:
+    """The data that the page's script reads."""
+    found = re.search(r'<script type="application/json" class="tl-compare">(.*?)</script>', (site / "compare.html").read_text(), re.DOTALL)
+    assert found
+    return dict(json.loads(found[1]))
+
+
+def test_every_series_carries_what_must_be_equal_for_a_ratio(offered: dict[str, Any]) -> None:
+    by_name = {(one["system"], one["transport"], one["label"]): one for one in offered["series"]}
+
+    own = by_name["Tacholog perftest", "udp", "copy, best-effort"]
+
+    assert (own["host"], own["basis"], own["definition"], own["load_mode"], own["test"]) == ("desk", "rtt", "perftest-rtt", "closed", "latency")
+    assert by_name["RTI Connext DDS", "SHMEM", "zero-copy"]["logical"] is True
+    assert by_name["RTI Connext DDS", "SHMEM", "zero-copy"]["host"] is None
+
+
+def test_a_cell_names_its_line_and_the_spread_of_its_runs(site: Path, offered: dict[str, Any]) -> None:
+    reliable = next(one for one in offered["series"] if one["label"] == "reliable")
+    links = re.findall(r'<a href="([^"]*)" tabindex="-1">', (site / "compare.html").read_text())
+
+    size, value, low, high, runs, bound, (link, line), _marks = reliable["cells"]["goodput.mean"][0]
+
+    assert (size, value, low, high, runs, bound, line) == (32, 568.5e6, 472.8e6, 664.2e6, 2, "=", 1)
+    assert links[link].startswith("logs/rti/own-")
+    assert (site / links[link]).is_file()
+
+
+def test_ids_of_series_last_when_others_come(offered: dict[str, Any]) -> None:
+    ids = [one["id"] for one in offered["series"]]
+
+    assert sorted(set(ids)) == sorted(ids)
+    assert all(re.fullmatch("[0-9a-f]{8}", name) for name in ids)
+
+
+def test_without_scripts_only_series_of_one_machine_and_definition_share_a_table(page: Reader, site: Path) -> None:
+    html = (site / "compare.html").read_text()
+    static = html[html.index('class="tl-static"') :]
+
+    assert "on desk, throughput" in page("compare").text
+    assert "RTI Connext DDS, UDPv4: reliable" in static
+    assert "zero-copy" not in static
