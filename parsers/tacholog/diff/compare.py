@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +15,26 @@ from tacholog.diff.estimate import Estimates, estimate
 from tacholog.diff.match import NONE, Pairs, match
 from tacholog.diff.numbers import CONDITIONS, SETTING, SIZE, Flags, Integers, Numbers, numbers
 from tacholog.diff.policy import BANDS, MIN_RUNS, Policy
-from tacholog.diff.result import VERDICTS, Input, Report, RunOrder, Settings, Verdict
+from tacholog.diff.result import COMPARED, VERDICTS, Input, Report, RunOrder, Settings
 from tacholog.diff.rows import Findings, curves, rows, untested
 from tacholog.diff.verdict import CODE, Verdicts, decide, thresholds
+from tacholog.errors import TachologError
 
 if TYPE_CHECKING:
     from tacholog.dataset import Dataset
 
 ACROSS = ("system", "host", *SETTING, *CONDITIONS)
+
+
+def check_across(fields: Iterable[str]) -> None:
+    """Refuse what rows cannot be compared across.
+
+    Raises:
+        TachologError: no such field.
+    """
+    unknown = sorted(set(fields) - set(ACROSS))
+    if unknown:
+        raise TachologError(f"--across {unknown[0]}: choose from {', '.join(ACROSS)}")
 
 
 def compare(old: Dataset, new: Dataset, policy: Policy, names: tuple[str, str] = ("old", "new"), everything: bool = True) -> Report:
@@ -189,12 +202,7 @@ def _input(dataset: Dataset, name: str) -> Input:
 
 def exit_code(report: Report, fail_on: tuple[str, ...]) -> int:
     """0, or 4 if nothing could be compared; with ``worse`` 3 for worse rows, with ``implausible`` 5 for figures that cannot be true: the highest."""
-    from tacholog.diff.result import COMPARED
-
     implausible = any(row.verdict == "invalid" and {"impossible", "out_of_order", "loss"} & {*row.reasons, *row.marks} for row in report.rows)
     compared = any(report.counts[verdict] for verdict in COMPARED)
     codes = [0, 0 if compared else 4, 3 if "worse" in fail_on and report.counts["worse"] else 0, 5 if "implausible" in fail_on and implausible else 0]
     return max(codes)
-
-
-__all__ = ["ACROSS", "Verdict", "compare", "exit_code"]

@@ -1,0 +1,132 @@
+"""A diff as text for a terminal, and as Markdown for a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tacholog.diff.result import Report
+from tacholog.report import diff_words as words
+from tacholog.report.diff_words import Line, Section
+
+FOLDED = ("no_change", "unreplicated_same")  # Counted, and listed only on request: they are what nobody needs to look at.
+_COLUMNS = ("", "old", "new", "ratio", "interval")
+
+
+def text(report: Report, only: Sequence[str] = (), limit: int = 20) -> str:
+    """The report as text, worst first.
+
+    Args:
+        report: the comparison.
+        only: the verdicts to list; none: all but what is alike.
+        limit: rows to list of each verdict; 0: all.
+    """
+    return _plain("\n".join(_text(report, only, limit)) + "\n")
+
+
+def markdown(report: Report, only: Sequence[str] = (), limit: int = 50) -> str:
+    """The report as Markdown, for a pull request or a release page: what needs a look is open, the rest folded."""
+    return "\n".join(_markdown(report, only, limit)) + "\n"
+
+
+def _text(report: Report, only: Sequence[str], limit: int) -> Iterator[str]:
+    yield f"OLD  {words.side(report.old)}"
+    yield f"NEW  {words.side(report.new)}"
+    if report.settings.across:
+        yield f"A comparison of configurations, across: {', '.join(report.settings.across)}"
+    yield ""
+    yield f"{words.headline(report)}."
+    yield from (f"! {words.WARNINGS.get(code, code)}" for code in report.warnings)
+    for section in words.sections(report, only):
+        if section.verdict in FOLDED and not only:
+            continue
+        yield ""
+        yield f"{section.title.upper()} ({len(section.lines)}). {section.sentence}"
+        yield from _table(section, limit)
+    yield from _footer(report)
+
+
+def _table(section: Section, limit: int) -> Iterator[str]:
+    shown = section.lines[: limit or None]
+    cells = [(line.name, line.old, line.new, line.ratio, line.interval) for line in shown]
+    widths = [max(len(row[column]) for row in [_COLUMNS, *cells]) for column in range(len(_COLUMNS))]
+    if section.verdict in ("removed", "added"):
+        yield from (f"  {line.name}  {line.old if section.verdict == 'removed' else line.new}" for line in shown)
+    else:
+        for row, remark in zip([_COLUMNS, *cells], ["", *(line.remark for line in shown)], strict=True):
+            padded = (
+                row[0].ljust(widths[0]),
+                *(cell.rjust(width) for cell, width in zip(row[1:4], widths[1:4], strict=True)),
+                row[4].ljust(widths[4]),
+            )
+            yield f"  {'  '.join(padded)}  {remark}".rstrip()
+    if len(shown) < len(section.lines):
+        yield f"  ... and {len(section.lines) - len(shown)} more (--limit 0 lists all)"
+
+
+def _footer(report: Report) -> Iterator[str]:
+    if report.curves:
+        yield ""
+        yield "SERIES OF SINGLE VALUES. Sizes share a session, so there is no test over them."
+        yield from (f"  {words.curve(curve)}" for curve in report.curves)
+    yield from _notes(report)
+
+
+def _notes(report: Report) -> Iterator[str]:
+    notes = []
+    unstated = words.unstated(report)
+    if unstated:
+        notes.append(f"Not stated on one side or both, so that nothing beyond single values can be said: {unstated}.")
+    notes += [f"Changed too: {change.field}: {change.old or words.NOT_STATED} -> {change.new or words.NOT_STATED}" for change in report.changed]
+    if notes:
+        yield ""
+        yield from notes
+
+
+def _markdown(report: Report, only: Sequence[str], limit: int) -> Iterator[str]:
+    yield f"### {_escape(report.old.name)} → {_escape(report.new.name)}: {words.headline(report)}"
+    yield ""
+    yield f"- old: {_escape(words.side(report.old))}"
+    yield f"- new: {_escape(words.side(report.new))}"
+    if report.settings.across:
+        yield f"- a comparison of configurations, across: {', '.join(report.settings.across)}"
+    for code in report.warnings:
+        yield ""
+        yield f"> **Note** {words.WARNINGS.get(code, code)}"
+    for section in words.sections(report, only):
+        yield ""
+        yield from _block(section, limit, folded=section.verdict not in ("worse", "better") and not only)
+    notes = [*(words.curve(curve) for curve in report.curves), *(note for note in _notes(report) if note)]
+    if notes:
+        yield ""
+        yield from (f"- {_escape(note)}" for note in notes)
+
+
+def _block(section: Section, limit: int, *, folded: bool) -> Iterator[str]:
+    title = f"{section.title} ({len(section.lines)})"
+    yield f"<details><summary><b>{title}</b>: {section.sentence}</summary>" if folded else f"**{title}**: {section.sentence}"
+    yield ""
+    yield "| row | old | new | ratio | interval | |"
+    yield "|---|--:|--:|--:|:-:|---|"
+    shown = section.lines[: limit or None]
+    yield from (_cells(line) for line in shown)
+    if len(shown) < len(section.lines):
+        yield f"| ... and {len(section.lines) - len(shown)} more | | | | | |"
+    if folded:
+        yield ""
+        yield "</details>"
+
+
+def _cells(line: Line) -> str:
+    return "| " + " | ".join(_escape(cell) for cell in (line.name, line.old, line.new, line.ratio, line.interval, line.remark)) + " |"
+
+
+def _escape(cell: str) -> str:
+    """Text out of logs and manifests, which must not become markup."""
+    for sign in "\\|<>*_`[]":
+        cell = cell.replace(sign, f"\\{sign}" if sign not in "<>" else {"<": "&lt;", ">": "&gt;"}[sign])
+    return " ".join(cell.split("\n"))
+
+
+def _plain(text: str) -> str:
+    """The text with ordinary spaces: a terminal breaks lines where it likes."""
+    return text.replace("\u202f", " ").replace("\u00a0", " ")

@@ -1,0 +1,309 @@
+"""A diff in words: what each verdict means, what each row says, why something was not compared. Text, Markdown and the page all say it from here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from types import MappingProxyType
+
+import msgspec
+
+from tacholog.diff.policy import MIN_RUNS, TESTABLE_BEYOND
+from tacholog.diff.result import VERDICTS, Curve, Input, Key, Report, Row, Verdict
+from tacholog.quality import MARKS
+from tacholog.records import METRICS
+from tacholog.report.numerals import NOT_STATED, quantity, size, with_bound
+
+_DIGITS = 4
+_PLAIN_RATIO = (0.1, 10.0)
+_WHOLE_PERCENT = 9.95
+
+
+class Meaning(msgspec.Struct, frozen=True):
+    """A verdict's title, and the sentence that says when a row gets it."""
+
+    title: str
+    sentence: str
+
+
+MEANINGS: Mapping[Verdict, Meaning] = MappingProxyType(
+    {
+        "worse": Meaning("Worse", "The change is significant in this report as a whole, and larger than the threshold."),
+        "better": Meaning("Better", "The change is significant in this report as a whole, and larger than the threshold."),
+        "no_change": Meaning("No change", "The true change lies within the threshold, with 95 % confidence on either side."),
+        "inconclusive": Meaning(
+            "Too noisy to tell", "Neither a change nor its absence is shown. Each row says how large a change it would mostly have found."
+        ),
+        "insufficient": Meaning("Not enough runs", f"A verdict takes at least {MIN_RUNS} runs a side, and enough samples beyond the percentile."),
+        "unreplicated_diff": Meaning(
+            "Differ, not replicated", "The values differ by more than the band, but one value a side cannot show that the change will come back."
+        ),
+        "unreplicated_same": Meaning("Alike, not replicated", "The values differ by no more than the band. One value a side cannot show more."),
+        "not_comparable": Meaning("Not comparable", "Something else than the release is different."),
+        "removed": Meaning("Only in old", "The new side has no such row."),
+        "added": Meaning("Only in new", "The old side has no such row."),
+        "invalid": Meaning("Failed", "A run failed, or its figures cannot be trusted."),
+    }
+)
+REASONS: Mapping[str, str] = MappingProxyType(
+    {
+        "single_run": "one run on a side",
+        "unverified": "a condition is not stated",
+        "order_confounded": "one side ran after the other, so time may explain the change",
+        "order_unknown": "the order of the runs is not known, so time may explain the change",
+        "bound": "the log prints a bound, not a value",
+        "same_measurement": "every value of the series is identical: the same measurement, published again",
+        "no_value": "no run gave a value",
+        "not_positive": "a run measured zero",
+        "mixed": "one side holds several configurations",
+    }
+)
+FIELDS: Mapping[str, str] = MappingProxyType(
+    {
+        "metric_def": "definition of the metric",
+        "load_mode": "load mode",
+        "qos": "reliability",
+        "batching": "batching",
+        "payload_touched": "whether the payload was touched",
+        "offered_rate": "offered rate",
+        "recovery_time": "recovery time",
+        "cpu_model": "CPU model",
+        "cores_smt": "cores and threads",
+        "nic": "network card",
+        "mtu": "MTU",
+        "harness_major": "version of the tool",
+        "participant": "participant",
+    }
+)
+THRESHOLD_SOURCES: Mapping[str, str] = MappingProxyType(
+    {
+        "policy": "by default",
+        "override": "from the thresholds file",
+        "rounding": "what rounding hides",
+        "same_build": "as measured with one build",
+        "assumed": "assumed",
+    }
+)
+WARNINGS: Mapping[str, str] = MappingProxyType(
+    {
+        "same_build": "Both sides are the same build (A/A): every worse or better here is a false alarm.",
+        "order_confounded": "Unpaired and order-confounded: all runs of one side were made before those of the other. Whatever else changed in between, such as "
+        "temperature or load, looks like a change of the release. Rows are judged as single values (their medians). Interleave the runs to get a verdict.",
+        "order_unknown": "The order in which the runs were made is not known, so drift cannot be told from change. Rows are judged as single values (their medians).",
+        "same_first": "In every pair the same side ran first: a drift within the pairs would look like a change.",
+        "single_values": "Rows with one value a side carry no test. Whether a difference is noise is not known.",
+    }
+)
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """One row in words. ``row`` is the row itself."""
+
+    name: str
+    old: str
+    new: str
+    ratio: str
+    interval: str
+    remark: str
+    row: Row
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True):
+    """All rows of one verdict, worst first."""
+
+    verdict: Verdict
+    title: str
+    sentence: str
+    lines: tuple[Line, ...]
+
+
+def sections(report: Report, only: Sequence[str] = ()) -> list[Section]:
+    """The rows by verdict, worst first; those of ``only``, or all."""
+    several = len({row.key.system for row in report.rows}) > 1
+    found = []
+    for verdict, rows in groupby(report.rows, key=lambda row: row.verdict):
+        if not only or verdict in only:
+            meaning = MEANINGS[verdict]
+            lines = tuple(line(row, with_system=several) for row in rows)
+            found.append(Section(verdict=verdict, title=meaning.title, sentence=meaning.sentence, lines=lines))
+    return found
+
+
+def line(row: Row, *, with_system: bool = False) -> Line:
+    """One row in words."""
+    return Line(
+        name=name(row.key, with_system=with_system),
+        old=_value(row, "old"),
+        new=_value(row, "new"),
+        ratio=ratio(row.ratio) if row.ratio is not None else "",
+        interval=interval(row),
+        remark=remark(row),
+        row=row,
+    )
+
+
+def counts(report: Report) -> list[tuple[str, int]]:
+    """How many rows got each verdict that any row got, worst first."""
+    return [(MEANINGS[verdict].title, report.counts[verdict]) for verdict in VERDICTS if report.counts[verdict]]
+
+
+def headline(report: Report) -> str:
+    """The result in one line."""
+    return ", ".join(f"{count} {title[0].lower()}{title[1:]}" for title, count in counts(report)) or "nothing to compare"
+
+
+def name(key: Key, *, with_system: bool = False) -> str:
+    """What a row is about: metric, statistic, and the setting."""
+    statistic = "" if key.statistic == "total" else f" {key.statistic}"
+    peers = f"{key.publishers or '?'}:{key.subscribers or '?'}" if (key.publishers or 1, key.subscribers or 1) != (1, 1) else None
+    keyed = None if key.keyed is None else "keyed" if key.keyed else "unkeyed"
+    demand = f"demand {key.demand}" if key.demand else None
+    system = key.system if with_system else None
+    parts = (
+        METRICS[key.metric].words.lower() + statistic,
+        system,
+        key.transport,
+        key.data_path,
+        key.type,
+        keyed,
+        peers,
+        key.participant,
+        sizes(key),
+        demand,
+    )
+    return ", ".join(part for part in parts if part)
+
+
+def sizes(key: Key) -> str | None:
+    """The payload size, or the range of sizes."""
+    if key.payload_bytes is None:
+        return None
+    return size(key.payload_bytes) if key.payload_bytes_high is None else f"{size(key.payload_bytes)} to {size(key.payload_bytes_high)}"
+
+
+def ratio(value: float) -> str:
+    """A ratio as a factor: x1.05."""
+    return f"x{value:.3f}" if _PLAIN_RATIO[0] <= value < _PLAIN_RATIO[1] else f"x{value:.3g}"
+
+
+def percent(share: float) -> str:
+    """A share in percent, with as many decimals as it deserves."""
+    return f"{share * 100:.0f} %" if abs(share) * 100 >= _WHOLE_PERCENT else f"{share * 100:.1f} %"
+
+
+def interval(row: Row) -> str:
+    """The interval of the ratio; nothing where rounding leaves none open."""
+    if row.interval is None:
+        return ""
+    low, high = row.interval
+    if low is None and high is None:
+        return "any ratio"
+    if low is None or not low:
+        return f"at most {ratio(high or 0.0)}"
+    if high is None:
+        return f"at least {ratio(low)}"
+    return "" if ratio(low) == ratio(high) else f"{ratio(low)} to {ratio(high)}"
+
+
+def remark(row: Row) -> str:
+    """What there is to say of a row beside its numbers: how large the change is, on what evidence, or why there is no verdict."""
+    found = [change(row), evidence(row), _limits(row), *(reason(row, code) for code in row.reasons), *_flags(row)]
+    return "; ".join(part for part in found if part)
+
+
+def change(row: Row) -> str:
+    """The change in words. Better and worse only where repeated runs show it."""
+    if row.ratio is None or row.verdict in ("not_comparable", "invalid", "insufficient"):
+        return ""
+    amount = percent(abs(row.ratio - 1))
+    if row.verdict in ("worse", "better"):
+        return f"{amount} {row.verdict}"
+    if row.ratio == 1:
+        return "equal"
+    return f"{amount} {'higher' if row.ratio > 1 else 'lower'}"
+
+
+def evidence(row: Row) -> str:
+    """How many runs there are on each side, and what the test says."""
+    if row.p_adjusted is None or row.old is None or row.new is None:
+        return ""
+    old, new = len(row.old.values), len(row.new.values)
+    runs = f"{old} pairs" if row.design == "paired" else f"{old} and {new} sessions"
+    return f"{runs}, p {row.p_adjusted:.2g}"
+
+
+def reason(row: Row, code: str) -> str:
+    """Why a row has the verdict that it has."""
+    if code in MARKS:
+        return MARKS[code].title.lower()
+    if code == "few_runs":
+        return f"{row.old.runs if row.old else 0} and {row.new.runs if row.new else 0} runs, {MIN_RUNS} a side are needed"
+    if code == "undersampled":
+        samples = [side.samples for side in (row.old, row.new) if side and side.samples is not None]
+        of = f"{min(samples)} samples a run" if samples else "too few samples"
+        return f"{of}, {TESTABLE_BEYOND} beyond the percentile are needed" if row.level != "a" else f"{of} for this percentile"
+    difference = next((d for d in row.differences if d.field == code), None)
+    if difference:
+        return f"{FIELDS.get(code, code)}: {difference.old or NOT_STATED} -> {difference.new or NOT_STATED}"
+    return REASONS.get(code, code)
+
+
+def unstated(report: Report) -> str:
+    """The conditions that would have to be known for a verdict, over all rows that lack one."""
+    fields = dict.fromkeys(field for row in report.rows if row.verdict.startswith("unreplicated") for field in row.unverified)
+    return ", ".join(FIELDS.get(field, field) for field in fields)
+
+
+def curve(found: Curve) -> str:
+    """A series of single values in words."""
+    ends = f"{ratio(found.least)} to {ratio(found.most)}"
+    ways = (f"{found.lower} lower", f"{found.equal} equal" if found.equal else "", f"{found.higher} higher")
+    return f"{name(found.key)}: {ratio(found.mean_ratio)} on average of {found.rows} sizes ({ends}; {', '.join(way for way in ways if way)})"
+
+
+def side(found: Input) -> str:
+    """What one side is, in words."""
+    parts = [
+        " and ".join(found.systems),
+        ", ".join(found.versions),
+        f"{found.runs} run{'s' if found.runs != 1 else ''}, {found.numbers} numbers",
+        ", ".join(found.hosts) or "machine not stated",
+        _when(found),
+        "published figures" if found.published else "",
+        f"{found.problems} lines or files could not be read" if found.problems else "",
+    ]
+    return f"{found.name}: " + "; ".join(part for part in parts if part)
+
+
+def _when(found: Input) -> str:
+    if found.first is None:
+        return ""
+    return found.first if found.first == found.last else f"{found.first} to {found.last}"
+
+
+def _value(row: Row, which: str) -> str:
+    found = row.old if which == "old" else row.new
+    if found is None:
+        return "-"
+    if found.median is None:
+        return NOT_STATED
+    bound = "=" if found.bound.startswith("range") else found.bound
+    return with_bound(quantity(found.median, row.unit, _DIGITS), bound)
+
+
+def _limits(row: Row) -> str:
+    """The threshold where it decided, and how much would have been seen where nothing was."""
+    if row.threshold is None:
+        return ""
+    limit = f"{percent(row.threshold)} {THRESHOLD_SOURCES.get(row.threshold_source or '', '')}".strip()
+    if row.verdict == "inconclusive":
+        seen = f"would mostly have found {percent(row.detectable)}, " if row.detectable is not None else ""
+        return f"{seen}threshold {limit}"
+    if row.verdict.startswith("unreplicated"):
+        return f"band {limit}" if row.reasons != ("same_measurement",) else ""
+    return f"threshold {limit}" if row.threshold_source != "policy" else ""
+
+
+def _flags(row: Row) -> list[str]:
+    """What else a reader should know."""
+    return ["the runs fall into two groups"] if "two_modes" in row.flags else []
