@@ -1,0 +1,133 @@
+"""Records of iperf3: what was sent and what was received are different records, from text and from JSON alike.
+
+Source: the reports of iperf3 3.12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from tacholog.records import Conditions, LoadMode, Number, Record, Scope, Side
+
+
+class Test(msgspec.Struct, frozen=True):
+    """What was said of the test before its results; ``None`` is not said."""
+
+    transport: str | None = None
+    block_bytes: int | None = None
+    streams: int | None = None
+    duration_s: float | None = None
+    load_mode: LoadMode | None = None
+
+
+class Traffic(msgspec.Struct, frozen=True, kw_only=True):
+    """The figures of one result; a resolution of ``None`` says that they were not rounded."""
+
+    bytes: float
+    bit_per_s: float
+    seconds: float
+    bytes_resolution: float | None = None
+    rate_resolution: float | None = None
+    time_resolution_s: float | None = None
+    retransmissions: int | None = None
+    jitter_ms: float | None = None
+    jitter_resolution_ms: float | None = None
+    lost: int | None = None
+    datagrams: int | None = None
+    loss: float | None = None
+
+
+def sent(test: Test, traffic: Traffic, scope: Scope, participant: str | None) -> Record:
+    """What the sender handed over. Jitter and loss that stand beside it are no measurement of the sender's."""
+    numbers = _rates(traffic, "offered_goodput", "bytes_sent")
+    if traffic.retransmissions is not None:
+        numbers.append(_count("retransmissions", traffic.retransmissions))
+    if traffic.datagrams is not None:
+        numbers.append(_count("messages_sent", traffic.datagrams))
+    return _record(test, numbers, scope, participant, "iperf3-sent", traffic.datagrams)
+
+
+def received(test: Test, traffic: Traffic, scope: Scope, participant: str | None) -> Record:
+    """What the receiver took. In a summary nothing at all means that its side's figures never arrived."""
+    numbers = _rates(traffic, "goodput", "bytes_received")
+    nothing = traffic.bytes == 0 and not traffic.datagrams and scope == "summary"
+    if nothing:
+        numbers = [msgspec.structs.replace(n, value=None, resolution=None, bound="=", marks=("impossible",)) for n in numbers[:2]]
+    elif traffic.datagrams is not None:
+        numbers += _datagrams(traffic)
+    samples = traffic.datagrams - traffic.lost if traffic.datagrams and traffic.lost is not None else None
+    return _record(test, numbers, scope, participant, "iperf3-received", samples)
+
+
+def combined(test: Test, traffic: Traffic, scope: Scope, participant: str | None) -> Record:
+    """A UDP result whose bytes were counted by the sender, and whose losses and jitter by the receiver."""
+    numbers = [*_rates(traffic, "offered_goodput", "bytes_sent"), *_datagrams(traffic)]
+    if traffic.datagrams is not None:
+        numbers.append(_count("messages_sent", traffic.datagrams))
+    return _record(test, numbers, scope, participant, "iperf3-udp", None)
+
+
+def processors(test: Test, percent: dict[str, float], resolution: float | None) -> Record:
+    """Processor time of both sides, by its name in the record."""
+    numbers = [Number(metric="cpu", statistic=name, value=value, resolution=resolution) for name, value in percent.items()]
+    return _record(test, numbers, "summary", None, "iperf3-cpu", None)
+
+
+_SIDES: Mapping[str, Side] = {"iperf3-sent": "publisher", "iperf3-received": "subscriber"}
+
+
+def _record(test: Test, numbers: list[Number], scope: Scope, participant: str | None, definition: str, samples: int | None) -> Record:
+    return Record(
+        test="throughput",
+        payload_bytes=test.block_bytes,
+        numbers=tuple(numbers),
+        samples=samples if samples is not None and samples >= 0 else None,
+        scope=scope,
+        side=_SIDES.get(definition, "both"),
+        participant=participant,
+        conditions=Conditions(
+            transport=test.transport,
+            load_mode=test.load_mode,
+            publishers=test.streams,
+            definition=definition,
+            planned_duration_s=test.duration_s,
+        ),
+    )
+
+
+def _rates(traffic: Traffic, rate: str, count: str) -> list[Number]:
+    return [
+        _rounded(rate, "mean", traffic.bit_per_s, traffic.rate_resolution),
+        _rounded(count, "total", traffic.bytes, traffic.bytes_resolution),
+        _rounded("duration", "total", traffic.seconds * 1e9, traffic.time_resolution_s and traffic.time_resolution_s * 1e9),
+    ]
+
+
+def _datagrams(traffic: Traffic) -> list[Number]:
+    """Jitter and losses. A datagram that came late was counted as lost first, which can leave fewer than none."""
+    numbers = []
+    if traffic.jitter_ms is not None:
+        numbers.append(_rounded("jitter", "mean", traffic.jitter_ms * 1e6, traffic.jitter_resolution_ms and traffic.jitter_resolution_ms * 1e6))
+    if traffic.lost is not None:
+        numbers.append(_count("messages_lost", traffic.lost))
+    if traffic.loss is not None:
+        possible = 0 <= traffic.loss <= 1
+        numbers.append(Number(metric="loss", statistic="total", value=traffic.loss if possible else None, marks=() if possible else ("impossible",)))
+    return numbers
+
+
+def _count(metric: str, count: int) -> Number:
+    if count < 0:
+        return Number(metric=metric, statistic="total", value=None, marks=("impossible",))
+    return Number(metric=metric, statistic="total", value=float(count))
+
+
+def _rounded(metric: str, statistic: str, value: float, resolution: float | None) -> Number:
+    """A figure, clean of what floats add to it; a printed 0 is less than one unit of what it was rounded to."""
+    if resolution is None:
+        return Number(metric=metric, statistic=statistic, value=value)
+    if value == 0:
+        return Number(metric=metric, statistic=statistic, value=resolution, resolution=resolution, bound="<")
+    return Number(metric=metric, statistic=statistic, value=float(round(value, 3)), resolution=float(round(resolution, 3)))

@@ -1,0 +1,61 @@
+"""iperf3: its text and its JSON. What was sent and what was received are kept apart.
+
+In text, interval rows, then behind a second header a row of either side; with several streams also a row of their sum::
+
+    [ ID] Interval           Transfer     Bitrate         Retr
+    [  5]   0.00-3.00   sec  5.84 GBytes  16.7 Gbits/sec   58             sender
+    [  5]   0.00-3.00   sec  5.84 GBytes  16.7 Gbits/sec                  receiver
+
+Transfers are in units of 1024, bitrates of 1000, both with three digits; JSON has them in full. Intervals of the warm-up, marked as omitted,
+are no results. In UDP's old rows and in JSON's ``sum`` the bytes are the sender's while losses and jitter are the receiver's.
+Source: the reports of iperf3 3.12, and logs recorded with it; samples in tests/formats/iperf3/.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from tacholog.formats._iperf3_json import Document
+from tacholog.formats._iperf3_text import Text
+from tacholog.formats.lines import Detected, Dialect, Found, Line
+from tacholog.records import Facts
+
+SYSTEM = "Sockets"
+TOOL = "iperf3"
+DIALECTS = (
+    Dialect("text", "3.2 to 3.16", "real logs of 3.12"),
+    Dialect("text-3.0", "3.0 and 3.1: 'Bandwidth' for 'Bitrate', one UDP row for both sides", "from source only"),
+    Dialect("json", "3.x with -J", "real logs of 3.12"),
+)
+DEFINITIONS = {
+    "iperf3-sent": "Bytes that the sender handed to its socket over the time of the test; for UDP that says nothing of what arrived.",
+    "iperf3-received": "Bytes that the receiver took from its socket over the time of the test. Jitter is smoothed as in RFC 1889. Losses are gaps "
+    "in the datagrams' numbers; their share is of all datagrams that were sent.",
+    "iperf3-udp": "One row for both sides: bytes, rate and datagrams as sent, losses and jitter as the receiver saw them.",
+    "iperf3-cpu": "Processor time of the iperf3 process over the time of the test; 100 % is one core.",
+}
+
+
+def detect(head: str) -> Detected:
+    """Say whether the log has the header of its rows, one of its first lines, or its version in JSON."""
+    fits = re.search(
+        r"^(?:\[ ID\](?:\[Role\])? Interval {11}Transfer {5}Bi?[at]|Connecting to host \S+, port \d+\r?$|iperf3: |Server listening on \d+)|"
+        r"^\s*\"version\":\s*\"iperf 3\.",
+        head,
+        re.MULTILINE,
+    )
+    return Detected(fits is not None, wants="'[ ID] Interval           Transfer     Bitrate', 'iperf3: ', or '\"version\": \"iperf 3.' in JSON")
+
+
+def parse(lines: Iterable[Line]) -> Iterator[Found]:
+    """Yield a record a row or result; a client's text that ends before its last line is truncated."""
+    document, text = Document(), Text()
+    for line in lines:
+        if document.is_open or line.text.rstrip() == "{":
+            yield from document.take(line)
+        else:
+            yield from text.take(line)
+    yield from document.close()
+    if text.client_is_running:
+        yield Found(None, Facts(status="truncated", reason="the log ends before 'iperf Done.'"))
