@@ -56,9 +56,8 @@ def diff(
 
     check_across(across)
     given = read_policy(thresholds) if thresholds else Policy()
-    policy = msgspec.structs.replace(
-        given, metrics=metrics or given.metrics, transports=transports or given.transports, across=across or given.across
-    )
+    chosen = {name: words for name, words in (("metrics", metrics), ("transports", transports), ("across", across)) if words}
+    policy = msgspec.structs.replace(given, **chosen)
     policy.tests()
     sides = [find(name, roots or _known_roots()) for name in (old, new)]
     report = compare(sides[0], sides[1], policy, (old, new), everything=output == "json")

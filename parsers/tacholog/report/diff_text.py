@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from tacholog.diff.result import Report
 from tacholog.report import diff_words as words
 from tacholog.report.diff_words import Line, Section
+from tacholog.report.numerals import NOT_STATED
 
 FOLDED = ("no_change", "unreplicated_same")  # Counted, and listed only on request: they are what nobody needs to look at.
 _COLUMNS = ("", "old", "new", "ratio", "interval")
@@ -76,7 +77,7 @@ def _notes(report: Report) -> Iterator[str]:
     unstated = words.unstated(report)
     if unstated:
         notes.append(f"Not stated on one side or both, so that nothing beyond single values can be said: {unstated}.")
-    notes += [f"Changed too: {change.field}: {change.old or words.NOT_STATED} -> {change.new or words.NOT_STATED}" for change in report.changed]
+    notes += [f"Changed too: {change.field}: {change.old or NOT_STATED} -> {change.new or NOT_STATED}" for change in report.changed]
     if notes:
         yield ""
         yield from notes

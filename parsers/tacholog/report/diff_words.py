@@ -87,9 +87,11 @@ THRESHOLD_SOURCES: Mapping[str, str] = MappingProxyType(
 WARNINGS: Mapping[str, str] = MappingProxyType(
     {
         "same_build": "Both sides are the same build (A/A): every worse or better here is a false alarm.",
-        "order_confounded": "Unpaired and order-confounded: all runs of one side were made before those of the other. Whatever else changed in between, such as "
-        "temperature or load, looks like a change of the release. Rows are judged as single values (their medians). Interleave the runs to get a verdict.",
-        "order_unknown": "The order in which the runs were made is not known, so drift cannot be told from change. Rows are judged as single values (their medians).",
+        "order_confounded": "Unpaired and order-confounded: runs of one side were made in a block before those of the other. Whatever else changed in "
+        "between, such as temperature or load, looks like a change of the release. Rows are judged as single values (their medians). "
+        "Interleave the runs to get a verdict.",
+        "order_unknown": "The order in which the runs were made is not known, so drift cannot be told from change. Rows are judged as single values "
+        "(their medians).",
         "same_first": "In every pair the same side ran first: a drift within the pairs would look like a change.",
         "single_values": "Rows with one value a side carry no test. Whether a difference is noise is not known.",
     }
@@ -196,10 +198,8 @@ def interval(row: Row) -> str:
     if row.interval is None:
         return ""
     low, high = row.interval
-    if low is None and high is None:
-        return "any ratio"
-    if low is None or not low:
-        return f"at most {ratio(high or 0.0)}"
+    if not low:
+        return "any ratio" if high is None else f"at most {ratio(high)}"
     if high is None:
         return f"at least {ratio(low)}"
     return "" if ratio(low) == ratio(high) else f"{ratio(low)} to {ratio(high)}"
