@@ -33,6 +33,7 @@ class Tally:
         self._weights: dict[tuple[str, str], int] = {}
         self._extremes: dict[tuple[str, str], float] = {}
         self._resolutions: dict[tuple[str, str], float | None] = {}
+        self._unknown: set[tuple[str, str]] = set()  # What an interval did not say: then nothing is known of its sum.
         self.stamp = -1e12  #: the time of the latest interval, in the tool's own terms
 
     def add(self, line: Line, record: Record, *, stamp: float, whole: bool) -> None:
@@ -40,7 +41,9 @@ class Tally:
         self._last, self.stamp = line, stamp
         self._samples += record.samples or 0
         for number in record.numbers:
-            if number.value is not None:
+            if number.value is None:
+                self._unknown.add((number.metric, number.statistic))
+            else:
                 self._count(number, number.value, record.samples or 0, whole=whole)
 
     def _count(self, number: Number, value: float, samples: int, *, whole: bool) -> None:
@@ -64,6 +67,8 @@ class Tally:
     def found(self, more: Sequence[Number] = ()) -> Found:
         """The summary, standing on the first and the last line of the series; ``more`` are numbers known otherwise, which go before sums."""
         numbers = {(n.metric, n.statistic): n for n in (*self.numbers(), *more)}
+        if loss := _loss(*(numbers.get((f"messages_{name}", "total")) for name in ("received", "lost"))):
+            numbers["loss", "total"] = loss
         summary = msgspec.structs.replace(
             self._record,
             scope="summary",
@@ -79,6 +84,8 @@ class Tally:
             if key in self._extremes:
                 value = self._extremes[key]
             elif key[0] in _SUMMED:
+                if key in self._unknown:
+                    continue
                 value = float(self._sums[key])
             elif self._weights.get(key):
                 value = float(self._sums[key] / self._weights[key])
@@ -86,3 +93,10 @@ class Tally:
                 continue
             found.append(Number(metric=key[0], statistic=key[1], value=value, resolution=resolution))
         return found
+
+
+def _loss(received: Number | None, lost: Number | None) -> Number | None:
+    """The share of loss in these counts, if both are known."""
+    if not received or not lost or received.value is None or lost.value is None or not received.value + lost.value:
+        return None
+    return Number(metric="loss", statistic="total", value=lost.value / (received.value + lost.value))

@@ -178,15 +178,9 @@ def _subscriber(found: re.Match[str]) -> Record | Broken | Literal["nothing yet"
 
 
 def _totals(rest: str) -> tuple[Number, ...]:
-    """The counters since the start that a subscriber's line holds, and the share of loss in them."""
+    """The counters since the start that a subscriber's line holds."""
     found = _SUBSCRIBER.fullmatch(rest)
-    if found is None:
-        return ()
-    received, lost = int(found[2]), int(found[3])
-    counters = (_counted("messages_received", received), _counted("messages_lost", lost))
-    if received + lost == 0 or any(counter.value is None for counter in counters):
-        return counters
-    return (*counters, Number(metric="loss", statistic="total", value=lost / (received + lost)))
+    return (_counted("messages_received", int(found[2])), _counted("messages_lost", int(found[3]))) if found else ()
 
 
 def _latency(found: re.Match[str]) -> Record | Broken:

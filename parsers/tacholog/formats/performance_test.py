@@ -1,0 +1,154 @@
+"""Apex.AI performance_test: what is run, one ``Key: value`` a line, and then a table in CSV with a row about every second.
+
+The table itself names its columns; they are separated by commas and tabs::
+
+    QOS: Reliability: RELIABLE Durability: VOLATILE History kind: KEEP_LAST History depth: 16 Sync. pub/sub: true
+    ---EXPERIMENT-START---
+    T_experiment,	T_loop,	received,	sent,	lost,	relative_loss,	data_received,	latency_min (ms),	latency_max (ms), ...
+    1.000123,		1.000100,		998,		998,		0,		0.00,		1021952,		0.0412,		0.9123, ...
+
+A row says what happened since the row before it; each becomes two interval records, one of latency and one of throughput, and the tables'
+summaries are derived. Rates are what was counted over ``T_loop``. Four significant digits are printed of latencies, in milliseconds; the
+"variance (ms)" is the variance in seconds squared, times 1000. Without samples the minimum is infinite or huge, which is no latency.
+Source: performance_test/src/experiment_execution and src/outputs of performance_test 1.x and 2.x; samples in tests/formats/performance_test/.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from math import isfinite
+
+from tacholog.formats._intervals import Tally
+from tacholog.formats._performance_test_row import COLUMNS, Row, read_row
+from tacholog.formats.lines import Broken, Detected, Dialect, Found, Line
+from tacholog.records import Conditions, Facts, LoadMode, Record
+
+SYSTEM = "ROS 2"
+TOOL = "performance_test"
+DIALECTS = (
+    Dialect("csv-2", "2.x: 'Communicator'", "from source only"),
+    Dialect("csv-1", "1.x and before: 'Communication mean'", "from source only, and a log written by hand after it"),
+)
+DEFINITIONS = {
+    "performance_test-one-way": "From the time stamp that the publisher put into a message to its receipt by a subscriber, on one clock or on two.",
+    "performance_test-rtt": "Round trip of a message that a relay sent back (roundtrip mode MAIN), on one clock.",
+    "performance_test-counts": "Messages counted in the time between two rows of the table; rates are these counts over that time. The bytes are "
+    "the size of the message type, whatever was sent of it. Processor time is that of the process, over all cores.",
+}
+
+_KEY = re.compile(r"(?P<key>[A-Za-z][\w .()/-]{0,60}?) ?: ?(?P<value>.{0,400})")
+_OPENING = "Experiment id"
+_START = "---EXPERIMENT-START---"
+_CHATTER = re.compile(r"\s*|(?:Maximum runtime reached|Caught signal)\. Exiting\.")
+_HEADER = re.compile(r"T_experiment,\s*T_loop,\s*received,")
+_ROW = re.compile(r"-?\d{1,12}\.\d{1,9},\s*-?\d{1,12}\.\d{1,9},")
+_RELIABILITY = re.compile(r"Reliability: (RELIABLE|BEST_EFFORT)\b")
+_KEYS = 60  # The tool prints about twenty, and whatever the environment variable APEX_PERFORMANCE_TEST holds.
+
+
+def detect(head: str) -> Detected:
+    """Say whether the log has the mark that stands before the table, or the table's first columns."""
+    fits = f"\n{_START}" in f"\n{head}" or re.search(_HEADER.pattern, head) is not None
+    return Detected(fits, wants=f"'{_START}' or a header 'T_experiment, T_loop, received, ...'")
+
+
+def parse(lines: Iterable[Line]) -> Iterator[Found]:
+    """Yield two interval records a row, and their summaries when an experiment is over."""
+    experiment = _Experiment()
+    for line in lines:
+        if _HEADER.match(line.text):
+            yield Found(line, experiment.begin(line))
+        elif _ROW.match(line.text):
+            yield from experiment.row(line)
+        elif line.text.rstrip() == _START:
+            experiment.columns = ()
+            yield Found(line, None)
+        elif _CHATTER.fullmatch(line.text):
+            yield Found(line, None)
+        elif found := _KEY.fullmatch(line.text):
+            if found["key"] == _OPENING:
+                yield from experiment.summaries()
+                experiment = _Experiment()
+            if facts := experiment.stated(found["key"], found["value"].strip()):
+                yield Found(line, facts)
+    yield from experiment.summaries()
+
+
+class _Experiment:
+    """What one experiment states, and the rows of its table so far."""
+
+    def __init__(self) -> None:
+        self.columns: tuple[str, ...] = ()
+        self._stated: dict[str, str] = {}
+        self._conditions = Conditions()
+        self._tallies: dict[str, Tally] = {}
+        self._time = -1.0
+
+    def stated(self, key: str, value: str) -> Facts | None:
+        """A line of the head: before the opening line and behind the table there is none."""
+        if self.columns or len(self._stated) >= _KEYS or not (self._stated or key == _OPENING):
+            return None
+        self._stated[key] = value
+        self._conditions = _conditions(self._stated)
+        version = value if key == "Performance Test Version" else None
+        return Facts(tool_version=version, conditions=self._conditions, environment={f"performance_test {key}": value} if value else {})
+
+    def begin(self, line: Line) -> Broken | None:
+        """The table's header names the columns."""
+        cells = [cell.strip().replace("(ms)", " (ms)").replace("  ", " ") for cell in line.text.rstrip().rstrip(",").split(",")]
+        known = all(cell in COLUMNS for cell in cells) and len(set(cells)) == len(cells)
+        self.columns = tuple(cells) if known and line.whole else ()
+        return None if self.columns else Broken("a header with columns that are not known, or cut short")
+
+    def row(self, line: Line) -> Iterator[Found]:
+        """The two records of a row; only rows in their order count for the summaries."""
+        row = read_row(line.text, self.columns) if line.whole else Broken("the log ends within this line")
+        if isinstance(row, Broken):
+            yield Found(line, row)
+            return
+        records = row.records(self._conditions, trip=self._stated.get("Roundtrip Mode") == "MAIN")
+        for record in records:
+            yield Found(line, record)
+        if row.time > self._time and not row.idle:
+            whole, self._time = self._time >= 0, row.time
+            yield from self._count(line, row, records, whole=whole)
+
+    def _count(self, line: Line, row: Row, records: Iterable[Record], *, whole: bool) -> Iterator[Found]:
+        for record in records:
+            key = f"{record.test} {record.payload_bytes}"
+            if key not in self._tallies and len(self._tallies) >= _KEYS:
+                yield from self.summaries()
+            self._tallies.setdefault(key, Tally(line, record)).add(line, record, stamp=row.time, whole=whole)
+
+    def summaries(self) -> Iterator[Found]:
+        """What the rows come to."""
+        for tally in self._tallies.values():
+            yield tally.found()
+        self._tallies.clear()
+
+
+def _conditions(stated: Mapping[str, str]) -> Conditions:
+    """The conditions among what the head states."""
+    reliability = _RELIABILITY.search(stated.get("QOS", ""))
+    rate = _positive(stated.get("Publishing rate"))
+    mode: LoadMode | None = "max-rate" if stated.get("Publishing rate") == "0" else "open" if rate else None
+    return Conditions(
+        reliability=None if reliability is None else "reliable" if reliability[1] == "RELIABLE" else "best-effort",
+        type=stated.get("Msg name") or stated.get("Topic name") or None,
+        offered_rate_per_s=rate,
+        load_mode=mode if stated.get("Roundtrip Mode", "NONE") == "NONE" else None,
+        planned_duration_s=_positive(stated.get("Maximum runtime (sec)")),
+        publishers=_count(stated.get("Number of publishers")),
+        subscribers=_count(stated.get("Number of subscribers")),
+        data_path="zero-copy" if stated.get("Zero copy transfer") == "1" else None,
+    )
+
+
+def _positive(text: str | None) -> float | None:
+    value = float(text) if text and re.fullmatch(r"\d{1,12}(?:\.\d{1,9})?", text) else 0.0
+    return value if value > 0 and isfinite(value) else None
+
+
+def _count(text: str | None) -> int | None:
+    return int(text) if text and re.fullmatch(r"\d{1,9}", text) else None
