@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -102,6 +102,14 @@ class Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.text += data
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _offline() -> Iterator[None]:
+    """Take Plotly out of the installed package: these tests ask no registry."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TACHOLOG_PLOTLY", "full")
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,7 @@ from tacholog.resources import checkout
 def report(roots: tuple[Path, ...], output: Path | None) -> None:
     """Find the data, build, say where the site is."""
     from tacholog.report.build import build_site
+    from tacholog.report.bundle import plotly_bundle
 
     given = roots or default_roots()
     for root in given:
@@ -29,6 +30,8 @@ def report(roots: tuple[Path, ...], output: Path | None) -> None:
     # A site of somebody's own choice gets a working folder of its own beside it: two sites must not share one Sphinx cache.
     work = site.parent if output is None else site.with_name(f".{site.name}-build")
     index = build_site(given, site, work)
+    if note := plotly_bundle().note:
+        click.echo(note)
     click.echo(f"The site is in {site}")
     click.echo(f"Open it with: xdg-open {index}   (or any browser: {index.as_uri()})")
 

@@ -9,12 +9,16 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sphinx.util import logging
+
+from tacholog.report.bundle import plotly_bundle
 from tacholog.resources import site_dir
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.config import Config
 
+_LOGGER = logging.getLogger(__name__)
 _INLINE = re.compile(r"<script(?![^>]*\bsrc=)([^>]*)>(.*?)</script>", re.DOTALL)
 _HEAD = re.compile(r'<meta charset="[^"]*"\s*/?>|<head>', re.IGNORECASE)
 _MARK = '<meta http-equiv="Content-Security-Policy"'
@@ -62,10 +66,10 @@ def _finish(app: Sphinx, problem: Exception | None) -> None:
 
 
 def _copy_plotly(static: Path) -> None:
-    """Copy Plotly's own bundle out of the plotly package: nothing is fetched, and no bundle is kept in a repository."""
-    import plotly
-
-    source = Path(plotly.__file__).parent / "package_data" / PLOTLY
+    """Put Plotly beside the pages once; where it comes from is `tacholog.report.bundle`'s business."""
+    source, note = plotly_bundle()
+    if note:
+        _LOGGER.info(note)
     target = static / PLOTLY
     if not target.exists() or target.stat().st_size != source.stat().st_size:
         static.mkdir(parents=True, exist_ok=True)
