@@ -124,10 +124,8 @@ def summaries(log: Log) -> list[Record]:
 def assert_printed(number: Number, value: float, unit: float) -> None:
     """The number is the value as printed in whole units; a printed 0 only says that it is below one unit."""
     assert number.resolution == pytest.approx(unit)
-    if value == 0:
-        assert (number.bound, number.value) == ("<", pytest.approx(unit))
-    else:
-        assert (number.bound, number.value) == ("=", pytest.approx(value))
+    assert number.bound == ("=" if value else "<")
+    assert number.value == pytest.approx(value or unit)
 
 
 def assert_near(number: Number, value: float, unit: float) -> None:
