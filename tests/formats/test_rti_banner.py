@@ -49,6 +49,13 @@ def test_every_run_of_a_log_has_the_conditions_of_its_own_banner(tmp_path: Path)
     assert [record.conditions.load_mode for record in read(both).records] == ["closed", "closed", "max-rate", "max-rate"]
 
 
+def test_what_a_banner_leaves_out_is_not_taken_from_the_run_before_it(tmp_path: Path) -> None:
+    both = tmp_path / "both.log"
+    both.write_text((LOGS / "3.0.1-latency-pub.log").read_text() + (LOGS / "3.0.1-throughput-sub.log").read_text())
+
+    assert read(both).records[-1].conditions.load_mode is None
+
+
 def test_a_ping_pong_with_a_rate_is_still_one() -> None:
     conditions = read(LOGS / "notices-pub.log").account.facts.conditions
 

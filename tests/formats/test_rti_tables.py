@@ -127,6 +127,7 @@ def test_c_sharp_lacks_a_comma_and_prints_a_fraction_for_the_percentage() -> Non
 def test_rows_that_a_spreadsheet_saved_keep_the_precision_they_were_printed_with() -> None:
     interval, summary = read(LOGS / "csv-saved-anew-sub.csv").records
 
+    assert interval.number("loss", "total") == Number(metric="loss", statistic="total", value=0)
     assert interval.number("goodput", "last") == Number(metric="goodput", statistic="last", value=180e6, resolution=1e5)
     assert summary.number("goodput", "mean") == Number(metric="goodput", statistic="mean", value=180e6, resolution=1e5)
     assert summary.samples == 6_750_000
@@ -186,6 +187,30 @@ def test_an_object_of_json_that_lacks_a_line_is_refused(tmp_path: Path, lost: st
     assert log.broken
 
 
+def test_intervals_of_json_of_another_size_whose_beginning_is_lost_are_refused(tmp_path: Path) -> None:
+    text = (LOGS / "printer-4.2-json-pub.txt").read_text()
+    later = text.replace('"latency_min": 18', '"latency_min": 19').replace('"latency_ave": 18', '"latency_ave": 19').replace(": 18,", ": 19,")
+
+    log = parsed(tmp_path, text[: text.index("\t\t\t],")].rstrip() + ",\n" + later[later.index("\t\t\t\t{") :])
+
+    assert [record.scope for record in log.records] == ["interval", "interval"]
+    assert log.broken[0].startswith("some.log:20: minimum or maximum go back")
+
+
+def test_json_of_a_publisher_behind_that_of_a_subscriber_is_refused(tmp_path: Path) -> None:
+    subscriber, publisher = ((LOGS / f"printer-4.2-json-{side}.txt").read_text() for side in ("sub", "pub"))
+
+    log = parsed(tmp_path, subscriber[: subscriber.index('\t\t\t"summary"')] + publisher[publisher.index('\t\t\t"summary"') :])
+
+    assert log.broken == ["some.log:26: this object is another program's than those before it"]
+
+
+def test_two_documents_of_json_that_ran_into_one_another_are_refused(tmp_path: Path) -> None:
+    log = parsed(tmp_path, '\t\t\t"length":64,\n' + (LOGS / "printer-4.2-json-pub.txt").read_text())
+
+    assert log.records == []
+
+
 def test_the_processor_time_of_a_page_may_be_missing_from_every_row() -> None:
     log = read(LOGS / "page-routing.txt")
 
@@ -212,6 +237,12 @@ def test_a_row_of_a_page_that_took_the_next_rows_size_is_refused(tmp_path: Path)
 
     assert [record.payload_bytes for record in log.records] == [32]
     assert log.broken[0] == "some.log:49: cells of this row are missing or out of place"
+
+
+def test_a_last_row_of_a_page_with_a_cell_too_many_is_refused(tmp_path: Path) -> None:
+    text = (LOGS / "page-throughput.txt").read_text(encoding="utf-8") + "7\n\nBehind the table.\n"
+
+    assert [record.payload_bytes for record in parsed(tmp_path, text).records] == [32]
 
 
 def test_a_page_of_throughput_is_read_like_a_summary() -> None:
@@ -264,8 +295,10 @@ def test_perftest_lite_prints_csv_among_its_progress() -> None:
 
 
 def test_perftest_lite_counts_what_its_subscriber_lost() -> None:
-    progress, summary = read(LOGS / "lite-sub.csv").records
+    log = read(LOGS / "lite-sub.csv")
 
+    progress, summary = log.records
+    assert (log.broken, log.unknown) == ([], [])
     assert values(progress, "goodput") == {"last": 195e6}
     assert (summary.samples, summary.conditions.load_mode) == (714_285, None)
     assert summary.number("goodput", "mean") == Number(metric="goodput", statistic="mean", value=195_047_346, resolution=1)
@@ -284,3 +317,22 @@ def test_perftest_lite_prints_tables_too() -> None:
     assert read(LOGS / "lite-table-sub.txt").records[0].number("goodput", "mean") == Number(
         metric="goodput", statistic="mean", value=195.05e6, resolution=1e4
     )
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ("1024,714285,15,185.047346,30000012", "size, samples, time and Mbps contradict each other"),
+        ("0,714285,15,195.047346,30000012", "a message size that cannot be"),
+    ],
+)
+def test_a_row_of_perftest_lite_that_cannot_be_is_refused(tmp_path: Path, row: str, reason: str) -> None:
+    text = (LOGS / "lite-sub.csv").read_text().replace("1024,714285,15,195.047346,30000012", row)
+
+    assert parsed(tmp_path, text).broken == [f"some.log:29: {reason}"]
+
+
+def test_a_run_of_perftest_lite_without_an_answer_is_refused(tmp_path: Path) -> None:
+    text = (LOGS / "lite-pub.csv").read_text().replace("1024,714285,21,18,93,0,0,0", "1024,714285,0,0,0,0,0,0")
+
+    assert parsed(tmp_path, text).broken == ["some.log:33: no latency was measured"]

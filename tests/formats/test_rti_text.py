@@ -175,3 +175,15 @@ def test_a_share_of_loss_that_does_not_follow_from_the_counts_is_refused(tmp_pat
 @pytest.mark.parametrize("line", [SUMMARY.format(64), "Length: 64 Packets: 1420059 Packets/s(ave): 11833 Mbps(ave): 6.1 Lost: 0 (0.00%)\n"])
 def test_a_summary_that_the_log_ends_within_may_lack_its_processor_time(tmp_path: Path, line: str) -> None:
     assert parsed(tmp_path, line.rstrip("\n")).broken == ["some.log:1: the log ends within this line"]
+
+
+def test_a_summary_whose_rate_and_goodput_do_not_fit_its_size_is_refused(tmp_path: Path) -> None:
+    line = "Length: 128  Packets:  1420059  Packets/s(ave):   11833  Mbps(ave):     6.1  Lost:     0 (0.00%)\n"
+
+    assert parsed(tmp_path, line).broken == ["some.log:1: rate, size and Mbps contradict each other"]
+
+
+def test_an_interval_that_is_printed_unlike_those_before_it_is_another_logs(tmp_path: Path) -> None:
+    other = SECOND.replace(" (0.00%)", "")
+
+    assert parsed(tmp_path, HEAD.format(1024) + SECOND + other).broken == ["some.log:5: two sizes at once: whose interval this is cannot be told"]
