@@ -49,6 +49,13 @@ protected:
         EXPECT_TRUE(message.intact);
     }
 
+    /// Sends and takes at once: a large message may be more than a transport holds without its reader.
+    void pass(std::size_t bytes, std::uint64_t number) {
+        std::thread sender{[this, bytes, number] { send(bytes, number); }};
+        expect(bytes, number);
+        sender.join();
+    }
+
     std::unique_ptr<Subscriber> subscriber_;
     std::unique_ptr<Publisher> publisher_;
 };
@@ -56,18 +63,14 @@ protected:
 TEST_P(EveryTransport, DeliversEverySizeIntactAndInOrder) {
     for (const std::size_t bytes : {16, 17, 56, 57, 64, 1000, 65483, 65484, 65536, 130967, 1048576, 4194304}) {
         join(bytes);
-        for (std::uint64_t number = 0; number < 20; ++number) {
-            send(bytes, number);
-            expect(bytes, number);
-        }
+        for (std::uint64_t number = 0; number < 20; ++number) pass(bytes, number);
     }
 }
 
 TEST_P(EveryTransport, CarriesSmallerMessagesThanTheLargest) {
     join(200'000);
     for (const std::size_t bytes : {200'000, 16, 70'000, 64}) {
-        send(bytes, bytes);
-        expect(bytes, bytes);
+        pass(bytes, bytes);
     }
 }
 

@@ -6,21 +6,19 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
-#include <random>
 #include <vector>
 
-#include "core/address.hpp"
 #include "core/fd.hpp"
 #include "core/waiting.hpp"
+#include "transports/ip_endpoint.hpp"
+#include "transports/socket_buffers.hpp"
 #include "transports/transport.hpp"
 
 namespace tacholog::transports {
 namespace {
 
 constexpr std::size_t max_datagram = 65507;
-constexpr int wanted_buffer_bytes = 8 * 1024 * 1024;  // the kernel gives less if net.core.[rw]mem_max says so
 
 /// What every datagram begins with.
 struct FragmentHeader {
@@ -36,18 +34,10 @@ std::size_t fragments_of(std::size_t bytes) {
     return (bytes + max_fragment - 1) / max_fragment;
 }
 
-int effective(const Fd& socket, int option) {
-    int bytes = 0;
-    socklen_t length = sizeof bytes;
-    ::getsockopt(socket.get(), SOL_SOCKET, option, &bytes, &length);
-    return bytes;
-}
-
 Result<Fd> open_socket() {
     Fd socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
     if (!socket) return os_error("open a UDP socket");
-    ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &wanted_buffer_bytes, sizeof wanted_buffer_bytes);
-    ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDBUF, &wanted_buffer_bytes, sizeof wanted_buffer_bytes);
+    ask_for_large_buffers(socket);
     return socket;
 }
 
@@ -56,9 +46,7 @@ public:
     UdpPublisher(Fd socket, std::uint64_t stream, std::size_t max_bytes, std::string peer)
         : socket_(std::move(socket)), header_{stream, 0, 0, 0}, buffer_(max_bytes), peer_(std::move(peer)) {}
 
-    std::optional<SocketBuffers> buffers() const override {
-        return SocketBuffers{effective(socket_, SO_RCVBUF), effective(socket_, SO_SNDBUF)};
-    }
+    std::optional<SocketBuffers> buffers() const override { return buffers_of(socket_); }
 
 private:
     Result<std::span<std::byte>> acquire(std::size_t bytes) override {
@@ -166,12 +154,10 @@ public:
     UdpSubscriber(Fd socket, std::uint64_t stream, std::size_t max_bytes)
         : socket_(std::move(socket)), stream_(stream), max_bytes_(max_bytes), assembly_(max_bytes) {}
 
-    std::string endpoint() const override { return to_text(local_address(socket_)) + "/" + std::to_string(stream_); }
+    std::string endpoint() const override { return IpEndpoint{local_address(socket_), stream_}.text(); }
     Result<bool> match(Patience) override { return true; }  // bound is all it can be
 
-    std::optional<SocketBuffers> buffers() const override {
-        return SocketBuffers{effective(socket_, SO_RCVBUF), effective(socket_, SO_SNDBUF)};
-    }
+    std::optional<SocketBuffers> buffers() const override { return buffers_of(socket_); }
 
 private:
     Result<std::span<const std::byte>> receive(Patience patience) override {
@@ -225,30 +211,20 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     if (!address) return Error{"bind UDP to " + topic.local_address + ": not an IPv4 address"};
     if (::bind(socket->get(), generic(*address), sizeof *address) != 0)
         return os_error("bind UDP to " + to_text(*address));
-    std::random_device random;
-    const std::uint64_t stream = std::uint64_t{random()} << 32 | random();
-    return std::unique_ptr<Subscriber>{std::make_unique<UdpSubscriber>(std::move(*socket), stream, topic.max_bytes)};
+    return std::unique_ptr<Subscriber>{
+        std::make_unique<UdpSubscriber>(std::move(*socket), new_token(), topic.max_bytes)};
 }
 
-/// "127.0.0.1:40000/1234" -> where to send, and the stream's number.
 Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
-    const auto colon = endpoint.find(':');
-    const auto slash = endpoint.find('/');
-    const Error unreadable{"advertise to '" + std::string{endpoint} + "': not a UDP endpoint"};
-    if (colon == std::string_view::npos || slash == std::string_view::npos || slash < colon) return unreadable;
-    int port = 0;
-    std::uint64_t stream = 0;
-    std::from_chars(endpoint.data() + colon + 1, endpoint.data() + slash, port);
-    std::from_chars(endpoint.data() + slash + 1, endpoint.data() + endpoint.size(), stream);
-    const auto address = parse_address(endpoint.substr(0, colon), port);
-    if (!address || port <= 0 || port > 65535) return unreadable;
-
+    const auto subscriber = parse_endpoint(endpoint);
+    if (!subscriber) return Error{"advertise to '" + std::string{endpoint} + "': not a UDP endpoint"};
     auto socket = open_socket();
     if (!socket) return socket.error();
-    const std::string peer = to_text(*address);
-    if (::connect(socket->get(), generic(*address), sizeof *address) != 0) return os_error("connect UDP to " + peer);
+    const std::string peer = to_text(subscriber->address);
+    if (::connect(socket->get(), generic(subscriber->address), sizeof subscriber->address) != 0)
+        return os_error("connect UDP to " + peer);
     return std::unique_ptr<Publisher>{
-        std::make_unique<UdpPublisher>(std::move(*socket), stream, topic.max_bytes, peer)};
+        std::make_unique<UdpPublisher>(std::move(*socket), subscriber->token, topic.max_bytes, peer)};
 }
 
 }  // namespace

@@ -1,0 +1,113 @@
+// What only the transports over byte streams are exposed to: bytes of strangers, and lengths that lie.
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include "transports/ip_endpoint.hpp"
+#include "transports/stream.hpp"
+
+namespace tacholog {
+namespace transports {
+extern const Transport tcp;
+}  // namespace transports
+
+namespace {
+
+constexpr std::size_t largest = 64;
+constexpr Patience plenty{20000};
+
+/// A subscriber over TCP, and connections to it whose bytes the test chooses.
+class StreamOfStrangeBytes : public testing::Test {
+protected:
+    void SetUp() override {
+        auto subscribed = transports::tcp.subscribe({"test-stream", largest, "127.0.0.1"});
+        ASSERT_TRUE(subscribed) << subscribed.error().text;
+        subscriber_ = std::move(*subscribed);
+        const auto endpoint = parse_endpoint(subscriber_->endpoint());
+        ASSERT_TRUE(endpoint);
+        endpoint_ = *endpoint;
+    }
+
+    Fd connected() const {
+        Fd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+        EXPECT_EQ(::connect(socket.get(), generic(endpoint_.address), sizeof endpoint_.address), 0);
+        return socket;
+    }
+
+    Fd greeted() const {
+        Fd socket = connected();
+        say(socket, StreamHello{hello_magic, endpoint_.token, largest});
+        return socket;
+    }
+
+    template <typename Value>
+    static void say(const Fd& socket, const Value& value) {
+        ASSERT_EQ(::send(socket.get(), &value, sizeof value, MSG_NOSIGNAL), static_cast<ssize_t>(sizeof value));
+    }
+
+    std::unique_ptr<Subscriber> subscriber_;
+    IpEndpoint endpoint_;
+};
+
+TEST_F(StreamOfStrangeBytes, AnOversizedLengthIsRefused) {
+    const Fd socket = greeted();
+    ASSERT_TRUE(*subscriber_->match(plenty));
+    say(socket, StreamFrame{frame_magic, 0xFFFFFFF0});
+    const auto sample = subscriber_->take(plenty);
+
+    ASSERT_FALSE(sample);
+    EXPECT_NE(sample.error().text.find("4294967280 bytes is announced, 64 are agreed"), std::string::npos)
+        << sample.error().text;
+}
+
+TEST_F(StreamOfStrangeBytes, BytesThatAreNoFrameAreRefused) {
+    const Fd socket = greeted();
+    ASSERT_TRUE(*subscriber_->match(plenty));
+    say(socket, std::array<char, 16>{"GET / HTTP/1.1"});
+
+    EXPECT_FALSE(subscriber_->take(plenty));
+}
+
+TEST_F(StreamOfStrangeBytes, AStrangerIsLetGoAndTheWaitGoesOn) {
+    const Fd silent_and_gone = connected();
+    ::shutdown(silent_and_gone.get(), SHUT_RDWR);
+    const Fd stranger = connected();
+    say(stranger, StreamHello{hello_magic, endpoint_.token + 1, largest});
+    auto publisher = transports::tcp.advertise({"test-stream", largest, "127.0.0.1"}, subscriber_->endpoint());
+    ASSERT_TRUE(publisher) << publisher.error().text;
+
+    const auto matched = subscriber_->match(plenty);
+    ASSERT_TRUE(matched) << matched.error().text;
+    EXPECT_TRUE(*matched);
+}
+
+TEST_F(StreamOfStrangeBytes, AMessageThatEndsHalfwayIsThePublisherGone) {
+    {
+        const Fd socket = greeted();
+        ASSERT_TRUE(*subscriber_->match(plenty));
+        say(socket, StreamFrame{frame_magic, largest});
+        say(socket, std::uint64_t{1});
+    }
+    const auto sample = subscriber_->take(plenty);
+
+    ASSERT_FALSE(sample);
+    EXPECT_NE(sample.error().text.find("the publisher is gone"), std::string::npos) << sample.error().text;
+}
+
+TEST_F(StreamOfStrangeBytes, NothingFollowsAMessageGivenUpHalfway) {
+    constexpr std::size_t huge = std::size_t{64} * 1024 * 1024;
+    auto subscribed = transports::tcp.subscribe({"test-huge", huge, "127.0.0.1"});
+    ASSERT_TRUE(subscribed);
+    auto publisher = transports::tcp.advertise({"test-huge", huge, "127.0.0.1"}, (*subscribed)->endpoint());
+    ASSERT_TRUE(publisher);
+    {
+        auto loan = (*publisher)->loan(huge);
+        ASSERT_TRUE(loan);
+        const auto sent = loan->publish(Patience{1});
+        ASSERT_TRUE(sent);
+        ASSERT_FALSE(*sent) << "no socket buffer holds so much";
+    }
+    EXPECT_FALSE((*publisher)->loan(16));
+}
+
+}  // namespace
+}  // namespace tacholog

@@ -1,0 +1,107 @@
+// Unix sockets in the abstract namespace, where a name is no file and goes with its socket, and the descriptor of a
+// shared memory that is handed over one: nothing has a name in a file system, so nothing is left behind, whatever kills
+// either side.
+#pragma once
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "core/clock.hpp"
+#include "core/fd.hpp"
+#include "core/result.hpp"
+
+namespace tacholog {
+
+struct AbstractAddress {
+    explicit AbstractAddress(std::string_view name) {
+        address.sun_family = AF_UNIX;
+        const std::size_t size = std::min(name.size(), sizeof address.sun_path - 1);
+        std::copy_n(name.begin(), size, address.sun_path + 1);
+        length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + size);
+    }
+    const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
+
+    sockaddr_un address{};
+    socklen_t length = 0;
+};
+
+inline Result<Fd> listen_locally(const std::string& name) {
+    Fd listener{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    if (!listener) return os_error("socket for @" + name);
+    const AbstractAddress address{name};
+    if (::bind(listener.get(), address.get(), address.length) != 0) return os_error("bind @" + name);
+    if (::listen(listener.get(), 1) != 0) return os_error("listen @" + name);
+    return listener;
+}
+
+/// Never waits: the connection stands as soon as it is in the listener's queue.
+inline Result<Fd> connect_locally(const std::string& name) {
+    Fd socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    if (!socket) return os_error("socket for @" + name);
+    const AbstractAddress address{name};
+    if (::connect(socket.get(), address.get(), address.length) != 0) return os_error("connect @" + name);
+    return socket;
+}
+
+inline bool readable(const Fd& socket, const Deadline& deadline) {
+    pollfd waiting{socket.get(), POLLIN, 0};
+    return ::poll(&waiting, 1, static_cast<int>(deadline.left().count())) > 0;
+}
+
+/// Whether the other end of a connected socket has been closed, as the kernel does for a killed process too.
+inline bool hung_up(const Fd& socket) {
+    pollfd waiting{socket.get(), POLLIN | POLLRDHUP, 0};
+    return ::poll(&waiting, 1, 0) > 0 && (waiting.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
+/// A message of one size_t (the largest message) with room for one descriptor beside it.
+struct Envelope {
+    Envelope() {
+        header.msg_iov = &part;
+        header.msg_iovlen = 1;
+        header.msg_control = control.data();
+        header.msg_controllen = control.size();
+    }
+
+    std::size_t max_bytes = 0;
+    iovec part{&max_bytes, sizeof max_bytes};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+    msghdr header{};
+};
+
+inline bool send_descriptor(const Fd& socket, const Fd& memory, std::size_t max_bytes) {
+    Envelope envelope;
+    envelope.max_bytes = max_bytes;
+    cmsghdr* attached = CMSG_FIRSTHDR(&envelope.header);
+    attached->cmsg_level = SOL_SOCKET;
+    attached->cmsg_type = SCM_RIGHTS;
+    attached->cmsg_len = CMSG_LEN(sizeof(int));
+    const int number = memory.get();
+    std::memcpy(CMSG_DATA(attached), &number, sizeof number);
+    return ::sendmsg(socket.get(), &envelope.header, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof envelope.max_bytes);
+}
+
+inline Result<Fd> receive_descriptor(const Fd& socket, std::size_t& max_bytes) {
+    Envelope envelope;
+    const auto received = ::recvmsg(socket.get(), &envelope.header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    if (received < 0) return os_error("receive the descriptor of the shared memory");
+    const cmsghdr* attached = CMSG_FIRSTHDR(&envelope.header);
+    if (received != static_cast<ssize_t>(sizeof max_bytes) || attached == nullptr ||
+        attached->cmsg_type != SCM_RIGHTS) {
+        return Error{"receive the descriptor of the shared memory: the publisher sent something else"};
+    }
+    int number = -1;
+    std::memcpy(&number, CMSG_DATA(attached), sizeof number);
+    max_bytes = envelope.max_bytes;
+    return Fd{number};
+}
+
+}  // namespace tacholog

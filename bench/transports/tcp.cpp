@@ -1,0 +1,70 @@
+// TCP over IPv4, one connection a topic, Nagle's algorithm off. Reliable and ordered: when the subscriber is slow, the
+// window closes and the publisher waits. Each message goes at once behind a frame of eight bytes; a frame that
+// announces more than was agreed is refused, and a connection that does not know the subscriber's token is let go.
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "transports/ip_endpoint.hpp"
+#include "transports/stream.hpp"
+
+namespace tacholog::transports {
+namespace {
+
+void send_at_once(const Fd& socket) {
+    const int yes = 1;
+    ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+}
+
+Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
+    const auto address = parse_address(topic.local_address, 0);
+    if (!address) return Error{"bind TCP to " + topic.local_address + ": not an IPv4 address"};
+    Fd listener{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    if (!listener) return os_error("open a TCP socket");
+    if (::bind(listener.get(), generic(*address), sizeof *address) != 0)
+        return os_error("bind TCP to " + topic.local_address);
+    if (::listen(listener.get(), 4) != 0) return os_error("listen on TCP at " + topic.local_address);
+    const IpEndpoint own{local_address(listener), new_token()};
+    return std::unique_ptr<Subscriber>{
+        std::make_unique<StreamSubscriber>(std::move(listener), own.token, topic.max_bytes, own.text(), send_at_once)};
+}
+
+/// Connects, which takes a round trip of the network; the kernel alone would try for minutes.
+Result<Fd> connect_to(const sockaddr_in& address) {
+    constexpr int longest_ms = 5000;
+    const std::string operation = "connect TCP to " + to_text(address);
+    Fd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+    if (!socket) return os_error(operation);
+    send_at_once(socket);
+    if (::connect(socket.get(), generic(address), sizeof address) == 0) return socket;
+    if (errno != EINPROGRESS) return os_error(operation);
+    pollfd waiting{socket.get(), POLLOUT, 0};
+    if (::poll(&waiting, 1, longest_ms) <= 0) return os_error(operation, ETIMEDOUT);
+    int problem = 0;
+    socklen_t length = sizeof problem;
+    ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &problem, &length);
+    if (problem != 0) return os_error(operation, problem);
+    return socket;
+}
+
+Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
+    const auto peer = parse_endpoint(endpoint);
+    if (!peer) return Error{"advertise to '" + std::string{endpoint} + "': not a TCP endpoint"};
+    auto socket = connect_to(peer->address);
+    if (!socket) return socket.error();
+    auto publisher = std::make_unique<StreamPublisher>(std::move(*socket), topic.max_bytes, to_text(peer->address));
+    if (const auto greeted = publisher->greet(peer->token); !greeted) return greeted.error();
+    return std::unique_ptr<Publisher>{std::move(publisher)};
+}
+
+}  // namespace
+
+extern const Transport tcp{"tcp",
+                           "TCP, IPv4; reliable, copied in and out, each message sent at once",
+                           "copy",
+                           Reliability::reliable,
+                           Parties::processes,
+                           subscribe,
+                           advertise};
+
+}  // namespace tacholog::transports

@@ -1,0 +1,39 @@
+// Unix stream sockets between two processes of one host. Reliable and ordered: a full socket buffer blocks the
+// publisher. Each message is copied into the kernel and out of it; a large one goes in as many pieces as the socket's
+// buffer makes of it. The address is in the abstract namespace: no file is made, none is left behind.
+#include "transports/local_socket.hpp"
+#include "transports/stream.hpp"
+
+namespace tacholog::transports {
+namespace {
+
+// The name is the secret: it holds 64 random bits, and only the control channel tells it.
+constexpr std::uint64_t no_token = 0;
+
+Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
+    auto listener = listen_locally(topic.name);
+    if (!listener) return listener.error();
+    return std::unique_ptr<Subscriber>{std::make_unique<StreamSubscriber>(
+        std::move(*listener), no_token, topic.max_bytes, topic.name, [](const Fd&) {})};
+}
+
+Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
+    auto socket = connect_locally(std::string{endpoint});
+    if (!socket) return socket.error();
+    auto publisher =
+        std::make_unique<StreamPublisher>(std::move(*socket), topic.max_bytes, std::string{"@"}.append(endpoint));
+    if (const auto greeted = publisher->greet(no_token); !greeted) return greeted.error();
+    return std::unique_ptr<Publisher>{std::move(publisher)};
+}
+
+}  // namespace
+
+extern const Transport uds{"uds",
+                           "Unix stream sockets between processes of one host; reliable, copied in and out",
+                           "copy",
+                           Reliability::reliable,
+                           Parties::processes,
+                           subscribe,
+                           advertise};
+
+}  // namespace tacholog::transports
