@@ -1,9 +1,9 @@
 #include "core/options.hpp"
 
 namespace tacholog {
+namespace {
 
-std::string_view help_text() {
-    return R"(perftest measures how a transport moves messages from a publisher to a subscriber,
+constexpr std::string_view help = R"(perftest measures how a transport moves messages from a publisher to a subscriber,
 and writes what it finds as a text log.
 
 Usage: perftest --test latency|throughput|demand --transport NAME [options]
@@ -63,6 +63,12 @@ Examples
     perftest --test demand --transport udp --sizes 1KiB --demands 100,1000 --recovery 0,5 \
       --reporter native --output run.log --reporter fastrtps --output table.log
 )";
+
+}  // namespace
+
+std::string_view help_text() {
+    return help;
+}
 }
 
 }  // namespace tacholog
