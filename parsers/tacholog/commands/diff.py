@@ -34,6 +34,7 @@ FORMATS = ("text", "markdown", "json")
 @click.option("--fail-on", multiple=True, type=click.Choice(["worse", "implausible"]), help="Exit with 3 or 5 if a row is so. May be repeated.")
 @click.option("--limit", type=click.IntRange(0), default=20, show_default=True, help="Rows to list of each verdict; 0: all.")
 def diff(
+    *,
     old: str,
     new: str,
     output: str,

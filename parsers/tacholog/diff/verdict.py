@@ -13,7 +13,7 @@ from tacholog.diff.match import NONE, Pairs
 from tacholog.diff.numbers import BOUNDS, MARK_BITS, SETTING, Cells, Column, Flags, Floats, Integers, Numbers
 from tacholog.diff.policy import BANDS, MIN_RUNS, TESTABLE_BEYOND, Policy, band_of, percentile
 from tacholog.diff.result import VERDICTS, Verdict
-from tacholog.diff.statistics import adjusted
+from tacholog.diff.statistics import Shift, adjusted
 from tacholog.records import METRICS
 
 INVALIDATING = ("run_failed", "loss", "out_of_order", "impossible")
@@ -197,17 +197,27 @@ def _by_test(result: Verdicts, data: Numbers, pairs: Pairs, found: Estimates, li
     """Verdicts from repeated runs: significant in this report and large enough, or shown to be small, or neither."""
     metric = data.columns["metric"]
     lower = np.array([True, *(METRICS[word].better != "higher" for word in metric.words)])[metric.codes[pairs.old]]
-    tested = found.tested & (result.verdict < 0)
-    result.p_adjusted[tested] = adjusted(found.shift.p[tested])
-    worse = np.where(lower, found.shift.estimate, -found.shift.estimate)
-    with np.errstate(invalid="ignore"):
-        real = tested & (result.p_adjusted < rate) & (np.abs(worse) >= limits.least)
-        small = tested & (found.shift.inner_low > -limits.least) & (found.shift.inner_high < limits.least)
-    _set(result, real & (worse > 0), "worse")
-    _set(result, real & (worse < 0), "better")
-    _set(result, small, "no_change")
-    _set(result, tested, "inconclusive")
+    rows = np.flatnonzero(found.tested & (result.verdict < 0))
+    result.p_adjusted[rows] = adjusted(found.shift.p[rows])
+    shift = Shift(*(values[rows] for values in found.shift))
+    result.verdict[rows] = by_shift(shift, result.p_adjusted[rows], limits.least[rows], lower[rows], rate)
     _set(result, result.verdict < 0, "insufficient", "few_runs")
+
+
+def by_shift(shift: Shift, p_adjusted: Floats, least: Floats, lower_is_better: Flags, rate: float) -> Integers:
+    """The verdicts of tested rows, as indices into `VERDICTS`: significant in the report and large enough, or shown to be small, or neither.
+
+    Args:
+        shift: what was estimated, shape (rows,) each.
+        p_adjusted: the p-values, adjusted over the report.
+        least: the thresholds, as logarithms.
+        lower_is_better: the rows' direction.
+        rate: the false discovery rate.
+    """
+    real = (p_adjusted < rate) & (np.abs(shift.estimate) >= least)
+    small = (shift.inner_low > -least) & (shift.inner_high < least)
+    rose = np.where((shift.estimate > 0) == lower_is_better, CODE["worse"], CODE["better"])
+    return np.where(real, rose, np.where(small, CODE["no_change"], CODE["inconclusive"]))
 
 
 def flags(design: Design | None, two_modes: bool) -> tuple[str, ...]:

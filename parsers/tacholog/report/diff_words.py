@@ -90,8 +90,8 @@ WARNINGS: Mapping[str, str] = MappingProxyType(
         "order_confounded": "Unpaired and order-confounded: runs of one side were made in a block before those of the other. Whatever else changed in "
         "between, such as temperature or load, looks like a change of the release. Rows are judged as single values (their medians). "
         "Interleave the runs to get a verdict.",
-        "order_unknown": "The order in which the runs were made is not known, so drift cannot be told from change. Rows are judged as single values "
-        "(their medians).",
+        "order_unknown": "The order in which the runs were made is not known, so drift cannot be told from change. Rows are judged as single "
+        "values (their medians).",
         "same_first": "In every pair the same side ran first: a drift within the pairs would look like a change.",
         "single_values": "Rows with one value a side carry no test. Whether a difference is noise is not known.",
     }
@@ -190,7 +190,8 @@ def ratio(value: float) -> str:
 
 def percent(share: float) -> str:
     """A share in percent, with as many decimals as it deserves."""
-    return f"{share * 100:.0f} %" if abs(share) * 100 >= _WHOLE_PERCENT else f"{share * 100:.1f} %"
+    whole = f"{share * 100:.0f}"
+    return f"{whole} %" if abs(share) * 100 >= _WHOLE_PERCENT and (whole != "100" or share >= 1) else f"{share * 100:.1f} %"
 
 
 def interval(row: Row) -> str:
