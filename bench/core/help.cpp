@@ -69,6 +69,5 @@ Examples
 std::string_view help_text() {
     return help;
 }
-}
 
 }  // namespace tacholog
