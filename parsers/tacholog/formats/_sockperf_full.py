@@ -70,8 +70,8 @@ class Packets:
         """Count a row that is the next one, and whose latency is the time between its two times."""
         if not self._open or self._record is None or int(row["packet"]) != self._rows:
             return False
-        latency_ns = _nanoseconds(row["us"].replace(".", ""))
-        round_trip_ns = _nanoseconds(row["rx"].replace(".", "")) - _nanoseconds(row["tx"].replace(".", ""))
+        latency_ns = int(row["us"].replace(".", ""))
+        round_trip_ns = int(row["rx"].replace(".", "")) - int(row["tx"].replace(".", ""))
         expected_ns = round_trip_ns if self._record.conditions.basis == "rtt" else round_trip_ns / 2
         if abs(latency_ns - expected_ns) > 1:
             return False
@@ -84,10 +84,6 @@ class Packets:
     def _is_of(self, record: Record) -> bool:
         largest = record.number("latency", "max")
         return largest is not None and abs((largest.value or 0) - self._largest_ns) <= 2  # noqa: PLR2004
-
-
-def _nanoseconds(digits: str) -> int:
-    return int(digits)
 
 
 def _dropped(value: int) -> int:

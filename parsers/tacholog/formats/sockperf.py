@@ -106,6 +106,9 @@ class _Client:
 
     def take(self, line: Line) -> Iterator[Found]:
         """Use one line."""
+        if self._packets.is_open and line.text[:1].isdigit() and (rows := self._packets.take(line, line.text)) is not None:
+            yield from rows  # Most lines of a full log are rows, by far.
+            return
         text = _COLOUR.sub("", line.text).removeprefix("sockperf: ")
         for block, other in ((self._statistics, self._throughput), (self._throughput, self._statistics)):
             found = block.take(line, text, self._context)
