@@ -307,6 +307,8 @@ def test_service_calls_and_many_topics_are_read() -> None:
         ("7 us @ 1", "9 us @ 1"),  # the minimum is above the mean
         ("76 us @ 286", "76 us @ 300"),  # there is no message 300 of 300
         ("64 kB", "128 kB"),  # of another block
+        ("64 kB", "32 kB"),  # of another block
+        ("8 us", "8 us us"),  # two lines in one
         ("7 GB/s", "9 GB/s"),  # of another block
     ],
 )
@@ -327,6 +329,20 @@ def test_a_latency_printed_as_zero_is_less_than_a_microsecond(tmp_path: Path) ->
 
 def test_a_block_at_the_end_of_a_cut_log_is_broken(tmp_path: Path) -> None:
     assert parsed(tmp_path, RECEIVED[: RECEIVED.index("Throughput")]).broken == ["some.log:2: the log ends within this block"]
+
+
+def test_a_block_whose_last_row_may_be_cut_is_broken(tmp_path: Path) -> None:
+    log = parsed(tmp_path, RECEIVED.removesuffix("\n").removesuffix("-" * 44).removesuffix("\n"))
+
+    assert log.records == []
+    assert log.broken == ["some.log:2: a row of this block is cut short or garbled"]
+
+
+def test_the_mean_of_no_round_trip_is_impossible(tmp_path: Path) -> None:
+    record = parsed(tmp_path, (LOGS / "latency-5.3.log").read_text().replace("message 412", "message 1").replace("80 us", "0 us")).records[1]
+
+    assert record.numbers[0] == Number(metric="latency", statistic="mean", value=None, marks=("impossible",))
+    assert record.samples == 0
 
 
 def test_a_receivers_block_may_stand_within_a_senders(tmp_path: Path) -> None:
