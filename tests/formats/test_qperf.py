@@ -190,6 +190,7 @@ def test_quit_has_no_rows_and_did_not_fail() -> None:
         ("6.67 us", "6.67 u"),
         ("100 bytes", "100 byt"),
         (" =   100 bytes", " =  100 bytes"),
+        ("  =  ", "  =   "),
         ("    msg_size  ", "    msg_siz  "),
         ("tcp_lat", "tcp_bw"),
     ],

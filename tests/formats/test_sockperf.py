@@ -138,6 +138,15 @@ def test_a_full_log_that_lacks_packets_is_truncated_and_keeps_its_summary() -> N
     assert not any(isinstance(event.what, Histogram) for event in log.events)
 
 
+def test_a_full_log_without_its_last_packet_is_truncated(tmp_path: Path) -> None:
+    last = next(line for line in (LOGS / "full-log.csv").read_text().splitlines(keepends=True) if line.startswith("53, "))
+
+    log = changed(tmp_path, "full-log.csv", last, "")
+
+    assert log.account.reason == "the full log has 53 of 54 packets"
+    assert not any(isinstance(event.what, Histogram) for event in log.events)
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
