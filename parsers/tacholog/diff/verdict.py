@@ -28,9 +28,13 @@ SERIES = 3  # identical values in a row of as many sizes are the same measuremen
 
 
 class Thresholds(NamedTuple):
-    """The smallest shift that counts, as a logarithm, and where it comes from: an index into `SOURCES`."""
+    """The smallest shift that counts, as a logarithm, and where it comes from: an index into `SOURCES`.
+
+    ``close`` is the same without what rounding adds: two values a step of rounding apart are no change that could be shown, and not shown to be none.
+    """
 
     least: Floats
+    close: Floats
     source: Integers
     single: Floats
     single_source: Integers
@@ -76,7 +80,7 @@ def thresholds(data: Numbers, pairs: Pairs, policy: Policy) -> Thresholds:
     source = np.where(least > chosen, np.where(least == build, SOURCES.index("same_build"), SOURCES.index("rounding")), source)
     single = np.full(len(cell), build) if policy.same_build_percent else assumed
     single_source = np.full(len(cell), SOURCES.index("same_build" if policy.same_build_percent else "assumed"))
-    return Thresholds(least, source, single, single_source)
+    return Thresholds(least, np.maximum(chosen, build), source, single, single_source)
 
 
 def _rounding(cells: Cells, side: Integers) -> Floats:
@@ -200,22 +204,23 @@ def _by_test(result: Verdicts, data: Numbers, pairs: Pairs, found: Estimates, li
     rows = np.flatnonzero(found.tested & (result.verdict < 0))
     result.p_adjusted[rows] = adjusted(found.shift.p[rows])
     shift = Shift(*(values[rows] for values in found.shift))
-    result.verdict[rows] = by_shift(shift, result.p_adjusted[rows], limits.least[rows], lower[rows], rate)
+    result.verdict[rows] = by_shift(shift, result.p_adjusted[rows], (limits.least[rows], limits.close[rows]), lower[rows], rate)
     _set(result, result.verdict < 0, "insufficient", "few_runs")
 
 
-def by_shift(shift: Shift, p_adjusted: Floats, least: Floats, lower_is_better: Flags, rate: float) -> Integers:
+def by_shift(shift: Shift, p_adjusted: Floats, limits: tuple[Floats, Floats], lower_is_better: Flags, rate: float) -> Integers:
     """The verdicts of tested rows, as indices into `VERDICTS`: significant in the report and large enough, or shown to be small, or neither.
 
     Args:
         shift: what was estimated, shape (rows,) each.
         p_adjusted: the p-values, adjusted over the report.
-        least: the thresholds, as logarithms.
+        limits: the least shift that counts, and the greatest that is none, as logarithms.
         lower_is_better: the rows' direction.
         rate: the false discovery rate.
     """
+    least, close = limits
     real = (p_adjusted < rate) & (np.abs(shift.estimate) >= least)
-    small = (shift.inner_low > -least) & (shift.inner_high < least)
+    small = (shift.inner_low > -close) & (shift.inner_high < close)
     rose = np.where((shift.estimate > 0) == lower_is_better, CODE["worse"], CODE["better"])
     return np.where(real, rose, np.where(small, CODE["no_change"], CODE["inconclusive"]))
 

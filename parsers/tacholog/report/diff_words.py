@@ -32,7 +32,8 @@ MEANINGS: Mapping[Verdict, Meaning] = MappingProxyType(
         "better": Meaning("Better", "The change is significant in this report as a whole, and larger than the threshold."),
         "no_change": Meaning("No change", "The true change lies within the threshold, with 95 % confidence on either side."),
         "inconclusive": Meaning(
-            "Too noisy to tell", "Neither a change nor its absence is shown. Each row says how large a change it would mostly have found."
+            "Too noisy to tell",
+            "Neither a change nor its absence is shown. Each row says how large a change would have been found in four cases of five.",
         ),
         "insufficient": Meaning("Not enough runs", f"A verdict takes at least {MIN_RUNS} runs a side, and enough samples beyond the percentile."),
         "unreplicated_diff": Meaning(
@@ -87,8 +88,8 @@ THRESHOLD_SOURCES: Mapping[str, str] = MappingProxyType(
 WARNINGS: Mapping[str, str] = MappingProxyType(
     {
         "same_build": "Both sides are the same build (A/A): every worse or better here is a false alarm.",
-        "order_confounded": "Unpaired and order-confounded: runs of one side were made in a block before those of the other. Whatever else changed in "
-        "between, such as temperature or load, looks like a change of the release. Rows are judged as single values (their medians). "
+        "order_confounded": "Unpaired and order-confounded: runs of one side were made in a block before those of the other. Whatever else changed "
+        "in between, such as temperature or load, looks like a change of the release. Rows are judged as single values (their medians). "
         "Interleave the runs to get a verdict.",
         "order_unknown": "The order in which the runs were made is not known, so drift cannot be told from change. Rows are judged as single "
         "values (their medians).",
@@ -298,7 +299,7 @@ def _limits(row: Row) -> str:
         return ""
     limit = f"{percent(row.threshold)} {THRESHOLD_SOURCES.get(row.threshold_source or '', '')}".strip()
     if row.verdict == "inconclusive":
-        seen = f"would mostly have found {percent(row.detectable)}, " if row.detectable is not None else ""
+        seen = f"{percent(row.detectable)} would have been found, " if row.detectable is not None else ""
         return f"{seen}threshold {limit}"
     if row.verdict.startswith("unreplicated"):
         return f"band {limit}" if row.reasons != ("same_measurement",) else ""

@@ -1,0 +1,97 @@
+"""Published figures against each other: what an honest comparison says of one number a side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tacholog.diff.compare import compare, exit_code
+from tacholog.diff.policy import Policy
+from tacholog.diff.result import Report, Row
+from tacholog.diff.sides import find
+
+FORMATS = Path(__file__).parent.parent / "formats"
+
+
+def diff(old: Path, new: Path, *across: str) -> Report:
+    return compare(find(str(old), []), find(str(new), []), Policy(across=across), (old.name, new.name))
+
+
+def row(report: Report, metric: str, payload_bytes: int, **key: str) -> Row:
+    (found,) = (
+        row
+        for row in report.rows
+        if (row.key.metric, row.key.payload_bytes) == (metric, payload_bytes) and all(getattr(row.key, name) == value for name, value in key.items())
+    )
+    return found
+
+
+def test_rti_default_type_against_custom_type(checkout: Path) -> None:
+    report = diff(checkout / "data/rti/default-type", checkout / "data/rti/custom-type", "type")
+
+    smallest = row(report, "goodput", 32, transport="SHMEM", data_path="copy")
+    assert smallest.verdict == "unreplicated_diff"
+    assert smallest.ratio == pytest.approx(472.8 / 664.2)
+    assert report.counts["worse"] + report.counts["better"] == 0
+    copies = [curve for curve in report.curves if curve.key.data_path == "copy"]
+    assert [(curve.key.transport, curve.rows, curve.lower) for curve in copies] == [("SHMEM", 18, 17), ("UDPv4", 12, 11)]
+
+
+def test_a_zero_copy_rate_is_compared_in_messages_because_no_bytes_moved(checkout: Path) -> None:
+    report = diff(checkout / "data/rti/default-type", checkout / "data/rti/custom-type", "type")
+
+    assert {row.key.metric for row in report.rows if row.key.data_path == "zero-copy"} == {"message_rate"}
+    assert {row.key.metric for row in report.rows if row.key.data_path == "copy"} == {"goodput"}
+
+
+def test_rates_at_which_most_was_lost_carry_no_verdict(checkout: Path) -> None:
+    report = diff(checkout / "data/rti/default-type", checkout / "data/rti/custom-type", "type")
+
+    lossy = row(report, "goodput", 1048576, transport="UDPv4", data_path="flat-data")
+    assert (lossy.verdict, lossy.reasons) == ("invalid", ("loss",))
+    assert exit_code(report, ("implausible",)) == 5
+
+
+def test_types_do_not_compare_unless_asked_for(checkout: Path) -> None:
+    report = diff(checkout / "data/rti/default-type", checkout / "data/rti/custom-type")
+
+    assert {row.verdict for row in report.rows} == {"removed", "added"}
+    assert exit_code(report, ()) == 4
+
+
+def test_wan_keyed_against_unkeyed(checkout: Path) -> None:
+    folder = checkout / "data/rti/udpv4-wan"
+    report = diff(folder / "keyed-reliable", folder / "unkeyed-reliable", "keyed", "instances")
+
+    smallest = row(report, "latency", 32, statistic="p50")
+    assert smallest.verdict == "unreplicated_diff"
+    assert (smallest.old and smallest.old.median, smallest.new and smallest.new.median) == (20_000, 17_000)
+    assert smallest.interval is not None
+    assert list(smallest.interval) == pytest.approx([16.5 / 20.5, 17.5 / 19.5])
+    assert report.counts["added"] == 12  # six sizes that only the unkeyed table has
+    assert smallest.unverified == ("harness_major",)
+
+
+def test_wan_best_effort_against_reliable(checkout: Path) -> None:
+    folder = checkout / "data/rti/udpv4-wan"
+    report = diff(folder / "unkeyed-best-effort", folder / "unkeyed-reliable", "reliability")
+
+    assert report.counts["unreplicated_diff"] + report.counts["unreplicated_same"] == 24
+    assert diff(folder / "unkeyed-best-effort", folder / "unkeyed-reliable").counts["not_comparable"] == 24
+
+
+def test_ecal_5_11_against_5_12_changed_only_its_zero_copy_columns() -> None:
+    report = diff(FORMATS / "ecal/performance-5.11.rst", FORMATS / "ecal/performance-5.12.rst")
+
+    found = {(row.key.data_path, row.verdict, row.reasons) for row in report.rows}
+    assert found == {("copy", "unreplicated_same", ("same_measurement",)), ("zero-copy", "unreplicated_diff", ("single_run",))}
+    largest = row(report, "latency", 33554432, data_path="zero-copy", participant="Win10 AMD64")
+    assert (largest.old and largest.old.median, largest.new and largest.new.median) == (2_471_000, 5_000)
+
+
+def test_the_hmbdc_sample_of_14_2_was_published_again_with_15_17() -> None:
+    report = diff(FORMATS / "hmbdc/perf-sample-14-2.txt", FORMATS / "hmbdc/perf-sample-15.17-1.txt")
+
+    assert {(row.verdict, row.reasons) for row in report.rows} == {("unreplicated_same", ("same_measurement",))}
+    assert {row.key.statistic for row in report.rows} == {"range-low", "range-high", "typical"}

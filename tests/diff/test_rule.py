@@ -1,0 +1,310 @@
+"""The rule, case by case: what must come out as what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tacholog.dataset import Dataset
+from tacholog.diff.compare import compare, exit_code
+from tacholog.diff.policy import Bands, Override, Policy
+from tacholog.diff.result import Report, Row, Verdict, json_schema, to_json
+from tacholog.errors import TachologError
+from tacholog.manifest import Host
+
+Floats = NDArray[np.float64]
+Side = Callable[..., Dataset]
+Compared = Callable[..., Report]
+
+
+def only(report: Report) -> Row:
+    (row,) = report.rows
+    return row
+
+
+def one_verdict(report: Report) -> Verdict:
+    (verdict,) = {row.verdict for row in report.rows}
+    return verdict
+
+
+def test_slower_is_worse_and_says_by_how_much(compared: Compared, noise: Floats) -> None:
+    row = only(compared(noise[0][0], noise[1][0] * 1.1))
+
+    assert row.verdict == "worse"
+    assert row.ratio == pytest.approx(1.1, abs=0.01)
+    assert row.interval is not None
+    assert row.interval[0] is not None
+    assert row.interval[1] is not None
+    assert row.interval[0] < 1.1 < row.interval[1]
+    assert (row.level, row.design) == ("c", "paired")
+    assert row.p == pytest.approx(2 / 2**12)
+
+
+def test_swapped_sides_mirror_every_row(compared: Compared, noise: Floats) -> None:
+    old, new = noise[0], noise[1] * np.array([[1.1], [0.9], [1.0], [1.03]])
+
+    there, back = compared(old, new), compared(new, old)
+
+    mirror = {"worse": "better", "better": "worse"}
+    assert {row.key: mirror.get(row.verdict, row.verdict) for row in there.rows} == {row.key: row.verdict for row in back.rows}
+    for row in there.rows:
+        (twin,) = (other for other in back.rows if other.key == row.key)
+        assert row.ratio == pytest.approx(1 / (twin.ratio or 0))
+        assert row.p == pytest.approx(twin.p)
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1e3, 8.0])
+def test_units_do_not_matter(compared: Compared, noise: Floats, unit: float) -> None:
+    old, new = noise[0], noise[1] * np.array([[1.1], [0.9], [1.0], [1.03]])
+
+    one, other = compared(old, new, resolution=1.0), compared(old * unit, new * unit, resolution=unit)
+
+    assert [row.verdict for row in one.rows] == [row.verdict for row in other.rows]
+    assert [row.p for row in one.rows] == [row.p for row in other.rows]
+
+
+def test_more_is_better_where_more_is_better(compared: Compared, noise: Floats) -> None:
+    report = compared(noise[0], noise[1] * 1.1, metric="goodput", statistic="mean", unit="bit_per_s", test="throughput", basis=None)
+
+    assert one_verdict(report) == "better"
+
+
+def test_rows_of_one_side_are_listed_as_removed_and_added(compared: Compared, side: Side, noise: Floats) -> None:
+    report = compare(side(noise[0], range(0, 24, 2)), side(noise[1][:3], range(1, 25, 2), transport="udp"), Policy())
+
+    assert (report.counts["removed"], report.counts["added"]) == (4, 3)
+    assert exit_code(report, ()) == 4
+    assert one_verdict(compared(noise[0], noise[1])) == "no_change"
+
+
+def test_another_cpu_is_not_comparable_and_named(side: Side, noise: Floats, other_host: Host) -> None:
+    report = compare(side(noise[0], range(0, 24, 2)), side(noise[1], range(1, 25, 2), host=other_host), Policy())
+
+    assert one_verdict(report) == "not_comparable"
+    assert report.rows[0].reasons == ("cpu_model",)
+    assert [(d.old, d.new) for d in report.rows[0].differences] == [("Made-up CPU", "Another CPU")]
+    assert exit_code(report, ()) == 4
+
+
+@pytest.mark.parametrize(
+    ("condition", "value", "code"),
+    [
+        ("definition", "something-else", "metric_def"),
+        ("basis", "rtt", "basis"),
+        ("load_mode", "open", "load_mode"),
+        ("reliability", "best-effort", "qos"),
+        ("batch_bytes", 8192, "batching"),
+        ("payload_touched", "none", "payload_touched"),
+        ("waiting", "blocking", "waiting"),
+        ("tool_version", "2.0.0", "harness_major"),
+    ],
+)
+def test_another_condition_is_not_comparable_and_named(side: Side, noise: Floats, condition: str, value: object, code: str) -> None:
+    known = {"batch_bytes": 1024}
+    old = side(noise[0], range(0, 24, 2), **known)
+    new = side(noise[1], range(1, 25, 2), **known | {condition: value})
+
+    report = compare(old, new, Policy())
+
+    assert (one_verdict(report), report.rows[0].reasons) == ("not_comparable", (code,))
+
+
+def test_an_unknown_condition_caps_the_verdict_at_words_for_single_values(compared: Compared, noise: Floats) -> None:
+    report = compared(noise[0], noise[1] * 1.3, reliability=None)
+
+    assert one_verdict(report) == "unreplicated_diff"
+    assert (report.rows[0].reasons, report.rows[0].unverified) == (("unverified",), ("qos",))
+
+
+def test_a_condition_that_does_not_apply_need_not_be_known(compared: Compared, noise: Floats) -> None:
+    assert only(compared(noise[0][0], noise[1][0], offered_rate_per_s=None, keyed=False, instances=None)).verdict == "no_change"
+
+
+def test_an_unknown_machine_is_unverified_but_the_same_host_file_is_the_same_machine(side: Side, noise: Floats) -> None:
+    unknown = compare(side(noise[0], range(0, 24, 2), host=None), side(noise[1], range(1, 25, 2), host=None), Policy())
+    bare = Host(name="Bare", source="made up")
+    same = compare(side(noise[0], range(0, 24, 2), host=bare), side(noise[1], range(1, 25, 2), host=bare), Policy())
+
+    assert unknown.rows[0].unverified == ("cpu_model", "cores_smt", "memory")
+    assert one_verdict(same) == "no_change"
+
+
+def test_constant_equal_values_are_no_change(compared: Compared) -> None:
+    row = only(compared(np.full(12, 16_000.0), np.full(12, 16_000.0)))
+
+    assert (row.verdict, row.ratio, row.interval, row.p) == ("no_change", 1.0, (1.0, 1.0), 1.0)
+
+
+def test_five_pairs_are_never_enough(compared: Compared, noise: Floats) -> None:
+    report = compared(noise[0][:, :5], noise[1][:, :5] * 1.5)
+
+    assert (one_verdict(report), report.rows[0].reasons) == ("insufficient", ("few_runs",))
+    assert exit_code(report, ("worse",)) == 4
+
+
+def test_whole_microseconds_have_ties_and_still_a_verdict(compared: Compared, noise: Floats) -> None:
+    old, new = (np.round(side / 1000) * 1000 for side in (noise[0], noise[1] * 1.3))
+
+    report = compared(old, new, resolution=1000.0)
+
+    assert one_verdict(report) == "worse"
+
+
+def test_one_step_of_rounding_is_never_a_change(compared: Compared) -> None:
+    row = only(compared(np.full(12, 16_000.0), np.full(12, 17_000.0), resolution=1000.0))
+
+    assert row.p == pytest.approx(2 / 2**12)
+    assert (row.verdict, row.threshold_source) == ("inconclusive", "rounding")
+
+
+@pytest.mark.parametrize("factor", [0.1, 0.5, 1.0, 2.0, 10.0])
+def test_one_published_number_is_never_better_or_worse(side: Side, factor: float) -> None:
+    values = np.array([[10_000.0], [20_000.0]])
+
+    report = compare(side(values), side(values * factor), Policy())
+
+    assert {row.verdict for row in report.rows} <= {"unreplicated_diff", "unreplicated_same"}
+    assert report.rows[0].level == "a"
+
+
+def test_the_poorer_side_decides_the_level(side: Side, noise: Floats) -> None:
+    report = compare(side(noise[0], range(12)), side(noise[1][:, :1] * 2, [12]), Policy())
+
+    assert (one_verdict(report), report.rows[0].reasons, report.rows[0].level) == ("unreplicated_diff", ("single_run",), "a")
+
+
+def test_identical_series_are_the_same_measurement_published_again(side: Side) -> None:
+    values = np.array([[10_000.0], [12_000.0], [17_000.0]])
+    published = side(values, session=None, published=True)
+
+    report = compare(published, published, Policy())
+
+    assert {(row.verdict, row.reasons) for row in report.rows} == {("unreplicated_same", ("same_measurement",))}
+    apart = compare(published, side(values + np.array([[0], [0], [1000]]), session=None, published=True), Policy())
+    assert {row.reasons for row in apart.rows} == {("single_run",)}
+
+
+def test_runs_of_unknown_order_get_words_for_single_values(side: Side, noise: Floats) -> None:
+    report = compare(side(noise[0]), side(noise[1] * 1.3), Policy())
+
+    assert (one_verdict(report), report.rows[0].reasons) == ("unreplicated_diff", ("order_unknown",))
+    assert "order_unknown" in report.warnings
+
+
+def test_names_of_pairs_do_not_make_pairs_of_blocks(side: Side, noise: Floats) -> None:
+    report = compare(side(noise[0], range(12)), side(noise[1] * 1.3, range(12, 24)), Policy())
+
+    assert report.rows[0].reasons == ("order_confounded",)
+
+
+def test_six_sessions_a_side_are_compared_by_their_medians(side: Side, noise: Floats) -> None:
+    old = side(noise[0], range(12), session=[f"old-{run // 2}" for run in range(12)])
+    new = side(noise[1] * 1.2, range(12, 24), session=[f"new-{run // 2}" for run in range(12)])
+
+    report = compare(old, new, Policy())
+
+    assert (one_verdict(report), report.rows[0].design) == ("worse", "sessions")
+    assert len(report.rows[0].old.values if report.rows[0].old else ()) == 6
+
+
+def test_pairs_that_always_start_with_the_same_side_are_told(side: Side, noise: Floats) -> None:
+    report = compare(side(noise[0], range(0, 24, 2)), side(noise[1], range(1, 25, 2)), Policy())
+
+    assert "same_first" in report.warnings
+
+
+@pytest.mark.parametrize("mark", ["run_failed", "loss", "out_of_order", "impossible"])
+def test_figures_that_cannot_be_trusted_are_invalid(compared: Compared, noise: Floats, mark: str) -> None:
+    report = compared(noise[0], noise[1] * 2, marks=(mark,))
+
+    assert (one_verdict(report), report.rows[0].reasons) == ("invalid", (mark,))
+    assert exit_code(report, ("implausible",)) == (5 if mark != "run_failed" else 4)
+
+
+def test_a_percentile_needs_a_hundred_samples_beyond_it(compared: Compared, noise: Floats) -> None:
+    enough, few = (compared(noise[0], noise[1], statistic="p99.9", samples=count) for count in (100_000, 99_000))
+
+    assert one_verdict(enough) == "no_change"
+    assert (one_verdict(few), few.rows[0].reasons) == ("insufficient", ("undersampled",))
+
+
+def test_the_maximum_is_shown_and_never_tested(compared: Compared, noise: Floats) -> None:
+    report = compared(noise[0], noise[1] * 2, statistic="max")
+
+    assert report.rows == ()
+    assert len(report.untested) == 4
+
+
+def test_a_metric_of_choice_is_tested_instead(compared: Compared, noise: Floats) -> None:
+    report = compared(noise[0], noise[1] * 2, Policy(metrics=("latency:p90",)), statistic="p90")
+
+    assert one_verdict(report) == "worse"
+    with pytest.raises(TachologError, match="choose from latency"):
+        compared(noise[0], noise[1], Policy(metrics=("duration",)))
+
+
+def test_noise_leaves_a_row_open_and_says_what_would_have_been_found(compared: Compared) -> None:
+    generator = np.random.default_rng(8)
+    row = only(compared(*(10_000 * np.exp(0.2 * generator.standard_normal((2, 12))))))
+
+    assert row.verdict == "inconclusive"
+    assert row.detectable is not None
+    assert 0.15 < row.detectable < 0.5
+
+
+def test_two_modes_are_flagged(compared: Compared, noise: Floats) -> None:
+    old = noise[0][0].copy()
+    old[:5] *= 1.5
+
+    assert only(compared(old, noise[1][0])).flags == ("two_modes",)
+
+
+def test_thresholds_come_from_the_policy_and_its_overrides(compared: Compared, noise: Floats) -> None:
+    policy = Policy(thresholds_percent=Bands(centre=20, high=20, tail=20), row=(Override(threshold_percent=2, payload_bytes=16),))
+
+    report = compared(noise[0], noise[1] * 1.1, policy)
+
+    found = {row.key.payload_bytes: (row.verdict, row.threshold_source) for row in report.rows}
+    assert found == {16: ("worse", "override"), 32: ("no_change", "policy"), 48: ("no_change", "policy"), 64: ("no_change", "policy")}
+
+
+def test_the_measured_band_of_one_build_is_the_threshold_if_it_is_wider(compared: Compared, side: Side, noise: Floats) -> None:
+    row = compared(noise[0], noise[1] * 1.1, Policy(same_build_percent=25)).rows[0]
+    single = compare(side(noise[0][:, :1]), side(noise[0][:, :1] * 1.2), Policy(same_build_percent=25)).rows[0]
+
+    assert (row.verdict, row.threshold_source) == ("no_change", "same_build")
+    assert (single.verdict, single.threshold_source) == ("unreplicated_same", "same_build")
+
+
+def test_across_a_field_configurations_are_compared(side: Side, noise: Floats) -> None:
+    old, new = side(noise[0], range(0, 24, 2), type="A"), side(noise[1], range(1, 25, 2), type="B")
+
+    assert one_verdict(compare(old, new, Policy(across=("type",)))) == "no_change"
+    assert compare(old, new, Policy()).counts["added"] == 4
+
+
+def test_a_side_that_holds_several_configurations_cannot_be_compared_across_them(side: Side, noise: Floats) -> None:
+    old = side(noise[0], range(0, 24, 2), type="A")
+    both = msgspec.structs.replace(old, results=old.results.assign(type=["A", "B"] * (len(old.results) // 2)))
+    mixed = msgspec.structs.replace(both, results=both.results.assign(payload_bytes=16))
+
+    report = compare(mixed, side(noise[1][:1], range(1, 25, 2), type="A"), Policy(across=("type",)))
+
+    assert report.rows[0].reasons == ("mixed",)
+
+
+def test_the_json_keeps_to_its_schema_and_counts_every_verdict(compared: Compared, noise: Floats) -> None:
+    text = to_json(compared(noise[0], noise[1] * 1.1))
+
+    assert msgspec.json.decode(text, type=Report).counts["worse"] == 4
+    assert set(msgspec.json.decode(text)["counts"]) == {*json_schema()["$defs"]["Row"]["properties"]["verdict"]["enum"]}
+
+
+def test_worse_fails_only_on_request(compared: Compared, noise: Floats) -> None:
+    report = compared(noise[0], noise[1] * 1.1)
+
+    assert (exit_code(report, ()), exit_code(report, ("worse",)), exit_code(report, ("implausible",))) == (0, 3, 0)

@@ -1,0 +1,167 @@
+"""The whole rule on made-up campaigns whose truth is known. What was found is printed at the end of the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tacholog.dataset import Dataset
+from tacholog.diff.compare import compare
+from tacholog.diff.policy import Policy
+from tacholog.diff.result import Report
+from tacholog.diff.statistics import adjusted, paired_shift
+from tacholog.diff.verdict import CODE, by_shift
+
+REPORTS, ROWS, PAIRS = 400, 40, 12
+SD = 0.02
+Floats = NDArray[np.float64]
+Figure = Callable[[str, str], None]
+Noise = Callable[[np.random.Generator, tuple[int, ...]], Floats]
+
+
+def iid(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    return np.asarray(SD * generator.standard_normal(shape))
+
+
+def drift(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    return iid(generator, shape) + np.linspace(0, 0.06, shape[-1])
+
+
+def heavy_tails(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    return np.asarray(SD * generator.standard_t(3, shape) / np.sqrt(3))
+
+
+def autocorrelated(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    steps, found = iid(generator, shape), np.zeros(shape)
+    found[..., 0] = steps[..., 0]
+    for run in range(1, shape[-1]):
+        found[..., run] = 0.7 * found[..., run - 1] + np.sqrt(1 - 0.7**2) * steps[..., run]
+    return found
+
+
+def bimodal(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    """Three runs in ten are 15 % slower, for no reason of the release's."""
+    return iid(generator, shape) + np.where(generator.random(shape) < 0.3, np.log(1.15), 0.0)
+
+
+def sticky_modes(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    slow = generator.random(shape) < 0.3
+    changes = generator.random(shape) < 1 / 8
+    for run in range(1, shape[-1]):
+        slow[..., run] = np.where(changes[..., run], slow[..., run], slow[..., run - 1])
+    return iid(generator, shape) + np.where(slow, np.log(1.15), 0.0)
+
+
+def shared_by_rows(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    """Half of the noise hits all rows of a run alike."""
+    return iid(generator, shape) + SD * generator.standard_normal((shape[0], 1, shape[-1]))
+
+
+def in_pairs(generator: np.random.Generator, runs: Floats) -> Floats:
+    """Differences of interleaved pairs in random order: of shape (reports, rows, 2 * pairs) comes (reports * rows, pairs)."""
+    both = runs.reshape(*runs.shape[:2], -1, 2)
+    swapped = generator.random((len(runs), 1, both.shape[2])) < 0.5
+    difference = both[..., 1] - both[..., 0]
+    return np.where(swapped, -difference, difference).reshape(-1, both.shape[2])
+
+
+def verdicts(differences: Floats, rows: int = ROWS) -> NDArray[np.int64]:
+    """The verdicts of whole reports of ``rows`` rows at the default policy, shape (reports, rows)."""
+    shift = paired_shift(differences)
+    p = np.concatenate([adjusted(report) for report in shift.p.reshape(-1, rows)])
+    threshold = np.full(len(p), np.log1p(0.03))
+    return by_shift(shift, p, (threshold, threshold), np.ones(len(p), bool), 0.05).reshape(-1, rows)
+
+
+def share(found: NDArray[np.int64], *kinds: str) -> NDArray[np.bool_]:
+    return np.isin(found, [code for name, code in CODE.items() if name in kinds])
+
+
+@pytest.mark.parametrize("noise", [iid, drift, heavy_tails, autocorrelated, bimodal, sticky_modes, shared_by_rows])
+def test_one_build_against_itself_in_pairs_is_called_better_or_worse_in_at_most_one_report_in_twenty(noise: Noise, figure: Figure) -> None:
+    generator = np.random.default_rng(11)
+
+    found = verdicts(in_pairs(generator, noise(generator, (REPORTS, ROWS, 2 * PAIRS))))
+
+    alarms = share(found, "better", "worse").any(axis=1).mean()
+    alike, open_ = share(found, "no_change").mean(), share(found, "inconclusive").mean()
+    figure(f"A/A, {noise.__name__}", f"false better/worse in {alarms:.1%} of {REPORTS} reports; rows: {alike:.0%} no change, {open_:.0%} too noisy")
+    assert alarms <= 0.05
+
+
+def test_five_percent_slower_rows_are_found(figure: Figure) -> None:
+    generator = np.random.default_rng(12)
+    changed = 4
+    old, new = iid(generator, (2, REPORTS, ROWS, PAIRS))
+    new[:, :changed] += np.log(1.05)
+
+    found = verdicts((new - old).reshape(-1, PAIRS))
+
+    worse, others = share(found, "worse"), share(found, "better", "worse")[:, changed:]
+    power, any_found = worse[:, :changed].mean(), worse[:, :changed].any(axis=1).mean()
+    figure(
+        "+5 % in 4 of 40 rows, 2 % noise, 12 pairs",
+        f"{power:.1%} of rows and {any_found:.1%} of reports found; {others.any(axis=1).mean():.1%} of reports false",
+    )
+    assert power >= 0.9
+    assert any_found >= 0.9
+    assert others.any(axis=1).mean() <= 0.05
+
+
+def test_a_single_slower_row_among_forty_is_mostly_found(figure: Figure) -> None:
+    generator = np.random.default_rng(13)
+    for pairs in (12, 15):
+        old, new = iid(generator, (2, REPORTS, ROWS, pairs))
+        new[:, 0] += np.log(1.05)
+        power = share(verdicts((new - old).reshape(-1, pairs)), "worse")[:, 0].mean()
+        figure(f"+5 % in 1 of 40 rows, 2 % noise, {pairs} pairs", f"found in {power:.1%} of reports")
+        assert power >= 0.7
+
+
+def test_two_percent_are_below_the_threshold_and_mostly_said_to_be_nothing_or_open(figure: Figure) -> None:
+    generator = np.random.default_rng(14)
+    old, new = iid(generator, (2, REPORTS, ROWS, PAIRS))
+
+    found = verdicts((new + np.log(1.02) - old).reshape(-1, PAIRS))
+
+    parts = [share(found, name).mean() for name in ("worse", "no_change", "inconclusive")]
+    figure("+2 % in all rows, 2 % noise, 12 pairs", f"{parts[0]:.0%} worse, {parts[1]:.0%} no change, {parts[2]:.0%} too noisy")
+    assert share(found, "better").mean() == 0
+
+
+def test_the_report_calls_a_row_as_its_own_parts_do(compared: Callable[..., Report]) -> None:
+    generator = np.random.default_rng(15)
+    old, new = iid(generator, (2, ROWS, PAIRS))
+    new[:4] += np.log(1.05)
+
+    report = compared(10_000 * np.exp(old), 10_000 * np.exp(new))
+
+    expected = verdicts(new - old)[0]
+    assert {row.key.payload_bytes: CODE[row.verdict] for row in report.rows} == {16 * (row + 1): code for row, code in enumerate(expected)}
+
+
+def test_runs_in_blocks_are_recognised_by_their_start_times_and_get_no_verdict(side: Callable[..., Dataset], figure: Figure) -> None:
+    generator = np.random.default_rng(16)
+    alarms = 0
+    for _ in range(20):
+        values = 10_000 * np.exp(drift(generator, (ROWS, 2 * PAIRS)))
+        old, new = side(values[:, :PAIRS], range(PAIRS)), side(values[:, PAIRS:], range(PAIRS, 2 * PAIRS))
+        report = compare(old, new, Policy())
+        assert "order_confounded" in report.warnings
+        alarms += report.counts["worse"] + report.counts["better"]
+    figure("A/A in blocks, drift of 6 %", f"{alarms} better/worse rows in 20 reports, all downgraded")
+    assert alarms == 0
+
+
+def test_what_blocks_would_have_said_without_the_downgrade(figure: Figure) -> None:
+    generator = np.random.default_rng(17)
+    runs = drift(generator, (REPORTS, ROWS, 2 * PAIRS))
+
+    found = verdicts((runs[..., PAIRS:] - runs[..., :PAIRS]).reshape(-1, PAIRS))
+
+    alarms = share(found, "better", "worse").any(axis=1).mean()
+    figure("A/A in blocks, drift of 6 %, if it were taken for pairs", f"false better/worse in {alarms:.0%} of reports")
+    assert alarms > 0.5

@@ -1,0 +1,137 @@
+"""The rank statistics against scipy and against tables in print."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tacholog.diff.statistics import adjusted, paired_shift, same_build_band, smallest_detectable, two_modes, unpaired_shift
+
+ROWS = 40
+Figure = Callable[[str, str], None]
+
+
+def draws(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    return np.random.default_rng(5).standard_normal(shape)
+
+
+@pytest.mark.parametrize("pairs", [6, 12, 25])
+def test_the_paired_p_value_is_that_of_the_exact_signed_rank_test(pairs: int) -> None:
+    differences = draws(ROWS, pairs) + 0.4
+
+    expected = [stats.wilcoxon(row, method="exact").pvalue for row in differences]
+
+    assert paired_shift(differences).p == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("olds", "news"), [(6, 6), (10, 8), (20, 20)])
+def test_the_unpaired_p_value_is_that_of_the_exact_rank_sum_test(olds: int, news: int) -> None:
+    old, new = draws(ROWS, olds), draws(ROWS, news) + 0.5
+
+    expected = [stats.mannwhitneyu(one, two, method="exact").pvalue for one, two in zip(old, new, strict=True)]
+
+    assert unpaired_shift(old, new).p == pytest.approx(expected)
+
+
+def test_many_runs_use_the_normal_approximation() -> None:
+    differences, old, new = draws(ROWS, 60), draws(ROWS, 60), draws(ROWS, 50)
+
+    assert paired_shift(differences).p == pytest.approx([stats.wilcoxon(row, method="exact").pvalue for row in differences], abs=0.01)
+    expected = [stats.mannwhitneyu(one, two, method="exact").pvalue for one, two in zip(old, new, strict=True)]
+    assert unpaired_shift(old, new).p == pytest.approx(expected, abs=0.01)
+
+
+def test_ties_have_the_exact_p_value_of_all_arrangements() -> None:
+    differences = np.array([[0.0, 1, 1, 1, 2, 2, -1, 0]])
+    signs = np.array(np.meshgrid(*[[-1, 1]] * 8)).reshape(8, -1).T
+    ranks = stats.rankdata(np.abs(differences[0])) * (differences[0] != 0)
+    all_sums = (signs > 0) @ ranks
+    seen = ranks[differences[0] > 0].sum()
+
+    p = 2 * min((all_sums >= seen).mean(), (all_sums <= seen).mean())
+
+    assert paired_shift(differences).p[0] == pytest.approx(p)
+
+
+def test_tied_sides_have_the_exact_p_value_of_all_permutations() -> None:
+    old, new = np.array([[3.0, 3, 4, 4, 4, 5]]), np.array([[4.0, 5, 5, 5, 6, 5]])
+
+    def rank_sum(one: np.ndarray[tuple[int], np.dtype[np.float64]], two: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+        return float(stats.rankdata(np.concatenate([one, two]))[: len(one)].sum())
+
+    expected = stats.permutation_test((old[0], new[0]), rank_sum, permutation_type="independent", n_resamples=100_000).pvalue
+
+    assert unpaired_shift(old, new).p[0] == pytest.approx(expected)
+
+
+def test_the_smallest_p_values_are_those_of_the_tables() -> None:
+    assert paired_shift(np.arange(1.0, 7)[None]).p[0] == pytest.approx(2 / 2**6)
+    assert paired_shift(np.arange(1.0, 13)[None]).p[0] == pytest.approx(2 / 2**12)
+    assert unpaired_shift(np.arange(6.0)[None], np.arange(6.0)[None] + 6).p[0] == pytest.approx(2 / 924)
+
+
+def test_the_interval_of_ten_pairs_ends_at_the_ninth_average() -> None:
+    # Hollander, Wolfe & Chicken (2014), table A.4: for n = 10, P(T+ >= 47) = 0.024, so the interval runs from the 9th to the 47th of 55 averages.
+    differences = draws(1, 10)
+    first, second = np.triu_indices(10)
+    averages = np.sort((differences[0, first] + differences[0, second]) / 2)
+
+    shift = paired_shift(differences)
+
+    assert (shift.low[0], shift.high[0]) == (averages[8], averages[46])
+    assert shift.estimate[0] == pytest.approx(np.median(averages))
+
+
+def test_too_few_runs_have_no_interval() -> None:
+    shift = paired_shift(draws(1, 5))
+
+    assert (shift.low[0], shift.high[0]) == (-np.inf, np.inf)
+
+
+def test_intervals_cover_the_true_shift_as_often_as_they_say(figure: Figure) -> None:
+    shift = paired_shift(np.random.default_rng(9).standard_t(3, (20_000, 12)))
+    outer, inner = ((shift.low <= 0) & (shift.high >= 0)).mean(), ((shift.inner_low <= 0) & (shift.inner_high >= 0)).mean()
+
+    figure("coverage of the 95 % and 90 % intervals", f"{outer:.3f}, {inner:.3f}")
+    assert 0.945 <= outer <= 0.965
+    assert 0.895 <= inner <= 0.925
+
+
+def test_adjusted_p_values_are_those_of_scipy() -> None:
+    p = np.random.default_rng(3).random(100) ** 2
+
+    assert adjusted(p) == pytest.approx(stats.false_discovery_control(p))
+
+
+def test_the_detectable_shift_is_found_in_four_cases_of_five(figure: Figure) -> None:
+    for pairs in (8, 12, 20):
+        shift = smallest_detectable(np.array([1.0]), pairs, paired=True)[0]
+        found = (paired_shift(np.random.default_rng(pairs).standard_normal((20_000, pairs)) + shift).p < 0.05).mean()
+        figure(f"power at the detectable shift, {pairs} pairs", f"{found:.2f}")
+        assert 0.75 <= found <= 0.9
+
+
+def test_the_band_of_one_build_is_left_by_one_difference_in_twenty(figure: Figure) -> None:
+    generator = np.random.default_rng(4)
+    for sessions in (3, 8, 20):
+        band = same_build_band(generator.standard_normal((20_000, sessions)).std(axis=1, ddof=1), sessions)
+        left = (np.abs(generator.standard_normal(20_000) - generator.standard_normal(20_000)) > band).mean()
+        figure(f"left the band of {sessions} sessions", f"{left:.3f}")
+        assert 0.04 <= left <= 0.06
+
+
+def test_two_clusters_are_seen_and_one_outlier_is_none() -> None:
+    generator = np.random.default_rng(6)
+    one = 0.02 * generator.standard_normal((1000, 12))
+    two, outlier = one.copy(), one.copy()
+    two[:, :4] += 0.3
+    outlier[:, 0] += 0.3
+
+    flagged = [two_modes(values, np.full(1000, 0.03)).mean() for values in (one, two, outlier)]
+
+    assert flagged[0] < 0.02
+    assert flagged[1] > 0.98
+    assert flagged[2] < 0.02
