@@ -33,7 +33,13 @@ def tacholog(command: str, folder: Path, path: Path | None = None) -> str:
     environment = os.environ | ({"PYTHONPATH": str(path)} if path else {}) | {"COLUMNS": "200"}
     words = command.split()[1:]
     done = subprocess.run(
-        [sys.executable, "-m", "tacholog", *words], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=True
+        [sys.executable, "-m", "tacholog", *words],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=60,
+        check=True,
     )
     return done.stdout.decode()
 
