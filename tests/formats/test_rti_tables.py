@@ -133,6 +133,14 @@ def test_rows_that_a_spreadsheet_saved_keep_the_precision_they_were_printed_with
     assert summary.samples == 6_750_000
 
 
+def test_a_share_of_loss_that_a_spreadsheet_cut_to_0_is_less_than_a_hundredth_of_a_percent(tmp_path: Path) -> None:
+    text = (LOGS / "csv-saved-anew-sub.csv").read_text(encoding="utf-8").replace("180,0,0,,", "180,12,0,,")
+
+    summary = parsed(tmp_path, text).records[1]
+
+    assert summary.number("loss", "total") == Number(metric="loss", statistic="total", value=1e-4, resolution=1e-4, bound="<")
+
+
 @pytest.mark.parametrize("row", [ROW.rstrip("\n"), ROW.replace(" 61\n", "\n"), ROW.replace("16.9", "169")])
 def test_a_row_that_is_cut_or_has_slipped_is_refused(tmp_path: Path, row: str) -> None:
     log = parsed(tmp_path, NANOSECONDS + row)
