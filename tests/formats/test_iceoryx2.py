@@ -64,7 +64,6 @@ def test_the_lines_of_cargo_are_chatter_and_the_users_command_and_the_cut_line_a
         ("[RESPONSE_STREAM] iceoryx2::service::local::Service ::: Iterations: 10, ", " ns", ("iceoryx2-response-stream", "local", None, 10)),
         ("iceoryx2_bb_lock_free::spsc::queue::Queue<usize, 16> ::: Iterations: 10, ", " ns", ("iceoryx2-queue", "Queue<usize, 16>", None, 10)),
         ("iceoryx2::service::zero_copy::Service ::: Iterations: 10, ", " ns, Sample Size: 64", ("iceoryx2-publish-subscribe", "zero_copy", 64, 10)),
-        ("iceoryx2::service::process_local::Service ::: ", " ns", ("iceoryx2-publish-subscribe", "process_local", None, None)),
     ],
 )
 @pytest.mark.parametrize("time", ["Time: 0.0001 s, Latency: 5000", "Time: 0.0001, Latency: 5000"])
@@ -72,6 +71,12 @@ def test_lines_after_the_sources_that_no_sample_has(tmp_path: Path, start: str, 
     (record,) = parsed(tmp_path, f"{start}{time}{end}\n").records
 
     assert (record.conditions.definition, record.conditions.transport, record.payload_bytes, record.samples) == expected
+
+
+def test_the_first_versions_print_neither_iterations_nor_sizes_nor_a_unit_of_time(tmp_path: Path) -> None:
+    log = parsed(tmp_path, "iceoryx2::service::process_local::Service ::: Time: 3.1, Latency: 155 ns\n")
+
+    assert [(record.conditions.transport, record.payload_bytes, record.samples) for record in log.records] == [("process_local", None, None)]
 
 
 def test_a_latency_that_is_not_the_time_over_twice_the_iterations_is_broken(tmp_path: Path) -> None:
@@ -86,6 +91,12 @@ def test_a_last_line_without_its_end_may_have_lost_digits_of_its_size(tmp_path: 
     line = "iceoryx2::service::ipc::Service ::: Iterations: 10, Time: 0.0001 s, Latency: 5000 ns, Sample Size: 81"
 
     assert parsed(tmp_path, line).broken == ["some.log:1: the log ends within this line"]
+
+
+def test_a_line_that_lost_its_sample_size_is_broken(tmp_path: Path) -> None:
+    line = "iceoryx2::service::ipc::Service ::: Iterations: 10, Time: 0.0001 s, Latency: 5000 ns\n"
+
+    assert parsed(tmp_path, line).broken == ["some.log:1: a line without its sample size: it is cut short"]
 
 
 def test_what_the_logger_prints_in_debug_mode_is_chatter(tmp_path: Path) -> None:

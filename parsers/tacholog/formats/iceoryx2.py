@@ -23,8 +23,8 @@ SYSTEM = "iceoryx2"
 TOOL = "iceoryx2 benchmarks"
 DIALECTS = (
     Dialect("0.5", "0.5 and later", "a log recorded with 0.9.3, posted logs of 0.9"),
-    Dialect("0.4", "0.4: no unit behind the time", "from source only"),
-    Dialect("0.3", "0.3 and before: no iterations, no sample size", "from source only"),
+    Dialect("0.3", "0.3 and 0.4: no unit behind the time, in 0.3 no sample size", "from source only"),
+    Dialect("0.1", "0.1 and 0.2: no iterations either", "from source only"),
 )
 _CUT = "the mean of half a round trip, cut to whole nanoseconds"
 DEFINITIONS = {
@@ -79,13 +79,16 @@ def _result(line: Line) -> Record | Broken:
         return Broken("the latency is not the time over twice the iterations")
     if found["size"] == "0":
         return Broken("a sample of 0 bytes")
+    conditions = _conditions(found)
+    if found["unit"] and not found["size"] and conditions.definition == "iceoryx2-publish-subscribe":
+        return Broken("a line without its sample size: it is cut short")
     return Record(
         test="latency",
         payload_bytes=int(found["size"]) if found["size"] else None,
         numbers=(_mean(latency_ns), Number(metric="duration", statistic="total", value=float(duration_ns))),
         samples=iterations,
         side="both",
-        conditions=_conditions(found),
+        conditions=conditions,
     )
 
 
