@@ -1,9 +1,14 @@
 """The site's Sphinx settings. `tacholog report` copies this folder beside the generated pages and names the dataset."""
 
-project = "Tacholog"
-author = "the Tacholog authors"
-copyright = "the Tacholog authors; published figures belong to their publishers"
-html_title = "Tacholog"
+import html
+import json
+from pathlib import Path
+
+_site = json.loads(Path(__file__).with_name("site.json").read_text(encoding="utf-8"))  # what site.toml says
+
+project = html_title = _site["name"]
+author = _site["name"]
+copyright = _site["copyright"]
 
 extensions = ["myst_parser", "sphinx_copybutton", "tacholog.sphinx"]
 templates_path = []  # a list of our own: the theme adds to the default one, and a second build in the process then differs from the first
@@ -17,7 +22,11 @@ html_theme = "pydata_sphinx_theme"
 # Without a default mode the theme's script complains on the console.
 html_context = {"default_mode": "auto"}
 html_theme_options = {
-    "logo": {"text": "Tacholog"},
+    "logo": {
+        "text": html.escape(_site["name"]),
+        **({"image_light": _site["logo"], "image_dark": _site["logo"], "alt_text": ""} if _site["logo"] else {}),
+    },
+    "external_links": [{"name": link["title"], "url": link["url"]} for link in _site["links"]],
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
     "header_links_before_dropdown": 6,

@@ -113,13 +113,17 @@ def read_host(path: Path) -> Host:
 
 def write(path: Path, content: Manifest | Host) -> None:
     """Write a manifest or a host file, whole or not at all: whoever reads it at the same time sees the old or the new one."""
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(as_toml(content), encoding="utf-8")
+    part.replace(path)
+
+
+def as_toml(content: Manifest | Host) -> str:
+    """Return a manifest or a host file as the text of its file."""
     said: dict[str, Any] = msgspec.to_builtins(content)
     if isinstance(content, Manifest):
         said = {"schema": content.schema, **said}  # Written although it is the default: a later version must know what it reads.
-    text = tomli_w.dumps(said, multiline_strings=True)
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
+    return tomli_w.dumps(said, multiline_strings=True)
 
 
 def _read(path: Path, kind: type[Table]) -> Table:

@@ -16,11 +16,13 @@ from tacholog.resources import checkout
 
 @click.command(help=__doc__)
 @click.option("--data", "roots", multiple=True, metavar="DIR", type=click.Path(path_type=Path), help="A folder of runs; may be given several times.")
+@click.option("--site", "config", metavar="FILE", type=click.Path(path_type=Path), help="A site.toml: name, logo, systems, privacy.  [default: none]")
 @click.option("--output", metavar="DIR", type=click.Path(path_type=Path), help="Where the site goes.  [default: build/site]")
-def report(roots: tuple[Path, ...], output: Path | None) -> None:
+def report(roots: tuple[Path, ...], config: Path | None, output: Path | None) -> None:
     """Find the data, build, say where the site is."""
     from tacholog.report.build import build_site
     from tacholog.report.bundle import plotly_bundle
+    from tacholog.report.settings import read_settings
 
     given = roots or default_roots()
     for root in given:
@@ -29,7 +31,7 @@ def report(roots: tuple[Path, ...], output: Path | None) -> None:
     site = (output or (checkout() or Path.cwd()) / "build" / "site").resolve()
     # A site of somebody's own choice gets a working folder of its own beside it: two sites must not share one Sphinx cache.
     work = site.parent if output is None else site.with_name(f".{site.name}-build")
-    index = build_site(given, site, work)
+    index = build_site(given, site, work, read_settings(config) if config else None)
     if note := plotly_bundle().note:
         click.echo(note)
     click.echo(f"The site is in {site}")

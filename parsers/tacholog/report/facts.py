@@ -1,4 +1,4 @@
-"""The dataset's frames as typed rows. The only module of the report that touches pandas."""
+"""The dataset's frames as typed rows. The pages know nothing of pandas."""
 
 from __future__ import annotations
 

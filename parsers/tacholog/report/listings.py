@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from tacholog.manifest import RUN_FILE
 from tacholog.quality import MARKS
 from tacholog.records import METRICS
 from tacholog.report.facts import Problem
@@ -17,6 +19,10 @@ from tacholog.report.tables import Links, badge, scroller
 from tacholog.report.views import Selection, View
 
 _SHA_SHOWN = 12
+_REDACTED = (
+    "The text shown here and offered for download is redacted: pseudonyms such as host-3fa94c, user-1, address-1 and path-1 stand for names that the "
+    "site's owner does not show. Each stands for one original throughout the run. Everything else, and every number, is as it was written."
+)
 
 
 def plain_table(label: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> Html:
@@ -35,11 +41,15 @@ def runs_table(view: View, links: Links) -> Html:
             tag("div", _log_link(run.run, log.log, links), tag("code", (log.sha256 or "")[:_SHA_SHOWN], title=f"SHA-256 {log.sha256}"))
             for log in logs
         ]
-        shown = tag("code", run.run, class_="tl-run")
+        shown = tag("code", _manifest_link(run.run, links), class_="tl-run")
         rows.append(
             [shown, badge(published=run.published), run.start_time or null(), run.host or null(), _status(run.status, run.reason), join(files)]
         )
     return plain_table("Runs", ("run", "kind", "started", "host", "status", "raw log and its SHA-256"), rows)
+
+
+def _manifest_link(run: str, links: Links) -> Html:
+    return tag("a", run, href=f"root:{raw_name(run, RUN_FILE)}", title="The run's manifest") if links.logs is not None else esc(run)
 
 
 def raw_name(run: str, log: str) -> str:
@@ -52,15 +62,27 @@ def log_facts(view: View, run: str, log: str) -> Html:
     found = next((one for one in view.logs if one.run == run and one.log == log), None)
     if found is None:
         return NOTHING
+    root = view.runs[run].root
+    changed = root is not None and found.sha256 is not None and is_redacted(Path(root, log), found.sha256)
     pairs = [
-        ("run", tag("code", run)),
+        ("run", tag("code", tag("a", run, href=f"root:{raw_name(run, RUN_FILE)}", title="The run's manifest"))),
         ("format", found.format or null()),
         ("size", quantity_bytes(found.bytes)),
         ("lines", str(found.lines) if found.lines is not None else null()),
-        ("SHA-256", tag("code", found.sha256 or NOT_STATED, class_="tl-sha")),
+        ("SHA-256 of the original" if changed else "SHA-256", tag("code", found.sha256 or NOT_STATED, class_="tl-sha")),
         ("raw file", tag("a", log, href=f"root:{raw_name(run, log)}", download=Path(log).name)),
     ]
-    return tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs), class_="tl-facts")
+    facts = tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs), class_="tl-facts")
+    return join([facts, tag("p", _REDACTED, class_="tl-note")]) if changed else facts
+
+
+def is_redacted(path: Path, sha256: str) -> bool:
+    """Whether the file that is shown is not the log with that SHA-256 but its copy without names."""
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest() != sha256
+    except OSError:
+        return False
 
 
 def problems_table(view: View, links: Links) -> Html:

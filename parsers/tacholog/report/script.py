@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 
 from tacholog.manifest import Command, Manifest
+from tacholog.report.privacy import PLACEHOLDER
 
 _PLACEHOLDER = "{payload_bytes}"
 _ROLES = {"pub": "Publisher", "sub": "Subscriber", "both": "Publisher and subscriber"}
@@ -54,6 +55,8 @@ def _comments(manifest: Manifest, run: str) -> list[str]:
     found = [f"Measures {run} again: {manifest.system}, {manifest.tool or 'tool not stated'}{version}."]
     if manifest.published:
         found.append("The commands are the publisher's own words; paths are those of their machine.")
+    if any(PLACEHOLDER.search(word) for command in manifest.commands for word in command.argv):
+        found.append("Put in your own for path-1, address-1 and the like: the site's owner does not show theirs.")
     found += [f"{name}: {value}" for name, value in sorted(manifest.environment.items()) if name in ("cpu_pub", "cpu_sub", "governor")]
     return [_comment(text) for text in found]
 

@@ -1,0 +1,51 @@
+"""The dataset of a site: read, cut down to what the site shows, without names, and saved where the directives look for it."""
+
+from __future__ import annotations
+
+import filecmp
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from tacholog.dataset import TABLES, Dataset, load
+from tacholog.errors import UnreadableInput
+from tacholog.report.redact import redacted
+from tacholog.report.settings import SiteSettings
+
+
+def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings) -> Dataset:
+    """Return the dataset to show; save it in ``work/dataset``, and logs that are not shown as they are in ``work/shown``.
+
+    Raises:
+        UnreadableInput: no run in the folders, or none of a system that the settings name.
+    """
+    data = load(roots)
+    if data.runs.empty and data.problems.empty:
+        raise UnreadableInput(f"no run.toml below {', '.join(str(root) for root in roots)}: nothing to report")
+    data = redacted(_only(data, settings.systems), settings.privacy, (work / "shown").resolve())
+    _save(data, work / "dataset")
+    return data
+
+
+def _only(data: Dataset, systems: Sequence[str] | None) -> Dataset:
+    if systems is None:
+        return data
+    known = sorted(set(data.runs["system"].dropna()))
+    if missing := [system for system in systems if system not in known]:
+        raise UnreadableInput(f"systems: no run of {missing[0]!r}; there are {', '.join(map(repr, known)) or 'none'}")
+    left_out = set(data.runs[~data.runs["system"].isin(systems)]["run"])
+    tables = {name: getattr(data, name) for name in TABLES}
+    tables = {name: table[~table["run"].isin(left_out)].reset_index(drop=True) for name, table in tables.items()}
+    used = set(tables["runs"]["host"].dropna())
+    return Dataset(**tables, hosts={name: host for name, host in data.hosts.items() if name in used})
+
+
+def _save(data: Dataset, folder: Path) -> None:
+    fresh = folder.with_name(f"{folder.name}.new")
+    data.save(fresh)
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in sorted(fresh.iterdir()):
+        # Pages depend on these files: one that has not changed keeps its age.
+        if not (folder / file.name).is_file() or not filecmp.cmp(file, folder / file.name, shallow=False):
+            file.replace(folder / file.name)
+    shutil.rmtree(fresh)

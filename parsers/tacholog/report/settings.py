@@ -1,0 +1,55 @@
+"""``site.toml``: what a site is called, what it shows and what it keeps to itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from tacholog.errors import UnreadableInput
+from tacholog.report.privacy import Privacy
+
+
+class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A link in the header: ``title`` and ``url``."""
+
+    title: str
+    url: str
+
+
+class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What ``site.toml`` may say. Every key may be absent."""
+
+    name: str = "Tacholog"
+    title: str = "Publish/subscribe performance"
+    intro: str | None = None
+    logo: str | None = None
+    copyright: str = "the Tacholog authors; published figures belong to their publishers"
+    contact: str | None = None
+    url: str | None = None
+    links: tuple[Link, ...] = ()
+    systems: tuple[str, ...] | None = None
+    privacy: Privacy = Privacy()
+
+
+def read_settings(path: Path) -> SiteSettings:
+    """Read a ``site.toml``; the logo's path in it is relative to the file.
+
+    Raises:
+        UnreadableInput: it is missing, no TOML or holds an unknown key; or its logo is missing. The message names file and key.
+    """
+    try:
+        settings = msgspec.toml.decode(path.read_bytes(), type=SiteSettings)
+    except OSError as error:
+        raise UnreadableInput(f"{path}: {error.strerror}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
+        raise UnreadableInput(f"{path}: {error}") from error
+    for link in settings.links:
+        if not link.url.startswith(("https://", "http://", "mailto:")):
+            raise UnreadableInput(f"{path}: links: {link.url!r} is no address (https://, http:// or mailto:)")
+    if settings.logo is None:
+        return settings
+    logo = path.parent / settings.logo
+    if not logo.is_file():
+        raise UnreadableInput(f"{path}: logo: {logo}: no such file")
+    return msgspec.structs.replace(settings, logo=str(logo.resolve()))

@@ -1,0 +1,198 @@
+"""What a site must not tell: names of machines, people, networks and folders, unless its owner says so."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pandas as pd
+import pytest
+
+from tacholog.errors import UnreadableInput
+from tacholog.manifest import Command, Host, LogFile, Manifest, write
+from tacholog.report.build import build_site
+from tacholog.report.privacy import Names, Privacy, Redactor
+from tacholog.report.settings import SiteSettings, read_settings
+
+# What MyST and the theme still use of Sphinx is their business.
+pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+
+NATIVE = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"
+SECRETS = ("buildbox-07", "corp.internal", "annabel", "10.23.45.67", "fd12:3456:789a::17", "52:54:00:ab:cd:ef", "rocket-project", "zanzibar")
+SAID = (
+    "annabel@buildbox-07:/home/annabel/rocket-project/run$ ./perftest --server 10.23.45.67",
+    "\x1b[35mbuildbox-07\x1b[0m eth0 52:54:00:ab:cd:ef inet6 fd12:3456:789a::17 buildbox-07.corp.internal",
+    "the code name is Zanzibar",
+)
+
+
+def redact(*lines: str, privacy: Privacy | None = None) -> list[str]:
+    """What is shown of the lines of one run."""
+    names = Names(privacy or Privacy(), {})
+    for line in lines:
+        names.learn(line)
+    redactor = Redactor(names)
+    return [redactor.text(line) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("ping 192.168.2.100 from 192.168.2.7, again 192.168.2.100", "ping address-1 from address-2, again address-1"),
+        ("/home/kim/a/x.log and /home/kim/a/y.log and /opt/z/bin/t", "path-1/x.log and path-1/y.log and path-2/t"),
+        (r"C:\Users\kim\bench\out.log", "path-1/out.log"),
+        ("user=kim said kim", "user=user-1 said user-1"),
+        ("fe80::1c2d:3eff:fe4f:5061%eth0", "address-1%eth0"),
+    ],
+)
+def test_names_become_numbers_in_the_order_of_the_log(line: str, shown: str) -> None:
+    assert redact(line) == [shown]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "127.0.0.1 0.0.0.0 239.255.0.1 ::1 255.255.255.255",
+        "version 2.10.1.3, Fast DDS v3.1.0.2",
+        "16:20:31.123 bins=217:217:1,219:219:1 std::vector 12:34:56",
+        "/dev/shm/tacholog /usr/bin/perf https://example.org/a/b 1/2/3 Packets/s(ave)",  # noqa: S108
+        "host-3fa94c",
+        "1.4.1.1. UDPv4",
+        "Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)",
+    ],
+)
+def test_what_names_nobody_stays(line: str) -> None:
+    assert redact(line) == [line]
+
+
+def test_a_machine_has_one_pseudonym_wherever_it_is_named() -> None:
+    said, short, prompt = redact("hostname: node7.example.org", "on node7 again", "kim@node7:~$ ls")
+
+    (pseudonym,) = re.findall("host-[0-9a-f]{6}", said)
+    assert short == f"on {pseudonym} again"
+    assert prompt == f"user-1@{pseudonym}:~$ ls"
+
+
+def test_an_everyday_word_is_replaced_only_where_it_is_said_to_be_a_name() -> None:
+    assert redact("host name=vm kernel=6.1", "a vm with 2 cores")[1] == "a vm with 2 cores"
+
+
+def test_a_guess_cannot_be_checked_without_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = redact("hostname: node7")
+    monkeypatch.setenv("TACHOLOG_PSEUDONYM_KEY", "a secret")
+
+    assert redact("hostname: node7") != before
+
+
+def test_the_owner_says_what_is_shown_and_what_else_is_hidden() -> None:
+    privacy = Privacy(paths="show", keep=("10.0.0.1",), hide=("Zanzibar",))
+
+    assert redact("/home/kim/x 10.0.0.1 10.0.0.2 zanzibar", privacy=privacy) == ["/home/user-1/x 10.0.0.1 address-1 hidden-1"]
+
+
+def write_telling_run(root: Path) -> None:
+    """Write own runs that tell all secrets in every place that there is: names of folders, files and machines, logs, manifests, host files."""
+    lines = NATIVE.read_text().splitlines(keepends=True)
+    log = "".join([*lines[:3], *(f"{line}\n" for line in SAID), *lines[3:]]).encode()
+    for name, content in (("plain.log", log), ("buildbox-07.log", gzip.compress(log))):
+        folder = root / "buildbox-07" / f"annabel-{Path(name).stem}"
+        folder.mkdir(parents=True)
+        (folder / name).write_bytes(content)
+        logs = (LogFile(file=name, sha256=hashlib.sha256(content).hexdigest()),)
+        commands = (Command(role="both", argv=("/home/annabel/rocket-project/perftest", "--server", "10.23.45.67")),)
+        manifest = Manifest(system="Tacholog perftest", host="buildbox-07", session="buildbox-07-1", logs=logs, commands=commands)
+        others = {
+            "notes": (f"By annabel. {SAID[2]}.",),
+            "environment": {"hostname": "buildbox-07.corp.internal", "cwd": "/home/annabel/rocket-project/"},
+        }
+        write(folder / "run.toml", msgspec.structs.replace(manifest, **others))
+    (root / "hosts").mkdir()
+    write(
+        root / "hosts" / "buildbox-07.toml",
+        Host(name="buildbox-07 of annabel", source="annabel", cpu={"model": "Some CPU"}, network={"eth0": "10.23.45.67"}),
+    )
+
+
+def texts(site: Path) -> Iterator[tuple[str, str]]:
+    """Every file of a site as text, tables in Parquet too, and every file's name."""
+    for path in (path for path in site.rglob("*") if path.is_file()):
+        yield f"name {path}", path.relative_to(site).as_posix()
+        content = path.read_bytes()
+        if path.suffix == ".parquet":
+            yield str(path), pd.read_parquet(io.BytesIO(content)).to_csv()
+        elif "_static" not in path.parts:
+            yield str(path), content.decode(errors="replace")
+
+
+@pytest.fixture(scope="module")
+def telling(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("telling") / "data"
+    write_telling_run(root)
+    return root
+
+
+def test_no_file_of_the_site_tells_a_secret(telling: Path, tmp_path: Path) -> None:
+    site = build_site([telling], tmp_path / "site", tmp_path, SiteSettings(privacy=Privacy(hide=("zanzibar",)))).parent
+
+    told = [(place, secret) for place, text in texts(site) for secret in SECRETS if secret in text.lower()]
+
+    assert told == []
+    pages = {path: path.read_text() for path in site.rglob("logs/**/*.html")}
+    assert len(pages) == 2
+    for text in pages.values():
+        assert "The text shown here and offered for download is redacted" in text
+        assert "SHA-256 of the original" in text
+    originals = [hashlib.sha256(path.read_bytes()).hexdigest() for path in telling.rglob("*.log")]
+    assert all(any(sha256 in text for text in pages.values()) for sha256 in originals)
+
+
+def test_the_owner_may_show_everything(telling: Path, tmp_path: Path) -> None:
+    shown = Privacy(hosts="show", users="show", addresses="show", paths="show")
+    site = build_site([telling], tmp_path / "site", tmp_path, SiteSettings(privacy=shown)).parent
+
+    page = next(site.rglob("logs/**/plain.log.html")).read_text()
+
+    assert "annabel@buildbox-07:/home/annabel/rocket-project/run$ ./perftest --server 10.23.45.67" in page
+    assert "redacted" not in page
+
+
+def test_a_site_is_branded_by_its_file_and_shows_the_systems_that_it_names(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "logo.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>')
+    (tmp_path / "site.toml").write_text(
+        'name = "Ours & Theirs"\ntitle = "How fast"\nlogo = "logo.svg"\nsystems = ["RTI Connext DDS"]\n\n[[links]]\ntitle = "Home"\nurl = "https://example.org/"\n'
+    )
+
+    site = build_site([data], tmp_path / "site", tmp_path, read_settings(tmp_path / "site.toml")).parent
+
+    index = (site / "index.html").read_text()
+    assert "Ours &amp; Theirs</title>" in index
+    assert 'href="https://example.org/"' in index
+    assert (site / "_static/logo.svg").is_file()
+    assert not (site / "tacholog-perftest").exists()
+    assert "Tacholog perftest" not in index
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('nam = "x"', r"site.toml: Object contains unknown field `nam`"),
+        ('logo = "none.svg"', r"logo: .*none.svg: no such file"),
+        ('[[links]]\ntitle = "x"\nurl = "javascript:alert(1)"', r"links: 'javascript:alert\(1\)' is no address"),
+        ('[privacy]\nhosts = "sow"', r"Invalid enum value 'sow' - at `\$\.privacy\.hosts`"),
+    ],
+)
+def test_a_mistake_in_the_file_is_named(tmp_path: Path, text: str, complaint: str) -> None:
+    (tmp_path / "site.toml").write_text(text)
+
+    with pytest.raises(UnreadableInput, match=complaint):
+        read_settings(tmp_path / "site.toml")
+
+
+def test_a_system_that_has_no_run_is_named(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(UnreadableInput, match=r"systems: no run of 'Nobody'; there are '.*RTI Connext DDS"):
+        build_site([data], tmp_path / "site", tmp_path, SiteSettings(systems=("Nobody",)))
