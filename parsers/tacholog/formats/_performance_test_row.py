@@ -32,6 +32,7 @@ COLUMNS = frozenset(
 _CELL = re.compile(r"-?\d{1,400}(?:\.\d{1,9})?(?:e[+-]\d{1,3})?|-?(?:nan|inf)")
 _LARGEST_COUNT = 2**63
 _HUGE_MS = 1e12  # Thirty years: a minimum or maximum that nothing was ever compared with.
+_ALL_CORES = 101.0  # Percent, and what clocks of different steps make of it.
 _ROUNDING = 0.0051
 _DIGITS = 4
 
@@ -96,7 +97,7 @@ class Row(NamedTuple):
         yield from self._process()
 
     def _process(self) -> Iterator[Number]:
-        if 0 <= float(self.cells.get("cpu_usage (%)", "nan")) < inf:
+        if 0 <= float(self.cells.get("cpu_usage (%)", "nan")) <= _ALL_CORES:
             yield _significant("cpu_of_machine", "mean", Decimal(self.cells["cpu_usage (%)"]))
         peak_kib = self.cells.get("ru_maxrss", "")
         if peak_kib.isdigit() and 0 < int(peak_kib) < _LARGEST_COUNT:

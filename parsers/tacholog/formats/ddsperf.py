@@ -53,7 +53,7 @@ _LATENCY = re.compile(
 )
 _STATISTICS = ("mean", "min", "p50", "p90", "p99", "max")
 _PUBLISHER = re.compile(
-    r" *(?P<rate>\d{1,4}(?:\.\d{1,9})?(?:e[+-]\d\d)?)(?P<unit>[kM]?)/s +(?:inf|\d{1,20}[nums]) +\|[ ._=xX@-]{30}\| +\d{1,12}% +\d{1,20}[nums]"
+    r" *(?P<rate>\d{1,4}(?:\.\d{1,9})?(?:e[+-]0\d)?)(?P<unit>[kM]?)/s +(?:inf|\d{1,20}[nums]) +\|[ ._=xX@-]{30}\| +\d{1,12}% +\d{1,20}[nums]"
 )
 _PROCESS = re.compile(
     r" (?:@ *(?P<peer>\S{1,120}) )?(?:rss:(?:(?P<mega>\d{1,8}\.\d)MB|(?P<kilo>\d{1,8})kB) )?vcsw:\d{1,10} ivcsw:\d{1,10}"
@@ -62,7 +62,7 @@ _PROCESS = re.compile(
 _SHARE = re.compile(r"(\d{1,5})%")
 _PROCESS_MARK = re.compile(r"(?: \(stale\))?(?: @\S+| @ +\S+)? (?:rss:|vcsw:)")
 _CHATTER = re.compile(
-    r" \(stale\) .* vcsw:\d.*%"
+    r" \(stale\) .{0,300} vcsw:\d{1,10} ivcsw:\d{1,10} .{1,500}%"
     r"| \S+: (?:xmit \d{1,12}% recv \d{1,12}% \[\d+ \d+\]|xmit \d+(?:\.\d+)? Mb/s recv \d+(?:\.\d+)? Mb/s \[\d+ \d+\])"
     r"| discarded \d+ rexmit \d+ Trexmit \d+ Tthrottle \d+ Nthrottle \d+"
 )

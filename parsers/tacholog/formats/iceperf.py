@@ -48,7 +48,7 @@ _HEADER = re.compile(r" {0,4}\| Payload Size (?P<kilo>\[kB\] )?\| Average Latenc
 _RULE = re.compile(r" {0,4}\|-{13,18}:\|-{21}:\|")
 _ROW = re.compile(
     r" {0,4}\| {1,20}(?P<size>[1-9]\d{0,3})(?: \[?(?P<unit>[kMG]?B)\]?)? {1,5}\|"
-    r" {1,22}(?P<mean>[1-9]\d?|[1-9]\.\d|0\.0{0,3}[1-9]\d?|[1-9](?:\.\d)?e[+-]\d\d|0) \|"
+    r" {1,22}(?P<mean>[1-9]\d?|[1-9]\.\d|0\.0{0,3}[1-9]\d?|[1-9](?:\.\d)?e[+-]0\d|0) \|"
 )
 _FINISHED = re.compile(r" {0,4}Finished!")
 _CHATTER = re.compile(
