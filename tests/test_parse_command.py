@@ -101,7 +101,7 @@ def test_an_unknown_format_name_is_answered_with_those_that_there_are() -> None:
     done = tacholog("parse", "--as", "nonsense", FORMATS / "rti/cut-short.log")
 
     assert done.returncode == 2
-    assert "no format is called 'nonsense'; there are: native, rti" in done.stderr
+    assert "no format is called 'nonsense'; there are: ddsperf, ecal," in done.stderr
 
 
 def test_a_manifest_with_a_mistake_is_named_with_its_key(tmp_path: Path) -> None:
