@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import html
 import io
+import re
+import shutil
 from pathlib import Path
 
 import pytest
 from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
 from sphinx.util.docutils import docutils_namespace
 
 from tacholog.dataset import load
@@ -36,12 +40,12 @@ def dataset(data: Path, tmp_path: Path) -> str:
 def test_a_table_and_a_plot_stand_in_any_projects_page(tmp_path: Path, dataset: str) -> None:
     text = "```{perf-table} throughput\n:transport: SHMEM\n```\n\n```{perf-plot} goodput\n:transport: SHMEM\n```"
 
-    html, warnings = build(tmp_path, text, tacholog_dataset=dataset)
+    page, warnings = build(tmp_path, text, tacholog_dataset=dataset)
 
     assert warnings == ""
-    assert "2\u202f386\u202f046" in html
-    assert "<svg" in html
-    assert "doc:" not in html
+    assert "2\u202f386\u202f046" in page
+    assert "<svg" in page
+    assert "doc:" not in page
     assert (tmp_path / "out/_static/tacholog.css").is_file()
     assert (tmp_path / "out/_static/plotly.min.js").is_file()
 
@@ -67,4 +71,38 @@ def test_what_is_missing_is_a_warning_with_its_place(tmp_path: Path, dataset: st
 def test_no_dataset_at_all_is_a_warning_that_says_what_to_set(tmp_path: Path) -> None:
     _, warnings = build(tmp_path, "```{perf-table} latency\n```")
 
-    assert "set tacholog_dataset in conf.py" in warnings
+    assert "set tacholog_data in conf.py" in warnings
+
+
+def test_a_folder_without_runs_ends_the_build_with_its_reason(tmp_path: Path) -> None:
+    with pytest.raises(ExtensionError, match=r"tacholog_data: .*nowhere: no such folder"):
+        build(tmp_path, "", tacholog_data="nowhere")
+
+
+def test_the_example_project_builds_with_its_figures_in_both_languages(checkout: Path, tmp_path: Path) -> None:
+    pages = sphinx(checkout / "docs/example", tmp_path)
+
+    assert '<svg class="tl-svg"' in pages["index"]
+    assert 'data-v="3851"' in pages["index"]  # the median in ns that the log states for 64 bytes
+    assert "Intel(R) Xeon(R) Processor" in pages["index"]
+    assert '<svg class="tl-svg"' in pages["throughput"]
+    assert "perftest --test throughput --transport udp --sizes 16,65536 --duration 0.3" in re.sub("<[^>]*>", "", pages["throughput"])
+
+
+def test_a_changed_log_is_in_the_next_build(checkout: Path, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    shutil.copytree(checkout / "docs/example", project)
+    sphinx(project, tmp_path)
+    log = project / "data/latency-udp/perftest.log"
+    log.write_text(log.read_text().replace("p50_ns=3851", "p50_ns=3852"))
+
+    assert 'data-v="3852"' in sphinx(project, tmp_path)["index"]
+
+
+def sphinx(project: Path, folder: Path) -> dict[str, str]:
+    """Build a project that has its own conf.py, without a warning. Returns its pages."""
+    warnings = io.StringIO()
+    with docutils_namespace():
+        Sphinx(project, project, folder / "out", folder / "trees", "html", status=None, warning=warnings).build()
+    assert warnings.getvalue() == ""
+    return {name: html.unescape((folder / f"out/{name}.html").read_text()) for name in ("index", "throughput")}

@@ -120,7 +120,7 @@ class CellWriter:
             tag("sup", *marks) if marks else "",
             range_,
             title=words_of(cell, METRICS[fact.metric].unit),
-            data_v=f"{cell.value:g}",
+            data_v=f"{cell.value:.12g}",
         )
 
 
@@ -217,7 +217,7 @@ def _plain(fact: Fact | None, unit: Unit, links: Links) -> Html:
     if fact is None or fact.value is None:
         return tag("td", NOT_STATED, class_="tl-null")
     text = with_bound(grouped(fact.value / unit.size, decimals(fact.value, fact.resolution, unit)), fact.bound)
-    return tag("td", _linked(text, links.to_line(fact)), data_v=f"{fact.value:g}")
+    return tag("td", _linked(text, links.to_line(fact)), data_v=f"{fact.value:.12g}")
 
 
 def _linked(text: object, link: str | None) -> Html:

@@ -2,8 +2,13 @@
 
 In ``conf.py``::
 
-    extensions = ["tacholog.sphinx"]
-    tacholog_dataset = "../build/dataset"   # what Dataset.save wrote; relative to conf.py
+    extensions = ["myst_parser", "tacholog.sphinx"]
+    tacholog_data = "data"                   # a folder of runs, relative to conf.py
+    tacholog_site = "site.toml"              # optional: which systems, and what is private
+
+or, for a dataset that is there already::
+
+    tacholog_dataset = "../build/dataset"    # what Dataset.save wrote; relative to conf.py
 
 In a page (MyST)::
 
@@ -26,11 +31,12 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     """Register the directives, their node and what the pages need."""
     from importlib.metadata import version
 
-    from tacholog.sphinx import assets, directives, node
+    from tacholog.sphinx import assets, directives, node, store
 
-    app.add_config_value("tacholog_dataset", None, "env", types=frozenset({str, type(None)}))
-    app.add_config_value("tacholog_logs", None, "env", types=frozenset({str, type(None)}))
+    for name in ("tacholog_data", "tacholog_site", "tacholog_dataset", "tacholog_logs"):
+        app.add_config_value(name, None, "env", types=frozenset({str, type(None)}))
     app.add_config_value("tacholog_csp", default=False, rebuild="", types=frozenset({bool}))
+    app.connect("config-inited", store.prepare_data)
     node.setup(app)
     directives.setup(app)
     assets.setup(app)
