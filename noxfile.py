@@ -41,6 +41,13 @@ def report(session: nox.Session) -> None:
     session.run(_tool("tacholog"), "report")  # no posargs: in `nox -s bench report -- X` they are the campaign's
 
 
+@nox.session(venv_backend="none", default=False)
+def diff(session: nox.Session) -> None:
+    """Compare two releases, folders of runs or raw logs (-- OLD NEW; -- --help)."""
+    _install(session, "package")
+    session.run(_tool("tacholog"), "diff", *(session.posargs or ["--help"]))
+
+
 @nox.session(venv_backend="none")
 def tests(session: nox.Session) -> None:
     """Run all tests but the browser's, the C++ core's too where there is a compiler."""

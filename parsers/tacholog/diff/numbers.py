@@ -5,6 +5,7 @@ A million rows pass through here, so everything is whole-number codes: a column 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -38,7 +39,7 @@ MARK_BITS = {name: 1 << index for index, name in enumerate(MARKS)}
 class Column(NamedTuple):
     """A column of both sides as whole numbers: 0 is unknown, k is ``words[k - 1]``."""
 
-    codes: Integers
+    codes: NDArray[np.int32]
     words: Sequence[Any]
 
     def at(self, position: int) -> Any:  # noqa: ANN401 - a cell of any column
@@ -125,6 +126,7 @@ def _spread(column: Column, positions: Integers) -> Column:
     return Column(column.codes[positions], column.words)
 
 
+@functools.cache
 def mark_names(bits: int) -> tuple[str, ...]:
     """The names of the marks in a set of bits."""
     return tuple(name for name, bit in MARK_BITS.items() if bits & bit)
@@ -142,7 +144,7 @@ def _column(parts: Sequence[pd.Series]) -> Column:
     import pandas as pd
 
     codes, words = pd.factorize(pd.concat(parts, ignore_index=True))
-    return Column(codes.astype(np.int64) + 1, words.tolist())
+    return Column(codes.astype(np.int32) + 1, words.tolist())
 
 
 def _positions(old: pd.DataFrame, new: pd.DataFrame, frames: Sequence[pd.DataFrame]) -> Integers:
@@ -159,7 +161,7 @@ def _combined(columns: Iterable[Column]) -> Integers:
     for column in columns:
         width = len(column.words) + 1
         if total is None:
-            total, size = column.codes, width
+            total, size = column.codes.astype(np.int64), width
             continue
         if size > 2**62 // width:
             total = _dense(total)
@@ -258,7 +260,7 @@ def _floats(frames: Sequence[pd.DataFrame], name: str) -> Floats:
 
 def _bound_codes(frames: Sequence[pd.DataFrame]) -> Integers:
     column = _column([frame["bound"] for frame in frames])
-    known = np.array([0, *(BOUNDS.index(word) for word in column.words)])
+    known = np.array([0, *(BOUNDS.index(word) for word in column.words)], np.int64)
     return known[column.codes]
 
 

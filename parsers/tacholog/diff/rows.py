@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import isnan
+from math import isfinite, isnan
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -47,6 +47,8 @@ class _Plain(NamedTuple):
     threshold: list[float]
     detectable: list[float]
     level: list[Level | None]
+    old: list[Side | None]
+    new: list[Side | None]
 
 
 def rows(findings: Findings, policy: Policy) -> tuple[Row, ...]:
@@ -76,17 +78,14 @@ def curves(findings: Findings, policy: Policy) -> tuple[Curve, ...]:
     cells, data = findings.data.cells, findings.data
     exact = (cells.bound[findings.pairs.old] == 0) & (cells.bound[findings.pairs.new] == 0)
     places = np.flatnonzero(chosen & exact)
-    code = data.codes([name for name in (*KEY_FIELDS,) if name not in (*SIZE, *policy.across)])[findings.pairs.old[places]]
+    code = data.codes([name for name in KEY_FIELDS if name not in (*SIZE, *policy.across)])[findings.pairs.old[places]]
+    order = np.argsort(code, kind="stable")
+    code, places = code[order], places[order]
     shift = np.log(cells.median[findings.pairs.new[places]] / cells.median[findings.pairs.old[places]])
-    found = []
-    for series in np.unique(code):
-        members = shift[code == series]
-        if len(members) < SERIES:
-            continue
-        first = places[np.flatnonzero(code == series)[:1]]
-        key = _keys(data, findings.pairs.old[first], policy, without=SIZE)[0]
-        found.append(_curve(key, members))
-    return tuple(found)
+    starts = np.flatnonzero(np.diff(code, prepend=-1))
+    keys = _keys(data, findings.pairs.old[places[starts]], policy, without=SIZE)
+    members = np.split(shift, starts[1:])
+    return tuple(_curve(key, found) for key, found in zip(keys, members, strict=False) if len(found) >= SERIES)
 
 
 def _curve(key: Key, shift: Floats) -> Curve:
@@ -144,6 +143,8 @@ def _plain(findings: Findings, cell: Integers, policy: Policy) -> _Plain:
         threshold=np.expm1(np.where(findings.verdicts.by_value, findings.limits.single, findings.limits.least)).tolist(),
         detectable=np.expm1(found.detectable).tolist(),
         level=_levels(findings),
+        old=_sides(findings, pairs.old, 0),
+        new=_sides(findings, pairs.new, 1),
     )
 
 
@@ -181,7 +182,6 @@ def _row(findings: Findings, plain: _Plain, place: int) -> Row:
     verdict = VERDICTS[verdicts.verdict[place]]
     metric = METRICS[key.metric]
     bits = _marks(findings, place)
-    values = found.values.get(place, (None, None))
     tested = not isnan(plain.p_adjusted[place])
     by_value = bool(verdicts.by_value[place])
     design = found.designs[found.design[place]] if found.design[place] >= 0 else None
@@ -194,8 +194,8 @@ def _row(findings: Findings, plain: _Plain, place: int) -> Row:
         better=metric.better or "lower",
         level=plain.level[place],
         design=design.kind if design else "single" if by_value else None,
-        old=_side(findings, int(findings.pairs.old[place]), values[0], tested=tested),
-        new=_side(findings, int(findings.pairs.new[place]), values[1], tested=tested),
+        old=plain.old[place],
+        new=plain.new[place],
         ratio=_number(plain.ratio[place]),
         interval=_interval(plain, place, tested=tested) if decided else None,
         interval_kind=("confidence" if tested else "rounding") if decided else None,
@@ -217,7 +217,7 @@ def _source(findings: Findings, place: int, *, by_value: bool) -> str:
 
 
 def _number(value: float) -> float | None:
-    return value if np.isfinite(value) else None
+    return value if isfinite(value) else None
 
 
 def _interval(plain: _Plain, place: int, *, tested: bool) -> Interval:
@@ -242,18 +242,24 @@ def _reasons(findings: Findings, place: int, bits: int) -> tuple[str, ...]:
     return (reason,) if reason else ()
 
 
-def _side(findings: Findings, cell: int, logs: Floats | None, *, tested: bool) -> Side | None:
-    if cell == NONE:
-        return None
-    cells, entries = findings.data.cells, findings.data.entries
-    first, count = int(cells.first[cell]), int(cells.values[cell])
-    values = np.exp(logs) if tested and logs is not None else entries.value[first : first + count]
-    samples = cells.samples[cell]
-    return Side(
-        runs=count,
-        median=_number(float(cells.median[cell])),
-        values=tuple(values.tolist()),
-        bound=cast("Bound", BOUNDS[cells.bound[cell]]),
-        resolution=_number(float(cells.resolution[cell])),
-        samples=int(samples) if np.isfinite(samples) else None,
-    )
+def _sides(findings: Findings, side: Integers, which: int) -> list[Side | None]:
+    """One side of every row. Paired runs and sessions come in the order in which they were compared."""
+    cells, values, compared = findings.data.cells, findings.data.entries.value, findings.found.values
+    columns = (cells.first[side], cells.values[side], cells.median[side], cells.bound[side], cells.resolution[side], cells.samples[side])
+    found: list[Side | None] = []
+    for place, (cell, first, count, median, bound, resolution, samples) in enumerate(zip(*(c.tolist() for c in (side, *columns)), strict=True)):
+        if cell == NONE:
+            found.append(None)
+            continue
+        logs = compared.get(place)
+        found.append(
+            Side(
+                runs=count,
+                median=_number(median),
+                values=tuple((values[first : first + count] if logs is None else np.exp(logs[which])).tolist()),
+                bound=cast("Bound", BOUNDS[bound]),
+                resolution=_number(resolution),
+                samples=int(samples) if isfinite(samples) else None,
+            )
+        )
+    return found

@@ -1,0 +1,75 @@
+"""Every example of docs/significance.md comes out as the page says."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tacholog.dataset import Dataset
+from tacholog.diff.compare import compare
+from tacholog.diff.policy import Policy, read_policy
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "significance.md"
+EXAMPLES = {
+    title: tomllib.loads(code) for title, code in re.findall(r"^### (.+?)$.+?^```toml\n(.+?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+}
+US = 1000.0
+GOODPUT = {"metric": "goodput", "statistic": "mean", "unit": "bit_per_s", "test": "throughput", "basis": None}
+Side = Callable[..., Dataset]
+
+
+def said(example: Mapping[str, Any]) -> dict[str, Any]:
+    """The conditions of an example."""
+    found: dict[str, Any] = {name: example[name] for name in ("statistic", "samples") if name in example}
+    if "resolution" in example:
+        found["resolution"] = example["resolution"] * US
+    if "reliability" in example:
+        found["reliability"] = example["reliability"] or None
+    return found | (GOODPUT if example.get("metric") == "goodput" else {})
+
+
+@pytest.mark.parametrize("title", EXAMPLES)
+def test_example(title: str, side: Side) -> None:
+    example = EXAMPLES[title]
+    old, new = (np.array([example[name]]) * US for name in ("old", "new"))
+    pairs = np.arange(old.shape[1])
+    places = (pairs, pairs + 100) if example.get("order") == "blocks" else (2 * pairs, 2 * pairs + 1)
+
+    sides = [side(values, when, **said(example)) for values, when in zip((old, new), places, strict=True)]
+    (row,) = compare(sides[0], sides[1], Policy()).rows
+
+    assert row.verdict == example["verdict"]
+    assert row.reasons == ((example["reason"],) if "reason" in example else () if row.level != "a" else ("single_run",))
+    for name in ("p", "ratio", "threshold"):
+        if name in example:
+            assert getattr(row, name) == pytest.approx(example[name], abs=0.0005)
+    if "interval" in example:
+        assert list(row.interval or ()) == pytest.approx(example["interval"], abs=0.0005)
+
+
+def test_the_page_has_examples_for_most_verdicts() -> None:
+    assert len(EXAMPLES) >= 12
+    assert {example["verdict"] for example in EXAMPLES.values()} >= {
+        "worse",
+        "better",
+        "no_change",
+        "inconclusive",
+        "insufficient",
+        "unreplicated_diff",
+    }
+
+
+def test_the_thresholds_of_the_page_can_be_read(tmp_path: Path) -> None:
+    (block,) = re.findall(r"^```\n(false_discovery_rate.+?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    (tmp_path / "thresholds.toml").write_text(block)
+
+    policy = read_policy(tmp_path / "thresholds.toml")
+
+    assert policy == Policy(same_build_percent=4.5, row=policy.row)
+    assert policy.row[0].wanted() == {"transport": "udp", "statistic": "p99"}
