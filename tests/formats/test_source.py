@@ -172,4 +172,4 @@ def test_memory_does_not_grow_with_the_log(line: bytes) -> None:
         tracemalloc.stop()
         assert lines == megabytes * (1_000_000 // (len(line) + 1))
 
-    assert peaks[1] < peaks[0] * 1.2
+    assert peaks[1] < peaks[0] * 1.5
