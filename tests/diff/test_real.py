@@ -57,6 +57,7 @@ def test_types_do_not_compare_unless_asked_for(checkout: Path) -> None:
     report = diff(checkout / "data/rti/default-type", checkout / "data/rti/custom-type")
 
     assert {row.verdict for row in report.rows} == {"removed", "added"}
+    assert report.warnings == ("try_across:type",)
     assert exit_code(report, ()) == 4
 
 

@@ -61,7 +61,26 @@ def compare(old: Dataset, new: Dataset, policy: Policy, names: tuple[str, str] =
     programs = gate.programs(old) | gate.programs(new)
     report = _report(sides, policy, findings, order, same_build=len(programs) == 1 and None not in programs)
     rest = Pairs(pairs.old[~wanted], pairs.new[~wanted])
-    return msgspec.structs.replace(report, changed=gate.changed(old, new), untested=untested(data, rest, policy) if everything else ())
+    hint = _hint(report)
+    return msgspec.structs.replace(
+        report,
+        warnings=(*report.warnings, *hint),
+        changed=gate.changed(old, new),
+        untested=untested(data, rest, policy) if everything else (),
+    )
+
+
+def _hint(report: Report) -> tuple[str, ...]:
+    """A field without which rows of one side would meet rows of the other, where nothing met at all."""
+    if any(row.old and row.new for row in report.rows):
+        return ()
+    for field in (*SETTING, "system"):
+        found = [
+            {msgspec.structs.replace(row.key, **{field: None}) for row in report.rows if row.verdict == verdict} for verdict in ("removed", "added")
+        ]
+        if found[0] & found[1]:
+            return (f"try_across:{field}",)
+    return ()
 
 
 def _find(data: Numbers, pairs: Pairs, judged: list[gate.Judgement], which: Integers, order: list[RunOrder], policy: Policy) -> Findings:

@@ -90,6 +90,7 @@ _MUST_BE_KNOWN: Mapping[str, Callable[[Facts], bool]] = MappingProxyType(
         "mtu": lambda row: not _LOCAL.search(row["transport"] or ""),
         "tool": _never,
         "harness_major": _always,
+        "participant": _never,
     }
 )
 
@@ -112,20 +113,17 @@ def judge(old: Facts, new: Facts, across: Iterable[str]) -> Judgement:
     Two runs on the same host (the same host file) have the same machine, also where the file leaves something out.
     """
     same_host = old["host"] is not None and old["host"] == new["host"]
-    different: list[Difference] = []
-    unverified: list[str] = []
-    for field, code in CODES.items():
-        if field in across or (field in MACHINE and "host" in across):
-            continue
-        before, after = old[field], new[field]
-        if before is not None and after is not None and before != after:
-            different.append(Difference(code, _said(before), _said(after)))
-        elif field == "participant":
-            if before != after:
-                different.append(Difference(code, _said(before), _said(after)))
-        elif (before is None or after is None) and not (same_host and field in MACHINE) and _needed(field, old, new):
-            unverified.append(code)
+    fields = [field for field in CODES if not (field in across or (field in MACHINE and "host" in across))]
+    different = [Difference(CODES[field], _said(old[field]), _said(new[field])) for field in fields if _differ(field, old[field], new[field])]
+    open_fields = [field for field in fields if old[field] is None or new[field] is None]
+    unverified = [CODES[field] for field in open_fields if not (same_host and field in MACHINE) and _needed(field, old, new)]
     return Judgement(tuple(different), tuple(unverified))
+
+
+def _differ(field: str, old: object, new: object) -> bool:
+    """Whether two conditions are known to differ. A participant names itself: one that has no name is another one."""
+    known = (old is not None and new is not None) or field == "participant"
+    return known and old != new
 
 
 def _needed(field: str, old: Facts, new: Facts) -> bool:
@@ -145,21 +143,17 @@ def profiles(dataset: Dataset) -> list[Profile]:
 
 def _profile(run: Mapping[Hashable, Any], hosts: Mapping[str, Host]) -> Profile:
     host, tool, version = (_known(run[name]) for name in ("host", "tool", "tool_version"))
-    facts = hosts.get(host or "")
-    cpu, network = (facts.cpu, facts.network) if facts else ({}, {})
-    cards = [text for name, text in network.items() if name not in _NOT_A_CARD and not name.startswith("net.")]
-    mtu = network.get("mtu") or ", ".join(found[1] for text in cards if (found := _MTU.search(text)))
-    cores = [f"{cpu[name]} {name}" for name in ("sockets", "cores", "threads") if name in cpu]
-    return Profile(
-        host=host,
-        cpu_model=cpu.get("model"),
-        cores=", ".join(cores) or None,
-        memory=facts.memory.get("size") if facts else None,
-        nic="; ".join(_MTU.sub("", text).strip(", ") for text in cards) or None,
-        mtu=mtu or None,
-        tool=tool,
-        harness_major=version.split(".")[0] if version else None,
-    )
+    machine = dict(zip(MACHINE, _machine(hosts[host]), strict=True)) if host in hosts else dict.fromkeys(MACHINE)
+    return Profile(host=host, tool=tool, harness_major=version.split(".")[0] if version else None, **machine)
+
+
+def _machine(host: Host) -> tuple[str | None, ...]:
+    """What a host file says of each of `MACHINE`."""
+    cores = [f"{host.cpu[name]} {name}" for name in ("sockets", "cores", "threads") if name in host.cpu]
+    cards = [text for name, text in host.network.items() if name not in _NOT_A_CARD and not name.startswith("net.")]
+    nic = "; ".join(_MTU.sub("", text).strip(", ") for text in cards)
+    mtu = host.network.get("mtu") or ", ".join(found[1] for text in cards if (found := _MTU.search(text)))
+    return host.cpu.get("model"), ", ".join(cores) or None, host.memory.get("size"), nic or None, mtu or None
 
 
 _HARD_FACTS = {("cpu", "model"), ("cpu", "sockets"), ("cpu", "cores"), ("cpu", "threads"), ("memory", "size")}

@@ -36,7 +36,7 @@ def _text(report: Report, only: Sequence[str], limit: int) -> Iterator[str]:
         yield f"A comparison of configurations, across: {', '.join(report.settings.across)}"
     yield ""
     yield f"{words.headline(report)}."
-    yield from (f"! {words.WARNINGS.get(code, code)}" for code in report.warnings)
+    yield from (f"! {warning}" for warning in words.warnings(report))
     for section in words.sections(report, only):
         if section.verdict in FOLDED and not only:
             continue
@@ -90,9 +90,9 @@ def _markdown(report: Report, only: Sequence[str], limit: int) -> Iterator[str]:
     yield f"- new: {_escape(words.side(report.new))}"
     if report.settings.across:
         yield f"- a comparison of configurations, across: {', '.join(report.settings.across)}"
-    for code in report.warnings:
+    for warning in words.warnings(report):
         yield ""
-        yield f"> **Note** {words.WARNINGS.get(code, code)}"
+        yield f"> **Note** {warning}"
     for section in words.sections(report, only):
         yield ""
         yield from _block(section, limit, folded=section.verdict not in ("worse", "better") and not only)

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import msgspec
 
 from tacholog.diff.policy import MIN_RUNS, TESTABLE_BEYOND
-from tacholog.diff.result import VERDICTS, Curve, Input, Key, Report, Row, Verdict
+from tacholog.diff.result import VERDICTS, Curve, Input, Key, Report, Row, Side, Verdict
 from tacholog.quality import MARKS
 from tacholog.records import METRICS
 from tacholog.report.numerals import NOT_STATED, quantity, size, with_bound
@@ -145,6 +145,15 @@ def line(row: Row, *, with_system: bool = False) -> Line:
     )
 
 
+def warnings(report: Report) -> list[str]:
+    """What a reader must know before the rows."""
+    return [_hint(code.partition(":")[2]) if code.startswith("try_across:") else WARNINGS.get(code, code) for code in report.warnings]
+
+
+def _hint(field: str) -> str:
+    return f"No row of one side has its like on the other, but without {field.replace('_', ' ')} some would: --across {field} compares them."
+
+
 def counts(report: Report) -> list[tuple[str, int]]:
     """How many rows got each verdict that any row got, worst first."""
     return [(MEANINGS[verdict].title, report.counts[verdict]) for verdict in VERDICTS if report.counts[verdict]]
@@ -238,16 +247,22 @@ def reason(row: Row, code: str) -> str:
     """Why a row has the verdict that it has."""
     if code in MARKS:
         return MARKS[code].title.lower()
-    if code == "few_runs":
-        return f"{row.old.runs if row.old else 0} and {row.new.runs if row.new else 0} runs, {MIN_RUNS} a side are needed"
-    if code == "undersampled":
-        samples = [side.samples for side in (row.old, row.new) if side and side.samples is not None]
-        of = f"{min(samples)} samples a run" if samples else "too few samples"
-        return f"{of}, {TESTABLE_BEYOND} beyond the percentile are needed" if row.level != "a" else f"{of} for this percentile"
     difference = next((d for d in row.differences if d.field == code), None)
     if difference:
         return f"{FIELDS.get(code, code)}: {difference.old or NOT_STATED} -> {difference.new or NOT_STATED}"
-    return REASONS.get(code, code)
+    if code == "few_runs":
+        return f"{_runs(row.old)} and {_runs(row.new)} runs, {MIN_RUNS} a side are needed"
+    return _few_samples(row) if code == "undersampled" else REASONS.get(code, code)
+
+
+def _runs(side: Side | None) -> int:
+    return side.runs if side else 0
+
+
+def _few_samples(row: Row) -> str:
+    samples = [side.samples for side in (row.old, row.new) if side and side.samples is not None]
+    of = f"{min(samples)} samples a run" if samples else "too few samples"
+    return f"{of} for this percentile" if row.level == "a" else f"{of}, {TESTABLE_BEYOND} beyond the percentile are needed"
 
 
 def unstated(report: Report) -> str:
