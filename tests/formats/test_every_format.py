@@ -25,7 +25,7 @@ SMALL = {
     name: [path for path in paths if path.stat().st_size < 20_000] or paths[:1] for name, paths in SAMPLES.items()
 }  # Quick enough to read often.
 EXAMPLES = 60
-SHARE = 0.2  # of the lines that a mutation touches
+SHARE = 0.4  # of the lines that a mutation touches
 NUMERALS = {bytes([byte]) for byte in b"0123456789.,eE+-"}
 NO_NUMERALS = [byte for byte in range(256) if bytes([byte]) not in NUMERALS]
 NUMBER = re.compile(rb".?[-+.0-9]*[0-9][-+.,0-9eE]*[ \[(]?[A-Za-z%/\xc2\xb5\xce\xbc]{0,5}")  # with one byte before it, and its unit
