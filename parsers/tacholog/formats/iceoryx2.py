@@ -22,7 +22,7 @@ from tacholog.records import Conditions, Number, Record
 SYSTEM = "iceoryx2"
 TOOL = "iceoryx2 benchmarks"
 DIALECTS = (
-    Dialect("0.5", "0.5 and later", "a log recorded with 0.9.3, posted logs of 0.9"),
+    Dialect("0.5", "0.5 and later", "a log recorded with 0.9.3, a posted log of 0.9.0"),
     Dialect("0.3", "0.3 and 0.4: no unit behind the time, in 0.3 no sample size", "from source only"),
     Dialect("0.1", "0.1 and 0.2: no iterations either", "from source only"),
 )

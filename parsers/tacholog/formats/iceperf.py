@@ -31,7 +31,7 @@ from tacholog.records import Conditions, Facts, Number, Record
 SYSTEM = "iceoryx"
 TOOL = "iceperf"
 DIALECTS = (
-    Dialect("kilobytes", "0.17 to 2.0", "a log recorded with 2.0.3, a posted log, the manual"),
+    Dialect("kilobytes", "0.17 to 2.0", "a log recorded with 2.0.3, a posted log, an early manual"),
     Dialect("units", "2.95 and later: from 16 bytes, with the unit in the cell", "from source only"),
 )
 DEFINITIONS = {
