@@ -247,6 +247,12 @@ def test_a_row_of_a_page_that_took_the_next_rows_size_is_refused(tmp_path: Path)
     assert log.broken[0] == "some.log:49: cells of this row are missing or out of place"
 
 
+def test_a_row_of_a_page_whose_cells_are_not_equally_far_apart_lacks_one(tmp_path: Path) -> None:
+    text = (LOGS / "page-subscribers.txt").read_text(encoding="utf-8").replace("\n64\n\n512.3\n", "\n64\n\n\n512.3\n")
+
+    assert parsed(tmp_path, text).broken[0] == "some.log:45: cells of this row are missing or out of place"
+
+
 def test_a_last_row_of_a_page_with_a_cell_too_many_is_refused(tmp_path: Path) -> None:
     text = (LOGS / "page-throughput.txt").read_text(encoding="utf-8") + "7\n\nBehind the table.\n"
 

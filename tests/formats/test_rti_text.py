@@ -156,6 +156,12 @@ def test_statistics_that_contradict_each_other_are_refused(tmp_path: Path) -> No
     assert parsed(tmp_path, line).broken == ["some.log:1: the statistics contradict each other"]
 
 
+def test_a_mean_that_no_distribution_with_these_percentiles_has_is_refused(tmp_path: Path) -> None:
+    line = SUMMARY.format(64).replace("Ave     28", "Ave     58")  # Half of the samples are 19 at the most, the others 61.
+
+    assert parsed(tmp_path, line).broken == ["some.log:1: the statistics contradict each other"]
+
+
 def test_java_takes_the_smallest_sample_for_the_last_percentiles_which_are_unknown_then(tmp_path: Path) -> None:
     line = SUMMARY.format(64).replace("99.99%     61", "99.99%     18").replace("99.9999%     61", "99.9999%     18")
 

@@ -68,16 +68,10 @@ class Banner:
     def __init__(self) -> None:
         self.conditions = Conditions()
         self.marks: set[str] = set()
-        self._size: str | None = None
         self._inside = False
         self._latency_test = False
         self._discovering: str | None = None
         self._running = self._failed = self._crashed = False
-
-    @property
-    def ping_pong_bytes(self) -> str | None:
-        """The size of all messages of a ping-pong, where the banner names a single one."""
-        return self._size if self._latency_test else None
 
     def take(self, line: Line) -> Found | None:
         """What a line around the results means; ``None`` for a line that the tool is not known to print."""
@@ -139,8 +133,6 @@ class Banner:
         return Found(line, Facts(conditions=conditions, environment=environment or {}))
 
     def _keyed(self, line: Line, key: str, value: str) -> Found:
-        if key == "Data Size":
-            self._size = value if value.isascii() and value.isdigit() and len(value) <= 18 else None  # noqa: PLR2004
         environment = {"rti_" + re.sub(r"\W+", "_", key.lower()): value} if key in _ENVIRONMENT and value else {}
         if read := _CONDITIONS.get(key):
             return self._learn(line, self._allowed(read(value)), environment)

@@ -1,7 +1,8 @@
 """RTI Perftest's figures as records, whatever dialect printed them.
 
-A row whose figures contradict each other is broken: the order of minimum, percentiles and maximum, the rate that must give the goodput, and the
-share of loss that must follow from the counts. The tool's own arithmetic guarantees all three, so only a damaged row can violate them.
+A row whose figures contradict each other is broken: the order of minimum, percentiles and maximum, between which the mean must be, the rate that must
+give the goodput, and the share of loss that must follow from the counts. The tool's own arithmetic guarantees all of them, so only a damaged row can
+violate them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ RUNNING = ("last", "mean", "std", "min", "max")
 UNIT = "us|ns|[\u03bc\u00b5]s"
 CUT = Broken("the log ends within this line")
 OUT_OF_PLACE = Broken("cells of this row are missing or out of place")
-_ORDER = ("min", "p50", "p90", "p99", "p99.99", "p99.9999", "max")
+_ORDER = {"min": 0.0, "p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.99": 0.9999, "p99.9999": 0.999999, "max": 1.0}
 _LARGEST_COUNT = 2**63 - 1
 _MICROSECOND = 1000.0
 _STYLES = ({"0"}, {"0", "3"})  # Decimals of the whole numbers, and of all numbers in builds of high resolution.
@@ -148,8 +149,13 @@ def _smallest_for_percentiles(values: Mapping[str, float]) -> tuple[str, ...]:
 
 
 def _contradictory(values: Mapping[str, float]) -> bool:
-    ordered = [values[name] for name in _ORDER if name in values]
-    return any(low > high for low, high in pairwise(ordered)) or not values["min"] - 1 <= values["mean"] <= values["max"] + 1
+    """Whether the statistics are out of order, or their mean is where no distribution with these percentiles can have it."""
+    levels = [(share, values[name]) for name, share in _ORDER.items() if name in values]
+    if any(low > high for (_, low), (_, high) in pairwise(levels)):
+        return True
+    least = sum((above - share) * low for (share, low), (above, _) in pairwise(levels))
+    most = sum((above - share) * high for (share, _), (above, high) in pairwise(levels))
+    return not least - 1 <= values["mean"] <= most + 1
 
 
 def throughput(rates: Rates, more: Sequence[Number] = ()) -> Record | Broken:

@@ -16,7 +16,8 @@ from tacholog.records import Conditions, Number, Record
 _WHOLE = r"\d{1,40}"  # More digits than any counter has, so that a size that cannot be is told from a garbled line.
 _REAL = r"\d{1,40}(?:[.,]\d{1,3})?"
 _PERCENT = r"\((?P<percent>\d{1,3}[.,]\d{1,2})\s?(?:%|\(%\))\)"
-_CPU = r"(?:\s+CPU(?P<colon>:?)\s+(?P<cpu>\d{1,12}(?:[.,\u00a0\u202f]\d{3}){0,3}(?:[.,]\d{1,15})?)[\s\u00a0\u202f]?(?P<sign>%|percent|\(%\)))?\s*"
+_PERCENTAGE = r"(?P<cpu>\d{1,12}(?:[.,\u00a0\u202f]\d{3}){0,3}(?:[.,]\d{1,15})?)[\s\u00a0\u202f]?(?P<sign>%|percent|\(%\))"
+_CPU = rf"(?:\s+CPU(?:(?P<colon>:)\s*| ){_PERCENTAGE})?\s*"
 _LOSS = rf"\s+Lost:\s*(?P<lost>{_WHOLE})(?:\s+{_PERCENT})?{_CPU}"
 _THROUGHPUT = re.compile(
     rf"\s*Length:\s*(?P<size>\d+)\s+Packets:\s*(?P<received>{_WHOLE})\s+Packets/s\(ave\):\s*(?P<rate>{_WHOLE})"
@@ -58,7 +59,6 @@ class Legacy:
     """Which size the next interval is of, and which summary the next cost of serialising belongs to."""
 
     def __init__(self) -> None:
-        self.only_size: str | None = None  # As the banner says, for the one figure that has neither line nor head to tell.
         self._open: str | None = None
         self._tangled = False
         self._extremes: tuple[float, float] | None = None
@@ -145,11 +145,9 @@ class Legacy:
         found = _LOW_RESOLUTION.fullmatch(line.text)
         if found is None or not line.whole:
             return CUT if found else _GARBLED
-        if self.only_size is None or impossible(self.only_size, found["mean"]):
-            return Broken("no banner says of which size this average is")
         return Record(
             test="latency",
-            payload_bytes=int(self.only_size),
+            payload_bytes=None,  # The banner may name it, though not always this run's banner where logs run into one another.
             numbers=(figures.printed("latency", "mean", float(found["mean"]) * 1000, 1000.0),),
             side="publisher",
             conditions=Conditions(basis="rtt/2", definition="rti-low-resolution"),

@@ -1,7 +1,7 @@
 """Tables of RTI's published pages, saved as text: one cell a paragraph, with titles, prose and scripts between the tables.
 
-A row has as many cells as its table has columns. Only ``CPU (%)`` may be missing from every row; its values have two decimals and sizes have none,
-which tells a processor time from the size of the next row.
+A row has as many cells as its table has columns, all of them equally far apart. Only ``CPU (%)`` may be missing from every row; its values have two
+decimals and sizes have none, which tells a processor time from the size of the next row.
 """
 
 from __future__ import annotations
@@ -131,7 +131,8 @@ class Page:
             yield from self.close()
 
     def _record(self, cells: list[str]) -> Record | Broken:
-        if not all(cell.whole for cell in self._row) or "." in cells[0]:
+        gaps = {later.number - cell.number for cell, later in pairwise(self._row)}
+        if not all(cell.whole for cell in self._row) or "." in cells[0] or len(gaps) > 1:
             return OUT_OF_PLACE
         (table,) = _tables(self._columns)
         record = table.read(cells)

@@ -123,7 +123,6 @@ class _Run:
                 yield from found if reader is self._page else map(self._completed, found)
                 return
         around = self.banner.take(cut)
-        self._legacy.only_size = self.banner.ping_pong_bytes
         if around:
             yield around
         yield from self._json.noise(line)
