@@ -15,7 +15,8 @@ import click
 
 from tacholog.diff.result import VERDICTS, Report
 
-FORMATS = ("text", "markdown", "json")
+LIMITS = {"text": 20, "markdown": 50, "html": 500}
+FORMATS = ("text", "markdown", "json", "html")
 
 
 @click.command(help=__doc__)
@@ -32,7 +33,7 @@ FORMATS = ("text", "markdown", "json")
 @click.option("--only", multiple=True, type=click.Choice(VERDICTS), metavar="VERDICT", help=f"List only this verdict: {', '.join(VERDICTS)}.")
 @click.option("--thresholds", metavar="FILE", type=click.Path(path_type=Path), help="What counts as a change (TOML; see docs/significance.md).")
 @click.option("--fail-on", multiple=True, type=click.Choice(["worse", "implausible"]), help="Exit with 3 or 5 if a row is so. May be repeated.")
-@click.option("--limit", type=click.IntRange(0), default=20, show_default=True, help="Rows to list of each verdict; 0: all.")
+@click.option("--limit", type=click.IntRange(0), help="Rows to list of each verdict; 0: all.  [default: 20; markdown: 50; html: 500]")
 def diff(
     *,
     old: str,
@@ -46,7 +47,7 @@ def diff(
     only: tuple[str, ...],
     thresholds: Path | None,
     fail_on: tuple[str, ...],
-    limit: int,
+    limit: int | None,
 ) -> None:
     """Read both sides, compare, print."""
     import msgspec
@@ -62,7 +63,7 @@ def diff(
     policy.tests()
     sides = [find(name, roots or _known_roots()) for name in (old, new)]
     report = compare(sides[0], sides[1], policy, (old, new), everything=output == "json")
-    said = _rendered(output, report, only, limit)
+    said = _rendered(output, report, only, LIMITS.get(output, 0) if limit is None else limit)
     if path is None:
         click.echo(said, nl=False)
     else:
@@ -87,6 +88,10 @@ def _rendered(output: str, report: Report, only: tuple[str, ...], limit: int) ->
     match output:
         case "json":
             return to_json(report).decode() + "\n"
+        case "html":
+            from tacholog.report.diff_page import html
+
+            return html(report, only, limit)
         case "markdown":
             return diff_text.markdown(report, only, limit)
         case _:

@@ -143,7 +143,8 @@ def profiles(dataset: Dataset) -> list[Profile]:
 
 def _profile(run: Mapping[Hashable, Any], hosts: Mapping[str, Host]) -> Profile:
     host, tool, version = (_known(run[name]) for name in ("host", "tool", "tool_version"))
-    machine = dict(zip(MACHINE, _machine(hosts[host]), strict=True)) if host in hosts else dict.fromkeys(MACHINE)
+    found = hosts.get(host or "")
+    machine = dict(zip(MACHINE, _machine(found), strict=True)) if found else dict.fromkeys(MACHINE)
     return Profile(host=host, tool=tool, harness_major=version.split(".")[0] if version else None, **machine)
 
 

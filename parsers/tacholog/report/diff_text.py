@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from tacholog.diff.result import Report
 from tacholog.report import diff_words as words
 from tacholog.report.diff_words import Line, Section
+from tacholog.report.markup import unhidden
 from tacholog.report.numerals import NOT_STATED
 
 FOLDED = ("no_change", "unreplicated_same")  # Counted, and listed only on request: they are what nobody needs to look at.
+_ACTIVE = re.compile(r"[\\|<>*_`\[\]~$&@#]")
+_ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;", "#": "&#35;"}  # a name must not ping a person or link an issue
 _COLUMNS = ("", "old", "new", "ratio", "interval")
 
 
@@ -21,7 +25,7 @@ def text(report: Report, only: Sequence[str] = (), limit: int = 20) -> str:
         only: the verdicts to list; none: all but what is alike.
         limit: rows to list of each verdict; 0: all.
     """
-    return _plain("\n".join(_text(report, only, limit)) + "\n")
+    return "\n".join(_plain(line) for line in _text(report, only, limit)) + "\n"
 
 
 def markdown(report: Report, only: Sequence[str] = (), limit: int = 50) -> str:
@@ -123,11 +127,9 @@ def _cells(line: Line) -> str:
 
 def _escape(cell: str) -> str:
     """Text out of logs and manifests, which must not become markup."""
-    for sign in "\\|<>*_`[]":
-        cell = cell.replace(sign, f"\\{sign}" if sign not in "<>" else {"<": "&lt;", ">": "&gt;"}[sign])
-    return " ".join(cell.split("\n"))
+    return _ACTIVE.sub(lambda sign: _ENTITIES.get(sign[0], f"\\{sign[0]}"), unhidden(cell))
 
 
 def _plain(text: str) -> str:
-    """The text with ordinary spaces: a terminal breaks lines where it likes."""
-    return text.replace("\u202f", " ").replace("\u00a0", " ")
+    """The text for a terminal: ordinary spaces, and nothing that would command it."""
+    return unhidden(text.replace("\u202f", " ").replace("\u00a0", " "))

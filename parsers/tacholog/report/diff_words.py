@@ -314,11 +314,17 @@ def _limits(row: Row) -> str:
         return ""
     limit = f"{percent(row.threshold)} {THRESHOLD_SOURCES.get(row.threshold_source or '', '')}".strip()
     if row.verdict == "inconclusive":
-        seen = f"{percent(row.detectable)} would have been found, " if row.detectable is not None else ""
-        return f"{seen}threshold {limit}"
+        return f"{_open(row)}, threshold {limit}"
     if row.verdict.startswith("unreplicated"):
         return f"band {limit}" if row.reasons != ("same_measurement",) else ""
     return f"threshold {limit}" if row.threshold_source != "policy" else ""
+
+
+def _open(row: Row) -> str:
+    """Why a row is open: noise, or a change that is there but may be too small to count."""
+    if row.interval and None not in row.interval and not (row.interval[0] or 0) <= 1 <= (row.interval[1] or 0):
+        return "a change, but perhaps one that is too small to matter"
+    return f"{percent(row.detectable or 0)} would have been found"
 
 
 def _flags(row: Row) -> list[str]:

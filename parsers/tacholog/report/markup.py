@@ -22,6 +22,10 @@ class Html(str):
 
     __slots__ = ()
 
+    def __html__(self) -> str:
+        """Tell a template that escapes by itself that this is done."""
+        return str(self)
+
 
 NOTHING = Html()
 
@@ -60,6 +64,11 @@ def visible(text: str) -> Html:
         parts += [esc(text[end : found.start()]), tag("span", sign, class_="tl-control", title=f"U+{code:04X}")]
         end = found.end()
     return join([*parts, esc(text[end:])])
+
+
+def unhidden(text: str) -> str:
+    """Return ``text`` without control characters and direction marks, for a terminal or a table."""
+    return _HIDDEN.sub(" ", text)
 
 
 def data_block(value: object, class_: str) -> Html:

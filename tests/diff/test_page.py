@@ -1,0 +1,73 @@
+"""The diff as a page of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html.parser import HTMLParser
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacholog.diff.result import Report
+from tacholog.report.diff_page import html
+
+Compared = Callable[..., Report]
+VOID = {"meta", "br"}
+
+
+class Tags(HTMLParser):
+    """Counts elements, and notes what was not closed in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[str] = []
+        self.wrong: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
+        self.seen.append(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
+        self.seen.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(tag)
+
+
+def parsed(page: str) -> Tags:
+    tags = Tags()
+    tags.feed(page)
+    return tags
+
+
+def test_every_run_of_every_row_is_a_dot(compared: Compared, noise: NDArray[np.float64]) -> None:
+    page = html(compared(noise[0], noise[1] * np.array([[1.1], [0.8], [1.0], [1.0]])))
+
+    tags = parsed(page)
+    assert (tags.open, tags.wrong) == ([], [])
+    assert page.count('class="old"') == page.count('class="new"') == 4 * 12
+    assert page.count('class="rt ') == 4
+
+
+def test_worse_is_open_and_no_change_is_folded(compared: Compared, noise: NDArray[np.float64]) -> None:
+    page = html(compared(noise[0], noise[1] * np.array([[1.1], [1.0], [1.0], [1.0]])))
+
+    assert page.index('id="worse"') < page.index('id="no_change"')
+    assert page.count("<details open>") == 1
+
+
+def test_the_page_asks_for_nothing_and_runs_nothing(compared: Compared, noise: NDArray[np.float64]) -> None:
+    page = html(compared(noise[0], noise[1], transport="<script>alert(1)</script>"))
+
+    assert not {"script", "link", "img"} & set(parsed(page).seen)
+    assert "default-src 'none'" in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+
+
+def test_values_far_beyond_the_axis_become_arrows(compared: Compared, noise: NDArray[np.float64]) -> None:
+    page = html(compared(noise[0], noise[1] * 1000))
+
+    assert page.count('<path d="M') == 4
