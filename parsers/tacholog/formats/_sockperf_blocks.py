@@ -47,7 +47,7 @@ class Block:
     def __init__(self, steps: Mapping[str, Step], read: Callable[[Said, Context], Record | Broken]) -> None:
         """Wait for the first step."""
         self._steps = steps
-        self._first, self._last = next(iter(steps)), next(reversed(steps))
+        self._first, *_, self._last = steps
         self._read = read
         self._lines: list[Line] = []
         self._said: Said = {}
