@@ -67,6 +67,10 @@ def test_json_has_rows_with_verdict_and_reasons(checkout: Path) -> None:
     assert len(found["untested"]) > 100
 
 
+def test_the_schema_of_the_json_can_be_had() -> None:
+    assert "Report" in json.loads(run("--schema").output)["$defs"]
+
+
 def test_raw_logs_need_no_manifest_and_a_folder_of_them_is_a_set_of_runs(tmp_path: Path) -> None:
     for name in ("perf-sample-14-2.txt", "perf-sample-15.17-1.txt"):
         shutil.copy2(HMBDC / name, tmp_path)

@@ -19,6 +19,17 @@ LIMITS = {"text": 20, "markdown": 50, "html": 500}
 FORMATS = ("text", "markdown", "json", "html")
 
 
+def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    """Print the JSON Schema of --format json, and leave."""
+    if wanted:
+        import json
+
+        from tacholog.diff.result import json_schema
+
+        click.echo(json.dumps(json_schema(), indent=2))
+        context.exit()
+
+
 @click.command(help=__doc__)
 @click.argument("old")
 @click.argument("new")
@@ -34,6 +45,7 @@ FORMATS = ("text", "markdown", "json", "html")
 @click.option("--thresholds", metavar="FILE", type=click.Path(path_type=Path), help="What counts as a change (TOML; see docs/significance.md).")
 @click.option("--fail-on", multiple=True, type=click.Choice(["worse", "implausible"]), help="Exit with 3 or 5 if a row is so. May be repeated.")
 @click.option("--limit", type=click.IntRange(0), help="Rows to list of each verdict; 0: all.  [default: 20; markdown: 50; html: 500]")
+@click.option("--schema", is_flag=True, is_eager=True, expose_value=False, callback=_print_schema, help="Print the JSON Schema of --format json.")
 def diff(
     *,
     old: str,

@@ -322,7 +322,8 @@ def _limits(row: Row) -> str:
 
 def _open(row: Row) -> str:
     """Why a row is open: noise, or a change that is there but may be too small to count."""
-    if row.interval and None not in row.interval and not (row.interval[0] or 0) <= 1 <= (row.interval[1] or 0):
+    low, high = row.interval or (None, None)
+    if low is not None and high is not None and not low <= 1 <= high:
         return "a change, but perhaps one that is too small to matter"
     return f"{percent(row.detectable or 0)} would have been found"
 
