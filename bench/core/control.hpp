@@ -26,6 +26,7 @@ enum class FrameKind : std::uint16_t {
     interval,    ///< index, duration, received, lost
     phase_done,  ///< received, lost, duplicated, reordered, corrupted, duration
     size_end,    ///< the publisher is done with this case
+    resources,   ///< duration, user and system time, context switches, peak memory
     bye,         ///< the run is over
     abort,       ///< text: why the sender gives up
 };
@@ -39,7 +40,7 @@ struct Frame {
     std::uint64_t number(std::size_t place) const { return place < numbers.size() ? numbers[place] : 0; }
 };
 
-inline constexpr std::uint64_t protocol_version = 1;
+inline constexpr std::uint64_t protocol_version = 2;
 inline constexpr std::size_t most_numbers = 16;
 inline constexpr std::size_t longest_text = 16384;
 

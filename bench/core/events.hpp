@@ -139,6 +139,29 @@ struct DemandResult {
     std::optional<double> offered_rate_per_s() const { return per_second(sent, send_duration_ns.value_or(0)); }
 };
 
+/// What one role used during one case, warm-up included.
+struct Resources {
+    std::string role;
+    Case measured;
+    Nanoseconds duration_ns = 0;
+    Nanoseconds user_ns = 0;
+    Nanoseconds system_ns = 0;
+    std::uint64_t voluntary_switches = 0;
+    std::uint64_t involuntary_switches = 0;
+    std::uint64_t peak_memory_bytes = 0;
+};
+
+struct PathCounter {
+    std::string key;
+    std::uint64_t count = 0;
+};
+using PathCounters = std::vector<PathCounter>;
+
+/// What the kernel counted on its network paths during the run.
+struct Path {
+    PathCounters counters;
+};
+
 struct Note {
     std::string text;
 };

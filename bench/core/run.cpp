@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "core/environment.hpp"
+#include "core/resources.hpp"
 #include "core/side.hpp"
 
 namespace tacholog {
@@ -114,7 +115,8 @@ Result<void> run_two_threads(const Options& options, const Transport& transport,
     return published ? subscribed : published;
 }
 
-void write_head(Log& log, const Options& options, const Transport& transport, const Build& build) {
+/// The head of every log. Returns the kernel's counters as they stood before the run.
+PathCounters write_head(Log& log, const Options& options, const Transport& transport, const Build& build) {
     log.write(build);
     log.write(Config{options, std::string{transport.data_path},
                      transport.reliability == Reliability::reliable ? "reliable" : "best-effort"});
@@ -122,14 +124,22 @@ void write_head(Log& log, const Options& options, const Transport& transport, co
     log.write(measure_clock());
     log.write(read_load(false));
     log.write(Start{utc_time()});
+    return read_path_counters();
+}
+
+/// Counted by the kernel since the log was begun, for a witness that the bytes went the way that the log says.
+void write_path(Log& log, const PathCounters& before) {
+    const Path path = path_between(before, read_path_counters());
+    if (!path.counters.empty()) log.write(path);
 }
 
 /// The end of every log: errors if there were any, then how it went.
-int conclude(Log& log, const Result<void>& done) {
+int conclude(Log& log, const Result<void>& done, const PathCounters& before) {
     if (!done) {
         log.write(Failure{std::nullopt, done.error().text});
         complain(done.error().text);
     }
+    write_path(log, before);
     log.write(read_load(true));
     log.end();
     if (const auto written = log.written(); !written) {
@@ -151,27 +161,27 @@ int run_forked(const Options& options, const Transport& transport, const Build& 
     // Forked before the first byte is written: what is buffered then would be written twice.
     auto child =
         Child::start([&] { return subscribe_and_run(options, transport, listener.port(), stop, nullptr) ? 0 : 1; });
-    write_head(log, options, transport, build);
-    if (!child) return conclude(log, child.error());
-    return conclude(log, run_two_processes(options, transport, stop, log, listener, *child));
+    const PathCounters before = write_head(log, options, transport, build);
+    if (!child) return conclude(log, child.error(), before);
+    return conclude(log, run_two_processes(options, transport, stop, log, listener, *child), before);
 }
 
 /// The role's own way to run, with the log's head written once everything that needs no log stands.
 int run_role(const Options& options, const Transport& transport, const Build& build, const Stop& stop, Log& log) {
     const int port = control_port(options);
     if (options.role == Role::sub) {
-        write_head(log, options, transport, build);
-        return conclude(log, subscribe_and_run(options, transport, port, stop, &log));
+        const PathCounters before = write_head(log, options, transport, build);
+        return conclude(log, subscribe_and_run(options, transport, port, stop, &log), before);
     }
     const auto listener = Listener::open(options.address, port);
     const bool both = options.role == Role::both;
     if (listener && both && transport.parties == Parties::processes) {
         return run_forked(options, transport, build, stop, log, *listener);
     }
-    write_head(log, options, transport, build);
-    if (!listener) return conclude(log, listener.error());
-    if (both) return conclude(log, run_two_threads(options, transport, stop, log, *listener));
-    return conclude(log, publish_and_run(options, transport, *listener, stop, log));
+    const PathCounters before = write_head(log, options, transport, build);
+    if (!listener) return conclude(log, listener.error(), before);
+    if (both) return conclude(log, run_two_threads(options, transport, stop, log, *listener), before);
+    return conclude(log, publish_and_run(options, transport, *listener, stop, log), before);
 }
 
 template <typename Kind>

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "core/environment.hpp"
+#include "core/resources.hpp"
 #include "core/text.hpp"
 
 namespace tacholog {
@@ -164,6 +165,40 @@ Result<void> pin_subscriber(const Side& side) {
     return side.control.send({FrameKind::affinity, {}, own->requested + "/" + own->achieved});
 }
 
+/// Two sides in one process are told apart by their threads; a process may have threads of its transport.
+UsageOf counted_for(const Side& side) {
+    return side.transport.parties == Parties::threads ? UsageOf::thread : UsageOf::process;
+}
+
+void tell_resources(const Side& side, std::string_view role, const Case& measured, Resources used) {
+    used.role = role;
+    used.measured = measured;
+    side.tell(used);
+}
+
+Result<void> exchange_resources(const Side& side, const Case& measured, const Resources& used) {
+    tell_resources(side, "pub", measured, used);
+    const auto theirs = side.control.expect(FrameKind::resources, side.limit());
+    if (!theirs) return theirs.error();
+    Resources other;
+    other.duration_ns = static_cast<Nanoseconds>(theirs->number(0));
+    other.user_ns = static_cast<Nanoseconds>(theirs->number(1));
+    other.system_ns = static_cast<Nanoseconds>(theirs->number(2));
+    other.voluntary_switches = theirs->number(3);
+    other.involuntary_switches = theirs->number(4);
+    other.peak_memory_bytes = theirs->number(5);
+    tell_resources(side, "sub", measured, other);
+    return {};
+}
+
+Result<void> report_resources(const Side& side, const Case& measured, const Resources& used) {
+    tell_resources(side, "sub", measured, used);
+    return side.control.send({FrameKind::resources,
+                              {static_cast<std::uint64_t>(used.duration_ns), static_cast<std::uint64_t>(used.user_ns),
+                               static_cast<std::uint64_t>(used.system_ns), used.voluntary_switches,
+                               used.involuntary_switches, used.peak_memory_bytes}});
+}
+
 }  // namespace
 
 Result<void> run_publisher(const Side& side) {
@@ -171,7 +206,9 @@ Result<void> run_publisher(const Side& side) {
     if (auto told = exchange_affinity(side); !told) return told;
     const auto run = side.options.test == Test::latency ? run_latency_publisher : run_throughput_publisher;
     for (const Case& measured : cases(side.options)) {
+        const Usage usage{counted_for(side)};
         if (auto done = run(side, measured); !done) return done;
+        if (auto told = exchange_resources(side, measured, usage.so_far()); !told) return told;
         if (side.log == nullptr) continue;
         if (auto written = side.log->written(); !written) return written;
     }
@@ -190,7 +227,9 @@ Result<void> run_subscriber(const Side& side) {
         if (next->kind == FrameKind::bye) return side.control.send({FrameKind::bye});
         if (next->kind == FrameKind::abort) return Error{"the peer gave up: " + next->text};
         if (next->kind != FrameKind::open) return Error{"control channel: the peer is out of step with this side"};
+        const Usage usage{counted_for(side)};
         if (auto done = run(side, *next); !done) return done;
+        if (auto told = report_resources(side, case_of(*next), usage.so_far()); !told) return told;
     }
 }
 

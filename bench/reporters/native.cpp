@@ -138,6 +138,7 @@ public:
 
     void write(const Config& config) override {
         const Options& options = config.options;
+        test_ = to_text(options.test);
         Line line{"config"};
         line.add("test", to_text(options.test))
             .add("transport", options.transport)
@@ -286,6 +287,24 @@ public:
         put(line);
     }
 
+    void write(const Resources& used) override {
+        put(line_of("resources", used.measured.payload_bytes, used.measured.demand)
+                .add("test", test_)
+                .add("role", used.role)
+                .add("duration_ns", used.duration_ns)
+                .add("user_ns", used.user_ns)
+                .add("system_ns", used.system_ns)
+                .add("voluntary_switches", used.voluntary_switches)
+                .add("involuntary_switches", used.involuntary_switches)
+                .add("peak_memory_bytes", used.peak_memory_bytes));
+    }
+
+    void write(const Path& path) override {
+        Line line{"path"};
+        for (const auto& [key, count] : path.counters) line.add(key, count);
+        put(line);
+    }
+
     void write(const Note& note) override { put(Line{"note"}.add("text", note.text)); }
 
     void write(const Failure& failure) override {
@@ -345,6 +364,7 @@ private:
     }
 
     std::ostream& log_;
+    std::string_view test_;
 };
 
 bool expresses(Test, Role) {

@@ -29,6 +29,8 @@ public:
     virtual void write(const LatencyResult&) {}
     virtual void write(const ThroughputResult&) {}
     virtual void write(const DemandResult&) {}
+    virtual void write(const Resources&) {}
+    virtual void write(const Path&) {}
     virtual void write(const Note&) {}
     virtual void write(const Failure&) = 0;
     virtual void write(const End&) = 0;

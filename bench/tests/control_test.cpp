@@ -130,7 +130,7 @@ TEST_F(ControlTest, AnotherProtocolVersionIsRefusedByName) {
     const auto greeted = greet_subscriber(*control_, "--test=latency", plenty);
 
     ASSERT_FALSE(greeted);
-    EXPECT_NE(greeted.error().text.find("version 1 here, 2 there"), std::string::npos) << greeted.error().text;
+    EXPECT_NE(greeted.error().text.find("version 2 here, 3 there"), std::string::npos) << greeted.error().text;
 }
 
 TEST_F(ControlTest, DifferentOptionsAreRefusedByName) {

@@ -70,6 +70,25 @@ TEST_P(EveryTransportRuns, BurstsAreCountedOnBothSides) {
     EXPECT_EQ(value(log, "end", "demand"), "2");
 }
 
+TEST_P(EveryTransportRuns, EachSizeSaysWhatBothSidesUsed) {
+    Program perftest{"--test throughput --sizes 64,128" + quick + transport()};
+
+    EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
+    const auto log = perftest.out();
+    for (const char* size : {"64", "128"}) {
+        for (const char* role : {"pub", "sub"}) {
+            const std::string line = "resources payload_bytes=" + std::string{size} + " test=throughput role=" + role;
+            ASSERT_NE(log.find("\n" + line + " "), std::string::npos) << log;
+            const auto used = std::stoll(value(log, line, "user_ns")) + std::stoll(value(log, line, "system_ns"));
+            EXPECT_GT(used, 0) << line;
+            // No more time than all cores have; the kernel counts in ticks, of which the largest is 10 ms.
+            const auto cores = static_cast<long long>(std::thread::hardware_concurrency());
+            EXPECT_LE(used, cores * (std::stoll(value(log, line, "duration_ns")) + 20'000'000)) << line;
+            EXPECT_GT(std::stoll(value(log, line, "peak_memory_bytes")), 1'000'000) << line;
+        }
+    }
+}
+
 TEST_P(EveryTransportRuns, ASubscriberThatIsKilledEndsTheRun) {
     if (GetParam()->parties == Parties::threads) GTEST_SKIP() << "one process";
     for (const std::string test : {"latency", "throughput", "demand"}) {
@@ -148,6 +167,18 @@ std::string test_name(const testing::TestParamInfo<const Transport*>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Registry, EveryTransportRuns,
                          testing::ValuesIn(all_transports().begin(), all_transports().end()), test_name);
+
+TEST(Perftest, TheKernelsCountersWitnessThePath) {
+    Program udp{"--test throughput --transport udp --sizes 64 --rate 2000" + quick};
+    Program shm{"--test throughput --transport shm --sizes 64 --rate 2000" + quick};
+
+    EXPECT_EQ(udp.wait(), 0) << udp.err();
+    EXPECT_EQ(shm.wait(), 0) << shm.err();
+    if (value(udp.out(), "path", "udp_out_datagrams").empty()) GTEST_SKIP() << "no /proc/self/net/snmp";
+    EXPECT_GE(std::stoull(value(udp.out(), "path", "udp_out_datagrams")),
+              std::stoull(value(udp.out(), "throughput", "sent")));
+    EXPECT_NE(value(shm.out(), "path", "tcp_out_segs"), "");  // the control channel
+}
 
 TEST(Perftest, AWrongCommandLineIsOneLineAndStatus2) {
     for (const char* line :

@@ -85,6 +85,38 @@ def test_an_interval_between_bursts_belongs_to_its_demand(tmp_path: Path) -> Non
     assert record.number("messages_lost", "total") == Number(metric="messages_lost", statistic="total", value=2)
 
 
+def test_what_a_role_used_is_a_record_of_its_side(tmp_path: Path) -> None:
+    line = (
+        "resources payload_bytes=64 test=throughput role=sub duration_ns=282076840 user_ns=30742000 system_ns=118851000 "
+        "voluntary_switches=1 involuntary_switches=136 peak_memory_bytes=2871296\n"
+    )
+    record = changed(tmp_path, "start time=", line + "start time=").records[0]
+
+    assert (record.test, record.payload_bytes, record.side) == ("throughput", 64, "subscriber")
+    assert record.conditions == Conditions(definition="perftest-resources")
+    assert {number.key: number.value for number in record.numbers} == {
+        "cpu_time_user_ns": 30742000,
+        "cpu_time_system_ns": 118851000,
+        "context_switches_voluntary_switches": 1,
+        "context_switches_involuntary_switches": 136,
+        "peak_memory_max_bytes": 2871296,
+        "duration_ns": 282076840,
+    }
+
+
+def test_a_role_that_nobody_has_is_broken(tmp_path: Path) -> None:
+    line = "resources payload_bytes=64 test=latency role=audience\n"
+
+    assert changed(tmp_path, "start time=", line + "start time=").broken == ["changed.log:6: resources line: role=audience is not known"]
+
+
+def test_the_kernels_counters_are_facts_of_the_run(tmp_path: Path) -> None:
+    line = "path tcp_in_segs=42 udp_in_datagrams=99806\n"
+    facts = changed(tmp_path, "load at=end", line + "load at=end").account.facts
+
+    assert facts.environment["path_udp_in_datagrams"] == "99806"
+
+
 def test_bursts_of_no_messages_are_broken(tmp_path: Path) -> None:
     line = "demand payload_bytes=64 demand=0 recovery_time_ns=0 sent=0 received=0 lost=0 receive_duration_ns=0\n"
 

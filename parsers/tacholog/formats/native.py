@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import get_args
+from typing import TypeVar, get_args
 
 import msgspec
 
 from tacholog.formats.lines import Broken, Detected, Dialect, Found, Line
-from tacholog.records import Basis, Conditions, Facts, Histogram, Number, Record
+from tacholog.records import Basis, Conditions, Facts, Histogram, Number, Record, Side, Test
 
 SYSTEM = "Tacholog perftest"
 TOOL = "perftest"
@@ -32,6 +32,8 @@ DEFINITIONS = {
     "perftest-demand": "Bursts of messages, each begun no sooner than the recovery time after the one before it. Both rates are over the time "
     "from the first message to the last, at the publisher and at the subscriber, the rests between bursts included; lost messages by sequence "
     "number.",
+    "perftest-resources": "What getrusage counted for one role from the opening of a size's channels to its last message, warm-up included: "
+    "processor time, context switches, and the largest resident set of the process since its start.",
 }
 
 _PAIR = re.compile(r' ([a-z][a-z0-9_.]*)=(?:"((?:[^"\\]|\\.)*)"|([^\s"]+))')
@@ -41,9 +43,12 @@ _PLAIN_ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\"}
 _LATENCY_STATISTICS = ("mean", "std", "min", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999", "max")
 _COUNTS = ("sent", "received", "lost", "duplicated", "reordered", "corrupted")
 _BASES: tuple[Basis, ...] = get_args(Basis)
-_FACT_KINDS = ("host", "clock", "load", "affinity", "socket", "note")
+_TESTS: tuple[Test, ...] = get_args(Test)
+_SIDES: Mapping[str, Side] = {"pub": "publisher", "sub": "subscriber"}
+_FACT_KINDS = ("host", "clock", "load", "affinity", "socket", "path", "note")
 
 Fields = Mapping[str, str]
+Word = TypeVar("Word", bound=str)
 
 
 def detect(head: str) -> Detected:
@@ -122,11 +127,15 @@ def _payload_bytes(fields: Fields) -> int:
     return size
 
 
+def _one_of(known: tuple[Word, ...], fields: Fields, key: str) -> Word:
+    for word in known:
+        if fields[key] == word:
+            return word
+    raise ValueError(f"{key}={fields[key]} is not known")
+
+
 def _basis(fields: Fields) -> Basis:
-    for basis in _BASES:
-        if fields["basis"] == basis:
-            return basis
-    raise ValueError(f"basis={fields['basis']} is not known")
+    return _one_of(_BASES, fields, "basis")
 
 
 def _latency(fields: Fields) -> Record:
@@ -182,6 +191,21 @@ def _demand(fields: Fields) -> Record:
         samples=received,
         side="both" if "send_duration_ns" in fields else "subscriber",
         conditions=_bursts(fields),
+    )
+
+
+def _resources(fields: Fields) -> Record:
+    numbers = [n for name in ("user", "system") for n in _number("cpu_time", name, fields, f"{name}_ns")]
+    numbers += [n for name in ("voluntary", "involuntary") for n in _number("context_switches", name, fields, f"{name}_switches")]
+    numbers += _number("peak_memory", "max", fields, "peak_memory_bytes")
+    numbers += _number("duration", "total", fields, "duration_ns")
+    conditions = _bursts(fields) if "demand" in fields else Conditions()
+    return Record(
+        test=_one_of(_TESTS, fields, "test"),
+        payload_bytes=_payload_bytes(fields),
+        numbers=tuple(numbers),
+        side=_SIDES[_one_of(tuple(_SIDES), fields, "role")],
+        conditions=msgspec.structs.replace(conditions, definition="perftest-resources"),
     )
 
 
@@ -291,6 +315,7 @@ _KINDS: Mapping[str, Reader] = {
     "histogram": _histogram,
     "throughput": _throughput,
     "demand": _demand,
+    "resources": _resources,
     "error": _error,
     "end": _end,
     **{kind: _facts_of(kind) for kind in _FACT_KINDS},

@@ -1,0 +1,102 @@
+#include "core/resources.hpp"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+
+#include "core/text.hpp"
+
+namespace tacholog {
+namespace {
+
+Nanoseconds nanoseconds_of(const timeval& time) {
+    return time.tv_sec * nanoseconds_per_second + time.tv_usec * 1000;
+}
+
+Resources read_usage(UsageOf whose) {
+    rusage usage{};
+    ::getrusage(whose == UsageOf::thread ? RUSAGE_THREAD : RUSAGE_SELF, &usage);
+    Resources found;
+    found.user_ns = nanoseconds_of(usage.ru_utime);
+    found.system_ns = nanoseconds_of(usage.ru_stime);
+    found.voluntary_switches = static_cast<std::uint64_t>(usage.ru_nvcsw);
+    found.involuntary_switches = static_cast<std::uint64_t>(usage.ru_nivcsw);
+    found.peak_memory_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+    return found;
+}
+
+struct Counter {
+    std::string_view protocol;
+    std::string_view kernel_name;
+    const char* key;
+};
+
+constexpr std::array<Counter, 9> counters{{{"Udp:", "InDatagrams", "udp_in_datagrams"},
+                                           {"Udp:", "OutDatagrams", "udp_out_datagrams"},
+                                           {"Udp:", "InErrors", "udp_in_errors"},
+                                           {"Udp:", "NoPorts", "udp_no_ports"},
+                                           {"Udp:", "RcvbufErrors", "udp_rcvbuf_errors"},
+                                           {"Udp:", "SndbufErrors", "udp_sndbuf_errors"},
+                                           {"Tcp:", "InSegs", "tcp_in_segs"},
+                                           {"Tcp:", "OutSegs", "tcp_out_segs"},
+                                           {"Tcp:", "RetransSegs", "tcp_retrans_segs"}}};
+
+const Counter* wanted(std::string_view protocol, std::string_view name) {
+    const auto* found = std::find_if(counters.begin(), counters.end(), [&](const Counter& counter) {
+        return counter.protocol == protocol && counter.kernel_name == name;
+    });
+    return found == counters.end() ? nullptr : found;
+}
+
+}  // namespace
+
+Usage::Usage(UsageOf whose) : whose_(whose), start_ns_(now_ns()), before_(read_usage(whose)) {}
+
+Resources Usage::so_far() const {
+    Resources used = read_usage(whose_);
+    used.duration_ns = now_ns() - start_ns_;
+    used.user_ns -= before_.user_ns;
+    used.system_ns -= before_.system_ns;
+    used.voluntary_switches -= before_.voluntary_switches;
+    used.involuntary_switches -= before_.involuntary_switches;
+    return used;
+}
+
+PathCounters read_path_counters() {
+    // Lines in pairs: "Udp: InDatagrams NoPorts ..." and "Udp: 17 3 ...".
+    PathCounters found;
+    std::ifstream file{"/proc/self/net/snmp"};
+    std::string names_line;
+    std::string values_line;
+    while (std::getline(file, names_line) && std::getline(file, values_line)) {
+        std::istringstream names{names_line};
+        std::istringstream values{values_line};
+        std::string protocol;
+        std::string name;
+        std::string value;
+        names >> protocol;
+        values >> value;
+        while (names >> name && values >> value) {
+            const Counter* counter = wanted(protocol, name);
+            const auto count = to_number<std::uint64_t>(value);
+            if (counter != nullptr && count) found.push_back({counter->key, *count});
+        }
+    }
+    return found;
+}
+
+Path path_between(const PathCounters& before, const PathCounters& after) {
+    Path path;
+    for (const auto& [key, count] : after) {
+        const auto same = std::find_if(before.begin(), before.end(), [&](const auto& one) { return one.key == key; });
+        // A counter that went backwards has been reset, and says nothing.
+        if (same != before.end() && same->count <= count) path.counters.push_back({key, count - same->count});
+    }
+    return path;
+}
+
+}  // namespace tacholog

@@ -1,0 +1,30 @@
+// What a side used of its machine, and which way the bytes really went, both as the kernel counted them.
+#pragma once
+
+#include "core/events.hpp"
+
+namespace tacholog {
+
+enum class UsageOf { process, thread };
+
+/// What has been used since this was made.
+class Usage {
+public:
+    explicit Usage(UsageOf whose);
+
+    /// Everything but the role and the case. Peak memory is that of the whole process, since it was started.
+    Resources so_far() const;
+
+private:
+    UsageOf whose_;
+    Nanoseconds start_ns_;
+    Resources before_;
+};
+
+/// The kernel's counters of UDP and TCP in this network namespace; empty where they cannot be read.
+PathCounters read_path_counters();
+
+/// What has been counted between two readings.
+Path path_between(const PathCounters& before, const PathCounters& after);
+
+}  // namespace tacholog
