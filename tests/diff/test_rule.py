@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
@@ -308,3 +309,30 @@ def test_worse_fails_only_on_request(compared: Compared, noise: Floats) -> None:
     report = compared(noise[0], noise[1] * 1.1)
 
     assert (exit_code(report, ()), exit_code(report, ("worse",)), exit_code(report, ("implausible",))) == (0, 3, 0)
+
+
+def test_another_participant_in_the_same_place_is_not_comparable_and_named(side: Side, noise: Floats) -> None:
+    old = side(noise[0], range(0, 24, 2), participant="Ubuntu16 AMD64")
+    new = side(noise[1], range(1, 25, 2), participant="Ubuntu18 AMD64")
+
+    report = compare(old, new, Policy())
+
+    assert (one_verdict(report), report.rows[0].reasons) == ("not_comparable", ("participant",))
+
+
+def test_equal_conditions_meet_before_others_are_left_to_the_gate(side: Side, noise: Floats) -> None:
+    reliable, best_effort = (side(noise[0], range(0, 24, 2), reliability=name) for name in ("reliable", "best-effort"))
+    both = msgspec.structs.replace(reliable, results=pd.concat([reliable.results, best_effort.results], ignore_index=True))
+
+    report = compare(both, side(noise[1], range(1, 25, 2), reliability="best-effort"), Policy())
+
+    assert {(row.verdict, row.new is not None) for row in report.rows} == {("no_change", True), ("removed", False)}
+
+
+def test_repeats_inside_one_run_are_one_value(side: Side, noise: Floats) -> None:
+    old = side(np.repeat(noise[0][:1, :1], 12, axis=0), [0])
+    again = msgspec.structs.replace(old, results=old.results.assign(payload_bytes=16))
+
+    row = only(compare(again, side(noise[1][:1, :1], [1]), Policy()))
+
+    assert (row.old and row.old.runs, row.level) == (1, "a")
