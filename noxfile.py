@@ -42,6 +42,16 @@ def report(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none", default=False)
+def publish(session: nox.Session) -> None:
+    """Build the site and publish it beside its older versions (-- --release LABEL --output DIR, or --branch gh-pages --push)."""
+    _install(session, "package")
+    if not session.posargs:
+        session.error("say what and where: nox -s publish -- --release LABEL --output DIR (or --branch gh-pages --push)")
+    session.run(_tool("tacholog"), "report")
+    session.run(_tool("tacholog"), "publish", *session.posargs)
+
+
+@nox.session(venv_backend="none", default=False)
 def diff(session: nox.Session) -> None:
     """Compare two releases, folders of runs or raw logs (-- OLD NEW; -- --help)."""
     _install(session, "package")

@@ -13,7 +13,7 @@ from tacholog.errors import TachologError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COMMANDS = ("parse", "formats", "bench", "report", "diff", "check", "host")
+COMMANDS = ("parse", "formats", "bench", "report", "publish", "diff", "export", "check", "host")
 USAGE = 2
 
 

@@ -175,9 +175,28 @@ def test_the_numbers_of_a_page_and_of_the_site_are_offered_for_other_tools(site:
     link = next(link for link in page(SHMEM).links if link.endswith(".csv"))
     rows = (site / SHMEM).parent.joinpath(link).resolve().read_text().splitlines()
 
-    assert rows[0].startswith("run,log,line,")
+    assert rows[0].startswith("id,run,log,line,")
     assert sum("2386046" in row for row in rows) == 1
-    assert {"csv", "json", "parquet"} <= {link.rpartition(".")[2] for link in page("index").links}
+    for name in ("index", "downloads"):
+        assert {"csv", "json", "parquet"} <= {link.rpartition(".")[2] for link in page(name).links}
+
+
+def test_a_run_leads_to_its_manifest(site: Path, data: Path, page: Reader) -> None:
+    assert "../raw/rti/copy/run.toml.txt" in page(SHMEM).links
+    assert (site / "raw/rti/copy/run.toml.txt").read_bytes() == (data / "rti/copy/run.toml").read_bytes()
+
+
+def test_the_page_about_the_figures_names_their_sources_and_an_id_to_cite(page: Reader) -> None:
+    about = page("about").text
+
+    assert "RTI Perftest default type" in about
+    assert "trademarks of their owners" in about
+    assert "evil/run/sub.log#L1:" in about
+
+
+def test_runs_of_no_release_are_said_to_be_so(page: Reader) -> None:
+    assert "not stated" in page("releases").text
+    assert "9 runs" in page("releases").text
 
 
 def test_the_reproducing_script_loops_over_the_sizes_and_quotes_its_words(page: Reader) -> None:

@@ -23,18 +23,29 @@ def csv_name(system: str, transport: str) -> str:
     return f"data/{slug(f'{system} {transport}')}.csv"
 
 
-def write_downloads(sources: Sources, folder: str, data: Dataset) -> None:
-    """Write one CSV a system and transport, and everything as CSV, JSON and Parquet."""
+def results_of(data: Dataset) -> pd.DataFrame:
+    """Return every number with its id and what is known of its run: the table that is offered to other tools."""
     results = data.results.merge(data.runs[list(_RUN_COLUMNS)], on="run", how="left")
     results["marks"] = [" ".join(marks) for marks in results["marks"]]
+    names = zip(*(results[name].astype("string") for name in ("run", "log", "line", "metric", "statistic")), strict=True)
+    results.insert(0, "id", [number_id(*(str(part) for part in parts)) for parts in names])
+    return results
+
+
+def number_id(run: str, log: str, line: str, metric: str, statistic: str) -> str:
+    """Return the permanent id of a number."""
+    return f"{run}/{log}#L{line}:{metric}.{statistic}"
+
+
+def write_downloads(sources: Sources, folder: str, data: Dataset) -> None:
+    """Write one CSV a system and transport, and everything as CSV, JSON and Parquet."""
+    results = results_of(data)
     pairs = results[["system", "transport"]].fillna(NOT_STATED)
     for (system, transport), part in results.groupby([pairs["system"], pairs["transport"]]):
-        sources.write(f"{folder}/{csv_name(str(system), str(transport))}", _csv(part))
-    sources.write(f"{folder}/{ALL}.csv", _csv(results))
-    sources.write(f"{folder}/{ALL}.json", results.to_json(orient="records", lines=True))
-    parquet = io.BytesIO()
-    results.to_parquet(parquet, compression="zstd", index=False)
-    sources.write(f"{folder}/{ALL}.parquet", parquet.getvalue())
+        sources.write(f"{folder}/{csv_name(str(system), str(transport))}", as_csv(part))
+    sources.write(f"{folder}/{ALL}.csv", as_csv(results))
+    sources.write(f"{folder}/{ALL}.json", as_json(results))
+    sources.write(f"{folder}/{ALL}.parquet", as_parquet(results))
 
 
 def download_links(system: str | None, transport: str | None) -> Html:
@@ -50,5 +61,18 @@ def download_links(system: str | None, transport: str | None) -> Html:
     return tag("p", *links, class_="tl-download")
 
 
-def _csv(results: pd.DataFrame) -> str:
-    return results.to_csv(index=False, lineterminator="\n")
+def as_csv(results: pd.DataFrame) -> bytes:
+    """Return a table as CSV."""
+    return results.to_csv(index=False, lineterminator="\n").encode()
+
+
+def as_json(results: pd.DataFrame) -> bytes:
+    """Return a table as JSON, one object a line; what is not stated is null."""
+    return results.to_json(orient="records", lines=True).encode()
+
+
+def as_parquet(results: pd.DataFrame) -> bytes:
+    """Return a table as Parquet."""
+    parquet = io.BytesIO()
+    results.to_parquet(parquet, compression="zstd", index=False)
+    return parquet.getvalue()

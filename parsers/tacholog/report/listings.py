@@ -205,7 +205,9 @@ def _best(series: Sequence[Series], metric: str, unit: str, links: Links) -> Htm
     value, cell, told = (min if metric == "latency" else max)(found, key=lambda one: one[0])
     link = links.to_line(cell.shown)
     text = with_bound(quantity(value, unit), cell.shown.bound)
-    return tag("span", tag("a", text, href=link) if link else text, tag("span", f" {cell.size_words}{told}", class_="tl-muted"), data_v=f"{value:.12g}")
+    return tag(
+        "span", tag("a", text, href=link) if link else text, tag("span", f" {cell.size_words}{told}", class_="tl-muted"), data_v=f"{value:.12g}"
+    )
 
 
 def _candidates(series: Series, metric: str) -> list[tuple[float, Cell, str]]:

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from tacholog.report.downloads import number_id
 from tacholog.report.figures import FIGURES
 from tacholog.report.markup import heading, markdown, slug
 from tacholog.report.numerals import NOT_STATED, grouped
@@ -46,7 +47,8 @@ def plan(view: View) -> list[Page]:
     pages += [
         Page("compare", "compare.md.jinja", {"rows": pages[0].context["rows"]}),
         _hosts_page(view),
-        Page("quality", "quality.md.jinja", _counts(view)),
+        *(Page(name, f"{name}.md.jinja", _counts(view)) for name in ("quality", "releases", "downloads")),
+        _about(view),
     ]
     return [*pages, *_log_pages(view, transports)]
 
@@ -164,6 +166,12 @@ def _hosts_page(view: View) -> Page:
     ids = sorted({*view.hosts, *(host for host in used if host != NOT_STATED)})
     hosts = [{"id": host, "name": view.hosts[host].name if host in view.hosts else host, "runs": used.get(host, 0)} for host in ids]
     return Page("hosts", "hosts.md.jinja", {"hosts": [h for h in hosts if h["id"] in view.hosts], "unstated": used.get(NOT_STATED, 0)})
+
+
+def _about(view: View) -> Page:
+    fact = next((fact for fact in view.summaries() if fact.line), None)
+    example = (fact.run.run, fact.log, str(fact.line), fact.metric, fact.statistic) if fact else ("run", "sub.log", "3", "goodput", "mean")
+    return Page("about", "about.md.jinja", {**_counts(view), "example": number_id(*example).replace("`", "'"), "example_line": example[2]})
 
 
 def _log_pages(view: View, transports: Iterable[Page]) -> Iterator[Page]:

@@ -23,6 +23,8 @@ from tacholog.report.logpage import log_page
 from tacholog.report.markup import Html, slug, tag
 from tacholog.report.numerals import NOT_STATED
 from tacholog.report.plots import plot
+from tacholog.report.releases import releases_table
+from tacholog.report.schema import schema_table
 from tacholog.report.script import shell_script
 from tacholog.report.sidebyside import side_by_side
 from tacholog.report.tables import Links
@@ -212,6 +214,8 @@ _TABLES: dict[str, _Table] = {
     **dict.fromkeys(_NUMBERS, lambda part, links, anchor: tables.numbers(part.series(), links, anchor)),
     "side-by-side": lambda part, links, anchor: side_by_side(part.series(), links, anchor),
     "runs": lambda part, links, _: listings.runs_table(part, links),
+    "releases": lambda part, links, _: releases_table(part, links),
+    "schema": lambda _part, _links, _anchor: schema_table(),
     "problems": lambda part, links, _: listings.problems_table(part, links),
     "bad-runs": lambda part, _links, _anchor: listings.bad_runs_table(part),
     "marks": lambda part, _links, _anchor: listings.marks_table(part),

@@ -1,0 +1,37 @@
+"""Publish a built site: the newest at the root, every release for good at versions/LABEL/.
+
+SITE is a folder that tacholog report built.  [default: build/site]
+
+What was published once stays: its pages are kept as they were, and addresses that the newest version no longer has lead to the version that had them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tacholog.resources import checkout
+
+
+@click.command(help=__doc__)
+@click.argument("site", required=False, type=click.Path(path_type=Path))
+@click.option("--release", "label", required=True, metavar="LABEL", help="What this version is called.")
+@click.option("--output", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), help="The folder of published versions.")
+@click.option("--branch", metavar="NAME", help="A branch to publish on instead, such as gh-pages.")
+@click.option("--push", is_flag=True, help="Push the branch to origin.")
+@click.option("--replace", is_flag=True, help="Publish a release anew that was published already.")
+def publish(*, site: Path | None, label: str, output: Path | None, branch: str | None, push: bool, replace: bool) -> None:
+    """Put the site where it is to be."""
+    from tacholog.report.publish import publish as publish_folder
+    from tacholog.report.publish import publish_branch
+
+    if (output is None) == (branch is None):
+        raise click.UsageError("say where: either --output DIR or --branch NAME")
+    built = (site or (checkout() or Path.cwd()) / "build" / "site").resolve()
+    if branch is not None:
+        publish_branch(built, branch, label, replace=replace, push=push)
+        click.echo(f"{label} is on the branch {branch}{' of origin' if push else '; not pushed (git push origin ' + branch + ')'}")
+    elif output is not None:
+        version = publish_folder(built, output, label, replace=replace)
+        click.echo(f"{label} is in {version}, and at the root of {output}")

@@ -1,0 +1,57 @@
+"""Releases: which runs were made of which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tacholog.manifest import RUN_FILE
+from tacholog.report.facts import Run
+from tacholog.report.listings import null, plain_table, raw_name
+from tacholog.report.markup import Html, join, tag
+from tacholog.report.numerals import NOT_STATED
+from tacholog.report.tables import Links, badge
+from tacholog.report.views import View, transport_of
+
+
+def releases_table(view: View, links: Links) -> Html:
+    """Return one row a release: its systems, versions, transports, machines, dates and runs; those of no stated release come last."""
+    by_release: dict[str, list[Run]] = {}
+    for run in view.runs.values():
+        by_release.setdefault(run.release or "", []).append(run)
+    names = sorted(by_release, key=lambda name: (not name, _latest(by_release[name]), name))
+    rows = [_row(name, by_release[name], view, links) for name in names]
+    return plain_table("Releases", ("release", "kind", "systems and versions", "transports", "machines", "measured", "numbers", "runs"), rows)
+
+
+def _row(name: str, runs: list[Run], view: View, links: Links) -> list[object]:
+    transports = {fact.conditions.transport for run in runs for fact in view.by_run.get(run.run, ())} | {transport_of(run) for run in runs}
+    kinds = sorted({run.published for run in runs})
+    numbers = sum(len(view.by_run.get(run.run, ())) for run in runs)
+    days = sorted({run.start_time[:10] for run in runs if run.start_time})
+    return [
+        name or null(),
+        join([badge(published=published) for published in kinds], " "),
+        _listed(f"{run.system or NOT_STATED} {run.system_version or ''}".strip() for run in runs),
+        _listed(transport for transport in transports if transport) or null(),
+        _listed(run.host for run in runs if run.host) or null(),
+        " to ".join(dict.fromkeys((days[0], days[-1]))) if days else null(),
+        tag("span", str(numbers), data_v=numbers),
+        _runs(runs, links),
+    ]
+
+
+def _runs(runs: list[Run], links: Links) -> Html:
+    """Return the runs, folded away where they are many."""
+    if links.logs is None:
+        return tag("span", str(len(runs)), data_v=len(runs))
+    found = [tag("div", tag("a", run.run, href=f"root:{raw_name(run.run, RUN_FILE)}", title="The run's manifest")) for run in runs]
+    summary = tag("summary", f"{len(runs)} run{'s' if len(runs) != 1 else ''}")
+    return tag("details", summary, *found, class_="tl-each", data_v=len(runs))
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(sorted(set(words), key=str.lower))
+
+
+def _latest(runs: list[Run]) -> str:
+    return max((run.start_time or "" for run in runs), default="")

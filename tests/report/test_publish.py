@@ -1,0 +1,114 @@
+"""Publishing: the newest at the root, older versions as they were, old addresses alive."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tacholog.errors import UnreadableInput
+from tacholog.report.publish import publish, publish_branch, published
+
+
+def built(folder: Path, **pages: str) -> Path:
+    """A site of a few pages."""
+    folder.mkdir()
+    for name, text in {"index": "home", **pages}.items():
+        path = folder / f"{name.replace('__', '/')}.html"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (folder / ".doctrees").mkdir()
+    return folder
+
+
+def test_the_newest_is_at_the_root_and_the_older_stays_as_it_was(tmp_path: Path) -> None:
+    target = tmp_path / "public"
+    publish(built(tmp_path / "one", udp="old"), target, "5.9")
+
+    publish(built(tmp_path / "two", udp="new"), target, "5.12")
+
+    assert (target / "udp.html").read_text() == "new"
+    assert (target / "versions/5.9/udp.html").read_text() == "old"
+    assert list(published(target)) == ["5.12", "5.9"]
+    assert (target / "versions/index.html").read_text().index("5.12") < (target / "versions/index.html").read_text().index("5.9")
+    assert not (target / "versions/5.9/.doctrees").exists()
+    assert (target / ".nojekyll").is_file()
+
+
+def test_an_address_that_is_gone_leads_to_the_version_that_had_it(tmp_path: Path) -> None:
+    target = tmp_path / "public"
+    old = built(tmp_path / "one", rti__shmem="old")
+    (old / "raw").mkdir()
+    (old / "raw/sub.log.txt").write_text("Length: 32")
+    publish(old, target, "1")
+
+    publish(built(tmp_path / "two"), target, "2")
+
+    assert 'href="../versions/1/rti/shmem.html"' in (target / "rti/shmem.html").read_text()
+    assert (target / "raw/sub.log.txt").read_text() == "Length: 32"
+    publish(built(tmp_path / "three", rti__shmem="again"), target, "3")
+    assert (target / "rti/shmem.html").read_text() == "again"
+
+
+def test_a_published_release_is_not_overwritten_unless_asked(tmp_path: Path) -> None:
+    target = tmp_path / "public"
+    publish(built(tmp_path / "one"), target, "1")
+    again = built(tmp_path / "two", udp="new")
+
+    with pytest.raises(UnreadableInput, match="this release was published already"):
+        publish(again, target, "1")
+
+    publish(again, target, "1", replace=True)
+    assert (target / "versions/1/udp.html").read_text() == "new"
+
+
+@pytest.mark.parametrize("label", ["../x", "", "a b", ".hidden", "x/y"])
+def test_a_label_becomes_a_folder_and_nothing_else(tmp_path: Path, label: str) -> None:
+    with pytest.raises(UnreadableInput, match="letters, digits"):
+        publish(built(tmp_path / "one"), tmp_path / "public", label)
+
+
+def test_a_folder_without_a_site_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableInput, match="no built site"):
+        publish(tmp_path, tmp_path / "public", "1")
+
+
+def git(folder: Path, *words: str) -> str:
+    return subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def test_a_branch_keeps_its_older_versions_and_the_tree_is_not_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository = tmp_path / "repository"
+    git(tmp_path, "init", "-q", "--bare", "origin.git")
+    git(tmp_path, "clone", "-q", str(tmp_path / "origin.git"), str(repository))
+    for name, value in (("user.name", "A B"), ("user.email", "a@b.example")):
+        git(repository, "config", name, value)
+    (repository / "work.txt").write_text("mine")
+    git(repository, "add", "work.txt")
+    git(repository, "commit", "-q", "-m", "work")
+    monkeypatch.chdir(repository)
+
+    publish_branch(built(tmp_path / "one", udp="old"), "gh-pages", "1", push=True)
+    git(repository, "branch", "-D", "gh-pages")  # as on a fresh clone: only origin has it
+    publish_branch(built(tmp_path / "two"), "gh-pages", "2", push=True)
+
+    names = git(tmp_path / "origin.git", "ls-tree", "-r", "--name-only", "gh-pages").split()
+    assert {".nojekyll", "index.html", "udp.html", "versions/1/udp.html", "versions/2/index.html", "versions/index.html"} <= set(names)
+    assert set(json.loads(git(tmp_path / "origin.git", "show", "gh-pages:versions/versions.json"))) == {"1", "2"}
+    assert git(repository, "status", "--short") == ""
+    assert sorted(path.name for path in repository.iterdir()) == [".git", "work.txt"]
+
+
+def test_the_workflow_measures_then_publishes_by_sessions_that_exist(checkout: Path) -> None:
+    jobs = yaml.safe_load((checkout / ".github/workflows/publish.yml").read_text())["jobs"]
+    commands = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
+    sessions = [command.split()[2] for command in commands if command.startswith("nox -s")]
+
+    assert sessions == ["bench", "publish"]
+    assert all(f"def {session}(session" in (checkout / "noxfile.py").read_text() for session in sessions)
+    assert jobs["publish"]["needs"] == "bench"
+    # What a person types must not become a part of a command.
+    assert not any("${{" in command for command in commands)
