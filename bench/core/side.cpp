@@ -16,7 +16,7 @@ Topic new_topic(const Side& side, std::size_t payload_bytes, std::string_view di
     std::random_device random;
     const std::uint64_t salt = std::uint64_t{random()} << 32 | random();
     return {"tacholog-" + std::to_string(::getpid()) + "-" + std::to_string(salt) + "-" + std::string{direction},
-            payload_bytes, side.control.local_host()};
+            payload_bytes, side.control.local_host(), side.options.address};
 }
 
 Result<void> join(const Side& side, Channels& channels, std::string_view direction, const std::string& endpoint,

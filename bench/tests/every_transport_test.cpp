@@ -16,6 +16,9 @@ constexpr Patience plenty{20000};
 
 class EveryTransport : public testing::TestWithParam<const Transport*> {
 protected:
+    // A publisher that is told does not wait for what nobody will take.
+    void TearDown() override { subscriber_.reset(); }
+
     /// Both ends of a new topic.
     void join(std::size_t max_bytes) {
         const Topic topic{"test-" + std::to_string(now_ns()), max_bytes, "127.0.0.1"};

@@ -5,7 +5,7 @@
 
 #include "core/waiting.hpp"
 #include "transports/local_socket.hpp"
-#include "transports/socket_buffers.hpp"
+#include "transports/udp_socket.hpp"
 
 namespace tacholog {
 namespace {

@@ -16,9 +16,10 @@
 namespace tacholog {
 
 struct Topic {
-    std::string name;           ///< unique on this host: two runs at once never meet
-    std::size_t max_bytes;      ///< the largest message sent on it
-    std::string local_address;  ///< where the peer can reach this side, for transports with addresses
+    std::string name;                          ///< unique on this host: two runs at once never meet
+    std::size_t max_bytes;                     ///< the largest message sent on it
+    std::string local_address;                 ///< where the peer can reach this side, for transports with addresses
+    std::string peer_address = local_address;  ///< where this side was told to find the peer, if it was
 };
 
 /// Effective sizes, as read back from the kernel.

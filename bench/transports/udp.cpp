@@ -12,8 +12,8 @@
 #include "core/fd.hpp"
 #include "core/waiting.hpp"
 #include "transports/ip_endpoint.hpp"
-#include "transports/socket_buffers.hpp"
 #include "transports/transport.hpp"
+#include "transports/udp_socket.hpp"
 
 namespace tacholog::transports {
 namespace {
@@ -32,13 +32,6 @@ constexpr std::size_t max_fragment = max_datagram - sizeof(FragmentHeader);
 
 std::size_t fragments_of(std::size_t bytes) {
     return (bytes + max_fragment - 1) / max_fragment;
-}
-
-Result<Fd> open_socket() {
-    Fd socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
-    if (!socket) return os_error("open a UDP socket");
-    ask_for_large_buffers(socket);
-    return socket;
 }
 
 class UdpPublisher final : public Publisher {
@@ -205,12 +198,8 @@ private:
 };
 
 Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
-    auto socket = open_socket();
+    auto socket = open_udp_socket(topic.local_address);
     if (!socket) return socket.error();
-    const auto address = parse_address(topic.local_address, 0);
-    if (!address) return Error{"bind UDP to " + topic.local_address + ": not an IPv4 address"};
-    if (::bind(socket->get(), generic(*address), sizeof *address) != 0)
-        return os_error("bind UDP to " + to_text(*address));
     return std::unique_ptr<Subscriber>{
         std::make_unique<UdpSubscriber>(std::move(*socket), new_token(), topic.max_bytes)};
 }
@@ -218,7 +207,7 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
 Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
     const auto subscriber = parse_endpoint(endpoint);
     if (!subscriber) return Error{"advertise to '" + std::string{endpoint} + "': not a UDP endpoint"};
-    auto socket = open_socket();
+    auto socket = open_udp_socket();
     if (!socket) return socket.error();
     const std::string peer = to_text(subscriber->address);
     if (::connect(socket->get(), generic(subscriber->address), sizeof subscriber->address) != 0)

@@ -1,0 +1,122 @@
+// UDP through a real NAT: nobody reaches the inside before it has spoken.
+#include <gtest/gtest.h>
+
+#include "core/message.hpp"
+#include "tests/nat.hpp"
+#include "transports/transport.hpp"
+
+namespace tacholog {
+namespace transports {
+extern const Transport udp_reliable;
+extern const Transport udp_wan;
+}  // namespace transports
+
+namespace {
+
+constexpr Handling verified{Touch::write_read, true};
+constexpr Patience plenty{20000};
+
+class ThroughANat : public testing::Test {
+protected:
+    void SetUp() override {
+        if (!nat_.missing().empty()) GTEST_SKIP() << "needs " << nat_.missing();
+    }
+
+    void subscribe_inside(const Transport& transport, std::size_t max_bytes) {
+        nat_.inside([&] { subscribe(transport, {"nat", max_bytes, Nat::inside_address, Nat::outside_address}); });
+        nat_.outside([&] { advertise(transport, {"nat", max_bytes, Nat::outside_address}); });
+    }
+
+    void subscribe_outside(const Transport& transport, std::size_t max_bytes) {
+        nat_.outside([&] { subscribe(transport, {"nat", max_bytes, Nat::outside_address}); });
+        nat_.inside([&] { advertise(transport, {"nat", max_bytes, Nat::inside_address, Nat::outside_address}); });
+    }
+
+    void carry(std::uint64_t first, std::uint64_t count, std::size_t bytes) {
+        std::thread sender{[this, first, count, bytes] {
+            for (std::uint64_t number = first; number < first + count; ++number) send(number, bytes);
+        }};
+        for (std::uint64_t number = first; number < first + count; ++number) expect(number, bytes);
+        sender.join();
+    }
+
+    Nat nat_;
+    std::unique_ptr<Subscriber> subscriber_;
+    std::unique_ptr<Publisher> publisher_;
+
+private:
+    void subscribe(const Transport& transport, const Topic& topic) {
+        auto subscribed = transport.subscribe(topic);
+        ASSERT_TRUE(subscribed) << subscribed.error().text;
+        subscriber_ = std::move(*subscribed);
+    }
+
+    void advertise(const Transport& transport, const Topic& topic) {
+        ASSERT_TRUE(subscriber_);
+        auto advertised = transport.advertise(topic, subscriber_->endpoint());
+        ASSERT_TRUE(advertised) << advertised.error().text;
+        publisher_ = std::move(*advertised);
+    }
+
+    void send(std::uint64_t number, std::size_t bytes) {
+        auto loan = publisher_->loan(bytes);
+        ASSERT_TRUE(loan) << loan.error().text;
+        write_message(loan->bytes(), number, verified);
+        const auto sent = loan->publish(plenty);
+        ASSERT_TRUE(sent) << sent.error().text;
+        ASSERT_TRUE(*sent);
+    }
+
+    void expect(std::uint64_t number, std::size_t bytes) {
+        const auto sample = subscriber_->take(plenty);
+        ASSERT_TRUE(sample) << sample.error().text;
+        ASSERT_TRUE(*sample) << "message " << number << " did not come";
+        ASSERT_EQ((*sample)->bytes().size(), bytes);
+        const auto message = read_message((*sample)->bytes(), verified);
+        ASSERT_EQ(message.number, number);
+        ASSERT_TRUE(message.intact);
+    }
+};
+
+TEST_F(ThroughANat, ASubscriberInsideIsReachedByItsOwnKnock) {
+    subscribe_inside(transports::udp_wan, 100'000);
+    ASSERT_TRUE(publisher_);
+    ASSERT_TRUE(*subscriber_->match(plenty));
+    carry(0, 2000, 1000);
+    carry(2000, 20, 100'000);
+}
+
+TEST_F(ThroughANat, APublisherInsideReachesASubscriberOutside) {
+    subscribe_outside(transports::udp_wan, 1000);
+    ASSERT_TRUE(publisher_);
+    ASSERT_TRUE(*subscriber_->match(plenty));
+    carry(0, 1000, 1000);
+}
+
+TEST_F(ThroughANat, ANewPortOfTheNatIsFollowed) {
+    subscribe_inside(transports::udp_wan, 1000);
+    ASSERT_TRUE(publisher_);
+    ASSERT_TRUE(*subscriber_->match(plenty));
+    carry(0, 100, 1000);
+    ASSERT_TRUE(nat_.rebind());
+    carry(100, 1000, 1000);
+}
+
+// Without this, the tests above could pass on a network that is open.
+TEST_F(ThroughANat, WhoDoesNotSpeakFirstIsNotReached) {
+    nat_.inside([&] {
+        auto subscribed = transports::udp_reliable.subscribe({"nat", 64, Nat::inside_address});
+        ASSERT_TRUE(subscribed);
+        subscriber_ = std::move(*subscribed);
+    });
+    nat_.outside([&] {
+        // No route leads to an address behind a NAT.
+        const auto advertised =
+            transports::udp_reliable.advertise({"nat", 64, Nat::outside_address}, subscriber_->endpoint());
+        EXPECT_FALSE(advertised);
+    });
+    EXPECT_FALSE(*subscriber_->match(Patience{300}));
+}
+
+}  // namespace
+}  // namespace tacholog

@@ -1,0 +1,223 @@
+#include "transports/reliable_subscriber.hpp"
+
+#include <sys/socket.h>
+
+#include <cstring>
+
+#include "core/address.hpp"
+#include "core/waiting.hpp"
+#include "transports/udp_socket.hpp"
+
+namespace tacholog::reliable {
+namespace {
+
+constexpr std::size_t largest_datagram = 65536;
+constexpr Nanoseconds answer_within_ns = millisecond_ns;
+constexpr Nanoseconds knock_every_ns = 50 * millisecond_ns;
+constexpr Nanoseconds keep_alive_ns = 1000 * millisecond_ns;
+
+}  // namespace
+
+ReliableSubscriber::ReliableSubscriber(Fd socket, std::uint64_t stream, std::size_t max_bytes, std::string endpoint,
+                                       std::vector<sockaddr_in> doors)
+    : socket_(std::move(socket)),
+      stream_(stream),
+      max_bytes_(max_bytes),
+      endpoint_(std::move(endpoint)),
+      doors_(std::move(doors)),
+      scratch_(largest_datagram) {}
+
+ReliableSubscriber::~ReliableSubscriber() {
+    constexpr int last_words = 2;  // one may be lost
+    for (int count = 0; count < last_words && piece_bytes_ > 0; ++count) answer(Kind::left);
+}
+
+std::optional<SocketBuffers> ReliableSubscriber::buffers() const {
+    return buffers_of(socket_);
+}
+
+Result<bool> ReliableSubscriber::match(Patience patience) {
+    BusyPoll poll{patience};
+    while (piece_bytes_ == 0) {
+        const auto came = receive_datagram();
+        if (!came) return came.error();
+        if (*came) continue;
+        knock();
+        if (!poll.wait()) return false;
+    }
+    return true;
+}
+
+Result<std::span<const std::byte>> ReliableSubscriber::receive(Patience patience) {
+    BusyPoll poll{patience};
+    while (!whole()) {
+        const auto came = receive_datagram();
+        if (!came) return came.error();
+        if (*came) continue;
+        if (patience.count() <= 0) return std::span<const std::byte>{};
+        const Nanoseconds quiet = now_ns() - last_heard_ns_;
+        answer_if_due(quiet);
+        const bool over = !poll.wait();
+        if (publisher_gone(quiet, over)) return Error{"take from " + endpoint_ + ": the publisher is gone"};
+        if (over) return std::span<const std::byte>{};
+    }
+    return std::span<const std::byte>{place(released_, 0), slot(released_).total_bytes};
+}
+
+/// What was sent before its last word may come a little after it.
+bool ReliableSubscriber::publisher_gone(Nanoseconds quiet, bool patience_over) const {
+    constexpr Nanoseconds overtaken_within_ns = 100 * millisecond_ns;
+    if (piece_bytes_ == 0) return false;
+    return quiet > longest_silence_ns || (leaving_ && (patience_over || quiet > overtaken_within_ns));
+}
+
+void ReliableSubscriber::release() noexcept {
+    slot(released_) = {};
+    ++released_;
+    // The publisher may be waiting for just this place.
+    if (released_ - answered_released_ >= std::max<std::size_t>(1, slots_.size() / 4)) answer(Kind::answer);
+}
+
+/// Where to receive the next packet. Never over one that is here already: nothing after it is.
+std::span<std::byte> ReliableSubscriber::expected() {
+    if (piece_bytes_ == 0 || expected_message_ - released_ >= slots_.size()) return scratch_;
+    return {place(expected_message_, expected_fragment_), piece_bytes_};
+}
+
+Result<bool> ReliableSubscriber::receive_datagram() {
+    PacketHeader header{};
+    const auto payload = expected();
+    std::array<iovec, 2> parts{iovec{&header, sizeof header}, iovec{payload.data(), payload.size()}};
+    sockaddr_in from{};
+    msghdr datagram{};
+    datagram.msg_name = &from;
+    datagram.msg_namelen = sizeof from;
+    datagram.msg_iov = parts.data();
+    datagram.msg_iovlen = parts.size();
+    const auto received = ::recvmsg(socket_.get(), &datagram, 0);
+    if (received < 0) {
+        if (errno == EAGAIN || errno == EINTR || errno == ECONNREFUSED) return false;
+        return os_error("receive on " + endpoint_);
+    }
+    const auto bytes = static_cast<std::size_t>(received);
+    if (bytes < sizeof header || !believable(header, bytes - sizeof header)) return true;
+    publisher_ = from;
+    accept(header, payload.first(bytes - sizeof header));
+    return true;
+}
+
+bool ReliableSubscriber::believable(const PacketHeader& header, std::size_t payload_bytes) const {
+    if (header.stream != stream_ || header.piece_bytes == 0 || header.piece_bytes > max_bytes_) return false;
+    if (piece_bytes_ != 0 && header.piece_bytes != piece_bytes_) return false;
+    if (header.kind == Kind::heartbeat || header.kind == Kind::leaving) return payload_bytes == 0;
+    if (header.kind != Kind::data || header.total_bytes == 0 || header.total_bytes > max_bytes_) return false;
+    if (header.fragment >= pieces_of(header.total_bytes, header.piece_bytes)) return false;
+    const std::size_t offset = std::size_t{header.fragment} * header.piece_bytes;
+    return payload_bytes == std::min<std::size_t>(header.piece_bytes, header.total_bytes - offset);
+}
+
+/// The first datagram says how large the pieces are; with that, everything has its place.
+void ReliableSubscriber::agree_on(std::size_t piece_bytes) {
+    constexpr std::size_t most_packets = 4096;
+    const std::size_t pieces = pieces_of(max_bytes_, piece_bytes);
+    const std::size_t under_way = messages_under_way(max_bytes_);
+    piece_bytes_ = piece_bytes;
+    slot_bytes_ = pieces * piece_bytes;
+    memory_.resize(under_way * slot_bytes_);
+    slots_.resize(under_way);
+    present_.resize(under_way * pieces);
+    // The kernel charges a datagram with up to twice its size, and a little one with about a kilobyte.
+    const auto room = static_cast<std::size_t>(effective(socket_, SO_RCVBUF));
+    window_ = static_cast<std::uint32_t>(std::clamp<std::size_t>(room / (2 * piece_bytes + 1024), 2, most_packets));
+}
+
+void ReliableSubscriber::accept(const PacketHeader& header, std::span<const std::byte> payload) {
+    last_heard_ns_ = stamp_came_ns_ = now_ns();
+    stamp_us_ = header.stamp_us;
+    const bool first = piece_bytes_ == 0;
+    if (first) agree_on(header.piece_bytes);
+    if (header.kind == Kind::data) {
+        const std::uint64_t known = known_packets_;
+        add(header, payload);
+        const bool gap = header.packet > known && known_packets_ > known;
+        if (gap || unanswered_ >= std::max<std::uint32_t>(1, window_ / 4)) answer(Kind::answer);
+        return;
+    }
+    leaving_ = leaving_ || header.kind == Kind::leaving;
+    known_packets_ = std::max(known_packets_, std::min(header.packet, next_packet_ + present_.size()));
+    answer(Kind::answer);
+}
+
+void ReliableSubscriber::add(const PacketHeader& header, std::span<const std::byte> payload) {
+    if (header.packet < next_packet_ || header.packet - next_packet_ >= present_.size()) return;
+    if (header.message < released_ || header.message - released_ >= slots_.size()) return;
+    if (present_.has(header.packet)) return;
+    Slot& target = slot(header.message);
+    if (target.total_bytes == 0) target = {header.total_bytes, pieces_of(header.total_bytes, piece_bytes_)};
+    if (target.total_bytes != header.total_bytes || target.missing == 0) return;
+    std::byte* destination = place(header.message, header.fragment);
+    if (destination != payload.data()) std::memcpy(destination, payload.data(), payload.size());
+    --target.missing;
+    present_.set(header.packet, true);
+    ++unanswered_;
+    known_packets_ = std::max(known_packets_, header.packet + 1);
+    // Not known_packets_: a heartbeat makes packets known that have yet to come to just this place.
+    if (header.packet >= expected_packet_) {
+        const bool last = header.fragment + 1 == pieces_of(header.total_bytes, piece_bytes_);
+        expected_message_ = last ? header.message + 1 : header.message;
+        expected_fragment_ = last ? 0 : header.fragment + 1;
+        expected_packet_ = header.packet + 1;
+    }
+    for (; next_packet_ < known_packets_ && present_.has(next_packet_); ++next_packet_) {
+        present_.set(next_packet_, false);
+    }
+}
+
+// When nothing comes there is time to answer; not sooner, or each message would cost an answer.
+void ReliableSubscriber::answer_if_due(Nanoseconds quiet) {
+    if (piece_bytes_ == 0) return knock();
+    const bool owed = unanswered_ > 0 || released_ != answered_released_;
+    const bool silent = last_heard_ns_ + quiet - last_said_ns_ > keep_alive_ns;
+    if (silent || (owed && quiet > answer_within_ns)) answer(Kind::answer);
+}
+
+void ReliableSubscriber::answer(Kind kind) {
+    last_said_ns_ = now_ns();
+    Answer said{};
+    said.stream = stream_;
+    said.kind = kind;
+    said.stamp_us = stamp_us_;
+    said.held_us = static_cast<std::uint32_t>((last_said_ns_ - stamp_came_ns_) / 1000);
+    said.window = window_;
+    said.next_packet = next_packet_;
+    said.released = released_;
+    list_missing(said);
+    unanswered_ = 0;
+    answered_released_ = released_;
+    // Best effort: an answer that is lost is asked for.
+    static_cast<void>(
+        ::sendto(socket_.get(), &said, said.bytes(), MSG_NOSIGNAL, generic(publisher_), sizeof publisher_));
+}
+
+void ReliableSubscriber::list_missing(Answer& answer) const {
+    std::uint64_t packet = next_packet_;
+    while (packet < known_packets_ && answer.range_count < most_ranges) {
+        if (present_.has(packet)) {
+            ++packet;
+            continue;
+        }
+        Range range{packet, 0};
+        for (; packet < known_packets_ && !present_.has(packet); ++packet) ++range.count;
+        answer.missing[answer.range_count++] = range;
+    }
+}
+
+void ReliableSubscriber::knock() {
+    if (piece_bytes_ > 0 || doors_.empty() || now_ns() - last_said_ns_ < knock_every_ns) return;
+    for (const sockaddr_in& door : doors_) {
+        publisher_ = door;
+        answer(Kind::answer);
+    }
+}
+
+}  // namespace tacholog::reliable

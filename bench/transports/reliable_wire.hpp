@@ -1,0 +1,75 @@
+// What the two sides of reliable UDP say to each other. A message is cut into packets, which are numbered through the
+// whole stream; the subscriber says which it has, which it lacks, and how many messages it has given back.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/clock.hpp"
+
+namespace tacholog::reliable {
+
+enum class Kind : std::uint32_t {
+    data,       ///< a packet
+    heartbeat,  ///< "I have sent this many packets: what do you lack?", which finds a lost tail
+    leaving,    ///< the publisher's last word, with the number of its packets
+    answer,     ///< from the subscriber
+    left,       ///< the subscriber's last word, an answer too
+};
+
+/// How every datagram of the publisher begins.
+struct PacketHeader {
+    std::uint64_t stream;  ///< drawn by the subscriber, so that nothing of another run is taken for its own
+    Kind kind;
+    std::uint32_t stamp_us;  ///< the publisher's clock, which the answer gives back
+    std::uint64_t packet;    ///< heartbeat, leaving: how many were sent
+    std::uint64_t message;
+    std::uint32_t fragment;
+    std::uint32_t total_bytes;
+    std::uint32_t piece_bytes;  ///< of every fragment but the last
+    std::uint32_t unused;
+};
+
+struct Range {
+    std::uint64_t first;
+    std::uint64_t count;
+};
+
+inline constexpr std::size_t most_ranges = 32;
+
+struct Answer {
+    std::uint64_t stream;
+    Kind kind;
+    std::uint32_t stamp_us;     ///< of the packet that came last
+    std::uint32_t held_us;      ///< how long ago it came
+    std::uint32_t window;       ///< packets that the subscriber's socket can hold
+    std::uint64_t next_packet;  ///< all before it are here
+    std::uint64_t released;     ///< messages given back
+    std::uint64_t range_count;  ///< of `missing`, the oldest first; only so many are sent
+    std::array<Range, most_ranges> missing;
+
+    std::size_t bytes() const { return sizeof *this - (most_ranges - range_count) * sizeof(Range); }
+};
+
+/// Messages that may be under way: both sides hold memory for so many.
+inline std::size_t messages_under_way(std::size_t max_bytes) {
+    constexpr std::size_t budget = std::size_t{2} * 1024 * 1024;
+    return std::clamp<std::size_t>(budget / max_bytes, 2, 4096);
+}
+
+inline std::size_t pieces_of(std::size_t bytes, std::size_t piece_bytes) {
+    return (bytes + piece_bytes - 1) / piece_bytes;
+}
+
+inline std::uint32_t stamp_of(Nanoseconds time) {
+    return static_cast<std::uint32_t>(time / 1000);
+}
+
+inline constexpr Nanoseconds millisecond_ns = 1'000'000;
+
+/// A peer that has said nothing for so long, though it was asked all the time, is gone.
+inline constexpr Nanoseconds longest_silence_ns = 5000 * millisecond_ns;
+
+}  // namespace tacholog::reliable

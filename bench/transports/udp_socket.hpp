@@ -1,0 +1,44 @@
+// Sockets for datagrams, and a socket's buffers: what is asked for, and what the kernel gave.
+#pragma once
+
+#include <sys/socket.h>
+
+#include "core/address.hpp"
+#include "core/fd.hpp"
+#include "transports/transport.hpp"
+
+namespace tacholog {
+
+inline int effective(const Fd& socket, int option) {
+    int bytes = 0;
+    socklen_t length = sizeof bytes;
+    ::getsockopt(socket.get(), SOL_SOCKET, option, &bytes, &length);
+    return bytes;
+}
+
+inline SocketBuffers buffers_of(const Fd& socket) {
+    return {effective(socket, SO_RCVBUF), effective(socket, SO_SNDBUF)};
+}
+
+/// Not bound yet. Asks for buffers of 8 MiB; the kernel gives less if net.core.[rw]mem_max says so.
+inline Result<Fd> open_udp_socket() {
+    constexpr int wanted = 8 * 1024 * 1024;
+    Fd socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+    if (!socket) return os_error("open a UDP socket");
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &wanted, sizeof wanted);
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDBUF, &wanted, sizeof wanted);
+    return socket;
+}
+
+/// Bound to a port of the kernel's choice.
+inline Result<Fd> open_udp_socket(const std::string& host) {
+    auto socket = open_udp_socket();
+    if (!socket) return socket.error();
+    const auto address = parse_address(host, 0);
+    if (!address) return Error{"bind UDP to " + host + ": not an IPv4 address"};
+    if (::bind(socket->get(), generic(*address), sizeof *address) != 0)
+        return os_error("bind UDP to " + to_text(*address));
+    return socket;
+}
+
+}  // namespace tacholog

@@ -1,0 +1,107 @@
+// Reliable UDP for a subscriber behind a NAT, where nobody can reach it before it has spoken. It knows where the
+// publisher is, and nobody needs to know where it is: it proposes ports over the control channel, the publisher opens
+// one of them, the subscriber knocks, and the publisher answers the address that it sees the knock come from. It
+// follows that address when the NAT changes it, and the subscriber says something every second so that the NAT keeps
+// it.
+//
+// For answers to flow the other way, the publisher may be the one behind the NAT: it speaks first, too, to where the
+// subscriber says it is; whoever is heard first settles it. Otherwise like udp-reliable (reliable, ordered, waits for a
+// slow subscriber, five seconds of silence end it), with datagrams small enough for tunnels on the way.
+#include <sys/socket.h>
+
+#include <random>
+
+#include "core/text.hpp"
+#include "transports/ip_endpoint.hpp"
+#include "transports/reliable_publisher.hpp"
+#include "transports/reliable_subscriber.hpp"
+#include "transports/udp_socket.hpp"
+
+namespace tacholog::transports {
+namespace {
+
+constexpr std::size_t door_count = 4;  // one may be taken
+constexpr std::size_t piece_bytes = 1400 - 28 - sizeof(reliable::PacketHeader);
+
+/// "127.0.0.1:40000/1234/20001,20002": where the subscriber thinks it is, its token, and the ports that it will knock
+/// at.
+struct WanEndpoint {
+    IpEndpoint own;
+    std::vector<std::uint16_t> doors;
+
+    std::string text() const { return own.text() + "/" + comma_separated(doors); }
+};
+
+std::optional<WanEndpoint> parse_wan_endpoint(std::string_view text) {
+    const auto slash = text.rfind('/');
+    if (slash == std::string_view::npos) return std::nullopt;
+    const auto own = parse_endpoint(text.substr(0, slash));
+    if (!own) return std::nullopt;
+    WanEndpoint endpoint{*own, {}};
+    for (std::string_view rest = text.substr(slash + 1); !rest.empty();) {
+        const auto comma = std::min(rest.find(','), rest.size());
+        const auto door = whole_number<std::uint16_t>(rest.substr(0, comma));
+        if (!door || endpoint.doors.size() == door_count) return std::nullopt;
+        endpoint.doors.push_back(*door);
+        rest.remove_prefix(std::min(comma + 1, rest.size()));
+    }
+    if (endpoint.doors.empty()) return std::nullopt;
+    return endpoint;
+}
+
+/// Below the ports that kernels give to whoever asks for any.
+std::vector<std::uint16_t> propose_doors() {
+    std::random_device random;
+    std::uniform_int_distribution<std::uint16_t> port{20000, 32000};
+    std::vector<std::uint16_t> doors(door_count);
+    for (std::uint16_t& door : doors) door = port(random);
+    return doors;
+}
+
+Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
+    auto socket = open_udp_socket(topic.local_address);
+    if (!socket) return socket.error();
+    const WanEndpoint endpoint{{local_address(*socket), new_token()}, propose_doors()};
+    std::vector<sockaddr_in> doors;
+    for (const std::uint16_t door : endpoint.doors) {
+        const auto where = parse_address(topic.peer_address, door);
+        if (!where) return Error{"look for the publisher at " + topic.peer_address + ": not an IPv4 address"};
+        doors.push_back(*where);
+    }
+    return std::unique_ptr<Subscriber>{std::make_unique<reliable::ReliableSubscriber>(
+        std::move(*socket), endpoint.own.token, topic.max_bytes, endpoint.text(), std::move(doors))};
+}
+
+/// Opens the first of the doors that is free here.
+Result<void> open_door(const Fd& socket, const std::string& host, const std::vector<std::uint16_t>& doors) {
+    for (const std::uint16_t door : doors) {
+        const auto address = parse_address(host, door);
+        if (!address) return Error{"bind UDP to " + host + ": not an IPv4 address"};
+        if (::bind(socket.get(), generic(*address), sizeof *address) == 0) return {};
+        if (errno != EADDRINUSE) break;
+    }
+    return os_error("bind UDP on " + host + " to a port that the subscriber proposed");
+}
+
+Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view text) {
+    const auto endpoint = parse_wan_endpoint(text);
+    if (!endpoint) return Error{"advertise to '" + std::string{text} + "': not a UDP endpoint with ports to open"};
+    auto socket = open_udp_socket();
+    if (!socket) return socket.error();
+    if (auto opened = open_door(*socket, topic.local_address, endpoint->doors); !opened) return opened.error();
+    reliable::Link link{std::move(*socket), false, endpoint->own.address, endpoint->own.token, topic.name};
+    return std::unique_ptr<Publisher>{
+        std::make_unique<reliable::ReliablePublisher>(std::move(link), topic.max_bytes, piece_bytes)};
+}
+
+}  // namespace
+
+extern const Transport udp_wan{"udp-wan",
+                               "reliable UDP, IPv4, for a side behind a NAT: it speaks first, the other answers there",
+                               "copy",
+                               Reliability::reliable,
+                               Parties::processes,
+                               subscribe,
+                               advertise};
+
+}  // namespace tacholog::transports
