@@ -1,0 +1,78 @@
+"""The built site and the browser that all tests of this folder share."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+
+from tacholog.manifest import Command, Host, LogFile, Manifest, write
+from tacholog.report.build import build_site
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+NATIVE = ROOT / "tests" / "formats" / "native"
+SCREENS = {"light": (1400, 900), "dark": (1400, 900), "phone": (375, 800)}
+
+Opener = Callable[..., AbstractContextManager[Page]]
+
+
+def add_own_runs(root: Path) -> Path:
+    """Write own runs from the sample logs of perftest: repeated, one that was killed, on a machine that is described."""
+    command = Command(role="both", argv=("perftest", "--test", "latency", "--transport", "udp", "--sizes", "64,1024"))
+    for name in ("latency-udp", "latency-udp", "throughput-udp", "subscriber-killed"):
+        folder = root / "own" / f"{name}-{len(list(root.glob(f'own/{name}*'))) + 1}"
+        folder.mkdir(parents=True)
+        log = (NATIVE / f"{name}.log").read_bytes()
+        (folder / "perftest.log").write_bytes(log)
+        logs = (LogFile(file="perftest.log", sha256=hashlib.sha256(log).hexdigest()),)
+        write(
+            folder / "run.toml",
+            Manifest(system="Tacholog perftest", tool="perftest", host="lab-machine", release="0.1", commands=(command,), logs=logs),
+        )
+    (root / "hosts").mkdir()
+    host = Host(name="lab-machine", source="the log", cpu={"model": "Intel(R) Xeon(R) Processor", "threads": "2"}, system={"kernel": "6.18"})
+    write(root / "hosts" / "lab-machine.toml", host)
+    return root
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site of the checkout's data and of own runs."""
+    folder = tmp_path_factory.mktemp("browser")
+    return build_site([ROOT / "data", add_own_runs(folder / "own-data")], folder / "site", folder / "work").parent
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One browser for all tests."""
+    executable = os.environ.get("TACHOLOG_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    if executable is None:
+        pytest.skip("no Chromium found (nox -s browser says how to install it)")
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=executable)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="session")
+def opened(site: Path, browser: Browser) -> Opener:
+    """Open a page of the site by its address in it; ``screen`` is a name of `SCREENS`."""
+
+    @contextmanager
+    def open_page(address: str, screen: str = "light", *, scripts: bool = True) -> Iterator[Page]:
+        width, height = SCREENS[screen]
+        size: ViewportSize = {"width": width, "height": height}
+        context = browser.new_context(viewport=size, color_scheme="dark" if screen == "dark" else "light", java_script_enabled=scripts)
+        page = context.new_page()
+        name, sign, rest = address.partition("?") if "?" in address else address.partition("#")
+        page.goto(f"{(site / name).as_uri()}{sign}{rest}")
+        yield page
+        context.close()
+
+    return open_page

@@ -1,0 +1,135 @@
+"""Tables that sort, filter and copy, and the page that compares: what a reader chooses stands in the address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Page
+
+Opener = Callable[..., AbstractContextManager[Page]]
+
+pytestmark = [
+    pytest.mark.browser,
+    # What MyST and the theme still use of Sphinx is their business.
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+
+def values(page: Page, column: int) -> list[float | None]:
+    """The numbers behind a column of the first table, as it is sorted now."""
+    script = f"[...document.querySelectorAll('.tl-table tbody tr')].map((row) => row.cells[{column}].querySelector('[data-v]')?.dataset.v ?? null)"
+    return [None if value is None else float(value) for value in page.evaluate(script)]
+
+
+def query(page: Page) -> dict[str, list[str]]:
+    return parse_qs(urlsplit(page.url).query)
+
+
+def test_a_table_sorts_by_numbers_and_what_is_not_stated_stays_last(opened: Opener) -> None:
+    with opened("index.html") as page:
+        head = page.locator(".tl-table thead th").nth(3)
+        for state, reverse in (("ascending", False), ("descending", True)):
+            head.locator("button").click()
+            known = [value for value in values(page, 3) if value is not None]
+
+            assert head.get_attribute("aria-sort") == state
+            assert known == sorted(known, reverse=reverse)
+            assert values(page, 3)[: len(known)] == known
+
+
+def test_sort_and_filter_are_in_the_address_and_come_back(opened: Opener) -> None:
+    with opened("index.html") as page:
+        page.locator(".tl-table thead th").nth(3).locator("button").press("Enter")
+        page.get_by_label("Filter").first.fill("perftest")
+        rows = page.locator(".tl-table tbody tr:visible").all_inner_texts()
+        address = page.url
+        page.goto("about:blank")
+        page.goto(address)
+
+        assert query(page) == {"at-a-glance.sort": ["4"], "at-a-glance.filter": ["perftest"]}
+        assert page.locator(".tl-table tbody tr:visible").all_inner_texts() == rows
+        assert all("perftest" in row for row in rows)
+        assert page.get_by_role("status").first.inner_text().startswith(f"{len(rows)} of ")
+
+
+def test_a_copy_holds_plain_numbers_with_their_units_in_the_heads(opened: Opener) -> None:
+    with opened("rti-connext-dds/shmem.html") as page:
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        page.locator("section.tl-series .tl-tools button", has_text="Copy as CSV").first.click()
+        page.get_by_text("Copied").wait_for()
+
+        lines = page.evaluate("navigator.clipboard.readText()").splitlines()
+
+    assert lines[0].startswith("size,received rate (msg/s),")
+    assert lines[1].split(",")[1].isdigit()
+    assert all(len(line.split(",")) == len(lines[0].split(",")) for line in lines)
+
+
+def test_heads_stay_in_sight_and_an_edge_that_hides_columns_says_so(opened: Opener) -> None:
+    with opened("downloads.html") as page:
+        box = page.locator(".tl-scroll").first
+        box.evaluate("element => element.scrollTo(0, 500)")
+        head = page.locator(".tl-table thead th").first
+
+        assert abs((head.bounding_box() or {"y": -99})["y"] - (box.bounding_box() or {"y": 99})["y"]) < 2
+    with opened("index.html", "phone") as page:
+        box = page.locator(".tl-scroll").first
+        assert "tl-more" in (box.get_attribute("class") or "")
+        box.evaluate("element => element.scrollTo(99999, 0)")
+        page.wait_for_timeout(200)
+        assert "tl-more" not in (box.get_attribute("class") or "")
+
+
+def test_ratios_are_to_the_baseline_that_the_reader_picks_and_the_address_keeps_it(opened: Opener) -> None:
+    with opened("compare.html?host=rti-benchmark-lab&metric=latency.p50%40rtt%2F2") as page:
+        names = page.locator("#tl-base option").all_inner_texts()
+        page.locator("#tl-base").select_option(label=names[1])
+        base = page.locator("tr.tl-base")
+
+        assert names[1] in base.inner_text()
+        assert "baseline" in base.inner_text()
+        assert page.locator(".tl-ratio").count() > 5
+        table = page.locator(".tl-result table").inner_text()
+        address = page.url
+        page.goto("about:blank")
+        page.goto(address)
+        assert page.locator(".tl-result table").inner_text() == table
+
+
+def test_a_ratio_is_the_quotient_of_the_two_numbers(opened: Opener) -> None:
+    with opened("compare.html?host=rti-benchmark-lab&metric=latency.p50%40rtt%2F2&size=32") as page:
+        rows = page.locator(".tl-result tbody tr")
+        base = float(page.locator("tr.tl-base td[data-v]").get_attribute("data-v") or 0)
+        for index in range(rows.count()):
+            cell = rows.nth(index).locator("td[data-v]").last
+            ratio = cell.locator(".tl-ratio")
+            if ratio.count():
+                assert float(ratio.inner_text().rstrip("\u00d7")) == pytest.approx(float(cell.get_attribute("data-v") or 0) / base, rel=0.005)
+
+
+def test_no_ratio_across_machines_bases_and_definitions_and_the_reason_is_said(opened: Opener) -> None:
+    with opened("compare.html?host=any&metric=latency.p50") as page:
+        refused = page.locator(".tl-result tbody tr", has=page.locator(".tl-why"))
+        words = " ".join(refused.all_inner_texts())
+
+        assert refused.count() > 0
+        assert refused.locator(".tl-ratio").count() == 0
+        assert "another machine (" in words
+        assert "another basis (" in words
+        assert "another definition (" in words
+
+
+def test_systems_and_sizes_can_be_chosen(opened: Opener) -> None:
+    with opened("compare.html?host=any&metric=latency.p50") as page:
+        page.get_by_label("RTI Connext DDS", exact=True).uncheck()
+        page.get_by_role("button", name="Sizes: none").click()
+        assert "Nothing is chosen" in page.locator(".tl-result").inner_text()
+        page.get_by_label("64 B", exact=True).check()
+
+        assert page.locator(".tl-result thead th").all_inner_texts()[2:] == ["64\u00a0B"]
+        assert "RTI" not in page.locator(".tl-result tbody").inner_text()
+        assert query(page)["size"] == ["64"]
