@@ -53,10 +53,11 @@ struct Answer {
     std::size_t bytes() const { return sizeof *this - (most_ranges - range_count) * sizeof(Range); }
 };
 
-/// Messages that may be under way: both sides hold memory for so many.
+/// Messages that may be under way: both sides hold memory for so many. Few, so that the memory stays in cache.
 inline std::size_t messages_under_way(std::size_t max_bytes) {
     constexpr std::size_t budget = std::size_t{2} * 1024 * 1024;
-    return std::clamp<std::size_t>(budget / max_bytes, 2, 4096);
+    const std::size_t fewest = max_bytes <= 2 * budget ? 4 : 2;
+    return std::clamp<std::size_t>(budget / max_bytes, fewest, 4096);
 }
 
 inline std::size_t pieces_of(std::size_t bytes, std::size_t piece_bytes) {
