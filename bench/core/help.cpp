@@ -31,6 +31,11 @@ What to measure
                              or the subscriber reads them all too (default write+read)
   --verify                   checksum every payload and count those that arrive corrupted
 
+  --mock LIST                --transport mock only: faults on the way to the subscriber, to test
+                             the figures: hold=TIME, stall=TIME/PERIOD (subscriber), send-stall=
+                             TIME/PERIOD (publisher); every N-th message: lose=N, duplicate=N,
+                             reorder=N, corrupt=N
+
 Who runs where
   --role both|pub|sub        both: this command starts publisher and subscriber (default);
                              pub, sub: only that side, the other is started with the same options

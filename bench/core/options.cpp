@@ -88,6 +88,11 @@ Result<void> set_address(Options& options, std::string_view text) {
     return {};
 }
 
+Result<void> set_mock(Options& options, std::string_view text) {
+    options.mock = text;
+    return keep(parse_injection(text), options.injection);
+}
+
 /// The n-th --reporter goes with the n-th --output.
 Result<void> set_log(Options& options, std::string LogOrder::* part, std::string_view text) {
     if (text.empty()) return Error{"--reporter and --output: an empty name"};
@@ -108,7 +113,7 @@ Result<void> nothing(Options&, std::string_view) {
 }
 
 // clang-format off
-constexpr std::array<Row, 25> rows{{
+constexpr std::array<Row, 26> rows{{
     {"test", [](Options& o, std::string_view t) { return choose("--test", t, tests, o.test); }},
     {"transport", [](Options& o, std::string_view t) -> Result<void> { o.transport = t; return {}; }},
     {"role", [](Options& o, std::string_view t) { return choose("--role", t, roles, o.role); }},
@@ -121,6 +126,7 @@ constexpr std::array<Row, 25> rows{{
     {"recovery", [](Options& o, std::string_view t) { return keep(parse_recovery(t), o.recovery_ns); }},
     {"touch", [](Options& o, std::string_view t) { return choose("--touch", t, touches, o.handling.touch); }},
     {"verify", [](Options& o, std::string_view) { return set_flag(o.handling.verify); }, no_argument},
+    {"mock", set_mock},
     {"cpu-pub", [](Options& o, std::string_view t) { return keep(parse_cpus(t), o.cpu_pub); }},
     {"cpu-sub", [](Options& o, std::string_view t) { return keep(parse_cpus(t), o.cpu_sub); }},
     {"address", set_address},
@@ -204,6 +210,7 @@ Result<void> check(const Options& options, const Given& given) {
     if (!given.has("test")) return Error{"--test is missing: latency, throughput or demand"};
     if (options.transport.empty()) return Error{"--transport is missing: --list-transports shows what there is"};
     if (const auto fine = check_pace(options, given); !fine) return fine;
+    if (given.has("mock") && options.transport != "mock") return Error{"--mock is for --transport mock"};
     if (options.handling.verify && options.handling.touch != Touch::write_read) {
         return Error{"--verify needs --touch write+read: a checksum covers bytes that were written and are read"};
     }

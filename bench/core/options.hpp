@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/case.hpp"
+#include "core/injection.hpp"
 #include "core/lists.hpp"
 #include "core/message.hpp"
 #include "core/result.hpp"
@@ -41,6 +42,8 @@ struct Options {
     std::optional<double> warmup_s;  ///< nothing: until steady
     std::optional<double> rate_per_s;
     Handling handling;
+    Injection injection;  ///< of the mock transport only
+    std::string mock;     ///< the same, as given
     std::vector<int> cpu_pub;
     std::vector<int> cpu_sub;
     std::string address = "127.0.0.1";

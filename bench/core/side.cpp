@@ -12,11 +12,14 @@ namespace tacholog {
 namespace {
 
 /// A name that no other run on this host has: its process and 64 random bits.
+/// Faults are injected on the way to the subscriber alone: what is injected is then what a round trip shows.
 Topic new_topic(const Side& side, std::size_t payload_bytes, std::string_view direction) {
     std::random_device random;
     const std::uint64_t salt = std::uint64_t{random()} << 32 | random();
-    return {"tacholog-" + std::to_string(::getpid()) + "-" + std::to_string(salt) + "-" + std::string{direction},
-            payload_bytes, side.control.local_host(), side.options.address};
+    Topic topic{"tacholog-" + std::to_string(::getpid()) + "-" + std::to_string(salt) + "-" + std::string{direction},
+                payload_bytes, side.control.local_host(), side.options.address};
+    if (direction == "ping") topic.injection = side.options.injection;
+    return topic;
 }
 
 Result<void> join(const Side& side, Channels& channels, std::string_view direction, const std::string& endpoint,

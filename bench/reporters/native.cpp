@@ -153,6 +153,7 @@ public:
             .add("warmup", options.warmup_s ? "fixed" : "steady")
             .add_given("warmup_s", options.warmup_s)
             .add_given("rate_per_s", options.rate_per_s)
+            .add("mock", options.mock)
             .add("touch", to_text(options.handling.touch))
             .add("verify", options.handling.verify)
             .add("waiting", "busy-poll");

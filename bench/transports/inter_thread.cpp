@@ -1,8 +1,6 @@
 // Two threads of one process and a ring of slots between them. Reliable and ordered: a full ring blocks the publisher.
 // The message is copied into the ring and read in place. The floor under everything that crosses a process boundary.
-#include <map>
-#include <mutex>
-
+#include "transports/meeting_place.hpp"
 #include "transports/ring_transport.hpp"
 
 namespace tacholog::transports {
@@ -15,43 +13,16 @@ struct SharedRing {
     Ring ring;
 };
 
-/// Where the threads of one process find each other: they share nothing else than the program itself.
-class MeetingPlace {
-public:
-    static MeetingPlace& instance() {
-        static MeetingPlace place;
-        return place;
-    }
-
-    void open(const std::string& name, const std::shared_ptr<SharedRing>& ring) {
-        const std::lock_guard lock{mutex_};
-        rings_[name] = ring;
-    }
-
-    std::shared_ptr<SharedRing> join(const std::string& name) {
-        const std::lock_guard lock{mutex_};
-        const auto found = rings_.find(name);
-        return found == rings_.end() ? nullptr : found->second.lock();
-    }
-
-    void close(const std::string& name) {
-        const std::lock_guard lock{mutex_};
-        rings_.erase(name);
-    }
-
-private:
-    std::mutex mutex_;
-    std::map<std::string, std::weak_ptr<SharedRing>, std::less<>> rings_;
-};
+using Meeting = MeetingPlace<SharedRing>;
 
 class ThreadSubscriber final : public RingSubscriber {
 public:
     ThreadSubscriber(std::shared_ptr<SharedRing> shared, const std::string& name) : RingSubscriber(name), name_(name) {
-        MeetingPlace::instance().open(name, shared);
+        Meeting::instance().open(name, shared);
         const Ring ring = shared->ring;
         attach(ring, std::move(shared));
     }
-    ~ThreadSubscriber() override { MeetingPlace::instance().close(name_); }
+    ~ThreadSubscriber() override { Meeting::instance().close(name_); }
 
     std::string endpoint() const override { return name_; }
     Result<bool> match(Patience) override { return true; }
@@ -69,7 +40,7 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
 }
 
 Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
-    auto shared = MeetingPlace::instance().join(std::string{endpoint});
+    auto shared = Meeting::instance().join(std::string{endpoint});
     if (!shared) return Error{"advertise " + topic.name + ": no subscriber in this process"};
     const Ring ring = shared->ring;
     return std::unique_ptr<Publisher>{std::make_unique<RingPublisher>(ring, std::move(shared), topic.name)};

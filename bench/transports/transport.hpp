@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/clock.hpp"
+#include "core/injection.hpp"
 #include "core/result.hpp"
 
 namespace tacholog {
@@ -20,6 +21,7 @@ struct Topic {
     std::size_t max_bytes;                     ///< the largest message sent on it
     std::string local_address;                 ///< where the peer can reach this side, for transports with addresses
     std::string peer_address = local_address;  ///< where this side was told to find the peer, if it was
+    Injection injection = {};                  ///< for the mock transport
 };
 
 /// Effective sizes, as read back from the kernel.

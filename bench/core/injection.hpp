@@ -1,0 +1,38 @@
+// What the mock transport does to messages on purpose, so that the rig's figures can be held against a known truth.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/clock.hpp"
+#include "core/result.hpp"
+
+namespace tacholog {
+
+/// Frozen for `length_ns` in the middle of each `period_ns`.
+struct Stall {
+    Nanoseconds length_ns = 0;
+    Nanoseconds period_ns = 0;
+
+    bool covers(Nanoseconds since_start) const {
+        if (length_ns == 0) return false;
+        const Nanoseconds into = since_start % period_ns - (period_ns - length_ns) / 2;
+        return into >= 0 && into < length_ns;
+    }
+};
+
+/// Faults are of every n-th message of a channel, the n-th first; 0: of none. A lost one suffers nothing else.
+struct Injection {
+    Nanoseconds hold_ns = 0;  ///< a message can be taken this much after it was published
+    Stall stall;              ///< the subscriber can take nothing meanwhile
+    Stall send_stall;         ///< the publisher can hand nothing over meanwhile
+    std::uint64_t lose = 0;
+    std::uint64_t duplicate = 0;
+    std::uint64_t reorder = 0;  ///< it comes after the one behind it
+    std::uint64_t corrupt = 0;  ///< its last byte is changed
+};
+
+/// "hold=1ms,stall=100ms/1s,send-stall=50ms/1s,lose=10,duplicate=7,reorder=5,corrupt=100", any of them.
+Result<Injection> parse_injection(std::string_view list);
+
+}  // namespace tacholog

@@ -1,0 +1,166 @@
+// A queue between two threads of one process that does to messages exactly what it is told: holds, stalls, loses,
+// doubles, swaps and changes them. The known truth that the rig's figures are tested against, not a way to move data.
+// Best effort, as it loses on demand; told nothing, it loses nothing, and a full queue blocks the publisher.
+#include <algorithm>
+#include <deque>
+#include <vector>
+
+#include "core/waiting.hpp"
+#include "transports/meeting_place.hpp"
+#include "transports/transport.hpp"
+
+namespace tacholog::transports {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+struct Held {
+    Bytes bytes;
+    Nanoseconds ready_ns = 0;
+};
+
+class Channel {
+public:
+    Channel(const Injection& injection, std::size_t max_bytes)
+        : injection_(injection), room_(std::clamp<std::size_t>(most_bytes / max_bytes, 4, 1024)) {}
+
+    /// False if the queue is full or the publisher is stalled.
+    bool put(std::span<const std::byte> message) {
+        const Nanoseconds now = now_ns();
+        if (injection_.send_stall.covers(now - start_ns_)) return false;
+        const std::lock_guard lock{mutex_};
+        if (queue_.size() >= room_) return false;
+        ++count_;
+        if (is_due(injection_.lose)) return true;
+        Held held{Bytes(message.begin(), message.end()), now + injection_.hold_ns};
+        if (is_due(injection_.corrupt)) held.bytes.back() ^= std::byte{0xFF};
+        const Held again = is_due(injection_.duplicate) ? held : Held{};
+        if (is_due(injection_.reorder) && !swapped_) {
+            swapped_ = std::move(held);
+            return true;
+        }
+        queue_.push_back(std::move(held));
+        if (!again.bytes.empty()) queue_.push_back(again);
+        if (swapped_) queue_.push_back(*std::exchange(swapped_, std::nullopt));
+        return true;
+    }
+
+    /// The next message; nothing if none is ready or the subscriber is stalled.
+    bool get(Bytes& into) {
+        const Nanoseconds now = now_ns();
+        if (injection_.stall.covers(now - start_ns_)) return false;
+        const std::lock_guard lock{mutex_};
+        if (queue_.empty() || queue_.front().ready_ns > now) return false;
+        into.swap(queue_.front().bytes);
+        queue_.pop_front();
+        return true;
+    }
+
+    void leave(bool Channel::* who) {
+        const std::lock_guard lock{mutex_};
+        this->*who = true;
+    }
+    bool has_left(bool Channel::* who) {
+        const std::lock_guard lock{mutex_};
+        return this->*who;
+    }
+
+    bool publisher_left = false;
+    bool subscriber_left = false;
+
+private:
+    static constexpr std::size_t most_bytes = std::size_t{8} * 1024 * 1024;
+
+    bool is_due(std::uint64_t every) const { return every > 0 && count_ % every == 0; }
+
+    const Injection injection_;
+    const std::size_t room_;
+    const Nanoseconds start_ns_ = now_ns();
+    std::mutex mutex_;
+    std::deque<Held> queue_;
+    std::optional<Held> swapped_;  // waits for the message that is to overtake it
+    std::uint64_t count_ = 0;
+};
+
+class MockPublisher final : public Publisher {
+public:
+    MockPublisher(std::shared_ptr<Channel> channel, const Topic& topic)
+        : channel_(std::move(channel)), buffer_(topic.max_bytes), name_(topic.name) {}
+    ~MockPublisher() override { channel_->leave(&Channel::publisher_left); }
+
+private:
+    Result<std::span<std::byte>> acquire(std::size_t bytes) override {
+        if (bytes > buffer_.size())
+            return Error{"loan " + std::to_string(bytes) + " bytes on " + name_ + ": too large"};
+        loaned_ = std::span{buffer_}.first(bytes);
+        return loaned_;
+    }
+
+    Result<bool> commit(Patience patience) override {
+        BusyPoll poll{patience};
+        do {
+            if (channel_->put(loaned_)) return true;
+        } while (poll.wait());
+        if (channel_->has_left(&Channel::subscriber_left)) {
+            return Error{"publish on " + name_ + ": the subscriber is gone"};
+        }
+        return false;
+    }
+
+    void abandon() noexcept override {}
+
+    std::shared_ptr<Channel> channel_;
+    Bytes buffer_;
+    std::span<std::byte> loaned_;
+    std::string name_;
+};
+
+class MockSubscriber final : public Subscriber {
+public:
+    explicit MockSubscriber(const Topic& topic)
+        : channel_(std::make_shared<Channel>(topic.injection, topic.max_bytes)), name_(topic.name) {
+        MeetingPlace<Channel>::instance().open(name_, channel_);
+    }
+    ~MockSubscriber() override {
+        MeetingPlace<Channel>::instance().close(name_);
+        channel_->leave(&Channel::subscriber_left);
+    }
+
+    std::string endpoint() const override { return name_; }
+    Result<bool> match(Patience) override { return true; }
+
+private:
+    Result<std::span<const std::byte>> receive(Patience patience) override {
+        BusyPoll poll{patience};
+        do {
+            if (channel_->get(taken_)) return std::span<const std::byte>{taken_};
+        } while (poll.wait());
+        return std::span<const std::byte>{};
+    }
+
+    void release() noexcept override {}
+
+    std::shared_ptr<Channel> channel_;
+    Bytes taken_;
+    std::string name_;
+};
+
+Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
+    return std::unique_ptr<Subscriber>{std::make_unique<MockSubscriber>(topic)};
+}
+
+Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
+    auto channel = MeetingPlace<Channel>::instance().join(std::string{endpoint});
+    if (!channel) return Error{"advertise " + topic.name + ": no subscriber in this process"};
+    return std::unique_ptr<Publisher>{std::make_unique<MockPublisher>(std::move(channel), topic)};
+}
+
+}  // namespace
+
+extern const Transport mock{
+    "mock",           "two threads of one process, with faults as --mock says; tests the rig, measures nothing",
+    "copy",           Reliability::best_effort,
+    Parties::threads, subscribe,
+    advertise};
+
+}  // namespace tacholog::transports
