@@ -160,10 +160,7 @@ void ReliablePublisher::read_answers() {
             if (errno == ECONNREFUSED && link_.connected) gone_ = true;
             return;
         }
-        const auto bytes = static_cast<std::size_t>(received);
-        if (bytes < offsetof(Answer, missing) || answer.stream != link_.stream) continue;
-        if (answer.range_count > most_ranges || bytes != answer.bytes()) continue;
-        if (answer.kind != Kind::answer && answer.kind != Kind::left) continue;
+        if (!answer.believable(static_cast<std::size_t>(received), link_.stream)) continue;
         link_.peer = from;
         handle(answer, now_ns());
     }

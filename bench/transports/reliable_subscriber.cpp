@@ -107,12 +107,14 @@ Result<bool> ReliableSubscriber::receive_datagram() {
 }
 
 bool ReliableSubscriber::believable(const PacketHeader& header, std::size_t payload_bytes) const {
-    if (header.stream != stream_ || header.piece_bytes == 0 || header.piece_bytes > max_bytes_) return false;
-    if (piece_bytes_ != 0 && header.piece_bytes != piece_bytes_) return false;
-    if (header.kind == Kind::heartbeat || header.kind == Kind::leaving) return payload_bytes == 0;
-    if (header.kind != Kind::data || header.total_bytes == 0 || header.total_bytes > max_bytes_) return false;
-    if (header.fragment >= pieces_of(header.total_bytes, header.piece_bytes)) return false;
+    const bool sized = header.piece_bytes > 0 && header.piece_bytes <= max_bytes_;
+    const bool agreed = piece_bytes_ == 0 || header.piece_bytes == piece_bytes_;
+    if (header.stream != stream_ || !sized || !agreed) return false;
+    if (header.kind != Kind::data) {
+        return payload_bytes == 0 && (header.kind == Kind::heartbeat || header.kind == Kind::leaving);
+    }
     const std::size_t offset = std::size_t{header.fragment} * header.piece_bytes;
+    if (header.total_bytes > max_bytes_ || offset >= header.total_bytes) return false;
     return payload_bytes == std::min<std::size_t>(header.piece_bytes, header.total_bytes - offset);
 }
 
@@ -148,10 +150,15 @@ void ReliableSubscriber::accept(const PacketHeader& header, std::span<const std:
     answer(Kind::answer);
 }
 
+/// Whether a packet is one of those under way that is not here yet.
+bool ReliableSubscriber::wanted(const PacketHeader& header) const {
+    if (header.packet < next_packet_ || header.packet - next_packet_ >= present_.size()) return false;
+    if (header.message < released_ || header.message - released_ >= slots_.size()) return false;
+    return !present_.has(header.packet);
+}
+
 void ReliableSubscriber::add(const PacketHeader& header, std::span<const std::byte> payload) {
-    if (header.packet < next_packet_ || header.packet - next_packet_ >= present_.size()) return;
-    if (header.message < released_ || header.message - released_ >= slots_.size()) return;
-    if (present_.has(header.packet)) return;
+    if (!wanted(header)) return;
     Slot& target = slot(header.message);
     if (target.total_bytes == 0) target = {header.total_bytes, pieces_of(header.total_bytes, piece_bytes_)};
     if (target.total_bytes != header.total_bytes || target.missing == 0) return;
@@ -161,16 +168,19 @@ void ReliableSubscriber::add(const PacketHeader& header, std::span<const std::by
     present_.set(header.packet, true);
     ++unanswered_;
     known_packets_ = std::max(known_packets_, header.packet + 1);
-    // Not known_packets_: a heartbeat makes packets known that have yet to come to just this place.
-    if (header.packet >= expected_packet_) {
-        const bool last = header.fragment + 1 == pieces_of(header.total_bytes, piece_bytes_);
-        expected_message_ = last ? header.message + 1 : header.message;
-        expected_fragment_ = last ? 0 : header.fragment + 1;
-        expected_packet_ = header.packet + 1;
-    }
+    expect_after(header);
     for (; next_packet_ < known_packets_ && present_.has(next_packet_); ++next_packet_) {
         present_.set(next_packet_, false);
     }
+}
+
+// Goes by what came, not by known_packets_: a heartbeat makes packets known that have yet to come to just this place.
+void ReliableSubscriber::expect_after(const PacketHeader& header) {
+    if (header.packet < expected_packet_) return;
+    const bool last = header.fragment + 1 == pieces_of(header.total_bytes, piece_bytes_);
+    expected_message_ = last ? header.message + 1 : header.message;
+    expected_fragment_ = last ? 0 : header.fragment + 1;
+    expected_packet_ = header.packet + 1;
 }
 
 // When nothing comes there is time to answer; not sooner, or each message would cost an answer.

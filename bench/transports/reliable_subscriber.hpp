@@ -57,6 +57,8 @@ private:
     bool believable(const PacketHeader& header, std::size_t payload_bytes) const;
     void agree_on(std::size_t piece_bytes);
     void accept(const PacketHeader& header, std::span<const std::byte> payload);
+    bool wanted(const PacketHeader& header) const;
+    void expect_after(const PacketHeader& header);
     void add(const PacketHeader& header, std::span<const std::byte> payload);
     void answer_if_due(Nanoseconds quiet);
     void answer(Kind kind);

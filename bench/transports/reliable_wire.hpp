@@ -50,6 +50,13 @@ struct Answer {
     std::uint64_t range_count;  ///< of `missing`, the oldest first; only so many are sent
     std::array<Range, most_ranges> missing;
 
+    /// Whether what was received is an answer of this stream, as long as it says.
+    bool believable(std::size_t received, std::uint64_t expected_stream) const {
+        if (received < offsetof(Answer, missing) || stream != expected_stream || range_count > most_ranges)
+            return false;
+        return received == bytes() && (kind == Kind::answer || kind == Kind::left);
+    }
+
     std::size_t bytes() const { return sizeof *this - (most_ranges - range_count) * sizeof(Range); }
 };
 
