@@ -235,6 +235,21 @@ def test_the_round_trip_of_old_senders_is_told_from_the_one_way_time_of_their_re
     assert (one_way.samples, one_way.conditions.basis, latencies(one_way)) == (1000, "one-way", [("mean", 27, "=")])
 
 
+@pytest.mark.parametrize("seam", [" LATENCY / THROUGHPUT TEST\n", "-------------------------------\n"])
+def test_no_block_takes_the_size_of_the_one_before(tmp_path: Path, seam: str) -> None:
+    lines = (LOGS / "latency-5.3.log").read_text().splitlines(keepends=True)
+
+    log = parsed(tmp_path, "".join([*lines[1:5], seam, "Message average roundtrip time 80 us\n"]))
+
+    assert log.records == []
+
+
+def test_messages_sent_are_derived_where_only_those_asked_for_are_printed() -> None:
+    sent = read(LOGS / "latency-5.3.log").records[0].number("messages_sent", "total")
+
+    assert sent == Number(metric="messages_sent", statistic="total", value=1000, marks=("derived",))
+
+
 def test_the_second_dialect_is_told_by_the_units_of_its_throughput() -> None:
     sender, receiver = read(LOGS / "latency-5.10.log").records
 

@@ -116,7 +116,7 @@ def _size_over_latency(cells: Cells, size: int, mean: int) -> Number | None:
 
 def _round_trip(cells: Cells) -> Record | Broken:
     runs, size, mean = int(cells["runs"]), first_number(cells["size"]), first_number(cells["mean"])
-    lost_after = first_number(cells["lost"]) if "lost" in cells else None
+    lost_after = first_number(cells["lost"]) if "lost" in cells else None  # Without that row, all runs asked for were made: that is not printed.
     sent = runs if lost_after is None else lost_after
     if not 0 < sent <= runs:
         return Broken("more messages than were asked for")
@@ -128,7 +128,7 @@ def _round_trip(cells: Cells) -> Record | Broken:
         payload_bytes=size * KILOBYTE or None,
         numbers=(
             Number(metric="latency", statistic="mean", value=None, marks=("impossible",)) if only_the_lost else time,
-            counted("messages_sent", sent),
+            counted("messages_sent", sent) if lost else Number(metric="messages_sent", statistic="total", value=float(sent), marks=("derived",)),
             *([counted("messages_lost", lost)] if lost else []),
         ),
         samples=sent - lost,

@@ -53,6 +53,7 @@ class Blocks:
         self._at = 0
         self._lines: list[Line] = []
         self._cells: dict[str, str] = {}
+        self._is_ruled = False
 
     def knows(self, text: str) -> bool:
         """Whether the text has one of the labels here."""
@@ -92,11 +93,12 @@ class Blocks:
         return None
 
     def ruler(self) -> Iterator[Found]:
-        """A ruler ends a block that may be short, and breaks one in which none belongs."""
+        """A ruler ends a block that may be short, and breaks one in which none belongs, or no other."""
         if self._open and self._open.short and self._at == self._open.ruled:
             yield self._done(self._open.short)
-        elif self._open and self._at != self._open.ruled:
+        elif self._open and (self._at != self._open.ruled or self._is_ruled):
             yield from self.close("the block ends before its last row")
+        self._is_ruled = self._open is not None
 
     def space(self) -> Iterator[Found]:
         """An empty line breaks a block in which none belongs."""
@@ -115,7 +117,7 @@ class Blocks:
         return found
 
     def _reset(self) -> None:
-        self._open, self._at, self._lines, self._cells = None, 0, [], {}
+        self._open, self._at, self._lines, self._cells, self._is_ruled = None, 0, [], {}, False
 
 
 def _split(text: str) -> tuple[str, str]:

@@ -74,17 +74,18 @@ DEFINITIONS = {
 
 _SAMPLE = re.compile(r"-?\d{1,15}")
 _ONLY_SAMPLES = re.compile(r"-?\d{1,15}(?:\r?\n-?\d{1,15})+(?:\r?\n-?)?\s*")
-_SIGNS = re.compile(
+_SIGNS = re.compile(  # The last is not of a table with an average, which is iceperf's own.
     r"^Message (?:average latency|average receive time|size received) +: |^Messages received {13}: \d|^Messages sent {11}: \d"
     r"|^Message average roundtrip time \d|^Message size \(kByte\): |^LAYER: (?:SHM|UDP|TCP)|^Service call average latency : "
-    r"|^\[ *\d+\.\d{3}\] \| cnt: |^(?:pub|sub) +\d+: +\d+ Msg/s|^\|\| Payload Size \|\||^\| *Payload Size(?: \(kB\))? *\|(?! *Average Latency)",  # iceperf's own table
+    r"|^\[ *\d+\.\d{3}\] \| cnt: |^(?:pub|sub) +\d+: +\d+ Msg/s|^\|\| Payload Size \|\||^\| *Payload Size(?: \(kB\))? *\|(?! *Average Latency)",
     re.MULTILINE,
 )
 _RULER = re.compile(r"-{27}|-{31}|-{44}")
 _CHATTER = re.compile(
-    r"\[eCAL\]| LATENCY / THROUGHPUT TEST\s*$|Sent (?:buffer size|messages) +: \d|Press Enter to |Please start |Waiting for the service \.\.|"
+    r"\[eCAL\]|Sent (?:buffer size|messages) +: \d|Press Enter to |Please start |Waiting for the service \.\.|"
     r"Start measurement$| {2}(?:loop|snd|msg)_dt\(ms\) ?: |Number of write buffers: \d|Acknowledge timeout: \d"
 )
+_TITLE = re.compile(r" LATENCY / THROUGHPUT TEST\s*")
 _ZERO_COPY = re.compile(r"Zero copy mode: ([01])")
 _PYTHON_LOST = re.compile(r"Package lost after message \d{1,18} -> stop\.")
 
@@ -137,8 +138,8 @@ class _Output:
         elif _RULER.fullmatch(text):
             yield from self._others.ruler()
             yield Found(line, None)
-        elif not text.strip():
-            yield from self._others.space()
+        elif _TITLE.fullmatch(text) or not text.strip():
+            yield from self._others.close("another block starts within this one") if text.strip() else self._others.space()
             yield Found(line, None)
         elif facts := _facts(line):
             yield Found(line, facts)
