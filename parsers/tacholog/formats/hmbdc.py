@@ -144,10 +144,11 @@ def _about_the_run(line: Line) -> Iterator[Found]:
 
 
 def _round_trip(first: Line, line: Line) -> Record | Broken:
+    """A result is whole by itself; where the line before it is garbled, its size, rate and data path are not known."""
     pings, found = _PINGS.fullmatch(first.text), _ROUND_TRIP.fullmatch(line.text)
-    if pings is None or found is None or not line.whole:
+    if found is None or not line.whole:
         return Broken("a round trip that is cut short or garbled")
-    if int(pings["size"]) == 0 or int(pings["rate"]) == 0:
+    if pings and (int(pings["size"]) == 0 or int(pings["rate"]) == 0):
         return Broken("a message size or rate that cannot be")
     numbers = _numbers(found)
     if numbers is None or int(found["received"]) != int(found["samples"] or 0):
@@ -158,13 +159,13 @@ def _round_trip(first: Line, line: Line) -> Record | Broken:
     ]
     return Record(
         test="latency",
-        payload_bytes=int(pings["size"]),
+        payload_bytes=int(pings["size"]) if pings else None,
         numbers=tuple(numbers),
         samples=int(found["received"]),
         side="publisher",
         conditions=Conditions(
-            data_path=_DATA_PATHS[pings["kind"]],
-            offered_rate_per_s=float(pings["rate"]),
+            data_path=_DATA_PATHS[pings["kind"]] if pings else None,
+            offered_rate_per_s=float(pings["rate"]) if pings else None,
             load_mode="open",
             basis="rtt",
             definition="hmbdc-rtt",
