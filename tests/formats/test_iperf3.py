@@ -85,12 +85,14 @@ def test_streams_have_names_and_their_sum_has_none_and_the_warm_up_is_left_out()
     assert len(log.records) == 16
 
 
-def test_in_reverse_the_client_shows_what_it_received() -> None:
-    log = logged("tcp-reverse.log")
+@pytest.mark.parametrize(("old", "new"), [("Reverse mode", "Reverse mode"), ("Reverse mode, remote", "Reverse mode remote")])
+def test_an_interval_that_does_not_say_whose_it_is_has_no_side_whatever_stands_above(tmp_path: Path, old: str, new: str) -> None:
+    log = changed(tmp_path, "tcp-reverse.log", old, new)
 
+    assert log.records[0].numbers[0] == Number(metric="transfer_rate", statistic="mean", value=46.6e9, resolution=1e8)
     assert [(record.scope, record.side) for record in log.records] == [
-        ("interval", "subscriber"),
-        ("interval", "subscriber"),
+        ("interval", None),
+        ("interval", None),
         ("summary", "publisher"),
         ("summary", "subscriber"),
     ]
@@ -201,6 +203,24 @@ def test_streams_in_json_have_names_and_omitted_intervals_are_left_out() -> None
     ]
 
 
+def test_a_summary_without_its_header_or_its_dashes_is_never_an_interval(tmp_path: Path) -> None:
+    text = (LOGS / "server-three-streams.log").read_text().replace("receiver", "        ")
+    headers = [line for line in text.splitlines(keepends=True) if line.startswith("[ ID]")]
+    for lost in ("- " * 25 + "\n", headers[-1]):
+        before, _, after = text.rpartition(lost)
+        (tmp_path / "some.log").write_text(before + "damaged\n" + after)
+
+        log = read(tmp_path / "some.log", "iperf3")
+
+        assert {record.numbers[2].value for record in log.records if record.number("duration", "total")} <= {1e9, 1e7}
+
+
+def test_what_is_said_of_a_test_is_not_said_of_the_servers_output(tmp_path: Path) -> None:
+    server = changed(tmp_path, "tcp-verbose.log", "Server output:\nAccepted connection from", "Server\nAccepted").records[-1]
+
+    assert (server.side, server.payload_bytes) == ("subscriber", None)
+
+
 def test_both_ways_in_json_are_told_apart() -> None:
     rates = [(record.side, record.participant, shown(record).get(("goodput", "mean"))) for record in summaries(logged("tcp-both-ways.json"))]
 
@@ -244,12 +264,8 @@ def test_a_client_without_its_last_line_is_truncated(tmp_path: Path) -> None:
         ("tcp.log", "18.7 Gbits/sec", "18.7 Gbi", "4: a row that is cut short or garbled"),
         ("tcp.log", "[  5]   0.00-1.00", "[  6]   0.00-1.00", "4: a row that does not fit its header"),
         ("tcp.log", "   58             sender", "   58             ", "9: a row that does not fit its header"),
-        (
-            "tcp-reverse.log",
-            "Reverse mode, remote",
-            "Reverse mode remote",
-            "5: a row that does not say whose it is, or is of another protocol",
-        ),
+        ("udp-two-streams-reverse.log", "(0%)  sender", "(0%)  ", "15: a row that does not fit its header"),
+        ("tcp-reverse.log", "                  \n", "   \n", "5: a row that does not fit its header"),
         ("tcp.json", '"bytes":\t2770731008', '"bytes":\t2770731', "57: members of this result are missing, out of place, or contradict each other"),
         ("tcp.json", '\t\t\t\t"bytes":\t2770731008,\n', "", "57: members of this result are missing, out of place, or contradict each other"),
         ("tcp.json", '\t\t\t\t"bytes":\t2770731008,', '\t\t\t\t"bytes"\t2770731008,', "57: a member of this result is damaged or missing"),

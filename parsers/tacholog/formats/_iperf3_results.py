@@ -61,6 +61,11 @@ def received(test: Test, traffic: Traffic, scope: Scope, participant: str | None
     return _record(test, numbers, scope, participant, "iperf3-received", samples)
 
 
+def of_either_side(test: Test, traffic: Traffic, scope: Scope, participant: str | None) -> Record:
+    """A result that does not say whether it was sent or received."""
+    return _record(test, _rates(traffic, "transfer_rate", "bytes_transferred"), scope, participant, "iperf3-either-side", None)
+
+
 def combined(test: Test, traffic: Traffic, scope: Scope, participant: str | None) -> Record:
     """A UDP result whose bytes were counted by the sender, and whose losses and jitter by the receiver."""
     numbers = [*_rates(traffic, "offered_goodput", "bytes_sent"), *_datagrams(traffic)]
@@ -75,7 +80,7 @@ def processors(test: Test, percent: dict[str, float], resolution: float | None) 
     return _record(test, numbers, "summary", None, "iperf3-cpu", None)
 
 
-_SIDES: Mapping[str, Side] = {"iperf3-sent": "publisher", "iperf3-received": "subscriber"}
+_SIDES: Mapping[str, Side | None] = {"iperf3-sent": "publisher", "iperf3-received": "subscriber", "iperf3-either-side": None}
 
 
 def _record(test: Test, numbers: list[Number], scope: Scope, participant: str | None, definition: str, samples: int | None) -> Record:

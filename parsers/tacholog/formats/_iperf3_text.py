@@ -11,13 +11,13 @@ from decimal import Decimal
 
 import msgspec
 
-from tacholog.formats._iperf3_results import Test, Traffic, combined, processors, received, sent
+from tacholog.formats._iperf3_results import Test, Traffic, combined, of_either_side, processors, received, sent
 from tacholog.formats.lines import Broken, Found, Line
 from tacholog.records import Facts, Record, Scope
 
 _HEADER = re.compile(
     r"\[ ID\](?:\[Role\])? Interval {11}Transfer {5}(?P<rate>Bitrate|Bandwidth)"
-    r"(?P<columns>| {7,9}Retr(?: {2}Cwnd)?| {7,9}Total Datagrams| {7,9}Jitter {4}Lost/Total Datagrams) *"
+    r"(?:(?P<columns> {7,9}Retr(?: {2}Cwnd)?| {7,9}Total Datagrams| {7,9}Jitter {4}Lost/Total Datagrams) *)?"
 )
 _ROW_MARK = re.compile(r"\[(?: *\d{1,5}|SUM)\](?:\[[TR]X-[CS]\])? {1,4}\d{1,6}\.\d\d-")
 _ROW = re.compile(
@@ -30,11 +30,11 @@ _ROW = re.compile(
 )
 _BINARY = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _DECIMAL = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_CUT_OFF = range(1, 5)  # Spaces behind a rate, where a count would stand: a row that has none ends in more, or in none if they were stripped.
 _BEFORE_A_SUMMARY = {"", "Test Complete. Summary Results:"}
 _DASHES = "- " * 25
 
 _CLIENT = re.compile(r"Connecting to host \S{1,255}, port \d{1,5}")
-_REVERSE = re.compile(r"Reverse mode, remote host \S{1,255} is sending")
 _ACCEPTED = re.compile(r"Accepted connection from \S{1,64}, port \d{1,5}")
 _STREAMS = 1000
 _STREAM = re.compile(r"\[(?P<id> {0,2}\d{1,5})\](?:\[[TR]X-[CS]\])? local \S{1,64} port \d{1,5} connected (?:to|with) \S{1,64} port \d{1,5}")
@@ -50,6 +50,7 @@ _VERSION = re.compile(r"iperf (?P<version>3\.\d[\w.+-]{0,20})")
 _STOPPED = re.compile(r"iperf3: (?P<reason>(?:interrupt - )?the (?:client|server) has (?:terminated|unexpectedly closed the connection))")
 _FAILED = re.compile(r"iperf3: (?:error - )?(?P<reason>.{1,300})")
 _CHATTER = re.compile(
+    r"Reverse mode, remote host \S{1,255} is sending|"
     r"-{20,80}|Server listening on \S{1,10}(?: \(test #\d{1,9}\))?|Control connection MSS \d{1,6}|Time: .{1,60}|"
     r" +Cookie: \S{1,64}| +TCP MSS: .{1,40}| +Target Bitrate: .{1,40}|Test Complete\. Summary Results:|(?:snd|rcv)_tcp_congestion \w{1,20}|"
     r"\[ {0,2}\d{1,5}\] Sent \d{1,12} datagrams|"
@@ -63,6 +64,7 @@ class Text:
 
     def __init__(self) -> None:
         """Wait for a test."""
+        self._is_summary = False
         self._new_test()
         self._is_server_output = False
         self.client_is_running = False
@@ -72,11 +74,10 @@ class Text:
         text = line.text
         if _ROW_MARK.match(text):
             yield Found(line, self._row(line))
-            self._was_dashes = False
+            self._was_dashes, self._has_begun = False, True
             return
         if header := _HEADER.fullmatch(text):
-            self._columns = "jitter" if "Jitter" in header["columns"] else (header["columns"].split() or [""])[-1].lower()
-            self._is_final, self._is_old = self._was_dashes, header["rate"] == "Bandwidth"
+            self._use_header(header)
             yield Found(line, None)
         elif text.rstrip() == _DASHES.rstrip():
             yield Found(line, None)
@@ -86,32 +87,45 @@ class Text:
             yield from self._about_the_test(line)
         self._was_dashes = self._was_dashes and text in _BEFORE_A_SUMMARY
 
+    def _use_header(self, header: re.Match[str]) -> None:
+        """The first header of a test is of its intervals, the second of its summary; a third is another test's, the start of which is lost."""
+        if self._is_summary:
+            self._test = Test()
+        columns = header["columns"] or ""
+        self._columns = "jitter" if "Jitter" in columns else (columns.split() or [""])[-1].lower()
+        self._is_old, self._is_behind_dashes = header["rate"] == "Bandwidth", self._was_dashes
+        self._is_summary = self._was_dashes or self._has_begun or self._columns == "retr"
+        self._has_begun = True
+
     def _new_test(self) -> None:
-        self._test = Test()
+        self._forget()
         self._streams: set[str] = set()
-        self._columns = "none"
-        self._is_final = self._was_dashes = self._is_old = False
-        self._side_of_plain_rows = ""
+        self._last_row: dict[str, str] = {}
+        self._has_begun = self._is_summary = self._is_behind_dashes = self._was_dashes = self._is_old = False
+
+    def _forget(self) -> None:
+        """What follows may be of another test."""
+        self._test, self._columns = Test(), "none"
 
     def _about_the_test(self, line: Line) -> Iterator[Found]:
         text = line.text
         if _CLIENT.fullmatch(text) or _ACCEPTED.fullmatch(text):
             self._new_test()
-            if text.startswith("Accepted"):
-                self._side_of_plain_rows = "receiver"
-            elif not self.client_is_running:  # Else two logs are mixed, and which of them runs in reverse is not known.
-                self._side_of_plain_rows, self.client_is_running = "sender", True
-        elif _REVERSE.fullmatch(text):
-            self._side_of_plain_rows = "receiver"
+            self.client_is_running |= text.startswith("Connecting")
         elif stream := _STREAM.fullmatch(text):
+            if self._has_begun:
+                self._new_test()
             self._streams |= {stream["id"].strip()} if len(self._streams) < _STREAMS else set()
         elif start := _START.fullmatch(text):
             self._test = Test(start["protocol"], int(start["block"]), int(start["streams"]), float(start["seconds"] or 0) or None)
         elif text == "Server output:":
+            self._new_test()
             self._is_server_output = True
         elif text == "iperf Done.":
             self._is_server_output = self.client_is_running = False
-        elif not _CHATTER.fullmatch(text) and text.strip():
+        elif not text.strip():
+            self._forget()
+        elif not _CHATTER.fullmatch(text):
             yield from self._of_the_run(line)
             return
         yield Found(line, None)
@@ -121,6 +135,7 @@ class Text:
             yield Found(line, Facts(tool_version=version["version"]))
         elif line.text.startswith("CPU Utilization: "):
             yield Found(line, self._processors(line))
+            self._forget()
         elif stopped := _STOPPED.fullmatch(line.text):
             self.client_is_running = False
             yield Found(line, Facts(status="truncated", reason=stopped["reason"]))
@@ -128,7 +143,7 @@ class Text:
             self.client_is_running = False
             yield Found(line, Facts(status="failed", reason=failed["reason"]))
         else:
-            self._side_of_plain_rows = ""  # The line may be a damaged one that said who sends.
+            self._forget()  # The line may be a damaged header, or the start of another test.
 
     def _processors(self, line: Line) -> Record | Broken:
         found = _PROCESSORS.fullmatch(line.text)
@@ -141,38 +156,48 @@ class Text:
         row = _ROW.fullmatch(line.text)
         if row is None or not line.whole:
             return Broken("a row that is cut short or garbled")
-        if not self._fits(row):
-            return Broken("a row that does not fit its header")
-        if row["word"] == "(omitted)":
+        if row["word"] == "(omitted)" and self._fits(row):
             return None
+        if self._is_summary and self._last_row.get(row["id"]) == line.text:
+            return None  # A test that is interrupted prints its last interval again, behind another header.
+        return self._result(row) if self._fits(row) else Broken("a row that does not fit its header")
+
+    def _result(self, row: re.Match[str]) -> Record | Broken:
+        if len(self._last_row) < _STREAMS or row["id"] in self._last_row:
+            self._last_row[row["id"]] = row[0]
         traffic = _traffic(row, self._columns)
         if not _follows(traffic):
             return Broken("the rate is not bytes over time")
-        scope: Scope = "summary" if self._is_final else "interval"
         side, stated = self._side(row), self._stated()
-        if side == "" or stated is None:
-            return Broken("a row that does not say whose it is, or is of another protocol")
-        make = {"sender": sent, "receiver": received, "both": combined}[side]
+        if stated is None:
+            return Broken("a row of another protocol than the test's")
+        make = {"sender": sent, "receiver": received, "both": combined, "": of_either_side}[side]
+        scope: Scope = "summary" if side == "both" or row["word"] else "interval"
         return make(stated, traffic, scope, self._participant(row))
 
     def _fits(self, row: re.Match[str]) -> bool:
         """Whether a row has what the lines before it announce: its stream, a word in a summary, and the columns of its protocol and side."""
-        named = row["word"] in {"sender", "receiver"}
-        if named != self._is_final and not (self._is_final and self._is_old and row["jitter"]):
+        if self._is_summary and row["word"] not in {"sender", "receiver"} and not self._is_of_both(row):
+            return False
+        if not (row["count"] or row["jitter"] or row["word"]) and len(row[0]) - len(row[0].rstrip()) in _CUT_OFF:
             return False
         announced = row["id"] == "SUM" or not self._streams or row["id"].strip() in self._streams
         return announced and self._columns in _columns_for(row)
 
+    def _is_of_both(self, row: re.Match[str]) -> bool:
+        return bool(self._is_old and self._is_behind_dashes and row["jitter"] and not row["word"])
+
     def _side(self, row: re.Match[str]) -> str:
+        """Whose row it is by what stands in it, the lines above not being of it; "" if it does not say."""
         if row["word"]:
             return row["word"]
-        if row["jitter"] and self._is_final:
+        if self._is_of_both(row):
             return "both"
         if row["role"]:
             return "sender" if row["role"].startswith("TX") else "receiver"
         if row["count"]:
             return "sender"
-        return "receiver" if row["jitter"] else self._side_of_plain_rows if self._streams else ""
+        return "receiver" if row["jitter"] else ""
 
     def _stated(self) -> Test | None:
         """What is known of the test; ``None`` if that contradicts the columns."""
@@ -198,7 +223,7 @@ def _columns_for(row: re.Match[str]) -> set[str]:
     if row["cwnd"]:
         return {"cwnd"}
     if row["count"]:
-        return {"retr", "datagrams"} | ({"cwnd"} if row["id"] == "SUM" else set()) | (set() if is_receiver else {"jitter"})
+        return ({"retr"} if row["word"] else {"retr", "datagrams"}) | ({"cwnd"} if row["id"] == "SUM" else set())
     return {"", "retr", "cwnd"} if is_receiver else {""}
 
 

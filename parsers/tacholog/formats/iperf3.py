@@ -7,7 +7,8 @@ In text, interval rows, then behind a second header a row of either side; with s
     [  5]   0.00-3.00   sec  5.84 GBytes  16.7 Gbits/sec                  receiver
 
 Transfers are in units of 1024, bitrates of 1000, both with three digits; JSON has them in full. Intervals of the warm-up, marked as omitted,
-are no results. In UDP's old rows and in JSON's ``sum`` the bytes are the sender's while losses and jitter are the receiver's.
+are no results. An interval row of TCP with neither a role nor retransmissions does not say whose it is.
+In UDP's old rows and in JSON's ``sum`` the bytes are the sender's while losses and jitter are the receiver's.
 Source: the reports of iperf3 3.12, and logs recorded with it; samples in tests/formats/iperf3/.
 """
 
@@ -32,6 +33,7 @@ DEFINITIONS = {
     "iperf3-sent": "Bytes that the sender handed to its socket over the time of the test; for UDP that says nothing of what arrived.",
     "iperf3-received": "Bytes that the receiver took from its socket over the time of the test. Jitter is smoothed as in RFC 1889. Losses are gaps "
     "in the datagrams' numbers; their share is of all datagrams that were sent.",
+    "iperf3-either-side": "Bytes that one side counted in an interval of the test; the row does not say whether they were sent or received.",
     "iperf3-udp": "One row for both sides: bytes, rate and datagrams as sent, losses and jitter as the receiver saw them.",
     "iperf3-cpu": "Processor time of the iperf3 process over the time of the test; 100 % is one core.",
 }
