@@ -140,7 +140,8 @@ class Csv:
 
     def _record(self, kind: Kind, cells: Sequence[str], others: Mapping[str, str | None]) -> Record | Broken:
         running = kind.startswith("running")
-        more: tuple[Number, ...] = (cpu(others["cpu"], "last" if running else "mean"),) if others.get("cpu") else ()
+        busy = others.get("cpu")
+        more: tuple[Number, ...] = (cpu(busy, "last" if running else "mean"),) if busy else ()
         if kind == "throughput":
             size, received, rate, mbit, lost, percent = cells
             return throughput(Rates(size, received, rate, mbit, lost, percent), more)

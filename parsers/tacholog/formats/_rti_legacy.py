@@ -173,8 +173,8 @@ def _cells(found: re.Match[str]) -> list[str]:
 
 
 def _rates(found: re.Match[str], size: str) -> Rates:
-    cells = found.groupdict()
-    return Rates(size, **{name: cells.get(name) for name in Rates._fields[1:]})
+    cells: dict[str, str] = found.groupdict()  # None where a group took no part, which only the last three may
+    return Rates(size, **{name: cells[name] for name in Rates._fields[1:] if name in cells})
 
 
 def _cpu(found: re.Match[str], statistic: str = "mean") -> tuple[Number, ...]:

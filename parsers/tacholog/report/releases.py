@@ -24,20 +24,29 @@ def releases_table(view: View, links: Links) -> Html:
 
 
 def _row(name: str, runs: list[Run], view: View, links: Links) -> list[object]:
-    transports = {fact.conditions.transport for run in runs for fact in view.by_run.get(run.run, ())} | {transport_of(run) for run in runs}
     kinds = sorted({run.published for run in runs})
     numbers = sum(len(view.by_run.get(run.run, ())) for run in runs)
-    days = sorted({run.start_time[:10] for run in runs if run.start_time})
     return [
         name or null(),
         join([badge(published=published) for published in kinds], " "),
         _listed(f"{run.system or NOT_STATED} {run.system_version or ''}".strip() for run in runs),
-        _listed(transport for transport in transports if transport) or null(),
+        _listed(_transports(runs, view)) or null(),
         _listed(run.host for run in runs if run.host) or null(),
-        " to ".join(dict.fromkeys((days[0], days[-1]))) if days else null(),
+        _days(runs),
         tag("span", str(numbers), data_v=numbers),
         _runs(runs, links),
     ]
+
+
+def _transports(runs: list[Run], view: View) -> set[str]:
+    stated = {fact.conditions.transport for run in runs for fact in view.by_run.get(run.run, ())} | {transport_of(run) for run in runs}
+    return {transport for transport in stated if transport}
+
+
+def _days(runs: list[Run]) -> str | Html:
+    """Return the first and the last day on which any of them began."""
+    days = sorted({run.start_time[:10] for run in runs if run.start_time})
+    return " to ".join(dict.fromkeys((days[0], days[-1]))) if days else null()
 
 
 def _runs(runs: list[Run], links: Links) -> Html:
