@@ -196,7 +196,8 @@
     place.dataset.v = cell[VALUE];
     place.title = cell[LOW] === null ? "one run" : `median of ${cell[RUNS]} runs, ${quantity(cell[LOW], metric().unit)} to ${quantity(cell[HIGH], metric().unit)}`;
     place.append(target === null ? text : make("a", { href: `${targets[target]}#L${line}`, textContent: text }));
-    for (const name of cell[MARKS]) place.append(make("sup", { className: "tl-mark", textContent: marks[name][0], title: marks[name][1] }));
+    const signs = cell[MARKS].map((name) => make("span", { className: "tl-mark", textContent: marks[name][0], title: marks[name][1] }));
+    if (signs.length) place.append(make("sup", {}, ...signs));
     const by = ranked && one !== base ? ratio(one, base, bytes) : null;
     if (by !== null) {
       const better = (by < 1) === (metric().better === "lower");

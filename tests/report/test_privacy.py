@@ -180,7 +180,7 @@ def test_a_site_is_branded_by_its_file_and_shows_the_systems_that_it_names(data:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ('title = "x"', r"site.toml: Object contains unknown field `title`"),
+        ('colour = "x"', r"site.toml: Object contains unknown field `colour`"),
         ('logo = "none.svg"', r"logo: .*none.svg: no such file"),
         ('[[links]]\ntitle = "x"\nurl = "javascript:alert(1)"', r"links: 'javascript:alert\(1\)' is no address"),
         ('[privacy]\nhosts = "sow"', r"Invalid enum value 'sow' - at `\$\.privacy\.hosts`"),

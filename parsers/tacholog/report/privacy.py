@@ -31,7 +31,9 @@ _USER_SAID = re.compile(
 _AT = re.compile(rf"(?<![\w.@/-])(?P<user>[A-Za-z_][\w.+-]*)@(?P<host>{_WORD})(?!\w)")
 _PRIVATE_DOMAIN = re.compile(r"(?<![\w.-])(?P<host>[A-Za-z0-9][\w-]*(?:\.[\w-]+)*\.(?:local|lan|internal|intra|corp|home|localdomain))(?![\w-])")
 _IPV4 = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w]|\.\d|\. )")
-_IPV6 = re.compile(r"(?<![\w:.])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![\w:])")
+_GROUP = r"[0-9A-Fa-f]{1,4}"
+# Whole, or with `::`. A looser pattern would stop at every bin of a histogram (217:217:1).
+_IPV6 = re.compile(rf"(?<![\w:.])(?:(?:{_GROUP}(?::{_GROUP})*)?::(?:{_GROUP}(?::{_GROUP})*)?|(?:{_GROUP}:){{7}}{_GROUP})(?![\w:])")
 _MAC = re.compile(r"(?<![\w:-])(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}(?![\w:-])")
 _PATH = re.compile(r"(?<![\w./~>-])(?P<folder>~?/(?:[\w.+@~%-]+/)+)(?P<rest>[\w.+@~%-]*)|(?P<windows>\b[A-Za-z]:\\(?:[^\\/:*?\"<>|\s]+\\)+)")
 _VERSION_BEFORE = re.compile(r"(?:\bv|version|release|\bver)\W{0,3}$", re.IGNORECASE)
@@ -74,6 +76,7 @@ _EVERYDAY |= {
     "name",
 }
 _SHORTEST = 3
+_LOOK_BACK = 12
 
 
 class Privacy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -163,7 +166,8 @@ class Redactor:
 
     def _address(self, found: re.Match[str]) -> str:
         text = found[0]
-        if not self._names.hides(text) or _VERSION_BEFORE.search(found.string, 0, found.start()) or not _identifies(text):
+        before = found.string[max(0, found.start() - _LOOK_BACK) : found.start()]
+        if not self._names.hides(text) or not _identifies(text) or _VERSION_BEFORE.search(before):
             return text
         return self._number("address", text.lower())
 

@@ -266,6 +266,6 @@ _WORDS: dict[str, Callable[[object], str]] = {
     "system_version": lambda value: f"version {value}",
     "tool_version": lambda value: f"tool {value}",
     "release": lambda value: f"release {value}",
-    "host": lambda value: f"host {value}",
+    "host": lambda value: str(value) if str(value).startswith("host") else f"host {value}",
     "basis": lambda value: {"rtt": "round trip", "rtt/2": "RTT/2", "one-way": "one-way"}.get(str(value), str(value)),
 }
