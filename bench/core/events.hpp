@@ -109,6 +109,17 @@ struct LatencyResult {
     const Histogram* histogram = nullptr;  ///< round trips
 };
 
+/// How an open loop kept its schedule.
+struct Sending {
+    std::size_t payload_bytes = 0;
+    std::uint64_t planned = 0;
+    std::uint64_t sent = 0;
+    double target_rate_per_s = 0;
+    std::optional<double> offered_rate_per_s;
+    const Histogram* lateness = nullptr;   ///< from the intended to the actual send time
+    const Histogram* from_send = nullptr;  ///< round trips from the actual send time
+};
+
 /// What a second holds of something that took this time; nothing if it took none.
 inline std::optional<double> per_second(std::uint64_t count, Nanoseconds duration_ns) {
     if (duration_ns <= 0) return std::nullopt;

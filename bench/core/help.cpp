@@ -10,7 +10,7 @@ Usage: perftest --test latency|throughput|demand --transport NAME [options]
 
 What to measure
   --test latency|throughput|demand
-                             latency: round trips, one message outstanding at a time;
+                             latency: round trips, one message outstanding or at --rate;
                              throughput: a stream, as fast as it goes or at --rate;
                              demand: bursts of --demands messages, with rests between them
   --transport NAME           the way to move messages; --list-transports shows them
@@ -20,7 +20,9 @@ What to measure
                              default 5)
   --warmup steady|SECONDS    what comes first and is not counted (default steady: until three
                              seconds in a row agree within 5 %, at most 30 s)
-  --rate N                   messages per second, throughput only (default: no limit)
+  --rate N                   messages per second: throughput at that rate; latency in an open
+                             loop, from the moment that the schedule gives to each message
+                             (default: no limit; latency with one message outstanding)
   --demands LIST             messages a burst, demand only (default 100,1000,10000)
   --recovery LIST            milliseconds from the start of one burst to the start of the next,
                              demand only; a burst that takes longer is followed at once (default 5)

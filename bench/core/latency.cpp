@@ -1,5 +1,5 @@
-// The latency test: a closed loop with one message outstanding. The publisher's clock alone times it, read once a round
-// trip: the end of one is the beginning of the next.
+// The latency test without a rate: a closed loop with one message outstanding. The publisher's clock alone times it,
+// read once a round trip: the end of one is the beginning of the next.
 #include <algorithm>
 
 #include "core/side.hpp"
@@ -220,7 +220,8 @@ private:
         const auto message = read_message((*ping)->bytes(), side_.options.handling);
         const std::size_t bytes = (*ping)->bytes().size();
         if (!message.intact) ++corrupted_;
-        if (message.number <= last_number_) return true;  // a duplicate, or late: nobody waits for its answer
+        // A duplicate, or late: in a closed loop nobody waits for its answer any more.
+        if (message.number <= last_number_ && !side_.options.rate_per_s) return true;
         last_number_ = message.number;
         auto loan = channels_.publisher->loan(bytes);
         if (!loan) return loan.error();
@@ -239,6 +240,7 @@ private:
 }  // namespace
 
 Result<void> run_latency_publisher(const Side& side, const Case& measured) {
+    if (side.options.rate_per_s) return run_open_loop_publisher(side, measured);
     auto channels = open_channels_as_publisher(side, measured);
     if (!channels) return channels.error();
     return Pinger{side, std::move(*channels), measured.payload_bytes}.run();

@@ -176,11 +176,8 @@ Result<void> check_roles(const Options& options) {
 }
 
 Result<void> check_pace(const Options& options, const Given& given) {
-    if (options.rate_per_s && options.test == Test::latency) {
-        return Error{"--rate is for --test throughput: the latency test is a closed loop, which has no rate"};
-    }
     if (options.rate_per_s && options.test == Test::demand) {
-        return Error{"--rate is for --test throughput: a demand test is paced by --recovery"};
+        return Error{"--rate is for --test latency and throughput: a demand test is paced by --recovery"};
     }
     for (const std::string option : {"demands", "demands-file", "recovery"}) {
         if (given.has(option) && options.test != Test::demand) return Error{"--" + option + " is for --test demand"};

@@ -205,6 +205,9 @@ std::optional<std::string> objection(const Options& options, const Transport* tr
         if (kind == nullptr) {
             return "--reporter " + log.reporter + ": no such reporter; --list-reporters shows what there is";
         }
+        if (options.rate_per_s && options.test == Test::latency && !kind->open_loop) {
+            return "--reporter " + log.reporter + ": its dialect has no words for latency at a rate";
+        }
         if (!kind->expresses(options.test, options.role)) {
             return "--reporter " + log.reporter + ": its dialect has no words for --test " +
                    std::string{to_text(options.test)} + " --role " + std::string{to_text(options.role)};

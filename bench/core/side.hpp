@@ -66,6 +66,7 @@ Result<void> publish(const Side& side, Loan loan, Other&& other) {
 }
 
 Result<void> run_latency_publisher(const Side& side, const Case& measured);
+Result<void> run_open_loop_publisher(const Side& side, const Case& measured);
 Result<void> run_latency_subscriber(const Side& side, const Frame& open);
 Result<void> run_throughput_publisher(const Side& side, const Case& measured);
 Result<void> run_throughput_subscriber(const Side& side, const Frame& open);

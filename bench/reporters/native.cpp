@@ -1,107 +1,13 @@
 // The native log: one fact a line, `kind key=value ...`, flushed as it is known. The format is docs/native-log.md.
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <concepts>
 #include <ostream>
 
-#include "core/text.hpp"
+#include "reporters/native_line.hpp"
 #include "reporters/reporter.hpp"
 
 namespace tacholog::reporters {
 namespace {
-
-bool is_bare(char letter) {
-    return (letter >= 'A' && letter <= 'Z') || (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') ||
-           std::string_view{"_.:/+,%@-"}.find(letter) != std::string_view::npos;
-}
-
-void append_escaped(std::string& line, char letter) {
-    constexpr std::string_view hex = "0123456789ABCDEF";
-    const auto byte = static_cast<unsigned char>(letter);
-    if (letter == '"' || letter == '\\') {
-        line += {'\\', letter};
-    } else if (letter == '\n') {
-        line += "\\n";
-    } else if (letter == '\t') {
-        line += "\\t";
-    } else if (byte < 0x20 || byte == 0x7F) {
-        line += {'\\', 'x', hex[byte / 16], hex[byte % 16]};
-    } else {
-        line += letter;
-    }
-}
-
-/// One line in the making. What is unknown (an empty text, an empty optional) is left out.
-class Line {
-public:
-    explicit Line(std::string_view kind) : text_(kind) {}
-
-    Line& add(std::string_view key, std::string_view value) {
-        if (value.empty()) return *this;
-        begin(key);
-        if (std::find_if_not(value.begin(), value.end(), is_bare) == value.end()) {
-            text_ += value;
-            return *this;
-        }
-        text_ += '"';
-        for (const char letter : value) append_escaped(text_, letter);
-        text_ += '"';
-        return *this;
-    }
-    Line& add(std::string_view key, const std::string& value) { return add(key, std::string_view{value}); }
-    Line& add(std::string_view key, const char* value) { return add(key, std::string_view{value}); }
-    Line& add(std::string_view key, bool value) { return add(key, value ? "yes" : "no"); }
-
-    template <std::integral Number>
-    Line& add(std::string_view key, Number value) {
-        begin(key);
-        text_ += std::to_string(value);
-        return *this;
-    }
-
-    /// to_chars knows no locale: the point stays a point.
-    Line& add(std::string_view key, double value, int decimals) {
-        std::array<char, 400> digits{};
-        const auto [end, problem] =
-            std::to_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::fixed, decimals);
-        begin(key);
-        text_.append(digits.data(), end);
-        return *this;
-    }
-
-    /// As short as it can be written, for numbers that a user gave.
-    Line& add_given(std::string_view key, std::optional<double> value) {
-        if (!value) return *this;
-        std::array<char, 64> digits{};
-        const auto [end, problem] =
-            std::to_chars(digits.data(), digits.data() + digits.size(), *value, std::chars_format::fixed);
-        begin(key);
-        text_.append(digits.data(), end);
-        return *this;
-    }
-
-    template <typename Value>
-    Line& add(std::string_view key, const std::optional<Value>& value) {
-        return value ? add(key, *value) : *this;
-    }
-
-    template <typename Number>
-    Line& add(std::string_view key, const std::vector<Number>& list) {
-        return add(key, comma_separated(list));
-    }
-
-    const std::string& text() const { return text_; }
-
-private:
-    void begin(std::string_view key) {
-        text_ += ' ';
-        text_ += key;
-        text_ += '=';
-    }
-
-    std::string text_;
-};
 
 struct Percentile {
     std::string_view key;
@@ -157,8 +63,9 @@ public:
             .add("touch", to_text(options.handling.touch))
             .add("verify", options.handling.verify)
             .add("waiting", "busy-poll");
-        const bool closed = options.test == Test::latency;
-        line.add("load_mode", closed ? "closed" : (options.rate_per_s ? "open" : "max-rate"))
+        const char* unpaced = options.test == Test::latency ? "closed" : "max-rate";
+        open_ = options.rate_per_s.has_value();
+        line.add("load_mode", open_ ? "open" : unpaced)
             .add("publishers", 1)
             .add("subscribers", 1)
             .add("cpu_pub", options.cpu_pub)
@@ -226,6 +133,7 @@ public:
         const Histogram& histogram = *interval.histogram;
         Line line{"interval"};
         line.add("payload_bytes", interval.payload_bytes)
+            .add("from", from())
             .add("index", interval.index)
             .add("duration_ns", interval.duration_ns)
             .add("messages", histogram.count())
@@ -246,18 +154,28 @@ public:
     void write(const LatencyResult& result) override {
         const Histogram& histogram = *result.histogram;
         Line line{"latency"};
-        line.add("payload_bytes", result.payload_bytes).add("basis", "rtt").add("samples", histogram.count());
+        line.add("payload_bytes", result.payload_bytes)
+            .add("basis", "rtt")
+            .add("from", from())
+            .add("samples", histogram.count());
         add_faults(line, result.faults);
         line.add("overflow", histogram.overflow()).add("duration_ns", result.duration_ns);
-        if (histogram.count() > 0) {
-            line.add("mean_ns", histogram.mean_ns(), 1)
-                .add("std_ns", histogram.std_ns(), 1)
-                .add("min_ns", histogram.min_ns());
-            for (const auto& [key, millionths] : percentiles) line.add(key, histogram.percentile_ns(millionths));
-            line.add("max_ns", histogram.max_ns());
-        }
+        add_statistics(line, histogram, "");
         put(line);
         write_bins(result);
+    }
+
+    void write(const Sending& sending) override {
+        Line line{"sending"};
+        line.add("payload_bytes", sending.payload_bytes)
+            .add("basis", "rtt")
+            .add("planned", sending.planned)
+            .add("sent", sending.sent)
+            .add_given("target_rate_per_s", sending.target_rate_per_s);
+        if (sending.offered_rate_per_s) line.add("offered_rate_per_s", *sending.offered_rate_per_s, 3);
+        add_statistics(line, *sending.lateness, "lateness_");
+        add_statistics(line, *sending.from_send, "from_send_");
+        put(line);
     }
 
     void write(const ThroughputResult& result) override {
@@ -342,6 +260,19 @@ private:
             .add("corrupted", faults.corrupted);
     }
 
+    /// Where the clock of a latency starts, if not where the message is handed over.
+    std::string_view from() const { return open_ ? "schedule" : ""; }
+
+    static void add_statistics(Line& line, const Histogram& histogram, const std::string& prefix) {
+        if (histogram.count() == 0) return;
+        line.add(prefix + "mean_ns", histogram.mean_ns(), 1)
+            .add(prefix + "std_ns", histogram.std_ns(), 1)
+            .add(prefix + "min_ns", histogram.min_ns());
+        for (const auto& [key, millionths] : percentiles)
+            line.add(prefix + std::string{key}, histogram.percentile_ns(millionths));
+        line.add(prefix + "max_ns", histogram.max_ns());
+    }
+
     // In parts, so that no line grows beyond what an editor, a diff or a reader's buffer takes gladly.
     void write_bins(const LatencyResult& result) {
         constexpr std::size_t bins_a_part = 500;
@@ -366,6 +297,7 @@ private:
 
     std::ostream& log_;
     std::string_view test_;
+    bool open_ = false;
 };
 
 bool expresses(Test, Role) {
@@ -378,6 +310,7 @@ std::unique_ptr<Reporter> make(std::ostream& log, std::ostream&) {
 
 }  // namespace
 
-extern const ReporterKind native{"native", "Tacholog's own log, everything that is known of the run", expresses, make};
+extern const ReporterKind native{"native", "Tacholog's own log, everything that is known of the run", expresses, make,
+                                 true};
 
 }  // namespace tacholog::reporters

@@ -27,6 +27,7 @@ public:
     virtual void write(const LatencyInterval&) {}
     virtual void write(const ThroughputInterval&) {}
     virtual void write(const LatencyResult&) {}
+    virtual void write(const Sending&) {}
     virtual void write(const ThroughputResult&) {}
     virtual void write(const DemandResult&) {}
     virtual void write(const Resources&) {}
@@ -43,6 +44,7 @@ struct ReporterKind {
     bool (*expresses)(Test test, Role role);
     /// `log` takes the results; `chatter` is where the dialect's tool would talk to its user (standard error).
     std::unique_ptr<Reporter> (*make)(std::ostream& log, std::ostream& chatter);
+    bool open_loop = false;  ///< whether it can say that latency was measured at a rate
 };
 
 /// Every dialect of this build, by name. Written by CMake from the tacholog_reporter() calls.

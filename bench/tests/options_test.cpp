@@ -101,7 +101,6 @@ INSTANTIATE_TEST_SUITE_P(
     All, WrongOptions,
     testing::Values(Wrong{"--transport shm", "--test is missing"}, Wrong{"--test latency", "--transport is missing"},
                     Wrong{"--test speed --transport shm", "--test speed: not one of latency, throughput"},
-                    Wrong{"--test latency --transport shm --rate 5", "--rate is for --test throughput"},
                     Wrong{"--test demand --transport shm --rate 5", "a demand test is paced by --recovery"},
                     Wrong{"--test latency --transport shm --demands 5", "--demands is for --test demand"},
                     Wrong{"--test throughput --transport shm --recovery 5", "--recovery is for --test demand"},

@@ -185,7 +185,8 @@ TEST(Perftest, AWrongCommandLineIsOneLineAndStatus2) {
          {"--test latency --transport smoke-signals", "--test latency --transport shm --reporter odd",
           "--test latency --transport inter-thread --role pub", "--test latency",
           "--test throughput --transport shm --reporter hmbdc", "--test demand --transport shm --reporter rti",
-          "--test latency --transport shm --role sub --reporter fastrtps"}) {
+          "--test latency --transport shm --role sub --reporter fastrtps",
+          "--test latency --transport shm --rate 10 --reporter rti"}) {
         Program perftest{line};
 
         EXPECT_EQ(perftest.wait(), 2) << line;

@@ -104,6 +104,22 @@ def test_what_a_role_used_is_a_record_of_its_side(tmp_path: Path) -> None:
     }
 
 
+def test_an_open_loop_is_another_definition_and_says_how_late_it_sent(tmp_path: Path) -> None:
+    sending = (
+        "sending payload_bytes=64 basis=rtt planned=4000 sent=4000 target_rate_per_s=2000 offered_rate_per_s=1999.998 "
+        "lateness_p50_ns=157 lateness_p99_ns=17535 lateness_max_ns=1004543 from_send_p50_ns=4039 from_send_p99_ns=90111\n"
+    )
+    path = tmp_path / "open.log"
+    path.write_text((LOGS / "latency-udp.log").read_text().replace(" basis=rtt samples", " basis=rtt from=schedule samples", 1) + sending)
+    records = read(path).records
+
+    assert [r.conditions.definition for r in records if r.scope == "summary"] == ["perftest-rtt-open", "perftest-rtt", "perftest-sending"]
+    assert (records[-1].samples, records[-1].conditions.offered_rate_per_s) == (4000, 2000)
+    assert records[-1].number("send_lateness", "p99") == Number(metric="send_lateness", statistic="p99", value=17535)
+    assert records[-1].number("latency", "p99") == Number(metric="latency", statistic="p99", value=90111)
+    assert records[-1].number("offered_rate", "mean") == Number(metric="offered_rate", statistic="mean", value=1999.998)
+
+
 def test_a_role_that_nobody_has_is_broken(tmp_path: Path) -> None:
     line = "resources payload_bytes=64 test=latency role=audience\n"
 

@@ -27,6 +27,10 @@ DEFINITIONS = {
     "perftest-rtt": "Round trip of a closed-loop ping-pong with one message outstanding, on the publisher's clock: from before the message "
     "is handed over until the subscriber's answer has been taken. Percentiles are nearest-rank over a histogram whose bins are at most 1/1024 "
     "of their value wide.",
+    "perftest-rtt-open": "Round trip in an open loop at a fixed rate, on the publisher's clock: from the moment that the schedule gives to the "
+    "message, however late it was sent, until the subscriber's answer has been taken. Percentiles as those of perftest-rtt.",
+    "perftest-sending": "How late an open loop handed its messages over, beside the schedule; the rate that it kept; and round trips counted from "
+    "that moment, which hide what the sender waited for.",
     "perftest-throughput": "Payload bytes and messages taken by the subscriber between its first and last message of a size; lost messages "
     "by sequence number.",
     "perftest-demand": "Bursts of messages, each begun no sooner than the recovery time after the one before it. Both rates are over the time "
@@ -150,7 +154,29 @@ def _latency(fields: Fields) -> Record:
         numbers=tuple(numbers),
         samples=_count(fields, "samples"),
         side="publisher",
-        conditions=Conditions(basis=_basis(fields), definition="perftest-rtt"),
+        conditions=Conditions(basis=_basis(fields), definition=_definition(fields)),
+    )
+
+
+def _definition(fields: Fields) -> str:
+    if "from" not in fields:
+        return "perftest-rtt"
+    _one_of(("schedule",), fields, "from")
+    return "perftest-rtt-open"
+
+
+def _sending(fields: Fields) -> Record:
+    numbers = [n for name in _LATENCY_STATISTICS for n in _number("latency", name, fields, f"from_send_{name}_ns")]
+    numbers += [n for name in _LATENCY_STATISTICS for n in _number("send_lateness", name, fields, f"lateness_{name}_ns")]
+    numbers += _number("messages_sent", "total", fields, "sent")
+    numbers += _number("offered_rate", "mean", fields, "offered_rate_per_s")
+    return Record(
+        test="latency",
+        payload_bytes=_payload_bytes(fields),
+        numbers=tuple(numbers),
+        samples=_count(fields, "sent"),
+        side="publisher",
+        conditions=Conditions(basis=_basis(fields), definition="perftest-sending", offered_rate_per_s=_decimal(fields, "target_rate_per_s")),
     )
 
 
@@ -235,7 +261,7 @@ def _interval_of(fields: Fields) -> Record:
         numbers=tuple(numbers),
         samples=_count(fields, "messages" if is_latency else "received"),
         scope="interval",
-        conditions=Conditions(basis="rtt", definition="perftest-rtt") if is_latency else Conditions(definition="perftest-throughput"),
+        conditions=Conditions(basis="rtt", definition=_definition(fields)) if is_latency else Conditions(definition="perftest-throughput"),
     )
 
 
@@ -316,6 +342,7 @@ _KINDS: Mapping[str, Reader] = {
     "throughput": _throughput,
     "demand": _demand,
     "resources": _resources,
+    "sending": _sending,
     "error": _error,
     "end": _end,
     **{kind: _facts_of(kind) for kind in _FACT_KINDS},

@@ -1,0 +1,259 @@
+// The latency test at a rate: an open loop. Each message has the moment that the schedule gives it, and its latency
+// begins there, however late it was sent: a stall delays those behind it, and all of them say so. One thread sends and
+// takes in turn, so that neither waits for the other.
+#include "core/open_loop.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+
+#include "core/side.hpp"
+#include "core/steady.hpp"
+#include "core/waiting.hpp"
+
+namespace tacholog {
+namespace {
+
+/// A backlog is sent after the planned end for no longer than this; what remains then was never sent.
+constexpr Nanoseconds catch_up_ns = nanoseconds_per_second;
+
+/// After the last message, nothing more is expected of a lossy transport once it was silent for so long.
+constexpr Nanoseconds drain_silence_ns = nanoseconds_per_second;
+
+/// How often the control channel is looked at behind the planned end.
+constexpr Nanoseconds short_pulse_ns = 1'000'000;
+
+class Pacer {
+public:
+    Pacer(const Side& side, Channels channels, std::size_t payload_bytes)
+        : side_(side), channels_(std::move(channels)), payload_bytes_(payload_bytes), plan_(0, rate()) {}
+
+    Result<void> run() {
+        if (auto done = warm_up(); !done) return done;
+        if (auto done = measure(); !done) return done;
+        return finish();
+    }
+
+private:
+    double rate() const { return *side_.options.rate_per_s; }
+
+    Result<void> warm_up() {
+        SteadyRule rule{side_.options.warmup_s};
+        std::uint64_t messages = 0;
+        const auto duration = phase(rule.longest_ns(), [&](Nanoseconds, Nanoseconds elapsed) {
+            messages += interval_.count();
+            const auto median = interval_.count() > 0 ? interval_.value_at_rank((interval_.count() + 1) / 2) : 0;
+            return rule.second_passed(static_cast<double>(median), messages, elapsed);
+        });
+        if (!duration) return duration.error();
+        side_.tell(Warmup{payload_bytes_, sent_, *duration, rule.outcome(), std::nullopt});
+        return {};
+    }
+
+    Result<void> measure() {
+        std::uint64_t index = 0;
+        faults_ = {};
+        from_send_.clear();
+        lateness_.clear();
+        const auto duration = phase(to_nanoseconds(side_.options.duration_s), [&](Nanoseconds second, Nanoseconds) {
+            side_.tell(LatencyInterval{payload_bytes_, index++, second, &interval_, last_ns_});
+            total_.merge(interval_);
+            return false;
+        });
+        if (!duration) return duration.error();
+        duration_ns_ = *duration;
+        faults_.lost = sent_ - total_.count();
+        return {};
+    }
+
+    /// Sends what is due for so long, or until `at_second` says that it is enough; then takes what is on its way.
+    template <typename AtSecond>
+    Result<Nanoseconds> phase(Nanoseconds longest_ns, AtSecond&& at_second) {
+        const Nanoseconds start = now_ns();
+        const Nanoseconds planned_end = start + longest_ns;
+        begin(start, planned_end);
+        Nanoseconds second = start;
+        Nanoseconds next_pulse = start;
+        Nanoseconds moved_ns = start;
+        bool enough = false;
+        while (!enough || !outstanding_.empty()) {
+            const auto moved = enough ? take() : turn();
+            if (!moved) return moved.error();
+            rest(*moved);
+            const Nanoseconds now = now_ns();
+            if (*moved || idle()) moved_ns = now;
+            if (now < next_pulse) [[likely]]
+                continue;
+            next_pulse = now < planned_end ? std::min(now + pulse_ns, planned_end) : now + short_pulse_ns;
+            if (const auto frame = side_.control.poll(); !frame) return frame.error();
+            enough = enough || all_sent(planned_end, now);
+            if (now - second >= nanoseconds_per_second) {
+                enough = end_second(at_second, now - second, now - start) || enough;
+                second = now;
+            }
+            const auto over = silent_for_good(now - moved_ns, enough);
+            if (!over) return over.error();
+            if (*over) break;
+        }
+        pending_.reset();
+        const Nanoseconds end = now_ns();
+        end_second(at_second, end - second, end - start);
+        return end - start;
+    }
+
+    template <typename AtSecond>
+    bool end_second(AtSecond& at_second, Nanoseconds second_ns, Nanoseconds elapsed_ns) {
+        const bool enough = at_second(second_ns, elapsed_ns);
+        interval_.clear();
+        // Should it fail, the next look at the control channel says why.
+        static_cast<void>(side_.control.send({FrameKind::alive}).has_value());
+        return enough;
+    }
+
+    bool all_sent(Nanoseconds end_ns, Nanoseconds now) const {
+        return now >= end_ns && (sent_ == planned_ || now >= end_ns + catch_up_ns);
+    }
+
+    void begin(Nanoseconds start, Nanoseconds end) {
+        plan_ = Plan{start, rate()};
+        planned_ = plan_.due_before(end);
+        sent_ = 0;
+        outstanding_.restart(next_number_);
+    }
+
+    /// Nothing is awaited.
+    bool idle() const { return outstanding_.empty() && !pending_; }
+
+    bool lossy() const { return side_.transport.reliability == Reliability::best_effort; }
+
+    /// True if what was sent and is not answered can be taken for lost.
+    Result<bool> silent_for_good(Nanoseconds silence_ns, bool all_sent) const {
+        if (lossy()) return all_sent && silence_ns >= drain_silence_ns;
+        if (silence_ns < std::chrono::nanoseconds(side_.limit()).count()) return false;
+        return Error{"take: no answer within the time limit"};
+    }
+
+    /// Sends what is due and takes what has come. False if there was neither.
+    Result<bool> turn() {
+        const auto sent = send_if_due();
+        if (!sent) return sent.error();
+        const auto taken = take();
+        if (!taken) return taken.error();
+        return *sent || *taken;
+    }
+
+    /// Two sides that share one core still make progress: who has nothing to do for long gives it away.
+    void rest(bool moved) {
+        constexpr int spins_before_yield = 1000;
+        idle_turns_ = moved ? 0 : idle_turns_ + 1;
+        if (idle_turns_ == 0) return;
+        if (idle_turns_ < spins_before_yield) {
+            spin_pause();
+        } else {
+            ::sched_yield();
+        }
+    }
+
+    Result<bool> send_if_due() {
+        if (!pending_) {
+            if (sent_ == planned_) return false;
+            const Nanoseconds due = plan_.due_ns(sent_);
+            if (now_ns() < due) return false;
+            auto loan = channels_.publisher->loan(payload_bytes_);
+            if (!loan) return loan.error();
+            write_message(loan->bytes(), next_number_, side_.options.handling);
+            pending_.emplace(std::move(*loan));
+            pending_since_ns_ = now_ns();
+        }
+        const auto handed_over = pending_->publish(Patience{0});
+        if (!handed_over) return handed_over.error();
+        if (!*handed_over) return false;  // full: answers have to be taken meanwhile, or nobody gets any further
+        pending_.reset();
+        lateness_.record(static_cast<std::uint64_t>(pending_since_ns_ - plan_.due_ns(sent_)));
+        outstanding_.sent(pending_since_ns_);
+        last_sent_ns_ = pending_since_ns_;
+        ++next_number_;
+        ++sent_;
+        return true;
+    }
+
+    Result<bool> take() {
+        const auto sample = channels_.subscriber->take(Patience{0});
+        if (!sample) return sample.error();
+        if (!*sample) return false;
+        const auto message = read_message((*sample)->bytes(), side_.options.handling);
+        const Nanoseconds now = now_ns();
+        if (!message.intact) ++corrupted_;
+        const auto answer = outstanding_.answered(message.number);
+        if (answer.kind == Outstanding::Kind::again) ++faults_.duplicated;
+        if (answer.kind != Outstanding::Kind::first) return true;
+        if (message.number < newest_) ++faults_.reordered;
+        newest_ = std::max(newest_, message.number);
+        const std::uint64_t index = message.number - (next_number_ - sent_);
+        last_ns_ = static_cast<std::uint64_t>(now - plan_.due_ns(index));
+        interval_.record(last_ns_);
+        from_send_.record(static_cast<std::uint64_t>(now - answer.sent_ns));
+        return true;
+    }
+
+    Result<void> finish() {
+        if (auto sent = side_.control.send({FrameKind::size_end}); !sent) return sent;
+        const auto theirs = side_.control.expect(FrameKind::size_end, side_.limit());
+        if (!theirs) return theirs.error();
+        if (side_.options.handling.verify) faults_.corrupted = corrupted_ + theirs->number(0);
+        side_.tell(LatencyResult{payload_bytes_, faults_, duration_ns_, &total_});
+        const auto period = static_cast<Nanoseconds>(1e9 / rate());
+        const auto offered = per_second(sent_, last_sent_ns_ + period - plan_.start_ns());
+        side_.tell(Sending{payload_bytes_, planned_, sent_, rate(), offered, &lateness_, &from_send_});
+        if (total_.count() == 0) {
+            side_.tell(Failure{payload_bytes_, "latency over " + std::string{side_.transport.name} + ": none of " +
+                                                   std::to_string(sent_) + " messages was answered"});
+        }
+        check_generator(offered.value_or(0));
+        return {};
+    }
+
+    void check_generator(double offered) const {
+        const auto p99 = total_.percentile_ns(990'000);
+        const auto late = lateness_.percentile_ns(990'000);
+        const std::string size = std::to_string(payload_bytes_) + " bytes: ";
+        if (offered < 0.999 * rate()) {
+            side_.tell(Note{"generator limited: " + size + "less than 99.9 % of the rate asked for was sent"});
+        } else if (p99 && late && *late * 10 > *p99) {
+            side_.tell(Note{"generator limited: " + size +
+                            "the 99th percentile of lateness is above 10 % of that of latency"});
+        }
+    }
+
+    const Side& side_;
+    Channels channels_;
+    std::size_t payload_bytes_;
+    Plan plan_;
+    std::uint64_t planned_ = 0;  ///< messages of this phase
+    std::uint64_t sent_ = 0;     ///< those of them that were sent
+    std::uint64_t next_number_ = 1;
+    std::uint64_t newest_ = 0;
+    std::optional<Loan> pending_;  ///< of a transport that is full
+    Nanoseconds pending_since_ns_ = 0;
+    Nanoseconds last_sent_ns_ = 0;
+    Outstanding outstanding_;
+    int idle_turns_ = 0;
+    std::uint64_t corrupted_ = 0;
+    std::uint64_t last_ns_ = 0;
+    Faults faults_;
+    Histogram interval_;  ///< from the intended send time, as total_
+    Histogram total_;
+    Histogram from_send_;
+    Histogram lateness_;
+    Nanoseconds duration_ns_ = 0;
+};
+
+}  // namespace
+
+Result<void> run_open_loop_publisher(const Side& side, const Case& measured) {
+    auto channels = open_channels_as_publisher(side, measured);
+    if (!channels) return channels.error();
+    return Pacer{side, std::move(*channels), measured.payload_bytes}.run();
+}
+
+}  // namespace tacholog
