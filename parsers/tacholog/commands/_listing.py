@@ -95,8 +95,8 @@ class Table(Silent):
     def show(self, place: Place, event: Event) -> None:
         """Print a record, and above it a header where the log or the test changes."""
         record = event.what
-        if not isinstance(record, Record) or record.scope != "summary":
-            return
+        if not isinstance(record, Record) or record.scope != "summary" or not _LOOKED_FOR & {number.metric for number in record.numbers}:
+            return  # Processor time and the like stand in the other listings.
         if self._shown != (place.log, record.test):
             self._shown = (place.log, record.test)
             click.secho(f"{place.log}  {place.system}, {record.test}", bold=True)
@@ -128,6 +128,7 @@ class Explained:
 
 
 LISTINGS: Mapping[str, Callable[[], Listing]] = {"table": Table, "jsonl": JsonLines, "csv": Csv}
+_LOOKED_FOR = {"latency", "goodput", "message_rate", "messages_received"}
 _LATENCY_STATISTICS = ("min", "p50", "p90", "p99", "p99.99", "max")
 _HEADERS = {
     True: f"{'line':>7}  {'bytes':>10}  {'basis':>12}  " + "  ".join(f"{name + ' us':>12}" for name in _LATENCY_STATISTICS) + f"  {'samples':>12}",
