@@ -19,7 +19,7 @@ Reliability = Literal["reliable", "best-effort"]
 LoadMode = Literal["closed", "open", "max-rate", "paced"]
 Basis = Literal["one-way", "rtt", "rtt/2"]
 Bound = Literal["=", "~", "<", ">", "range-low", "range-high"]
-Scope = Literal["summary", "interval"]
+Scope = Literal["summary", "interval", "resources"]
 Status = Literal["ok", "failed", "truncated", "empty"]
 Direction = Literal["lower", "higher"]
 

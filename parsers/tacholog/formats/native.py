@@ -231,6 +231,7 @@ def _resources(fields: Fields) -> Record:
         payload_bytes=_payload_bytes(fields),
         numbers=tuple(numbers),
         side=_SIDES[_one_of(tuple(_SIDES), fields, "role")],
+        scope="resources",
         conditions=msgspec.structs.replace(conditions, definition="perftest-resources"),
     )
 

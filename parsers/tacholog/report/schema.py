@@ -20,7 +20,7 @@ _BEFORE = {
     "log": (TEXT, "The name of the log in that folder."),
     "line": (WHOLE, "The line of the log that the number was read from, from 1."),
     "last_line": (WHOLE, "The last of its lines, where a result spans several."),
-    "scope": (TEXT, "`summary`: a whole measurement. `interval`: a part of one; parts add up to no summary."),
+    "scope": (TEXT, "`summary`: a whole measurement. `interval`: a part of one; parts add up to no summary. `resources`: what it cost."),
     "test": (TEXT, "`latency`, `throughput`, or `demand` (bursts of a given size)."),
     "side": (TEXT, "Who measured: `publisher`, `subscriber`, or `both`."),
     "participant": (TEXT, "Which of several publishers or subscribers."),
