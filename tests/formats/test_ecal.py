@@ -244,6 +244,15 @@ def test_no_block_takes_the_size_of_the_one_before(tmp_path: Path, seam: str) ->
     assert log.records == []
 
 
+def test_rows_of_two_senders_are_not_one_block(tmp_path: Path) -> None:
+    lines = (LOGS / "latency-6.2-sender.log").read_text().splitlines(keepends=True)
+    first = next(at for at, line in enumerate(lines) if line.startswith("Zero copy"))
+    rest = next(at for at, line in enumerate(lines) if line.startswith("Messages sent"))
+
+    for seam in (["-" * 44 + "\n"] * 2, [lines[first]]):
+        assert parsed(tmp_path, "".join([*lines[: first + 1], *seam, *lines[first + 1 : rest + 1]])).records == []
+
+
 def test_messages_sent_are_derived_where_only_those_asked_for_are_printed() -> None:
     sent = read(LOGS / "latency-5.3.log").records[0].number("messages_sent", "total")
 
@@ -350,7 +359,7 @@ def test_a_block_whose_last_row_may_be_cut_is_broken(tmp_path: Path) -> None:
     log = parsed(tmp_path, RECEIVED.removesuffix("\n").removesuffix("-" * 44).removesuffix("\n"))
 
     assert log.records == []
-    assert log.broken == ["some.log:2: a row of this block is cut short or garbled"]
+    assert log.broken == ["some.log:2: a row of this block is cut short or garbled, or there twice"]
 
 
 def test_the_mean_of_no_round_trip_is_impossible(tmp_path: Path) -> None:

@@ -75,8 +75,8 @@ class Blocks:
             return
         self._lines.append(line)
         row = self._open.rows[at]
-        if not row.value.fullmatch(value) or not line.whole:
-            yield from self.close("a row of this block is cut short or garbled")
+        if not row.value.fullmatch(value) or not line.whole or row.key in self._cells:
+            yield from self.close("a row of this block is cut short or garbled, or there twice")
             return
         self._cells[row.key], self._at = value, at + 1
         if self._at == len(self._open.rows):

@@ -115,11 +115,16 @@ class _Output:
         self._sent = Blocks(self._senders.block)
         self._others = Blocks(RECEIVER, REFLECTOR, PING_PONG, *BLOCKS)
         self._tables = Tables()
+        self._is_after_ruler = False  # One ruler may be that of a receiver within a sender's block; between two a block has ended.
 
     def read(self, lines: Iterable[Line]) -> Iterator[Found]:
         """Yield what is found."""
         for line in lines:
+            is_ruler = _RULER.fullmatch(line.text) is not None
+            if is_ruler and self._is_after_ruler:
+                yield from self._sent.close("another block starts within this one")
             yield from self._line(line)
+            self._is_after_ruler = is_ruler
         for blocks in (self._sent, self._others):
             yield from blocks.close("the log ends within this block")
         for facts in self._senders.common():
