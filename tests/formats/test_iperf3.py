@@ -342,3 +342,10 @@ def test_one_udp_row_for_both_sides_is_of_the_oldest_versions_only(tmp_path: Pat
 
     (tmp_path / "some.log").write_text(text.replace("Bandwidth", "Bitrate  "))
     assert len(read(tmp_path / "some.log").broken) == 1
+
+
+def test_blanks_that_an_editor_has_stripped_are_not_missed(tmp_path: Path) -> None:
+    stripped = "".join(line.rstrip() + "\n" for line in (LOGS / "tcp-reverse.log").read_text().splitlines())
+    (tmp_path / "some.log").write_text(stripped)
+
+    assert read(tmp_path / "some.log").records == logged("tcp-reverse.log").records

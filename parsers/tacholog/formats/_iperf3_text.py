@@ -31,6 +31,7 @@ _ROW = re.compile(
 _BINARY = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _DECIMAL = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _CUT_OFF = range(1, 5)  # Spaces behind a rate, where a count would stand: a row that has none ends in more, or in none if they were stripped.
+_PADDED = range(3, 40)  # Spaces behind retransmissions; behind a count of datagrams are two.
 _BEFORE_A_SUMMARY = {"", "Test Complete. Summary Results:"}
 _DASHES = "- " * 25
 
@@ -67,6 +68,7 @@ class Text:
         self._is_summary = False
         self._new_test()
         self._is_server_output = False
+        self._is_padded = False  # Blanks behind rows have not been stripped.
         self.client_is_running = False
 
     def take(self, line: Line) -> Iterator[Found]:
@@ -154,6 +156,7 @@ class Text:
 
     def _row(self, line: Line) -> Record | Broken | None:
         row = _ROW.fullmatch(line.text)
+        self._is_padded |= line.text.endswith("  ")
         if row is None or not line.whole:
             return Broken("a row that is cut short or garbled")
         if row["word"] == "(omitted)" and self._fits(row):
@@ -179,7 +182,8 @@ class Text:
         """Whether a row has what the lines before it announce: its stream, a word in a summary, and the columns of its protocol and side."""
         if self._is_summary and row["word"] not in {"sender", "receiver"} and not self._is_of_both(row):
             return False
-        if not (row["count"] or row["jitter"] or row["word"]) and len(row[0]) - len(row[0].rstrip()) in _CUT_OFF:
+        behind = len(row[0]) - len(row[0].rstrip())
+        if not (row["count"] or row["jitter"] or row["word"]) and (behind in _CUT_OFF or (self._is_padded and not behind)):
             return False
         announced = row["id"] == "SUM" or not self._streams or row["id"].strip() in self._streams
         return announced and self._columns in _columns_for(row)
@@ -223,7 +227,11 @@ def _columns_for(row: re.Match[str]) -> set[str]:
     if row["cwnd"]:
         return {"cwnd"}
     if row["count"]:
-        return ({"retr"} if row["word"] else {"retr", "datagrams"}) | ({"cwnd"} if row["id"] == "SUM" else set())
+        behind = len(row[0]) - len(row[0].rstrip())
+        is_narrow = row[0].rstrip().endswith(f"/sec  {row['count']}") and behind not in _PADDED
+        if is_narrow and not row["word"]:
+            return {"datagrams"}
+        return {"retr"} | ({"cwnd"} if row["id"] == "SUM" else set())
     return {"", "retr", "cwnd"} if is_receiver else {""}
 
 
