@@ -172,13 +172,13 @@ void ReliablePublisher::handle(const Answer& answer, Nanoseconds now) {
     last_heard_ns_ = now;
     if (answer.kind == Kind::left) gone_ = true;
     if (answer.stamp_us == 0) send_heartbeat(Kind::heartbeat);  // it speaks first, and waits to hear from us
-    if (answer.next_packet > acknowledged_ || answer.released > released_) patience_ns_ = 0;  // set anew below
     acknowledged_ = std::max(acknowledged_, std::min(answer.next_packet, sent_));
     released_ = std::max(released_, std::min(answer.released, message_));
     window_ = std::clamp<std::uint64_t>(answer.window, 1, packets_.size());
     const auto sample_us = static_cast<std::int32_t>(stamp_of(now) - answer.stamp_us - answer.held_us);
     if (answer.stamp_us != 0 && sample_us >= 0) round_trip_ns_ += (Nanoseconds{sample_us} * 1000 - round_trip_ns_) / 8;
-    if (patience_ns_ == 0) patience_ns_ = std::clamp(2 * round_trip_ns_, shortest_patience_ns, longest_patience_ns);
+    // Only who does not answer is asked less and less often: one who does may lack the same packet again.
+    patience_ns_ = std::clamp(2 * round_trip_ns_, shortest_patience_ns, longest_patience_ns);
     send_again(answer, now);
 }
 

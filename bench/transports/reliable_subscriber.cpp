@@ -106,15 +106,16 @@ Result<bool> ReliableSubscriber::receive_datagram() {
     return true;
 }
 
+bool ReliableSubscriber::agreeable(std::size_t piece_bytes) const {
+    if (piece_bytes_ > 0) return piece_bytes == piece_bytes_;
+    return piece_bytes > 0 && piece_bytes <= max_bytes_;
+}
+
 bool ReliableSubscriber::believable(const PacketHeader& header, std::size_t payload_bytes) const {
-    const bool sized = header.piece_bytes > 0 && header.piece_bytes <= max_bytes_;
-    const bool agreed = piece_bytes_ == 0 || header.piece_bytes == piece_bytes_;
-    if (header.stream != stream_ || !sized || !agreed) return false;
-    if (header.kind != Kind::data) {
-        return payload_bytes == 0 && (header.kind == Kind::heartbeat || header.kind == Kind::leaving);
-    }
+    if (header.stream != stream_ || !agreeable(header.piece_bytes)) return false;
+    if (header.kind == Kind::heartbeat || header.kind == Kind::leaving) return payload_bytes == 0;
     const std::size_t offset = std::size_t{header.fragment} * header.piece_bytes;
-    if (header.total_bytes > max_bytes_ || offset >= header.total_bytes) return false;
+    if (header.kind != Kind::data || header.total_bytes > max_bytes_ || offset >= header.total_bytes) return false;
     return payload_bytes == std::min<std::size_t>(header.piece_bytes, header.total_bytes - offset);
 }
 

@@ -55,6 +55,7 @@ private:
     std::span<std::byte> expected();
     /// Whether a datagram is of our stream and makes sense.
     bool believable(const PacketHeader& header, std::size_t payload_bytes) const;
+    bool agreeable(std::size_t piece_bytes) const;
     void agree_on(std::size_t piece_bytes);
     void accept(const PacketHeader& header, std::span<const std::byte> payload);
     bool wanted(const PacketHeader& header) const;
