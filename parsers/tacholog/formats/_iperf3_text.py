@@ -30,7 +30,7 @@ _ROW = re.compile(
 )
 _BINARY = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _DECIMAL = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_CUT_OFF = range(1, 5)  # Spaces behind a rate, where a count would stand: a row that has none ends in more, or in none if they were stripped.
+_CUT_OFF = range(5)  # Blanks behind a rate, where a count would stand: a whole row without one ends in more.
 _PADDED = range(3, 40)  # Spaces behind retransmissions; behind a count of datagrams are two.
 _BEFORE_A_SUMMARY = {"", "Test Complete. Summary Results:"}
 _DASHES = "- " * 25
@@ -68,7 +68,6 @@ class Text:
         self._is_summary = False
         self._new_test()
         self._is_server_output = False
-        self._is_padded = False  # Blanks behind rows have not been stripped.
         self.client_is_running = False
 
     def take(self, line: Line) -> Iterator[Found]:
@@ -156,7 +155,6 @@ class Text:
 
     def _row(self, line: Line) -> Record | Broken | None:
         row = _ROW.fullmatch(line.text)
-        self._is_padded |= line.text.endswith("  ")
         if row is None or not line.whole:
             return Broken("a row that is cut short or garbled")
         if row["word"] == "(omitted)" and self._fits(row):
@@ -183,7 +181,7 @@ class Text:
         if self._is_summary and row["word"] not in {"sender", "receiver"} and not self._is_of_both(row):
             return False
         behind = len(row[0]) - len(row[0].rstrip())
-        if not (row["count"] or row["jitter"] or row["word"]) and (behind in _CUT_OFF or (self._is_padded and not behind)):
+        if not (row["count"] or row["jitter"] or row["word"]) and behind in _CUT_OFF:
             return False
         announced = row["id"] == "SUM" or not self._streams or row["id"].strip() in self._streams
         return announced and self._columns in _columns_for(row)
