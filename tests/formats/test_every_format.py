@@ -116,11 +116,11 @@ def invented(records: Iterable[Record], true: Iterable[Figures], *, in_order: bo
 
 
 def recomposed(events: Iterable[Event], true: Iterable[Figures]) -> list[Record]:
-    """The records of which only known rows of known blocks stand together, without a gap: if these changed places, nobody can tell."""
+    """The records of which only known rows of known blocks stand together, but for a ruler or an empty line: if rows changed places, nobody can tell."""
     known: dict[object, set[object]] = {}
     for kind, _, numbers in true:
         known.setdefault(kind, set()).update(numbers)
-    blocks = (event for event in events if len(event.lines) > 1 and max(event.lines) - min(event.lines) == len(event.lines) - 1)
+    blocks = (event for event in events if len(event.lines) > 1 and max(event.lines) - min(event.lines) <= len(event.lines) + 1)
     records = [event.what for event in blocks if isinstance(event.what, Record)]
     return [record for record in records if figures(record)[2] <= known.get(figures(record)[0], set())]
 
