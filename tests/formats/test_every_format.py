@@ -30,6 +30,7 @@ SHARE = 0.4  # of the lines that a mutation touches
 NUMERALS = {bytes([byte]) for byte in b"0123456789.,eE+-"}
 NO_NUMERALS = [byte for byte in range(256) if bytes([byte]) not in NUMERALS]
 NUMBER = re.compile(rb".?[-+.0-9]*[0-9][-+.,0-9eE]*[ \[(]?[A-Za-z%/\xc2\xb5\xce\xbc]{0,5}")  # with one byte before it, and its unit
+ROLE = re.compile(rb"\b[ps]ub\b")  # One byte makes the one the other, and nobody can tell.
 REMARK = re.compile(rb"(?<! ) {2,40}(?P<words>\([a-z]{1,20}\)) *\n?$")
 Sizes = tuple[int | None, int | None]
 Figures = tuple[object, Sizes, frozenset[object]]
@@ -91,9 +92,9 @@ def original(name: str, path: Path) -> frozenset[Figures]:
 
 @functools.cache
 def words(path: Path) -> Sequence[int]:
-    """The places in a sample that are in no number, nor in what stands beside one and may be its unit."""
+    """The places in a sample that are in no number, nor in what stands beside one and may be its unit, nor in a role."""
     log = b"".join(lines_of(path))
-    numbers = {at for found in NUMBER.finditer(log) for at in range(found.start(), found.end())}
+    numbers = {at for pattern in (NUMBER, ROLE) for found in pattern.finditer(log) for at in range(found.start(), found.end())}
     return [at for at in range(len(log)) if at not in numbers]
 
 
@@ -116,7 +117,7 @@ def invented(records: Iterable[Record], true: Iterable[Figures], *, in_order: bo
 
 
 def recomposed(events: Iterable[Event], true: Iterable[Figures]) -> list[Record]:
-    """The records of which only known rows of known blocks stand together, but for a ruler or an empty line: if rows changed places, nobody can tell."""
+    """The records of which only known rows of known blocks stand together, but for a ruler or empty line: rows that changed places none can tell."""
     known: dict[object, set[object]] = {}
     for kind, _, numbers in true:
         known.setdefault(kind, set()).update(numbers)
