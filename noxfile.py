@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -58,27 +59,40 @@ def diff(session: nox.Session) -> None:
     session.run(_tool("tacholog"), "diff", *(session.posargs or ["--help"]))
 
 
+@nox.session(venv_backend="none", default=False)
+def ab(session: nox.Session) -> None:
+    """Run two builds or git revisions in interleaved pairs and compare them (-- OLD NEW [CAMPAIGN]; -- --help)."""
+    _install(session, "package", "core")
+    session.run(_tool("tacholog"), "ab", *(session.posargs or ["--help"]))
+
+
 @nox.session(venv_backend="none")
 def tests(session: nox.Session) -> None:
     """Run all tests but the browser's, the C++ core's too where there is a compiler."""
     _install(session, "package", "tests")
     if _compiler():
         _build(session, "release")
-        _ctest(session, "release", without_tests="ignore")  # without GoogleTest there are none, and the build has said so
+        _ctest(session, "release", "ignore", "--label-exclude", "long")  # without GoogleTest there are none, and the build has said so
     else:
         session.warn("left out: the C++ core's tests and those that run perftest, because no C++ compiler was found")
     session.log("left out: the tests in a browser (nox -s browser), because they need Chromium")
-    session.run(_tool("pytest"), "-m", "not browser", *session.posargs)
+    session.run(_tool("pytest"), "--ignore=tests/browser", *session.posargs)  # its fixtures need Playwright
 
 
 @nox.session(venv_backend="none")
 def browser(session: nox.Session) -> None:
     """Open the built pages in Chromium and check them."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        session.error("no Chromium found: install it (Debian: apt-get install chromium)")
+    chromium = _chromium(session)
     _install(session, "package", "browser")
     session.run(_tool("pytest"), "-m", "browser", *session.posargs, env={"TACHOLOG_CHROMIUM": chromium})
+
+
+@nox.session(venv_backend="none", default=False)
+def images(session: nox.Session) -> None:
+    """Make the README's screenshots anew (docs/images)."""
+    chromium = _chromium(session)
+    _install(session, "package", "browser")
+    session.run(_tool("python"), "docs/images/make.py", env={"TACHOLOG_CHROMIUM": chromium})
 
 
 @nox.session
@@ -97,36 +111,77 @@ def types(session: nox.Session) -> None:
     """Check types, the tests' and this file's too."""
     _install(session, "package", "types")
     session.run(_tool("mypy"))
+    example = "templates/format-package"  # with the settings that come with it, as its future owner would
+    session.run(_tool("mypy"), f"--config-file={example}/pyproject.toml", "--cache-dir=build/mypy-example", example)
 
 
 @nox.session(venv_backend="none", default=False)
 def sanitizers(session: nox.Session) -> None:
-    """Run the C++ tests under the address and undefined-behaviour sanitizers."""
-    _build(session, "asan")
-    _ctest(session, "asan", without_tests="error")
+    """Run the C++ tests under the address and undefined-behaviour sanitizers, and under the thread sanitizer."""
+    for preset in session.posargs or ("asan", "tsan"):
+        _build(session, preset)
+        _ctest(session, preset, "error", "--label-exclude", "long")
+
+
+@nox.session(venv_backend="none", default=False)
+def long(session: nox.Session) -> None:
+    """Deliver a million messages, and gigabytes, over networks that lose, double and reorder: two minutes and more."""
+    _build(session, "release")
+    _ctest(session, "release", "error", "--label-regex", "long")
 
 
 @nox.session(venv_backend="none", default=False)
 def fuzz(session: nox.Session) -> None:
-    """Feed every format hostile bytes, guided by coverage, for ten minutes each (-- SECONDS [FORMAT...])."""
-    _install(session, "package", "fuzz")
-    session.run(_tool("python"), "tests/fuzz/run.py", *(session.posargs or ["600"]))
+    """Feed hostile bytes to every format and every wire decoder, guided by coverage, for ten minutes each (-- SECONDS [NAME...])."""
+    _install(session, "package", "fuzz", "tests")
+    if _libfuzzer():
+        _build(session, "fuzz", "fuzzers")
+    else:
+        session.warn("LEFT OUT: the fuzzers of the core's wire decoders, because there is no clang with libFuzzer (Debian: clang libclang-rt-14-dev)")
+    seconds, *names = session.posargs or ["600"]
+    session.run(_tool("python"), "tests/fuzz/run.py", seconds, *names)
+    if not names:
+        session.run(_tool("pytest"), "-q", "tests/formats/test_every_format.py", env={"TACHOLOG_RANDOM": "3"})
+
+
+@nox.session(venv_backend="none", default=False, requires=["core"])
+def perf(session: nox.Session) -> None:
+    """Print what is reached beside what is aimed at, as ratios measured in one run (-- [--rounds N] [--seconds S] [SECTION...])."""
+    _install(session, "package")
+    _build(session, "release", "floor")
+    session.run(_tool("python"), "tests/perf/run.py", *session.posargs)
+
+
+def _chromium(session: nox.Session) -> str:
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        session.error("no Chromium found: install it (Debian: apt-get install chromium)")
+    return found
 
 
 def _compiler() -> str | None:
     return next(filter(None, (shutil.which(name) for name in (os.environ.get("CXX", "c++"), "g++", "clang++"))), None)
 
 
-def _build(session: nox.Session, preset: str) -> None:
+def _libfuzzer() -> bool:
+    """Whether clang++ is there, and its runtime for fuzzing, which Debian has in a package of its own."""
+    clang = shutil.which("clang++")
+    if clang is None:
+        return False
+    folder = subprocess.run([clang, "-print-resource-dir"], capture_output=True, check=True, text=True).stdout.strip()
+    return any(Path(folder).glob("lib/*/libclang_rt.fuzzer*"))
+
+
+def _build(session: nox.Session, preset: str, target: str = "all") -> None:
     """Configure and build the core with the cmake and ninja wheels."""
     _install(session, "core")
     path = {"PATH": f"{SHARED / 'bin'}{os.pathsep}{os.environ['PATH']}"}  # so that cmake finds ninja
     session.run(_tool("cmake"), "-S", "bench", "--preset", preset, env=path)
-    session.run(_tool("cmake"), "--build", f"build/bench/{preset}", "--parallel", str(os.cpu_count() or 2), env=path)
+    session.run(_tool("cmake"), "--build", f"build/bench/{preset}", "--target", target, "--parallel", str(os.cpu_count() or 2), env=path)
 
 
-def _ctest(session: nox.Session, preset: str, without_tests: str) -> None:
-    session.run(_tool("ctest"), "--test-dir", f"build/bench/{preset}", "--output-on-failure", f"--no-tests={without_tests}")
+def _ctest(session: nox.Session, preset: str, without_tests: str, *which: str) -> None:
+    session.run(_tool("ctest"), "--test-dir", f"build/bench/{preset}", "--output-on-failure", f"--no-tests={without_tests}", *which)
 
 
 def _tool(name: str) -> str:

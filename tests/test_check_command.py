@@ -38,9 +38,46 @@ def test_a_missing_host_a_changed_log_and_a_broken_line_are_each_one_line(tmp_pa
     done = CliRunner().invoke(check, [str(folder)])
 
     assert done.exit_code == 1
-    assert "keyed-reliable/latency-pub.txt:0: manifest: the log's SHA-256 is " + hashlib.sha256(log.read_bytes()).hexdigest() in done.output
+    assert "keyed-reliable/latency-pub.txt: manifest: the log's SHA-256 is " + hashlib.sha256(log.read_bytes()).hexdigest() in done.output
     assert "latency-pub.txt:23: broken: " in done.output
     assert "hosts/rti-benchmark-lab.toml: missing, although runs name it" in done.output
+
+
+def test_a_folder_without_a_run_and_a_log_without_a_manifest_are_not_in_order(tmp_path: Path) -> None:
+    (tmp_path / "forgotten").mkdir()
+    shutil.copy(DATA / "rti/udpv4-wan/keyed-reliable/latency-pub.txt", tmp_path / "forgotten")
+
+    done = CliRunner().invoke(check, [str(tmp_path)])
+
+    assert done.exit_code == 1
+    assert f"{tmp_path}: no run: there is no run.toml in this folder or below\n" in done.output
+    assert "forgotten/latency-pub.txt: not read: there is no run.toml beside it\n" in done.output
+
+
+def test_an_unknown_line_is_shown(tmp_path: Path) -> None:
+    log = published(tmp_path) / "keyed-reliable/latency-pub.txt"
+    log.write_text(log.read_text() + "$ exit\n")
+
+    assert "latency-pub.txt:262: unknown: no rule of the format knows this line: '$ exit'\n" in CliRunner().invoke(check, [str(tmp_path)]).output
+
+
+def test_what_a_manifest_lacks_is_said_in_words_and_once(tmp_path: Path) -> None:
+    manifest = published(tmp_path) / "keyed-reliable/run.toml"
+    for wrong, said in (
+        ('system = "x"\n', "run.toml: Object missing required field `logs`"),
+        ('system = "x"\nspeed = 3\nlogs = []\n', "run.toml: Object contains unknown field `speed`"),
+        (
+            'system = "x"\n[[logs]]\nfile = "a.log"\nsha256 = "?"\n',
+            "run.toml: Expected 64 hexadecimal digits, as sha256sum prints them, - at `$.logs[0].sha256`",
+        ),
+        ('system = "x"\n[[logs]]\nfile = "../a.log"\n', "Expected the name of a file beside run.toml, without a folder, - at `$.logs[0].file`"),
+    ):
+        manifest.write_text(wrong)
+
+        output = CliRunner().invoke(check, [str(tmp_path)]).output
+
+        assert said in output
+        assert output.count("run.toml") == 1 + ("beside run.toml" in said)
 
 
 def changed(dataset: Dataset, column: str, value: object) -> Dataset:

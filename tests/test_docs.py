@@ -28,7 +28,7 @@ def shown_commands(page: Path) -> list[tuple[str, str]]:
     return [(command, output) for command, output in re.findall(r"^\$ (tacholog .*)\n((?:(?!\$ ).*\n)*)", text, flags=re.MULTILINE)]
 
 
-def tacholog(command: str, folder: Path, path: Path | None = None) -> str:
+def tacholog(command: str, folder: Path, path: Path | None = None, status: int = 0) -> str:
     """Run a shown command in a folder, with one more folder to import from, and return its whole output."""
     environment = os.environ | ({"PYTHONPATH": str(path)} if path else {}) | {"COLUMNS": "200"}
     words = command.split()[1:]
@@ -39,23 +39,24 @@ def tacholog(command: str, folder: Path, path: Path | None = None) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         timeout=60,
-        check=True,
+        check=False,
     )
+    assert done.returncode == status, done.stdout.decode()
     return done.stdout.decode()
 
 
-def test_the_example_format_reads_the_example_log_as_shown(tmp_path: Path) -> None:
-    page = ROOT / "docs/add-a-format.md"
-    package = tmp_path / "package"
-    installed = package / "pingbench-1.dist-info"
-    installed.mkdir(parents=True)
-    (package / "pingbench_format.py").write_text(blocks(page, "python")[0])
-    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: pingbench\nVersion: 1\n")
-    (installed / "entry_points.txt").write_text("[tacholog.formats]\npingbench = pingbench_format\n")
-    (tmp_path / "pingbench.log").write_text(blocks(page, "text")[0])
-    (shown,) = shown_commands(page)
+def test_the_page_about_formats_shows_what_its_commands_write_and_read(tmp_path: Path) -> None:
+    page, package = ROOT / "docs/add-a-format.md", tmp_path / "tacholog-pingbench"
+    written, parsed = shown_commands(page)
 
-    assert tacholog(shown[0], tmp_path, package) == shown[1]
+    assert tacholog(written[0], tmp_path) == written[1]
+    assert (package / "src/tacholog_pingbench/__init__.py").read_text() == blocks(page, "python")[0]
+    assert (package / "tests/pingbench-2.1.log").read_text() == blocks(page, "text")[0]
+    information = package / "src/tacholog_pingbench-0.1.0.dist-info"  # what pip leaves of an installation, for as long as this test
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: tacholog-pingbench\nVersion: 0.1.0\n")
+    (information / "entry_points.txt").write_text("[tacholog.formats]\npingbench = tacholog_pingbench\n")
+    assert tacholog(parsed[0], tmp_path, package / "src") == parsed[1]
 
 
 @pytest.mark.parametrize("command", shown_commands(ROOT / "README.md"), ids=lambda command: command[0] if isinstance(command, tuple) else None)
@@ -68,6 +69,17 @@ def test_the_example_manifest_and_host_are_valid() -> None:
 
     assert msgspec.toml.decode(manifest, type=Manifest).system == "Some Middleware"
     assert msgspec.toml.decode(host, type=Host).name == "Some lab"
+
+
+def test_the_page_about_runs_shows_what_check_says_of_its_example(tmp_path: Path) -> None:
+    page = ROOT / "docs/add-a-run.md"
+    run = tmp_path / "runs/first"
+    run.mkdir(parents=True)
+    (run / "run.toml").write_text(blocks(page, "toml")[0])
+    (run / "sub.log").write_bytes((ROOT / "tests/formats/rti/3.0.1-throughput-sub.log").read_bytes())
+    ((command, shown),) = shown_commands(page)
+
+    assert tacholog(command, tmp_path, status=1) == shown
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -118,4 +119,43 @@ def test_the_formats_are_listed_with_what_they_were_checked_against() -> None:
     done = tacholog("formats")
 
     assert done.returncode == 0
-    assert "legacy-2.4" in done.stdout
+    assert re.search(r"^    legacy-2\.4 +2\.4 to 3\.0\.1 +real logs, published results, logs in the manual$", done.stdout, re.MULTILINE)
+    assert re.search(r"^    latency-5\.3 +5\.3\.4 to 5\.9 +from source only$", done.stdout, re.MULTILINE)
+
+
+def test_one_format_is_listed_with_what_it_reads_and_its_source() -> None:
+    done = tacholog("formats", "sockperf")
+
+    assert done.stdout.startswith("sockperf: sockperf, for ")
+    assert "\n  reads   sockperf: the statistics that a client prints" in done.stdout
+    assert "\n  source  the printing functions of sockperf 3.7 to 3.10" in done.stdout
+    assert "iperf3" not in done.stdout
+    assert tacholog("formats", "nonsense").returncode == 2
+
+
+def test_a_run_that_was_cut_off_is_named_and_strict_fails(tmp_path: Path) -> None:
+    log = tmp_path / "perftest.log"
+    whole = (FORMATS / "native" / "latency-udp.log").read_text().splitlines(keepends=True)
+    log.write_text("".join(line for line in whole if not line.startswith("end ")))
+
+    done = tacholog("parse", log, "--strict")
+
+    assert done.returncode == 1
+    assert f"{log}: the run was cut off: " in done.stderr
+
+
+def test_explain_and_a_format_of_records_contradict_each_other() -> None:
+    done = tacholog("parse", DATA / "rti", "--explain", "--format", "csv")
+
+    assert done.returncode == 2
+    assert "--explain prints lines, not records" in done.stderr
+
+
+def test_a_format_that_there_is_not_is_said_once(tmp_path: Path) -> None:
+    for name in ("a.log", "b.log"):
+        (tmp_path / name).write_text(LINE)
+
+    done = tacholog("parse", tmp_path, "--as", "foo")
+
+    assert done.returncode == 2
+    assert done.stderr.count("no format is called 'foo'") == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tacholog.quality import RunContext, judge
-from tacholog.records import Conditions, Number, Record
+from tacholog.records import Conditions, DataPath, Number, Record, Touched
 
 CLOSED = Conditions(load_mode="closed", basis="rtt/2", definition="rti-one-way", planned_duration_s=20.0)
 
@@ -33,6 +33,25 @@ def marked(record: Record, conditions: Conditions = Conditions(), run: RunContex
 @pytest.mark.parametrize(("samples", "expected"), [(99_999, {"p99.99": ("undersampled",)}), (100_000, {})])
 def test_a_percentile_wants_ten_samples_beyond_it(samples: int, expected: dict[str, tuple[str, ...]]) -> None:
     assert marked(latency(samples, p99=5, p99_99=6)) == expected
+
+
+@pytest.mark.parametrize(
+    ("load", "processors", "expected"), [(2.4, 2, {}), (2.6, 2, {"p50": ("busy_machine",)}), (12.0, 64, {}), (12.0, None, {}), (None, 2, {})]
+)
+def test_a_machine_is_busy_above_the_runs_own_load_and_a_quarter_of_its_processors(
+    load: float | None, processors: float | None, expected: dict[str, tuple[str, ...]]
+) -> None:
+    assert marked(latency(10**9, p50=20), run=RunContext(load=load, processors=processors)) == expected
+
+
+@pytest.mark.parametrize(
+    ("data_path", "touched", "expected"),
+    [("zero-copy", None, ("reference_only",)), ("pointer", "none", ("reference_only",)), ("zero-copy", "write+read", None), ("copy", None, None)],
+)
+def test_the_latency_of_zero_copy_is_that_of_a_reference_unless_the_payload_was_touched(
+    data_path: DataPath, touched: Touched | None, expected: tuple[str, ...] | None
+) -> None:
+    assert marked(latency(p50=3000), Conditions(data_path=data_path, payload_touched=touched)).get("p50") == expected
 
 
 def test_a_closed_loop_cannot_have_more_samples_than_round_trips_fit_into_its_time() -> None:

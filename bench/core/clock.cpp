@@ -1,5 +1,7 @@
 #include "core/clock.hpp"
 
+#include <sys/prctl.h>
+
 #include <array>
 #include <cstdio>
 
@@ -25,6 +27,10 @@ ClockFacts measure_clock() {
 void sleep_until(Nanoseconds time_ns) {
     const timespec time{time_ns / nanoseconds_per_second, time_ns % nanoseconds_per_second};
     ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nullptr);
+}
+
+void wake_on_time() {
+    ::prctl(PR_SET_TIMERSLACK, 1UL);
 }
 
 std::string utc_time() {

@@ -10,7 +10,8 @@
 namespace tacholog {
 
 using Nanoseconds = std::int64_t;
-using Patience = std::chrono::milliseconds;
+/// How long somebody may wait, in milliseconds and parts of them: an open loop waits for less than one.
+using Patience = std::chrono::duration<double, std::milli>;
 
 inline constexpr Nanoseconds nanoseconds_per_second = 1'000'000'000;
 
@@ -24,17 +25,24 @@ inline Nanoseconds to_nanoseconds(double seconds) {
     return static_cast<Nanoseconds>(seconds * static_cast<double>(nanoseconds_per_second));
 }
 
+inline Nanoseconds to_nanoseconds(Patience patience) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(patience).count();
+}
+
 /// Gives the CPU away until then, or until a signal comes.
 void sleep_until(Nanoseconds time_ns);
+
+/// From here on this thread's sleeps end when they are to; the kernel is free to add 50 us otherwise.
+void wake_on_time();
 
 /// A point in time by which a wait must be over.
 class Deadline {
 public:
-    explicit Deadline(Patience patience) : at_ns_(now_ns() + std::chrono::nanoseconds(patience).count()) {}
+    explicit Deadline(Patience patience) : at_ns_(now_ns() + to_nanoseconds(patience)) {}
 
     bool passed() const { return now_ns() >= at_ns_; }
 
-    /// What is left, rounded up so that a poll() with it never spins; 0 if nothing is.
+    /// What is left in whole milliseconds, rounded up so that a poll() with it never spins; 0 if nothing is.
     Patience left() const { return Patience{std::max<Nanoseconds>(0, (at_ns_ - now_ns() + 999'999) / 1'000'000)}; }
 
 private:

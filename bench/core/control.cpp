@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -79,8 +80,8 @@ Result<void> Control::send(const Frame& frame) {
     // Frames are few and small, far below the socket's buffer: if one does not fit, the peer has stopped reading.
     const auto sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent == static_cast<ssize_t>(bytes.size())) return {};
-    if (sent >= 0 || errno == EAGAIN) return Error{"control channel: the peer does not read any more"};
-    return os_error("control channel: send");
+    if (sent >= 0 || errno == EAGAIN) return Error{"control channel: " + peer_ + " does not read any more"};
+    return os_error("control channel: send to " + peer_);
 }
 
 Result<bool> Control::fill(Patience patience) {
@@ -89,9 +90,9 @@ Result<bool> Control::fill(Patience patience) {
     if (waited == Waited::timed_out) return false;
     std::array<char, 4096> chunk{};
     const auto count = ::recv(socket_.get(), chunk.data(), chunk.size(), MSG_DONTWAIT);
-    if (count == 0) return Error{"control channel: the peer closed the connection before the run was over"};
+    if (count == 0) return Error{"control channel: " + peer_ + " closed the connection before the run was over"};
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return true;
-    if (count < 0) return os_error("control channel: receive");
+    if (count < 0) return os_error("control channel: receive from " + peer_);
     received_.append(chunk.data(), static_cast<std::size_t>(count));
     return true;
 }
@@ -103,7 +104,7 @@ Result<std::optional<Frame>> Control::poll() {
         if (!more) return more.error();
         frame = parse_frame(received_);
     }
-    if (frame && *frame && (*frame)->kind == FrameKind::abort) return Error{"the peer gave up: " + (*frame)->text};
+    if (frame && *frame && (*frame)->kind == FrameKind::abort) return gave_up(**frame);
     return frame;
 }
 
@@ -115,16 +116,16 @@ Result<Frame> Control::receive(Patience limit) {
         if (*frame) return std::move(**frame);
         const auto more = fill(deadline.left());
         if (!more) return more.error();
-        if (!*more) return Error{"control channel: no answer from the peer within the time limit"};
+        if (!*more) return Error{"control channel: no answer from " + peer_ + " within the time limit"};
     }
 }
 
 Result<Frame> Control::expect(FrameKind kind, Patience limit) {
     auto frame = receive(limit);
     if (!frame) return frame.error();
-    if (frame->kind == FrameKind::abort) return Error{"the peer gave up: " + frame->text};
-    if (frame->kind == FrameKind::refused) return Error{"the peer refused: " + frame->text};
-    if (frame->kind != kind) return Error{"control channel: the peer is out of step with this side"};
+    if (frame->kind == FrameKind::abort) return gave_up(*frame);
+    if (frame->kind == FrameKind::refused) return Error{peer_ + " refused: " + frame->text};
+    if (frame->kind != kind) return Error{"control channel: " + peer_ + " is out of step with this side"};
     return frame;
 }
 
@@ -133,7 +134,7 @@ std::optional<Error> Control::reason(Patience limit) {
     while (!stop_->requested()) {
         const auto frame = receive(deadline.left());
         if (!frame) break;
-        if (frame->kind == FrameKind::abort) return Error{"the peer gave up: " + frame->text};
+        if (frame->kind == FrameKind::abort) return gave_up(*frame);
     }
     return stop_->requested() ? std::optional{Stop::error()} : std::nullopt;
 }
@@ -153,7 +154,7 @@ Result<Listener> Listener::open(const std::string& address, int port) {
     const int yes = 1;
     ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (::bind(socket.get(), generic(*where), sizeof *where) != 0) return os_error("listen on " + name);
-    if (::listen(socket.get(), 4) != 0) return os_error("listen on " + name);
+    if (::listen(socket.get(), SOMAXCONN) != 0) return os_error("listen on " + name);
     return Listener{std::move(socket)};
 }
 
@@ -231,7 +232,8 @@ std::string difference(const std::string& here, const std::string& there) {
 
 }  // namespace
 
-Result<void> greet_subscriber(Control& control, const std::string& agreement, Patience limit) {
+Result<std::size_t> greet_subscriber(Control& control, const std::string& agreement, Patience limit,
+                                     const std::vector<std::size_t>& free_places) {
     const auto hello = control.expect(FrameKind::hello, limit);
     if (!hello) return hello.error();
     Error problem;
@@ -241,17 +243,23 @@ Result<void> greet_subscriber(Control& control, const std::string& agreement, Pa
     } else if (hello->text != agreement) {
         problem.text = "the two sides were given different options: " + difference(agreement, hello->text);
     }
-    if (problem.text.empty()) return control.send({FrameKind::hello, {protocol_version}, agreement});
+    if (problem.text.empty()) {
+        const auto wished = std::find(free_places.begin(), free_places.end(), hello->number(1));
+        const std::size_t place = wished == free_places.end() ? free_places.front() : *wished;
+        const auto sent = control.send({FrameKind::hello, {protocol_version, place}, agreement});
+        return sent ? Result<std::size_t>{place} : sent.error();
+    }
     if (const auto told = control.send({FrameKind::refused, {}, problem.text}); !told) return told.error();
     return problem;
 }
 
-Result<void> greet_publisher(Control& control, const std::string& agreement, Patience limit) {
-    if (const auto sent = control.send({FrameKind::hello, {protocol_version}, agreement}); !sent) return sent.error();
+Result<std::size_t> greet_publisher(Control& control, const std::string& agreement, Patience limit, std::size_t wish) {
+    const auto sent = control.send({FrameKind::hello, {protocol_version, wish}, agreement});
+    if (!sent) return sent.error();
     const auto hello = control.expect(FrameKind::hello, limit);
     if (!hello) return hello.error();
     if (hello->number(0) != protocol_version) return foreign();
-    return {};
+    return std::size_t{hello->number(1)};
 }
 
 }  // namespace tacholog

@@ -15,7 +15,7 @@
 namespace tacholog {
 
 enum class FrameKind : std::uint16_t {
-    hello,       ///< protocol version; text: what both sides must have been told alike
+    hello,       ///< protocol version, place among the subscribers; text: what both sides must have been told alike
     refused,     ///< text: why
     affinity,    ///< text: CPUs asked for, '/', CPUs achieved
     sockets,     ///< receive and send buffer
@@ -26,6 +26,8 @@ enum class FrameKind : std::uint16_t {
     interval,    ///< index, duration, received, lost
     phase_done,  ///< received, lost, duplicated, reordered, corrupted, duration
     size_end,    ///< the publisher is done with this case
+    histogram,   ///< last of its parts, duration, and what the bins do not say; text: lower edge and count of each bin
+    clock,       ///< text: which clock the subscriber reads
     resources,   ///< duration, user and system time, context switches, peak memory
     bye,         ///< the run is over
     abort,       ///< text: why the sender gives up
@@ -40,7 +42,7 @@ struct Frame {
     std::uint64_t number(std::size_t place) const { return place < numbers.size() ? numbers[place] : 0; }
 };
 
-inline constexpr std::uint64_t protocol_version = 2;
+inline constexpr std::uint64_t protocol_version = 3;
 inline constexpr std::size_t most_numbers = 16;
 inline constexpr std::size_t longest_text = 16384;
 
@@ -50,6 +52,10 @@ Result<std::optional<Frame>> parse_frame(std::string& bytes);
 class Control {
 public:
     Control(Fd socket, const Stop& stop) : socket_(std::move(socket)), stop_(&stop) {}
+
+    /// What the peer is called in messages, where there are several.
+    const std::string& peer() const { return peer_; }
+    void call_peer(std::string name) { peer_ = std::move(name); }
 
     Result<void> send(const Frame& frame);
 
@@ -70,9 +76,11 @@ public:
 
 private:
     Result<bool> fill(Patience patience);
+    Error gave_up(const Frame& frame) const { return Error{peer_ + " gave up: " + frame.text}; }
 
     Fd socket_;
     const Stop* stop_;
+    std::string peer_ = "the peer";
     std::string received_;
 };
 
@@ -92,8 +100,11 @@ private:
 /// Connects to a publisher, which may be started a little later than we.
 Result<Control> connect_control(const std::string& address, int port, Patience limit, const Stop& stop);
 
-/// The handshake: version first, then the agreement, "key=value key=value ...".
-Result<void> greet_subscriber(Control& control, const std::string& agreement, Patience limit);
-Result<void> greet_publisher(Control& control, const std::string& agreement, Patience limit);
+/// The handshake: version first, then the agreement, "key=value key=value ...". Returns which of the subscribers it is
+/// (1, 2, ...): of the places that are free the one that it wishes for (0: none), else the first.
+Result<std::size_t> greet_subscriber(Control& control, const std::string& agreement, Patience limit,
+                                     const std::vector<std::size_t>& free_places = {1});
+Result<std::size_t> greet_publisher(Control& control, const std::string& agreement, Patience limit,
+                                    std::size_t wish = 0);
 
 }  // namespace tacholog

@@ -109,6 +109,15 @@ Load read_load(bool at_end) {
     return {at_end, averages[0], averages[1], averages[2]};
 }
 
+Result<void> can_pin(const std::string& role, const std::vector<int>& cpus) {
+    cpu_set_t before;
+    CPU_ZERO(&before);
+    if (cpus.empty() || ::sched_getaffinity(0, sizeof before, &before) != 0) return {};
+    const auto pinned = pin(role, cpus);
+    ::sched_setaffinity(0, sizeof before, &before);
+    return pinned ? Result<void>{} : pinned.error();
+}
+
 Result<Affinity> pin(const std::string& role, const std::vector<int>& cpus) {
     if (!cpus.empty()) {
         cpu_set_t set;

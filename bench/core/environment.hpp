@@ -13,6 +13,8 @@ Host read_host();
 Load read_load(bool at_end);
 
 /// Lets the calling thread run on these CPUs only; on any if the list is empty. Returns what the kernel says it did.
+/// Whether `pin` would succeed: a CPU that is not there is a wrong option, and to be told before anything is measured.
+Result<void> can_pin(const std::string& role, const std::vector<int>& cpus);
 Result<Affinity> pin(const std::string& role, const std::vector<int>& cpus);
 
 }  // namespace tacholog

@@ -27,6 +27,7 @@ struct Config {
     Options options;
     std::string data_path;
     std::string reliability;
+    std::string slow_subscriber = {};  ///< block or drop; empty where that is no question
 };
 
 /// This machine. What could not be read is empty.
@@ -59,12 +60,14 @@ struct Affinity {
     std::string role;
     std::string requested;  ///< empty: nothing was asked for
     std::string achieved;
+    std::string participant = {};  ///< which of several subscribers; so below
 };
 
 struct Sockets {
     std::string role;
     std::uint64_t receive_bytes = 0;
     std::uint64_t send_bytes = 0;
+    std::string participant = {};
 };
 
 enum class Outcome { steady, not_steady, fixed };
@@ -92,6 +95,7 @@ struct ThroughputInterval {
     std::uint64_t received = 0;
     std::uint64_t lost = 0;
     std::optional<Demand> demand;
+    std::string participant = {};
 };
 
 /// What went wrong with messages.
@@ -99,7 +103,8 @@ struct Faults {
     std::uint64_t lost = 0;
     std::uint64_t duplicated = 0;
     std::uint64_t reordered = 0;
-    std::optional<std::uint64_t> corrupted;  ///< nothing if it was not verified
+    std::optional<std::uint64_t> corrupted;     ///< nothing if it was not verified
+    std::optional<std::uint64_t> dropped = {};  ///< of those lost: for being slow; nothing if nobody is left behind
 };
 
 struct LatencyResult {
@@ -133,6 +138,7 @@ struct ThroughputResult {
     Faults faults;
     Nanoseconds duration_ns = 0;  ///< first to last message at the subscriber
     std::optional<double> offered_rate_per_s;
+    std::string participant = {};
 
     std::optional<double> rate_per_s() const { return per_second(received, duration_ns); }
 };
@@ -145,9 +151,22 @@ struct DemandResult {
     Faults faults;
     std::optional<Nanoseconds> send_duration_ns;  ///< first to last message at the publisher, which alone knows it
     Nanoseconds receive_duration_ns = 0;          ///< first to last message at the subscriber
+    std::string participant = {};
 
     std::optional<double> rate_per_s() const { return per_second(received, receive_duration_ns); }
     std::optional<double> offered_rate_per_s() const { return per_second(sent, send_duration_ns.value_or(0)); }
+};
+
+/// What several subscribers of one publisher received, taken together.
+struct Aggregate {
+    Case measured;
+    std::size_t subscribers = 0;
+    std::uint64_t sent = 0;      ///< each message once, however many it was for
+    std::uint64_t received = 0;  ///< summed over the subscribers, as the faults
+    Faults faults;
+    std::optional<double> slowest_rate_per_s;  ///< of the subscribers' rates; nothing if one of them has none
+    std::optional<double> total_rate_per_s;    ///< their sum
+    std::optional<double> offered_rate_per_s;
 };
 
 /// What one role used during one case, warm-up included.
@@ -160,6 +179,7 @@ struct Resources {
     std::uint64_t voluntary_switches = 0;
     std::uint64_t involuntary_switches = 0;
     std::uint64_t peak_memory_bytes = 0;
+    std::string participant = {};
 };
 
 struct PathCounter {

@@ -23,6 +23,9 @@ What to measure
   --rate N                   messages per second: throughput at that rate; latency in an open
                              loop, from the moment that the schedule gives to each message
                              (default: no limit; latency with one message outstanding)
+  --basis rtt|one-way        latency at --rate: of round trips (default), or of the way there alone,
+                             from the moment that the schedule gives; for that both sides must
+                             read one clock, on one host
   --demands LIST             messages a burst, demand only (default 100,1000,10000)
   --recovery LIST            milliseconds from the start of one burst to the start of the next,
                              demand only; a burst that takes longer is followed at once (default 5)
@@ -32,6 +35,20 @@ What to measure
                              who touches the payload: nobody, the publisher writes every byte,
                              or the subscriber reads them all too (default write+read)
   --verify                   checksum every payload and count those that arrive corrupted
+
+  --wait busy-poll|block|spin-then-block
+                             how both sides wait for each other: busy-poll: the least latency, and
+                             a CPU that is never idle on each side (default); block: asleep until
+                             the kernel wakes them, which costs microseconds a message and no CPU
+                             meanwhile; spin-then-block: polls some 50 us, then sleeps: as fast as
+                             busy-poll while the other side answers at once, idle in a lull
+
+  --subscribers N            one publisher, N subscribers; throughput and demand only (default 1).
+                             Those that can: --list-transports. With --role sub each is started
+                             on its own; with both there are N processes (threads)
+  --slow-subscriber block|drop
+                             block: the publisher waits for the slowest (default); drop: what a
+                             slow one has no room for is dropped for it alone, and counted
 
   --mock LIST                --transport mock only: faults on the way to the subscriber, to test
                              the figures: hold=TIME, stall=TIME/PERIOD (subscriber), send-stall=
@@ -58,7 +75,7 @@ What to write
 
   --list-transports, --list-reporters, --version, --help
 
-Exit status: 0 measured, 1 the run failed, 2 the command line is wrong.
+Exit status: 0 measured, 1 the run failed, 2 the command line is wrong, or a file or CPU that it names cannot be used.
 
 Examples
   Round trips through shared memory, each side on its own core:

@@ -20,6 +20,17 @@ void Histogram::merge(const Histogram& other) {
     max_ = std::max(max_, other.max_);
 }
 
+void Histogram::restore(const Exact& exact) {
+    count_ = exact.count;
+    overflow_ = exact.overflow;
+    min_ = exact.min;
+    max_ = exact.max;
+    min_at_ = exact.min_at;
+    max_at_ = exact.max_at;
+    sum_ = exact.sum;
+    squares_ = exact.squares;
+}
+
 void Histogram::clear() {
     if (count_ == 0) return;
     const auto first = counts_.begin() + static_cast<std::ptrdiff_t>(index(std::min(min_, top_ns)));

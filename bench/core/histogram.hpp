@@ -22,6 +22,18 @@ public:
         std::uint64_t count;
     };
 
+    /// What the bins do not say.
+    struct Exact {
+        std::uint64_t count = 0;
+        std::uint64_t overflow = 0;
+        std::uint64_t min = 0;
+        std::uint64_t max = 0;
+        std::uint64_t min_at = 0;
+        std::uint64_t max_at = 0;
+        Wide sum = 0;
+        Wide squares = 0;
+    };
+
     Histogram();
 
     void record(std::uint64_t value_ns) {
@@ -45,6 +57,13 @@ public:
 
     /// Adds the values of another, which were recorded after these.
     void merge(const Histogram& other);
+
+    /// A histogram of another process: its bins, then the rest of it.
+    void add_bin(std::uint64_t lower_ns, std::uint64_t count) {
+        if (lower_ns <= top_ns) counts_[index(lower_ns)] += count;
+    }
+    Exact exact() const { return {count_, overflow_, min_, max_, min_at_, max_at_, sum_, squares_}; }
+    void restore(const Exact& exact);
 
     /// Forgets everything. Costs what was used of the bins, not what there is of them.
     void clear();

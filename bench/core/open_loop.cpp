@@ -14,9 +14,6 @@
 namespace tacholog {
 namespace {
 
-/// A backlog is sent after the planned end for no longer than this; what remains then was never sent.
-constexpr Nanoseconds catch_up_ns = nanoseconds_per_second;
-
 /// After the last message, nothing more is expected of a lossy transport once it was silent for so long.
 constexpr Nanoseconds drain_silence_ns = nanoseconds_per_second;
 
@@ -77,9 +74,8 @@ private:
         Nanoseconds moved_ns = start;
         bool enough = false;
         while (!enough || !outstanding_.empty()) {
-            const auto moved = enough ? take() : turn();
+            const auto moved = step(enough, next_pulse);
             if (!moved) return moved.error();
-            rest(*moved);
             const Nanoseconds now = now_ns();
             if (*moved || idle()) moved_ns = now;
             if (now < next_pulse) [[likely]]
@@ -129,8 +125,16 @@ private:
     /// True if what was sent and is not answered can be taken for lost.
     Result<bool> silent_for_good(Nanoseconds silence_ns, bool all_sent) const {
         if (lossy()) return all_sent && silence_ns >= drain_silence_ns;
-        if (silence_ns < std::chrono::nanoseconds(side_.limit()).count()) return false;
+        if (silence_ns < to_nanoseconds(side_.limit())) return false;
         return Error{"take: no answer within the time limit"};
+    }
+
+    /// Does what there is to do, or rests. True if something moved.
+    Result<bool> step(bool enough, Nanoseconds next_pulse) {
+        auto moved = enough ? take() : turn();
+        if (moved && !*moved) moved = rest(next_pulse);
+        if (moved && *moved) idle_turns_ = 0;
+        return moved;
     }
 
     /// Sends what is due and takes what has come. False if there was neither.
@@ -142,16 +146,31 @@ private:
         return *sent || *taken;
     }
 
-    /// Two sides that share one core still make progress: who has nothing to do for long gives it away.
-    void rest(bool moved) {
-        constexpr int spins_before_yield = 1000;
-        idle_turns_ = moved ? 0 : idle_turns_ + 1;
-        if (idle_turns_ == 0) return;
-        if (idle_turns_ < spins_before_yield) {
+    /// Nothing is due and nothing has come. Two sides that share one core still make progress: who polls in vain for
+    /// long gives it away; who sleeps does so until something comes or is due, but not beyond `limit_ns`. True if
+    /// something came.
+    Result<bool> rest(Nanoseconds limit_ns) {
+        const Waiting waiting = side_.options.waiting;
+        if (waiting != Waiting::block && ++idle_turns_ < BusyPoll::spins_before_yield) {
             spin_pause();
-        } else {
-            ::sched_yield();
+            return false;
         }
+        if (sleeps(waiting)) return sleep(limit_ns);
+        ::sched_yield();
+        return false;
+    }
+
+    /// Who polls after sleeping wakes before the time.
+    Nanoseconds early_ns() const { return side_.options.waiting == Waiting::block ? 0 : polled_before_time_ns; }
+
+    Result<bool> sleep(Nanoseconds limit_ns) {
+        constexpr Nanoseconds until_room_ns = 100'000;  // no answer says that a transport takes more
+        const Nanoseconds now = now_ns();
+        Nanoseconds until = limit_ns;
+        if (pending_) until = std::min(until, now + until_room_ns);
+        if (!pending_ && sent_ < planned_) until = std::min(until, plan_.due_ns(sent_) - early_ns());
+        if (until <= now) return false;
+        return take(std::chrono::nanoseconds{until - now});
     }
 
     Result<bool> send_if_due() {
@@ -177,8 +196,8 @@ private:
         return true;
     }
 
-    Result<bool> take() {
-        const auto sample = channels_.subscriber->take(Patience{0});
+    Result<bool> take(Patience patience = Patience{0}) {
+        const auto sample = channels_.subscriber->take(patience);
         if (!sample) return sample.error();
         if (!*sample) return false;
         const auto message = read_message((*sample)->bytes(), side_.options.handling);
@@ -209,20 +228,8 @@ private:
             side_.tell(Failure{payload_bytes_, "latency over " + std::string{side_.transport.name} + ": none of " +
                                                    std::to_string(sent_) + " messages was answered"});
         }
-        check_generator(offered.value_or(0));
+        tell_generator_limits(side_, payload_bytes_, offered.value_or(0), total_, lateness_);
         return {};
-    }
-
-    void check_generator(double offered) const {
-        const auto p99 = total_.percentile_ns(990'000);
-        const auto late = lateness_.percentile_ns(990'000);
-        const std::string size = std::to_string(payload_bytes_) + " bytes: ";
-        if (offered < 0.999 * rate()) {
-            side_.tell(Note{"generator limited: " + size + "less than 99.9 % of the rate asked for was sent"});
-        } else if (p99 && late && *late * 10 > *p99) {
-            side_.tell(Note{"generator limited: " + size +
-                            "the 99th percentile of lateness is above 10 % of that of latency"});
-        }
     }
 
     const Side& side_;
@@ -249,6 +256,19 @@ private:
 };
 
 }  // namespace
+
+void tell_generator_limits(const Side& side, std::size_t payload_bytes, double offered_per_s, const Histogram& latency,
+                           const Histogram& lateness) {
+    const auto p99 = latency.percentile_ns(990'000);
+    const auto late = lateness.percentile_ns(990'000);
+    const std::string size = std::to_string(payload_bytes) + " bytes: ";
+    if (offered_per_s < 0.999 * *side.options.rate_per_s) {
+        side.tell(Note{"generator limited: " + size + "less than 99.9 % of the rate asked for was sent"});
+    } else if (p99 && late && *late * 10 > *p99) {
+        side.tell(
+            Note{"generator limited: " + size + "the 99th percentile of lateness is above 10 % of that of latency"});
+    }
+}
 
 Result<void> run_open_loop_publisher(const Side& side, const Case& measured) {
     auto channels = open_channels_as_publisher(side, measured);

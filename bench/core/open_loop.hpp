@@ -6,8 +6,16 @@
 #include <deque>
 
 #include "core/clock.hpp"
+#include "core/side.hpp"
 
 namespace tacholog {
+
+/// A backlog is sent after the planned end for no longer than this; what remains then was never sent.
+inline constexpr Nanoseconds catch_up_ns = nanoseconds_per_second;
+
+/// Notes it where a sender did not keep its schedule well enough to tell what is the transport's doing.
+void tell_generator_limits(const Side& side, std::size_t payload_bytes, double offered_per_s, const Histogram& latency,
+                           const Histogram& lateness);
 
 /// Message i is due at start + i * period, whatever became of those before it.
 class Plan {

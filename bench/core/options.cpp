@@ -16,7 +16,11 @@ constexpr double longest_s = 86400;
 
 Result<double> positive(std::string_view option, std::string_view text, std::string_view unit, double most) {
     const auto number = to_number<double>(text);
-    if (number && std::isfinite(*number) && *number > 0 && *number <= most) return *number;
+    if (number && std::isfinite(*number) && *number > most) {
+        return Error{std::string{option} + " " + std::string{text} + ": more than " +
+                     std::to_string(static_cast<long>(most)) + " " + std::string{unit}};
+    }
+    if (number && std::isfinite(*number) && *number > 0) return *number;
     return Error{std::string{option} + " " + std::string{text} + ": not a positive number of " + std::string{unit}};
 }
 
@@ -28,6 +32,10 @@ constexpr Choices<Test, 3> tests{
 constexpr Choices<Role, 3> roles{{{"both", Role::both}, {"pub", Role::pub}, {"sub", Role::sub}}};
 constexpr Choices<Touch, 3> touches{
     {{"none", Touch::none}, {"write", Touch::write}, {"write+read", Touch::write_read}}};
+constexpr Choices<SlowSubscriber, 2> policies{{{"block", SlowSubscriber::block}, {"drop", SlowSubscriber::drop}}};
+constexpr Choices<Basis, 2> bases{{{"rtt", Basis::round_trip}, {"one-way", Basis::one_way}}};
+constexpr Choices<Waiting, 3> ways_to_wait{
+    {{"busy-poll", Waiting::busy_poll}, {"block", Waiting::block}, {"spin-then-block", Waiting::spin_then_block}}};
 
 template <typename Value, std::size_t Count>
 Result<void> choose(std::string_view option, std::string_view text, const Choices<Value, Count>& choices, Value& into) {
@@ -93,6 +101,16 @@ Result<void> set_mock(Options& options, std::string_view text) {
     return keep(parse_injection(text), options.injection);
 }
 
+Result<void> set_subscribers(Options& options, std::string_view text) {
+    const auto count = to_number<std::size_t>(text);
+    if (!count || *count < 1 || *count > most_subscribers) {
+        return Error{"--subscribers " + std::string{text} + ": not a number from 1 to " +
+                     std::to_string(most_subscribers)};
+    }
+    options.audience.subscribers = *count;
+    return {};
+}
+
 /// The n-th --reporter goes with the n-th --output.
 Result<void> set_log(Options& options, std::string LogOrder::* part, std::string_view text) {
     if (text.empty()) return Error{"--reporter and --output: an empty name"};
@@ -113,7 +131,7 @@ Result<void> nothing(Options&, std::string_view) {
 }
 
 // clang-format off
-constexpr std::array<Row, 26> rows{{
+constexpr std::array<Row, 30> rows{{
     {"test", [](Options& o, std::string_view t) { return choose("--test", t, tests, o.test); }},
     {"transport", [](Options& o, std::string_view t) -> Result<void> { o.transport = t; return {}; }},
     {"role", [](Options& o, std::string_view t) { return choose("--role", t, roles, o.role); }},
@@ -126,7 +144,11 @@ constexpr std::array<Row, 26> rows{{
     {"recovery", [](Options& o, std::string_view t) { return keep(parse_recovery(t), o.recovery_ns); }},
     {"touch", [](Options& o, std::string_view t) { return choose("--touch", t, touches, o.handling.touch); }},
     {"verify", [](Options& o, std::string_view) { return set_flag(o.handling.verify); }, no_argument},
+    {"basis", [](Options& o, std::string_view t) { return choose("--basis", t, bases, o.basis); }},
+    {"wait", [](Options& o, std::string_view t) { return choose("--wait", t, ways_to_wait, o.waiting); }},
     {"mock", set_mock},
+    {"subscribers", set_subscribers},
+    {"slow-subscriber", [](Options& o, std::string_view t) { return choose("--slow-subscriber", t, policies, o.audience.slow); }},
     {"cpu-pub", [](Options& o, std::string_view t) { return keep(parse_cpus(t), o.cpu_pub); }},
     {"cpu-sub", [](Options& o, std::string_view t) { return keep(parse_cpus(t), o.cpu_sub); }},
     {"address", set_address},
@@ -190,6 +212,29 @@ Result<void> check_pace(const Options& options, const Given& given) {
     return {};
 }
 
+Result<void> check_audience(const Options& options) {
+    if (options.test != Test::latency) return {};
+    if (options.audience.subscribers > 1) {
+        return Error{
+            "--subscribers is for --test throughput and demand: a round trip has one publisher and one subscriber"};
+    }
+    if (options.audience.slow == SlowSubscriber::drop) {
+        return Error{"--slow-subscriber drop is for --test throughput and demand: a round trip waits for its answer"};
+    }
+    return {};
+}
+
+Result<void> check_basis(const Options& options) {
+    if (options.basis == Basis::round_trip) return {};
+    if (options.test != Test::latency || !options.rate_per_s) {
+        return Error{"--basis one-way needs --test latency and --rate: messages that nobody answers follow a schedule"};
+    }
+    if (options.handling.verify) {
+        return Error{"--basis one-way with --verify: a message has no place for both its time and a checksum"};
+    }
+    return {};
+}
+
 Result<void> check_logs(const std::vector<LogOrder>& logs) {
     for (const auto& log : logs) {
         if (logs.size() > 1 && (log.reporter.empty() || log.output.empty())) {
@@ -211,6 +256,8 @@ Result<void> check(const Options& options, const Given& given) {
     if (options.handling.verify && options.handling.touch != Touch::write_read) {
         return Error{"--verify needs --touch write+read: a checksum covers bytes that were written and are read"};
     }
+    if (const auto fine = check_audience(options); !fine) return fine;
+    if (const auto fine = check_basis(options); !fine) return fine;
     if (const auto fine = check_logs(options.logs); !fine) return fine;
     return check_roles(options);
 }
@@ -240,6 +287,13 @@ std::string joined(int argc, char* argv[]) {
     return command;
 }
 
+/// getopt_long takes `--size` for --sizes as long as nothing else begins so: what that means would change with each new
+/// option.
+Result<void> whole(std::string_view word, std::string_view name) {
+    if (word.substr(0, word.find('=')).size() == name.size() + 2) return {};
+    return Error{std::string{word.substr(0, word.find('='))} + ": no such option; there is --" + std::string{name}};
+}
+
 /// What getopt_long has just refused, in words.
 Error refusal(int answer, char* argv[]) {
     const std::string word = argv[optind - 1];
@@ -259,6 +313,18 @@ std::string_view to_text(Role role) {
 
 std::string_view to_text(Touch touch) {
     return name_of(touch, touches);
+}
+
+std::string_view to_text(SlowSubscriber slow) {
+    return name_of(slow, policies);
+}
+
+std::string_view to_text(Basis basis) {
+    return name_of(basis, bases);
+}
+
+std::string_view to_text(Waiting waiting) {
+    return name_of(waiting, ways_to_wait);
 }
 
 std::vector<Case> cases(const Options& options) {
@@ -283,10 +349,12 @@ Result<Options> parse_options(int argc, char* argv[]) {
     const auto table = getopt_table();
     optind = 0;  // start afresh: tests call this more than once
     while (true) {
+        const int at = std::max(optind, 1);  // of the word that is read now
         const int answer = ::getopt_long(argc, argv, "+:", table.data(), nullptr);
         if (answer == -1) break;
         if (answer < 1 || answer > static_cast<int>(rows.size())) return refusal(answer, argv);
         const Row& row = rows[static_cast<std::size_t>(answer) - 1];
+        if (const auto fine = whole(argv[at], row.name); !fine) return fine.error();
         if (row.request != Request::run) {
             options.request = row.request;
             return options;

@@ -7,21 +7,27 @@
 #include <string_view>
 #include <vector>
 
+#include "core/audience.hpp"
 #include "core/case.hpp"
 #include "core/injection.hpp"
 #include "core/lists.hpp"
 #include "core/message.hpp"
 #include "core/result.hpp"
+#include "core/waiting.hpp"
 
 namespace tacholog {
 
 enum class Test { latency, throughput, demand };
+enum class Basis { round_trip, one_way };
 enum class Role { both, pub, sub };
 enum class Request { run, help, version, list_transports, list_reporters };
 
 std::string_view to_text(Test test);
 std::string_view to_text(Role role);
 std::string_view to_text(Touch touch);
+std::string_view to_text(SlowSubscriber slow);
+std::string_view to_text(Waiting waiting);
+std::string_view to_text(Basis basis);
 
 /// One log of a run: its dialect and where it is written ("-": standard output).
 struct LogOrder {
@@ -42,8 +48,11 @@ struct Options {
     std::optional<double> warmup_s;  ///< nothing: until steady
     std::optional<double> rate_per_s;
     Handling handling;
-    Injection injection;  ///< of the mock transport only
-    std::string mock;     ///< the same, as given
+    Audience audience;
+    Waiting waiting = Waiting::busy_poll;
+    Basis basis = Basis::round_trip;  ///< of latency
+    Injection injection;              ///< of the mock transport only
+    std::string mock;                 ///< the same, as given
     std::vector<int> cpu_pub;
     std::vector<int> cpu_sub;
     std::string address = "127.0.0.1";

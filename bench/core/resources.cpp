@@ -91,10 +91,12 @@ PathCounters read_path_counters() {
 
 Path path_between(const PathCounters& before, const PathCounters& after) {
     Path path;
-    for (const auto& [key, count] : after) {
-        const auto same = std::find_if(before.begin(), before.end(), [&](const auto& one) { return one.key == key; });
+    for (const auto& now : after) {
+        const auto then =
+            std::find_if(before.begin(), before.end(), [&](const auto& one) { return one.key == now.key; });
         // A counter that went backwards has been reset, and says nothing.
-        if (same != before.end() && same->count <= count) path.counters.push_back({key, count - same->count});
+        if (then != before.end() && then->count <= now.count)
+            path.counters.push_back({now.key, now.count - then->count});
     }
     return path;
 }

@@ -3,10 +3,12 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <csignal>
 #include <deque>
 #include <fstream>
 #include <iostream>
+#include <numeric>
 #include <thread>
 
 #include "core/environment.hpp"
@@ -23,39 +25,90 @@ void complain(const std::string& text) {
     std::cerr << "perftest: " + text + "\n" << std::flush;
 }
 
-/// Runs one side; if it fails, tells the peer why, and finds out whether it is the peer's or the user's doing.
-template <typename RunSide>
-Result<void> run_side(RunSide&& run_role, const Side& side) {
+/// If a side has failed: tells those at the other end why, and finds out whether it is one of theirs or the user's
+/// doing.
+Result<void> explained(Result<void> done, std::span<Control> others) {
     constexpr Patience last_words{200};
-    auto done = run_role(side);
-    if (done || done.error().text.starts_with("the peer ")) return done;
-    // The peer may be gone; then there is nobody to tell.
-    static_cast<void>(side.control.send({FrameKind::abort, {}, done.error().text}).has_value());
-    const auto reason = side.control.reason(last_words);
-    return reason ? Result<void>{*reason} : done;
+    const auto told = [&](const Control& other) {
+        const std::string& text = done.error().text;
+        return text.starts_with(other.peer() + " gave up") || text.starts_with(other.peer() + " refused");
+    };
+    if (done) return done;
+    // They may be gone; then there is nobody to tell. Who told us would only hear its own words, and repeat them.
+    for (Control& other : others) {
+        if (!told(other)) static_cast<void>(other.send({FrameKind::abort, {}, done.error().text}).has_value());
+    }
+    if (std::any_of(others.begin(), others.end(), told)) return done;
+    for (Control& other : others) {
+        if (const auto reason = other.reason(last_words)) return *reason;
+    }
+    return done;
 }
 
-Result<void> subscribe_and_run(const Options& options, const Transport& transport, int port, const Stop& stop,
-                               Log* log) {
-    const Patience limit{static_cast<Patience::rep>(options.timeout_s * 1000)};
-    auto control = connect_control(options.address, port, limit, stop);
+Patience limit_of(const Options& options) {
+    return Patience{static_cast<Patience::rep>(options.timeout_s * 1000)};
+}
+
+std::string name_of_subscriber(const Options& options, std::size_t place) {
+    return options.audience.subscribers > 1 ? "sub" + std::to_string(place) : "";
+}
+
+/// `wish`: which of the subscribers it would like to be; 0: any.
+Result<void> subscribe_and_run(const Options& options, const Transport& transport, int port, const Stop& stop, Log* log,
+                               std::size_t wish = 0) {
+    auto control = connect_control(options.address, port, limit_of(options), stop);
     if (!control) return control.error();
-    return run_side(run_subscriber, Side{options, transport, *control, log});
+    const auto run_it = [&]() -> Result<void> {
+        const auto place = greet_publisher(*control, agreement(options), limit_of(options), wish);
+        if (!place) return place.error();
+        return run_subscriber({options, transport, *control, log, {}, name_of_subscriber(options, *place)});
+    };
+    return explained(run_it(), {&*control, 1});
+}
+
+/// Lets in as many subscribers as there are to be, in the order of their names.
+Result<void> gather(const Options& options, const Listener& listener, const Stop& stop, std::vector<Control>& joined) {
+    const Deadline deadline{limit_of(options)};
+    std::vector<std::size_t> places(options.audience.subscribers);
+    std::iota(places.begin(), places.end(), std::size_t{1});
+    std::vector<std::pair<std::size_t, Control>> order;
+    Result<void> done;
+    while (done && !places.empty()) {
+        auto control = listener.accept(deadline.left(), stop);
+        if (!control) {
+            const std::string so_far = order.empty() ? ""
+                                                     : " (" + std::to_string(order.size()) + " of " +
+                                                           std::to_string(options.audience.subscribers) + " have)";
+            done = Error{control.error().text + so_far};
+            break;
+        }
+        const auto place = greet_subscriber(*control, agreement(options), limit_of(options), places);
+        if (place) {
+            if (options.audience.subscribers > 1) control->call_peer(name_of_subscriber(options, *place));
+            std::erase(places, *place);
+        } else {
+            done = place.error();
+        }
+        order.emplace_back(place ? *place : 0, std::move(*control));
+    }
+    std::sort(order.begin(), order.end(), [](const auto& one, const auto& other) { return one.first < other.first; });
+    for (auto& [place, control] : order) joined.push_back(std::move(control));
+    return done;
 }
 
 Result<void> publish_and_run(const Options& options, const Transport& transport, const Listener& listener,
                              const Stop& stop, Log& log) {
-    const Patience limit{static_cast<Patience::rep>(options.timeout_s * 1000)};
-    auto control = listener.accept(limit, stop);
-    if (!control) return control.error();
-    return run_side(run_publisher, Side{options, transport, *control, &log});
+    std::vector<Control> subscribers;
+    auto gathered = gather(options, listener, stop, subscribers);
+    if (!gathered) return explained(gathered, subscribers);
+    return explained(run_publisher({options, transport, subscribers.front(), &log, subscribers}), subscribers);
 }
 
 /// The subscriber as a process of its own. It never outlives this one, nor this one's wait for it.
 class Child {
 public:
     template <typename Work>
-    static Result<Child> start(Work&& work) {
+    static Result<Child> start(const std::string& name, Work&& work) {
         const pid_t parent = ::getpid();
         const pid_t pid = ::fork();
         if (pid < 0) return os_error("fork the subscriber");
@@ -64,10 +117,10 @@ public:
             // The parent may have died before it was asked for.
             ::_exit(::getppid() == parent ? work() : 1);
         }
-        return Child{pid};
+        return Child{pid, name};
     }
 
-    Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
+    Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, -1)), name_(std::move(other.name_)) {}
     Child& operator=(Child&&) = delete;
     ~Child() {
         if (pid_ > 0) static_cast<void>(reap());
@@ -89,37 +142,73 @@ public:
         }
         pid_ = -1;
         if (WIFSIGNALED(status))
-            return "the subscriber process was killed by signal " + std::to_string(WTERMSIG(status));
+            return "the subscriber process" + (name_.empty() ? "" : " " + name_) + " was killed by signal " +
+                   std::to_string(WTERMSIG(status));
         return "";
     }
 
 private:
-    explicit Child(pid_t pid) : pid_(pid) {}
+    Child(pid_t pid, std::string name) : pid_(pid), name_(std::move(name)) {}
     pid_t pid_;
+    std::string name_;
 };
 
-Result<void> run_two_processes(const Options& options, const Transport& transport, const Stop& stop, Log& log,
-                               const Listener& listener, Child& child) {
-    auto done = publish_and_run(options, transport, listener, stop, log);
-    const std::string fate = child.reap();
-    if (done || fate.empty()) return done;
-    return Error{fate + " (" + done.error().text + ")"};
+/// The subscribers, each a process of its own, named as the log will name them.
+template <typename Work>
+Result<std::vector<Child>> start_all(const Options& options, Work&& work) {
+    std::vector<Child> children;
+    children.reserve(options.audience.subscribers);
+    for (std::size_t place = 1; place <= options.audience.subscribers; ++place) {
+        auto child = Child::start(name_of_subscriber(options, place), [&] { return work(place); });
+        if (!child) return child.error();
+        children.push_back(std::move(*child));
+    }
+    return children;
 }
 
-Result<void> run_two_threads(const Options& options, const Transport& transport, const Stop& stop, Log& log,
-                             const Listener& listener) {
-    Result<void> subscribed;
-    std::thread subscriber{[&] { subscribed = subscribe_and_run(options, transport, listener.port(), stop, nullptr); }};
+Result<void> run_processes(const Options& options, const Transport& transport, const Stop& stop, Log& log,
+                           const Listener& listener, std::vector<Child>& children) {
+    auto done = publish_and_run(options, transport, listener, stop, log);
+    std::string fates;
+    for (Child& child : children) {
+        const std::string fate = child.reap();
+        if (!fate.empty()) fates += (fates.empty() ? "" : ", ") + fate;
+    }
+    if (done || fates.empty()) return done;
+    return Error{fates + " (" + done.error().text + ")"};
+}
+
+Result<void> run_threads(const Options& options, const Transport& transport, const Stop& stop, Log& log,
+                         const Listener& listener) {
+    std::vector<Result<void>> ends(options.audience.subscribers);
+    std::vector<std::thread> subscribers;
+    for (std::size_t at = 0; at < ends.size(); ++at) {
+        subscribers.emplace_back(
+            [&, at] { ends[at] = subscribe_and_run(options, transport, listener.port(), stop, nullptr, at + 1); });
+    }
     auto published = publish_and_run(options, transport, listener, stop, log);
-    subscriber.join();
-    return published ? subscribed : published;
+    for (auto& subscriber : subscribers) subscriber.join();
+    const auto failed = std::find_if(ends.begin(), ends.end(), [](const auto& end) { return !end; });
+    return published && failed != ends.end() ? *failed : published;
+}
+
+/// With the policy to do without slow subscribers, even a transport that loses nothing does not deliver everything.
+std::string reliability_of(const Options& options, const Transport& transport) {
+    const bool everything =
+        transport.reliability == Reliability::reliable && options.audience.slow == SlowSubscriber::block;
+    return everything ? "reliable" : "best-effort";
+}
+
+/// Said where it is a question: a transport that never waits for a subscriber has no policy.
+std::string slow_subscriber_of(const Options& options, const Transport& transport) {
+    return transport.reliability == Reliability::reliable ? std::string{to_text(options.audience.slow)} : "";
 }
 
 /// The head of every log. Returns the kernel's counters as they stood before the run.
 PathCounters write_head(Log& log, const Options& options, const Transport& transport, const Build& build) {
     log.write(build);
-    log.write(Config{options, std::string{transport.data_path},
-                     transport.reliability == Reliability::reliable ? "reliable" : "best-effort"});
+    log.write(Config{options, std::string{transport.data_path}, reliability_of(options, transport),
+                     slow_subscriber_of(options, transport)});
     log.write(read_host());
     log.write(measure_clock());
     log.write(read_load(false));
@@ -155,15 +244,16 @@ int control_port(const Options& options) {
     return options.role == Role::both ? 0 : default_port;
 }
 
-/// The subscriber as a second process of this program.
+/// The subscribers as further processes of this program.
 int run_forked(const Options& options, const Transport& transport, const Build& build, const Stop& stop, Log& log,
                const Listener& listener) {
     // Forked before the first byte is written: what is buffered then would be written twice.
-    auto child =
-        Child::start([&] { return subscribe_and_run(options, transport, listener.port(), stop, nullptr) ? 0 : 1; });
+    auto children = start_all(options, [&](std::size_t place) {
+        return subscribe_and_run(options, transport, listener.port(), stop, nullptr, place) ? 0 : 1;
+    });
     const PathCounters before = write_head(log, options, transport, build);
-    if (!child) return conclude(log, child.error(), before);
-    return conclude(log, run_two_processes(options, transport, stop, log, listener, *child), before);
+    if (!children) return conclude(log, children.error(), before);
+    return conclude(log, run_processes(options, transport, stop, log, listener, *children), before);
 }
 
 /// The role's own way to run, with the log's head written once everything that needs no log stands.
@@ -180,7 +270,7 @@ int run_role(const Options& options, const Transport& transport, const Build& bu
     }
     const PathCounters before = write_head(log, options, transport, build);
     if (!listener) return conclude(log, listener.error(), before);
-    if (both) return conclude(log, run_two_threads(options, transport, stop, log, *listener), before);
+    if (both) return conclude(log, run_threads(options, transport, stop, log, *listener), before);
     return conclude(log, publish_and_run(options, transport, *listener, stop, log), before);
 }
 
@@ -192,6 +282,35 @@ const Kind* find(std::span<const Kind* const> kinds, std::string_view name) {
     return nullptr;
 }
 
+std::string names_of_those(bool (*can)(const Transport&)) {
+    std::string names;
+    for (const Transport* transport : all_transports()) {
+        if (can(*transport)) names += (names.empty() ? "" : ", ") + std::string{transport->name};
+    }
+    return names;
+}
+
+/// What speaks against so many subscribers, or against leaving a slow one behind.
+std::optional<std::string> objection_to_audience(const Options& options, const Transport& transport) {
+    if (options.audience.subscribers > 1 && transport.advertise_to_all == nullptr) {
+        return "--subscribers " + std::to_string(options.audience.subscribers) + ": " + options.transport +
+               " reaches one alone; those that reach several are " +
+               names_of_those([](const Transport& one) { return one.advertise_to_all != nullptr; });
+    }
+    if (options.audience.slow == SlowSubscriber::drop && !transport.drops_for_slow) {
+        return "--slow-subscriber drop: " + options.transport + " cannot; those that can are " +
+               names_of_those([](const Transport& one) { return one.drops_for_slow; });
+    }
+    for (const auto& log : options.logs) {
+        const Several several = find(all_reporters(), log.reporter)->several;
+        if (options.audience.subscribers == 1 || several == Several::in_one_log) continue;
+        if (several == Several::in_a_log_each && options.role == Role::sub) continue;
+        return "--reporter " + log.reporter + " with --subscribers: its dialect has one subscriber a log" +
+               (several == Several::nowhere ? "" : "; give it to each --role sub");
+    }
+    return std::nullopt;
+}
+
 /// What speaks against these options, which only the registries know.
 std::optional<std::string> objection(const Options& options, const Transport* transport) {
     if (transport == nullptr) {
@@ -200,12 +319,20 @@ std::optional<std::string> objection(const Options& options, const Transport* tr
     if (transport->parties == Parties::threads && options.role != Role::both) {
         return "--transport " + options.transport + " joins threads of one process: it needs --role both";
     }
+    if (transport->parties == Parties::hosts && options.role == Role::both) {
+        return "--transport " + options.transport +
+               ": each side needs a network interface of its own: start them with --role pub and --role sub";
+    }
     for (const auto& log : options.logs) {
         const ReporterKind* kind = find(all_reporters(), log.reporter);
         if (kind == nullptr) {
             return "--reporter " + log.reporter + ": no such reporter; --list-reporters shows what there is";
         }
-        if (options.rate_per_s && options.test == Test::latency && !kind->open_loop) {
+        if (options.basis == Basis::one_way && !kind->one_way) {
+            return "--reporter " + log.reporter + ": its dialect has no words for one-way latency";
+        }
+        const bool round_trips = options.test == Test::latency && options.basis == Basis::round_trip;
+        if (options.rate_per_s && round_trips && !kind->open_loop) {
             return "--reporter " + log.reporter + ": its dialect has no words for latency at a rate";
         }
         if (!kind->expresses(options.test, options.role)) {
@@ -213,7 +340,7 @@ std::optional<std::string> objection(const Options& options, const Transport* tr
                    std::string{to_text(options.test)} + " --role " + std::string{to_text(options.role)};
         }
     }
-    return std::nullopt;
+    return objection_to_audience(options, *transport);
 }
 
 /// The files of the logs; they stay where they are as long as this lives.
@@ -242,11 +369,17 @@ int run(const Options& options, const Build& build) {
         complain(*wrong);
         return 2;
     }
+    for (const auto& [role, cpus] : {std::pair{"pub", options.cpu_pub}, std::pair{"sub", options.cpu_sub}}) {
+        if (const auto fine = can_pin(role, cpus); !fine) {
+            complain(fine.error().text);
+            return 2;
+        }
+    }
     Files files;
     auto log = open_logs(options.logs, files);
     if (!log) {
         complain(log.error().text);
-        return 1;
+        return 2;
     }
     ::signal(SIGPIPE, SIG_IGN);  // a reader that went away is a failed write, which is reported
     const auto stop = Stop::watch();

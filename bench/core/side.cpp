@@ -2,9 +2,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <random>
 
 #include "core/environment.hpp"
+#include "core/one_way.hpp"
 #include "core/resources.hpp"
 #include "core/text.hpp"
 
@@ -18,25 +20,35 @@ Topic new_topic(const Side& side, std::size_t payload_bytes, std::string_view di
     const std::uint64_t salt = std::uint64_t{random()} << 32 | random();
     Topic topic{"tacholog-" + std::to_string(::getpid()) + "-" + std::to_string(salt) + "-" + std::string{direction},
                 payload_bytes, side.control.local_host(), side.options.address};
-    if (direction == "ping") topic.injection = side.options.injection;
+    topic.waiting = side.options.waiting;
+    if (direction == "ping") {
+        topic.injection = side.options.injection;
+        topic.audience = side.options.audience;
+    }
     return topic;
 }
 
-Result<void> join(const Side& side, Channels& channels, std::string_view direction, const std::string& endpoint,
-                  std::size_t payload_bytes) {
-    auto publisher = side.transport.advertise(new_topic(side, payload_bytes, direction), endpoint);
+Result<void> join(const Side& side, Channels& channels, std::string_view direction,
+                  const std::vector<std::string>& endpoints, std::size_t payload_bytes) {
+    const Topic topic = new_topic(side, payload_bytes, direction);
+    auto publisher = endpoints.size() == 1 ? side.transport.advertise(topic, endpoints.front())
+                                           : side.transport.advertise_to_all(topic, endpoints);
     if (!publisher) return publisher.error();
     channels.publisher = std::move(*publisher);
     return {};
 }
 
-/// Waits until the peer's publisher has joined our subscriber, and both sides know it.
+/// Waits until the peer's publisher has joined our subscriber, if we have one.
 Result<void> match(const Side& side, const Channels& channels) {
-    if (channels.subscriber) {
-        const auto matched = channels.subscriber->match(side.limit());
-        if (!matched) return matched.error();
-        if (!*matched) return Error{"join: the peer's publisher has not come within the time limit"};
-    }
+    if (!channels.subscriber) return {};
+    const auto matched = channels.subscriber->match(side.limit());
+    if (!matched) return matched.error();
+    if (!*matched) return Error{"join: the peer's publisher has not come within the time limit"};
+    return {};
+}
+
+/// Both sides have matched, and know it of each other.
+Result<void> exchange_ready(const Side& side) {
     if (const auto sent = side.control.send({FrameKind::ready}); !sent) return sent.error();
     const auto ready = side.control.expect(FrameKind::ready, side.limit());
     return ready ? Result<void>{} : ready.error();
@@ -70,8 +82,8 @@ bool is_first(const Side& side, const Case& measured) {
     return measured == cases(side.options).front();
 }
 
-void tell_sockets(const Side& side, const std::string& role, const Frame& frame) {
-    if (!frame.numbers.empty()) side.tell(Sockets{role, frame.number(0), frame.number(1)});
+void tell_sockets(const Side& side, const std::string& role, const std::string& participant, const Frame& frame) {
+    if (!frame.numbers.empty()) side.tell(Sockets{role, frame.number(0), frame.number(1), participant});
 }
 
 }  // namespace
@@ -88,23 +100,26 @@ Result<Channels> open_channels_as_publisher(const Side& side, const Case& measur
     Channels channels;
     const std::size_t payload_bytes = measured.payload_bytes;
     std::string answers_at;
-    if (side.options.test == Test::latency) {
+    if (side.options.test == Test::latency && side.options.basis == Basis::round_trip) {
         auto answers = side.transport.subscribe(new_topic(side, payload_bytes, "pong"));
         if (!answers) return answers.error();
         channels.subscriber = std::move(*answers);
         answers_at = channels.subscriber->endpoint();
     }
-    if (const auto sent = side.control.send(open_frame(measured, answers_at)); !sent) return sent.error();
-    const auto reply = side.control.expect(FrameKind::open, side.limit());
-    if (!reply) return reply.error();
-    if (const auto joined = join(side, channels, "ping", reply->text, payload_bytes); !joined) return joined.error();
+    if (const auto sent = side.tell_all(open_frame(measured, answers_at)); !sent) return sent.error();
+    const auto replies = side.expect_all(FrameKind::open);
+    if (!replies) return replies.error();
+    std::vector<std::string> endpoints;
+    for (const Frame& reply : *replies) endpoints.push_back(reply.text);
+    if (const auto joined = join(side, channels, "ping", endpoints, payload_bytes); !joined) return joined.error();
     if (const auto matched = match(side, channels); !matched) return matched.error();
-    const auto theirs = side.control.expect(FrameKind::sockets, side.limit());
+    if (const auto sent = side.tell_all({FrameKind::ready}); !sent) return sent.error();
+    if (const auto ready = side.expect_all(FrameKind::ready); !ready) return ready.error();
+    const auto theirs = side.expect_all(FrameKind::sockets);
     if (!theirs) return theirs.error();
-    if (is_first(side, measured)) {
-        tell_sockets(side, "pub", sockets_frame(channels));
-        tell_sockets(side, "sub", *theirs);
-    }
+    if (!is_first(side, measured)) return channels;
+    tell_sockets(side, "pub", "", sockets_frame(channels));
+    for (std::size_t at = 0; at < theirs->size(); ++at) tell_sockets(side, "sub", side.participant(at), (*theirs)[at]);
     return channels;
 }
 
@@ -118,12 +133,14 @@ Result<Channels> open_channels_as_subscriber(const Side& side, const Frame& open
     const auto reply = side.control.send(open_frame(measured, channels.subscriber->endpoint()));
     if (!reply) return reply.error();
     if (!open.text.empty()) {
-        if (const auto joined = join(side, channels, "pong", open.text, payload_bytes); !joined) return joined.error();
+        const auto joined = join(side, channels, "pong", {open.text}, payload_bytes);
+        if (!joined) return joined.error();
     }
     if (const auto matched = match(side, channels); !matched) return matched.error();
+    if (const auto ready = exchange_ready(side); !ready) return ready.error();
     const Frame sockets = sockets_frame(channels);
     if (const auto sent = side.control.send(sockets); !sent) return sent.error();
-    if (is_first(side, measured)) tell_sockets(side, "sub", sockets);
+    if (is_first(side, measured)) tell_sockets(side, "sub", side.name, sockets);
     return channels;
 }
 
@@ -136,7 +153,8 @@ std::string demands(const Options& options) {
     return " --demands=" + to_text(options.demand_table) + " --recovery=" + comma_separated(recovery_ms);
 }
 
-/// What both sides must have been told alike, so that neither log says what the other side did not do.
+}  // namespace
+
 std::string agreement(const Options& options) {
     const auto number = [](std::optional<double> value, const char* otherwise) {
         return value ? std::to_string(*value) : std::string{otherwise};
@@ -145,27 +163,48 @@ std::string agreement(const Options& options) {
            " --sizes=" + comma_separated(options.sizes) + demands(options) +
            " --duration=" + std::to_string(options.duration_s) + " --warmup=" + number(options.warmup_s, "steady") +
            " --rate=" + number(options.rate_per_s, "max") + " --touch=" + std::string{to_text(options.handling.touch)} +
-           " --verify=" + (options.handling.verify ? "yes" : "no");
+           " --verify=" + (options.handling.verify ? "yes" : "no") +
+           " --wait=" + std::string{to_text(options.waiting)} + " --basis=" + std::string{to_text(options.basis)} +
+           " --subscribers=" + std::to_string(options.audience.subscribers) +
+           " --slow-subscriber=" + std::string{to_text(options.audience.slow)};
 }
+
+namespace {
 
 Result<void> exchange_affinity(const Side& side) {
     const auto own = pin("pub", side.options.cpu_pub);
     if (!own) return own.error();
     side.tell(*own);
-    const auto theirs = side.control.expect(FrameKind::affinity, side.limit());
+    const auto theirs = side.expect_all(FrameKind::affinity);
     if (!theirs) return theirs.error();
-    const auto slash = theirs->text.find('/');
-    if (slash != std::string::npos) {
-        side.tell(Affinity{"sub", theirs->text.substr(0, slash), theirs->text.substr(slash + 1)});
+    for (std::size_t at = 0; at < theirs->size(); ++at) {
+        const std::string& text = (*theirs)[at].text;
+        const auto slash = text.find('/');
+        if (slash == std::string::npos) continue;
+        side.tell(Affinity{"sub", text.substr(0, slash), text.substr(slash + 1), side.participant(at)});
     }
     return {};
 }
 
 Result<void> pin_subscriber(const Side& side) {
-    const auto own = pin("sub", side.options.cpu_sub);
+    auto own = pin("sub", side.options.cpu_sub);
     if (!own) return own.error();
+    own->participant = side.name;
     side.tell(*own);
     return side.control.send({FrameKind::affinity, {}, own->requested + "/" + own->achieved});
+}
+
+/// One-way latency is the difference of two readings: both sides must read the same clock.
+Result<void> compare_clocks(const Side& side) {
+    if (side.options.basis == Basis::round_trip) return {};
+    const auto theirs = side.control.expect(FrameKind::clock, side.limit());
+    if (!theirs) return theirs.error();
+    const std::string ours = clock_identity();
+    if (ours.empty() || theirs->text != ours) {
+        return Error{"--basis one-way: the two sides do not read one clock, as far as boot and time namespace tell"};
+    }
+    side.tell(Note{"one-way: both sides read one CLOCK_MONOTONIC, of the same boot and time namespace"});
+    return {};
 }
 
 /// Two sides in one process are told apart by their threads; a process may have threads of its transport.
@@ -173,40 +212,52 @@ UsageOf counted_for(const Side& side) {
     return side.transport.parties == Parties::threads ? UsageOf::thread : UsageOf::process;
 }
 
-void tell_resources(const Side& side, std::string_view role, const Case& measured, Resources used) {
+void tell_resources(const Side& side, std::string_view role, const std::string& participant, const Case& measured,
+                    Resources used) {
     used.role = role;
+    used.participant = participant;
     used.measured = measured;
     side.tell(used);
 }
 
 Result<void> exchange_resources(const Side& side, const Case& measured, const Resources& used) {
-    tell_resources(side, "pub", measured, used);
-    const auto theirs = side.control.expect(FrameKind::resources, side.limit());
+    tell_resources(side, "pub", "", measured, used);
+    const auto theirs = side.expect_all(FrameKind::resources);
     if (!theirs) return theirs.error();
-    Resources other;
-    other.duration_ns = static_cast<Nanoseconds>(theirs->number(0));
-    other.user_ns = static_cast<Nanoseconds>(theirs->number(1));
-    other.system_ns = static_cast<Nanoseconds>(theirs->number(2));
-    other.voluntary_switches = theirs->number(3);
-    other.involuntary_switches = theirs->number(4);
-    other.peak_memory_bytes = theirs->number(5);
-    tell_resources(side, "sub", measured, other);
+    for (std::size_t at = 0; at < theirs->size(); ++at) {
+        const Frame& frame = (*theirs)[at];
+        Resources other;
+        other.duration_ns = static_cast<Nanoseconds>(frame.number(0));
+        other.user_ns = static_cast<Nanoseconds>(frame.number(1));
+        other.system_ns = static_cast<Nanoseconds>(frame.number(2));
+        other.voluntary_switches = frame.number(3);
+        other.involuntary_switches = frame.number(4);
+        other.peak_memory_bytes = frame.number(5);
+        tell_resources(side, "sub", side.participant(at), measured, other);
+    }
     return {};
 }
 
 Result<void> report_resources(const Side& side, const Case& measured, const Resources& used) {
-    tell_resources(side, "sub", measured, used);
+    tell_resources(side, "sub", side.name, measured, used);
     return side.control.send({FrameKind::resources,
                               {static_cast<std::uint64_t>(used.duration_ns), static_cast<std::uint64_t>(used.user_ns),
                                static_cast<std::uint64_t>(used.system_ns), used.voluntary_switches,
                                used.involuntary_switches, used.peak_memory_bytes}});
 }
 
+/// Whether this is one of the cases that both sides were told of: its size is about to be allocated.
+bool agreed(const Side& side, const Frame& open) {
+    const auto known = cases(side.options);
+    return std::find(known.begin(), known.end(), case_of(open)) != known.end();
+}
+
 }  // namespace
 
 Result<void> run_publisher(const Side& side) {
-    if (auto greeted = greet_subscriber(side.control, agreement(side.options), side.limit()); !greeted) return greeted;
+    if (sleeps(side.options.waiting)) wake_on_time();
     if (auto told = exchange_affinity(side); !told) return told;
+    if (auto alike = compare_clocks(side); !alike) return alike;
     const auto run = side.options.test == Test::latency ? run_latency_publisher : run_throughput_publisher;
     for (const Case& measured : cases(side.options)) {
         const Usage usage{counted_for(side)};
@@ -215,21 +266,27 @@ Result<void> run_publisher(const Side& side) {
         if (side.log == nullptr) continue;
         if (auto written = side.log->written(); !written) return written;
     }
-    if (auto sent = side.control.send({FrameKind::bye}); !sent) return sent;
-    const auto bye = side.control.expect(FrameKind::bye, side.limit());
+    if (auto sent = side.tell_all({FrameKind::bye}); !sent) return sent;
+    const auto bye = side.expect_all(FrameKind::bye);
     return bye ? Result<void>{} : bye.error();
 }
 
 Result<void> run_subscriber(const Side& side) {
-    if (auto greeted = greet_publisher(side.control, agreement(side.options), side.limit()); !greeted) return greeted;
+    if (sleeps(side.options.waiting)) wake_on_time();
     if (auto pinned = pin_subscriber(side); !pinned) return pinned;
+    if (side.options.basis == Basis::one_way) {
+        if (auto told = side.control.send({FrameKind::clock, {}, clock_identity()}); !told) return told;
+    }
     const auto run = side.options.test == Test::latency ? run_latency_subscriber : run_throughput_subscriber;
+    // The other subscribers may come later: the publisher waits for them as long as we waited for it.
+    Patience patience = side.options.audience.subscribers > 1 ? 2 * side.limit() : side.limit();
     while (true) {
-        auto next = side.control.receive(side.limit());
+        auto next = side.control.receive(std::exchange(patience, side.limit()));
         if (!next) return next.error();
         if (next->kind == FrameKind::bye) return side.control.send({FrameKind::bye});
         if (next->kind == FrameKind::abort) return Error{"the peer gave up: " + next->text};
         if (next->kind != FrameKind::open) return Error{"control channel: the peer is out of step with this side"};
+        if (!agreed(side, *next)) return Error{"control channel: the peer opens a case that was not agreed on"};
         const Usage usage{counted_for(side)};
         if (auto done = run(side, *next); !done) return done;
         if (auto told = report_resources(side, case_of(*next), usage.so_far()); !told) return told;

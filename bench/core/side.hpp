@@ -1,8 +1,11 @@
 // One side of a run: what the publisher's and the subscriber's code both need.
 #pragma once
 
+#include <algorithm>
 #include <memory>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "core/control.hpp"
 #include "core/log.hpp"
@@ -15,9 +18,49 @@ struct Side {
     const Options& options;
     const Transport& transport;
     Control& control;
-    Log* log;  ///< nullptr for a subscriber whose publisher writes for both
+    Log* log;                             ///< nullptr for a subscriber whose publisher writes for both
+    std::span<Control> subscribers = {};  ///< the publisher's: all of them, `control` is the first's
+    std::string name = {};                ///< a subscriber's: which it is, where there are several
 
     Patience limit() const { return Patience{static_cast<Patience::rep>(options.timeout_s * 1000)}; }
+
+    /// What a subscriber is called in the log; nothing if it is the only one.
+    std::string participant(std::size_t subscriber) const {
+        return subscribers.size() > 1 ? subscribers[subscriber].peer() : "";
+    }
+
+    Result<void> tell_all(const Frame& frame) const {
+        for (Control& one : subscribers) {
+            if (auto sent = one.send(frame); !sent) return sent;
+        }
+        return {};
+    }
+
+    /// One frame of this kind from each subscriber.
+    Result<std::vector<Frame>> expect_all(FrameKind kind) const {
+        std::vector<Frame> frames;
+        for (Control& one : subscribers) {
+            auto frame = one.expect(kind, limit());
+            if (!frame) return frame.error();
+            frames.push_back(std::move(*frame));
+        }
+        return frames;
+    }
+
+    Error no_answer(std::size_t subscriber) const {
+        return Error{"control channel: no answer from " + subscribers[subscriber].peer() + " within the time limit"};
+    }
+
+    /// Looks, without waiting, whether the other side has said something; that goes to `heard` with who said it.
+    template <typename Heard>
+    Result<void> listen(Heard&& heard) const {
+        for (std::size_t at = 0; at < std::max<std::size_t>(1, subscribers.size()); ++at) {
+            const auto frame = subscribers.empty() ? control.poll() : subscribers[at].poll();
+            if (!frame) return frame.error();
+            if (*frame) heard(**frame, at);
+        }
+        return {};
+    }
 
     template <typename Event>
     void tell(const Event& event) const {
@@ -47,17 +90,15 @@ Result<Channels> open_channels_as_subscriber(const Side& side, const Frame& open
 Case case_of(const Frame& open);
 
 /// Hands a message over, however long the transport is full, within the side's limit. Watches for trouble meanwhile;
-/// a frame other than trouble that arrives then goes to `other`.
-template <typename Other>
-Result<void> publish(const Side& side, Loan loan, Other&& other) {
+/// a frame other than trouble that arrives then goes to `heard`, with who sent it.
+template <typename Heard>
+Result<void> publish(const Side& side, Loan loan, Heard&& heard) {
     auto sent = loan.publish(slice);
     if (sent && *sent) [[likely]]
         return {};
     const Deadline deadline{side.limit()};
     while (sent && !*sent) {
-        auto frame = side.control.poll();
-        if (!frame) return frame.error();
-        if (*frame) other(**frame);
+        if (auto fine = side.listen(heard); !fine) return fine;
         if (deadline.passed()) return Error{"publish: the subscriber has taken nothing within the time limit"};
         sent = loan.publish(slice);
     }
@@ -67,11 +108,16 @@ Result<void> publish(const Side& side, Loan loan, Other&& other) {
 
 Result<void> run_latency_publisher(const Side& side, const Case& measured);
 Result<void> run_open_loop_publisher(const Side& side, const Case& measured);
+Result<void> run_one_way_publisher(const Side& side, const Case& measured);
+Result<void> run_one_way_subscriber(const Side& side, const Frame& open);
 Result<void> run_latency_subscriber(const Side& side, const Frame& open);
 Result<void> run_throughput_publisher(const Side& side, const Case& measured);
 Result<void> run_throughput_subscriber(const Side& side, const Frame& open);
 
-/// A whole run, from the handshake to goodbye.
+/// What both sides must have been told alike, so that neither log says what the other side did not do.
+std::string agreement(const Options& options);
+
+/// A whole run, from the first word after the handshake to goodbye.
 Result<void> run_publisher(const Side& side);
 Result<void> run_subscriber(const Side& side);
 

@@ -1,6 +1,7 @@
 // The throughput and the demand test at the publisher: a stream, as fast as the transport takes it, on an absolute
-// schedule, or in bursts. What arrives is counted by the subscriber, which sends its counts over the control channel.
+// schedule, or in bursts. What arrives is counted by the subscribers, which send their counts over the control channel.
 #include <algorithm>
+#include <numeric>
 
 #include "core/bursts.hpp"
 #include "core/side.hpp"
@@ -16,7 +17,43 @@ struct Sent {
     Nanoseconds duration_ns = 0;
 };
 
-/// The subscriber may have to wait out a silence to be sure that nothing more comes.
+/// What one subscriber found in one phase, as its `phase_done` says.
+struct Counted {
+    std::uint64_t received = 0;
+    Faults faults;
+    Nanoseconds duration_ns = 0;
+
+    Counted(const Frame& frame, bool verified, std::optional<std::uint64_t> dropped)
+        : received(frame.number(0)),
+          faults{frame.number(1), frame.number(2), frame.number(3), std::nullopt, dropped},
+          duration_ns(static_cast<Nanoseconds>(frame.number(5))) {
+        if (verified) faults.corrupted = frame.number(4);
+    }
+};
+
+/// What all subscribers found, taken together.
+Aggregate sum_of(const std::vector<Counted>& all) {
+    Aggregate sum;
+    sum.subscribers = all.size();
+    sum.faults = {0, 0, 0, all.front().faults.corrupted ? std::optional<std::uint64_t>{0} : std::nullopt,
+                  all.front().faults.dropped ? std::optional<std::uint64_t>{0} : std::nullopt};
+    std::vector<double> rates;
+    for (const Counted& one : all) {
+        sum.received += one.received;
+        sum.faults.lost += one.faults.lost;
+        sum.faults.duplicated += one.faults.duplicated;
+        sum.faults.reordered += one.faults.reordered;
+        if (sum.faults.corrupted) *sum.faults.corrupted += one.faults.corrupted.value_or(0);
+        if (sum.faults.dropped) *sum.faults.dropped += one.faults.dropped.value_or(0);
+        if (const auto rate = per_second(one.received, one.duration_ns)) rates.push_back(*rate);
+    }
+    if (rates.size() < all.size()) return sum;
+    sum.slowest_rate_per_s = *std::min_element(rates.begin(), rates.end());
+    sum.total_rate_per_s = std::accumulate(rates.begin(), rates.end(), 0.0);
+    return sum;
+}
+
+/// The subscribers may have to wait out a silence to be sure that nothing more comes.
 constexpr Patience drain_allowance{5000};
 
 class Streamer {
@@ -59,32 +96,57 @@ private:
 
     Result<void> measure() {
         measuring_ = true;
+        const auto dropped_before = dropped();
         const auto sent = stream(to_nanoseconds(side_.options.duration_s),
                                  [](std::uint64_t, Nanoseconds, Nanoseconds) { return false; });
         if (!sent) return sent.error();
         const auto done = end_phase();
         if (!done) return done.error();
-        report(*sent, *done);
+        const auto dropped_after = dropped();
+        std::vector<Counted> all;
+        for (std::size_t at = 0; at < done->size(); ++at) {
+            std::optional<std::uint64_t> lost_to_slowness;
+            if (leaves_behind()) lost_to_slowness = dropped_after[at] - dropped_before[at];
+            all.emplace_back((*done)[at], side_.options.handling.verify, lost_to_slowness);
+            report(*sent, all.back(), side_.participant(at));
+        }
+        if (all.size() > 1) report_all(*sent, all);
+        if (!demand_) check_rate(offered(*sent));
         return {};
     }
 
-    void report(const Sent& sent, const Frame& counts) {
-        const std::uint64_t received = counts.number(0);
-        Faults faults{counts.number(1), counts.number(2), counts.number(3), std::nullopt};
-        if (side_.options.handling.verify) faults.corrupted = counts.number(4);
-        const auto duration_ns = static_cast<Nanoseconds>(counts.number(5));
+    bool leaves_behind() const { return side_.options.audience.slow == SlowSubscriber::drop; }
+
+    std::vector<std::uint64_t> dropped() const {
+        std::vector<std::uint64_t> counts;
+        for (std::size_t at = 0; at < side_.subscribers.size(); ++at)
+            counts.push_back(channels_.publisher->dropped(at));
+        return counts;
+    }
+
+    static std::optional<double> offered(const Sent& sent) { return per_second(sent.messages, sent.duration_ns); }
+
+    void report(const Sent& sent, const Counted& counted, const std::string& participant) {
         if (demand_) {
-            side_.tell(
-                DemandResult{payload_bytes_, *demand_, sent.messages, received, faults, sent.duration_ns, duration_ns});
+            side_.tell(DemandResult{payload_bytes_, *demand_, sent.messages, counted.received, counted.faults,
+                                    sent.duration_ns, counted.duration_ns, participant});
         } else {
-            const auto offered = per_second(sent.messages, sent.duration_ns);
-            side_.tell(ThroughputResult{payload_bytes_, sent.messages, received, faults, duration_ns, offered});
-            check_rate(offered);
+            side_.tell(ThroughputResult{payload_bytes_, sent.messages, counted.received, counted.faults,
+                                        counted.duration_ns, offered(sent), participant});
         }
-        if (received > 0) return;
+        if (counted.received > 0) return;
         const std::string test{to_text(side_.options.test)};
         side_.tell(Failure{payload_bytes_, test + " over " + std::string{side_.transport.name} + ": none of " +
-                                               std::to_string(sent.messages) + " messages arrived"});
+                                               std::to_string(sent.messages) + " messages arrived" +
+                                               (participant.empty() ? "" : " at " + participant)});
+    }
+
+    void report_all(const Sent& sent, const std::vector<Counted>& all) {
+        Aggregate sum = sum_of(all);
+        sum.measured = {payload_bytes_, demand_};
+        sum.sent = sent.messages;
+        sum.offered_rate_per_s = offered(sent);
+        side_.tell(sum);
     }
 
     void check_rate(std::optional<double> offered) {
@@ -94,16 +156,31 @@ private:
         }
     }
 
-    /// Tells the subscriber that this phase is sent, and waits for its counts.
-    Result<Frame> end_phase() {
-        if (const auto sent = side_.control.send({FrameKind::phase_end, {next_number_}}); !sent) return sent.error();
+    /// Tells the subscribers that this phase is sent, and waits for their counts.
+    Result<std::vector<Frame>> end_phase() {
+        if (const auto sent = side_.tell_all({FrameKind::phase_end, {next_number_}}); !sent) return sent.error();
+        std::vector<Frame> counts(side_.subscribers.size());
+        const Deadline deadline{side_.limit() + drain_allowance};
         while (true) {
-            auto frame = side_.control.receive(side_.limit() + drain_allowance);
-            if (!frame) return frame.error();
-            if (frame->kind == FrameKind::phase_done) return frame;
-            if (frame->kind == FrameKind::abort) return Error{"the peer gave up: " + frame->text};
-            arrived(*frame);
+            // All that owe something are listened to at once: one that dies now may be what another waits for.
+            std::optional<std::size_t> owing;
+            for (std::size_t who = 0; who < counts.size(); ++who) {
+                if (counts[who].kind == FrameKind::phase_done) continue;
+                owing = who;
+                auto frame = side_.subscribers[who].poll();
+                if (!frame) return frame.error();
+                if (*frame) take_counts(std::move(**frame), who, counts);
+            }
+            if (!owing) return counts;
+            if (deadline.passed()) return side_.no_answer(*owing);
+            const timespec pause{0, 500'000};
+            ::nanosleep(&pause, nullptr);
         }
+    }
+
+    void take_counts(Frame frame, std::size_t who, std::vector<Frame>& counts) {
+        if (frame.kind != FrameKind::phase_done) return arrived(frame, who);
+        counts[who] = std::move(frame);
     }
 
     /// Sends for `longest_ns`, or until `at_second(messages, this second's ns, elapsed ns)` says that it is enough.
@@ -126,7 +203,7 @@ private:
             next_pulse = now + pulse_ns;
             if (auto fine = pulse(); !fine) return fine.error();
             if (now - second < nanoseconds_per_second) continue;
-            if (auto sent_alive = side_.control.send({FrameKind::alive}); !sent_alive) return sent_alive.error();
+            if (auto sent_alive = side_.tell_all({FrameKind::alive}); !sent_alive) return sent_alive.error();
             const bool enough = at_second(sent.messages, now - second, now - start);
             second = now;
             if (enough) break;
@@ -177,9 +254,7 @@ private:
     /// publisher catches up. False if `limit` came first.
     bool wait_until_due(Nanoseconds start, std::uint64_t index, Nanoseconds limit) const {
         const auto due = start + static_cast<Nanoseconds>(static_cast<double>(index) * interval_ns_);
-        BusyPoll poll{side_.limit()};
-        const Nanoseconds until = std::min(due, limit);
-        while (now_ns() < until) poll.wait();
+        if (const Nanoseconds until = std::min(due, limit); now_ns() < until) wait_until(until, side_.options.waiting);
         return due < limit;
     }
 
@@ -187,20 +262,17 @@ private:
         auto loan = channels_.publisher->loan(payload_bytes_);
         if (!loan) return loan.error();
         write_message(loan->bytes(), next_number_++, side_.options.handling);
-        return publish(side_, std::move(*loan), [this](const Frame& frame) { arrived(frame); });
+        return publish(side_, std::move(*loan), [this](const Frame& frame, std::size_t who) { arrived(frame, who); });
     }
 
     Result<void> pulse() {
-        const auto frame = side_.control.poll();
-        if (!frame) return frame.error();
-        if (*frame) arrived(**frame);
-        return {};
+        return side_.listen([this](const Frame& frame, std::size_t who) { arrived(frame, who); });
     }
 
-    void arrived(const Frame& frame) {
+    void arrived(const Frame& frame, std::size_t who) {
         if (frame.kind != FrameKind::interval || !measuring_) return;
         side_.tell(ThroughputInterval{payload_bytes_, frame.number(0), static_cast<Nanoseconds>(frame.number(1)),
-                                      frame.number(2), frame.number(3), demand_});
+                                      frame.number(2), frame.number(3), demand_, side_.participant(who)});
     }
 
     const Side& side_;

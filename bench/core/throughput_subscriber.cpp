@@ -11,6 +11,9 @@ namespace {
 /// After the publisher has ended, nothing more is expected of a lossy transport once it was silent for so long.
 constexpr Patience drain_silence{200};
 
+/// Nor of one that leaves slow subscribers behind, but repairs for them what it still has.
+constexpr Patience repair_silence{1000};
+
 /// One phase's messages, from the first that arrives.
 class Intake {
 public:
@@ -77,7 +80,7 @@ private:
         const auto heard = listen();
         if (!heard) return heard.error();
         const bool drains = end_ && lossy();
-        if (taken || *heard) silence = Deadline{drains ? drain_silence : side_.limit()};
+        if (taken || *heard) silence = Deadline{drains ? drain_patience() : side_.limit()};
         if (!silence.passed()) return false;
         if (drains) return true;
         if (end_) return Error{"take: messages are missing from a transport that loses none"};
@@ -109,7 +112,14 @@ private:
         return end_ && intake.sequence.next() >= *end_ && intake.sequence.lost(*end_) == 0;
     }
 
-    bool lossy() const { return side_.transport.reliability == Reliability::best_effort; }
+    Patience drain_patience() const {
+        return side_.transport.reliability == Reliability::best_effort ? drain_silence : repair_silence;
+    }
+
+    bool lossy() const {
+        return side_.transport.reliability == Reliability::best_effort ||
+               side_.options.audience.slow == SlowSubscriber::drop;
+    }
 
     /// Reads the control channel. True if something was there.
     Result<bool> listen() {
@@ -128,8 +138,8 @@ private:
         const std::uint64_t lost = lost_so_far - std::min(lost_so_far, interval_lost_);
         const Frame frame{FrameKind::interval,
                           {interval_index_, static_cast<std::uint64_t>(now - interval_start_ns_), received, lost}};
-        side_.tell(
-            ThroughputInterval{payload_bytes_, interval_index_, now - interval_start_ns_, received, lost, demand_});
+        side_.tell(ThroughputInterval{payload_bytes_, interval_index_, now - interval_start_ns_, received, lost,
+                                      demand_, side_.name});
         // Best effort: without it the publisher's log lacks a line, and a broken channel shows at the next pulse.
         static_cast<void>(side_.control.send(frame).has_value());
         ++interval_index_;
@@ -154,9 +164,10 @@ private:
 
     void tell(std::uint64_t sent, std::uint64_t received, const Faults& faults, Nanoseconds duration) {
         if (demand_) {
-            side_.tell(DemandResult{payload_bytes_, *demand_, sent, received, faults, std::nullopt, duration});
+            side_.tell(
+                DemandResult{payload_bytes_, *demand_, sent, received, faults, std::nullopt, duration, side_.name});
         } else {
-            side_.tell(ThroughputResult{payload_bytes_, sent, received, faults, duration, std::nullopt});
+            side_.tell(ThroughputResult{payload_bytes_, sent, received, faults, duration, std::nullopt, side_.name});
         }
     }
 

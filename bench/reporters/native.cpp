@@ -45,6 +45,7 @@ public:
     void write(const Config& config) override {
         const Options& options = config.options;
         test_ = to_text(options.test);
+        basis_ = options.basis;
         Line line{"config"};
         line.add("test", to_text(options.test))
             .add("transport", options.transport)
@@ -62,12 +63,13 @@ public:
             .add("mock", options.mock)
             .add("touch", to_text(options.handling.touch))
             .add("verify", options.handling.verify)
-            .add("waiting", "busy-poll");
+            .add("waiting", to_text(options.waiting));
         const char* unpaced = options.test == Test::latency ? "closed" : "max-rate";
         open_ = options.rate_per_s.has_value();
         line.add("load_mode", open_ ? "open" : unpaced)
             .add("publishers", 1)
-            .add("subscribers", 1)
+            .add("subscribers", options.audience.subscribers)
+            .add("slow_subscriber", config.slow_subscriber)
             .add("cpu_pub", options.cpu_pub)
             .add("cpu_sub", options.cpu_sub)
             .add_given("timeout_s", options.timeout_s)
@@ -111,6 +113,7 @@ public:
     void write(const Affinity& affinity) override {
         put(Line{"affinity"}
                 .add("role", affinity.role)
+                .add("participant", affinity.participant)
                 .add("requested", affinity.requested)
                 .add("achieved", affinity.achieved));
     }
@@ -118,6 +121,7 @@ public:
     void write(const Sockets& sockets) override {
         put(Line{"socket"}
                 .add("role", sockets.role)
+                .add("participant", sockets.participant)
                 .add("rcvbuf_bytes", sockets.receive_bytes)
                 .add("sndbuf_bytes", sockets.send_bytes));
     }
@@ -133,6 +137,7 @@ public:
         const Histogram& histogram = *interval.histogram;
         Line line{"interval"};
         line.add("payload_bytes", interval.payload_bytes)
+            .add("basis", basis_ == Basis::one_way ? to_text(basis_) : "")
             .add("from", from())
             .add("index", interval.index)
             .add("duration_ns", interval.duration_ns)
@@ -145,6 +150,7 @@ public:
 
     void write(const ThroughputInterval& interval) override {
         put(line_of("interval", interval.payload_bytes, interval.demand)
+                .add("participant", interval.participant)
                 .add("index", interval.index)
                 .add("duration_ns", interval.duration_ns)
                 .add("received", interval.received)
@@ -155,7 +161,7 @@ public:
         const Histogram& histogram = *result.histogram;
         Line line{"latency"};
         line.add("payload_bytes", result.payload_bytes)
-            .add("basis", "rtt")
+            .add("basis", to_text(basis_))
             .add("from", from())
             .add("samples", histogram.count());
         add_faults(line, result.faults);
@@ -168,7 +174,7 @@ public:
     void write(const Sending& sending) override {
         Line line{"sending"};
         line.add("payload_bytes", sending.payload_bytes)
-            .add("basis", "rtt")
+            .add("basis", to_text(basis_))
             .add("planned", sending.planned)
             .add("sent", sending.sent)
             .add_given("target_rate_per_s", sending.target_rate_per_s);
@@ -180,7 +186,10 @@ public:
 
     void write(const ThroughputResult& result) override {
         Line line{"throughput"};
-        line.add("payload_bytes", result.payload_bytes).add("sent", result.sent).add("received", result.received);
+        line.add("payload_bytes", result.payload_bytes)
+            .add("participant", result.participant)
+            .add("sent", result.sent)
+            .add("received", result.received);
         add_faults(line, result.faults);
         line.add("duration_ns", result.duration_ns);
         if (const auto rate = result.rate_per_s()) {
@@ -193,7 +202,7 @@ public:
 
     void write(const DemandResult& result) override {
         Line line = line_of("demand", result.payload_bytes, result.demand);
-        line.add("sent", result.sent).add("received", result.received);
+        line.add("participant", result.participant).add("sent", result.sent).add("received", result.received);
         add_faults(line, result.faults);
         line.add("send_duration_ns", result.send_duration_ns).add("receive_duration_ns", result.receive_duration_ns);
         const double bits = 8 * static_cast<double>(result.payload_bytes);
@@ -206,10 +215,24 @@ public:
         put(line);
     }
 
+    void write(const Aggregate& all) override {
+        Line line = line_of("aggregate", all.measured.payload_bytes, all.measured.demand);
+        line.add("test", test_).add("subscribers", all.subscribers).add("sent", all.sent).add("received", all.received);
+        add_faults(line, all.faults);
+        const double bits = 8 * static_cast<double>(all.measured.payload_bytes);
+        if (all.slowest_rate_per_s) line.add("rate_min_per_s", *all.slowest_rate_per_s, 3);
+        if (all.total_rate_per_s) line.add("rate_sum_per_s", *all.total_rate_per_s, 3);
+        if (all.slowest_rate_per_s) line.add("goodput_min_bit_per_s", *all.slowest_rate_per_s * bits, 0);
+        if (all.total_rate_per_s) line.add("goodput_sum_bit_per_s", *all.total_rate_per_s * bits, 0);
+        if (all.offered_rate_per_s) line.add("offered_rate_per_s", *all.offered_rate_per_s, 3);
+        put(line);
+    }
+
     void write(const Resources& used) override {
         put(line_of("resources", used.measured.payload_bytes, used.measured.demand)
                 .add("test", test_)
                 .add("role", used.role)
+                .add("participant", used.participant)
                 .add("duration_ns", used.duration_ns)
                 .add("user_ns", used.user_ns)
                 .add("system_ns", used.system_ns)
@@ -257,7 +280,8 @@ private:
         line.add("lost", faults.lost)
             .add("duplicated", faults.duplicated)
             .add("reordered", faults.reordered)
-            .add("corrupted", faults.corrupted);
+            .add("corrupted", faults.corrupted)
+            .add("dropped", faults.dropped);
     }
 
     /// Where the clock of a latency starts, if not where the message is handed over.
@@ -288,7 +312,7 @@ private:
             }
             put(Line{"histogram"}
                     .add("payload_bytes", result.payload_bytes)
-                    .add("basis", "rtt")
+                    .add("basis", to_text(basis_))
                     .add("part", part)
                     .add("parts", parts)
                     .add("bins", list));
@@ -298,6 +322,7 @@ private:
     std::ostream& log_;
     std::string_view test_;
     bool open_ = false;
+    Basis basis_ = Basis::round_trip;
 };
 
 bool expresses(Test, Role) {
@@ -310,7 +335,8 @@ std::unique_ptr<Reporter> make(std::ostream& log, std::ostream&) {
 
 }  // namespace
 
-extern const ReporterKind native{"native", "Tacholog's own log, everything that is known of the run", expresses, make,
-                                 true};
+extern const ReporterKind native{
+    "native", "Tacholog's own log, everything that is known of the run", expresses, make, true, Several::in_one_log,
+    true};
 
 }  // namespace tacholog::reporters

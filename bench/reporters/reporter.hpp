@@ -30,12 +30,16 @@ public:
     virtual void write(const Sending&) {}
     virtual void write(const ThroughputResult&) {}
     virtual void write(const DemandResult&) {}
+    virtual void write(const Aggregate&) {}
     virtual void write(const Resources&) {}
     virtual void write(const Path&) {}
     virtual void write(const Note&) {}
     virtual void write(const Failure&) = 0;
     virtual void write(const End&) = 0;
 };
+
+/// Where the dialect has words for the results of several subscribers.
+enum class Several { nowhere, in_a_log_each, in_one_log };
 
 struct ReporterKind {
     std::string_view name;
@@ -45,6 +49,8 @@ struct ReporterKind {
     /// `log` takes the results; `chatter` is where the dialect's tool would talk to its user (standard error).
     std::unique_ptr<Reporter> (*make)(std::ostream& log, std::ostream& chatter);
     bool open_loop = false;  ///< whether it can say that latency was measured at a rate
+    Several several = Several::nowhere;
+    bool one_way = false;  ///< whether it can say that this was the latency of the way there
 };
 
 /// Every dialect of this build, by name. Written by CMake from the tacholog_reporter() calls.

@@ -86,7 +86,9 @@ public:
     void write(const Note& note) override { chatter_ << note.text << std::endl; }
     void write(const Failure&) override {
     }  // perftest itself says it on standard error; the dialect has no words for it
-    void write(const End&) override { chatter_ << "Finishing test...\nTest ended." << std::endl; }
+    void write(const End& end) override {
+        if (end.ok) chatter_ << "Finishing test...\nTest ended." << std::endl;
+    }
 
 private:
     void begin(std::size_t payload_bytes) {
@@ -106,7 +108,8 @@ std::unique_ptr<Reporter> make(std::ostream& log, std::ostream& chatter) {
 
 }  // namespace
 
-extern const ReporterKind rti{"rti", "the legacy text of RTI Perftest 2.4, half round trips in whole us", rti_expresses,
-                              make};
+extern const ReporterKind rti{"rti",         "the legacy text of RTI Perftest 2.4, half round trips in whole us",
+                              rti_expresses, make,
+                              false,         Several::in_a_log_each};
 
 }  // namespace tacholog::reporters

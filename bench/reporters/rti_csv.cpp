@@ -114,7 +114,8 @@ std::unique_ptr<Reporter> make(std::ostream& log, std::ostream&) {
 
 }  // namespace
 
-extern const ReporterKind rti_csv{"rti-csv", "the CSV of RTI Perftest 4, half round trips in whole us", rti_expresses,
-                                  make};
+extern const ReporterKind rti_csv{"rti-csv",     "the CSV of RTI Perftest 4, half round trips in whole us",
+                                  rti_expresses, make,
+                                  false,         Several::in_a_log_each};
 
 }  // namespace tacholog::reporters

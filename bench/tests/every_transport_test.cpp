@@ -1,4 +1,4 @@
-// What every transport is held to, by being in the registry.
+// What every transport is held to in each way of waiting, by being in the registry.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "core/message.hpp"
-#include "transports/transport.hpp"
+#include "tests/transports.hpp"
 
 namespace tacholog {
 namespace {
@@ -14,18 +14,22 @@ namespace {
 constexpr Handling verified{Touch::write_read, true};
 constexpr Patience plenty{20000};
 
-class EveryTransport : public testing::TestWithParam<const Transport*> {
+class EveryTransport : public testing::TestWithParam<std::tuple<const Transport*, Waiting>> {
 protected:
+    static const Transport& transport() { return *std::get<0>(GetParam()); }
+    static Waiting waiting() { return std::get<1>(GetParam()); }
+
     // A publisher that is told does not wait for what nobody will take.
     void TearDown() override { subscriber_.reset(); }
 
     /// Both ends of a new topic.
     void join(std::size_t max_bytes) {
-        const Topic topic{"test-" + std::to_string(now_ns()), max_bytes, "127.0.0.1"};
-        auto subscribed = GetParam()->subscribe(topic);
+        Topic topic{"test-" + std::to_string(now_ns()), max_bytes, "127.0.0.1"};
+        topic.waiting = waiting();
+        auto subscribed = transport().subscribe(topic);
         ASSERT_TRUE(subscribed) << subscribed.error().text;
         subscriber_ = std::move(*subscribed);
-        auto advertised = GetParam()->advertise(topic, subscriber_->endpoint());
+        auto advertised = transport().advertise(topic, subscriber_->endpoint());
         ASSERT_TRUE(advertised) << advertised.error().text;
         publisher_ = std::move(*advertised);
         const auto matched = subscriber_->match(plenty);
@@ -96,10 +100,35 @@ TEST_P(EveryTransport, DeliversAStreamFromAnotherThreadInOrder) {
     }
     sender.join();
 
-    if (GetParam()->reliability == Reliability::reliable) {
+    if (transport().reliability == Reliability::reliable) {
         EXPECT_EQ(received, count);
     }
     EXPECT_GT(received, 0U);
+}
+
+TEST_P(EveryTransport, ASubscriberThatHasLongWaitedGetsTheMessage) {
+    join(64);
+    for (std::uint64_t number = 1; number <= 3; ++number) {
+        std::thread sender{[this, number] {
+            std::this_thread::sleep_for(std::chrono::milliseconds{20});
+            send(64, number);
+        }};
+        expect(64, number);
+        sender.join();
+    }
+}
+
+TEST_P(EveryTransport, APublisherThatHasLongWaitedFindsRoom) {
+    if (transport().reliability != Reliability::reliable) GTEST_SKIP() << "a best-effort transport is never full";
+    join(100'000);
+    std::thread sender{[this] {
+        for (std::uint64_t number = 0; number < 200; ++number) send(100'000, number);
+    }};
+    for (std::uint64_t number = 0; number < 200; ++number) {
+        if (number % 50 == 0) std::this_thread::sleep_for(std::chrono::milliseconds{20});
+        expect(100'000, number);
+    }
+    sender.join();
 }
 
 TEST_P(EveryTransport, PatienceEnds) {
@@ -129,6 +158,22 @@ TEST_P(EveryTransport, ALoanAboveTheTopicsLargestIsRefused) {
     EXPECT_FALSE(publisher_->loan(65));
 }
 
+TEST_P(EveryTransport, AMessageTooShortForItsNumberIsAnError) {
+    join(64);
+    {
+        auto loan = publisher_->loan(message_header_bytes - 1);
+        ASSERT_TRUE(loan);
+        const auto sent = loan->publish(plenty);
+        ASSERT_TRUE(sent && *sent);
+    }
+    const auto sample = subscriber_->take(plenty);
+
+    ASSERT_FALSE(sample);
+    EXPECT_NE(sample.error().text.find("15 bytes"), std::string::npos) << sample.error().text;
+    send(64, 2);
+    expect(64, 2);
+}
+
 TEST_P(EveryTransport, APublisherThatLeftIsNoticedOrPatienceEnds) {
     join(64);
     send(64, 1);
@@ -136,12 +181,29 @@ TEST_P(EveryTransport, APublisherThatLeftIsNoticedOrPatienceEnds) {
     expect(64, 1);  // what was published before it left still arrives
     const auto sample = subscriber_->take(Patience{50});
 
-    if (GetParam()->reliability == Reliability::reliable) {
+    if (transport().reliability == Reliability::reliable) {
         ASSERT_FALSE(sample);
         EXPECT_NE(sample.error().text.find("gone"), std::string::npos);
     } else {
         EXPECT_FALSE(sample && *sample);
     }
+}
+
+TEST_P(EveryTransport, APublisherThatLeavesEndsTheWaitForIt) {
+    if (transport().reliability != Reliability::reliable) GTEST_SKIP() << "nobody says that it leaves";
+    if (waiting() == Waiting::busy_poll) GTEST_SKIP() << "who polls looks when the patience is over";
+    join(64);
+    std::thread leaver{[this] {
+        std::this_thread::sleep_for(std::chrono::milliseconds{20});
+        publisher_.reset();
+    }};
+    const Nanoseconds start = now_ns();
+    const auto sample = subscriber_->take(plenty);
+    leaver.join();
+
+    ASSERT_FALSE(sample);
+    EXPECT_NE(sample.error().text.find("gone"), std::string::npos);
+    EXPECT_LT(now_ns() - start, to_nanoseconds(plenty) / 2);
 }
 
 TEST_P(EveryTransport, ASubscriberThatLeftNeverMakesThePublisherHang) {
@@ -159,7 +221,7 @@ TEST_P(EveryTransport, ASubscriberThatLeftNeverMakesThePublisherHang) {
 }
 
 TEST_P(EveryTransport, AFullTransportSaysSoAndLosesNothing) {
-    if (GetParam()->reliability != Reliability::reliable) GTEST_SKIP() << "a best-effort transport is never full";
+    if (transport().reliability != Reliability::reliable) GTEST_SKIP() << "a best-effort transport is never full";
     join(4096);
     std::uint64_t sent_count = 0;
     std::optional<Loan> loan;
@@ -182,17 +244,14 @@ TEST_P(EveryTransport, AFullTransportSaysSoAndLosesNothing) {
 TEST_P(EveryTransport, AnEndpointThatIsNobodysIsAnError) {
     const Topic topic{"test-nobody", 64, "127.0.0.1"};
 
-    EXPECT_FALSE(GetParam()->advertise(topic, "nobody-listens-here"));
+    EXPECT_FALSE(transport().advertise(topic, "nobody-listens-here"));
 }
 
-std::string test_name(const testing::TestParamInfo<const Transport*>& info) {
-    std::string name{info.param->name};
-    std::replace(name.begin(), name.end(), '-', '_');
-    return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Registry, EveryTransport, testing::ValuesIn(all_transports().begin(), all_transports().end()),
-                         test_name);
+INSTANTIATE_TEST_SUITE_P(Registry, EveryTransport,
+                         testing::Combine(testing::ValuesIn(transports_of_one_host()),
+                                          testing::Values(Waiting::busy_poll, Waiting::block,
+                                                          Waiting::spin_then_block)),
+                         transport_and_waiting_name);
 
 }  // namespace
 }  // namespace tacholog

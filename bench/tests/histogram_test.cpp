@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/one_way.hpp"
+
 namespace tacholog {
 namespace {
 
@@ -139,6 +141,47 @@ TEST(Histogram, KnowsWhereItsExtremesCame) {
     first.merge(second);
     EXPECT_EQ(first.min_at(), 7U);
     EXPECT_EQ(first.max_at(), 6U);
+}
+
+TEST(Histogram, TravelsInFramesAndArrivesWhole) {
+    Histogram sent;
+    for (std::uint64_t value = 1; value < 3'000'000; value = value * 101 / 100 + 1) sent.record(value);
+    sent.record(Histogram::top_ns + 1);
+    HistogramReader reader;
+    reader.histogram.record(7);  // of an earlier one
+    const auto frames = frames_of(sent, 42);
+    ASSERT_GT(frames.size(), 1U);
+    for (std::size_t at = 0; at < frames.size(); ++at) {
+        EXPECT_LE(frames[at].text.size(), longest_text);
+        EXPECT_EQ(reader.add(frames[at]), at + 1 == frames.size());
+    }
+
+    EXPECT_EQ(reader.duration_ns, 42);
+    const Histogram& arrived = reader.histogram;
+    EXPECT_EQ(arrived.count(), sent.count());
+    EXPECT_EQ(arrived.overflow(), 1U);
+    EXPECT_EQ(arrived.mean_ns(), sent.mean_ns());
+    EXPECT_EQ(arrived.std_ns(), sent.std_ns());
+    EXPECT_EQ(arrived.max_ns(), sent.max_ns());
+    EXPECT_EQ(arrived.percentile_ns(900'000), sent.percentile_ns(900'000));
+    EXPECT_EQ(arrived.bins().size(), sent.bins().size());
+}
+
+TEST(Histogram, AnEmptyOneTravelsToo) {
+    HistogramReader reader;
+    const auto frames = frames_of(Histogram{}, 1);
+
+    ASSERT_EQ(frames.size(), 1U);
+    EXPECT_TRUE(reader.add(frames.front()));
+    EXPECT_EQ(reader.histogram.count(), 0U);
+    EXPECT_TRUE(reader.histogram.bins().empty());
+}
+
+TEST(Histogram, FramesOfNonsenseHarmNothing) {
+    HistogramReader reader;
+    EXPECT_TRUE(reader.add(
+        {FrameKind::histogram, {1}, "x,99999999999999999999:1,60000000001:5,18446744073709551615:1,1:1:1,:,"}));
+    EXPECT_TRUE(reader.histogram.bins().empty());
 }
 
 }  // namespace

@@ -141,6 +141,38 @@ TEST(Mock, AStallOfTheSenderIsLatenessAndLatencyButNotFromTheActualSend) {
     EXPECT_LE(number(log, "sending", "from_send_p99_ns"), 50'000'000U) << log;
 }
 
+TEST(Mock, AClosedLoopSaysThatItOmitsWhatAStallDelays) {
+    const auto log = run_mock("--test latency --warmup 0 --duration 2 --mock stall=100ms/1s");
+
+    EXPECT_NE(log.find("coordinated omission: 64 bytes: "), std::string::npos) << log;
+    // The stall takes a tenth of the time, and one round trip in thousands.
+    EXPECT_GE(number(log, "latency", "max_ns"), 90'000'000U) << log;
+}
+
+TEST(Mock, OneWayLatencyIsFromTheScheduleToTheSubscriber) {
+    const auto log = run_mock("--test latency --basis one-way --rate 500 --warmup 0.2 --duration 1 --mock hold=5ms");
+
+    EXPECT_EQ(number(log, "sending", "sent"), 500U);
+    EXPECT_EQ(number(log, "latency", "samples"), 500U);
+    EXPECT_EQ(value(log, "latency", "basis"), "one-way");
+    EXPECT_EQ(value(log, "histogram", "basis"), "one-way");
+    EXPECT_EQ(value(log, "interval", "basis"), "one-way");
+    EXPECT_GE(number(log, "latency", "min_ns"), 5'000'000U) << log;
+    if (number(log, "sending", "lateness_p50_ns") > 100'000) GTEST_SKIP() << "overloaded host";
+    EXPECT_LE(number(log, "latency", "p50_ns"), 6'000'000U) << log;
+}
+
+TEST(Mock, OneWayLatencyCountsWhatGoesWrong) {
+    const std::string options = "--test latency --basis one-way --rate 2000 --warmup 0 --duration 0.5025 --mock ";
+    const auto lost = run_mock(options + "lose=10");
+    const auto doubled = run_mock(options + "duplicate=10");
+
+    EXPECT_EQ(number(lost, "latency", "lost"), number(lost, "sending", "sent") / 10) << lost;
+    EXPECT_EQ(number(lost, "latency", "samples"), number(lost, "sending", "sent") - number(lost, "latency", "lost"));
+    EXPECT_EQ(number(doubled, "latency", "duplicated"), number(doubled, "sending", "sent") / 10) << doubled;
+    EXPECT_EQ(number(doubled, "latency", "samples"), number(doubled, "sending", "sent"));
+}
+
 TEST(Mock, AnOpenLoopCountsWhatGoesWrong) {
     // Some 1005 messages: were the last one doubled, its double could come when nobody listens any more.
     const std::string options = "--test latency --rate 2000 --warmup 0 --duration 0.5025 --mock ";

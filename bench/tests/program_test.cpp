@@ -5,7 +5,7 @@
 
 #include "core/control.hpp"
 #include "tests/program.hpp"
-#include "transports/transport.hpp"
+#include "tests/transports.hpp"
 
 namespace tacholog {
 namespace {
@@ -30,6 +30,18 @@ TEST_P(EveryTransportRuns, LatencyIsLoggedFromHeadToEnd) {
     EXPECT_NE(value(log, "latency", "samples"), "0");
     EXPECT_EQ(value(log, "end", "status"), "ok");
     EXPECT_EQ(value(log, "end", "latency"), "2");
+}
+
+TEST_P(EveryTransportRuns, OneWayLatencyIsNeverBelowNothing) {
+    Program perftest{"--test latency --basis one-way --rate 1000 --sizes 16,100KiB" + quick + transport()};
+
+    EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
+    const auto log = perftest.out();
+    EXPECT_EQ(value(log, "latency", "basis"), "one-way");
+    EXPECT_EQ(std::stoull(value(log, "latency", "samples")) + std::stoull(value(log, "latency", "lost")),
+              std::stoull(value(log, "sending", "sent")));
+    EXPECT_GT(std::stoll(value(log, "latency", "min_ns")), 0) << log;
+    EXPECT_NE(log.find("note text=\"one-way: both sides read one CLOCK_MONOTONIC"), std::string::npos) << log;
 }
 
 TEST_P(EveryTransportRuns, ThroughputCountsAddUp) {
@@ -159,14 +171,7 @@ TEST_P(EveryTransportRuns, TwoProcessesMeetByPort) {
     }
 }
 
-std::string test_name(const testing::TestParamInfo<const Transport*>& info) {
-    std::string name{info.param->name};
-    std::replace(name.begin(), name.end(), '-', '_');
-    return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Registry, EveryTransportRuns,
-                         testing::ValuesIn(all_transports().begin(), all_transports().end()), test_name);
+INSTANTIATE_TEST_SUITE_P(Registry, EveryTransportRuns, testing::ValuesIn(transports_of_one_host()), transport_name);
 
 TEST(Perftest, TheKernelsCountersWitnessThePath) {
     Program udp{"--test throughput --transport udp --sizes 64 --rate 2000" + quick};
@@ -186,7 +191,8 @@ TEST(Perftest, AWrongCommandLineIsOneLineAndStatus2) {
           "--test latency --transport inter-thread --role pub", "--test latency",
           "--test throughput --transport shm --reporter hmbdc", "--test demand --transport shm --reporter rti",
           "--test latency --transport shm --role sub --reporter fastrtps",
-          "--test latency --transport shm --rate 10 --reporter rti"}) {
+          "--test latency --transport shm --rate 10 --reporter rti",
+          "--test latency --transport shm --rate 10 --basis one-way --reporter rti"}) {
         Program perftest{line};
 
         EXPECT_EQ(perftest.wait(), 2) << line;
@@ -232,7 +238,7 @@ TEST(Perftest, SidesWithDifferentOptionsRefuseEachOther) {
 TEST(Perftest, AnOutputThatCannotBeWrittenIsSaid) {
     Program perftest{"--test latency --transport shm --output /nowhere/log"};
 
-    EXPECT_EQ(perftest.wait(), 1);
+    EXPECT_EQ(perftest.wait(), 2);
     EXPECT_EQ(perftest.err(), "perftest: --output /nowhere/log: No such file or directory\n");
 }
 

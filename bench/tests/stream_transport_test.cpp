@@ -36,6 +36,7 @@ protected:
     Fd greeted() const {
         Fd socket = connected();
         say(socket, StreamHello{hello_magic, endpoint_.token, largest});
+        say(socket, char{});  // what ends it
         return socket;
     }
 

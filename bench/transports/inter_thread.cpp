@@ -1,5 +1,9 @@
-// Two threads of one process and a ring of slots between them. Reliable and ordered: a full ring blocks the publisher.
-// The message is copied into the ring and read in place. The floor under everything that crosses a process boundary.
+// Threads of one process and a ring of slots between them. Reliable and ordered: a slot is free again when all have
+// read it, and a full ring blocks the publisher. The message is copied into the ring once and read in place. The floor
+// under everything that crosses a process boundary.
+#include <array>
+#include <condition_variable>
+
 #include "transports/meeting_place.hpp"
 #include "transports/ring_transport.hpp"
 
@@ -7,51 +11,93 @@ namespace tacholog::transports {
 namespace {
 
 struct SharedRing {
-    SharedRing(Mapping&& memory, RingShape shape) : mapping(std::move(memory)), ring(mapping.start(), shape) {}
+    SharedRing(Mapping&& memory, RingShape shape, Waiting waiting)
+        : mapping(std::move(memory)), ring(mapping.start(), shape, waiting) {}
 
     Mapping mapping;
     Ring ring;
 };
 
-using Meeting = MeetingPlace<SharedRing>;
+/// Where a subscriber waits for the ring that the publisher makes for all of them.
+class Seat {
+public:
+    void give(std::shared_ptr<SharedRing> ring, std::size_t place) {
+        const std::lock_guard lock{mutex_};
+        ring_ = std::move(ring);
+        place_ = place;
+        came_.notify_one();
+    }
+
+    /// Null if it has not come within `patience`.
+    std::shared_ptr<SharedRing> wait(Patience patience) {
+        std::unique_lock lock{mutex_};
+        came_.wait_for(lock, patience, [this] { return ring_ != nullptr; });
+        return ring_;
+    }
+
+    std::size_t place() const { return place_; }  ///< once the ring has come
+
+private:
+    std::mutex mutex_;
+    std::condition_variable came_;
+    std::shared_ptr<SharedRing> ring_;
+    std::size_t place_ = 0;
+};
+
+using Meeting = MeetingPlace<Seat>;
 
 class ThreadSubscriber final : public RingSubscriber {
 public:
-    ThreadSubscriber(std::shared_ptr<SharedRing> shared, const std::string& name) : RingSubscriber(name), name_(name) {
-        Meeting::instance().open(name, shared);
-        const Ring ring = shared->ring;
-        attach(ring, std::move(shared));
+    explicit ThreadSubscriber(const std::string& name)
+        : RingSubscriber(name), name_(name), seat_(std::make_shared<Seat>()) {
+        Meeting::instance().open(name, seat_);
     }
     ~ThreadSubscriber() override { Meeting::instance().close(name_); }
 
     std::string endpoint() const override { return name_; }
-    Result<bool> match(Patience) override { return true; }
+    Result<bool> match(Patience patience) override {
+        if (attached()) return true;
+        auto shared = seat_->wait(patience);
+        if (!shared) return false;
+        const Ring ring = shared->ring;
+        attach(ring, std::move(shared), seat_->place());
+        return true;
+    }
 
 private:
     std::string name_;
+    std::shared_ptr<Seat> seat_;
 };
 
 Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
-    const auto shape = RingShape::for_messages(topic.max_bytes);
+    return std::unique_ptr<Subscriber>{std::make_unique<ThreadSubscriber>(topic.name)};
+}
+
+Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
+    std::vector<std::shared_ptr<Seat>> seats;
+    for (const std::string& endpoint : endpoints) {
+        seats.push_back(Meeting::instance().join(endpoint));
+        if (!seats.back()) return Error{"advertise " + topic.name + ": no subscriber in this process"};
+    }
+    const auto shape = RingShape::for_messages(topic.max_bytes, seats.size());
     auto mapping = Mapping::map(-1, shape.bytes());
     if (!mapping) return mapping.error();
-    auto shared = std::make_shared<SharedRing>(std::move(*mapping), shape);
-    return std::unique_ptr<Subscriber>{std::make_unique<ThreadSubscriber>(std::move(shared), topic.name)};
+    auto shared = std::make_shared<SharedRing>(std::move(*mapping), shape, topic.waiting);
+    for (std::size_t place = 0; place < seats.size(); ++place) seats[place]->give(shared, place);
+    const Ring ring = shared->ring;
+    return std::unique_ptr<Publisher>{std::make_unique<RingPublisher>(ring, std::move(shared), topic.name)};
 }
 
 Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
-    auto shared = Meeting::instance().join(std::string{endpoint});
-    if (!shared) return Error{"advertise " + topic.name + ": no subscriber in this process"};
-    const Ring ring = shared->ring;
-    return std::unique_ptr<Publisher>{std::make_unique<RingPublisher>(ring, std::move(shared), topic.name)};
+    return advertise_to_all(topic, std::array{std::string{endpoint}});
 }
 
 }  // namespace
 
 extern const Transport inter_thread{
-    "inter-thread",   "two threads of one process; reliable, copied into a ring, read in place",
+    "inter-thread",   "threads of one process; reliable, copied into a ring, read in place",
     "copy",           Reliability::reliable,
     Parties::threads, subscribe,
-    advertise};
+    advertise,        advertise_to_all};
 
 }  // namespace tacholog::transports

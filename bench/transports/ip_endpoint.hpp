@@ -2,7 +2,6 @@
 // address and the token that it drew, so that nothing of another run is taken for its own.
 #pragma once
 
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <random>
@@ -10,6 +9,7 @@
 #include <string_view>
 
 #include "core/address.hpp"
+#include "core/text.hpp"
 
 namespace tacholog {
 
@@ -25,21 +25,12 @@ inline std::uint64_t new_token() {
     return std::uint64_t{random()} << 32 | random();
 }
 
-/// The number that is all of this text, or nothing.
-template <typename Number>
-std::optional<Number> whole_number(std::string_view text) {
-    Number number{};
-    const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (read.ec != std::errc{} || read.ptr != text.data() + text.size()) return std::nullopt;
-    return number;
-}
-
 inline std::optional<IpEndpoint> parse_endpoint(std::string_view text) {
     const auto colon = text.find(':');
     const auto slash = text.find('/');
     if (colon == std::string_view::npos || slash == std::string_view::npos || slash < colon) return std::nullopt;
-    const auto port = whole_number<std::uint16_t>(text.substr(colon + 1, slash - colon - 1));
-    const auto token = whole_number<std::uint64_t>(text.substr(slash + 1));
+    const auto port = to_number<std::uint16_t>(text.substr(colon + 1, slash - colon - 1));
+    const auto token = to_number<std::uint64_t>(text.substr(slash + 1));
     if (!port || *port == 0 || !token) return std::nullopt;
     const auto address = parse_address(text.substr(0, colon), *port);
     if (!address) return std::nullopt;

@@ -62,7 +62,13 @@ inline bool hung_up(const Fd& socket) {
     return ::poll(&waiting, 1, 0) > 0 && (waiting.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-/// A message of one size_t (the largest message) with room for one descriptor beside it.
+/// What a subscriber is told of the memory that it is given.
+struct MemoryOffer {
+    std::size_t max_bytes = 0;  ///< the largest message
+    std::size_t place = 0;      ///< which of the subscribers it is in there, from 0
+};
+
+/// A message of one offer with room for one descriptor beside it.
 struct Envelope {
     Envelope() {
         header.msg_iov = &part;
@@ -71,36 +77,35 @@ struct Envelope {
         header.msg_controllen = control.size();
     }
 
-    std::size_t max_bytes = 0;
-    iovec part{&max_bytes, sizeof max_bytes};
+    MemoryOffer offer;
+    iovec part{&offer, sizeof offer};
     alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
     msghdr header{};
 };
 
-inline bool send_descriptor(const Fd& socket, const Fd& memory, std::size_t max_bytes) {
+inline bool send_descriptor(const Fd& socket, const Fd& memory, MemoryOffer offer) {
     Envelope envelope;
-    envelope.max_bytes = max_bytes;
+    envelope.offer = offer;
     cmsghdr* attached = CMSG_FIRSTHDR(&envelope.header);
     attached->cmsg_level = SOL_SOCKET;
     attached->cmsg_type = SCM_RIGHTS;
     attached->cmsg_len = CMSG_LEN(sizeof(int));
     const int number = memory.get();
     std::memcpy(CMSG_DATA(attached), &number, sizeof number);
-    return ::sendmsg(socket.get(), &envelope.header, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof envelope.max_bytes);
+    return ::sendmsg(socket.get(), &envelope.header, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof envelope.offer);
 }
 
-inline Result<Fd> receive_descriptor(const Fd& socket, std::size_t& max_bytes) {
+inline Result<Fd> receive_descriptor(const Fd& socket, MemoryOffer& offer) {
     Envelope envelope;
     const auto received = ::recvmsg(socket.get(), &envelope.header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (received < 0) return os_error("receive the descriptor of the shared memory");
     const cmsghdr* attached = CMSG_FIRSTHDR(&envelope.header);
-    if (received != static_cast<ssize_t>(sizeof max_bytes) || attached == nullptr ||
-        attached->cmsg_type != SCM_RIGHTS) {
+    if (received != static_cast<ssize_t>(sizeof offer) || attached == nullptr || attached->cmsg_type != SCM_RIGHTS) {
         return Error{"receive the descriptor of the shared memory: the publisher sent something else"};
     }
     int number = -1;
     std::memcpy(&number, CMSG_DATA(attached), sizeof number);
-    max_bytes = envelope.max_bytes;
+    offer = envelope.offer;
     return Fd{number};
 }
 

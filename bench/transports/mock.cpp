@@ -5,14 +5,17 @@
 #include <deque>
 #include <vector>
 
-#include "core/waiting.hpp"
 #include "transports/meeting_place.hpp"
+#include "transports/parking.hpp"
 #include "transports/transport.hpp"
 
 namespace tacholog::transports {
 namespace {
 
 using Bytes = std::vector<std::byte>;
+
+// What is held or stalled is let go by the clock, which wakes nobody.
+constexpr Nanoseconds longest_nap_ns = 20'000;
 
 struct Held {
     Bytes bytes;
@@ -21,8 +24,10 @@ struct Held {
 
 class Channel {
 public:
-    Channel(const Injection& injection, std::size_t max_bytes)
-        : injection_(injection), room_(std::clamp<std::size_t>(most_bytes / max_bytes, 4, 1024)) {}
+    explicit Channel(const Topic& topic)
+        : waiting(topic.waiting),
+          injection_(topic.injection),
+          room_(std::clamp<std::size_t>(most_bytes / topic.max_bytes, 4, 1024)) {}
 
     /// False if the queue is full or the publisher is stalled.
     bool put(std::span<const std::byte> message) {
@@ -65,6 +70,9 @@ public:
         return this->*who;
     }
 
+    const Waiting waiting;
+    Parking publisher;   ///< where it waits for room...
+    Parking subscriber;  ///< ...and for a message, unless both poll
     bool publisher_left = false;
     bool subscriber_left = false;
 
@@ -97,13 +105,13 @@ private:
     }
 
     Result<bool> commit(Patience patience) override {
-        BusyPoll poll{patience};
-        do {
-            if (channel_->put(loaned_)) return true;
-        } while (poll.wait());
-        if (channel_->has_left(&Channel::subscriber_left)) {
-            return Error{"publish on " + name_ + ": the subscriber is gone"};
+        const auto put = [this] { return channel_->put(loaned_); };
+        const auto gone = [this] { return channel_->has_left(&Channel::subscriber_left); };
+        if (put() || wait_until(put, channel_->waiting, patience, channel_->publisher, gone, longest_nap_ns)) {
+            channel_->subscriber.wake();
+            return true;
         }
+        if (gone()) return Error{"publish on " + name_ + ": the subscriber is gone"};
         return false;
     }
 
@@ -117,8 +125,7 @@ private:
 
 class MockSubscriber final : public Subscriber {
 public:
-    explicit MockSubscriber(const Topic& topic)
-        : channel_(std::make_shared<Channel>(topic.injection, topic.max_bytes)), name_(topic.name) {
+    explicit MockSubscriber(const Topic& topic) : channel_(std::make_shared<Channel>(topic)), name_(topic.name) {
         MeetingPlace<Channel>::instance().open(name_, channel_);
     }
     ~MockSubscriber() override {
@@ -131,11 +138,13 @@ public:
 
 private:
     Result<std::span<const std::byte>> receive(Patience patience) override {
-        BusyPoll poll{patience};
-        do {
-            if (channel_->get(taken_)) return std::span<const std::byte>{taken_};
-        } while (poll.wait());
-        return std::span<const std::byte>{};
+        const auto get = [this] { return channel_->get(taken_); };
+        const auto never = [] { return false; };
+        if (!get() && !wait_until(get, channel_->waiting, patience, channel_->subscriber, never, longest_nap_ns)) {
+            return std::span<const std::byte>{};
+        }
+        channel_->publisher.wake();
+        return std::span<const std::byte>{taken_};
     }
 
     void release() noexcept override {}

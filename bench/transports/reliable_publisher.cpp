@@ -1,33 +1,56 @@
 #include "transports/reliable_publisher.hpp"
 
+#include <netinet/ip.h>
 #include <sys/socket.h>
 
 #include <cstring>
 
 #include "core/address.hpp"
-#include "core/waiting.hpp"
 #include "transports/udp_socket.hpp"
 
 namespace tacholog::reliable {
 namespace {
 
 constexpr Patience tick{5};
+constexpr Patience longest_nap{2};  // the clock may say that the subscriber has to be asked
 constexpr Nanoseconds shortest_patience_ns = 2 * millisecond_ns;
 constexpr Nanoseconds longest_patience_ns = 200 * millisecond_ns;
 constexpr Nanoseconds keep_alive_ns = 500 * millisecond_ns;
 constexpr int publications_unserved = 16;
+constexpr Nanoseconds slow_after_ns = 10 * millisecond_ns;
+
+/// One subscriber at `peer`, or those that are to be invited there.
+std::vector<Receiver> receivers_of(const Link& link) {
+    // One whose place is known may be sent a little before it has said how much it can hold.
+    if (link.guests.empty()) return {{.token = link.stream, .address = link.peer, .name = link.name, .window = 2}};
+    return link.guests;
+}
 
 }  // namespace
 
-ReliablePublisher::ReliablePublisher(Link link, std::size_t max_bytes, std::size_t piece_bytes)
+std::size_t piece_for(const Fd& socket) {
+    constexpr int smallest_mtu = 576;
+    constexpr int largest_mtu = 65535;
+    constexpr std::size_t ip_and_udp = 28;
+    int mtu = 0;
+    socklen_t length = sizeof mtu;
+    if (::getsockopt(socket.get(), IPPROTO_IP, IP_MTU, &mtu, &length) != 0) mtu = smallest_mtu;
+    const auto usable = static_cast<std::size_t>(std::clamp(mtu, smallest_mtu, largest_mtu));
+    return usable - ip_and_udp - sizeof(PacketHeader);
+}
+
+ReliablePublisher::ReliablePublisher(Link link, const Topic& topic, std::size_t piece_bytes)
     : link_(std::move(link)),
-      max_bytes_(max_bytes),
-      piece_bytes_(std::min(piece_bytes, max_bytes)),
-      under_way_(messages_under_way(max_bytes)),
-      slot_bytes_((max_bytes + 63) / 64 * 64),
+      wait_(topic.waiting, SocketWait::For::receiving),
+      max_bytes_(topic.max_bytes),
+      piece_bytes_(std::min(piece_bytes, max_bytes_)),
+      under_way_(messages_under_way(max_bytes_)),
+      slot_bytes_((max_bytes_ + 63) / 64 * 64),
       memory_((under_way_ + 1) * slot_bytes_),
-      packets_(under_way_ * pieces_of(max_bytes, piece_bytes_)) {
-    last_heard_ns_ = now_ns();
+      packets_(under_way_ * pieces_of(max_bytes_, piece_bytes_)),
+      first_packets_(under_way_ + 1),
+      receivers_(receivers_of(link_), link_.slow) {
+    for (Receiver& one : receivers_.all()) one.last_heard_ns = now_ns();
     send_heartbeat(Kind::heartbeat);
     housekeeper_ = std::thread{[this] { keep_house(); }};
 }
@@ -46,6 +69,11 @@ std::optional<SocketBuffers> ReliablePublisher::buffers() const {
     return buffers_of(link_.socket);
 }
 
+std::uint64_t ReliablePublisher::dropped(std::size_t subscriber) const {
+    const std::lock_guard lock{mutex_};
+    return receivers_.all()[subscriber].skipped;
+}
+
 Result<std::span<std::byte>> ReliablePublisher::acquire(std::size_t bytes) {
     if (bytes > max_bytes_) return Error{"loan " + std::to_string(bytes) + " bytes for " + link_.name + ": too large"};
     loaned_bytes_ = bytes;
@@ -55,12 +83,16 @@ Result<std::span<std::byte>> ReliablePublisher::acquire(std::size_t bytes) {
 // A message is published once it has its place among those under way; the housekeeper sends what this leaves.
 Result<bool> ReliablePublisher::commit(Patience patience) {
     const std::lock_guard lock{mutex_};
-    for (BusyPoll poll{patience}; full() && !gone_;) {
+    wait_.begin(link_.socket, patience, longest_nap);
+    while (full() && receivers_.missed() == nullptr) {
         serve();
         pump();
-        if (full() && !gone_ && !poll.wait()) return false;
+        leave_slow_behind();
+        if (full() && receivers_.missed() == nullptr && !wait_.again()) return false;
     }
-    if (gone_) return Error{"publish to " + link_.name + ": the subscriber is gone"};
+    if (const Receiver* missed = receivers_.missed())
+        return Error{"publish to " + missed->name + ": the subscriber is gone"};
+    full_since_ns_ = 0;
     queue();
     pump_all(patience);
     // The answers are read when they matter, or now and then: each look is a system call.
@@ -71,10 +103,21 @@ Result<bool> ReliablePublisher::commit(Patience patience) {
 void ReliablePublisher::queue() {
     const auto total = static_cast<std::uint32_t>(loaned_bytes_);
     const auto pieces = static_cast<std::uint32_t>(pieces_of(total, piece_bytes_));
+    first_packets_[message_ % first_packets_.size()] = queued_;
     for (std::uint32_t fragment = 0; fragment < pieces; ++fragment) {
         packet(queued_++) = {message_, fragment, total, 0};
     }
     ++message_;
+}
+
+/// Who has kept a message waiting for so long is not waited for until it has caught up.
+void ReliablePublisher::leave_slow_behind() {
+    if (!receivers_.leaves_behind() || !full()) return;
+    const Nanoseconds now = now_ns();
+    if (full_since_ns_ == 0) full_since_ns_ = now;
+    if (now - full_since_ns_ < slow_after_ns) return;
+    full_since_ns_ = now;
+    receivers_.leave_slowest_behind();
 }
 
 bool ReliablePublisher::pump() {
@@ -89,14 +132,14 @@ bool ReliablePublisher::pump() {
 /// Waits at most `patience` for the window at a time. A subscriber that let one message wait so long is not waited for
 /// with each of the next until it answers: they find their place or they do not.
 void ReliablePublisher::pump_all(Patience patience) {
-    BusyPoll poll{stalled_ ? Patience{0} : patience};
-    while (sent_ < queued_ && !gone_) {
+    wait_.begin(link_.socket, stalled_ ? Patience{0} : patience, longest_nap);
+    while (sent_ < queued_ && !receivers_.all_gone()) {
         if (pump()) {
-            poll = BusyPoll{patience};
+            wait_.begin(link_.socket, patience, longest_nap);
             continue;
         }
         serve();
-        if (!poll.wait()) {
+        if (!wait_.again()) {
             stalled_ = true;
             return;
         }
@@ -131,7 +174,7 @@ bool ReliablePublisher::send_datagram(const PacketHeader& header, std::span<cons
         datagram.msg_namelen = sizeof link_.peer;
     }
     if (::sendmsg(link_.socket.get(), &datagram, MSG_NOSIGNAL) >= 0) return true;
-    if (errno == ECONNREFUSED && link_.connected) gone_ = true;
+    if (errno == ECONNREFUSED && link_.connected) receivers_.all().front().gone = true;
     return false;
 }
 
@@ -139,6 +182,43 @@ void ReliablePublisher::send_heartbeat(Kind kind) {
     last_asked_ns_ = now_ns();
     const PacketHeader header{
         link_.stream, kind, stamp_of(last_asked_ns_), sent_, 0, 0, 0, static_cast<std::uint32_t>(piece_bytes_), 0};
+    send_datagram(header, {});
+    if (link_.guests.empty() || kind != Kind::heartbeat) return;
+    for (const Receiver& one : receivers_.all()) {
+        if (!one.heard && !one.gone) invite(one);
+    }
+}
+
+void ReliablePublisher::invite(const Receiver& guest) {
+    struct {
+        PacketHeader header;
+        Invitation invitation;
+    } said{{guest.token, Kind::invitation, stamp_of(now_ns()), 0, 0, 0, 0, static_cast<std::uint32_t>(piece_bytes_), 0},
+           {link_.peer.sin_addr.s_addr, link_.peer.sin_port, 0, link_.stream}};
+    // Best effort: it is sent again until it is answered.
+    static_cast<void>(::sendto(link_.socket.get(), &said, sizeof said, MSG_NOSIGNAL | MSG_DONTWAIT,
+                               generic(guest.address), sizeof guest.address));
+}
+
+void ReliablePublisher::welcome(const Receiver& guest) {
+    const PacketHeader header{
+        guest.token, Kind::welcome, stamp_of(now_ns()), 0, 0, 0, 0, static_cast<std::uint32_t>(piece_bytes_), 0};
+    send_datagram(header, {});
+}
+
+/// What is left is not the oldest that there still is, which would be gone again before it is asked for.
+void ReliablePublisher::send_skip(const Receiver& to) {
+    const std::uint64_t message =
+        std::max(oldest_message(), message_ - std::min<std::uint64_t>(message_, under_way_ / 2));
+    const PacketHeader header{to.token,
+                              Kind::skip,
+                              stamp_of(now_ns()),
+                              first_packet(message),
+                              message,
+                              0,
+                              0,
+                              static_cast<std::uint32_t>(piece_bytes_),
+                              0};
     send_datagram(header, {});
 }
 
@@ -157,41 +237,54 @@ void ReliablePublisher::read_answers() {
         const auto received = ::recvfrom(link_.socket.get(), &answer, sizeof answer, MSG_DONTWAIT,
                                          reinterpret_cast<sockaddr*>(&from), &length);
         if (received < 0) {
-            if (errno == ECONNREFUSED && link_.connected) gone_ = true;
+            if (errno == ECONNREFUSED && link_.connected) receivers_.all().front().gone = true;
             return;
         }
-        if (!answer.believable(static_cast<std::size_t>(received), link_.stream)) continue;
-        link_.peer = from;
-        handle(answer, now_ns());
+        Receiver* receiver = receivers_.find(answer.stream);
+        if (receiver == nullptr || !answer.believable(static_cast<std::size_t>(received), answer.stream)) continue;
+        if (link_.guests.empty()) link_.peer = from;
+        handle(*receiver, answer, now_ns());
     }
 }
 
-void ReliablePublisher::handle(const Answer& answer, Nanoseconds now) {
-    heard_ = true;
+void ReliablePublisher::handle(Receiver& from, const Answer& answer, Nanoseconds now) {
     stalled_ = false;
-    last_heard_ns_ = now;
-    if (answer.kind == Kind::left) gone_ = true;
-    if (answer.stamp_us == 0) send_heartbeat(Kind::heartbeat);  // it speaks first, and waits to hear from us
-    acknowledged_ = std::max(acknowledged_, std::min(answer.next_packet, sent_));
-    released_ = std::max(released_, std::min(answer.released, message_));
-    window_ = std::clamp<std::uint64_t>(answer.window, 1, packets_.size());
-    const auto sample_us = static_cast<std::int32_t>(stamp_of(now) - answer.stamp_us - answer.held_us);
-    if (answer.stamp_us != 0 && sample_us >= 0) round_trip_ns_ += (Nanoseconds{sample_us} * 1000 - round_trip_ns_) / 8;
+    if (answer.stamp_us == 0) {  // it waits to hear from us that we heard it
+        link_.guests.empty() ? send_heartbeat(Kind::heartbeat) : welcome(from);
+    }
+    learn(from, answer, now);
+    receivers_.update();
     // Only who does not answer is asked less and less often: one who does may lack the same packet again.
-    patience_ns_ = std::clamp(2 * round_trip_ns_, shortest_patience_ns, longest_patience_ns);
-    send_again(answer, now);
+    patience_ns_ = std::clamp(2 * from.round_trip_ns, shortest_patience_ns, longest_patience_ns);
+    if (from.slow && from.released < oldest_message()) send_skip(from);
+    send_again(from, answer, now);
+}
+
+void ReliablePublisher::learn(Receiver& from, const Answer& answer, Nanoseconds now) {
+    from.heard = true;
+    from.last_heard_ns = now;
+    if (answer.kind == Kind::left) from.gone = true;
+    from.acknowledged = std::max(from.acknowledged, std::min(answer.next_packet, sent_));
+    from.released = std::max(from.released, std::min(answer.released, message_));
+    from.skipped = std::max(from.skipped, std::min(answer.skipped, message_));
+    from.window = std::clamp<std::uint64_t>(answer.window, 1, packets_.size());
+    const auto sample_us = static_cast<std::int32_t>(stamp_of(now) - answer.stamp_us - answer.held_us);
+    if (answer.stamp_us != 0 && sample_us >= 0)
+        from.round_trip_ns += (Nanoseconds{sample_us} * 1000 - from.round_trip_ns) / 8;
 }
 
 // What is missing may be on its way still: a packet is sent again once a round trip has passed. A burst that overran
 // the subscriber's socket is not sent as a burst again.
-void ReliablePublisher::send_again(const Answer& answer, Nanoseconds now) {
+void ReliablePublisher::send_again(const Receiver& to, const Answer& answer, Nanoseconds now) {
     constexpr Nanoseconds shortest_wait_ns = 300'000;
-    const Nanoseconds wait = std::max(shortest_wait_ns, round_trip_ns_);
-    std::uint64_t most = window_ / 4 + 1;
+    // A subscriber that is slow to read makes round trips look long, and would wait as long for each repair.
+    const Nanoseconds wait = std::clamp(to.round_trip_ns, shortest_wait_ns, longest_patience_ns);
+    const std::uint64_t lowest = std::max(to.acknowledged, first_packet(oldest_message()));
+    std::uint64_t most = to.window / 4 + 1;
     for (std::uint64_t index = 0; index < answer.range_count; ++index) {
         const Range& range = answer.missing[index];
-        const std::uint64_t end = std::min(sent_, range.first + std::min(range.count, window_));
-        for (std::uint64_t number = std::max(range.first, acknowledged_); number < end; ++number) {
+        const std::uint64_t end = std::min(sent_, range.first + std::min(range.count, to.window));
+        for (std::uint64_t number = std::max(range.first, lowest); number < end; ++number) {
             if (now - packet(number).sent_ns < wait) continue;
             if (most-- == 0 || !send_packet(number)) return;
         }
@@ -199,16 +292,21 @@ void ReliablePublisher::send_again(const Answer& answer, Nanoseconds now) {
 }
 
 void ReliablePublisher::look_at_clock(Nanoseconds now) {
-    const bool owed = acknowledged_ < sent_ || released_ < message_;
-    const Nanoseconds quiet = now - std::max(last_asked_ns_, last_heard_ns_);
-    if (heard_ && !owed) {
+    if (receivers_.all_heard() && !receivers_.owe(sent_, message_)) {
         if (now - last_asked_ns_ > keep_alive_ns) send_heartbeat(Kind::heartbeat);
         return;
     }
-    // It must have been asked all the time: our own process may have slept.
-    const bool asked = last_asked_ns_ > last_heard_ns_ + longest_silence_ns / 2;
-    if (owed && asked && now - last_heard_ns_ > longest_silence_ns) gone_ = true;
-    if (quiet < patience_ns_) return;
+    Nanoseconds heard_ns = now;
+    for (Receiver& one : receivers_.all()) {
+        if (!one.owes(sent_, message_) && one.heard) continue;
+        heard_ns = std::min(heard_ns, one.last_heard_ns);
+        // It must have been asked all the time: our own process may have slept.
+        const bool asked = last_asked_ns_ > one.last_heard_ns + longest_silence_ns / 2;
+        const bool silent = asked && now - one.last_heard_ns > longest_silence_ns;
+        if (silent && one.owes(sent_, message_)) one.gone = true;
+    }
+    receivers_.update();
+    if (now - std::max(last_asked_ns_, heard_ns) < patience_ns_) return;
     send_heartbeat(Kind::heartbeat);
     patience_ns_ = std::min(2 * patience_ns_, longest_patience_ns);
 }
@@ -223,8 +321,8 @@ void ReliablePublisher::keep_house() {
     }
 }
 
-// What was published last may still be lost: stays until it is there, or for as long as the subscriber answers, or the
-// shorter of two limits.
+// What was published last may still be lost: stays until everybody has it, for as long as those who lack it answer, or
+// the shorter of two limits.
 void ReliablePublisher::linger() {
     constexpr Nanoseconds longest_ns = 5000 * millisecond_ns;
     constexpr Nanoseconds longest_unanswered_ns = 1000 * millisecond_ns;
@@ -232,13 +330,17 @@ void ReliablePublisher::linger() {
     const std::lock_guard lock{mutex_};
     const Nanoseconds start = now_ns();
     patience_ns_ = shortest_patience_ns;
-    BusyPoll poll{Patience{longest_ns / millisecond_ns}};
-    while (acknowledged_ < queued_ && !gone_) {
+    wait_.begin(link_.socket, Patience{longest_ns / millisecond_ns}, longest_nap);
+    const auto waits_for = [&](const Receiver& one) {
+        const Nanoseconds unanswered_ns = now_ns() - std::max(start, one.last_heard_ns);
+        return one.owes(queued_, 0) && unanswered_ns <= longest_unanswered_ns;
+    };
+    while (std::any_of(receivers_.all().begin(), receivers_.all().end(), waits_for)) {
         serve();
         pump();
-        if (now_ns() - std::max(start, last_heard_ns_) > longest_unanswered_ns || !poll.wait()) break;
+        if (!wait_.again()) break;
     }
-    if (gone_) return;
+    if (receivers_.all_gone()) return;
     for (int count = 0; count < last_words; ++count) send_heartbeat(Kind::leaving);
 }
 

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "core/address.hpp"
-#include "core/waiting.hpp"
 #include "transports/udp_socket.hpp"
 
 namespace tacholog::reliable {
@@ -13,19 +12,29 @@ namespace {
 
 constexpr std::size_t largest_datagram = 65536;
 constexpr Nanoseconds answer_within_ns = millisecond_ns;
+constexpr Nanoseconds answer_again_ns = 5 * millisecond_ns;
 constexpr Nanoseconds knock_every_ns = 50 * millisecond_ns;
+constexpr Patience longest_nap{10};  // there may be something to say, or a silence to notice
 constexpr Nanoseconds keep_alive_ns = 1000 * millisecond_ns;
 
 }  // namespace
 
-ReliableSubscriber::ReliableSubscriber(Fd socket, std::uint64_t stream, std::size_t max_bytes, std::string endpoint,
+ReliableSubscriber::ReliableSubscriber(Fd socket, std::uint64_t stream, const Topic& topic, std::string endpoint,
                                        std::vector<sockaddr_in> doors)
     : socket_(std::move(socket)),
+      wait_(topic.waiting, SocketWait::For::receiving),
+      token_(stream),
       stream_(stream),
-      max_bytes_(max_bytes),
+      max_bytes_(topic.max_bytes),
       endpoint_(std::move(endpoint)),
       doors_(std::move(doors)),
       scratch_(largest_datagram) {}
+
+ReliableSubscriber::ReliableSubscriber(Fd socket, std::uint64_t token, const Topic& topic, std::string endpoint,
+                                       Join join)
+    : ReliableSubscriber(std::move(socket), token, topic, std::move(endpoint)) {
+    join_ = std::move(join);
+}
 
 ReliableSubscriber::~ReliableSubscriber() {
     constexpr int last_words = 2;  // one may be lost
@@ -37,31 +46,42 @@ std::optional<SocketBuffers> ReliableSubscriber::buffers() const {
 }
 
 Result<bool> ReliableSubscriber::match(Patience patience) {
-    BusyPoll poll{patience};
-    while (piece_bytes_ == 0) {
+    wait_.begin(incoming(), patience, longest_nap);
+    while (!joined()) {
         const auto came = receive_datagram();
         if (!came) return came.error();
         if (*came) continue;
         knock();
-        if (!poll.wait()) return false;
+        if (!wait_.again()) return false;
     }
     return true;
 }
 
 Result<std::span<const std::byte>> ReliableSubscriber::receive(Patience patience) {
-    BusyPoll poll{patience};
-    while (!whole()) {
+    wait_.begin(incoming(), patience, longest_nap);
+    while (!ready()) {
         const auto came = receive_datagram();
         if (!came) return came.error();
         if (*came) continue;
         if (patience.count() <= 0) return std::span<const std::byte>{};
         const Nanoseconds quiet = now_ns() - last_heard_ns_;
         answer_if_due(quiet);
-        const bool over = !poll.wait();
+        const bool over = !wait_.again();
         if (publisher_gone(quiet, over)) return Error{"take from " + endpoint_ + ": the publisher is gone"};
         if (over) return std::span<const std::byte>{};
     }
     return std::span<const std::byte>{place(released_, 0), slot(released_).total_bytes};
+}
+
+bool ReliableSubscriber::ready() {
+    for (std::size_t emptied = 0; released_ < skip_before_ && !whole(); ++emptied) {
+        slot(released_) = {};
+        // Once every slot is empty, the rest needs no steps, however far a publisher says that it is.
+        const std::uint64_t step = emptied < slots_.size() ? 1 : skip_before_ - released_;
+        released_ += step;
+        skipped_ += step;
+    }
+    return whole();
 }
 
 /// What was sent before its last word may come a little after it.
@@ -94,7 +114,7 @@ Result<bool> ReliableSubscriber::receive_datagram() {
     datagram.msg_namelen = sizeof from;
     datagram.msg_iov = parts.data();
     datagram.msg_iovlen = parts.size();
-    const auto received = ::recvmsg(socket_.get(), &datagram, 0);
+    const auto received = ::recvmsg(incoming().get(), &datagram, wait_.flags());
     if (received < 0) {
         if (errno == EAGAIN || errno == EINTR || errno == ECONNREFUSED) return false;
         return os_error("receive on " + endpoint_);
@@ -102,7 +122,24 @@ Result<bool> ReliableSubscriber::receive_datagram() {
     const auto bytes = static_cast<std::size_t>(received);
     if (bytes < sizeof header || !believable(header, bytes - sizeof header)) return true;
     publisher_ = from;
+    if (header.kind == Kind::invitation) return follow(header, payload);
     accept(header, payload.first(bytes - sizeof header));
+    return true;
+}
+
+bool ReliableSubscriber::is_invitation(const PacketHeader& header, std::size_t payload_bytes) const {
+    return header.kind == Kind::invitation && header.stream == token_ && payload_bytes == sizeof(Invitation);
+}
+
+Result<bool> ReliableSubscriber::follow(const PacketHeader& header, std::span<const std::byte> payload) {
+    Invitation invitation{};
+    std::memcpy(&invitation, payload.data(), sizeof invitation);
+    auto group = join_(invitation);
+    if (!group) return group.error();
+    group_ = std::move(*group);
+    wait_.turn_to(group_);
+    stream_ = invitation.stream;
+    accept(header, {});
     return true;
 }
 
@@ -112,7 +149,11 @@ bool ReliableSubscriber::agreeable(std::size_t piece_bytes) const {
 }
 
 bool ReliableSubscriber::believable(const PacketHeader& header, std::size_t payload_bytes) const {
-    if (header.stream != stream_ || !agreeable(header.piece_bytes)) return false;
+    if (!agreeable(header.piece_bytes)) return false;
+    if (join_ && !group_) return is_invitation(header, payload_bytes);
+    if (header.kind == Kind::skip || header.kind == Kind::welcome)
+        return header.stream == token_ && payload_bytes == 0 && piece_bytes_ > 0;
+    if (header.stream != stream_) return false;
     if (header.kind == Kind::heartbeat || header.kind == Kind::leaving) return payload_bytes == 0;
     const std::size_t offset = std::size_t{header.fragment} * header.piece_bytes;
     if (header.kind != Kind::data || header.total_bytes > max_bytes_ || offset >= header.total_bytes) return false;
@@ -130,7 +171,7 @@ void ReliableSubscriber::agree_on(std::size_t piece_bytes) {
     slots_.resize(under_way);
     present_.resize(under_way * pieces);
     // The kernel charges a datagram with up to twice its size, and a little one with about a kilobyte.
-    const auto room = static_cast<std::size_t>(effective(socket_, SO_RCVBUF));
+    const auto room = static_cast<std::size_t>(effective(incoming(), SO_RCVBUF));
     window_ = static_cast<std::uint32_t>(std::clamp<std::size_t>(room / (2 * piece_bytes + 1024), 2, most_packets));
 }
 
@@ -147,8 +188,27 @@ void ReliableSubscriber::accept(const PacketHeader& header, std::span<const std:
         return;
     }
     leaving_ = leaving_ || header.kind == Kind::leaving;
+    welcome_ = welcome_ || header.kind == Kind::welcome;
+    if (header.kind == Kind::skip) skip_to(header);
     known_packets_ = std::max(known_packets_, std::min(header.packet, next_packet_ + present_.size()));
     answer(Kind::answer);
+}
+
+/// What is here of the messages that are to be skipped stays here: those that are whole will still be lent.
+void ReliableSubscriber::skip_to(const PacketHeader& header) {
+    skip_before_ = std::max(skip_before_, header.message);
+    if (header.packet <= next_packet_) return;
+    const std::uint64_t end = next_packet_ + std::min<std::uint64_t>(header.packet - next_packet_, present_.size());
+    for (std::uint64_t packet = next_packet_; packet < end; ++packet) present_.set(packet, false);
+    known_packets_ = std::max(known_packets_, header.packet);
+    move_on(header.packet);
+}
+
+void ReliableSubscriber::move_on(std::uint64_t packet) {
+    next_packet_ = packet;
+    for (; next_packet_ < known_packets_ && present_.has(next_packet_); ++next_packet_) {
+        present_.set(next_packet_, false);
+    }
 }
 
 /// Whether a packet is one of those under way that is not here yet.
@@ -170,9 +230,7 @@ void ReliableSubscriber::add(const PacketHeader& header, std::span<const std::by
     ++unanswered_;
     known_packets_ = std::max(known_packets_, header.packet + 1);
     expect_after(header);
-    for (; next_packet_ < known_packets_ && present_.has(next_packet_); ++next_packet_) {
-        present_.set(next_packet_, false);
-    }
+    move_on(next_packet_);
 }
 
 // Goes by what came, not by known_packets_: a heartbeat makes packets known that have yet to come to just this place.
@@ -195,19 +253,20 @@ void ReliableSubscriber::answer_if_due(Nanoseconds quiet) {
 void ReliableSubscriber::answer(Kind kind) {
     last_said_ns_ = now_ns();
     Answer said{};
-    said.stream = stream_;
+    said.stream = token_;
     said.kind = kind;
-    said.stamp_us = stamp_us_;
+    said.stamp_us = join_ && !welcome_ ? 0 : stamp_us_;
     said.held_us = static_cast<std::uint32_t>((last_said_ns_ - stamp_came_ns_) / 1000);
     said.window = window_;
     said.next_packet = next_packet_;
     said.released = released_;
+    said.skipped = skipped_;
     list_missing(said);
     unanswered_ = 0;
     answered_released_ = released_;
     // Best effort: an answer that is lost is asked for.
-    static_cast<void>(
-        ::sendto(socket_.get(), &said, said.bytes(), MSG_NOSIGNAL, generic(publisher_), sizeof publisher_));
+    static_cast<void>(::sendto(socket_.get(), &said, said.bytes(), MSG_NOSIGNAL | MSG_DONTWAIT, generic(publisher_),
+                               sizeof publisher_));
 }
 
 void ReliableSubscriber::list_missing(Answer& answer) const {
@@ -224,6 +283,7 @@ void ReliableSubscriber::list_missing(Answer& answer) const {
 }
 
 void ReliableSubscriber::knock() {
+    if (piece_bytes_ > 0 && now_ns() - last_said_ns_ > answer_again_ns) answer(Kind::answer);
     if (piece_bytes_ > 0 || doors_.empty() || now_ns() - last_said_ns_ < knock_every_ns) return;
     for (const sockaddr_in& door : doors_) {
         publisher_ = door;

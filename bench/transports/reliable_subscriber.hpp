@@ -4,10 +4,12 @@
 
 #include <netinet/in.h>
 
+#include <functional>
 #include <vector>
 
 #include "core/fd.hpp"
 #include "transports/reliable_wire.hpp"
+#include "transports/socket_wait.hpp"
 #include "transports/transport.hpp"
 
 namespace tacholog::reliable {
@@ -24,10 +26,15 @@ private:
     std::vector<bool> bits_;
 };
 
+/// Goes to where an invitation says that the stream is; returns the socket that receives it.
+using Join = std::function<Result<Fd>(const Invitation&)>;
+
 class ReliableSubscriber final : public Subscriber {
 public:
+    /// For a stream that the publisher sends to many: an invitation says where.
+    ReliableSubscriber(Fd socket, std::uint64_t token, const Topic& topic, std::string endpoint, Join join);
     /// `doors` is where the publisher may be waiting to hear from us first; none if it knows where we are.
-    ReliableSubscriber(Fd socket, std::uint64_t stream, std::size_t max_bytes, std::string endpoint,
+    ReliableSubscriber(Fd socket, std::uint64_t stream, const Topic& topic, std::string endpoint,
                        std::vector<sockaddr_in> doors = {});
     ~ReliableSubscriber() override;
 
@@ -50,8 +57,17 @@ private:
     }
     bool whole() { return !slots_.empty() && slot(released_).total_bytes > 0 && slot(released_).missing == 0; }
 
+    /// Whether there is a message to lend. One that was to be skipped is, unless all of it is here.
+    bool ready();
+    /// Where the publisher's datagrams come.
+    const Fd& incoming() const { return group_ ? group_ : socket_; }
     /// False if nothing was there.
     Result<bool> receive_datagram();
+    bool is_invitation(const PacketHeader& header, std::size_t payload_bytes) const;
+    Result<bool> follow(const PacketHeader& header, std::span<const std::byte> payload);
+    bool joined() const { return piece_bytes_ > 0 && (welcome_ || !join_); }
+    void skip_to(const PacketHeader& header);
+    void move_on(std::uint64_t packet);
     std::span<std::byte> expected();
     /// Whether a datagram is of our stream and makes sense.
     bool believable(const PacketHeader& header, std::size_t payload_bytes) const;
@@ -68,6 +84,10 @@ private:
     bool publisher_gone(Nanoseconds quiet, bool patience_over) const;
 
     Fd socket_;
+    SocketWait wait_;
+    Join join_;  ///< if the stream comes elsewhere than to socket_
+    Fd group_;   ///< once it does
+    std::uint64_t token_;
     std::uint64_t stream_;
     std::size_t max_bytes_;
     std::string endpoint_;
@@ -84,7 +104,9 @@ private:
 
     std::uint64_t next_packet_ = 0;       ///< all before it are here
     std::uint64_t known_packets_ = 0;     ///< as far as the publisher is known to have sent
-    std::uint64_t released_ = 0;          ///< messages
+    std::uint64_t released_ = 0;          ///< messages, given back or skipped
+    std::uint64_t skip_before_ = 0;       ///< messages
+    std::uint64_t skipped_ = 0;           ///< messages
     std::uint64_t expected_packet_ = 0;   ///< after the last of those that came
     std::uint64_t expected_message_ = 0;  ///< where it belongs
     std::size_t expected_fragment_ = 0;
@@ -94,6 +116,7 @@ private:
     Nanoseconds stamp_came_ns_ = 0;
     Nanoseconds last_heard_ns_ = 0;
     Nanoseconds last_said_ns_ = 0;
+    bool welcome_ = false;  ///< the publisher has heard us, if it had to invite us
     bool leaving_ = false;
 };
 

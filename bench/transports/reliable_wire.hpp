@@ -12,16 +12,28 @@
 namespace tacholog::reliable {
 
 enum class Kind : std::uint32_t {
-    data,       ///< a packet
-    heartbeat,  ///< "I have sent this many packets: what do you lack?", which finds a lost tail
-    leaving,    ///< the publisher's last word, with the number of its packets
-    answer,     ///< from the subscriber
-    left,       ///< the subscriber's last word, an answer too
+    data,        ///< a packet
+    heartbeat,   ///< "I have sent this many packets: what do you lack?", which finds a lost tail
+    leaving,     ///< the publisher's last word, with the number of its packets
+    answer,      ///< from the subscriber
+    left,        ///< the subscriber's last word, an answer too
+    invitation,  ///< to one subscriber: come to where the stream is
+    welcome,     ///< to one that was invited: it has been heard
+    skip,        ///< to one that is left behind: nothing before this packet and message comes again
+};
+
+/// What follows the header of an invitation.
+struct Invitation {
+    std::uint32_t group;  ///< as the kernel has addresses
+    std::uint16_t port;   ///< likewise
+    std::uint16_t unused;
+    std::uint64_t stream;
 };
 
 /// How every datagram of the publisher begins.
 struct PacketHeader {
-    std::uint64_t stream;  ///< drawn by the subscriber, so that nothing of another run is taken for its own
+    std::uint64_t stream;  ///< drawn by the subscriber (by the publisher, of several), so that nothing of another run
+                           ///< is taken for its own
     Kind kind;
     std::uint32_t stamp_us;  ///< the publisher's clock, which the answer gives back
     std::uint64_t packet;    ///< heartbeat, leaving: how many were sent
@@ -46,7 +58,8 @@ struct Answer {
     std::uint32_t held_us;      ///< how long ago it came
     std::uint32_t window;       ///< packets that the subscriber's socket can hold
     std::uint64_t next_packet;  ///< all before it are here
-    std::uint64_t released;     ///< messages given back
+    std::uint64_t released;     ///< messages given back or skipped
+    std::uint64_t skipped;      ///< messages that it was told to skip and lacked
     std::uint64_t range_count;  ///< of `missing`, the oldest first; only so many are sent
     std::array<Range, most_ranges> missing;
 

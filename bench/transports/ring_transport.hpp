@@ -1,10 +1,10 @@
 // What the transports over a ring have in common: the publisher loans its own buffer and copies it into the ring (that
-// is the copy in `data_path=copy`), the subscriber lends the slot in place, and both wait by busy polling.
+// is the copy in `data_path=copy`), the subscriber lends the slot in place, and both poll or sleep at the ring.
 #pragma once
 
 #include <vector>
 
-#include "core/waiting.hpp"
+#include "transports/parking.hpp"
 #include "transports/spsc_ring.hpp"
 #include "transports/transport.hpp"
 
@@ -19,7 +19,10 @@ public:
           writer_(ring),
           buffer_(ring.shape().max_bytes),
           name_(std::move(name)) {}
-    ~RingPublisher() override { ring_.header().writer_left.store(true, std::memory_order_release); }
+    ~RingPublisher() override {
+        ring_.header().writer_left.store(true, std::memory_order_release);
+        ring_.header().reader.wake();
+    }
 
 protected:
     /// Whether the subscriber is known to be gone without having said so.
@@ -35,12 +38,10 @@ private:
 
     Result<bool> commit(Patience patience) override {
         if (writer_.write(loaned_)) return true;
-        for (BusyPoll poll{patience}; poll.wait();) {
-            if (writer_.write(loaned_)) return true;
-        }
-        if (ring_.header().reader_left.load(std::memory_order_acquire) || peer_gone()) {
-            return Error{"publish on " + name_ + ": the subscriber is gone"};
-        }
+        const auto written = [this] { return writer_.write(loaned_); };
+        const auto gone = [this] { return ring_.header().reader_left.load(std::memory_order_acquire) || peer_gone(); };
+        if (wait_until(written, ring_.waiting(), patience, ring_.header().writer, gone)) return true;
+        if (gone()) return Error{"publish on " + name_ + ": the subscriber is gone"};
         return false;
     }
 
@@ -58,14 +59,16 @@ class RingSubscriber : public Subscriber {
 public:
     explicit RingSubscriber(std::string name) : name_(std::move(name)) {}
     ~RingSubscriber() override {
-        if (attached_) ring_.header().reader_left.store(true, std::memory_order_release);
+        if (!attached_) return;
+        ring_.header().reader_left.store(true, std::memory_order_release);
+        ring_.header().writer.wake();
     }
 
 protected:
-    void attach(Ring ring, std::shared_ptr<const void> memory) {
+    void attach(Ring ring, std::shared_ptr<const void> memory, std::size_t place = 0) {
         memory_ = std::move(memory);
         ring_ = ring;
-        reader_ = RingReader{ring};
+        reader_ = RingReader{ring, place};
         attached_ = true;
     }
     bool attached() const { return attached_; }
@@ -77,14 +80,18 @@ private:
     Result<std::span<const std::byte>> receive(Patience patience) override {
         if (!attached_) return Error{"take from " + name_ + ": no publisher has joined yet"};
         auto message = reader_.read();
-        for (BusyPoll poll{patience}; message.data() == nullptr && poll.wait();) message = reader_.read();
-        if (message.data() == nullptr && patience.count() > 0) return last_words();
-        return message;
+        if (message.data() != nullptr || patience.count() <= 0) return message;
+        const auto came = [&] { return (message = reader_.read()).data() != nullptr; };
+        if (wait_until(came, ring_.waiting(), patience, ring_.header().reader, [this] { return gone(); }))
+            return message;
+        return last_words();
     }
+
+    bool gone() { return ring_.header().writer_left.load(std::memory_order_acquire) || peer_gone(); }
 
     // A publisher that has left may have published before it did.
     Result<std::span<const std::byte>> last_words() {
-        const bool left = ring_.header().writer_left.load(std::memory_order_acquire) || peer_gone();
+        const bool left = gone();
         const auto message = reader_.read();
         if (message.data() == nullptr && left) return Error{"take from " + name_ + ": the publisher is gone"};
         return message;

@@ -3,68 +3,119 @@
 // is dead.
 #pragma once
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
-#include <optional>
+#include <algorithm>
+#include <memory>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "transports/local_socket.hpp"
+#include "transports/meeting_place.hpp"
 #include "transports/spsc_ring.hpp"
+#include "transports/transport.hpp"
 
 namespace tacholog {
 
 /// The publisher's end.
 struct OfferedMemory {
-    Mapping mapping;
-    Fd socket;
+    std::shared_ptr<const Mapping> mapping;
+    std::vector<Fd> sockets;  ///< to each subscriber
+
+    bool a_subscriber_hung_up() const { return std::any_of(sockets.begin(), sockets.end(), hung_up); }
 };
 
-/// Creates `bytes` of zeros, and hands them to the subscriber that listens as `name`.
-inline Result<OfferedMemory> offer_memory(const std::string& name, std::size_t bytes, std::size_t max_bytes) {
-    const Fd memory{::memfd_create("tacholog", MFD_CLOEXEC)};
-    if (!memory) return os_error("create shared memory");
-    if (::ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0) return os_error("size shared memory");
+/// Maps the memory once in a process: where both sides are threads of one, a race detector then sees that they share
+/// it, which two addresses would hide from it.
+inline Result<std::shared_ptr<const Mapping>> map_once(const Fd& memory, const struct stat& facts, std::size_t bytes) {
+    using Place = MeetingPlace<const Mapping>;
+    const std::string inode = std::to_string(facts.st_dev) + ":" + std::to_string(facts.st_ino);
+    if (auto mapped = Place::instance().join(inode)) return mapped;
     auto mapping = Mapping::map(memory.get(), bytes);
     if (!mapping) return mapping.error();
-    auto socket = connect_locally(name);
-    if (!socket) return socket.error();
-    if (!send_descriptor(*socket, memory, max_bytes)) return os_error("send to @" + name);
-    return OfferedMemory{std::move(*mapping), std::move(*socket)};
+    auto shared = std::make_shared<const Mapping>(std::move(*mapping));
+    Place::instance().open(inode, shared);
+    return shared;
+}
+
+/// Creates `bytes` of zeros, and hands them to the subscribers that listen as `names`.
+inline Result<OfferedMemory> offer_memory(std::span<const std::string> names, std::size_t bytes,
+                                          std::size_t max_bytes) {
+    const Fd memory{::memfd_create("tacholog", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
+    if (!memory) return os_error("create shared memory");
+    if (::ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0) return os_error("size shared memory");
+    if (::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK) != 0) return os_error("seal shared memory");
+    struct stat facts{};
+    if (::fstat(memory.get(), &facts) != 0) return os_error("look at shared memory");
+    auto mapping = map_once(memory, facts, bytes);
+    if (!mapping) return mapping.error();
+    OfferedMemory offered{std::move(*mapping), {}};
+    for (const std::string& name : names) {
+        auto socket = connect_locally(name);
+        if (!socket) return socket.error();
+        const MemoryOffer offer{max_bytes, offered.sockets.size()};
+        if (!send_descriptor(*socket, memory, offer)) return os_error("send to @" + name);
+        offered.sockets.push_back(std::move(*socket));
+    }
+    return offered;
 }
 
 /// The subscriber's end.
 class MemoryTaker {
 public:
-    MemoryTaker(Fd listener, std::string name, std::size_t max_bytes)
-        : listener_(std::move(listener)), name_(std::move(name)), max_bytes_(max_bytes) {}
+    MemoryTaker(Fd listener, const Topic& topic)
+        : listener_(std::move(listener)),
+          name_(topic.name),
+          max_bytes_(topic.max_bytes),
+          audience_(topic.audience),
+          waiting_(topic.waiting) {}
 
     const std::string& name() const { return name_; }
     std::size_t max_bytes() const { return max_bytes_; }
+    const Audience& audience() const { return audience_; }
+    Waiting waiting() const { return waiting_; }
+    std::size_t place() const { return place_; }  ///< once the memory has been taken
     bool publisher_hung_up() const { return hung_up(socket_); }
 
-    /// `bytes` of memory from the publisher; nothing if it has not come within `patience`.
-    Result<std::optional<Mapping>> take(Patience patience, std::size_t bytes) {
+    /// `bytes` of memory from the publisher; null if it has not come within `patience`.
+    Result<std::shared_ptr<const Mapping>> take(Patience patience, std::size_t bytes) {
+        const std::shared_ptr<const Mapping> none;
         const Deadline deadline{patience};
         if (!socket_) {
-            if (!readable(listener_, deadline)) return std::optional<Mapping>{};
+            if (!readable(listener_, deadline)) return none;
             socket_ = Fd{::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)};
             if (!socket_) return os_error("accept @" + name_);
         }
-        if (!readable(socket_, deadline)) return std::optional<Mapping>{};
-        std::size_t max_bytes = 0;
-        const auto memory = receive_descriptor(socket_, max_bytes);
+        if (!readable(socket_, deadline)) return none;
+        MemoryOffer offer;
+        const auto memory = receive_descriptor(socket_, offer);
         if (!memory) return memory.error();
-        if (max_bytes != max_bytes_) return Error{"join " + name_ + ": the sides differ in message size"};
-        auto mapping = Mapping::map(memory->get(), bytes);
-        if (!mapping) return mapping.error();
-        return std::optional{std::move(*mapping)};
+        if (offer.max_bytes != max_bytes_) return Error{"join " + name_ + ": the sides differ in message size"};
+        if (offer.place >= audience_.subscribers) return Error{"join " + name_ + ": the sides differ in subscribers"};
+        place_ = offer.place;
+        struct stat facts{};
+        if (!holds(*memory, bytes, facts)) return Error{"join " + name_ + ": the publisher's memory is not as agreed"};
+        return map_once(*memory, facts, bytes);
     }
 
 private:
+    /// Memory that ends early, or could be made to, would kill whoever reads it.
+    static bool holds(const Fd& memory, std::size_t bytes, struct stat& facts) {
+        const int seals = ::fcntl(memory.get(), F_GET_SEALS);
+        if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return false;
+        return ::fstat(memory.get(), &facts) == 0 && facts.st_size >= static_cast<off_t>(bytes);
+    }
+
     Fd listener_;
     Fd socket_;
     std::string name_;
     std::size_t max_bytes_;
+    Audience audience_;
+    Waiting waiting_;
+    std::size_t place_ = 0;
 };
 
 }  // namespace tacholog

@@ -1,5 +1,8 @@
-// Shared memory between two processes of one host, copied in and read in place. Reliable and ordered: a full ring
-// blocks the publisher. The memory has no name in a file system, so nothing is left behind, whatever kills either side.
+// Shared memory between processes of one host, copied in once and read in place by each subscriber. Reliable and
+// ordered: a slot is free again when all have read it, and a full ring blocks the publisher. The memory has no name in
+// a file system, so nothing is left behind, whatever kills either side.
+#include <array>
+
 #include "transports/ring_transport.hpp"
 #include "transports/shared_memory.hpp"
 
@@ -8,13 +11,14 @@ namespace {
 
 class ShmPublisher final : public RingPublisher {
 public:
-    ShmPublisher(const std::shared_ptr<Mapping>& memory, RingShape shape, Fd socket, const std::string& name)
-        : RingPublisher(Ring{memory->start(), shape}, memory, name), socket_(std::move(socket)) {}
+    ShmPublisher(OfferedMemory memory, RingShape shape, const Topic& topic)
+        : RingPublisher(Ring{memory.mapping->start(), shape, topic.waiting}, memory.mapping, topic.name),
+          memory_(std::move(memory)) {}
 
 private:
-    bool peer_gone() override { return hung_up(socket_); }
+    bool peer_gone() override { return memory_.a_subscriber_hung_up(); }
 
-    Fd socket_;
+    OfferedMemory memory_;
 };
 
 class ShmSubscriber final : public RingSubscriber {
@@ -25,12 +29,12 @@ public:
 
     Result<bool> match(Patience patience) override {
         if (attached()) return true;
-        const auto shape = RingShape::for_messages(taker_.max_bytes());
+        const auto shape = RingShape::for_messages(taker_.max_bytes(), taker_.audience().subscribers);
         auto mapping = taker_.take(patience, shape.bytes());
         if (!mapping) return mapping.error();
-        if (!*mapping) return false;
-        const Ring ring{(*mapping)->start(), shape};
-        attach(ring, std::make_shared<Mapping>(std::move(**mapping)));
+        if (*mapping == nullptr) return false;
+        const Ring ring{(*mapping)->start(), shape, taker_.waiting()};
+        attach(ring, std::move(*mapping), taker_.place());
         return true;
     }
 
@@ -43,16 +47,18 @@ private:
 Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     auto listener = listen_locally(topic.name);
     if (!listener) return listener.error();
-    MemoryTaker taker{std::move(*listener), topic.name, topic.max_bytes};
-    return std::unique_ptr<Subscriber>{std::make_unique<ShmSubscriber>(std::move(taker))};
+    return std::unique_ptr<Subscriber>{std::make_unique<ShmSubscriber>(MemoryTaker{std::move(*listener), topic})};
+}
+
+Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
+    const auto shape = RingShape::for_messages(topic.max_bytes, endpoints.size());
+    auto offered = offer_memory(endpoints, shape.bytes(), topic.max_bytes);
+    if (!offered) return offered.error();
+    return std::unique_ptr<Publisher>{std::make_unique<ShmPublisher>(std::move(*offered), shape, topic)};
 }
 
 Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
-    const auto shape = RingShape::for_messages(topic.max_bytes);
-    auto offered = offer_memory(std::string{endpoint}, shape.bytes(), topic.max_bytes);
-    if (!offered) return offered.error();
-    return std::unique_ptr<Publisher>{std::make_unique<ShmPublisher>(
-        std::make_shared<Mapping>(std::move(offered->mapping)), shape, std::move(offered->socket), topic.name)};
+    return advertise_to_all(topic, std::array{std::string{endpoint}});
 }
 
 }  // namespace
@@ -63,6 +69,7 @@ extern const Transport shm{"shm",
                            Reliability::reliable,
                            Parties::processes,
                            subscribe,
-                           advertise};
+                           advertise,
+                           advertise_to_all};
 
 }  // namespace tacholog::transports

@@ -1,9 +1,11 @@
-// Shared memory between two processes of one host, never copied: the loan is a chunk of the shared memory itself,
-// publishing hands over a reference to it, the subscriber reads it in place and gives the reference back. Reliable and
-// ordered: when the subscriber holds all it can hold, the publisher waits. What a message costs does not depend on its
-// size; writing and reading it does. The memory has no name in a file system, so nothing is left behind, whatever kills
+// Shared memory between processes of one host, never copied: the loan is a chunk of the shared memory itself,
+// publishing hands over a reference to it, each subscriber reads it in place and gives the reference back; the last one
+// that does gives back the chunk. Reliable and ordered: when a subscriber holds all it can hold, the publisher waits,
+// or, if told so, drops the message for that one and counts it. What a message costs does not depend on its size;
+// writing and reading it does. The memory has no name in a file system, so nothing is left behind, whatever kills
 // either side.
-#include "core/waiting.hpp"
+#include <array>
+
 #include "transports/chunk_pool.hpp"
 #include "transports/shared_memory.hpp"
 #include "transports/transport.hpp"
@@ -13,9 +15,17 @@ namespace {
 
 class ZeroCopyPublisher final : public Publisher {
 public:
-    ZeroCopyPublisher(OfferedMemory memory, PoolShape shape, std::string name)
-        : memory_(std::move(memory)), pool_(memory_.mapping.start(), shape), writer_(pool_), name_(std::move(name)) {}
-    ~ZeroCopyPublisher() override { pool_.header().publisher_left.store(true, std::memory_order_release); }
+    ZeroCopyPublisher(OfferedMemory memory, PoolShape shape, const Topic& topic)
+        : memory_(std::move(memory)),
+          pool_(memory_.mapping->start(), shape, topic.waiting),
+          writer_(pool_),
+          name_(topic.name) {}
+    ~ZeroCopyPublisher() override {
+        pool_.header().publisher_left.store(true, std::memory_order_release);
+        pool_.header().subscriber.wake();
+    }
+
+    std::uint64_t dropped(std::size_t subscriber) const override { return writer_.dropped(subscriber); }
 
 private:
     Result<std::span<std::byte>> acquire(std::size_t bytes) override {
@@ -27,12 +37,12 @@ private:
 
     Result<bool> commit(Patience patience) override {
         if (writer_.publish(bytes_)) return true;
-        for (BusyPoll poll{patience}; poll.wait();) {
-            if (writer_.publish(bytes_)) return true;
-        }
-        if (pool_.header().subscriber_left.load(std::memory_order_acquire) || hung_up(memory_.socket)) {
-            return Error{"publish on " + name_ + ": the subscriber is gone"};
-        }
+        const auto published = [this] { return writer_.publish(bytes_); };
+        const auto gone = [this] {
+            return pool_.header().subscriber_left.load(std::memory_order_acquire) || memory_.a_subscriber_hung_up();
+        };
+        if (wait_until(published, pool_.waiting(), patience, pool_.header().publisher, gone)) return true;
+        if (gone()) return Error{"publish on " + name_ + ": the subscriber is gone"};
         return false;
     }
 
@@ -49,37 +59,45 @@ class ZeroCopySubscriber final : public Subscriber {
 public:
     explicit ZeroCopySubscriber(MemoryTaker taker) : taker_(std::move(taker)) {}
     ~ZeroCopySubscriber() override {
-        if (joined()) pool_.header().subscriber_left.store(true, std::memory_order_release);
+        if (!joined()) return;
+        pool_.header().subscriber_left.store(true, std::memory_order_release);
+        pool_.header().publisher.wake();
     }
 
     std::string endpoint() const override { return taker_.name(); }
 
     Result<bool> match(Patience patience) override {
         if (joined()) return true;
-        const auto shape = PoolShape::for_messages(taker_.max_bytes());
+        const auto shape = PoolShape::for_messages(taker_.max_bytes(), taker_.audience());
         auto mapping = taker_.take(patience, shape.bytes());
         if (!mapping) return mapping.error();
-        if (!*mapping) return false;
-        memory_ = std::move(**mapping);
-        pool_ = ChunkPool{memory_.start(), shape};
-        reader_ = ChunkReader{pool_};
+        if (*mapping == nullptr) return false;
+        memory_ = std::move(*mapping);
+        pool_ = ChunkPool{memory_->start(), shape, taker_.waiting()};
+        reader_ = ChunkReader{pool_, taker_.place()};
         return true;
     }
 
 private:
-    bool joined() const { return memory_.start() != nullptr; }
+    bool joined() const { return memory_ != nullptr; }
 
     Result<std::span<const std::byte>> receive(Patience patience) override {
         if (!joined()) return Error{"take from " + taker_.name() + ": no publisher has joined yet"};
         auto message = reader_.read();
-        for (BusyPoll poll{patience}; message.data() == nullptr && poll.wait();) message = reader_.read();
-        if (message.data() == nullptr && patience.count() > 0) return last_words();
-        return message;
+        if (message.data() != nullptr || patience.count() <= 0) return message;
+        const auto came = [&] { return (message = reader_.read()).data() != nullptr; };
+        if (wait_until(came, taker_.waiting(), patience, pool_.header().subscriber, [this] { return gone(); }))
+            return message;
+        return last_words();
+    }
+
+    bool gone() const {
+        return pool_.header().publisher_left.load(std::memory_order_acquire) || taker_.publisher_hung_up();
     }
 
     // A publisher that has left may have published before it did.
     Result<std::span<const std::byte>> last_words() {
-        const bool left = pool_.header().publisher_left.load(std::memory_order_acquire) || taker_.publisher_hung_up();
+        const bool left = gone();
         const auto message = reader_.read();
         if (message.data() == nullptr && left) return Error{"take from " + taker_.name() + ": the publisher is gone"};
         return message;
@@ -88,7 +106,7 @@ private:
     void release() noexcept override { reader_.release(); }
 
     MemoryTaker taker_;
-    Mapping memory_;
+    std::shared_ptr<const Mapping> memory_;
     ChunkPool pool_;
     ChunkReader reader_;
 };
@@ -96,23 +114,31 @@ private:
 Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     auto listener = listen_locally(topic.name);
     if (!listener) return listener.error();
-    MemoryTaker taker{std::move(*listener), topic.name, topic.max_bytes};
-    return std::unique_ptr<Subscriber>{std::make_unique<ZeroCopySubscriber>(std::move(taker))};
+    return std::unique_ptr<Subscriber>{std::make_unique<ZeroCopySubscriber>(MemoryTaker{std::move(*listener), topic})};
+}
+
+Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
+    const auto shape = PoolShape::for_messages(topic.max_bytes, topic.audience);
+    auto offered = offer_memory(endpoints, shape.bytes(), topic.max_bytes);
+    if (!offered) return offered.error();
+    return std::unique_ptr<Publisher>{std::make_unique<ZeroCopyPublisher>(std::move(*offered), shape, topic)};
 }
 
 Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
-    const auto shape = PoolShape::for_messages(topic.max_bytes);
-    auto offered = offer_memory(std::string{endpoint}, shape.bytes(), topic.max_bytes);
-    if (!offered) return offered.error();
-    return std::unique_ptr<Publisher>{std::make_unique<ZeroCopyPublisher>(std::move(*offered), shape, topic.name)};
+    return advertise_to_all(topic, std::array{std::string{endpoint}});
 }
 
 }  // namespace
 
 extern const Transport shm_zero_copy{
-    "shm-zero-copy",    "shared memory between processes of one host; reliable, loaned, written and read in place",
-    "zero-copy",        Reliability::reliable,
-    Parties::processes, subscribe,
-    advertise};
+    "shm-zero-copy",
+    "shared memory between processes of one host; reliable, loaned, written and read in place",
+    "zero-copy",
+    Reliability::reliable,
+    Parties::processes,
+    subscribe,
+    advertise,
+    advertise_to_all,
+    true};
 
 }  // namespace tacholog::transports

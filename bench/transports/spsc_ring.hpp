@@ -1,8 +1,8 @@
-// A ring of message slots for one writer and one reader, laid out in memory that both can see.
+// A ring of message slots for one writer and one reader or more, laid out in memory that all can see.
 //
 // A slot begins with one word that holds the message's turn and length, and the payload follows at once: up to 56 bytes
-// of payload travel in the cache line whose change the reader is polling. There is no shared head index; the reader's
-// progress has a line of its own, which the writer reads only when the ring looks full.
+// of payload travel in the cache line whose change the reader is polling. There is no shared head index; each reader's
+// progress has a line of its own, which the writer reads only when the ring looks full. Every reader reads every slot.
 #pragma once
 
 #include <sys/mman.h>
@@ -17,15 +17,21 @@
 #include <string>
 
 #include "core/result.hpp"
+#include "transports/parking.hpp"
 
 namespace tacholog {
 
 inline constexpr std::size_t cache_line = 64;
 
+struct alignas(cache_line) ReaderProgress {
+    std::atomic<std::uint64_t> released{0};  ///< messages that the reader has given back
+};
+
 struct RingHeader {
-    alignas(cache_line) std::atomic<std::uint64_t> released{0};  ///< messages that the reader has given back
     alignas(cache_line) std::atomic<bool> writer_left{false};
     std::atomic<bool> reader_left{false};
+    Parking reader;  ///< where they all wait for a message...
+    Parking writer;  ///< ...and it for a free slot, unless both poll
 };
 
 using SlotWord = std::atomic<std::uint64_t>;  // turn << 32 | payload bytes
@@ -35,17 +41,19 @@ struct RingShape {
     std::size_t max_bytes = 0;
     std::size_t slots = 0;
     std::size_t stride = 0;
+    std::size_t readers = 1;
 
     /// Small messages get many slots so that neither side waits for the other's index; large ones few, so that the
     /// slot written next is still in cache.
-    static RingShape for_messages(std::size_t max_bytes) {
+    static RingShape for_messages(std::size_t max_bytes, std::size_t readers = 1) {
         constexpr std::size_t cached = std::size_t{512} * 1024;
         const std::size_t stride = (sizeof(SlotWord) + max_bytes + cache_line - 1) / cache_line * cache_line;
         const std::size_t slots = std::bit_floor(std::clamp<std::size_t>(cached / stride, 4, 1024));
-        return {max_bytes, slots, stride};
+        return {max_bytes, slots, stride, readers};
     }
 
-    std::size_t bytes() const { return sizeof(RingHeader) + slots * stride; }
+    std::size_t slots_at() const { return sizeof(RingHeader) + readers * sizeof(ReaderProgress); }
+    std::size_t bytes() const { return slots_at() + slots * stride; }
 };
 
 /// Anonymous or file-backed shared memory that unmaps itself, its pages already there.
@@ -82,14 +90,20 @@ private:
 class Ring {
 public:
     Ring() = default;
-    Ring(std::byte* start, RingShape shape)
+    Ring(std::byte* start, RingShape shape, Waiting waiting = Waiting::busy_poll)
         : header_(std::launder(reinterpret_cast<RingHeader*>(start))),
-          slots_(start + sizeof(RingHeader)),
+          progress_(start + sizeof(RingHeader)),
+          slots_(start + shape.slots_at()),
           shape_(shape),
-          mask_(shape.slots - 1) {}
+          mask_(shape.slots - 1),
+          waiting_(waiting) {}
 
+    Waiting waiting() const { return waiting_; }
     RingHeader& header() const { return *header_; }
     const RingShape& shape() const { return shape_; }
+    ReaderProgress& progress(std::size_t reader) const {
+        return *std::launder(reinterpret_cast<ReaderProgress*>(progress_ + reader * sizeof(ReaderProgress)));
+    }
     SlotWord& word(std::uint64_t turn) const { return *std::launder(reinterpret_cast<SlotWord*>(slot(turn))); }
     std::byte* payload(std::uint64_t turn) const { return slot(turn) + sizeof(SlotWord); }
 
@@ -99,9 +113,11 @@ private:
     std::byte* slot(std::uint64_t turn) const { return slots_ + (turn & mask_) * shape_.stride; }
 
     RingHeader* header_ = nullptr;
+    std::byte* progress_ = nullptr;
     std::byte* slots_ = nullptr;
     RingShape shape_;
     std::uint64_t mask_ = 0;
+    Waiting waiting_ = Waiting::busy_poll;
 };
 
 class RingWriter {
@@ -112,16 +128,24 @@ public:
     /// Copies the message in. False if the ring is full.
     bool write(std::span<const std::byte> message) {
         if (turn_ - released_ >= ring_.shape().slots) {
-            released_ = ring_.header().released.load(std::memory_order_acquire);
+            released_ = released_by_all();
             if (turn_ - released_ >= ring_.shape().slots) return false;
         }
         std::memcpy(ring_.payload(turn_), message.data(), message.size());
         ring_.word(turn_).store(Ring::published(turn_, message.size()), std::memory_order_release);
         ++turn_;
+        if (sleeps(ring_.waiting())) ring_.header().reader.wake();
         return true;
     }
 
 private:
+    std::uint64_t released_by_all() const {
+        std::uint64_t least = ring_.progress(0).released.load(std::memory_order_acquire);
+        for (std::size_t reader = 1; reader < ring_.shape().readers; ++reader)
+            least = std::min(least, ring_.progress(reader).released.load(std::memory_order_acquire));
+        return least;
+    }
+
     Ring ring_;
     std::uint64_t turn_ = 0;
     std::uint64_t released_ = 0;  // as last seen: the reader's line is touched only when the ring looks full
@@ -130,7 +154,8 @@ private:
 class RingReader {
 public:
     RingReader() = default;
-    explicit RingReader(Ring ring) : ring_(ring), batch_(std::max<std::uint64_t>(1, ring.shape().slots / 8)) {}
+    explicit RingReader(Ring ring, std::size_t place = 0)
+        : ring_(ring), place_(place), batch_(std::max<std::uint64_t>(1, ring.shape().slots / 8)) {}
 
     /// The next message, in place; a span without data if there is none.
     std::span<const std::byte> read() {
@@ -152,11 +177,13 @@ public:
 private:
     void announce() {
         if (announced_ == turn_) return;
-        ring_.header().released.store(turn_, std::memory_order_release);
+        ring_.progress(place_).released.store(turn_, std::memory_order_release);
         announced_ = turn_;
+        if (sleeps(ring_.waiting())) ring_.header().writer.wake();
     }
 
     Ring ring_;
+    std::size_t place_ = 0;
     std::uint64_t batch_ = 1;
     std::uint64_t turn_ = 0;
     std::uint64_t announced_ = 0;

@@ -1,9 +1,9 @@
 #include "transports/stream.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
-#include "core/waiting.hpp"
 #include "transports/local_socket.hpp"
 #include "transports/udp_socket.hpp"
 
@@ -12,6 +12,13 @@ namespace {
 
 // Many small messages to a receive, and still in the first-level cache's neighbourhood.
 constexpr std::size_t block_bytes = std::size_t{64} * 1024;
+
+// A larger message is taken with the byte that ends it: the sender waits for room, and what stays in the socket keeps
+// the kernel from telling it. At 1 MiB that cost a third of all.
+constexpr std::size_t largest_left = std::size_t{16} * 1024;
+
+// Where a message is received that has the buffer to itself: its payload is aligned behind the header.
+constexpr std::size_t front_at = 16 - header_bytes;
 
 bool would_block() {
     return errno == EAGAIN || errno == EINTR;
@@ -23,66 +30,93 @@ bool hung_up_error() {
 
 }  // namespace
 
-StreamPublisher::StreamPublisher(Fd socket, std::size_t max_bytes, std::string name)
-    : socket_(std::move(socket)), name_(std::move(name)), buffer_(sizeof(StreamFrame) + max_bytes) {}
+StreamPublisher::StreamPublisher(const Topic& topic)
+    : wait_(topic.waiting, SocketWait::For::sending), buffer_(header_bytes + topic.max_bytes) {}
 
-std::optional<SocketBuffers> StreamPublisher::buffers() const {
-    return buffers_of(socket_);
+Result<void> StreamPublisher::add(Fd socket, std::string name, std::uint64_t token) {
+    const StreamHello hello{hello_magic, token, buffer_.size() - header_bytes};
+    std::array<std::byte, sizeof hello + frame_at> greeting{};
+    std::memcpy(greeting.data(), &hello, sizeof hello);
+    const auto sent = ::send(socket.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL);
+    if (sent != static_cast<ssize_t>(greeting.size())) return os_error("greet " + name);
+    connections_.push_back({std::move(socket), std::move(name)});
+    return {};
 }
 
-Result<void> StreamPublisher::greet(std::uint64_t token) {
-    const StreamHello hello{hello_magic, token, buffer_.size() - sizeof(StreamFrame)};
-    const auto sent = ::send(socket_.get(), &hello, sizeof hello, MSG_NOSIGNAL);
-    if (sent == static_cast<ssize_t>(sizeof hello)) return {};
-    return os_error("greet " + name_);
+std::optional<SocketBuffers> StreamPublisher::buffers() const {
+    return buffers_of(connections_.front().socket);
 }
 
 Result<std::span<std::byte>> StreamPublisher::acquire(std::size_t bytes) {
-    if (cut_) return Error{"loan on " + name_ + ": an earlier message was given up halfway"};
-    if (bytes > buffer_.size() - sizeof(StreamFrame)) {
-        return Error{"loan " + std::to_string(bytes) + " bytes on " + name_ + ": too large"};
+    const std::string& name = connections_.front().name;
+    if (cut_) return Error{"loan on " + name + ": an earlier message was given up halfway"};
+    if (bytes > buffer_.size() - header_bytes) {
+        return Error{"loan " + std::to_string(bytes) + " bytes on " + name + ": too large"};
     }
     const StreamFrame frame{frame_magic, static_cast<std::uint32_t>(bytes)};
     std::memcpy(buffer_.data(), &frame, sizeof frame);
-    sent_ = 0;
-    total_ = sizeof frame + bytes;
+    for (Connection& connection : connections_) connection.sent = 0;
+    total_ = sizeof frame + bytes + frame_at;
     return std::span{buffer_}.subspan(sizeof frame, bytes);
 }
 
 // What was sent of a message stays sent: after a false, the next call goes on where this one stopped.
 Result<bool> StreamPublisher::commit(Patience patience) {
-    BusyPoll poll{patience};
-    while (sent_ < total_) {
-        const auto moved = send_some();
+    // Of several, each is asked in turn: none keeps the others waiting for longer than a nap.
+    constexpr Patience nap_of_several{1};
+    wait_.begin(connections_.front().socket, patience, connections_.size() > 1 ? nap_of_several : patience);
+    while (!all_sent()) {
+        const auto moved = send_round();
         if (!moved) return moved.error();
-        if (!*moved && !poll.wait()) return false;
+        if (!*moved && !wait_.again()) return false;
     }
     return true;
 }
 
-Result<bool> StreamPublisher::send_some() {
-    const auto sent = ::send(socket_.get(), buffer_.data() + sent_, total_ - sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
+bool StreamPublisher::all_sent() const {
+    return std::all_of(connections_.begin(), connections_.end(),
+                       [this](const Connection& connection) { return connection.sent == total_; });
+}
+
+Result<bool> StreamPublisher::send_round() {
+    bool moved = false;
+    for (Connection& connection : connections_) {
+        if (connection.sent == total_) continue;
+        const auto took = send_some(connection);
+        if (!took) return took.error();
+        if (!*took) wait_.turn_to(connection.socket);
+        moved = moved || *took;
+    }
+    return moved;
+}
+
+Result<bool> StreamPublisher::send_some(Connection& to) {
+    const auto sent = ::send(to.socket.get(), buffer_.data() + to.sent, total_ - to.sent, MSG_NOSIGNAL | wait_.flags());
     if (sent >= 0) {
-        sent_ += static_cast<std::size_t>(sent);
+        to.sent += static_cast<std::size_t>(sent);
         return true;
     }
     if (would_block()) return false;
-    if (hung_up_error()) return Error{"publish on " + name_ + ": the subscriber is gone"};
-    return os_error("publish on " + name_);
+    if (hung_up_error()) return Error{"publish on " + to.name + ": the subscriber is gone"};
+    return os_error("publish on " + to.name);
 }
 
 void StreamPublisher::abandon() noexcept {
-    cut_ = sent_ > 0;
+    cut_ = std::any_of(connections_.begin(), connections_.end(),
+                       [](const Connection& connection) { return connection.sent > 0; });
 }
 
-StreamSubscriber::StreamSubscriber(Fd listener, std::uint64_t token, std::size_t max_bytes, std::string endpoint,
+StreamSubscriber::StreamSubscriber(Fd listener, std::uint64_t token, const Topic& topic, std::string endpoint,
                                    Prepare prepare)
     : listener_(std::move(listener)),
+      wait_(topic.waiting, SocketWait::For::receiving),
       token_(token),
-      max_bytes_(max_bytes),
+      max_bytes_(topic.max_bytes),
       endpoint_(std::move(endpoint)),
       prepare_(prepare),
-      buffer_(2 * sizeof(StreamFrame) + max_bytes + block_bytes) {}
+      buffer_(front_at + header_bytes + topic.max_bytes + block_bytes),
+      begin_(front_at),
+      end_(front_at) {}
 
 std::optional<SocketBuffers> StreamSubscriber::buffers() const {
     if (!socket_) return std::nullopt;
@@ -114,53 +148,56 @@ bool StreamSubscriber::greeted(const Fd& socket, Patience patience) const {
 
 Result<std::span<const std::byte>> StreamSubscriber::receive(Patience patience) {
     if (!socket_) return Error{"take from " + endpoint_ + ": no publisher has joined yet"};
-    BusyPoll poll{patience};
+    wait_.begin(socket_, patience);
     while (true) {
         const auto message = front();
         if (!message || message->data() != nullptr) {
-            if (message) lent_ = sizeof(StreamFrame) + message->size();
+            if (message) lent_ = header_bytes + message->size();
             return message;
         }
         const auto filled = fill();
         if (!filled) return filled.error();
-        if (!*filled && !poll.wait()) return std::span<const std::byte>{};
+        if (!*filled && !wait_.again()) return std::span<const std::byte>{};
     }
 }
 
 Result<std::span<const std::byte>> StreamSubscriber::front() const {
     const std::size_t there = end_ - begin_;
+    if (there < header_bytes) return std::span<const std::byte>{};
     StreamFrame frame{};
-    if (there < sizeof frame) return std::span<const std::byte>{};
-    std::memcpy(&frame, buffer_.data() + begin_, sizeof frame);
+    std::memcpy(&frame, buffer_.data() + begin_ + frame_at, sizeof frame);
     if (frame.magic != frame_magic) return Error{"take from " + endpoint_ + ": the stream is not one of messages"};
     if (frame.bytes > max_bytes_) {
         return Error{"take from " + endpoint_ + ": a message of " + std::to_string(frame.bytes) +
                      " bytes is announced, " + std::to_string(max_bytes_) + " are agreed"};
     }
-    if (there < sizeof frame + frame.bytes) return std::span<const std::byte>{};
-    return std::span{buffer_}.subspan(begin_ + sizeof frame, frame.bytes);
+    if (there < header_bytes + frame.bytes) return std::span<const std::byte>{};
+    return std::span{buffer_}.subspan(begin_ + header_bytes, frame.bytes);
 }
 
-// Of a large message exactly the rest and the next one's frame: then the next begins at the buffer's front again, where
-// it needs not be moved and the cache is warm.
+// Exactly one message, so that the byte that ends it stays behind, and the next one begins at the buffer's front, where
+// it needs not be moved and the cache is warm. More only of a large one, or if there is more: then nobody waits for an
+// answer, and small messages share a receive.
 std::size_t StreamSubscriber::wanted() const {
-    StreamFrame frame{};
+    StreamFrame frame{0, static_cast<std::uint32_t>(max_bytes_)};
     const std::size_t there = end_ - begin_;
-    if (there < sizeof frame) return max_bytes_ > block_bytes ? 2 * sizeof frame + max_bytes_ - there : block_bytes;
-    std::memcpy(&frame, buffer_.data() + begin_, sizeof frame);
-    return std::max(block_bytes, 2 * sizeof frame + frame.bytes - there);
+    if (there >= header_bytes) std::memcpy(&frame, buffer_.data() + begin_ + frame_at, sizeof frame);
+    const std::size_t rest = header_bytes + frame.bytes - there;
+    if (frame.bytes > largest_left) return rest + header_bytes;
+    return more_ ? std::max(block_bytes, rest) : rest;
 }
 
 Result<bool> StreamSubscriber::fill() {
-    if (begin_ > 0) {
-        std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
-        end_ -= begin_;
-        begin_ = 0;
+    if (begin_ > front_at) {
+        std::memmove(buffer_.data() + front_at, buffer_.data() + begin_, end_ - begin_);
+        end_ -= begin_ - front_at;
+        begin_ = front_at;
     }
     const std::size_t room = std::min(wanted(), buffer_.size() - end_);
-    const auto received = ::recv(socket_.get(), buffer_.data() + end_, room, MSG_DONTWAIT);
+    const auto received = ::recv(socket_.get(), buffer_.data() + end_, room, wait_.flags());
     if (received > 0) {
         end_ += static_cast<std::size_t>(received);
+        more_ = static_cast<std::size_t>(received) == room;
         return true;
     }
     if (received < 0 && would_block()) return false;
@@ -171,7 +208,7 @@ Result<bool> StreamSubscriber::fill() {
 void StreamSubscriber::release() noexcept {
     begin_ += lent_;
     lent_ = 0;
-    if (begin_ == end_) begin_ = end_ = 0;
+    if (begin_ == end_) begin_ = end_ = front_at;
 }
 
 }  // namespace tacholog

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/fd.hpp"
+#include "transports/socket_wait.hpp"
 #include "transports/transport.hpp"
 
 namespace tacholog {
@@ -28,31 +29,46 @@ struct StreamFrame {
     std::uint32_t bytes;
 };
 
-inline constexpr std::uint64_t hello_magic = 0x31304B4C41544354;
+/// On the wire, a frame stands behind one byte that ends what was sent before it: the greeting, or the message before.
+/// Who takes a message leaves that byte in the socket. A TCP socket that is read empty answers at once, and in a
+/// ping-pong over one connection each way nothing is on its way that could carry the answer: it costs 1 us a message, a
+/// third of all. The byte is taken, and answered, when the subscriber looks for the next message.
+inline constexpr std::size_t frame_at = 1;
+inline constexpr std::size_t header_bytes = frame_at + sizeof(StreamFrame);
+
+inline constexpr std::uint64_t hello_magic = 0x32304B4C41544354;
 inline constexpr std::uint32_t frame_magic = 0x4D434C54;
 
 class StreamPublisher final : public Publisher {
 public:
-    /// `socket` is connected and non-blocking.
-    StreamPublisher(Fd socket, std::size_t max_bytes, std::string name);
+    explicit StreamPublisher(const Topic& topic);
+
+    /// Publishes over this socket too, which is connected, and says to the subscriber `name` who we are. The socket is
+    /// new: its buffer holds that.
+    Result<void> add(Fd socket, std::string name, std::uint64_t token);
 
     std::optional<SocketBuffers> buffers() const override;
-
-    /// Says who we are. The socket is new: its buffer holds it.
-    Result<void> greet(std::uint64_t token);
 
 private:
     Result<std::span<std::byte>> acquire(std::size_t bytes) override;
     Result<bool> commit(Patience patience) override;
     void abandon() noexcept override;
 
-    /// Sends what the socket takes. False if it takes nothing now.
-    Result<bool> send_some();
+    struct Connection {
+        Fd socket;
+        std::string name;
+        std::size_t sent = 0;  ///< of the frame, the message, and the byte that ends it
+    };
 
-    Fd socket_;
-    std::string name_;
-    std::vector<std::byte> buffer_;  ///< the frame and the message
-    std::size_t sent_ = 0;
+    /// Sends what the socket takes. False if it takes nothing now.
+    Result<bool> send_some(Connection& to);
+    /// Sends each connection what it takes. False if none takes anything now.
+    Result<bool> send_round();
+    bool all_sent() const;
+
+    std::vector<Connection> connections_;
+    SocketWait wait_;
+    std::vector<std::byte> buffer_;  ///< the frame, the message, and the byte that ends it
     std::size_t total_ = 0;
     bool cut_ = false;  ///< a message was given up halfway, and nothing can follow it
 };
@@ -62,7 +78,7 @@ public:
     using Prepare = void (*)(const Fd& socket);
 
     /// `listener` listens; `prepare` sets what a connection needs.
-    StreamSubscriber(Fd listener, std::uint64_t token, std::size_t max_bytes, std::string endpoint, Prepare prepare);
+    StreamSubscriber(Fd listener, std::uint64_t token, const Topic& topic, std::string endpoint, Prepare prepare);
 
     std::string endpoint() const override { return endpoint_; }
     Result<bool> match(Patience patience) override;
@@ -82,14 +98,16 @@ private:
 
     Fd listener_;
     Fd socket_;
+    SocketWait wait_;
     std::uint64_t token_;
     std::size_t max_bytes_;
     std::string endpoint_;
     Prepare prepare_;
     std::vector<std::byte> buffer_;
-    std::size_t begin_ = 0;  ///< what has been received and not been released lies from here...
-    std::size_t end_ = 0;    ///< ...to here
-    std::size_t lent_ = 0;   ///< the frame and message that are lent now
+    std::size_t begin_;     ///< what has been received and not been released lies from here...
+    std::size_t end_;       ///< ...to here
+    std::size_t lent_ = 0;  ///< the header and message that are lent now
+    bool more_ = false;     ///< the last receive took all it asked for, and there may be more
 };
 
 }  // namespace tacholog

@@ -1,9 +1,12 @@
-// TCP over IPv4, one connection a topic, Nagle's algorithm off. Reliable and ordered: when the subscriber is slow, the
-// window closes and the publisher waits. Each message goes at once behind a frame of eight bytes; a frame that
-// announces more than was agreed is refused, and a connection that does not know the subscriber's token is let go.
+// TCP over IPv4, one connection a topic and subscriber, Nagle's algorithm off. Reliable and ordered: when a subscriber
+// is slow, its window closes and the publisher waits; the others then wait with it. Each message goes at once behind a
+// frame of eight bytes, to one subscriber after the other; a frame that announces more than was agreed is refused, and
+// a connection that does not know the subscriber's token is let go.
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+
+#include <array>
 
 #include "transports/ip_endpoint.hpp"
 #include "transports/stream.hpp"
@@ -26,7 +29,7 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     if (::listen(listener.get(), 4) != 0) return os_error("listen on TCP at " + topic.local_address);
     const IpEndpoint own{local_address(listener), new_token()};
     return std::unique_ptr<Subscriber>{
-        std::make_unique<StreamSubscriber>(std::move(listener), own.token, topic.max_bytes, own.text(), send_at_once)};
+        std::make_unique<StreamSubscriber>(std::move(listener), own.token, topic, own.text(), send_at_once)};
 }
 
 /// Connects, which takes a round trip of the network; the kernel alone would try for minutes.
@@ -47,14 +50,21 @@ Result<Fd> connect_to(const sockaddr_in& address) {
     return socket;
 }
 
-Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
-    const auto peer = parse_endpoint(endpoint);
-    if (!peer) return Error{"advertise to '" + std::string{endpoint} + "': not a TCP endpoint"};
-    auto socket = connect_to(peer->address);
-    if (!socket) return socket.error();
-    auto publisher = std::make_unique<StreamPublisher>(std::move(*socket), topic.max_bytes, to_text(peer->address));
-    if (const auto greeted = publisher->greet(peer->token); !greeted) return greeted.error();
+Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
+    auto publisher = std::make_unique<StreamPublisher>(topic);
+    for (const std::string& endpoint : endpoints) {
+        const auto peer = parse_endpoint(endpoint);
+        if (!peer) return Error{"advertise to '" + endpoint + "': not a TCP endpoint"};
+        auto socket = connect_to(peer->address);
+        if (!socket) return socket.error();
+        const auto added = publisher->add(std::move(*socket), to_text(peer->address), peer->token);
+        if (!added) return added.error();
+    }
     return std::unique_ptr<Publisher>{std::move(publisher)};
+}
+
+Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
+    return advertise_to_all(topic, std::array{std::string{endpoint}});
 }
 
 }  // namespace
@@ -65,6 +75,7 @@ extern const Transport tcp{"tcp",
                            Reliability::reliable,
                            Parties::processes,
                            subscribe,
-                           advertise};
+                           advertise,
+                           advertise_to_all};
 
 }  // namespace tacholog::transports

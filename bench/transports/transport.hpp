@@ -10,9 +10,12 @@
 #include <string_view>
 #include <utility>
 
+#include "core/audience.hpp"
 #include "core/clock.hpp"
 #include "core/injection.hpp"
+#include "core/message.hpp"
 #include "core/result.hpp"
+#include "core/waiting.hpp"
 
 namespace tacholog {
 
@@ -22,6 +25,8 @@ struct Topic {
     std::string local_address;                 ///< where the peer can reach this side, for transports with addresses
     std::string peer_address = local_address;  ///< where this side was told to find the peer, if it was
     Injection injection = {};                  ///< for the mock transport
+    Audience audience = {};                    ///< who subscribes, for transports that reach several
+    Waiting waiting = Waiting::busy_poll;      ///< the same on both sides: who sleeps has to be woken
 };
 
 /// Effective sizes, as read back from the kernel.
@@ -62,6 +67,9 @@ public:
     }
 
     virtual std::optional<SocketBuffers> buffers() const { return std::nullopt; }
+
+    /// Messages so far that were dropped for this subscriber (in the order of their endpoints), because it was slow.
+    virtual std::uint64_t dropped(std::size_t) const { return 0; }
 
 private:
     friend class Loan;
@@ -112,13 +120,21 @@ public:
         auto bytes = receive(patience);
         if (!bytes) return bytes.error();
         if (bytes->data() == nullptr) return std::optional<Sample>{};
-        return std::optional<Sample>{std::in_place, *this, *bytes};
+        Sample sample{*this, *bytes};
+        if (bytes->size() < message_header_bytes) [[unlikely]]
+            return too_short(bytes->size());
+        return std::optional{std::move(sample)};
     }
 
     virtual std::optional<SocketBuffers> buffers() const { return std::nullopt; }
 
 private:
     friend class Sample;
+    static Error too_short(std::size_t bytes) {
+        return Error{"take: the peer sent a message of " + std::to_string(bytes) +
+                     " bytes; none of perftest's is so short"};
+    }
+
     /// A span without data says that nothing came.
     virtual Result<std::span<const std::byte>> receive(Patience patience) = 0;
     virtual void release() noexcept = 0;
@@ -129,7 +145,9 @@ Sample::~Sample() {
 }
 
 enum class Reliability { reliable, best_effort };
-enum class Parties { processes, threads };  ///< what the two sides are when one command starts both
+/// What the two sides can be: processes, threads of one process, or (so that one command cannot start both) processes
+/// that each need a network interface of their own.
+enum class Parties { processes, threads, hosts };
 
 /// A transport is a name, what it promises, and the two ways to join a topic: subscribe first, then advertise.
 /// advertise never waits for the subscriber, so that two sides can advertise to each other.
@@ -141,6 +159,11 @@ struct Transport {
     Parties parties;
     Result<std::unique_ptr<Subscriber>> (*subscribe)(const Topic&);
     Result<std::unique_ptr<Publisher>> (*advertise)(const Topic&, std::string_view endpoint);
+
+    /// As advertise, to every subscriber of the topic's audience; nullptr if it reaches one alone.
+    Result<std::unique_ptr<Publisher>> (*advertise_to_all)(const Topic&,
+                                                           std::span<const std::string> endpoints) = nullptr;
+    bool drops_for_slow = false;  ///< whether it can do without a slow subscriber, as SlowSubscriber::drop has it
 };
 
 /// Every transport of this build, by name. Written by CMake from the tacholog_transport() calls.

@@ -4,7 +4,6 @@
 // the subscriber is slow, the publisher waits; when one side is gone, the other is told, or finds out by five seconds
 // of silence. The window is that of the subscriber's socket buffer and does not shrink on loss: for networks of one's
 // own, not for sharing the Internet.
-#include <netinet/ip.h>
 #include <sys/socket.h>
 
 #include "transports/ip_endpoint.hpp"
@@ -15,24 +14,12 @@
 namespace tacholog::transports {
 namespace {
 
-/// What of a message goes into one datagram that the kernel needs not cut, on the way that a connected socket takes.
-std::size_t piece_for(const Fd& socket) {
-    constexpr int smallest_mtu = 576;
-    constexpr int largest_mtu = 65535;
-    constexpr std::size_t ip_and_udp = 28;
-    int mtu = 0;
-    socklen_t length = sizeof mtu;
-    if (::getsockopt(socket.get(), IPPROTO_IP, IP_MTU, &mtu, &length) != 0) mtu = smallest_mtu;
-    const auto usable = static_cast<std::size_t>(std::clamp(mtu, smallest_mtu, largest_mtu));
-    return usable - ip_and_udp - sizeof(reliable::PacketHeader);
-}
-
 Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     auto socket = open_udp_socket(topic.local_address);
     if (!socket) return socket.error();
     const IpEndpoint own{local_address(*socket), new_token()};
     return std::unique_ptr<Subscriber>{
-        std::make_unique<reliable::ReliableSubscriber>(std::move(*socket), own.token, topic.max_bytes, own.text())};
+        std::make_unique<reliable::ReliableSubscriber>(std::move(*socket), own.token, topic, own.text())};
 }
 
 Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
@@ -43,10 +30,9 @@ Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_vie
     const std::string name = to_text(peer->address);
     if (::connect(socket->get(), generic(peer->address), sizeof peer->address) != 0)
         return os_error("connect UDP to " + name);
-    const std::size_t piece = piece_for(*socket);
+    const std::size_t piece = reliable::piece_for(*socket);
     reliable::Link link{std::move(*socket), true, peer->address, peer->token, name};
-    return std::unique_ptr<Publisher>{
-        std::make_unique<reliable::ReliablePublisher>(std::move(link), topic.max_bytes, piece)};
+    return std::unique_ptr<Publisher>{std::make_unique<reliable::ReliablePublisher>(std::move(link), topic, piece)};
 }
 
 }  // namespace

@@ -11,43 +11,15 @@
 
 #include <random>
 
-#include "core/text.hpp"
-#include "transports/ip_endpoint.hpp"
 #include "transports/reliable_publisher.hpp"
 #include "transports/reliable_subscriber.hpp"
 #include "transports/udp_socket.hpp"
+#include "transports/wan_endpoint.hpp"
 
 namespace tacholog::transports {
 namespace {
 
-constexpr std::size_t door_count = 4;  // one may be taken
 constexpr std::size_t piece_bytes = 1400 - 28 - sizeof(reliable::PacketHeader);
-
-/// "127.0.0.1:40000/1234/20001,20002": where the subscriber thinks it is, its token, and the ports that it will knock
-/// at.
-struct WanEndpoint {
-    IpEndpoint own;
-    std::vector<std::uint16_t> doors;
-
-    std::string text() const { return own.text() + "/" + comma_separated(doors); }
-};
-
-std::optional<WanEndpoint> parse_wan_endpoint(std::string_view text) {
-    const auto slash = text.rfind('/');
-    if (slash == std::string_view::npos) return std::nullopt;
-    const auto own = parse_endpoint(text.substr(0, slash));
-    if (!own) return std::nullopt;
-    WanEndpoint endpoint{*own, {}};
-    for (std::string_view rest = text.substr(slash + 1); !rest.empty();) {
-        const auto comma = std::min(rest.find(','), rest.size());
-        const auto door = whole_number<std::uint16_t>(rest.substr(0, comma));
-        if (!door || endpoint.doors.size() == door_count) return std::nullopt;
-        endpoint.doors.push_back(*door);
-        rest.remove_prefix(std::min(comma + 1, rest.size()));
-    }
-    if (endpoint.doors.empty()) return std::nullopt;
-    return endpoint;
-}
 
 /// Below the ports that kernels give to whoever asks for any.
 std::vector<std::uint16_t> propose_doors() {
@@ -69,7 +41,7 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
         doors.push_back(*where);
     }
     return std::unique_ptr<Subscriber>{std::make_unique<reliable::ReliableSubscriber>(
-        std::move(*socket), endpoint.own.token, topic.max_bytes, endpoint.text(), std::move(doors))};
+        std::move(*socket), endpoint.own.token, topic, endpoint.text(), std::move(doors))};
 }
 
 /// Opens the first of the doors that is free here.
@@ -91,7 +63,7 @@ Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_vie
     if (auto opened = open_door(*socket, topic.local_address, endpoint->doors); !opened) return opened.error();
     reliable::Link link{std::move(*socket), false, endpoint->own.address, endpoint->own.token, topic.name};
     return std::unique_ptr<Publisher>{
-        std::make_unique<reliable::ReliablePublisher>(std::move(link), topic.max_bytes, piece_bytes)};
+        std::make_unique<reliable::ReliablePublisher>(std::move(link), topic, piece_bytes)};
 }
 
 }  // namespace

@@ -13,16 +13,16 @@ constexpr std::uint64_t no_token = 0;
 Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     auto listener = listen_locally(topic.name);
     if (!listener) return listener.error();
-    return std::unique_ptr<Subscriber>{std::make_unique<StreamSubscriber>(
-        std::move(*listener), no_token, topic.max_bytes, topic.name, [](const Fd&) {})};
+    return std::unique_ptr<Subscriber>{
+        std::make_unique<StreamSubscriber>(std::move(*listener), no_token, topic, topic.name, [](const Fd&) {})};
 }
 
 Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
     auto socket = connect_locally(std::string{endpoint});
     if (!socket) return socket.error();
-    auto publisher =
-        std::make_unique<StreamPublisher>(std::move(*socket), topic.max_bytes, std::string{"@"}.append(endpoint));
-    if (const auto greeted = publisher->greet(no_token); !greeted) return greeted.error();
+    auto publisher = std::make_unique<StreamPublisher>(topic);
+    const auto added = publisher->add(std::move(*socket), std::string{"@"}.append(endpoint), no_token);
+    if (!added) return added.error();
     return std::unique_ptr<Publisher>{std::move(publisher)};
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, get_args
 
+from tacholog.formats.registry import formats
 from tacholog.quality import MARKS
 from tacholog.records import METRICS, Basis, Bound, DataPath, LoadMode, Reliability, Scope, Status, Test, Touched
 
@@ -26,7 +27,27 @@ def violations(dataset: Dataset) -> list[str]:
         except pandera.errors.SchemaErrors as errors:
             cases = errors.failure_cases.drop_duplicates(["column", "check"])
             found += [f"{name}: {case.column}: {case.check} does not hold, first for {case.failure_case!r}" for case in cases.itertuples()]
+    return [*found, *_undefined(dataset), *_same_bytes(dataset)]
+
+
+def _undefined(dataset: Dataset) -> list[str]:
+    """Numbers whose definition nobody gives: they would stand beside others without anybody knowing what they are."""
+    known = {name: tuple(getattr(module, "DEFINITIONS", ())) for name, module in formats().items()}
+    used = dataset.results[["run", "log", "definition"]].dropna().drop_duplicates().merge(dataset.logs[["run", "log", "format"]], on=["run", "log"])
+    found = []
+    for run, log, definition, name in used.astype(str).to_numpy().tolist():
+        if definition not in known.get(name, ()):
+            found.append(f"{run}/{log}: the definition {definition!r} is none of the format {name} ({', '.join(known.get(name, ())) or 'none'})")
     return found
+
+
+def _same_bytes(dataset: Dataset) -> list[str]:
+    """Logs of one run that are copies of each other: each of their numbers counts twice."""
+    logs = dataset.logs[dataset.logs["bytes"].fillna(0) > 0]
+    named: dict[tuple[str, str], list[str]] = {}
+    for run, digest, log in logs[["run", "sha256", "log"]].astype(str).to_numpy().tolist():
+        named.setdefault((run, digest), []).append(log)
+    return [f"{run}: {' and '.join(sorted(names))} hold the same bytes" for (run, _), names in named.items() if len(names) > 1]
 
 
 def _text(*allowed: str, nullable: bool = False) -> pa.Column:

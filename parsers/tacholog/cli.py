@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,20 @@ from tacholog.errors import TachologError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COMMANDS = ("parse", "formats", "bench", "report", "publish", "diff", "export", "check", "host")
+#: The subcommands in the order of the work, and what each does: said here too, so that --help need not import them all.
+COMMANDS = {
+    "parse": "Print the records in raw logs.",
+    "formats": "List the log formats that can be read.",
+    "bench": "Run campaigns, and keep every log with the machine's state.",
+    "report": "Build the site: pages with tables, plots, scripts and raw logs.",
+    "publish": "Publish a built site beside its older versions.",
+    "diff": "Compare two releases, and say how sure the comparison is.",
+    "ab": "Run two builds in interleaved pairs within one session, then say what differs, and how sure that is.",
+    "export": "Write the numbers for other tools.",
+    "check": "Check a folder of runs that somebody contributes.",
+    "scaffold": "Write a package that teaches Tacholog the log format NAME.",
+    "host": "Print this machine's facts as a host file.",
+}
 USAGE = 2
 
 
@@ -31,6 +45,11 @@ class Commands(click.Group):
         command = getattr(importlib.import_module(f"tacholog.commands.{cmd_name}"), cmd_name)
         return command if isinstance(command, click.Command) else None
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write what each subcommand does."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
 
 @click.group(cls=Commands, help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="tacholog", prog_name="tacholog")
@@ -41,7 +60,10 @@ def tacholog() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; every error that a user can act on is one line on stderr and exit code 2."""
     try:
-        tacholog.main(args=arguments, prog_name="tacholog", standalone_mode=True)
+        try:
+            tacholog.main(args=arguments, prog_name="tacholog", standalone_mode=True)
+        finally:
+            sys.stdout.flush()  # A full disk is told here, not in words of Python's own when it exits.
     except TachologError as error:
         click.echo(f"tacholog: {error}", err=True)
         sys.exit(USAGE)
@@ -49,5 +71,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stderr.close()  # The reader of our output has gone, as head does: not an error, and nobody to tell.
         sys.exit(0)
     except OSError as error:
-        click.echo(f"tacholog: {error.filename or ''}: {error.strerror or error}", err=True)
+        click.echo(f"tacholog: {error.filename or 'cannot write'}: {error.strerror or error}", err=True)
+        _give_up_output()
         sys.exit(USAGE)
+
+
+def _give_up_output() -> None:
+    """If standard output cannot be written, let what is left for it go: Python would try again when it exits, and complain in its own words."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

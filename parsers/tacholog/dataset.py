@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,17 +19,17 @@ from tacholog.errors import UnreadableInput
 from tacholog.formats.lines import Broken
 from tacholog.formats.reading import Account, Event, Scan
 from tacholog.formats.source import open_log
-from tacholog.manifest import HOSTS_FOLDER, RUN_FILE, Host, LogFile, Manifest, read_host, read_manifest
-from tacholog.quality import RunContext, best_goodput, judge
-from tacholog.records import METRICS, Conditions, Facts, Histogram, Record, Status
+from tacholog.manifest import HOSTS_FOLDER, RUN_FILE, Host, LogFile, Manifest, folders_below, read_host, read_manifest
+from tacholog.quality import RunContext, best_goodput, judge, mark_republished
+from tacholog.records import METRICS, SEVERITY, Conditions, Facts, Histogram, Record, Status
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Row = dict[str, Any]
+UNREADABLE = "unreadable"  # The kind of a problem that cost a whole log, run, host or folder.
 TABLES = ("runs", "logs", "problems", "results", "histograms")
 _CONDITION_FIELDS = Conditions.__struct_fields__
-_SEVERITY: Mapping[Status, int] = {"ok": 0, "empty": 1, "truncated": 2, "failed": 3}
 
 
 class Dataset(msgspec.Struct, frozen=True):
@@ -84,13 +85,17 @@ def load(roots: Sequence[Path]) -> Dataset:
     for root in roots:
         if not root.is_dir():
             raise UnreadableInput(f"{root}: no such folder")
-        for folder in run_folders(root):
+        for folder, files in folders_below(root, partial(_add_unlisted_folder, root, rows["problems"])):
+            if folder.name == HOSTS_FOLDER:
+                _load_hosts(folder, files, hosts, rows["problems"])
+            if RUN_FILE not in files:
+                continue
             run = folder.relative_to(root).as_posix()
             if run in seen:
                 raise UnreadableInput(f"{folder}: the run {run} is in {seen[run]} too")
             seen[run] = folder
             _load_run(run, folder, rows)
-        _load_hosts(root, hosts, rows["problems"])
+    mark_republished(rows["results"], {row["run"]: (row["system"], row["release"]) for row in rows["runs"] if row["published"] and row["release"]})
     return Dataset(**{name: _frame(name, rows[name]) for name in TABLES}, hosts=hosts)
 
 
@@ -114,29 +119,30 @@ def load_logs(paths: Sequence[Path]) -> Dataset:
 
 def run_folders(root: Path) -> Iterator[Path]:
     """Every folder below ``root`` (itself included) that holds a ``run.toml``, sorted; links are not followed."""
-    for folder, names, files in os.walk(root):
-        names[:] = sorted(name for name in names if not name.startswith("."))
-        if RUN_FILE in files:
-            yield Path(folder)
+    return (folder for folder, files in folders_below(root) if RUN_FILE in files)
 
 
-def _load_hosts(root: Path, hosts: dict[str, Host], problems: list[Row]) -> None:
-    for folder, names, files in os.walk(root):
-        names[:] = sorted(name for name in names if not name.startswith("."))
-        for file in sorted(files) if Path(folder).name == HOSTS_FOLDER else ():
-            if not file.endswith(".toml"):
-                continue
-            try:
-                hosts[file.removesuffix(".toml")] = read_host(Path(folder, file))
-            except UnreadableInput as error:
-                problems.append(_problem("", file, 0, "manifest", "", str(error)))
+def _add_unlisted_folder(root: Path, problems: list[Row], error: OSError) -> None:
+    folder = Path(error.filename)
+    said = f"{folder}: the folder cannot be listed: {error.strerror}; what is in it was not read"
+    problems.append(_problem(folder.relative_to(root).as_posix(), "", 0, UNREADABLE, "", said))
+
+
+def _load_hosts(folder: Path, files: Sequence[str], hosts: dict[str, Host], problems: list[Row]) -> None:
+    for file in files:
+        if not file.endswith(".toml"):
+            continue
+        try:
+            hosts[file.removesuffix(".toml")] = read_host(folder / file)
+        except UnreadableInput as error:
+            problems.append(_problem("", file, 0, UNREADABLE, "", str(error)))
 
 
 def _load_run(run: str, folder: Path, rows: dict[str, list[Row]]) -> None:
     try:
         manifest = read_manifest(folder / RUN_FILE)
     except UnreadableInput as error:
-        rows["problems"].append(_problem(run, RUN_FILE, 0, "manifest", "", str(error)))
+        rows["problems"].append(_problem(run, RUN_FILE, 0, UNREADABLE, "", str(error)))
         return
     _load_manifest(run, folder, manifest, rows)
     rows["problems"].extend(
@@ -153,9 +159,15 @@ def _load_manifest(run: str, folder: Path, manifest: Manifest, rows: dict[str, l
     rows["runs"].append(_run_row(run, folder, manifest, loaded, (status, reason)))
     records = [record for log in loaded for _, record in log.records]
     for log in loaded:
-        context = RunContext(status == "failed", log.clock_overhead_ns(), best_goodput(records))
+        context = RunContext(
+            failed=status == "failed",
+            clock_overhead_ns=log.environment("clock_overhead_ns"),
+            load=log.environment("load_start_load1"),
+            processors=log.environment("host_cpus_online"),
+            best_goodput_bit_per_s=best_goodput(records),
+        )
         for event, record in log.records:
-            conditions = record.conditions.over(log.conditions())
+            conditions = record.conditions.over(log.conditions(event.run))
             rows["results"].extend(_result_rows(run, log.entry.file, event, judge(record, conditions, context), conditions))
         rows["histograms"].extend(log.histograms)
 
@@ -180,7 +192,14 @@ class _LoadedLog:
         try:
             self._read(folder / entry.file)
         except UnreadableInput as error:
-            self._complain(0, "unreadable", "", str(error))
+            self.records.clear()  # A format that failed in the middle of a log is not trusted with its beginning.
+            self.histograms.clear()
+            self._complain(0, self._kind_of_loss(folder / entry.file), "", str(error))
+
+    def _kind_of_loss(self, path: Path) -> str:
+        """A run whose own manifest says that it failed may have left no log that could be read: that is told already."""
+        declared = self._manifest.status not in (None, "ok")
+        return "failed" if declared and os.access(path, os.R_OK) else UNREADABLE
 
     def _read(self, path: Path) -> None:
         with open_log(path) as text:
@@ -231,14 +250,15 @@ class _LoadedLog:
         """What the log says of its run; nothing if it could not be read."""
         return self.account.facts if self.account else Facts(status="failed", reason=f"{self.entry.file} cannot be read")
 
-    def conditions(self) -> Conditions:
-        """The conditions that log and manifest state; the log, being the evidence, goes first."""
-        return self.facts.conditions.over(self._manifest.conditions)
+    def conditions(self, run: int) -> Conditions:
+        """The conditions that a run of the log and the manifest state; the log, being the evidence, goes first."""
+        stated = self.account.runs[run].conditions if self.account else Conditions()
+        return stated.over(self._manifest.conditions)
 
-    def clock_overhead_ns(self) -> float | None:
-        """What one reading of the clock cost, if the log says so."""
+    def environment(self, name: str) -> float | None:
+        """A number that the log states of the run's surroundings, if it does."""
         try:
-            return float(self.facts.environment["clock_overhead_ns"])
+            return float(self.facts.environment[name])
         except (KeyError, ValueError):
             return None
 
@@ -269,7 +289,7 @@ def _status(manifest: Manifest, logs: Sequence[_LoadedLog]) -> tuple[Status, str
     """The worst that the manifest and the logs say."""
     said: list[tuple[Status, str | None]] = [(manifest.status, manifest.reason)] if manifest.status else []
     said += [log.status() for log in logs]
-    return max(said, key=lambda status: _SEVERITY[status[0]], default=("empty", "the run has no log"))
+    return max(said, key=lambda status: SEVERITY[status[0]], default=("empty", "the run has no log"))
 
 
 def _run_row(run: str, folder: Path, manifest: Manifest, logs: Sequence[_LoadedLog], status: tuple[Status, str | None]) -> Row:

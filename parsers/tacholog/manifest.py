@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 import tomli_w
 
-from tacholog.errors import UnreadableInput
+from tacholog.errors import TachologError, UnreadableInput
 from tacholog.records import Conditions, Side, Status
 
 RUN_FILE = "run.toml"
@@ -29,10 +33,17 @@ class LogFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One process of a run: its words, never a shell's. ``{payload_bytes}`` stands for each size in turn."""
+    """One process of a run: its words, never a shell's. ``{payload_bytes}`` stands for each size in turn.
+
+    Where a document numbers its results and machines, ``result`` and ``machine`` say which the command belongs to. ``each`` holds the values of
+    placeholders, a table for each time that the command was run.
+    """
 
     role: str
     argv: tuple[str, ...]
+    result: str | None = None
+    machine: str | None = None
+    each: tuple[dict[str, int], ...] = ()
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -99,6 +110,9 @@ def read_manifest(path: Path) -> Manifest:
     manifest = _read(path, Manifest)
     if manifest.schema != 1:
         raise UnreadableInput(f"{path}: schema {manifest.schema} is not known; this version reads schema 1")
+    names = [log.file for log in manifest.logs]
+    if again := [name for name in names if names.count(name) > 1]:
+        raise UnreadableInput(f"{path}: the log {again[0]} is listed twice; its numbers would count twice")
     return manifest
 
 
@@ -114,8 +128,29 @@ def read_host(path: Path) -> Host:
 def write(path: Path, content: Manifest | Host) -> None:
     """Write a manifest or a host file, whole or not at all: whoever reads it at the same time sees the old or the new one."""
     part = path.with_name(f".{path.name}.part")
-    part.write_text(as_toml(content), encoding="utf-8")
-    part.replace(path)
+    try:
+        part.write_text(as_toml(content), encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        raise TachologError(f"{path}: {error.strerror}") from error  # The user asked for this file and knows nothing of the part.
+
+
+def folders_below(root: Path, trouble: Callable[[OSError], object] = lambda _: None) -> Iterator[tuple[Path, list[str]]]:
+    """Every folder below ``root`` (itself included) with the names of its files, sorted; what is hidden is left out, links are not followed.
+
+    ``trouble`` is told of each folder that cannot be listed: what is in it is not known to anybody.
+    """
+    for folder, names, files in os.walk(root, onerror=trouble):
+        names[:] = sorted(name for name in names if not name.startswith("."))
+        yield Path(folder), sorted(file for file in files if not file.startswith(".") and _may_be_read(Path(folder, file)))
+
+
+def _may_be_read(path: Path) -> bool:
+    """Not what would wait for somebody to write into it; a link that leads nowhere is there, and opening it will say so."""
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except OSError:
+        return True
 
 
 def as_toml(content: Manifest | Host) -> str:
@@ -132,4 +167,53 @@ def _read(path: Path, kind: type[Table]) -> Table:
     except OSError as error:
         raise UnreadableInput(f"{path}: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
-        raise UnreadableInput(f"{path}: {error}") from error
+        raise UnreadableInput(f"{path}: {in_words(error, kind)}") from error
+
+
+_PLACE = re.compile(r" - at `\$\.?(?P<keys>[^`]*)`$")
+_CHOICE = re.compile(r"Invalid enum value (?P<value>.*?)(?: - at `.*)?")
+_TYPES = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+    "null": "",
+    "datetime": "a date and time",
+}
+
+
+def in_words(error: Exception, kind: type) -> str:
+    """What a TOML decoder says of a file that should hold a ``kind``, in the words of whoever writes such files."""
+    message = str(error)
+    for pattern, words in (
+        ("`str` matching regex '^[0-9a-f]{64}$'", "64 hexadecimal digits, as sha256sum prints them,"),
+        (r"`str` matching regex '^[^/\\x00]+$'", "the name of a file beside run.toml, without a folder,"),
+    ):
+        message = message.replace(pattern, words)
+    place = _PLACE.search(message)
+    if place and (choice := _CHOICE.fullmatch(message)):
+        return f"{place['keys']}: {choice['value']} is none of {', '.join(_choices(kind, place['keys']))}"
+    return re.sub(rf"`((?:{'|'.join(_TYPES)})(?: \| \w+)*)`", lambda found: _type_words(found[1]), message)
+
+
+def _type_words(types: str) -> str:
+    return " or ".join(words for name in types.split(" | ") if (words := _TYPES.get(name, name)))
+
+
+def _choices(kind: Any, keys: str) -> list[str]:  # noqa: ANN401 - any annotation
+    """The words that may stand at a place such as ``logs[0].side`` of a struct."""
+    for key in re.findall(r"\w+", re.sub(r"\[[^]]*\]", "", keys)):
+        struct = next((part for part in _parts(kind) if isinstance(part, type) and issubclass(part, msgspec.Struct)), None)
+        kind = get_type_hints(struct).get(key) if struct else None
+    return [str(part) for part in _parts(kind) if isinstance(part, str)]
+
+
+def _parts(kind: Any) -> Iterator[Any]:  # noqa: ANN401 - any annotation
+    """The types that an annotation is made of; the words of a Literal."""
+    if get_origin(kind) is Literal or not get_args(kind):
+        yield from get_args(kind) or (kind,)
+        return
+    for part in get_args(kind):
+        yield from _parts(part)

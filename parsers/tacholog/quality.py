@@ -6,9 +6,10 @@ physical limits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from types import MappingProxyType
+from typing import Any
 
 import msgspec
 
@@ -17,7 +18,9 @@ from tacholog.records import Conditions, Record
 SAMPLES_BEYOND = 10  # A percentile is worth printing with ten samples beyond it; with fewer it is mostly too good.
 LOSS_LIMIT = 0.01
 TIMEOUT_NS = (99.9e6, 100.2e6)  # Half of a 200 ms wait for a lost answer, and the time to notice it.
+OWN_LOAD = 2  # Publisher and subscriber of the run before, both polling, may still be in the load average.
 DELIVERY_MARGIN = 1.05  # Well above the rounding of the figures, which is 2 % at the most.
+COINCIDENCE = 3  # So many figures alike are no accident, and fewer may be, unless they are bounds.
 ORDERED = ("min", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999", "max")
 
 
@@ -47,6 +50,12 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
             "No payload was moved",
             "Zero copy hands over a reference. Whether anybody touched the payload is not stated, so this rate counts bytes that did not move: "
             "read it as messages handed over, not as bandwidth.",
+        ),
+        "reference_only": Mark(
+            "r",
+            "The latency of a reference",
+            "Zero copy hands over a reference, and whether anybody touched the payload is not stated: this is the latency of the reference at any "
+            "size, not of the bytes. Compare it with other references, not with copies.",
         ),
         "loss": Mark(
             "\u25bd",
@@ -91,16 +100,33 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
             "The unit is not in the log",
             "The log does not say which unit of time it uses. Read as the microsecond, which all but special builds print.",
         ),
+        "busy_machine": Mark(
+            "b",
+            "The machine was busy",
+            "When the run began, more programs wanted processors than the run's own two and a quarter of the processors: what it measured is "
+            "the machine's other work too.",
+        ),
+        "republished": Mark(
+            "=",
+            "The same measurement, published again",
+            "Another release of this system is published with the same figures to the last digit, over the whole series: it is one measurement, "
+            "not two, and says nothing of what changed between these releases.",
+        ),
         "run_failed": Mark("x", "The run failed", "The run did not end well: its figures stand as they were logged, and carry no verdict."),
     }
 )
 
 
 class RunContext(msgspec.Struct, frozen=True):
-    """What the rules need to know of the run around a record. ``best_goodput_bit_per_s`` is the highest that any size of the run reached."""
+    """What the rules need to know of the run around a record. ``best_goodput_bit_per_s`` is the highest that any size of the run reached.
+
+    ``load`` is the load average when it began, in which the run before it, of two busy processes, may still be.
+    """
 
     failed: bool = False
     clock_overhead_ns: float | None = None
+    load: float | None = None
+    processors: float | None = None
     best_goodput_bit_per_s: float | None = None
 
 
@@ -120,7 +146,7 @@ def judge(record: Record, conditions: Conditions, run: RunContext) -> Record:
     ``conditions`` are the record's own, completed from its run.
     """
     marks: Marks = {number.key: set(number.marks) for number in record.numbers}
-    for rule in (_undersampled, _timeouts, _order, _clock, _moved_nothing, _losses, _overload, _warmup):
+    for rule in (_undersampled, _timeouts, _order, _clock, _moved_nothing, _losses, _overload, _warmup, _busy):
         for key, mark in rule(record, conditions, run):
             marks[key].add(mark)
     if run.failed:
@@ -183,8 +209,15 @@ def _clock(record: Record, _: Conditions, run: RunContext) -> Verdicts:
 
 def _moved_nothing(record: Record, conditions: Conditions, _: RunContext) -> Verdicts:
     goodput = record.number("goodput", "mean")
-    if goodput and conditions.data_path in ("zero-copy", "pointer") and conditions.payload_touched in (None, "none"):
+    if goodput and _by_reference(conditions):
         yield goodput.key, "no_bytes_moved"
+    for number in record.numbers if _by_reference(conditions) else ():
+        if number.metric == "latency":
+            yield number.key, "reference_only"
+
+
+def _by_reference(conditions: Conditions) -> bool:
+    return conditions.data_path in ("zero-copy", "pointer") and conditions.payload_touched in (None, "none")
 
 
 def _losses(record: Record, _: Conditions, __: RunContext) -> Verdicts:
@@ -219,6 +252,50 @@ def _warmup(record: Record, conditions: Conditions, _: RunContext) -> Verdicts:
             yield number.key, mark or ""
 
 
+def _busy(record: Record, _: Conditions, run: RunContext) -> Verdicts:
+    if run.load is None or run.processors is None or run.load <= OWN_LOAD + run.processors / 4:
+        return
+    for number in record.numbers:
+        if number.metric in ("latency", "goodput", "message_rate"):
+            yield number.key, "busy_machine"
+
+
 def signs(marks: Sequence[str]) -> str:
     """The footnote signs of these marks, in the order of `MARKS`."""
     return "".join(mark.sign for name, mark in MARKS.items() if name in marks)
+
+
+def mark_republished(rows: Iterable[dict[str, Any]], releases: Mapping[str, tuple[str, str]]) -> None:
+    """Mark the results that stand in another release of their system too, size for size.
+
+    Args:
+        rows: of the results table, as dictionaries; their marks are added to.
+        releases: system and release of each run that is published.
+    """
+    series: dict[tuple[object, ...], dict[str, list[dict[str, Any]]]] = {}
+    for row in rows:
+        if row["run"] in releases:
+            system, release = releases[row["run"]]
+            key = (system, *(row[name] for name in row if name not in _OF_ONE_FIGURE))
+            series.setdefault(key, {}).setdefault(release, []).append(row)
+    for by_release in series.values():
+        for members in _alike(by_release):
+            for row in members:
+                row["marks"].append("republished")
+
+
+def _alike(by_release: Mapping[str, list[dict[str, Any]]]) -> Iterator[list[dict[str, Any]]]:
+    """The results of those releases whose figures are the same as another's, too many to be so by accident."""
+    alike: dict[frozenset[object], list[list[dict[str, Any]]]] = {}
+    for members in by_release.values():
+        alike.setdefault(frozenset(_figure(row) for row in members), []).append(members)
+    for figures, released in alike.items():
+        if len(released) > 1 and (len(figures) >= COINCIDENCE or all(row["bound"] != "=" for row in released[0])):
+            yield from released
+
+
+_OF_ONE_FIGURE = ("run", "log", "line", "last_line", "payload_bytes", "payload_bytes_high", "samples", "value", "bound", "resolution", "marks")
+
+
+def _figure(row: Mapping[str, Any]) -> tuple[object, ...]:
+    return tuple(row[name] for name in ("payload_bytes", "payload_bytes_high", "value", "bound"))

@@ -23,6 +23,9 @@ Scope = Literal["summary", "interval", "resources"]
 Status = Literal["ok", "failed", "truncated", "empty"]
 Direction = Literal["lower", "higher"]
 
+#: How bad an ending is.
+SEVERITY: dict[Status, int] = {"ok": 0, "empty": 1, "truncated": 2, "failed": 3}
+
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 
@@ -60,6 +63,7 @@ METRICS: dict[str, Metric] = {
     "messages_duplicated": Metric("messages", "lower", "Messages received twice"),
     "messages_reordered": Metric("messages", "lower", "Messages out of order"),
     "retransmissions": Metric("messages", "lower", "Messages sent again"),
+    "messages_dropped": Metric("messages", "lower", "Messages dropped for a slow subscriber"),
     "messages_corrupted": Metric("messages", "lower", "Messages with a wrong checksum"),
     "loss": Metric("ratio", "lower", "Share of messages lost"),
     "histogram_overflow": Metric("messages", None, "Samples above the histogram's top"),

@@ -56,10 +56,20 @@
     return `${one.words}, ${one.basis === ANY ? "any basis" : one.basis ? BASES[one.basis] : "basis not stated"}`;
   }
 
+  // What is asked at first: the number that most transports of one machine share, because it says most.
+  function first() {
+    const shared = (one) => {
+      const found = series.filter((each) => each.host !== null && each.cells[one.id] && each.basis === (one.basis === ANY ? each.basis : one.basis));
+      const transports = (name) => unique(found.filter((each) => each.host === name).map((each) => `${each.system}\n${each.transport}`)).length;
+      return Math.max(0, ...unique(found.map((each) => each.host)).map(transports));
+    };
+    return asked.reduce((best, one) => (one.basis !== ANY && shared(one) > shared(best) ? one : best)).key;
+  }
+
   const given = new URLSearchParams(location.search);
   const list = (name) => (given.has(name) ? given.get(name).split("|").filter(Boolean) : null);
   const chosen = {
-    metric: given.get("metric") ?? asked[0].key,
+    metric: given.get("metric") ?? first(),
     host: given.get("host"),
     system: list("system"), transport: list("transport"), size: list("size"), // null: all of them
     base: given.get("base"),
@@ -76,31 +86,35 @@
     } catch (refused) { /* some browsers keep the address of a local file as it is */ }
   }
 
-  const metric = () => asked.find((one) => one.key === chosen.metric) ?? asked[0];
-  const measured = () => series.filter((one) => one.cells[metric().id] && (metric().basis === ANY || one.basis === metric().basis));
+  // What follows from the choice is worked out once a drawing: each needs the others for every series, and there may be hundreds.
+  const known = new Map();
+  const once = (make) => () => { if (!known.has(make)) known.set(make, make()); return known.get(make); };
+
+  const metric = once(() => asked.find((one) => one.key === chosen.metric) ?? asked[0]);
+  const measured = once(() => series.filter((one) => one.cells[metric().id] && (metric().basis === ANY || one.basis === metric().basis)));
 
   // At first the machine that most can be compared on: a site's own runs, as a rule.
-  function host() {
+  const host = once(() => {
     const found = measured();
     const names = unique(found.map((one) => one.host)).filter((name) => name !== null);
     if (chosen.host === ANY || names.includes(chosen.host)) return chosen.host;
     const count = (name) => found.filter((one) => one.host === name).length;
     return names.sort((a, b) => count(b) - count(a))[0] ?? ANY;
-  }
+  });
 
-  const onHost = () => measured().filter((one) => host() === ANY || one.host === host());
+  const onHost = once(() => measured().filter((one) => host() === ANY || one.host === host()));
   const isIn = (choice, value) => choice === null || choice.includes(value);
-  const shown = () => onHost().filter((one) => isIn(chosen.system, one.system) && isIn(chosen.transport, one.transport));
-  const allSizes = () => unique(onHost().flatMap((one) => one.cells[metric().id].map((cell) => cell[SIZE]))).sort((a, b) => a - b);
+  const shown = once(() => onHost().filter((one) => isIn(chosen.system, one.system) && isIn(chosen.transport, one.transport)));
+  const allSizes = once(() => unique(onHost().flatMap((one) => one.cells[metric().id].map((cell) => cell[SIZE]))).sort((a, b) => a - b));
 
-  function sizes() {
+  const sizes = once(() => {
     if (chosen.size !== null) return allSizes().filter((bytes) => chosen.size.includes(String(bytes)));
     const count = (bytes) => shown().filter((one) => cellAt(one, bytes)).length;
     const most = Math.max(0, ...allSizes().map(count));
     const all = allSizes().filter((bytes) => count(bytes) === most); // at first those that most series have
     if (all.length <= MOST_SIZES) return all;
     return unique(Array.from({ length: MOST_SIZES }, (_, index) => all[Math.round(index * (all.length - 1) / (MOST_SIZES - 1))]));
-  }
+  });
 
   // -- What may be compared -----------------------------------------------------------------------------------------------
 
@@ -118,6 +132,7 @@
     if (one.test !== base.test) found.push(`another test (${one.test}, the baseline's is ${base.test})`);
     if (one.load_mode && base.load_mode && one.load_mode !== base.load_mode) found.push(`another load (${one.load_mode}, the baseline's is ${base.load_mode})`);
     if (metric().metric === "goodput" && one.logical !== base.logical) found.push("one of the two moved no bytes");
+    if (metric().metric === "latency" && one.reference !== base.reference) found.push("one of the two handed over a reference, not the bytes");
     return found;
   }
 
@@ -179,7 +194,7 @@
   }
 
   const nameOf = (one) => `${one.system}, ${one.transport}: ${one.label}`;
-  const baseline = () => shown().find((one) => one.id === chosen.base) ?? shown()[0];
+  const baseline = once(() => shown().find((one) => one.id === chosen.base) ?? shown()[0]);
 
   // -- The table ----------------------------------------------------------------------------------------------------------
 
@@ -248,6 +263,7 @@
     const active = document.activeElement;
     const again = active?.id || null;
     const at = active?.name ? [active.name, active.value] : null;
+    known.clear();
     remember();
     root.replaceChildren(form(), make("div", { className: "tl-result", ariaLive: "polite" }, ...table()));
     window.tachologTables?.start(root);

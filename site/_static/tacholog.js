@@ -3,7 +3,13 @@
 
 (() => {
   const root = document.currentScript.src.replace(/[^/]*$/, "");
-  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const probe = document.createElement("span");
+  // A custom property comes back as it was written, light-dark() and all; the colour of an element comes back resolved.
+  function colour(name) {
+    if (!probe.isConnected) document.body.append(Object.assign(probe, { hidden: true }));
+    probe.style.color = `var(${name})`;
+    return getComputedStyle(probe).color;
+  }
   const live = new Map(); // stage element -> {spec, target, hidden series}
   let plotly;
 
@@ -43,6 +49,7 @@
         ...trace,
         visible: !state.hidden.has(trace.meta.series),
         line: { ...trace.line, color: ours },
+        fillcolor: trace.fill && ours.replace("rgb(", "rgba(").replace(")", ", 0.14)"),
         marker: { ...trace.marker, color: ours, line: { color: ours, width: 1.5 } },
       };
     });
@@ -78,6 +85,22 @@
     }
   }
 
+  // The numbers of a figure as a file, in the schema's units. A spreadsheet must not take a name for a formula.
+  function csv(spec) {
+    const plain = (html) => new DOMParser().parseFromString(html, "text/html").documentElement.textContent;
+    const field = (text) => { const safe = text.replace(/^(?=[=+\-@])/, "'"); return /[",\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe; };
+    const rows = spec.data.flatMap((trace) => trace.x.map((x, index) => [field(plain(trace.name)), x, trace.y[index]]));
+    return [["series", ...spec.columns.map(field)], ...rows].map((row) => `${row.join(",")}\n`).join("");
+  }
+
+  function offerCsv(figure, spec) {
+    const link = document.createElement("a");
+    link.textContent = "CSV";
+    link.download = `${figure.id}.csv`;
+    link.href = URL.createObjectURL(new Blob([csv(spec)], { type: "text/csv" }));
+    figure.querySelector(".tl-points")?.replaceChildren("The points of this figure: ", link);
+  }
+
   async function start(figure) {
     const stage = figure.querySelector(".tl-stage");
     const target = document.createElement("div");
@@ -91,6 +114,7 @@
       return;
     }
     live.set(stage, state);
+    offerCsv(figure, state.spec);
     legend(figure, state);
   }
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, ViewportSize
 
 from tacholog.report.markup import path_slug
 
@@ -20,8 +20,17 @@ SCREENSHOTS = Path(__file__).resolve().parent.parent.parent / "build" / "screens
 SCREENS = {"light": (1400, 900), "dark": (1400, 900), "phone": (375, 800)}
 PLOT_PATIENCE_MS = 60_000
 # One page of each kind, for what is the same on all of a kind.
-KINDS = ("index.html", "compare.html", "hosts.html", "quality.html", "releases.html", "downloads.html", "about.html", "tacholog-perftest/udp.html")
+KINDS = (
+    *("index.html", "systems.html", "compare.html", "hosts.html", "quality.html", "releases.html", "definitions.html", "methodology.html"),
+    *("downloads.html", "about.html", "tacholog-perftest/udp.html", "logs/hmbdc/15-17-1/perf-sample.txt.html"),
+    *("diffs/ecal-ecal-5.11-to-ecal-5.12.html", "history/latency-mean.html"),
+)
 MOST_SHIFT = 0.05
+PAPER: ViewportSize = {"width": 1032, "height": 703}  # A4 lying, without its margins
+BEYOND_PAPER = """() => [...document.querySelectorAll('table')]
+    .filter((table) => !table.closest('details:not([open])') && table.getBoundingClientRect().right > innerWidth)
+    .map((table) => table.outerHTML.slice(0, 300))"""
+INK = "rgb(27, 39, 51)"
 
 pytestmark = [
     pytest.mark.browser,
@@ -141,18 +150,22 @@ def test_the_keyboard_reaches_everything(opened: Opener, name: str) -> None:
         assert len(wanted) > 20
 
 
-@pytest.mark.parametrize("name", ["index.html", "tacholog-perftest/udp.html", "compare.html"])
-def test_a_page_prints(opened: Opener, tmp_path: Path, name: str) -> None:
-    with opened(name) as page:
+@pytest.mark.parametrize("screen", ["light", "dark"])
+@pytest.mark.parametrize("name", ["index.html", "tacholog-perftest/udp.html", "compare.html", "rti-connext-dds/udpv4_wan.html", "quality.html"])
+def test_a_page_prints(opened: Opener, tmp_path: Path, name: str, screen: str) -> None:
+    with opened(name, screen) as page:
         scroll_through(page)
-        page.pdf(path=tmp_path / "page.pdf", format="A4")
+        page.pdf(path=tmp_path / "page.pdf", prefer_css_page_size=True)
         page.emulate_media(media="print")
+        page.set_viewport_size(PAPER)
 
         assert (tmp_path / "page.pdf").stat().st_size > 20_000
         assert not page.locator(".bd-header").is_visible()
         assert not any(tools.is_visible() for tools in page.locator(".tl-tools").all())
         assert all(drawing.is_visible() for drawing in page.locator(".tl-stage > .tl-svg").all())
         assert page.evaluate("[...document.querySelectorAll('.tl-scroll')].every((box) => getComputedStyle(box).overflowX === 'visible')")
+        assert page.evaluate(BEYOND_PAPER) == []
+        assert page.evaluate("getComputedStyle(document.querySelector('h1')).color") == INK
 
 
 def test_a_live_figure_follows_the_theme_and_has_no_button_that_uploads(opened: Opener) -> None:

@@ -30,7 +30,7 @@ def query(page: Page) -> dict[str, list[str]]:
 
 
 def test_a_table_sorts_by_numbers_and_what_is_not_stated_stays_last(opened: Opener) -> None:
-    with opened("index.html") as page:
+    with opened("systems.html") as page:
         head = page.locator(".tl-table thead th").nth(3)
         for state, reverse in (("ascending", False), ("descending", True)):
             head.locator("button").click()
@@ -42,7 +42,7 @@ def test_a_table_sorts_by_numbers_and_what_is_not_stated_stays_last(opened: Open
 
 
 def test_sort_and_filter_are_in_the_address_and_come_back(opened: Opener) -> None:
-    with opened("index.html") as page:
+    with opened("systems.html") as page:
         page.locator(".tl-table thead th").nth(3).locator("button").press("Enter")
         page.get_by_label("Filter").first.fill("perftest")
         rows = page.locator(".tl-table tbody tr:visible").all_inner_texts()
@@ -50,7 +50,7 @@ def test_sort_and_filter_are_in_the_address_and_come_back(opened: Opener) -> Non
         page.goto("about:blank")
         page.goto(address)
 
-        assert query(page) == {"at-a-glance.sort": ["4"], "at-a-glance.filter": ["perftest"]}
+        assert query(page) == {"systems-and-transports.sort": ["4"], "systems-and-transports.filter": ["perftest"]}
         assert page.locator(".tl-table tbody tr:visible").all_inner_texts() == rows
         assert all("perftest" in row for row in rows)
         assert page.get_by_role("status").first.inner_text().startswith(f"{len(rows)} of ")
@@ -67,6 +67,19 @@ def test_a_copy_holds_plain_numbers_with_their_units_in_the_heads(opened: Opener
     assert lines[0].startswith("size,received rate (msg/s),")
     assert lines[1].split(",")[1].isdigit()
     assert all(len(line.split(",")) == len(lines[0].split(",")) for line in lines)
+
+
+def test_the_points_of_a_figure_are_offered_as_a_file_in_the_units_of_the_data(opened: Opener) -> None:
+    with opened("rti-connext-dds/shmem.html") as page:
+        page.locator(".tl-figure .tl-is-live").first.wait_for(timeout=60_000)
+        with page.expect_download() as download:
+            page.locator(".tl-figure").first.get_by_role("link", name="CSV").click()
+
+        lines = download.value.path().read_text().splitlines()
+
+    assert download.value.suggested_filename.endswith(".csv")
+    assert lines[0] == "series,Message size (bytes),Goodput (bit/s)"
+    assert '"copy, default",32,664200000' in lines
 
 
 def test_heads_stay_in_sight_and_an_edge_that_hides_columns_says_so(opened: Opener) -> None:

@@ -131,8 +131,9 @@ def test_a_run_that_fails_is_kept_with_its_reason(tmp_path: Path, command: str, 
 
     run = manifests(only(tmp_path / "build/runs"))["bad/01"]
     assert (run.status, run.reason) == (status, reason)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "none of the 2 runs is good; each run.toml says why" in done.stderr
+    assert (done.returncode, done.stdout) == (1, f"0 of 2 runs are good: {only(tmp_path / 'build/runs').relative_to(tmp_path)}\n")
+    assert f"bad/02: {status}, " in done.stderr
+    assert reason in done.stderr
 
 
 def interrupted(tmp_path: Path, with_signal: signal.Signals) -> tuple[Path, int, str]:
@@ -164,9 +165,9 @@ def test_resuming_does_what_is_left_and_leaves_what_is_done(tmp_path: Path) -> N
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("run.toml")}
     (folder / "go").write_text("")
 
-    done = bench(tmp_path / "small.toml", "--output", "out", "--resume", cwd=tmp_path)
+    bench(tmp_path / "small.toml", "--output", "out", "--resume", cwd=tmp_path)
 
-    assert "6 of 6 runs are good" in done.stdout
+    assert len(manifests(folder)) == 6
     assert {path: path.stat().st_mtime_ns for path in before} == before
     runs = manifests(folder)
     assert [run.order_index for run in sorted(runs.values(), key=lambda run: run.order_index or 0)] == [1, 2, 3, 4, 5, 6]
@@ -232,3 +233,41 @@ def test_perftest_measures_and_its_log_is_whole(tmp_path: Path, perftest: Path) 
     log = (folder / "latency/01/seq.log").read_text().splitlines()
     assert log[0].startswith("perftest version=")
     assert log[-1].startswith("end status=ok latency=2")
+
+
+def test_a_campaign_of_which_nothing_ran_leaves_no_folder_behind(tmp_path: Path) -> None:
+    done = bench(campaign(tmp_path, '[[runs]]\nname = "x"\ncommand = ["no-such-tool"]\n'), cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert not list(tmp_path.glob("build/runs/*"))
+
+
+def test_some_failed_runs_are_an_exit_code_of_their_own_after_all_were_tried(tmp_path: Path) -> None:
+    (tmp_path / "other.toml").write_text(HEAD + GOOD)
+    file = campaign(tmp_path, GOOD + '[[runs]]\nname = "bad"\ncommand = ["false"]\n')
+
+    done = bench(file, tmp_path / "other.toml", cwd=tmp_path)
+
+    assert done.returncode == 1
+    assert "4 of 6 runs are good" in done.stdout
+    assert "4 of 4 runs are good" in done.stdout
+
+
+def test_a_program_that_cannot_be_started_is_a_failed_run(tmp_path: Path) -> None:
+    tool = tmp_path / "no-program"
+    tool.write_bytes(b"\x7fELF nothing")
+    tool.chmod(0o755)
+
+    bench(campaign(tmp_path, f'[[runs]]\nname = "bad"\ncommand = ["{tool}"]\n'), cwd=tmp_path)
+
+    run = manifests(only(tmp_path / "build/runs"))["bad/02"]
+    assert (run.status, run.reason) == ("failed", "cannot be started: Exec format error")
+
+
+def test_a_log_that_no_format_reads_is_told_after_its_run(tmp_path: Path) -> None:
+    done = bench(campaign(tmp_path, '[[runs]]\nname = "odd"\ncommand = ["echo", "nobody knows this"]\n'), cwd=tmp_path)
+
+    assert done.returncode == 1
+    assert "odd/01: ok, " in done.stderr
+    assert "its log cannot be read: no format fits (tacholog parse says more)" in done.stderr
+    assert "0 of 2 runs are good" in done.stdout

@@ -87,7 +87,7 @@ def test_time_expected_follows_from_sizes_and_duration(lay: Lay) -> None:
         ('[[runs]]\nname = "x"\ncommand = ["seq", "{length}"]\noptions = {size = 1}', "nothing is called {length}; there are cpu_pub, cpu_sub, size"),
         ('[[runs]]\nname = "x"\ncommand = ["seq"]\nvary.size = [1, 2]', "two runs are called x/01"),
         ('[[runs]]\nname = "x"\ncommand = ["seq"]\nconditions.carrier = "udp"', "carrier"),
-        ('[[runs]]\nname = "x"\ncommand = "seq 3"', "Expected `array`, got `str` - at `$.runs[0].command`"),
+        ('[[runs]]\nname = "x"\ncommand = "seq 3"', "Expected a list, got text - at `$.runs[0].command`"),
         ('[[runs]]\nname = "../{x}"\ncommand = ["seq"]\nvary.x = [1]', "name = '../1': a run's name is a folder's"),
         ('[[runs]]\nname = "x"\ncommand = ["seq"]\nshuffle = ["sizes"]', "shuffle: 'sizes' is not a list among the options"),
         ('[[run]]\nname = "x"', "unknown field `run`"),

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from numpy.typing import NDArray
 
 from tacholog.cli import main
-from tacholog.commands.diff import diff
+from tacholog.commands.diff import diff, rendered, say
 from tacholog.dataset import Dataset, load
 from tacholog.diff.result import Report
 from tacholog.report import diff_text
@@ -148,3 +148,28 @@ def test_the_output_may_go_into_a_file(tmp_path: Path) -> None:
 
     assert result.output == ""
     assert (tmp_path / "new" / "diff.md").read_text().startswith("### ")
+
+
+def test_a_job_on_github_gets_a_summary_and_its_worse_rows_beside_the_change(
+    compared: Compared, noise: NDArray[np.float64], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = compared(noise[0], noise[1] * np.array([[1.1], [1.0], [1.0], [1.0]]), transport="a::b\n::error::")
+    summary = tmp_path / "summary.md"
+    summary.write_text("before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+
+    say("github", report, rendered("github", report), None)
+
+    assert summary.read_text().startswith(
+        "before\n### old → new: 1 worse, 3 no change\n\n| verdict | rows |\n|---|--:|\n| Worse | 1 |\n| No change | 3 |\n"
+    )
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("::warning title=Worse than old::latency p50%2C a%3A%3Ab %3A%3Aerror%3A%3A%2C copy%2C 16 B%3A x1.")
+
+
+def test_without_a_job_the_summary_is_printed(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+
+    result = run("ecal-5.11", "ecal-5.12", "--data", checkout / "data", "--format", "github")
+
+    assert result.output.startswith("### ecal-5.11 → ecal-5.12: 32 differ, not replicated, 32 alike, not replicated\n\n| verdict | rows |")

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 from tacholog.dataset import Dataset
+from tacholog.diff.bands import same_build
 from tacholog.diff.compare import compare
 from tacholog.diff.policy import Policy, read_policy
+from tacholog.diff.renames import read_renames
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "significance.md"
 EXAMPLES = {
@@ -63,6 +65,29 @@ def test_the_page_has_examples_for_most_verdicts() -> None:
         "insufficient",
         "unreplicated_diff",
     }
+
+
+def test_the_band_of_the_page_is_that_of_its_file(tmp_path: Path) -> None:
+    text = PAGE.read_text()
+    (table,) = re.findall(r"^```csv\n(.+?)^```", text, re.MULTILINE | re.DOTALL)
+    (said,) = re.findall(r"^```toml\n(single_percent.+?)^```", text, re.MULTILINE | re.DOTALL)
+    whole, monday = tmp_path / "whole.csv", tmp_path / "monday.csv"
+    whole.write_text(table)
+    monday.write_text("".join(table.splitlines(keepends=True)[:2]))
+
+    (three,), (one,) = (same_build(path).bands.values() for path in (whole, monday))
+
+    wanted = tomllib.loads(said)
+    assert 100 * np.expm1([three.single, three.paired]) == pytest.approx([wanted["single_percent"], wanted["paired_percent"]], abs=0.05)
+    assert 100 * np.expm1([one.single, one.paired]) == pytest.approx([6.0, 2.4], abs=0.05)
+    assert (three.across_sessions, one.across_sessions) == (True, False)
+
+
+def test_the_renames_of_the_page_can_be_read(tmp_path: Path) -> None:
+    (block,) = re.findall(r"^```\n(\[transport\].+?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    (tmp_path / "renames.toml").write_text(block)
+
+    assert read_renames(tmp_path / "renames.toml") == {"transport": {"shmem": "shm"}}
 
 
 def test_the_thresholds_of_the_page_can_be_read(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -193,10 +194,21 @@ def test_the_commands_machines_and_notes_of_the_sample_are_known_by_row_and_lett
 
     assert facts.system_version == "12-41"
     assert facts.environment["machine [b]"] == "Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz, Ubuntu 18.04"
-    assert facts.environment["commands 0.1 [a]"] == (
-        "qperf\nfor s in 100 1000 10000 100000 1000000 10000000; do qperf -v -m $s 127.0.0.1  tcp_lat; done"
-    )
-    assert facts.environment["commands 3.1 [b]"] == "./tips-ping-pong -r pong --cpuIndex 4 -I 192.168.2.0/24"
+    assert facts.environment["command 0.1 [a] 1 argv"] == '["qperf"]'
+    assert facts.environment["command 0.1 [a] 2 argv"] == '["qperf","-v","-m","{payload_bytes}","127.0.0.1","tcp_lat"]'
+    assert facts.environment["command 3.1 [b] 1 argv"] == '["./tips-ping-pong","-r","pong","--cpuIndex","4","-I","192.168.2.0/24"]'
+    assert json.loads(facts.environment["command 3.1 [a] 1 argv"])[3:9] == [
+        "--cpuIndex",
+        "2",
+        "--msgPerSec",
+        "{messages_per_s}",
+        "--netprot",
+        "tcpcast",
+    ]
+    assert json.loads(facts.environment["command 3.1 [a] 1 each"])[-2:] == [
+        {"payload_bytes": 1_000_000, "messages_per_s": 50},
+        {"payload_bytes": 10_000_000, "messages_per_s": 10},
+    ]
     assert facts.environment["notes tcpcast"] == (
         "as reliable/scalable as TCP, slow receivers can be purged if configured at sender (see waitForSlowReceivers)"
     )
@@ -205,7 +217,22 @@ def test_the_commands_machines_and_notes_of_the_sample_are_known_by_row_and_lett
 def test_a_row_of_the_older_sample_keeps_the_command_that_was_copied_to_it_by_mistake() -> None:
     facts = read(LOGS / "perf-sample-14-2.txt").account.facts
 
-    assert facts.environment["commands 0.1 [a]"].endswith("--netprot nonet --msgSize=$s --runTime 30 --use0cpy=0; done")
+    assert (
+        json.loads(facts.environment["command 0.1 [a] 1 argv"])[-4:] == ["nonet", "--msgSize={payload_bytes}", "--runTime", "30", "--use0cpy=0"][-4:]
+    )
+
+
+@pytest.mark.parametrize(
+    "command", ["qperf; rm -rf /", "qperf $(id)", "for s in 1 2; do qperf -m ${a[7]}; done", "qperf 'open", "for s in x; do qperf -m $s; done"]
+)
+def test_a_command_with_more_shell_than_the_samples_stays_text(command: str, tmp_path: Path) -> None:
+    path = tmp_path / "sample.txt"
+    path.write_text((LOGS / "perf-sample-14-2.txt").read_text().replace("[b] qperf", f"[b] {command}"))
+
+    environment = read(path).account.facts.environment
+
+    assert environment["command 0.2 [b] 1 text"] == command
+    assert "command 0.2 [b] 1 argv" not in environment
 
 
 @pytest.mark.parametrize(

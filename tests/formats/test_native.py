@@ -21,6 +21,21 @@ def changed(tmp_path: Path, old: str, new: str) -> Log:
     return read(path)
 
 
+def test_a_one_way_latency_is_the_subscribers_from_the_schedule() -> None:
+    log = read(LOGS / "latency-one-way-shm.log")
+    interval, latency, sending = (record for record in log.records if record.scope != "resources")
+
+    assert (log.broken, log.unknown, log.account.status) == ([], [], "ok")
+    assert (latency.payload_bytes, latency.samples, latency.side) == (64, 200, "subscriber")
+    assert (latency.conditions.basis, latency.conditions.definition) == ("one-way", "perftest-one-way")
+    assert latency.number("latency", "min") == Number(metric="latency", statistic="min", value=15531)
+    assert latency.number("latency", "p50") == Number(metric="latency", statistic="p50", value=50399)
+    assert (interval.conditions.basis, interval.conditions.definition) == ("one-way", "perftest-one-way")
+    assert (sending.conditions.basis, sending.number("latency", "p50")) == ("one-way", None)
+    assert sending.number("send_lateness", "p50") == Number(metric="send_lateness", statistic="p50", value=41759)
+    assert log.account.facts.conditions.waiting == "block"
+
+
 def test_a_latency_line_is_a_round_trip_with_its_samples_and_counts() -> None:
     log = read(LOGS / "latency-udp.log")
     event = next(event for event in log.events if isinstance(event.what, Record) and event.what.scope == "summary")
@@ -69,6 +84,50 @@ def test_a_demand_line_is_both_sides_figures_of_one_kind_of_burst() -> None:
         "message_rate_mean_messages_per_s": 33729.628,
         "goodput_mean_bit_per_s": 17684039293,
     }
+
+
+def test_each_of_several_subscribers_has_its_own_record() -> None:
+    log = read(LOGS / "three-subscribers-tcp.log")
+    of_64 = [r for r in log.records if r.payload_bytes == 64 and r.conditions.definition == "perftest-throughput" and r.scope == "summary"]
+
+    assert (log.account.status, log.broken, log.unknown) == ("ok", [], [])
+    assert [(r.participant, r.samples) for r in of_64] == [("sub1", 45312), ("sub2", 45312), ("sub3", 45312)]
+    assert [r.number("message_rate", "mean") for r in of_64] == [
+        Number(metric="message_rate", statistic="mean", value=value) for value in (26465.866, 26618.594, 26867.998)
+    ]
+    assert [r.participant for r in log.records if r.scope == "resources" and r.payload_bytes == 64] == [None, "sub1", "sub2", "sub3"]
+    assert log.account.facts.conditions.subscribers == 3
+    assert log.account.facts.environment["perftest_slow_subscriber"] == "block"
+    assert log.account.facts.environment["affinity_sub3_achieved"] == "1"
+
+
+def test_the_aggregate_of_several_subscribers_is_their_least_and_their_sum() -> None:
+    records = read(LOGS / "three-subscribers-tcp.log").records
+    record = next(r for r in records if r.conditions.definition == "perftest-aggregate" and r.payload_bytes == 65536)
+
+    assert (record.test, record.side, record.participant, record.samples) == ("throughput", "subscriber", "all", 3243)
+    assert record.conditions.subscribers == 3
+    assert {number.key: number.value for number in record.numbers} == {
+        "messages_sent": 1081,
+        "messages_received": 3243,
+        "messages_lost": 0,
+        "messages_duplicated": 0,
+        "messages_reordered": 0,
+        "messages_corrupted": 0,
+        "loss": 0,
+        "message_rate_min_messages_per_s": 904.845,
+        "message_rate_sum_messages_per_s": 3157.714,
+        "goodput_min_bit_per_s": 474399568,
+        "goodput_sum_bit_per_s": 1655551486,
+        "offered_rate_mean_messages_per_s": 906.440,
+    }
+
+
+def test_what_was_dropped_for_a_slow_subscriber_is_counted(tmp_path: Path) -> None:
+    line = "throughput payload_bytes=64 participant=sub2 sent=10 received=7 lost=3 duplicated=0 reordered=0 dropped=2 duration_ns=5\n"
+    record = changed(tmp_path, "start time=", line + "start time=").records[0]
+
+    assert record.number("messages_dropped", "total") == Number(metric="messages_dropped", statistic="total", value=2)
 
 
 def test_each_kind_of_burst_is_a_record_of_its_own() -> None:
@@ -121,9 +180,26 @@ def test_an_open_loop_is_another_definition_and_says_how_late_it_sent(tmp_path: 
 
 
 def test_a_role_that_nobody_has_is_broken(tmp_path: Path) -> None:
-    line = "resources payload_bytes=64 test=latency role=audience\n"
+    line = "resources payload_bytes=64 test=latency role=audience peak_memory_bytes=1\n"
 
     assert changed(tmp_path, "start time=", line + "start time=").broken == ["changed.log:6: resources line: role=audience is not known"]
+
+
+@pytest.mark.parametrize("name", ["latency-udp.log", "throughput-udp.log", "demand-udp.log"])
+def test_a_result_cut_behind_a_whole_pair_is_broken_or_lacks_numbers_but_never_looks_like_another(name: str, tmp_path: Path) -> None:
+    lines = (LOGS / name).read_text().splitlines()
+    for at, line in enumerate(lines, start=1):
+        kind, *pairs = line.split(" ")
+        if kind not in {"latency", "throughput", "demand", "interval", "resources"}:
+            continue
+        cut = tmp_path / "cut.log"
+        cut.write_text("\n".join([lines[0], lines[1], " ".join([kind, *pairs[:-1]]), ""]))
+
+        assert read(cut).broken == [f"cut.log:3: {kind} line is cut short or garbled"] or "offered_rate_per_s=" in pairs[-1], at
+
+
+def test_a_warm_up_that_ended_in_a_way_that_is_not_known_is_none(tmp_path: Path) -> None:
+    assert changed(tmp_path, "outcome=fixed", "outcome=fi").records[0].conditions.warmup is None
 
 
 def test_the_kernels_counters_are_facts_of_the_run(tmp_path: Path) -> None:
@@ -134,7 +210,7 @@ def test_the_kernels_counters_are_facts_of_the_run(tmp_path: Path) -> None:
 
 
 def test_bursts_of_no_messages_are_broken(tmp_path: Path) -> None:
-    line = "demand payload_bytes=64 demand=0 recovery_time_ns=0 sent=0 received=0 lost=0 receive_duration_ns=0\n"
+    line = "demand payload_bytes=64 demand=0 recovery_time_ns=0 received=0 lost=0 receive_duration_ns=0\n"
 
     assert changed(tmp_path, "start time=", line + "start time=").broken == ["changed.log:6: demand line: bursts of no messages"]
 

@@ -292,8 +292,9 @@ def test_raw_latencies_become_intervals_of_a_thousand_and_a_summary() -> None:
 def test_raw_latencies_with_one_missing_are_no_summary(tmp_path: Path) -> None:
     log = parsed(tmp_path, (LOGS / "latency-file.csv").read_text().replace("\n77, 20\n", "\n"))
 
-    assert log.broken == ["some.log:2: samples are missing behind these"]
-    assert {record.scope for record in log.records} == {"interval"}
+    missing = "samples are missing from these: there can be no statistics of them"
+    assert log.broken == [f"some.log:2: {missing}", f"some.log:79: {missing}"]
+    assert [(record.scope, record.samples) for record in log.records] == [("interval", 205)]
 
 
 def test_perftest_lite_prints_csv_among_its_progress() -> None:

@@ -1,4 +1,7 @@
-"""Fuzz every format: ``run.py SECONDS [FORMAT...]``. As many at once as there are processors; findings stay under ``build/fuzz/``."""
+"""Fuzz every format, and every decoder of the core that was built: ``run.py SECONDS [NAME...]``.
+
+As many at once as there are processors, and at least two; findings stay under ``build/fuzz/``.
+"""
 
 from __future__ import annotations
 
@@ -17,40 +20,70 @@ from tacholog.formats.registry import formats
 
 ROOT = Path(__file__).parent.parent.parent
 BUILD = ROOT / "build/fuzz"
+FUZZERS = ROOT / "build/bench/fuzz/fuzz"
 TIMEOUT_S = 25
 MEMORY_MB = 2048
+LONGEST = 8192
+
+
+class Job(NamedTuple):
+    """What is fuzzed, and from where it starts."""
+
+    name: str
+    command: list[str]
+    seeds: Path
 
 
 class Outcome(NamedTuple):
-    """What came of fuzzing one format."""
+    """What came of a job."""
 
     name: str
     inputs: int
     finding: str | None
 
 
-def fuzz(name: str, seconds: int) -> Outcome:
-    """Fuzz one format for so long, starting from its sample logs."""
-    corpus = BUILD / name / "corpus"
+def jobs() -> list[Job]:
+    """The decoders of the core, as ``core-control``, and the formats by their names."""
+    core = {path.name.removeprefix("fuzz_"): path for path in sorted(FUZZERS.glob("fuzz_*"))}
+    script = str(Path(__file__).with_name("fuzz_format.py"))
+    return [
+        *(Job(f"core-{name}", [str(path)], ROOT / "bench/fuzz/seeds" / name) for name, path in core.items()),
+        *(Job(name, [sys.executable, script, name], ROOT / "tests/formats" / name) for name in sorted(formats())),
+    ]
+
+
+def fuzz(job: Job, seconds: int) -> Outcome:
+    """Fuzz for so long."""
+    folder = BUILD / job.name
+    corpus = folder / "corpus"
     corpus.mkdir(parents=True, exist_ok=True)
-    for sample in (ROOT / "tests/formats" / name).iterdir():
-        shutil.copyfile(sample, corpus / sample.name)
-    options = [f"-max_total_time={seconds}", "-max_len=8192", f"-timeout={TIMEOUT_S}", f"-rss_limit_mb={MEMORY_MB}", "-print_final_stats=1"]
-    command = [sys.executable, str(Path(__file__).with_name("fuzz_format.py")), name, *options, f"-artifact_prefix={BUILD / name}/", str(corpus)]
+    for seed in job.seeds.iterdir() if job.seeds.is_dir() else ():
+        shutil.copyfile(seed, corpus / seed.name)
+    options = [f"-max_total_time={seconds}", f"-max_len={LONGEST}", f"-timeout={TIMEOUT_S}", f"-rss_limit_mb={MEMORY_MB}", "-print_final_stats=1"]
+    command = [*job.command, *options, f"-artifact_prefix={folder}/", str(corpus)]
     done = subprocess.run(command, capture_output=True, check=False, timeout=seconds + 300)
     log = done.stderr.decode(errors="replace")
-    (BUILD / name / "fuzz.log").write_text(log, encoding="utf-8")
+    (folder / "fuzz.log").write_text(log, encoding="utf-8")
     units = re.search(r"stat::number_of_executed_units: (\d+)", log)
     finding = None if done.returncode == 0 else "\n".join(log.splitlines()[-40:])
-    return Outcome(name, int(units[1]) if units else 0, finding)
+    return Outcome(job.name, int(units[1]) if units else 0, finding)
+
+
+def chosen(names: list[str]) -> list[Job]:
+    """The jobs of these names, or all."""
+    known = jobs()
+    missing = set(names) - {job.name for job in known}
+    if missing:
+        sys.exit(f"nothing to fuzz is called {', '.join(sorted(missing))}; there are {', '.join(job.name for job in known)}")
+    return [job for job in known if not names or job.name in names]
 
 
 def main() -> None:
-    """Fuzz, print a line a format, and exit with 1 if anything was found."""
-    seconds, names = int(sys.argv[1]), sys.argv[2:] or sorted(formats())
+    """Fuzz, print a line a job, and exit with 1 if anything was found."""
+    seconds, wanted = int(sys.argv[1]), chosen(sys.argv[2:])
     failed = False
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for outcome in pool.map(lambda name: fuzz(name, seconds), names):
+    with ThreadPoolExecutor(max(2, os.cpu_count() or 1)) as pool:
+        for outcome in pool.map(lambda job: fuzz(job, seconds), wanted):
             click.echo(f"{outcome.name}: {outcome.inputs} inputs in {seconds} s, {'0 findings' if outcome.finding is None else 'A FINDING:'}")
             if outcome.finding is not None or outcome.inputs == 0:
                 failed = True

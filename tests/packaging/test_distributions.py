@@ -53,7 +53,9 @@ def test_the_wheel_is_pure_python_and_has_templates_and_site_inside_the_package(
     assert {name.split("/")[0].split("-")[0] for name in names} == {"tacholog"}
     for folder, inside in (("templates", "tacholog/_templates"), ("site", "tacholog/_site")):
         sources = [
-            path.relative_to(checkout / folder) for path in (checkout / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts
+            path.relative_to(checkout / folder)
+            for path in (checkout / folder).rglob("*")
+            if path.is_file() and not {"__pycache__", ".ruff_cache"} & {*path.parts}
         ]
         assert sources
         assert {f"{inside}/{path}" for path in sources} <= set(names)

@@ -58,5 +58,5 @@ def test_without_scripts_only_series_of_one_machine_and_definition_share_a_table
     static = html[html.index('class="tl-static"') :]
 
     assert re.search("on host-[0-9a-f]{6}, throughput", page("compare").text)
-    assert "RTI Connext DDS, UDPv4: reliable" in static
+    assert re.search("UDPv4</a><span[^>]*> reliable ", static)
     assert "zero-copy" not in static

@@ -13,10 +13,12 @@ import msgspec
 import pandas as pd
 import pytest
 
+from tacholog.dataset import load
 from tacholog.errors import UnreadableInput
 from tacholog.manifest import Command, Host, LogFile, Manifest, write
 from tacholog.report.build import build_site
 from tacholog.report.privacy import Names, Privacy, Redactor
+from tacholog.report.redact import redacted
 from tacholog.report.settings import SiteSettings, read_settings
 
 # What MyST and the theme still use of Sphinx is their business.
@@ -183,7 +185,7 @@ def test_a_site_is_branded_by_its_file_and_shows_the_systems_that_it_names(data:
         ('colour = "x"', r"site.toml: Object contains unknown field `colour`"),
         ('logo = "none.svg"', r"logo: .*none.svg: no such file"),
         ('[[links]]\ntitle = "x"\nurl = "javascript:alert(1)"', r"links: 'javascript:alert\(1\)' is no address"),
-        ('[privacy]\nhosts = "sow"', r"Invalid enum value 'sow' - at `\$\.privacy\.hosts`"),
+        ('[privacy]\nhosts = "sow"', "privacy.hosts: 'sow' is none of pseudonym, show"),
     ],
 )
 def test_a_mistake_in_the_file_is_named(tmp_path: Path, text: str, complaint: str) -> None:
@@ -196,3 +198,15 @@ def test_a_mistake_in_the_file_is_named(tmp_path: Path, text: str, complaint: st
 def test_a_system_that_has_no_run_is_named(data: Path, tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match=r"systems: no run of 'Nobody'; there are '.*RTI Connext DDS"):
         build_site([data], tmp_path / "site", tmp_path, SiteSettings(systems=("Nobody",)))
+
+
+def test_a_machine_that_its_manifest_calls_by_a_pseudonym_is_called_so_in_the_log_too(tmp_path: Path) -> None:
+    folder = tmp_path / "data" / "a"
+    folder.mkdir(parents=True)
+    (folder / "sub.log").write_text("host name=bigbox kernel=6.18\n")
+    digest = hashlib.sha256((folder / "sub.log").read_bytes()).hexdigest()
+    write(folder / "run.toml", Manifest(system="X", host="host-abc123", logs=(LogFile(file="sub.log", sha256=digest),)))
+
+    data = redacted(load([tmp_path / "data"]), Privacy(), tmp_path / "shown")
+
+    assert Path(data.runs["root"][0], "sub.log").read_text() == "host name=host-abc123 kernel=6.18\n"

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from tacholog.commands.publish import publish as publish_command
 from tacholog.errors import UnreadableInput
 from tacholog.report.publish import publish, publish_branch, published
 
@@ -112,3 +114,15 @@ def test_the_workflow_measures_then_publishes_by_sessions_that_exist(checkout: P
     assert jobs["publish"]["needs"] == "bench"
     # What a person types must not become a part of a command.
     assert not any("${{" in command for command in commands)
+
+
+def test_publishing_says_what_changed_with_the_newest_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site, summary = built(tmp_path / "one"), tmp_path / "summary.md"
+    (site / "downloads").mkdir()
+    (site / "downloads/latest-diff.md").write_text("### 1 → 2: 3 worse\n\n| verdict | rows |\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+
+    done = CliRunner().invoke(publish_command, [str(site), "--release", "2", "--output", str(tmp_path / "public")], catch_exceptions=False)
+
+    assert "what changed: 1 → 2: 3 worse" in done.output
+    assert summary.read_text() == "### 1 → 2: 3 worse\n\n| verdict | rows |\n"

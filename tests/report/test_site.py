@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -138,7 +141,7 @@ def test_loss_is_drawn_and_told_only_where_there_is_some(page: Reader) -> None:
 
 def test_a_rate_that_most_messages_were_lost_at_is_no_headline(page: Reader) -> None:
     assert "16.2\u00a0Mbit/s at 32\u00a0B, with more than 1\u202f% lost at every size" in page(UDP).text
-    assert "4.58\u00a0Gbit/s" in page("index").text  # the median of the two runs that lost nothing
+    assert "4.58\u00a0Gbit/s" in page("systems").text  # the median of the two runs that lost nothing
 
 
 def test_hostile_text_is_shown_as_text(site: Path, page: Reader) -> None:
@@ -186,6 +189,15 @@ def test_a_run_leads_to_its_manifest(site: Path, data: Path, page: Reader) -> No
     assert (site / "raw/rti/copy/run.toml.txt").read_bytes() == (data / "rti/copy/run.toml").read_bytes()
 
 
+def test_the_page_of_a_log_leads_to_its_machine_script_manifest_and_checksum(page: Reader) -> None:
+    shown = page("logs/own/latency/sub.log")
+
+    assert any(re.search(r"hosts\.html#host-host-[0-9a-f]{6}$", link) for link in shown.links)
+    assert "../../../tacholog-perftest/udp.html#run-it-again" in shown.links
+    assert "../../../raw/own/latency/run.toml.txt" in shown.links
+    assert re.search(r"SHA-256.{0,40}?[0-9a-f]{64}", shown.text, re.DOTALL)
+
+
 def test_the_page_about_the_figures_names_their_sources_and_an_id_to_cite(page: Reader) -> None:
     about = page("about").text
 
@@ -214,6 +226,23 @@ def test_numbers_stay_out_of_the_search_index(site: Path) -> None:
     assert "71581304" not in index
 
 
+def test_the_words_of_conditions_are_found_by_the_search(site: Path) -> None:
+    index = (site / "searchindex.js").read_text()
+
+    documents = json.loads(re.search(r'"docnames":(\[.*?\])', index)[1])  # type: ignore[index]  # there is one
+    found = re.search(r'[{,]"?reliabl"?:(\d+|\[[\d,]+\])', index)
+    assert found
+    assert documents.index(UDP) in [int(number) for number in re.findall(r"\d+", found[1])]
+
+
+def test_the_page_of_data_quality_leads_to_the_numbers_that_carry_a_mark(page: Reader) -> None:
+    shown = page("quality")
+
+    assert "rti-connext-dds/udpv4.html" in shown.links
+    assert "More than 1 % lost" in shown.text
+    assert "Never steady" not in shown.text  # no number of this site carries it
+
+
 def test_every_page_has_a_policy_without_unsafe_scripts_and_no_inline_handler_is_needed(site: Path) -> None:
     for path in pages(site):
         policy = re.search(r'Content-Security-Policy" content="([^"]*)"', path.read_text())
@@ -236,17 +265,72 @@ def test_the_plots_bundle_is_there_once_and_asks_nobody(site: Path) -> None:
     assert "showSendToCloud: false" in script
 
 
-def test_a_rebuild_without_change_rewrites_nothing(data: Path, tmp_path: Path) -> None:
-    root = tmp_path / "data"
-    shutil.copytree(data, root)
-    site = build_site([root], tmp_path / "site", tmp_path).parent
-    kept = [*pages(site), *(tmp_path / "source").rglob("*.md"), *(tmp_path / "dataset").iterdir()]
-    kept = [path for path in kept if path.name not in ("search.html", "genindex.html")]
-    before = {path: path.stat().st_mtime_ns for path in kept}
+def ages(site: Path) -> dict[str, int]:
+    """When each page was written; the theme writes its own two anew each time that Sphinx runs."""
+    return {path.relative_to(site).as_posix(): path.stat().st_mtime_ns for path in pages(site) if path.name not in ("search.html", "genindex.html")}
 
-    build_site([root], tmp_path / "site", tmp_path)
 
-    assert [path for path in kept if path.stat().st_mtime_ns != before[path]] == []
+@pytest.fixture
+def copied(data: Path, tmp_path: Path) -> Path:
+    """A copy of the data, and the site that is built from it beside it."""
+    shutil.copytree(data, tmp_path / "data")
+    build_site([tmp_path / "data"], tmp_path / "site", tmp_path)
+    return tmp_path
+
+
+def test_what_is_built_again_from_the_same_is_not_written_again(copied: Path) -> None:
+    kept = [*(copied / "source").rglob("*.md"), *(copied / "dataset").iterdir()]
+    before, sources = ages(copied / "site"), {path: path.stat().st_mtime_ns for path in kept}
+    os.utime(copied / "data/rti/copy/run.toml")  # not the content: Sphinx is asked all the same
+
+    build_site([copied / "data"], copied / "site", copied)
+
+    assert ages(copied / "site") == before
+    assert {path: path.stat().st_mtime_ns for path in kept} == sources
+
+
+def test_without_a_change_not_even_sphinx_is_asked(copied: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in (copied / "site").rglob("*")}
+
+    build_site([copied / "data"], copied / "site", copied)
+
+    assert {path: path.stat().st_mtime_ns for path in (copied / "site").rglob("*")} == before
+
+
+def test_pages_that_somebody_deleted_come_back(copied: Path) -> None:
+    shutil.rmtree(copied / "site/logs")
+
+    build_site([copied / "data"], copied / "site", copied)
+
+    assert (copied / "site/logs/rti/copy/sub.log.html").is_file()
+
+
+def test_a_changed_log_rebuilds_only_the_pages_that_show_it(copied: Path) -> None:
+    before = ages(copied / "site")
+    folder = copied / "data/rti/copy"
+    log = (folder / "sub.log").read_text()
+    old = hashlib.sha256(log.encode()).hexdigest()
+    changed = log.replace("71581304", "71581305")
+    (folder / "sub.log").write_text(changed)
+    (folder / "run.toml").write_text((folder / "run.toml").read_text().replace(old, hashlib.sha256(changed.encode()).hexdigest()))
+
+    build_site([copied / "data"], copied / "site", copied)
+
+    after = ages(copied / "site")
+    written = {name for name in after if after[name] != before.get(name)}
+    assert {"rti-connext-dds/shmem.html", "rti-connext-dds/index.html", "logs/rti/copy/sub.log.html", "compare.html", "systems.html"} <= written
+    assert not {"rti-connext-dds/udpv4.html", "tacholog-perftest/udp.html", "tacholog-perftest/index.html", "methodology.html"} & written
+    assert [name for name in written if name.startswith("logs/")] == ["logs/rti/copy/sub.log.html"]
+    assert "71\u202f581\u202f305" in (copied / "site/rti-connext-dds/shmem.html").read_text()
+
+
+def test_a_machine_that_is_described_better_is_so_on_its_pages(copied: Path) -> None:
+    host = copied / "data/hosts/desk.toml"
+    host.write_text(host.read_text().replace("Some CPU", "Another CPU"))
+
+    build_site([copied / "data"], copied / "site", copied)
+
+    assert "Another CPU" in (copied / "site/tacholog-perftest/udp.html").read_text()
 
 
 def test_a_page_whose_run_is_gone_goes_too(data: Path, tmp_path: Path) -> None:

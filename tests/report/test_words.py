@@ -107,6 +107,32 @@ def test_a_script_gives_each_word_back_as_it_was() -> None:
     assert text == "two words|$HOME|`id`|a'b||x7y|"
 
 
+def test_a_script_of_perftest_can_be_tried_in_less_time_and_says_so() -> None:
+    logs = (LogFile(file="a.log", sha256="0" * 64),)
+    command = Command(role="both", argv=("perftest", "--test", "latency", "--duration", "0.5", "--output", "-"))
+
+    script = shell_script(Manifest(system="X", commands=(command,), logs=logs), "run", [])
+
+    assert script
+    assert 'perftest --test latency --duration "${DURATION_S:-0.5}" --output -' in script
+    assert "# Set DURATION_S to measure each size for another time in seconds" in script
+
+
+def test_a_command_with_values_is_run_once_for_each_of_them() -> None:
+    each = ({"payload_bytes": 100, "rate": 500}, {"payload_bytes": 1000, "rate": 50})
+    ping = Command(role="pub", argv=("ping", "{rate}", "-s{payload_bytes}"), result="3.1", machine="a", each=each)
+    pong = Command(role="sub", argv=("pong",), result="3.1", machine="b")
+
+    script = shell_script(Manifest(system="X", commands=(ping, pong), logs=()), "run", [7]) or ""
+
+    assert script.index("Subscriber of result 3.1 on machine b") < script.index("Publisher of result 3.1 on machine a")
+    assert script.endswith("\nping 500 -s100\nping 50 -s1000\n")
+
+
+def test_a_duration_that_is_no_number_stays_a_quoted_word() -> None:
+    assert words_of(("perftest", "--duration", "$(id)")) == "perftest --duration '$(id)'"
+
+
 def test_nothing_in_a_manifest_can_leave_a_comment_of_the_script() -> None:
     logs = (LogFile(file="a.log", sha256="0" * 64),)
     manifest = Manifest(system="x\nrm -rf /", tool="y\rz", commands=(Command(role="p\nub", argv=("true",)),), logs=logs)
@@ -134,7 +160,23 @@ def test_a_number_for_a_range_of_sizes_is_not_told_of_the_smallest() -> None:
 
     assert "<strong>from 1\u00a0µs</strong> <strong>to 4\u00a0ms</strong> for 100\u00a0B to 1\u202f000\u00a0B" in said
     assert "100\u00a0B to 1\u202f000\u00a0B</th>" in numbers(series, Links(), "t")
-    assert latency_over_size(series) is None
+    figure = latency_over_size(series)
+    assert figure
+    assert [(trace.shape, trace.points[0][:2], trace.points[2][:2]) for trace in figure.traces] == [("area", (100, 1e3), (1000, 4e6))]
+
+
+def test_an_upper_bound_for_a_range_of_sizes_is_drawn_as_one() -> None:
+    run = Run(run="published", published=True)
+    bound = Fact(
+        run=run, log="a", test="latency", payload_bytes=100, payload_bytes_high=1000, metric="latency", statistic="typical", value=1e3, bound="<"
+    )
+
+    figure = latency_over_size(series_of([bound]))
+
+    assert figure
+    assert [(trace.shape, [point[:2] for point in trace.points]) for trace in figure.traces] == [("below", [(100, 1e3), (1000, 1e3)])]
+    assert "Triangles that point down mark an upper bound" in figure.note
+    assert "<\u202f1\u00a0µs" in figure.traces[0].points[0].words
 
 
 def test_every_condition_has_words_and_every_metric_a_shown_unit() -> None:

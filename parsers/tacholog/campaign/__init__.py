@@ -6,10 +6,12 @@ never meets a shell; what the process prints is the run's log.
 
 A campaign's folder begins with ``plan.toml``: every run in its order, with the seed that drew it. A run's ``run.toml`` is written last,
 whole or not at all, so a run without one is still to be done: that is all that resuming needs to know.
+
+`tacholog.campaign.pairs` makes two campaigns of one: two builds, run in interleaved pairs.
 """
 
 from tacholog.campaign.plan import Campaign, Plan, Planned, lay_out, read_campaign
-from tacholog.campaign.runs import PLAN_FILE, keep, measure, pending, place_of_release, resume, start, unfinished
+from tacholog.campaign.runs import PLAN_FILE, folders, keep, measure, pending, place_of_release, resume, start, trouble, unfinished
 from tacholog.campaign.tools import programs
 
 __all__ = [
@@ -17,6 +19,7 @@ __all__ = [
     "Campaign",
     "Plan",
     "Planned",
+    "folders",
     "keep",
     "lay_out",
     "measure",
@@ -26,5 +29,6 @@ __all__ = [
     "read_campaign",
     "resume",
     "start",
+    "trouble",
     "unfinished",
 ]

@@ -12,7 +12,7 @@ from typing import Annotated, TypeVar
 import msgspec
 
 from tacholog.errors import UnreadableInput
-from tacholog.manifest import FileName
+from tacholog.manifest import FileName, in_words
 from tacholog.records import Conditions
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -107,7 +107,7 @@ def _decode(path: Path, kind: type[Table]) -> Table:
     except OSError as error:
         raise UnreadableInput(f"{path}: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
-        raise UnreadableInput(f"{path}: {error}") from error
+        raise UnreadableInput(f"{path}: {in_words(error, kind)}") from error
 
 
 def lay_out(campaign: Campaign, seed: int, cpus: tuple[str, str]) -> tuple[Planned, ...]:
@@ -160,7 +160,7 @@ def _planned(block: Block, place: tuple[str, int, int], options: Values, known: 
     try:
         conditions = msgspec.convert({name: _filled(value, known) for name, value in block.conditions.items()}, Conditions)
     except msgspec.ValidationError as error:
-        raise UnreadableInput(f"block {block.name!r}, conditions: {error}") from error
+        raise UnreadableInput(f"block {block.name!r}, conditions: {in_words(error, Conditions)}") from error
     return Planned(
         folder=folder,
         repetition=repetition,

@@ -18,10 +18,12 @@ import msgspec
 import tomli_w
 
 from tacholog import host
-from tacholog.campaign.plan import Plan, Planned, lay_out, read_campaign, read_plan
+from tacholog.campaign.plan import Campaign, Plan, Planned, lay_out, read_campaign, read_plan
 from tacholog.campaign.tools import program, sha256, version
-from tacholog.errors import TachologError
-from tacholog.manifest import HOSTS_FOLDER, RUN_FILE, Command, LogFile, Manifest, write
+from tacholog.errors import TachologError, UnreadableInput
+from tacholog.formats.reading import Scan
+from tacholog.formats.source import open_log
+from tacholog.manifest import HOSTS_FOLDER, RUN_FILE, Command, LogFile, Manifest, read_manifest, write
 
 PLAN_FILE = "plan.toml"
 _ERRORS = "stderr.txt"
@@ -38,21 +40,36 @@ def start(path: Path, output: Path, tools: Mapping[str, Path], release: str | No
         release: the label under which the results will be compared.
     """
     campaign = read_campaign(path)
-    began = _now()
     seed = campaign.seed if campaign.seed is not None else secrets.randbelow(2**31)
-    runs = lay_out(campaign, seed, _cpus())
+    # Before the folder is made: whatever is wrong with the plan, no empty one stays behind.
+    planned = plan_of(campaign, path.stem, lay_out(campaign, seed, cpus()), tools, release)
+    folder, here, session = new_folder(output, path.stem)
+    planned = msgspec.structs.replace(planned, seed=seed, session=session, host=here)
+    write_plan(folder, planned)
+    return folder, planned
+
+
+def new_folder(output: Path, name: str) -> tuple[Path, str, str]:
+    """Make the folder of a campaign, with this machine's host file; return it, the host's pseudonym and the name of the session."""
+    began = now()
     here = host.this_host()
-    folder = output / f"{path.stem}-{began:%Y%m%dT%H%M%SZ}"
+    pseudonym = host.pseudonym(here)
+    folder = output / f"{name}-{began:%Y%m%dT%H%M%SZ}"
     (folder / HOSTS_FOLDER).mkdir(parents=True)
-    write(folder / HOSTS_FOLDER / f"{host.pseudonym(here)}.toml", here)
-    planned = Plan(
-        campaign=path.stem,
+    write(folder / HOSTS_FOLDER / f"{pseudonym}.toml", here)
+    return folder, pseudonym, f"{pseudonym}-{began:%Y%m%dT%H%M%SZ}"
+
+
+def plan_of(campaign: Campaign, name: str, runs: tuple[Planned, ...], tools: Mapping[str, Path], release: str | None) -> Plan:
+    """Return the plan of these runs; seed, session and host are still to be filled in."""
+    return Plan(
+        campaign=name,
         system=campaign.system,
         tool=campaign.tool,
         log=campaign.log,
-        seed=seed,
-        session=f"{host.pseudonym(here)}-{began:%Y%m%dT%H%M%SZ}",
-        host=host.pseudonym(here),
+        seed=0,
+        session="",
+        host="",
         format=campaign.format,
         tool_version=version(campaign.version_command, tools),
         programs=_builds(runs, tools),
@@ -60,8 +77,11 @@ def start(path: Path, output: Path, tools: Mapping[str, Path], release: str | No
         notes=campaign.notes,
         runs=runs,
     )
+
+
+def write_plan(folder: Path, planned: Plan) -> None:
+    """Write ``plan.toml`` into the folder of a campaign."""
     (folder / PLAN_FILE).write_text(tomli_w.dumps(msgspec.to_builtins(planned)), encoding="utf-8")
-    return folder, planned
 
 
 def resume(folder: Path, tools: Mapping[str, Path]) -> Plan:
@@ -85,6 +105,18 @@ def unfinished(output: Path, name: str) -> Path | None:
     return None
 
 
+def folders(output: Path) -> list[Path]:
+    """The folders under ``output`` that hold runs, the newest last; not those whose runs have a label, and so were copied to be published."""
+    found = [folder for folder in output.glob("*") if folder.is_dir() and next(folder.rglob(RUN_FILE), None) is not None and not _labelled(folder)]
+    return sorted(found, key=lambda folder: folder.stat().st_mtime)
+
+
+def _labelled(folder: Path) -> bool:
+    """Whether a campaign, or both sides of a comparison, have a label."""
+    plans = [place / PLAN_FILE for place in (folder, folder / "old", folder / "new") if (place / PLAN_FILE).is_file()]
+    return bool(plans) and all(read_plan(plan).release is not None for plan in plans)
+
+
 def pending(folder: Path, planned: Plan) -> list[Planned]:
     """The runs of a campaign that are still to be done, in their order."""
     return [run for run in planned.runs if not (folder / run.folder / RUN_FILE).is_file()]
@@ -96,7 +128,7 @@ def measure(folder: Path, planned: Plan, run: Planned, tools: Mapping[str, Path]
     again = place.exists()
     place.mkdir(parents=True, exist_ok=True)
     environment = host.environment(checkout=checkout) | _named(host.moment(), "before")
-    began = _now()
+    began = now()
     status, reason = _execute(run, place, planned.log, program(run.command[0], tools))
     environment |= _named(host.moment(), "after") | {"program_sha256": planned.programs[run.command[0]]}
     manifest = Manifest(
@@ -125,21 +157,41 @@ def measure(folder: Path, planned: Plan, run: Planned, tools: Mapping[str, Path]
     return manifest
 
 
-def keep(folder: Path, planned: Plan, data: Path) -> Path:
-    """Copy a campaign's runs and host files to where they are published from: ``data/<tool>/<release>/`` and ``data/hosts/``.
+def trouble(folder: Path, planned: Plan, run: Planned) -> str | None:
+    """Say why a run that was done gives no figures: it failed, or no format reads its log to the end; ``None`` if all is well."""
+    manifest = read_manifest(folder / run.folder / RUN_FILE)
+    if manifest.status != "ok":
+        return manifest.reason or manifest.status
+    try:
+        with open_log(folder / run.folder / planned.log) as text:
+            scan = Scan(text, planned.format)
+            for _ in scan.batches():
+                pass
+    except UnreadableInput as error:
+        return f"its log cannot be read: {str(error).partition(':')[0]} (tacholog parse says more)"
+    return None if scan.account.status == "ok" else f"its log says {scan.account.status}: {scan.account.reason}"
+
+
+def keep(folder: Path, planned: Plan, data: Path, place: Path | None = None) -> Path:
+    """Copy a campaign's runs and host files to where they are published from: ``data/<tool>/<release>/`` (or ``place``) and ``data/hosts/``.
 
     Raises:
         TachologError: results of that release are there already.
     """
-    target = place_of_release(data, planned.tool, planned.release or planned.campaign)
+    target = place or place_of_release(data, planned.tool, planned.release or planned.campaign)
     for run in planned.runs:
         if (folder / run.folder / RUN_FILE).is_file():
             shutil.copytree(folder / run.folder, target / run.folder)
+    keep_hosts(folder, data)
+    return target
+
+
+def keep_hosts(folder: Path, data: Path) -> None:
+    """Copy a campaign's host files to ``data/hosts/``; what somebody added to one by hand stays."""
     (data / HOSTS_FOLDER).mkdir(parents=True, exist_ok=True)
     for file in sorted((folder / HOSTS_FOLDER).glob("*.toml")):
-        if not (data / HOSTS_FOLDER / file.name).exists():  # what somebody added to a host file by hand stays
+        if not (data / HOSTS_FOLDER / file.name).exists():
             shutil.copy2(file, data / HOSTS_FOLDER)
-    return target
 
 
 def place_of_release(data: Path, tool: str, release: str) -> Path:
@@ -153,16 +205,19 @@ def place_of_release(data: Path, tool: str, release: str) -> Path:
 def _execute(run: Planned, place: Path, log: str, executable: Path) -> tuple[Literal["ok", "failed", "empty"], str | None]:
     """Run the process in its folder, its output straight into the log; say how it ended, and why if not well."""
     with (place / log).open("wb") as out, (place / _ERRORS).open("wb") as errors:
-        process = subprocess.Popen(
-            [run.command[0], *run.command[1:]],
-            executable=executable,
-            cwd=place,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=errors,
-            env=os.environ | {"LC_ALL": "C"},  # tools that print numbers in the user's locale exist
-            start_new_session=True,  # a process group of its own, so that all of it can be ended
-        )
+        try:
+            process = subprocess.Popen(
+                [run.command[0], *run.command[1:]],
+                executable=executable,
+                cwd=place,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=errors,
+                env=os.environ | {"LC_ALL": "C"},  # tools that print numbers in the user's locale exist
+                start_new_session=True,  # a process group of its own, so that all of it can be ended
+            )
+        except OSError as error:
+            return "failed", f"cannot be started: {error.strerror}"
         try:
             code = process.wait(run.deadline_s)
         except subprocess.TimeoutExpired:
@@ -185,15 +240,17 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
     give_up = time.monotonic() + _GRACE_S
-    # WNOWAIT leaves the process a zombie, which keeps its group's number from being given to somebody else before the second signal.
-    while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None and time.monotonic() < give_up:
-        time.sleep(0.02)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    with contextlib.suppress(ChildProcessError):  # it was collected before the interrupt came
+        # WNOWAIT leaves the process a zombie, which keeps its group's number from being given to somebody else before the second signal.
+        while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None and time.monotonic() < give_up:
+            time.sleep(0.02)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        # Not `process.wait`: Ctrl-C may have come just after that had taken its lock, for which it would then wait for ever.
+        process.returncode = os.waitstatus_to_exitcode(os.waitpid(process.pid, 0)[1])
 
 
-def _cpus() -> tuple[str, str]:
+def cpus() -> tuple[str, str]:
     """The CPUs for publisher and subscriber: the first two that this process may use, or the only one for both."""
     allowed = sorted(os.sched_getaffinity(0))
     return str(allowed[0]), str(allowed[min(1, len(allowed) - 1)])
@@ -207,5 +264,6 @@ def _named(facts: Mapping[str, str], when: str) -> dict[str, str]:
     return {f"{name}_{when}": value for name, value in facts.items()}
 
 
-def _now() -> datetime:
+def now() -> datetime:
+    """The time, in UTC."""
     return datetime.now(UTC)

@@ -19,6 +19,7 @@ from tacholog.formats.reading import CLAIM_WINDOW_LINES, Account, Event
 from tacholog.records import METRICS, Conditions, Number, Record
 
 SHOWN_CHARACTERS = 160
+ENDED_BADLY = {"failed": "failed", "truncated": "was cut off"}
 CSV_COLUMNS = ("log", "line", "last_line", "system", "scope", "test", "side", "payload_bytes", "samples")
 CSV_NUMBER_COLUMNS = ("metric", "statistic", "value", "unit", "bound", "resolution", "marks")
 
@@ -41,17 +42,14 @@ class Listing(Protocol):
         """Print what is left at the end of a log."""
 
 
-class Silent:
-    """Prints nothing: for ``--summary``."""
-
-    def show(self, place: Place, event: Event) -> None:
-        """Print nothing."""
+class _Immediate:
+    """Prints at once and holds nothing back, as most listings do."""
 
     def close(self) -> None:
-        """Hold nothing back, as most listings do."""
+        """Print nothing more."""
 
 
-class JsonLines(Silent):
+class JsonLines(_Immediate):
     """One JSON object a record. Numbers are named with their units; what is unknown is left out."""
 
     def show(self, place: Place, event: Event) -> None:
@@ -60,7 +58,7 @@ class JsonLines(Silent):
             click.echo(json.dumps(_object(place, event, event.what), ensure_ascii=False))
 
 
-class Csv(Silent):
+class Csv(_Immediate):
     """One row a number, with a header."""
 
     def __init__(self) -> None:
@@ -85,7 +83,7 @@ class Csv(Silent):
         click.echo(row.getvalue())
 
 
-class Table(Silent):
+class Table(_Immediate):
     """One line a record, for people: the numbers that one looks for first, in readable units."""
 
     def __init__(self) -> None:
@@ -184,10 +182,30 @@ def _printable(text: str) -> str:
     return safe if len(safe) <= SHOWN_CHARACTERS else safe[:SHOWN_CHARACTERS] + "..."
 
 
-def complaint(log: str, event: Event) -> str:
-    """A broken or unknown line, as one line for standard error."""
-    what = f"broken: {event.what.reason}" if isinstance(event.what, Broken) else "unknown"
-    return f"{log}:{event.line}: {what}: {_printable(event.text)!r}"
+class Complaints:
+    """What is wrong with a log, on standard error: its first broken and unknown lines, and how its run ended."""
+
+    def __init__(self, log: str, shown: int) -> None:
+        """Name up to ``shown`` lines; 0 where all lines are listed anyway."""
+        self._log = log
+        self._shown = shown
+        self._count = 0
+
+    def hear(self, event: Event) -> None:
+        """Name a line that is broken or unknown."""
+        if event.kind not in ("broken", "unknown"):
+            return
+        self._count += 1
+        if self._count <= self._shown:
+            what = f"broken: {event.what.reason}" if isinstance(event.what, Broken) else "unknown"
+            click.echo(f"{self._log}:{event.line}: {what}: {_printable(event.text)!r}", err=True)
+
+    def close(self, account: Account | None) -> None:
+        """Say how many more there are, and, if the account is not printed anyway, that the run ended badly."""
+        if self._count > self._shown > 0:
+            click.echo(f"{self._log}: {self._count - self._shown} more; --explain shows every line", err=True)
+        if account and account.status in ENDED_BADLY:
+            click.echo(f"{self._log}: the run {ENDED_BADLY[account.status]}: {_printable(account.reason or 'no reason given')}", err=True)
 
 
 class Totals:
@@ -198,16 +216,18 @@ class Totals:
         self._rows: list[tuple[str, ...]] = []
         self._lines: Counter[str] = Counter()
         self._tests: Counter[str] = Counter()
+        self._ended_badly = 0
 
     @property
     def suspicious(self) -> bool:
-        """Whether any line was broken or unknown."""
-        return bool(self._lines["broken"] + self._lines["unknown"])
+        """Whether any line was broken or unknown, or any run ended badly."""
+        return bool(self._lines["broken"] + self._lines["unknown"] + self._ended_badly)
 
     def add(self, log: str, format_name: str, account: Account, tests: Counter[str]) -> None:
         """Count one log."""
         self._lines.update(account.lines)
         self._tests.update(tests)
+        self._ended_badly += account.status in ENDED_BADLY
         counts = (account.lines["record"], account.lines["chatter"], account.lines["broken"], account.lines["unknown"], account.total)
         ending = account.status + (f": {_printable(account.reason)}" if account.reason else "")
         self._rows.append((log, format_name, str(account.records), *map(str, counts), ending))

@@ -3,7 +3,8 @@
 OLD and NEW are each a release label, a folder of runs (run.toml files below it), a saved dataset, a raw log of any format, or a folder of such logs.
 
 A row is better or worse only if repeated runs show it; a single published number never is. Exit code 4 says that nothing could be compared; with
---fail-on worse, 3 says that something is worse; with --fail-on implausible, 5 that figures cannot be true. The highest one that applies is given.
+--fail-on worse, 3 says that something is worse; with --fail-on implausible, 5 that figures cannot be true; 2 that a run, a log or a folder could not
+be read, while all others were compared. The highest one that applies is given.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from pathlib import Path
 
 import click
 
+from tacholog.commands._complaints import tell
+from tacholog.commands._paths import write_output
 from tacholog.diff.result import VERDICTS, Report
 
-LIMITS = {"text": 20, "markdown": 50, "html": 500}
-FORMATS = ("text", "markdown", "json", "html")
+LIMITS = {"text": 20, "markdown": 50, "html": 500, "github": 50}
+FORMATS = ("text", "markdown", "json", "html", "github")
 
 
 def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -43,6 +46,8 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
 )
 @click.option("--only", multiple=True, type=click.Choice(VERDICTS), metavar="VERDICT", help=f"List only this verdict: {', '.join(VERDICTS)}.")
 @click.option("--thresholds", metavar="FILE", type=click.Path(path_type=Path), help="What counts as a change (TOML; see docs/significance.md).")
+@click.option("--same-build", "band", metavar="FILE", type=click.Path(path_type=Path), help="The band of one build; else the one beside the runs.")
+@click.option("--renames", metavar="FILE", type=click.Path(path_type=Path), help="What was called otherwise (TOML); else data/renames.toml.")
 @click.option("--fail-on", multiple=True, type=click.Choice(["worse", "implausible"]), help="Exit with 3 or 5 if a row is so. May be repeated.")
 @click.option("--limit", type=click.IntRange(0), help="Rows to list of each verdict; 0: all.  [default: 20; markdown: 50; html: 500]")
 @click.option("--schema", is_flag=True, is_eager=True, expose_value=False, callback=_print_schema, help="Print the JSON Schema of --format json.")
@@ -58,42 +63,64 @@ def diff(
     across: tuple[str, ...],
     only: tuple[str, ...],
     thresholds: Path | None,
+    band: Path | None,
+    renames: Path | None,
     fail_on: tuple[str, ...],
     limit: int | None,
 ) -> None:
     """Read both sides, compare, print."""
     import msgspec
 
+    from tacholog.diff.bands import known
     from tacholog.diff.compare import check_across, compare, exit_code
     from tacholog.diff.policy import Policy, read_policy
+    from tacholog.diff.renames import find_renames, read_renames, renamed
     from tacholog.diff.sides import find
+    from tacholog.report.complaints import complaints
 
     check_across(across)
     given = read_policy(thresholds) if thresholds else Policy()
     chosen = {name: words for name, words in (("metrics", metrics), ("transports", transports), ("across", across)) if words}
     policy = msgspec.structs.replace(given, **chosen)
     policy.tests()
-    sides = [find(name, roots or _known_roots()) for name in (old, new)]
-    report = compare(sides[0], sides[1], policy, (old, new), everything=output == "json")
-    said = _rendered(output, report, only, LIMITS.get(output, 0) if limit is None else limit)
-    if path is None:
+    names = read_renames(renames) if renames else find_renames(roots or known_roots())
+    sides = [renamed(find(name, roots or known_roots()), names) for name in (old, new)]
+    lost = tell(map(complaints, sides))
+    measured = known(sides, roots or known_roots(), band)
+    report = compare(sides[0], sides[1], policy, (old, new), everything=output == "json", measured=measured)
+    say(output, report, rendered(output, report, only, limit), path)
+    sys.exit(max(lost, exit_code(report, fail_on)))
+
+
+def say(output: str, report: Report, said: str, path: Path | None) -> None:
+    """Put a rendered report where it belongs; in a job on GitHub, that of --format github into its summary, and worse rows beside the change."""
+    import os
+
+    summary = os.environ.get("GITHUB_STEP_SUMMARY") if output == "github" and path is None else None
+    if summary:
+        from tacholog.report.diff_text import workflow_commands
+
+        with Path(summary).open("a", encoding="utf-8") as file:
+            file.write(said)
+        click.echo(workflow_commands(report), nl=False)
+    elif path is None:
         click.echo(said, nl=False)
     else:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(said, encoding="utf-8")
-    sys.exit(exit_code(report, fail_on))
+        write_output(path, said.encode())
 
 
-def _known_roots() -> tuple[Path, ...]:
+def known_roots() -> tuple[Path, ...]:
     """The checkout's ``data/``, and every campaign in ``build/runs/``, the newest first."""
+    from tacholog.campaign import folders
     from tacholog.resources import checkout
 
     root = checkout() or Path.cwd()
-    runs = sorted((path for path in (root / "build" / "runs").glob("*") if path.is_dir()), key=lambda path: path.stat().st_mtime, reverse=True)
-    return tuple(path for path in (root / "data", *runs) if path.is_dir())
+    return tuple(path for path in (root / "data", *reversed(folders(root / "build" / "runs"))) if path.is_dir())
 
 
-def _rendered(output: str, report: Report, only: tuple[str, ...], limit: int) -> str:
+def rendered(output: str, report: Report, only: tuple[str, ...] = (), limit: int | None = None) -> str:
+    """The report in one of `FORMATS`; ``limit`` rows of each verdict, as many as the format deserves if not given."""
+    limit = LIMITS.get(output, 0) if limit is None else limit
     from tacholog.diff.result import to_json
     from tacholog.report import diff_text
 
@@ -106,5 +133,7 @@ def _rendered(output: str, report: Report, only: tuple[str, ...], limit: int) ->
             return html(report, only, limit)
         case "markdown":
             return diff_text.markdown(report, only, limit)
+        case "github":
+            return diff_text.github(report, only, limit)
         case _:
             return diff_text.text(report, only, limit)

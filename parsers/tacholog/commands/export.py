@@ -2,8 +2,8 @@
 
 csv, json (one object a line) and parquet hold one row a number; hdr is a folder of HdrHistogram logs, one a raw log that has distributions.
 
-Without --data, the runs in the checkout's data/ and the newest folder in build/runs/ are taken. Nothing is hidden: what this prints is as private as
-the logs are.
+Without --data, the runs in the checkout's data/ and in the newest folder of build/runs/ that holds any are taken. Nothing is hidden: what this
+prints is as private as the logs are. Exit code 2: a run, a log or a folder could not be read (all others are written), or there is nothing to write.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tacholog.commands._complaints import tell
+from tacholog.commands._paths import write_output
 from tacholog.commands.report import default_roots
 from tacholog.errors import UnreadableInput
 
@@ -31,21 +33,26 @@ if TYPE_CHECKING:
 def export(*, roots: tuple[Path, ...], kind: str, path: Path | None) -> None:
     """Read the data, write it."""
     from tacholog.dataset import load
+    from tacholog.report.complaints import complaints
     from tacholog.report.downloads import as_csv, as_json, as_parquet, results_of
     from tacholog.report.hdr import write_hdr
 
-    data = load(roots or default_roots())
+    given = roots or default_roots()
+    data = load(given)
+    lost = tell([complaints(data)])
+    if data.runs.empty and not lost:
+        raise UnreadableInput(f"no run.toml below {', '.join(map(str, given))}: nothing to export")
     if kind == "hdr":
         if path is None:
             raise UnreadableInput("--format hdr writes a folder: name it with --output")
         click.echo(f"{write_hdr(data, path)} histograms in {path}")
-        return
+        sys.exit(lost)
     forms: Mapping[str, Callable[[pd.DataFrame], bytes]] = {"csv": as_csv, "json": as_json, "parquet": as_parquet}
     content = forms[kind](results_of(data))
     if path is None:
         if kind == "parquet":
             raise UnreadableInput("--format parquet writes a file: name it with --output")
         sys.stdout.buffer.write(content)
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
+    else:
+        write_output(path, content)
+    sys.exit(lost)

@@ -10,8 +10,15 @@ from pathlib import Path
 import click
 
 
+def _file_name(_: click.Context, __: click.Parameter, name: str | None) -> str | None:
+    """A name that hosts/NAME.toml can have."""
+    if name is not None and (not name.strip() or name.startswith(".") or "/" in name or not name.isprintable()):
+        raise click.BadParameter(f"{name!r}: it becomes the name of hosts/NAME.toml: no / in it, and no dot before it")
+    return name
+
+
 @click.command(help=__doc__)
-@click.option("--id", "name", metavar="NAME", help="What to call the machine; without it, its CPU.")
+@click.option("--id", "name", metavar="NAME", callback=_file_name, help="What to call the machine; without it, its CPU.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file instead.")
 def host(name: str | None, output: Path | None) -> None:
     import msgspec

@@ -1,7 +1,8 @@
 """Print the records in raw logs.
 
-PATH is a log, a folder of logs (searched to any depth), or - for standard input. Logs may be compressed with gzip. A run.toml beside a log
-completes what the log does not say. Broken and unknown lines are counted, and named on standard error.
+PATH is a log, a folder of logs (searched to any depth), or - for standard input. Logs may be compressed with gzip, xz or zstd. A run.toml beside a
+log completes what the log does not say. Broken and unknown lines are counted, and named on standard error; so are runs that failed or were cut off.
+Exit code 2: a log or a folder could not be read, or there was none; the others were.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
-from tacholog.commands._listing import LISTINGS, Explained, Listing, Place, Silent, Totals, complaint
+from tacholog.commands._listing import LISTINGS, Complaints, Explained, Listing, Place, Totals
 from tacholog.errors import UnreadableInput
+from tacholog.formats.bulk import Rows
 from tacholog.formats.reading import Scan
+from tacholog.formats.registry import format_named
 from tacholog.formats.source import LogText, open_log
-from tacholog.manifest import RUN_FILE, Manifest, read_manifest
+from tacholog.manifest import RUN_FILE, Manifest, folders_below, read_manifest
 from tacholog.records import Record
 
 STANDARD_INPUT = "-"
@@ -33,17 +37,20 @@ UNREADABLE = 2
 @click.option("--as", "log_format", metavar="FORMAT", help="Read the logs as this format ('tacholog formats' lists them) instead of detecting it.")
 @click.option("--summary", is_flag=True, help="Print only the account: records, and lines of each class, by log.")
 @click.option("--explain", is_flag=True, help="Print every line with its class.")
-@click.option("--strict", is_flag=True, help="Exit with 1 if any line is broken or unknown.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if any line is broken or unknown, or any run failed or was cut off.")
 def parse(paths: tuple[str, ...], output: str, log_format: str | None, summary: bool, explain: bool, strict: bool) -> None:
     """Read each log, print what is found, then the account."""
-    listing: Listing = Silent() if summary else Explained() if explain else LISTINGS[output]()
+    if explain and (summary or _given("output")):
+        raise click.UsageError("--explain prints lines, not records: it goes with neither --format nor --summary")
+    if log_format:
+        format_named(log_format)
+    listing = None if summary else Explained() if explain else LISTINGS[output]()
     totals = Totals()
     unreadable = False
-    for path in _logs(paths):
-        try:
-            _parse_one(path, log_format, listing, totals)
-        except UnreadableInput as error:
-            click.echo(f"tacholog: {path}: {error}", err=True)
+    for path, no_log in _logs(paths):
+        trouble = no_log or _trouble(path, log_format, listing, totals)
+        if trouble:
+            click.echo(f"tacholog: {path}: {trouble}", err=True)
             unreadable = True
     totals.print(each=summary)
     if unreadable:
@@ -52,21 +59,28 @@ def parse(paths: tuple[str, ...], output: str, log_format: str | None, summary: 
         sys.exit(STRICT_FAILURE)
 
 
-def _logs(paths: Iterable[str]) -> Iterator[str]:
+def _trouble(path: str, log_format: str | None, listing: Listing | None, totals: Totals) -> str | None:
+    """Read one log; say why it could not be read, if it could not."""
+    try:
+        _parse_one(path, log_format, listing, totals)
+    except UnreadableInput as error:
+        return str(error)
+    return None
+
+
+def _logs(paths: Iterable[str]) -> Iterator[tuple[str, str | None]]:
+    """Yield each log; and folders that have none or cannot be listed, each with what is the matter with it."""
     for path in paths:
         if path == STANDARD_INPUT or not Path(path).is_dir():
-            yield path
+            yield path, None
             continue
-        found = sorted(str(file) for file in Path(path).rglob("*") if _may_be_log(file, Path(path)))
-        if not found:
-            click.echo(f"tacholog: {path}: no log in this folder", err=True)
-        yield from found
-
-
-def _may_be_log(file: Path, below: Path) -> bool:
-    """Whether a file found in a folder is taken for a log: manifests, hosts and campaigns are TOML, which no tool logs in."""
-    hidden = any(part.startswith(".") for part in file.relative_to(below).parts)
-    return file.is_file() and file.suffix != ".toml" and not hidden
+        unlisted: list[OSError] = []
+        files = [folder / name for folder, names in folders_below(Path(path), unlisted.append) for name in names]
+        found = sorted(str(file) for file in files if file.suffix != ".toml")  # Manifests, hosts and campaigns, which no tool logs in.
+        yield from ((str(error.filename), f"the folder cannot be listed: {error.strerror}") for error in unlisted)
+        if not found and not unlisted:
+            yield path, "no log in this folder"
+        yield from ((log, None) for log in found)
 
 
 @contextmanager
@@ -83,25 +97,30 @@ def _manifest(path: str) -> Manifest | None:
     return read_manifest(beside) if path != STANDARD_INPUT and beside.is_file() else None
 
 
-def _parse_one(path: str, log_format: str | None, listing: Listing, totals: Totals) -> None:
+def _parse_one(path: str, log_format: str | None, listing: Listing | None, totals: Totals) -> None:
     manifest = _manifest(path)
     stated = {log.file: log.format for log in manifest.logs}.get(Path(path).name) if manifest else None
     tests: Counter[str] = Counter()
-    suspicious = 0
+    complaints = Complaints(path, shown=0 if isinstance(listing, Explained) else COMPLAINTS_SHOWN)
     with _opened(path) as text:
         scan = Scan(text, log_format or stated)
-        for event in scan:
-            listing.show(_place(path, scan, manifest), event)
+        for event in scan if listing else scan.batches():
+            if isinstance(event, Rows):
+                tests[event.like.test] += len(event)
+                continue
+            if listing:
+                listing.show(_place(path, scan, manifest), event)
             if isinstance(event.what, Record):
                 tests[event.what.test] += 1
-            elif event.kind in ("broken", "unknown"):
-                suspicious += 1
-                if suspicious <= COMPLAINTS_SHOWN and not isinstance(listing, Explained):
-                    click.echo(complaint(path, event), err=True)
-    listing.close()
-    if suspicious > COMPLAINTS_SHOWN:
-        click.echo(f"{path}: {suspicious - COMPLAINTS_SHOWN} more; --explain shows every line", err=True)
+            complaints.hear(event)
+    if listing:
+        listing.close()
+    complaints.close(scan.account if listing else None)
     totals.add(path, scan.format_name, scan.account, tests)
+
+
+def _given(parameter: str) -> bool:
+    return click.get_current_context().get_parameter_source(parameter) is not ParameterSource.DEFAULT
 
 
 def _place(path: str, scan: Scan, manifest: Manifest | None) -> Place:

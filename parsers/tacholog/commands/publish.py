@@ -1,4 +1,6 @@
-"""Publish a built site: the newest at the root, every release for good at versions/LABEL/.
+"""Publish a built site beside its older versions.
+
+The newest stands at the root, every release for good at versions/LABEL/.
 
 SITE is a folder that tacholog report built.  [default: build/site]
 
@@ -7,17 +9,19 @@ What was published once stays: its pages are kept as they were, and addresses th
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
 
+from tacholog.commands._paths import Folder
 from tacholog.resources import checkout
 
 
 @click.command(help=__doc__)
 @click.argument("site", required=False, type=click.Path(path_type=Path))
 @click.option("--release", "label", required=True, metavar="LABEL", help="What this version is called.")
-@click.option("--output", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), help="The folder of published versions.")
+@click.option("--output", metavar="DIR", type=Folder(), help="The folder of published versions.")
 @click.option("--branch", metavar="NAME", help="A branch to publish on instead, such as gh-pages.")
 @click.option("--push", is_flag=True, help="Push the branch to origin.")
 @click.option("--replace", is_flag=True, help="Publish a release anew that was published already.")
@@ -35,3 +39,18 @@ def publish(*, site: Path | None, label: str, output: Path | None, branch: str |
     elif output is not None:
         version = publish_folder(built, output, label, replace=replace)
         click.echo(f"{label} is in {version}, and at the root of {output}")
+    _summarise(built)
+
+
+def _summarise(built: Path) -> None:
+    """Say what changed with the newest release: in a job on GitHub in the job's summary, else in a line."""
+    from tacholog.report.build import LATEST_DIFF
+
+    found = built / LATEST_DIFF
+    if not found.is_file():
+        return
+    said = found.read_text(encoding="utf-8")
+    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with Path(summary).open("a", encoding="utf-8") as file:
+            file.write(said)
+    click.echo(f"what changed: {said.partition(chr(10))[0].lstrip('# ')} ({found})")

@@ -1,15 +1,19 @@
 """Build the site: pages with tables, plots, scripts and raw logs.
 
-Without --data, the runs in the checkout's data/ and the newest folder in build/runs/ are shown. The site needs no server: index.html opens in any
-browser.
+Without --data, the runs in the checkout's data/ and in the newest folder of build/runs/ that holds any are shown. The site needs no server:
+index.html opens in any browser. Exit code 2: a run, a log or a folder could not be read (the site is built of all others, and names it).
 """
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 
+from tacholog.campaign import folders
+from tacholog.commands._complaints import tell
+from tacholog.commands._paths import Folder
 from tacholog.errors import UnreadableInput
 from tacholog.resources import checkout
 
@@ -17,11 +21,12 @@ from tacholog.resources import checkout
 @click.command(help=__doc__)
 @click.option("--data", "roots", multiple=True, metavar="DIR", type=click.Path(path_type=Path), help="A folder of runs; may be given several times.")
 @click.option("--site", "config", metavar="FILE", type=click.Path(path_type=Path), help="A site.toml: name, logo, systems, privacy.  [default: none]")
-@click.option("--output", metavar="DIR", type=click.Path(path_type=Path), help="Where the site goes.  [default: build/site]")
+@click.option("--output", metavar="DIR", type=Folder(), help="Where the site goes.  [default: build/site]")
 def report(roots: tuple[Path, ...], config: Path | None, output: Path | None) -> None:
     """Find the data, build, say where the site is."""
     from tacholog.report.build import build_site
     from tacholog.report.bundle import plotly_bundle
+    from tacholog.report.complaints import saved_complaints
     from tacholog.report.settings import read_settings
 
     given = roots or default_roots()
@@ -32,21 +37,25 @@ def report(roots: tuple[Path, ...], config: Path | None, output: Path | None) ->
     # A site of somebody's own choice gets a working folder of its own beside it: two sites must not share one Sphinx cache.
     work = site.parent if output is None else site.with_name(f".{site.name}-build")
     index = build_site(given, site, work, read_settings(config) if config else None)
+    lost = tell([saved_complaints(work)])
     if note := plotly_bundle().note:
         click.echo(note)
     click.echo(f"The site is in {site}")
     click.echo(f"Open it with: xdg-open {index}   (or any browser: {index.as_uri()})")
+    sys.exit(lost)
 
 
 def default_roots() -> tuple[Path, ...]:
-    """Return the checkout's ``data/`` and the newest of ``build/runs/``.
+    """Return the checkout's ``data/`` and the newest folder of ``build/runs/`` that holds a run, and say which that is.
 
     Raises:
         UnreadableInput: there is no checkout, or nothing in it.
     """
     root = checkout() or Path.cwd()
-    runs = sorted((path for path in (root / "build" / "runs").glob("*") if path.is_dir()), key=lambda path: path.stat().st_mtime)
-    found = tuple(path for path in (root / "data", *runs[-1:]) if path.is_dir())
+    newest = folders(root / "build" / "runs")[-1:]
+    for path in newest:
+        click.echo(f"own runs: {path}", err=True)
+    found = tuple(path for path in (root / "data", *newest) if path.is_dir())
     if not found:
         raise UnreadableInput(f"no data in {root / 'data'} and no runs in {root / 'build' / 'runs'}: name a folder with --data")
     return found

@@ -11,9 +11,11 @@ import msgspec
 import numpy as np
 
 from tacholog.diff import gate
+from tacholog.diff.bands import SameBuild
 from tacholog.diff.estimate import Estimates, estimate
 from tacholog.diff.match import NONE, Pairs, match
 from tacholog.diff.numbers import CONDITIONS, SETTING, SIZE, Flags, Integers, Numbers, numbers
+from tacholog.diff.pairing import remarks
 from tacholog.diff.policy import BANDS, MIN_RUNS, Policy
 from tacholog.diff.result import COMPARED, VERDICTS, Input, Report, RunOrder, Settings
 from tacholog.diff.rows import Findings, curves, rows, untested
@@ -37,7 +39,14 @@ def check_across(fields: Iterable[str]) -> None:
         raise TachologError(f"--across {unknown[0]}: choose from {', '.join(ACROSS)}")
 
 
-def compare(old: Dataset, new: Dataset, policy: Policy, names: tuple[str, str] = ("old", "new"), everything: bool = True) -> Report:
+def compare(
+    old: Dataset,
+    new: Dataset,
+    policy: Policy,
+    names: tuple[str, str] = ("old", "new"),
+    everything: bool = True,
+    measured: SameBuild | None = None,
+) -> Report:
     """Compare two sets of runs.
 
     Args:
@@ -46,6 +55,7 @@ def compare(old: Dataset, new: Dataset, policy: Policy, names: tuple[str, str] =
         policy: what counts as a change.
         names: what to call the two sides.
         everything: whether the numbers that are never tested go into the report too.
+        measured: how far one build is from itself on this machine, if somebody measured it.
     """
     profiles = [profile if "host" not in policy.across else profile._replace(host=None) for side in (old, new) for profile in gate.profiles(side)]
     order = _run_orders(old, "old") + _run_orders(new, "new")
@@ -56,15 +66,16 @@ def compare(old: Dataset, new: Dataset, policy: Policy, names: tuple[str, str] =
     wanted = np.where(pairs.old != NONE, data.tested[pairs.old], True) & np.where(pairs.new != NONE, data.tested[pairs.new], True)
     shown = Pairs(pairs.old[wanted], pairs.new[wanted])
     judged, which = _judge(data, shown, profiles, policy)
-    findings = _find(data, shown, judged, which, order, policy)
+    findings = _find(data, shown, (judged, which), order, policy, measured)
     sides = _input(old, names[0]), _input(new, names[1])
-    programs = gate.programs(old) | gate.programs(new)
-    report = _report(sides, policy, findings, order, same_build=len(programs) == 1 and None not in programs)
+    report = _report(sides, policy, findings, order, same_build=gate.same_build(old, new))
     rest = Pairs(pairs.old[~wanted], pairs.new[~wanted])
-    hint = _hint(report)
+    said = (*remarks([*old.runs.get("root", ()), *new.runs.get("root", ())]), *_hint(report))
+    settings = msgspec.structs.replace(report.settings, same_build_sessions=measured.sessions if measured else ())
     return msgspec.structs.replace(
         report,
-        warnings=(*report.warnings, *hint),
+        settings=settings,
+        warnings=(*report.warnings, *said),
         changed=gate.changed(old, new),
         untested=untested(data, rest, policy) if everything else (),
     )
@@ -83,8 +94,16 @@ def _hint(report: Report) -> tuple[str, ...]:
     return ()
 
 
-def _find(data: Numbers, pairs: Pairs, judged: list[gate.Judgement], which: Integers, order: list[RunOrder], policy: Policy) -> Findings:
-    limits = thresholds(data, pairs, policy)
+def _find(
+    data: Numbers,
+    pairs: Pairs,
+    asked: tuple[list[gate.Judgement], Integers],
+    order: list[RunOrder],
+    policy: Policy,
+    measured: SameBuild | None,
+) -> Findings:
+    judged, which = asked
+    limits = thresholds(data, pairs, policy, measured)
     different = np.array([bool(judgement.different) for judgement in judged] or [False])[which]
     unverified = np.array([bool(judgement.unverified) for judgement in judged] or [False])[which]
     cells = data.cells

@@ -192,10 +192,20 @@ def _soft(dataset: Dataset) -> dict[str, set[str]]:
     return facts
 
 
-def programs(dataset: Dataset) -> set[str | None]:
-    """The SHA-256 of every program that the runs measured; ``None`` among them if a run does not say."""
-    manifests = (msgspec.json.decode(text) for text in dataset.runs["manifest"].dropna())
-    return {manifest.get("environment", {}).get("program_sha256") for manifest in manifests}
+def same_build(old: Dataset, new: Dataset) -> bool:
+    """Whether both sides are one program, called in the same ways (its lists may come in another order): one build measured twice."""
+    sides = [_programs(side) for side in (old, new)]
+    return None not in sides[0] | sides[1] and bool(sides[0]) and (sides[0] <= sides[1] or sides[1] <= sides[0])
+
+
+def _programs(dataset: Dataset) -> set[tuple[str, ...] | None]:
+    """The SHA-256 of every program that the runs measured, with the words of its command; ``None`` among them if a run does not say."""
+    found: set[tuple[str, ...] | None] = set()
+    for manifest in (msgspec.json.decode(text) for text in dataset.runs["manifest"].dropna()):
+        build = manifest.get("environment", {}).get("program_sha256")
+        words = [word for command in manifest.get("commands", ()) for word in command["argv"]]
+        found.add((build, *(",".join(sorted(word.split(","))) for word in words)) if build else None)
+    return found
 
 
 def _known(value: Any) -> str | None:  # noqa: ANN401 - a cell of a frame

@@ -37,9 +37,9 @@ MARK_BITS = {name: 1 << index for index, name in enumerate(MARKS)}
 
 
 class Column(NamedTuple):
-    """A column of both sides as whole numbers: 0 is unknown, k is ``words[k - 1]``."""
+    """A column of both sides as whole numbers: 0 is unknown, k is ``words[k - 1]``. They are of the smallest type that holds them."""
 
-    codes: NDArray[np.int32]
+    codes: NDArray[np.unsignedinteger[Any]]
     words: Sequence[Any]
 
     def at(self, position: int) -> Any:  # noqa: ANN401 - a cell of any column
@@ -118,7 +118,9 @@ def numbers(old: Dataset, new: Dataset, policy: Policy, profiles: Integers) -> N
     tested = _tested(columns, setting, is_new, marks, policy)
     cells, entries, at = _cells(frames, cell, runs, marks, across, (is_new, row, conditions))
     published = np.concatenate([side.runs["session"].isna().to_numpy(bool) for side in (old, new)])
-    return Numbers({name: _spread(column, at) for name, column in columns.items()}, cells, entries, tested[at], published[cells.run])
+    for name, column in columns.items():  # one after the other, so that they are never all there twice
+        columns[name] = _spread(column, at)
+    return Numbers(columns, cells, entries, tested[at], published[cells.run])
 
 
 def _spread(column: Column, positions: Integers) -> Column:
@@ -144,7 +146,7 @@ def _column(parts: Sequence[pd.Series]) -> Column:
     import pandas as pd
 
     codes, words = pd.factorize(pd.concat(parts, ignore_index=True))
-    return Column(codes.astype(np.int32) + 1, words.tolist())
+    return Column((codes + 1).astype(np.min_scalar_type(len(words))), words.tolist())
 
 
 def _positions(old: pd.DataFrame, new: pd.DataFrame, frames: Sequence[pd.DataFrame]) -> Integers:
@@ -260,8 +262,9 @@ def _floats(frames: Sequence[pd.DataFrame], name: str) -> Floats:
 
 def _bound_codes(frames: Sequence[pd.DataFrame]) -> Integers:
     column = _column([frame["bound"] for frame in frames])
-    known = np.array([0, *(BOUNDS.index(word) for word in column.words)], np.int64)
-    return known[column.codes]
+    known: Integers = np.array([0, *(BOUNDS.index(word) for word in column.words)], np.int64)
+    found: Integers = known[column.codes]
+    return found
 
 
 def _reduce(function: np.ufunc, values: NDArray[Any], starts: Integers) -> NDArray[Any]:

@@ -1,6 +1,8 @@
 """What a diff finds: the one result that text, Markdown, JSON and the page are made from. Its JSON form is the schema ``perfdiff/1``.
 
 Ratios are new over old, whichever way is better. Values are in the units of `tacholog.records.METRICS`; unknown is null.
+
+A report may have a million rows, none of which is part of a circle: ``gc=False`` spares the collector from looking.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ DesignKind = Literal["paired", "sessions", "confounded", "single"]
 Interval = tuple[float | None, float | None]
 
 
-class Key(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Key(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """What names a row. A field that the diff goes across is left out, and so is one that is not stated."""
 
     system: str | None = None
@@ -54,7 +56,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     statistic: str
 
 
-class Side(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Side(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One side of a row: how many runs gave a value, their median, and each run's value in the order of `Report.runs` (paired rows: pair by pair)."""
 
     runs: int
@@ -73,7 +75,7 @@ class Difference(msgspec.Struct, frozen=True):
     new: str | None
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One row of the comparison and its one verdict.
 
     ``ratio`` is new over old. ``interval`` is the 95 % confidence interval of the ratio where ``interval_kind`` is ``confidence``, and what rounding
@@ -113,7 +115,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return log(self.ratio) * (1 if self.better == "lower" else -1)
 
 
-class Untested(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Untested(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A number that is shown and never tested: maxima, counts, the percentiles between those that are tested."""
 
     key: Key
@@ -165,7 +167,7 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """The policy that was applied."""
+    """The policy that was applied. ``same_build_sessions``: those in which one build was measured against itself on this machine."""
 
     false_discovery_rate: float
     across: tuple[str, ...]
@@ -173,6 +175,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     single_value_bands: dict[str, float]
     same_build_band: float | None
     overrides: int
+    same_build_sessions: tuple[str, ...] = ()
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "schema"}):

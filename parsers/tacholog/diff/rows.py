@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from math import isfinite, isnan
+from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from tacholog.diff.estimate import Estimates
 from tacholog.diff.gate import Judgement
+from tacholog.diff.keys import KEY_FIELDS, keys_of
 from tacholog.diff.match import NONE, Pairs
-from tacholog.diff.numbers import BOUNDS, SETTING, SIZE, Column, Floats, Integers, Numbers, mark_names
+from tacholog.diff.numbers import BOUNDS, SETTING, SIZE, Flags, Floats, Integers, Numbers, mark_names
 from tacholog.diff.policy import Policy
-from tacholog.diff.result import VERDICTS, Curve, Interval, Key, Level, Row, Side, Untested, Verdict
+from tacholog.diff.result import VERDICTS, Curve, Key, Level, Row, Side, Untested, Verdict
+from tacholog.diff.statistics import Shift
 from tacholog.diff.verdict import CODE, INVALID_BITS, REASONS, SERIES, SOURCES, Thresholds, Verdicts, bounds, flags
 from tacholog.records import METRICS, Bound
 
-KEY_FIELDS = ("system", *SETTING, *SIZE, "metric", "statistic")
+_ALONE = {reason: (reason,) if reason else () for reason in REASONS}
+_BOUNDS = tuple(cast("Bound", bound) for bound in BOUNDS)
 _BY_EFFECT: tuple[Verdict, ...] = ("worse", "better", "unreplicated_diff", "inconclusive")
 
 
@@ -33,24 +35,6 @@ class Findings(NamedTuple):
     verdicts: Verdicts
 
 
-class _Plain(NamedTuple):
-    """The arrays as lists, because picking single elements out of arrays is slow."""
-
-    keys: list[Key]
-    ratio: list[float]
-    low: list[float]
-    high: list[float]
-    round_low: list[float]
-    round_high: list[float]
-    p: list[float]
-    p_adjusted: list[float]
-    threshold: list[float]
-    detectable: list[float]
-    level: list[Level | None]
-    old: list[Side | None]
-    new: list[Side | None]
-
-
 def rows(findings: Findings, policy: Policy) -> tuple[Row, ...]:
     """The rows, by verdict, the largest effect first, then in the order of their names."""
     cell = _either(findings.pairs)
@@ -58,15 +42,18 @@ def rows(findings: Findings, policy: Policy) -> tuple[Row, ...]:
     kind = findings.verdicts.verdict
     large = np.isin(kind, [CODE[verdict] for verdict in _BY_EFFECT])
     order = np.lexsort((*_natural(findings.data, cell), np.where(large, -np.abs(effect), 0.0), kind))
-    plain = _plain(findings, cell, policy)
-    return tuple(_row(findings, plain, int(place)) for place in order)
+    columns = _said(findings, order) | _estimated(findings, order) | {"key": keys_of(findings.data, cell[order], policy)}
+    metrics = [METRICS[key.metric] for key in columns["key"]]
+    columns |= {"unit": [metric.unit for metric in metrics], "better": [metric.better or "lower" for metric in metrics]}
+    names = tuple(columns)
+    return tuple(Row(**dict(zip(names, values, strict=True))) for values in zip(*columns.values(), strict=True))
 
 
 def untested(data: Numbers, pairs: Pairs, policy: Policy) -> tuple[Untested, ...]:
     """The numbers that are shown and never tested, in the order of their names."""
     cell = _either(pairs)
     order = np.lexsort(tuple(_natural(data, cell)))
-    keys = _keys(data, cell[order], policy)
+    keys = keys_of(data, cell[order], policy)
     old, new = (_known(np.where(side == NONE, np.nan, data.cells.median[side])[order]) for side in pairs)
     return tuple(Untested(key=key, unit=METRICS[key.metric].unit, old=first, new=second) for key, first, second in zip(keys, old, new, strict=True))
 
@@ -83,7 +70,7 @@ def curves(findings: Findings, policy: Policy) -> tuple[Curve, ...]:
     code, places = code[order], places[order]
     shift = np.log(cells.median[findings.pairs.new[places]] / cells.median[findings.pairs.old[places]])
     starts = np.flatnonzero(np.diff(code, prepend=-1))
-    keys = _keys(data, findings.pairs.old[places[starts]], policy, without=SIZE)
+    keys = keys_of(data, findings.pairs.old[places[starts]], policy, without=SIZE)
     members = np.split(shift, starts[1:])
     return tuple(_curve(key, found) for key, found in zip(keys, members, strict=False) if len(found) >= SERIES)
 
@@ -123,143 +110,135 @@ def _effect(findings: Findings) -> Floats:
     return np.nan_to_num(np.where(np.isnan(shift), by_value, shift))
 
 
-def _plain(findings: Findings, cell: Integers, policy: Policy) -> _Plain:
-    found, cells, pairs = findings.found, findings.data.cells, findings.pairs
+def _said(findings: Findings, order: Integers) -> dict[str, list[Any]]:
+    """The columns of the rows that are words. Columns, because picking single elements out of arrays is slow."""
+    verdicts = findings.verdicts
+    verdict, reason = verdicts.verdict[order].tolist(), verdicts.reason[order].tolist()
+    bits, which = _marks(findings)[order].tolist(), findings.which[order].tolist()
+    judged = [findings.judged[index] for index in which]
+    return {
+        **_designed(findings, order),
+        "verdict": [VERDICTS[code] for code in verdict],
+        "reasons": [_reasons(REASONS[code], marks, one) for code, marks, one in zip(reason, bits, judged, strict=True)],
+        "level": _levels(findings, order),
+        "threshold_source": _sources(findings, order),
+        "marks": [mark_names(marks) for marks in bits],
+        "differences": [one.different for one in judged],
+        "unverified": [one.unverified for one in judged],
+    }
+
+
+def _designed(findings: Findings, order: Integers) -> dict[str, list[Any]]:
+    """What the design of the runs and the kind of evidence say."""
+    found = findings.found
+    tested, by_value = (flags.tolist() for flags in _decided(findings, order))
+    designs = [found.designs[index] if index >= 0 else None for index in found.design[order].tolist()]
+    flagged = zip(tested, designs, found.two_modes[order].tolist(), strict=True)
+    return {
+        "design": [design.kind if design else "single" if single else None for design, single in zip(designs, by_value, strict=True)],
+        "interval_kind": ["confidence" if one else "rounding" if single else None for one, single in zip(tested, by_value, strict=True)],
+        "flags": [flags(design, two) if one else () for one, design, two in flagged],
+    }
+
+
+def _decided(findings: Findings, order: Integers) -> tuple[Flags, Flags]:
+    """Which rows a test decided, and which their single values."""
+    return ~np.isnan(findings.verdicts.p_adjusted[order]), findings.verdicts.by_value[order]
+
+
+def _estimated(findings: Findings, order: Integers) -> dict[str, list[Any]]:
+    """The columns of the rows that are numbers."""
+    found, cells = findings.found, findings.data.cells
+    pairs = Pairs(findings.pairs.old[order], findings.pairs.new[order])
+    tested, by_value = _decided(findings, order)
+    shift = Shift(*(values[order] for values in found.shift))
     with np.errstate(divide="ignore", invalid="ignore"):
-        by_value = cells.median[pairs.new] / cells.median[pairs.old]
+        single = cells.median[pairs.new] / cells.median[pairs.old]
     rounding = bounds(cells, pairs)
-    tested = found.tested & np.isfinite(findings.verdicts.p_adjusted)
-    shift = found.shift
-    ratio = np.where(tested, np.exp(shift.estimate), np.where(pairs.both, by_value, np.nan))
-    return _Plain(
-        keys=_keys(findings.data, cell, policy),
-        ratio=ratio.tolist(),
-        low=np.exp(shift.low).tolist(),
-        high=np.exp(shift.high).tolist(),
-        round_low=np.exp(rounding.low).tolist(),
-        round_high=np.exp(rounding.high).tolist(),
-        p=shift.p.tolist(),
-        p_adjusted=findings.verdicts.p_adjusted.tolist(),
-        threshold=np.expm1(np.where(findings.verdicts.by_value, findings.limits.single, findings.limits.least)).tolist(),
-        detectable=np.expm1(found.detectable).tolist(),
-        level=_levels(findings),
-        old=_sides(findings, pairs.old, 0),
-        new=_sides(findings, pairs.new, 1),
-    )
+    ends = [np.exp(np.where(tested, *pair)) for pair in ((shift.low, rounding.low), (shift.high, rounding.high))]
+    decided = tested | by_value
+    limits = np.expm1(np.where(by_value, findings.limits.single[order], findings.limits.least[order]))
+    interval = list(zip(*map(_known, ends), strict=True))
+    return {
+        "ratio": _known(np.where(tested, np.exp(shift.estimate), np.where(pairs.both, single, np.nan))),
+        "interval": [ends if there else None for ends, there in zip(interval, decided.tolist(), strict=True)],
+        "p": _known(np.where(tested, shift.p, np.nan)),
+        "p_adjusted": _known(findings.verdicts.p_adjusted[order]),
+        "threshold": _known(np.where(decided, limits, np.nan)),
+        "detectable": _known(np.where(tested, np.expm1(found.detectable[order]), np.nan)),
+        "old": _sides(findings, order, 0),
+        "new": _sides(findings, order, 1),
+    }
 
 
-def _levels(findings: Findings) -> list[Level | None]:
+def _levels(findings: Findings, order: Integers) -> list[Level | None]:
     """The level of evidence: a, one value a side; b, repeated runs; c, repeated runs whose samples are counted. The poorer side decides."""
-    cells, pairs = findings.data.cells, findings.pairs
-    runs = np.minimum(cells.values[pairs.old], cells.values[pairs.new])
-    counted = ~np.isnan(cells.samples[pairs.old] + cells.samples[pairs.new])
-    names: list[Level] = ["a", "b", "c"]
-    index = np.where(runs <= 1, 0, np.where(counted, 2, 1))
-    return [names[level] if both else None for level, both in zip(index.tolist(), pairs.both.tolist(), strict=True)]
+    cells, (old, new) = findings.data.cells, findings.pairs
+    runs = np.minimum(cells.values[old], cells.values[new])
+    counted = ~np.isnan(cells.samples[old] + cells.samples[new])
+    names: list[Level | None] = ["a", "b", "c", None]
+    index = np.where(findings.pairs.both, np.where(runs <= 1, 0, np.where(counted, 2, 1)), 3)
+    return [names[level] for level in index[order].tolist()]
 
 
-def _keys(data: Numbers, cell: Integers, policy: Policy, without: Sequence[str] = ()) -> list[Key]:
-    columns = {name: _decoded(data.columns[name], cell) for name in KEY_FIELDS if name not in policy.across and name not in without}
-    names = tuple(columns)
-    return [Key(**dict(zip(names, values, strict=True))) for values in zip(*columns.values(), strict=True)]
-
-
-def _decoded(column: Column, cell: Integers) -> list[Any]:
-    words = np.empty(len(column.words) + 1, object)
-    words[0] = None
-    words[1:] = list(column.words)
-    found: list[Any] = words[column.codes[cell]].tolist()
-    return found
+def _sources(findings: Findings, order: Integers) -> list[str | None]:
+    """Where the threshold of each row comes from."""
+    tested, by_value = _decided(findings, order)
+    code = np.where(by_value, findings.limits.single_source[order], findings.limits.source[order])
+    names = [*SOURCES, None]
+    return [names[index] for index in np.where(tested | by_value, code, len(SOURCES)).tolist()]
 
 
 def _known(values: Floats) -> list[float | None]:
-    return [None if isnan(value) else value for value in values.tolist()]
+    """The numbers, and ``None`` where there is none."""
+    found = values.astype(object)
+    found[~np.isfinite(values)] = None
+    listed: list[float | None] = found.tolist()
+    return listed
 
 
-def _row(findings: Findings, plain: _Plain, place: int) -> Row:
-    verdicts, found, judged = findings.verdicts, findings.found, findings.judged[findings.which[place]]
-    key = plain.keys[place]
-    verdict = VERDICTS[verdicts.verdict[place]]
-    metric = METRICS[key.metric]
-    bits = _marks(findings, place)
-    tested = not isnan(plain.p_adjusted[place])
-    by_value = bool(verdicts.by_value[place])
-    design = found.designs[found.design[place]] if found.design[place] >= 0 else None
-    decided = tested or by_value
-    return Row(
-        key=key,
-        verdict=verdict,
-        reasons=_reasons(findings, place, bits),
-        unit=metric.unit,
-        better=metric.better or "lower",
-        level=plain.level[place],
-        design=design.kind if design else "single" if by_value else None,
-        old=plain.old[place],
-        new=plain.new[place],
-        ratio=_number(plain.ratio[place]),
-        interval=_interval(plain, place, tested=tested) if decided else None,
-        interval_kind=("confidence" if tested else "rounding") if decided else None,
-        p=plain.p[place] if tested else None,
-        p_adjusted=plain.p_adjusted[place] if tested else None,
-        threshold=_number(plain.threshold[place]) if decided else None,
-        threshold_source=_source(findings, place, by_value=by_value) if decided else None,
-        detectable=_number(plain.detectable[place]) if tested else None,
-        marks=mark_names(bits),
-        flags=flags(design, bool(found.two_modes[place])) if tested else (),
-        differences=judged.different,
-        unverified=judged.unverified,
-    )
+def _marks(findings: Findings) -> Integers:
+    """The marks of both sides of each row, as bits."""
+    marks = findings.data.cells.marks
+    both: Integers = np.bitwise_or(*(np.where(side == NONE, 0, marks[side]) for side in findings.pairs))
+    return both
 
 
-def _source(findings: Findings, place: int, *, by_value: bool) -> str:
-    source = findings.limits.single_source if by_value else findings.limits.source
-    return SOURCES[source[place]]
-
-
-def _number(value: float) -> float | None:
-    return value if isfinite(value) else None
-
-
-def _interval(plain: _Plain, place: int, *, tested: bool) -> Interval:
-    low, high = (plain.low, plain.high) if tested else (plain.round_low, plain.round_high)
-    return _number(low[place]), _number(high[place])
-
-
-def _marks(findings: Findings, place: int) -> int:
-    marks, bits = findings.data.cells.marks, 0
-    for side in findings.pairs:
-        if side[place] != NONE:
-            bits |= int(marks[side[place]])
-    return bits
-
-
-def _reasons(findings: Findings, place: int, bits: int) -> tuple[str, ...]:
-    reason = REASONS[findings.verdicts.reason[place]]
+def _reasons(reason: str, bits: int, judged: Judgement) -> tuple[str, ...]:
     if reason == "marked":
         return mark_names(bits & INVALID_BITS)
     if reason == "differs":
-        return tuple(difference.field for difference in findings.judged[findings.which[place]].different)
-    return (reason,) if reason else ()
+        return tuple(difference.field for difference in judged.different)
+    return _ALONE[reason]
 
 
-def _sides(findings: Findings, side: Integers, which: int) -> list[Side | None]:
+def _sides(findings: Findings, order: Integers, which: int) -> list[Side | None]:
     """One side of every row. Paired runs and sessions come in the order in which they were compared."""
-    cells, values, compared = findings.data.cells, findings.data.entries.value, findings.found.values
-    columns = (cells.first[side], cells.values[side], cells.median[side], cells.bound[side], cells.resolution[side], cells.samples[side])
+    cells, compared = findings.data.cells, findings.found.values
+    values = findings.data.entries.value
+    side = findings.pairs[which][order]
+    exact = (cells.first, cells.values, cells.bound)
+    columns = (
+        *(column[side].tolist() for column in exact),
+        *(_known(column[side]) for column in (cells.median, cells.resolution, cells.samples)),
+    )
     found: list[Side | None] = []
-    for place, (cell, first, count, median, bound, resolution, samples) in enumerate(zip(*(c.tolist() for c in (side, *columns)), strict=True)):
+    for cell, place, (first, count, bound, median, resolution, samples) in zip(
+        side.tolist(), order.tolist(), zip(*columns, strict=True), strict=True
+    ):
         if cell == NONE:
             found.append(None)
             continue
         logs = compared.get(place)
+        run_by_run = (median,) if count == 1 else values[first : first + count].tolist() if logs is None else np.exp(logs[which]).tolist()
         found.append(
             Side(
                 runs=count,
-                median=_number(median),
-                values=tuple((values[first : first + count] if logs is None else np.exp(logs[which])).tolist()),
-                bound=cast("Bound", BOUNDS[bound]),
-                resolution=_number(resolution),
-                samples=int(samples) if isfinite(samples) else None,
+                median=median,
+                values=tuple(run_by_run),
+                bound=_BOUNDS[bound],
+                resolution=resolution,
+                samples=None if samples is None else int(samples),
             )
         )
     return found

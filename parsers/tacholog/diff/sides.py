@@ -60,7 +60,26 @@ def _with_hosts(dataset: Dataset, path: Path) -> Dataset:
 def _only(dataset: Dataset, runs: pd.DataFrame) -> Dataset:
     """The part of a dataset that belongs to these of its runs."""
     tables = {name: getattr(dataset, name) for name in TABLES if name != "runs"}
-    return Dataset(runs=runs, **{name: table[table["run"].isin(runs["run"])] for name, table in tables.items()}, hosts=dataset.hosts)
+    # A run that could not be read may have been of this release: that it is missing must be known.
+    others = dataset.runs["run"][~dataset.runs["run"].isin(runs["run"])]
+    return Dataset(runs=runs, **{name: table[~table["run"].isin(others)] for name, table in tables.items()}, hosts=dataset.hosts)
+
+
+def of_release(dataset: Dataset, label: str, system: str | None = None) -> Dataset:
+    """The part of a dataset that was measured of one release, of one system if one is named.
+
+    Raises:
+        UnreadableInput: there is no such run.
+    """
+    runs = dataset.runs if system is None else dataset.runs[dataset.runs["system"] == system]
+    chosen = runs[runs["release"] == label]
+    if chosen.empty:
+        raise UnreadableInput(f"no release {label!r}{f' of {system}' if system else ''}; {_there(set(runs['release'].dropna()))}")
+    return _only(dataset, chosen)
+
+
+def _there(releases: set[str]) -> str:
+    return f"there are: {', '.join(sorted(releases))}" if releases else "no run there has a release label"
 
 
 def _release(label: str, roots: Sequence[Path]) -> Dataset:
@@ -68,10 +87,9 @@ def _release(label: str, roots: Sequence[Path]) -> Dataset:
     there: set[str] = set()
     for root in roots:
         dataset = load([root])
-        runs = dataset.runs
-        there |= set(runs["release"].dropna())
-        chosen = runs[runs["release"] == label]
-        if len(chosen):
-            return _only(dataset, chosen)
-    known = f"there are: {', '.join(sorted(there))}" if there else "no run there has a release label"
-    raise UnreadableInput(f"{label}: no such file or folder, and no release of that name in {', '.join(map(str, roots)) or 'any folder'} ({known})")
+        found = set(dataset.runs["release"].dropna())
+        if label in found:
+            return of_release(dataset, label)
+        there |= found
+    places = ", ".join(map(str, roots)) or "any folder"
+    raise UnreadableInput(f"{label}: no such file or folder, and no release of that name in {places} ({_there(there)})")

@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tacholog.diff.bands import SameBuild
 from tacholog.diff.design import Design
 from tacholog.diff.estimate import Estimates
+from tacholog.diff.keys import keys_of
 from tacholog.diff.match import NONE, Pairs
 from tacholog.diff.numbers import BOUNDS, MARK_BITS, SETTING, Cells, Column, Flags, Floats, Integers, Numbers
 from tacholog.diff.policy import BANDS, MIN_RUNS, TESTABLE_BEYOND, Policy, band_of, percentile
@@ -59,8 +61,8 @@ class Verdicts(NamedTuple):
     p_adjusted: Floats
 
 
-def thresholds(data: Numbers, pairs: Pairs, policy: Policy) -> Thresholds:
-    """The threshold of each pair: the largest of policy, rounding and the measured band of one build."""
+def thresholds(data: Numbers, pairs: Pairs, policy: Policy, measured: SameBuild | None = None) -> Thresholds:
+    """The threshold of each pair: the largest of policy, rounding and the band of one build, as the policy states it or as it was measured."""
     cell = np.where(pairs.old != NONE, pairs.old, pairs.new)
     statistic, metric = data.columns["statistic"], data.columns["metric"]
     bands = np.array([0, *(BANDS.index(band_of(word)) for word in statistic.words)])[statistic.codes[cell]]
@@ -74,13 +76,31 @@ def thresholds(data: Numbers, pairs: Pairs, policy: Policy) -> Thresholds:
             fits &= np.array([False, *(word == value for word in column.words)])[column.codes[cell]]
         chosen[fits], source[fits] = np.log1p(override.threshold_percent / 100), SOURCES.index("override")
     rounding = np.fmax(*(_rounding(data.cells, side) for side in pairs))
-    build = np.log1p((policy.same_build_percent or 0.0) / 100)
+    build, single, single_source = _same_build(data, pairs, policy, measured, assumed)
     rates = np.array([False, *(METRICS[word].unit == "" for word in metric.words)])[metric.codes[cell]]
     least = np.maximum(np.maximum(chosen, np.where(rates, 0.0, rounding)), build)
     source = np.where(least > chosen, np.where(least == build, SOURCES.index("same_build"), SOURCES.index("rounding")), source)
-    single = np.full(len(cell), build) if policy.same_build_percent else assumed
-    single_source = np.full(len(cell), SOURCES.index("same_build" if policy.same_build_percent else "assumed"))
     return Thresholds(least, np.maximum(chosen, build), source, single, single_source)
+
+
+def _same_build(data: Numbers, pairs: Pairs, policy: Policy, measured: SameBuild | None, assumed: Floats) -> tuple[Floats, Floats, Integers]:
+    """How far one build is from itself: as pairs, as single values, and where the latter comes from.
+
+    As long as too few sessions were measured to know how far these are apart, the measured band of single values can only widen the assumed one.
+    """
+    stated = np.full(len(assumed), np.log1p((policy.same_build_percent or 0.0) / 100))
+    single = stated.copy() if policy.same_build_percent else assumed.copy()
+    source = np.full(len(assumed), SOURCES.index("same_build" if policy.same_build_percent else "assumed"))
+    if measured is None or policy.same_build_percent:
+        return stated, single, source
+    both = np.flatnonzero(pairs.both)
+    for place, key in zip(both.tolist(), keys_of(data, pairs.old[both], policy), strict=True):
+        band = measured.bands.get(key)
+        if band is not None:
+            stated[place] = band.paired
+            if band.across_sessions or band.single > single[place]:
+                single[place], source[place] = band.single, SOURCES.index("same_build")
+    return stated, single, source
 
 
 def _rounding(cells: Cells, side: Integers) -> Floats:

@@ -15,6 +15,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
+from tacholog.formats._hmbdc_commands import read_command
 from tacholog.formats.lines import Broken, Found, Line
 from tacholog.records import Bound, Conditions, DataPath, Facts, Number, Record
 
@@ -122,10 +125,20 @@ class Page:
             said = self._commands.setdefault(command["letter"], [])
             if len(said) < _COMMANDS_A_ROW:
                 said.append(command["command"].rstrip())
-            return [Found(line, Facts(environment={f"commands {self._row} {command['letter']}": "\n".join(said)}))]
+                return [Found(line, Facts(environment=_fields(f"{self._row} {command['letter']} {len(said)}", said[-1])))]
+            return [Found(line, None)]
         elif line.text.strip() and line.text != _COMMANDS_TITLE:
             return None
         return [Found(line, None)]
+
+
+def _fields(key: str, command: str) -> dict[str, str]:
+    """A command of a row, a machine, and its place among those: words and what they ran over, as JSON; text if it cannot be taken apart."""
+    shown = read_command(command)
+    if shown is None:
+        return {f"command {key} text": command}
+    fields = {f"command {key} argv": msgspec.json.encode(shown.argv).decode()}
+    return fields | ({f"command {key} each": msgspec.json.encode(shown.each).decode()} if shown.each else {})
 
 
 def _has_result(line: Line) -> bool:

@@ -60,6 +60,7 @@ class Document:
         self._frames: list[_Frame] = []
         self._test = Test()
         self._seen: set[str] = set()
+        self._senders: dict[int, bool] = {}  # By socket: whether this host sends on it, which no result may contradict.
         self._lacks_its_end = False
         self._closed: list[Found] = []  # The results that the present line has closed.
 
@@ -112,7 +113,7 @@ class Document:
         for frame in self._frames:
             if frame.is_result and frame.lines:
                 yield Found(frame.lines[0], Broken(reason), tuple(frame.lines[1:]))
-        self._frames, self._test, self._seen = [], Test(), set()
+        self._frames, self._test, self._seen, self._senders = [], Test(), set(), {}
 
     def _read(self, line: Line) -> None:
         """All tokens of a line."""
@@ -212,16 +213,24 @@ class Document:
         if frame.place == _PROCESSORS:
             return self._processors(frame)
         is_interval = frame.place.startswith("intervals/")
+        self._seen |= {"retransmits"} & frame.members.keys()
         if frame.members.get("omitted") is True or (_STREAM.fullmatch(frame.place) and (self._test.streams or 1) == 1):
             return None  # Before the measurement; or a stream whose sum says the same.
         make = _maker(frame, is_interval=is_interval)
         traffic = _traffic(frame.members, of_one_side=make is not combined)
         in_order = "received" not in frame.place or frame.place.replace("received", "sent") in self._seen
-        if traffic is None or make is None or not in_order or self._lacks(traffic, is_sent=make is sent):
+        if traffic is None or make is None or not in_order or self._turned(frame) or self._lacks(traffic, is_sent=make is sent):
             return Broken("members of this result are missing, out of place, or contradict each other")
-        self._seen |= {frame.place} | ({"retransmits"} if traffic.retransmissions is not None else set())
+        self._seen.add(frame.place)
         scope: Scope = "interval" if is_interval else "summary"
         return make(self._test, traffic, scope, _participant(frame))
+
+    def _turned(self, frame: _Frame) -> bool:
+        """Whether a stream that was one of sending is now one of receiving: its object is of pieces."""
+        socket, is_sender = _whole(frame.members.get("socket")), frame.members.get("sender")
+        if socket is None or not isinstance(is_sender, bool) or (socket not in self._senders and len(self._senders) >= _STREAMS):
+            return False
+        return self._senders.setdefault(socket, is_sender) != is_sender
 
     def _lacks(self, traffic: Traffic, *, is_sent: bool) -> bool:
         """Whether there is no count of datagrams in UDP, or none of retransmissions where there was one before."""
@@ -290,6 +299,7 @@ def _participant(frame: _Frame) -> str | None:
     return ", ".join(words) or None
 
 
+_STREAMS = 4096  # So many sockets are remembered: a hostile log may name more.
 _DATAGRAMS = {"packets", "lost_packets", "lost_percent", "jitter_ms"}
 
 

@@ -69,7 +69,7 @@ class Banner:
         self.conditions = Conditions()
         self.marks: set[str] = set()
         self._inside = False
-        self._latency_test = False
+        self._throughput_test = False
         self._discovering: str | None = None
         self._running = self._failed = self._crashed = False
 
@@ -117,8 +117,8 @@ class Banner:
     def _configuration(self, line: Line) -> Found | None:
         """How the run was configured."""
         if mode := _MODE.match(line.text):
-            self._inside, self._latency_test = True, mode["mode"] == "LATENCY"
-            return self._learn(line, Conditions(load_mode="closed" if self._latency_test else "max-rate"))
+            self._inside, self._throughput_test = True, mode["mode"] == "THROUGHPUT"
+            return self._learn(line, Conditions(load_mode="max-rate" if self._throughput_test else "closed"))
         if custom := _CUSTOM_TYPE.match(line.text):
             return self._learn(line, Conditions(type=custom["type"]))
         if _SECTION.match(line.text):
@@ -139,8 +139,8 @@ class Banner:
         return Found(line, Facts(environment=environment) if environment else None)
 
     def _allowed(self, conditions: Conditions) -> Conditions:
-        """A ping-pong stays one, whatever rate was asked for."""
-        return msgspec.structs.replace(conditions, load_mode=None) if conditions.load_mode and self._latency_test else conditions
+        """A ping-pong stays one, whatever rate was asked for; where the mode is not stated, a rate does not tell."""
+        return msgspec.structs.replace(conditions, load_mode=None) if conditions.load_mode and not self._throughput_test else conditions
 
 
 def _notice(text: str) -> str | None:

@@ -24,8 +24,8 @@ _ORDER = {"min": 0.0, "p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.99": 0.9999, "p9
 _LARGEST_COUNT = 2**63 - 1
 _MICROSECOND = 1000.0
 _STYLES = ({"0"}, {"0", "3"})  # Decimals of the whole numbers, and of all numbers in builds of high resolution.
-_SHARE_SLACK = 0.006  # Half of the last printed place of a percentage, and what single precision adds to it.
-_RATE_SLACK_BIT_PER_S = 0.06e6  # Half of the last printed place of Mbps, and a little.
+SHARE_SLACK = 0.006  # Half of the last printed place of a percentage, and what single precision adds to it.
+RATE_SLACK_BIT_PER_S = 0.06e6  # Half of the last printed place of Mbps, and a little.
 
 
 class Style(NamedTuple):
@@ -193,7 +193,7 @@ def _rate(statistic: str, rate: str, mbit: str) -> tuple[Number, Number]:
     """A message rate and a goodput; a spreadsheet drops the decimal of 180.0, which says nothing of the resolution."""
     return (
         printed("message_rate", statistic, to_float(rate), resolution=last_place(rate)),
-        printed("goodput", statistic, round(to_float(mbit) * 1e6), resolution=1e5),
+        printed("goodput", statistic, round(to_float(mbit) * 1e6, 0), resolution=1e5),
     )
 
 
@@ -203,7 +203,7 @@ def _rates_contradict(rates: Rates, running: bool) -> Broken | None:
     if running:
         pairs.append((rates.last_rate or "", rates.last_mbit or "", 1.01))
     for rate, mbit, messages in pairs:
-        if abs(to_float(mbit) * 1e6 - to_float(rate) * bits) > messages * bits + _RATE_SLACK_BIT_PER_S:
+        if abs(to_float(mbit) * 1e6 - to_float(rate) * bits) > messages * bits + RATE_SLACK_BIT_PER_S:
             return Broken("rate, size and Mbps contradict each other")
     return None
 
@@ -212,7 +212,7 @@ def _loss(received: int, lost: int, percent: str | None) -> tuple[Number, ...] |
     if percent is None:
         return ()
     stated, counted = to_float(percent), 100.0 * lost / (received + lost) if received + lost else 0.0
-    slack = _SHARE_SLACK + last_place(percent) / 2 - 0.005
+    slack = SHARE_SLACK + last_place(percent) / 2 - 0.005
     if lost == 0 and stated == 0:
         return (Number(metric="loss", statistic="total", value=0.0),)
     if abs(stated - counted) <= slack:

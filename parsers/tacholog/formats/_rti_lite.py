@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 
+import msgspec
+
 from tacholog.formats._rti_figures import CUT, OUT_OF_PLACE, impossible, printed
 from tacholog.formats.lines import Broken, Found, Line
 from tacholog.records import Conditions, Facts, Number, Record
@@ -46,7 +48,8 @@ class Lite:
     def __init__(self) -> None:
         self.conditions = Conditions()
         self._head: str | None = None
-        self._configuring = self._subscribing = False
+        self._configuring = self._publishing = False
+        self._rate: Conditions | None = None
         self._size: str | None = None
 
     def take(self, line: Line) -> list[Found] | None:
@@ -94,9 +97,14 @@ class Lite:
         )
 
     def _configured(self, key: str, value: str) -> Facts | None:
-        self._subscribing = value == "Subscriber" if key == "Role" else self._subscribing
-        read = None if self._subscribing and key in _PUBLISHERS else _CONDITIONS.get(key)
+        self._publishing = value == "Publisher" if key == "Role" else self._publishing
+        read = None if not self._publishing and key in _PUBLISHERS else _CONDITIONS.get(key)
         conditions = read(value) if read else Conditions()
+        if key == "Pubrate" and read:
+            self._rate = conditions
+            conditions = msgspec.structs.replace(conditions, load_mode=None)  # A ping-pong stays one, whatever rate was asked for.
+        elif key == "Latency test" and not conditions.load_mode and self._rate:
+            conditions = Conditions(load_mode=self._rate.load_mode)
         self.conditions = conditions.over(self.conditions)
         environment = {f"lite_{key.lower()}": value} if key in ("Domain", "NIC", "Datalen") else {}
         return Facts(conditions=conditions, environment=environment) if read or environment else None

@@ -47,17 +47,19 @@ class Page:
         self._row: list[Line] = []
         self._held: Found | None = None  # A row that is complete, unless the row behind it shows that a cell slipped.
         self._title = Conditions()
-        self._reliability = Conditions()
+        self._reliability = self._of_title = Conditions()
+        self._bullets: set[str] = set()  # Since the title: one that comes again stands under another, which is garbled.
 
     def take(self, line: Line) -> list[Found] | None:
         """Use one paragraph: a title, a head, a cell, or the text behind a table; ``None`` for text of no meaning here."""
         text = line.text
         if not text.strip():
             return None
-        if not self._row and _tables([*self._columns, text]):
+        heading = _HEADING.fullmatch(text) is not None
+        if heading and not self._row and _tables([*self._columns, text]):
             self._columns.append(text)
             return [Found(line, None)]
-        if _tables([text]):
+        if heading and _tables([text]):
             done = list(self._leave(_SLIPPED))
             self._columns = [text]
             return [*done, Found(line, None)]
@@ -72,6 +74,8 @@ class Page:
             yield self._held
         if self._row:
             yield Found(self._row[0], Broken(reason), tuple(self._row[1:]))
+        if self._columns:
+            self._reliability = self._of_title  # A bullet is about one table: that of the next may be garbled.
         self._row, self._columns, self._held = [], [], None
 
     def _leave(self, reason: str) -> Iterator[Found]:
@@ -89,8 +93,12 @@ class Page:
         if title:
             said = title.groupdict()
             self._title = Conditions(keyed=said["keyed"] == "Keyed" if said.get("keyed") else None, transport=said.get("transport"))
-            self._reliability = _RELIABILITY.get(said.get("reliability") or "", Conditions())
+            self._reliability = self._of_title = _RELIABILITY.get(said.get("reliability") or "", Conditions())
+            self._bullets = set()
         elif words in _RELIABILITY:
+            if words in self._bullets:
+                self._title, self._bullets = Conditions(), set()
+            self._bullets.add(words)
             self._reliability = _RELIABILITY[words]
         else:
             return
@@ -214,3 +222,5 @@ _TABLES = (
     _Table(("Subscribers", *(rf"{name}(?: \(Mbps\))?" for name in ("Min", "Median", "90percentile", "Max"))), 1, _over_subscribers),
     _Table(("Subscribers", r"Sample Size \(Bytes\)", "A(?:vg|ve) Mbps", r"Lost Samples \(%\)"), 2, _to_many),
 )
+# One look that says of nearly every line that it is no heading.
+_HEADING = re.compile("|".join({re.escape(_CPU_COLUMN), *(f"(?:{wanted})" for table in _TABLES for wanted in table.columns)}))

@@ -20,6 +20,7 @@ BATCH = 1000
 _HEAD = re.compile(r"\s*Sample Number, ?Value\s*")
 _ROW = re.compile(r"\s*(?P<number>\d{1,15}), *(?P<value>\d{1,15})\s*")
 _VALUES = 1 << 16  # Different values that are counted; a run has some thousands of microseconds at the most.
+_MISSING = "samples are missing from these: there can be no statistics of them"
 _PERCENTILES = (("p50", 5000), ("p90", 9000), ("p99", 9900), ("p99.99", 9999))
 
 
@@ -42,6 +43,12 @@ class Samples:
         self._interval[microseconds] += 1
         if len(self._lines) == BATCH:
             yield from self.flush()
+
+    def hold(self, line: Line) -> Iterator[Found]:
+        """Take a sample of an interval that others are missing from."""
+        self._lines.append(line)
+        if len(self._lines) == BATCH:
+            yield from self.drop(_MISSING)
 
     def flush(self) -> Iterator[Found]:
         """The interval of the samples so far."""
@@ -89,6 +96,8 @@ class LatencyFile:
     def __init__(self) -> None:
         self._samples: Samples | None = None
         self._next: int | None = None
+        self._spoiled = False  # Samples are missing from the interval: the next one begins at a whole thousand.
+        self._begin = 0
 
     def take(self, line: Line) -> list[Found] | None:
         """Use a head, a sample, or the blank line behind a run; ``None`` for anything else."""
@@ -101,8 +110,9 @@ class LatencyFile:
         if row := _ROW.fullmatch(line.text):
             return self._sample(self._samples, line, int(row["number"]), int(row["value"]))
         if not line.text.strip() and self._next is not None:
-            self._next = None
-            return [*self._samples.flush(), Found(line, self._samples.summary())]
+            done = list(self._samples.drop(_MISSING) if self._spoiled else self._samples.flush())
+            self._next, self._spoiled = None, False
+            return [*done, Found(line, self._samples.summary())]
         return None
 
     def close(self, reason: str) -> Iterator[Found]:
@@ -113,9 +123,14 @@ class LatencyFile:
 
     def _sample(self, samples: Samples, line: Line, number: int, value: int) -> list[Found]:
         expected, self._next = self._next, number + 1
+        if expected is None:
+            self._begin, expected = min(number, 1), min(number, 1)
         done: list[Found] = []
-        if not line.whole or number not in ((0, 1) if expected is None else (expected,)):
-            done = list(samples.drop("samples are missing behind these"))
+        if not line.whole or number != expected:
+            done, self._spoiled = list(samples.drop(_MISSING)), True
+        if (number - self._begin) % BATCH == 0:
+            done += samples.drop(_MISSING) if self._spoiled else ()
+            self._spoiled = False
         if not line.whole:
             return [*done, Found(line, CUT)]
-        return [*done, *samples.add(line, value)]
+        return [*done, *(samples.hold(line) if self._spoiled else samples.add(line, value))]

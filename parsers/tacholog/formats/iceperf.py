@@ -41,7 +41,7 @@ DEFINITIONS = {
 
 _SECTION = re.compile(r" {0,4}\*{6} +(?P<name>MESSAGE QUEUE|UNIX DOMAIN SOCKET|ICEORYX(?: C API| WAITSET)?) +\*{8}")
 _MEASURING = re.compile(r" {0,4}Measurement for: (?P<sizes>\d{1,4} (?:kB|\[[kM]?B\])(?:, \d{1,4} (?:kB|\[[kM]?B\])){0,40}),?")
-_MEASURED = re.compile(r" {0,4}Measurement for \d{1,4} kB payload \.\.\. (?:done)?")
+_MEASURED = re.compile(r" {0,4}Measurement for (?P<size>\d{1,4}) kB payload \.\.\. (?:done)?")
 _RESULT = re.compile(r" {0,4}#### Measurement Result ####")
 _ROUNDS = re.compile(r" {0,4}(?P<rounds>\d{1,18}) round trips for each payload\.")
 _HEADER = re.compile(r" {0,4}\| Payload Size (?P<kilo>\[kB\] )?\| Average Latency \[[\u00b5\u03bc]s\] \|")
@@ -79,6 +79,7 @@ class _Section(msgspec.Struct):
     name: str | None = None
     stage: _Stage = _Stage.LOST
     measuring: str | None = None  # The last size that was begun.
+    measured: int = 0
     rounds: int | None = None
     kilobytes: bool = False
     last_bytes: int = 0
@@ -126,9 +127,10 @@ def _known(text: str, section: _Section) -> bool:
     if found := _MEASURING.fullmatch(text):
         section.reach(_Stage.MEASURED, _Stage.SECTION)
         section.measuring = found["sizes"].rpartition(", ")[2]
-    elif _MEASURED.fullmatch(text):
-        section.reach(_Stage.MEASURED, _Stage.SECTION, _Stage.MEASURED)
-        section.measuring = " ".join(text.split()[2:4])
+    elif found := _MEASURED.fullmatch(text):
+        again = int(found["size"]) <= section.measured  # Another section's, whose heading is not there.
+        section.reach(_Stage.MEASURED, *(() if again else (_Stage.SECTION, _Stage.MEASURED)))
+        section.measuring, section.measured = f"{found['size']} kB", int(found["size"])
     elif _RESULT.fullmatch(text):
         section.reach(_Stage.RESULT, _Stage.SECTION, _Stage.MEASURED)
     elif found := _ROUNDS.fullmatch(text):
@@ -159,6 +161,7 @@ def _row(line: Line, section: _Section) -> Record | Broken:
     if row is None:
         return Broken("row is cut short or garbled")
     if section.stage != _Stage.ROWS or section.kilobytes != (row["unit"] is None):
+        section.stage = _Stage.LOST
         return Broken("row outside of its table, so that what it measured is not known")
     payload_bytes = int(row["size"]) * _UNITS[row["unit"]]
     # Each size is twice the one before; a broken row may have taken sizes away, but none can come again.

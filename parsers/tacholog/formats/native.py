@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TypeVar, get_args
+from typing import get_args
 
 import msgspec
 
+from tacholog.formats._native_line import Fields, count, decimal, lacks, one_of, pairs_of, payload_bytes
 from tacholog.formats.lines import Broken, Detected, Dialect, Found, Line
 from tacholog.records import Basis, Conditions, Facts, Histogram, Number, Record, Side, Test
 
@@ -29,6 +30,8 @@ DEFINITIONS = {
     "of their value wide.",
     "perftest-rtt-open": "Round trip in an open loop at a fixed rate, on the publisher's clock: from the moment that the schedule gives to the "
     "message, however late it was sent, until the subscriber's answer has been taken. Percentiles as those of perftest-rtt.",
+    "perftest-one-way": "The way there alone, in an open loop at a fixed rate: from the moment that the schedule gives to the message, however late "
+    "it was sent, until the subscriber has taken and read it, both on the one monotonic clock of their host. Percentiles as those of perftest-rtt.",
     "perftest-sending": "How late an open loop handed its messages over, beside the schedule; the rate that it kept; and round trips counted from "
     "that moment, which hide what the sender waited for.",
     "perftest-throughput": "Payload bytes and messages taken by the subscriber between its first and last message of a size; lost messages "
@@ -36,23 +39,20 @@ DEFINITIONS = {
     "perftest-demand": "Bursts of messages, each begun no sooner than the recovery time after the one before it. Both rates are over the time "
     "from the first message to the last, at the publisher and at the subscriber, the rests between bursts included; lost messages by sequence "
     "number.",
+    "perftest-aggregate": "What all subscribers of one publisher received, taken together: messages, loss and the other counts summed; of the "
+    "rates of perftest-throughput or perftest-demand the least (min), at which everybody was served, and their sum. Sent messages count once.",
     "perftest-resources": "What getrusage counted for one role from the opening of a size's channels to its last message, warm-up included: "
     "processor time, context switches, and the largest resident set of the process since its start.",
 }
 
-_PAIR = re.compile(r' ([a-z][a-z0-9_.]*)=(?:"((?:[^"\\]|\\.)*)"|([^\s"]+))')
 _KIND = re.compile(r"[a-z]+")
-_ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{2}|.)")
-_PLAIN_ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\"}
 _LATENCY_STATISTICS = ("mean", "std", "min", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999", "max")
-_COUNTS = ("sent", "received", "lost", "duplicated", "reordered", "corrupted")
+_COUNTS = ("sent", "received", "lost", "duplicated", "reordered", "corrupted", "dropped")
 _BASES: tuple[Basis, ...] = get_args(Basis)
 _TESTS: tuple[Test, ...] = get_args(Test)
 _SIDES: Mapping[str, Side] = {"pub": "publisher", "sub": "subscriber"}
+_OUTCOMES = ("steady", "not_steady", "fixed")
 _FACT_KINDS = ("host", "clock", "load", "affinity", "socket", "path", "note")
-
-Fields = Mapping[str, str]
-Word = TypeVar("Word", bound=str)
 
 
 def detect(head: str) -> Detected:
@@ -71,8 +71,8 @@ def parse(lines: Iterable[Line]) -> Iterator[Found]:
             if not line.text.strip():
                 yield Found(line, None)
             continue
-        fields = _fields(line.text[kind.end() :])
-        if fields is None or not line.whole:
+        fields = pairs_of(line.text[kind.end() :])
+        if fields is None or not line.whole or lacks(kind[0], fields):
             yield Found(line, Broken(f"{kind[0]} line is cut short or garbled"))
             continue
         ended = ended or kind[0] == "end"
@@ -90,56 +90,13 @@ def _read(read: Reader, fields: Fields, kind: str) -> Record | Facts | Histogram
         return Broken(f"{kind} line: {error}")
 
 
-def _fields(text: str) -> Fields | None:
-    """The pairs of a line, or ``None`` if anything is left over between or behind them."""
-    fields: dict[str, str] = {}
-    at = 0
-    while pair := _PAIR.match(text, at):
-        fields[pair[1]] = pair[3] if pair[2] is None else _ESCAPE.sub(_unescape, pair[2])
-        at = pair.end()
-    return fields if at == len(text) else None
-
-
-def _unescape(escape: re.Match[str]) -> str:
-    code = escape[1]
-    return chr(int(code[1:], 16)) if len(code) == 3 else _PLAIN_ESCAPES.get(code, code)  # noqa: PLR2004
-
-
-def _count(fields: Fields, key: str) -> int:
-    text = fields[key]
-    if not (text.isascii() and text.isdigit()) or int(text) >= 2**63:
-        raise ValueError(f"{key}={text} is no count")
-    return int(text)
-
-
-def _decimal(fields: Fields, key: str) -> float:
-    text = fields[key]
-    if re.fullmatch(r"\d{1,19}(\.\d+)?", text) is None:
-        raise ValueError(f"{key}={text} is no number")
-    return float(text)
-
-
 def _number(metric: str, statistic: str, fields: Fields, key: str) -> Iterator[Number]:
     if key in fields:
-        yield Number(metric=metric, statistic=statistic, value=_decimal(fields, key))
-
-
-def _payload_bytes(fields: Fields) -> int:
-    size = _count(fields, "payload_bytes")
-    if size == 0:
-        raise ValueError("a payload of 0 bytes")
-    return size
-
-
-def _one_of(known: tuple[Word, ...], fields: Fields, key: str) -> Word:
-    for word in known:
-        if fields[key] == word:
-            return word
-    raise ValueError(f"{key}={fields[key]} is not known")
+        yield Number(metric=metric, statistic=statistic, value=decimal(fields, key))
 
 
 def _basis(fields: Fields) -> Basis:
-    return _one_of(_BASES, fields, "basis")
+    return one_of(_BASES, fields, "basis")
 
 
 def _latency(fields: Fields) -> Record:
@@ -150,10 +107,10 @@ def _latency(fields: Fields) -> Record:
     numbers += _number("duration", "total", fields, "duration_ns")
     return Record(
         test="latency",
-        payload_bytes=_payload_bytes(fields),
+        payload_bytes=payload_bytes(fields),
         numbers=tuple(numbers),
-        samples=_count(fields, "samples"),
-        side="publisher",
+        samples=count(fields, "samples"),
+        side="subscriber" if fields["basis"] == "one-way" else "publisher",
         conditions=Conditions(basis=_basis(fields), definition=_definition(fields)),
     )
 
@@ -161,8 +118,8 @@ def _latency(fields: Fields) -> Record:
 def _definition(fields: Fields) -> str:
     if "from" not in fields:
         return "perftest-rtt"
-    _one_of(("schedule",), fields, "from")
-    return "perftest-rtt-open"
+    one_of(("schedule",), fields, "from")
+    return "perftest-one-way" if fields.get("basis") == "one-way" else "perftest-rtt-open"
 
 
 def _sending(fields: Fields) -> Record:
@@ -172,16 +129,16 @@ def _sending(fields: Fields) -> Record:
     numbers += _number("offered_rate", "mean", fields, "offered_rate_per_s")
     return Record(
         test="latency",
-        payload_bytes=_payload_bytes(fields),
+        payload_bytes=payload_bytes(fields),
         numbers=tuple(numbers),
-        samples=_count(fields, "sent"),
+        samples=count(fields, "sent"),
         side="publisher",
-        conditions=Conditions(basis=_basis(fields), definition="perftest-sending", offered_rate_per_s=_decimal(fields, "target_rate_per_s")),
+        conditions=Conditions(basis=_basis(fields), definition="perftest-sending", offered_rate_per_s=decimal(fields, "target_rate_per_s")),
     )
 
 
 def _throughput(fields: Fields) -> Record:
-    received, lost = _count(fields, "received"), _count(fields, "lost")
+    received, lost = count(fields, "received"), count(fields, "lost")
     numbers = [n for name in _COUNTS for n in _number(f"messages_{name}", "total", fields, name)]
     if received + lost:
         numbers.append(Number(metric="loss", statistic="total", value=lost / (received + lost)))
@@ -191,16 +148,17 @@ def _throughput(fields: Fields) -> Record:
     numbers += _number("duration", "total", fields, "duration_ns")
     return Record(
         test="throughput",
-        payload_bytes=_payload_bytes(fields),
+        payload_bytes=payload_bytes(fields),
         numbers=tuple(numbers),
         samples=received,
         side="subscriber",
+        participant=fields.get("participant"),
         conditions=Conditions(definition="perftest-throughput"),
     )
 
 
 def _demand(fields: Fields) -> Record:
-    received, lost = _count(fields, "received"), _count(fields, "lost")
+    received, lost = count(fields, "received"), count(fields, "lost")
     numbers = [n for name in _COUNTS for n in _number(f"messages_{name}", "total", fields, name)]
     if received + lost:
         numbers.append(Number(metric="loss", statistic="total", value=lost / (received + lost)))
@@ -212,11 +170,33 @@ def _demand(fields: Fields) -> Record:
     numbers += _number("goodput", "mean", fields, "goodput_bit_per_s")
     return Record(
         test="demand",
-        payload_bytes=_payload_bytes(fields),
+        payload_bytes=payload_bytes(fields),
         numbers=tuple(numbers),
         samples=received,
         side="both" if "send_duration_ns" in fields else "subscriber",
+        participant=fields.get("participant"),
         conditions=_bursts(fields),
+    )
+
+
+def _aggregate(fields: Fields) -> Record:
+    received, lost = count(fields, "received"), count(fields, "lost")
+    numbers = [n for name in _COUNTS for n in _number(f"messages_{name}", "total", fields, name)]
+    if received + lost:
+        numbers.append(Number(metric="loss", statistic="total", value=lost / (received + lost)))
+    for statistic in ("min", "sum"):
+        numbers += _number("message_rate", statistic, fields, f"rate_{statistic}_per_s")
+        numbers += _number("goodput", statistic, fields, f"goodput_{statistic}_bit_per_s")
+    numbers += _number("offered_rate", "mean", fields, "offered_rate_per_s")
+    conditions = _bursts(fields) if "demand" in fields else Conditions()
+    return Record(
+        test=one_of(_TESTS, fields, "test"),
+        payload_bytes=payload_bytes(fields),
+        numbers=tuple(numbers),
+        samples=received,
+        side="subscriber",
+        participant="all",
+        conditions=msgspec.structs.replace(conditions, definition="perftest-aggregate", subscribers=count(fields, "subscribers")),
     )
 
 
@@ -227,10 +207,11 @@ def _resources(fields: Fields) -> Record:
     numbers += _number("duration", "total", fields, "duration_ns")
     conditions = _bursts(fields) if "demand" in fields else Conditions()
     return Record(
-        test=_one_of(_TESTS, fields, "test"),
-        payload_bytes=_payload_bytes(fields),
+        test=one_of(_TESTS, fields, "test"),
+        payload_bytes=payload_bytes(fields),
         numbers=tuple(numbers),
-        side=_SIDES[_one_of(tuple(_SIDES), fields, "role")],
+        side=_SIDES[one_of(tuple(_SIDES), fields, "role")],
+        participant=fields.get("participant"),
         scope="resources",
         conditions=msgspec.structs.replace(conditions, definition="perftest-resources"),
     )
@@ -238,10 +219,10 @@ def _resources(fields: Fields) -> Record:
 
 def _bursts(fields: Fields) -> Conditions:
     """What a line of the demand test says of its bursts."""
-    demand = _count(fields, "demand")
+    demand = count(fields, "demand")
     if demand == 0:
         raise ValueError("bursts of no messages")
-    return Conditions(demand=demand, recovery_time_ns=_count(fields, "recovery_time_ns"), definition="perftest-demand")
+    return Conditions(demand=demand, recovery_time_ns=count(fields, "recovery_time_ns"), definition="perftest-demand")
 
 
 def _interval(fields: Fields) -> Record:
@@ -258,12 +239,18 @@ def _interval_of(fields: Fields) -> Record:
     numbers += _number("duration", "total", fields, "duration_ns")
     return Record(
         test="latency" if is_latency else "throughput",
-        payload_bytes=_payload_bytes(fields),
+        payload_bytes=payload_bytes(fields),
         numbers=tuple(numbers),
-        samples=_count(fields, "messages" if is_latency else "received"),
+        samples=count(fields, "messages" if is_latency else "received"),
         scope="interval",
-        conditions=Conditions(basis="rtt", definition=_definition(fields)) if is_latency else Conditions(definition="perftest-throughput"),
+        participant=fields.get("participant"),
+        conditions=_of_latency(fields) if is_latency else Conditions(definition="perftest-throughput"),
     )
+
+
+def _of_latency(fields: Fields) -> Conditions:
+    """Interval lines of round trips do not name their basis."""
+    return Conditions(basis=_basis(fields) if "basis" in fields else "rtt", definition=_definition(fields))
 
 
 def _histogram(fields: Fields) -> Histogram:
@@ -273,7 +260,7 @@ def _histogram(fields: Fields) -> Histogram:
         if edges is None:
             raise ValueError(f"bin {text[:40]!r} is not lower:upper:count")
         bins.append((int(edges[1]), int(edges[2]), int(edges[3])))
-    return Histogram(payload_bytes=_payload_bytes(fields), basis=_basis(fields), bins=tuple(bins))
+    return Histogram(payload_bytes=payload_bytes(fields), basis=_basis(fields), bins=tuple(bins))
 
 
 def _opening(fields: Fields) -> Facts:
@@ -290,16 +277,16 @@ def _config(fields: Fields) -> Facts:
         "load_mode": fields.get("load_mode"),
         "waiting": fields.get("waiting"),
         "warmup": fields.get("warmup"),
-        "publishers": _count(fields, "publishers") if "publishers" in fields else None,
-        "subscribers": _count(fields, "subscribers") if "subscribers" in fields else None,
-        "offered_rate_per_s": _decimal(fields, "rate_per_s") if "rate_per_s" in fields else None,
-        "planned_duration_s": _decimal(fields, "duration_s") if "duration_s" in fields else None,
+        "publishers": count(fields, "publishers") if "publishers" in fields else None,
+        "subscribers": count(fields, "subscribers") if "subscribers" in fields else None,
+        "offered_rate_per_s": decimal(fields, "rate_per_s") if "rate_per_s" in fields else None,
+        "planned_duration_s": decimal(fields, "duration_s") if "duration_s" in fields else None,
     }
     try:
         conditions = msgspec.convert({name: value for name, value in wanted.items() if value is not None}, Conditions)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from error
-    return Facts(conditions=conditions, environment={"perftest_command": fields["command"]} if "command" in fields else {})
+    return Facts(conditions=conditions, environment={f"perftest_{key}": fields[key] for key in ("command", "slow_subscriber") if key in fields})
 
 
 def _start(fields: Fields) -> Facts:
@@ -325,9 +312,9 @@ Reader = Callable[[Fields], Record | Facts | Histogram | None]
 
 def _facts_of(kind: str) -> Reader:
     def facts(fields: Fields) -> Facts:
-        scope = fields.get("role") or fields.get("at")
+        scope = fields.get("participant") or fields.get("role") or fields.get("at")
         prefix = f"{kind}_{scope}" if scope else kind
-        return Facts(environment={f"{prefix}_{key}": value for key, value in fields.items() if key not in ("role", "at")})
+        return Facts(environment={f"{prefix}_{key}": value for key, value in fields.items() if key not in ("participant", "role", "at")})
 
     return facts
 
@@ -342,6 +329,7 @@ _KINDS: Mapping[str, Reader] = {
     "histogram": _histogram,
     "throughput": _throughput,
     "demand": _demand,
+    "aggregate": _aggregate,
     "resources": _resources,
     "sending": _sending,
     "error": _error,
@@ -357,7 +345,8 @@ def _with_warmup(
     size = fields.get("payload_bytes", "")
     if kind == "warmup":
         warmups.clear()  # Sizes are run one after another: keeping more than the last would let a hostile log fill the memory.
-        warmups[size] = fields.get("outcome", "")
+        outcome = fields.get("outcome", "")
+        warmups[size] = outcome if outcome in _OUTCOMES else ""
     if isinstance(found, Record) and warmups.get(size):
         return msgspec.structs.replace(found, conditions=msgspec.structs.replace(found.conditions, warmup=warmups[size]))
     return found

@@ -44,6 +44,7 @@ _CHATTER = re.compile(r"\s*|(?:Maximum runtime reached|Caught signal)\. Exiting\
 _HEADER = re.compile(r"T_experiment,\s*T_loop,\s*received,")
 _ROW = re.compile(r"-?\d{1,12}\.\d{1,9},\s*-?\d{1,12}\.\d{1,9},")
 _RELIABILITY = re.compile(r"Reliability: (RELIABLE|BEST_EFFORT)\b")
+_TYPE = re.compile(r"(?:Array|Struct|PointCloud|BoundedSequence|UnboundedSequence|Radar|NavSatFix|Range|String)\w{0,30}")
 _KEYS = 60  # The tool prints about twenty, and whatever the environment variable APEX_PERFORMANCE_TEST holds.
 
 
@@ -135,7 +136,7 @@ def _conditions(stated: Mapping[str, str]) -> Conditions:
     mode: LoadMode | None = "max-rate" if stated.get("Publishing rate") == "0" else "open" if rate else None
     return Conditions(
         reliability=None if reliability is None else "reliable" if reliability[1] == "RELIABLE" else "best-effort",
-        type=stated.get("Msg name") or stated.get("Topic name") or None,
+        type=stated.get("Msg name") or _type_as_topic(stated.get("Topic name", "")),
         offered_rate_per_s=rate,
         load_mode=mode if stated.get("Roundtrip Mode", "NONE") == "NONE" else None,
         planned_duration_s=_positive(stated.get("Maximum runtime (sec)")),
@@ -143,6 +144,11 @@ def _conditions(stated: Mapping[str, str]) -> Conditions:
         subscribers=_count(stated.get("Number of subscribers")),
         data_path="zero-copy" if stated.get("Zero copy transfer") == "1" else None,
     )
+
+
+def _type_as_topic(topic: str) -> str | None:
+    """Before there were names of messages, that of the topic was the type's; later ones are whatever somebody chose."""
+    return topic if _TYPE.fullmatch(topic) else None
 
 
 def _positive(text: str | None) -> float | None:

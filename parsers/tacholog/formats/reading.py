@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import msgspec
 
 from tacholog.errors import UnreadableInput
+from tacholog.formats.bulk import RUN_LINES, Rows, Run, Runs, rows_of
 from tacholog.formats.lines import Broken, Found, Line
 from tacholog.formats.registry import Format, detect, format_named
+from tacholog.formats.sound import fault_of
 from tacholog.formats.source import LogText, open_log
-from tacholog.records import Facts, Histogram, Record, Status
+from tacholog.records import SEVERITY, Conditions, Facts, Histogram, Record, Status
 
 LineClass = Literal["record", "chatter", "broken", "unknown"]
 CLAIM_WINDOW_LINES = 4096
+LOOKS = 16  # A line in doubt costs another look at what is left of its run; after so many, the rest is read line by line.
 UNKNOWN_IN_A_ROW = 10_000  # Longer stretches that no format knows are reported as one: a 2 GB file of noise must not fill the memory.
 
 
 class Event(NamedTuple):
     """Something found on the lines ``line`` to ``last_line`` (0: known only once the log had ended). ``text`` is the first line's.
 
-    ``lines`` are those that nothing had claimed before: the second record of a row of several cells has none.
+    ``lines`` are those that nothing had claimed before: the second record of a row of several cells has none. ``run`` counts the runs in the log,
+    of which there may be several, one behind the other.
     """
 
     line: int
@@ -32,14 +36,19 @@ class Event(NamedTuple):
     text: str
     kind: LineClass
     what: Record | Facts | Histogram | Broken | None
+    run: int = 0
 
 
 class Account(msgspec.Struct):
-    """How many lines a log has, and what each of them is; and how the log says that its run ended."""
+    """How many lines a log has, and what each of them is; and how the log says that its run ended.
+
+    ``runs`` are the facts of each run in the log, ``facts`` those of the present one, at the end what all of them say.
+    """
 
     records: int = 0
     lines: Counter[LineClass] = msgspec.field(default_factory=Counter)
     facts: Facts = msgspec.field(default_factory=Facts)
+    runs: list[Facts] = msgspec.field(default_factory=list)
     size_bytes: int = 0
     sha256: str = ""
 
@@ -62,8 +71,10 @@ class Account(msgspec.Struct):
 class Scan:
     """One pass over a log: iterate for its events, in about the order of their lines; then ``account`` is complete."""
 
-    def __init__(self, text: LogText, name: str | None = None) -> None:
+    def __init__(self, text: LogText, name: str | None = None, run_lines: int = RUN_LINES) -> None:
         """Prepare to read an open log, in the format of that name or the one that its head shows.
+
+        ``run_lines`` is how many lines of one shape in a row it takes to read them at once; what is found does not depend on it.
 
         Raises:
             UnreadableInput: no format fits, or several do.
@@ -72,27 +83,88 @@ class Scan:
         self.format_name = name or detect(text.head)
         self.format: Format = format_named(self.format_name)
         self.account = Account()
+        self._runs = Runs(getattr(self.format, "BULK", ()), run_lines)
         self._waiting: dict[int, Line] = {}
         self._overdue: list[Line] = []
         self._noise: list[int] = []  # First, last and how many of a stretch of unknown lines that is too long to list.
+        self._rows: list[Rows] = []
+        self._latest: Found | None = None
+        self._records_before = 0  # In the log, where the present run began.
+        self._reached = 0
 
     def __iter__(self) -> Iterator[Event]:
         """Yield every event; a line that the format did not claim in time is one of kind ``unknown``."""
-        for found in self.format.parse(self._handed_out()):
-            yield from self._given_up()
-            yield self._taken(found)
+        for batch in self.batches():
+            if isinstance(batch, Rows):
+                for line, record in batch.records():
+                    yield Event(line.number, line.number, (line.number,), line.text, "record", record, len(self.account.runs))
+            else:
+                yield batch
+
+    def batches(self) -> Iterator[Event | Rows]:
+        """Yield every event, and many at once where the format can: for those who can use arrays.
+
+        Raises:
+            UnreadableInput: the format failed, or the file did; nothing that was yielded can be trusted then.
+        """
+        try:
+            for found in self.format.parse(self._handed_out()):
+                yield from self._at_once()
+                yield from self._given_up()
+                yield self._taken(found)
+        except UnreadableInput:
+            raise
+        except OSError as error:
+            raise UnreadableInput(f"cannot be read beyond line {self._reached}: {error.strerror}") from error
+        except Exception as error:  # Whatever somebody's format does wrong costs this log, not the others.
+            raise UnreadableInput(f"the format {self.format_name} failed at line {self._reached}: {type(error).__name__}: {error}") from error
+        yield from self._at_once()
         if self._text.trouble:
             self._learn(Facts(status="truncated", reason=self._text.trouble))
         self._give_up(0)
         yield from self._given_up()
+        self.account.runs.append(self.account.facts)
+        self.account.facts = _common(self.account.runs)
         self.account.size_bytes, self.account.sha256 = self._text.identity()
 
-    def _handed_out(self) -> Iterable[Line]:
-        for line in self._text.lines():
-            self._waiting[line.number] = line
-            if len(self._waiting) > CLAIM_WINDOW_LINES:
-                self._give_up(CLAIM_WINDOW_LINES)
-            yield line
+    def _at_once(self) -> Iterator[Rows]:
+        for rows in self._rows:
+            self.account.lines["record"] += len(rows)
+            self.account.records += len(rows)
+            yield rows
+        self._rows = []
+
+    def _handed_out(self) -> Iterator[Line]:
+        for piece in self._text.pieces(self._runs):
+            if isinstance(piece, Run):
+                yield from self._sampled(piece)
+            else:
+                yield self._offered(piece)
+
+    def _sampled(self, run: Run) -> Iterator[Line]:
+        """Hand out the lines of a run that the format must see; the others become rows like the one before them."""
+        place, looks = 0, 0
+        while place < len(run):
+            line, self._latest = run.line(place), None
+            yield self._offered(line)
+            if looks < LOOKS and (like := self._record_on(line)):
+                looks += 1
+                if rows := rows_of(run, place, like):
+                    self._rows.append(rows)
+                    place += len(rows)
+            place += 1
+
+    def _record_on(self, line: Line) -> Record | None:
+        """The record that the format found on a line just handed out, and on it alone."""
+        found = self._latest
+        return found.what if found and found.line == line and not found.also and isinstance(found.what, Record) else None
+
+    def _offered(self, line: Line) -> Line:
+        self._waiting[line.number] = line
+        self._reached = line.number
+        if len(self._waiting) > CLAIM_WINDOW_LINES:
+            self._give_up(CLAIM_WINDOW_LINES)
+        return line
 
     def _give_up(self, window: int) -> None:
         """Take the oldest lines beyond ``window`` for unknown."""
@@ -111,12 +183,15 @@ class Scan:
         if self._noise:
             first, last, count = self._noise
             self.account.lines["unknown"] += count
-            yield Event(first, last, range(first, last + 1), f"{count} more lines that no rule knows", "unknown", None)
+            yield Event(first, last, range(first, last + 1), f"{count} more lines that no rule knows", "unknown", None, len(self.account.runs))
         self._overdue, self._noise = [], []
 
     def _taken(self, found: Found) -> Event:
+        if isinstance(found.what, Record) and (fault := fault_of(found.what)):
+            found = found._replace(what=Broken(fault))
         lines = tuple(sorted((found.line, *found.also))) if found.line else found.also
         claimed = tuple(line.number for line in lines if self._waiting.pop(line.number, None))
+        self._latest = found
         if isinstance(found.what, Facts):
             self._learn(found.what)
         return self._event(lines, _kind(found), found.what, claimed)
@@ -124,17 +199,43 @@ class Scan:
     def _event(self, lines: tuple[Line, ...], kind: LineClass, what: Record | Facts | Histogram | Broken | None, claimed: tuple[int, ...]) -> Event:
         self.account.lines[kind] += len(claimed)
         self.account.records += isinstance(what, Record)
+        run = len(self.account.runs)
         if not lines:
-            return Event(0, 0, (), "", kind, what)
-        return Event(lines[0].number, lines[-1].number, claimed, lines[0].text, kind, what)
+            return Event(0, 0, (), "", kind, what, run)
+        return Event(lines[0].number, lines[-1].number, claimed, lines[0].text, kind, what, run)
 
     def _learn(self, facts: Facts) -> None:
-        """Put newer facts over the older ones."""
+        """Put newer facts over the older ones. A tool that says its version again, after results, has been run again."""
+        if facts.tool_version and self.account.facts.tool_version and self.account.records > self._records_before:
+            self.account.runs.append(self.account.facts)
+            self.account.facts, self._records_before = Facts(), self.account.records
         old = self.account.facts
         known = {name: value for name in Facts.__struct_fields__ if (value := getattr(facts, name))}
         known["conditions"] = facts.conditions.over(old.conditions)
         known["environment"] = old.environment | facts.environment
         self.account.facts = msgspec.structs.replace(old, **known)
+
+
+def _common(runs: Sequence[Facts]) -> Facts:
+    """What all runs of a log say, and how the worst of them ended."""
+    first, *others = runs
+    if not others:
+        return first
+    conditions = {name: value for name, value in msgspec.structs.asdict(first.conditions).items() if all(_says(run, name, value) for run in others)}
+    worst = max(runs, key=lambda run: SEVERITY[run.status or "ok"])
+    return Facts(
+        conditions=Conditions(**conditions),
+        tool_version=first.tool_version if all(run.tool_version == first.tool_version for run in others) else None,
+        system_version=first.system_version if all(run.system_version == first.system_version for run in others) else None,
+        start_time=first.start_time,
+        environment={name: value for name, value in first.environment.items() if all(run.environment.get(name) == value for run in others)},
+        status=worst.status,
+        reason=worst.reason,
+    )
+
+
+def _says(run: Facts, name: str, value: object) -> bool:
+    return bool(getattr(run.conditions, name) == value)
 
 
 def _kind(found: Found) -> LineClass:

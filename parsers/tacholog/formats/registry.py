@@ -11,13 +11,18 @@ from tacholog.errors import UnreadableInput
 from tacholog.formats.lines import Detected, Dialect, Found, Line
 
 GROUP = "tacholog.formats"
+_PARTS = ("SYSTEM", "TOOL", "DIALECTS", "DEFINITIONS", "detect", "parse")
+_PACKED = {"BZh": "bzip2", "PK\x03\x04": "zip", "7z": "7-Zip", "Rar!": "rar", '\x04"M\x18': "lz4"}
+_SEEN_CHARACTERS = 4096
+_BINARY_SHARE = 0.1  # Of characters that no text has; a log with a few stray bytes has less.
 
 
 class Format(Protocol):
     """A format module.
 
     ``parse`` claims every line it understands within 4096 lines of having been given it; a line that it does not claim is unknown and is reported.
-    It opens nothing, reads no environment, and keeps no more than a bounded number of lines.
+    It opens nothing, reads no environment, and keeps no more than a bounded number of lines. A format whose tool prints results by the hundred
+    thousand may have a constant ``BULK`` besides: see `tacholog.formats.bulk`.
     """
 
     __doc__: str | None
@@ -49,9 +54,14 @@ def installed() -> Installed:
     failures: dict[str, str] = {}
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
         try:
-            loaded[entry.name] = cast("Format", entry.load())
-        except (ImportError, AttributeError) as error:
-            failures[entry.name] = f"cannot be loaded: {error}"
+            module = entry.load()
+            missing = [name for name in _PARTS if not hasattr(module, name)]
+            if missing:
+                failures[entry.name] = f"is no format: it lacks {', '.join(missing)}"
+            else:
+                loaded[entry.name] = cast("Format", module)
+        except Exception as error:  # noqa: BLE001 - whatever somebody else's module does when it is imported
+            failures[entry.name] = f"cannot be loaded: {type(error).__name__}: {error}"
     return Installed(loaded, failures)
 
 
@@ -80,12 +90,32 @@ def detect(head: str) -> str:
     """
     if not head:
         raise UnreadableInput("the file is empty")
-    said = {name: module.detect(head) for name, module in formats().items()}
+    said = {name: _said(module, head) for name, module in formats().items()}
     fitting = [name for name, detected in said.items() if detected.fits]
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
         raise UnreadableInput(f"several formats fit: {', '.join(fitting)}; choose one with --as")
+    if binary := _binary(head):
+        raise UnreadableInput(binary)
     wants = [f"{name} wants {detected.wants}" for name, detected in said.items()]
     failures = [f"{name} {reason}" for name, reason in installed().failures.items()]
     raise UnreadableInput(f"no format fits: {'; '.join(wants + failures)}")
+
+
+def _binary(head: str) -> str | None:
+    """What to say of bytes that are no text at all; ``None`` for text."""
+    seen = head[:_SEEN_CHARACTERS]
+    strange = sum(not char.isprintable() and not char.isspace() for char in seen) + seen.count("\ufffd")
+    if strange <= _BINARY_SHARE * len(seen):
+        return None
+    packer = next((name for start, name in _PACKED.items() if head.startswith(start)), None)
+    return f"packed by {packer}, which is not read: unpack it first, or use gzip, xz or zstd" if packer else "binary data, not the text of a log"
+
+
+def _said(module: Format, head: str) -> Detected:
+    """What a format says of a log; one that fails at it costs only itself."""
+    try:
+        return module.detect(head)
+    except Exception as error:  # noqa: BLE001 - it may be anybody's code
+        return Detected(False, f"a log that its detect() does not fail on ({type(error).__name__}: {error})")

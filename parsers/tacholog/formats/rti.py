@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from tacholog.formats import _rti_bulk
 from tacholog.formats._rti_banner import Banner, begins_run, without_skew_notices
 from tacholog.formats._rti_csv import Csv, is_row
 from tacholog.formats._rti_json import Json
@@ -44,6 +45,7 @@ DIALECTS = (
     Dialect("page", "published benchmark pages, saved as text", "published pages; those with several subscribers from a description only"),
     Dialect("lite", "Perftest Lite of 2026", "from source only"),
 )
+BULK = _rti_bulk.BULK
 DEFINITIONS = {
     "rti-one-way": "Half of a round trip, in whole microseconds (in special builds whole nanoseconds), halved by integer division: RTI Perftest "
     "calls it one-way latency. The percentiles are fixed by the tool; how many samples are behind them is not printed.",

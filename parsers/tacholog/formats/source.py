@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 from tacholog.errors import UnreadableInput
 from tacholog.formats._expand import CHUNK_BYTES, Damaged, Packing, expanded, packing_of
+from tacholog.formats.bulk import Run, Runs
 from tacholog.formats.lines import Line
 
 HEAD_BYTES = 1 << 20
@@ -64,8 +65,8 @@ class LogText:
 
     @property
     def head(self) -> str:
-        """The start of the text, at most 1 MiB, without control sequences."""
-        return _text(self._head[:HEAD_BYTES])
+        """The start of the text, at most 1 MiB, without control sequences; lines end as on Unix."""
+        return _text(self._head[:HEAD_BYTES]).replace("\r\n", "\n")
 
     def identity(self) -> tuple[int, str]:
         """Size in bytes and SHA-256 of the log as it is stored, once it has been read to its end."""
@@ -78,19 +79,29 @@ class LogText:
 
         Invalid UTF-8 becomes U+FFFD; a line over 64 KiB is cut there and not whole.
         """
-        for number, (raw, whole) in enumerate(self._raw_lines(), start=1):
-            yield Line(number, _text(raw.removesuffix(b"\r")), whole)
+        return (piece for piece in self.pieces(Runs((), 1)) if isinstance(piece, Line))
 
-    def _raw_lines(self) -> Iterator[tuple[bytes, bool]]:
-        rest, whole = b"", True
+    def pieces(self, runs: Runs) -> Iterator[Line | Run]:
+        """Yield each line as `lines` does, and whole runs of lines as they stand in the log; a run ends where a chunk does."""
+        number, rest, whole = 1, b"", True
         for chunk in self._all_chunks():
-            first, *others = chunk.split(b"\n")
-            rest, whole = _clip(rest + first, whole)
-            for other in others:
-                yield rest, whole
-                rest, whole = _clip(other, True)
+            begin, end = chunk.find(b"\n"), chunk.rfind(b"\n") + 1
+            if begin < 0:
+                rest, whole = _clip(rest + chunk, whole)
+                continue
+            yield _line(number, *_clip(rest + chunk[:begin], whole))
+            number += 1
+            for text, bulk in runs.cut(chunk[begin + 1 : end]):
+                if bulk:
+                    yield Run(number, text, bulk)
+                    number += text.count(b"\n")
+                    continue
+                for raw in text[:-1].split(b"\n"):
+                    yield _line(number, *_clip(raw, True))
+                    number += 1
+            rest, whole = _clip(chunk[end:], True)
         if rest or not whole:
-            yield rest, False
+            yield _line(number, rest, False)
 
     def _all_chunks(self) -> Iterator[bytes]:
         yield self._head
@@ -119,6 +130,10 @@ class LogText:
 def _text(raw: bytes) -> str:
     text = raw.decode(errors="replace")
     return _CONTROL.sub("", text) if "\x1b" in text else text
+
+
+def _line(number: int, raw: bytes, whole: bool) -> Line:
+    return Line(number, _text(raw.removesuffix(b"\r")), whole)
 
 
 def _clip(raw: bytes, whole: bool) -> tuple[bytes, bool]:

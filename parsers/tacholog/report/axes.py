@@ -16,7 +16,7 @@ _LINEAR_TICKS = 5
 
 
 class Axis(msgspec.Struct, frozen=True):
-    """One axis: its title, its range (low, high) in the schema's unit, and its ticks with their labels."""
+    """One axis: its title, its range (low, high) in the schema's unit, its ticks with their labels, and what that unit is called in a file."""
 
     title: str
     scale: Literal["log", "linear"]
@@ -24,6 +24,7 @@ class Axis(msgspec.Struct, frozen=True):
     high: float
     ticks: tuple[float, ...]
     labels: tuple[str, ...]
+    unit: str = ""
 
     def place(self, value: float) -> float:
         """Return where ``value`` stands between the ends, 0 to 1."""
@@ -37,7 +38,7 @@ def size_axis(values: Sequence[float], title: str = "Message size") -> Axis:
     low, high = _ends(values)
     powers = range(math.floor(math.log2(low)), math.ceil(math.log2(high)) + 1)
     step = max(1, math.ceil(len(powers) / _MANY))
-    return _log(title, low, high, [2.0**power for power in powers if power % step == 0], size)
+    return _log(title, low, high, [2.0**power for power in powers if power % step == 0], size, "bytes")
 
 
 def number_axis(values: Sequence[float], title: str, unit: str) -> Axis:
@@ -50,7 +51,7 @@ def number_axis(values: Sequence[float], title: str, unit: str) -> Axis:
         shown = [tick for tick in ticks if low <= tick <= high]
         if len(shown) <= _MANY_UPRIGHT:
             break
-    return _log(title, low, high, shown, lambda tick: quantity(tick, unit))
+    return _log(title, low, high, shown, lambda tick: quantity(tick, unit), unit)
 
 
 def percentile_axis(highest: float) -> Axis:
@@ -59,7 +60,7 @@ def percentile_axis(highest: float) -> Axis:
     ticks = [2.0, *(10.0**count for count in nines)]
     labels = ["50\u00a0%", *(f"{100 - 100 / 10**count:.{max(0, count - 2)}f}\u00a0%" for count in nines)]
     kept = [(tick, label) for tick, label in zip(ticks, labels, strict=True) if tick <= highest * 1.2]
-    return Axis("Percentile", "log", 1.0, highest * 1.3, tuple(tick for tick, _ in kept), tuple(label for _, label in kept))
+    return Axis("Percentile", "log", 1.0, highest * 1.3, tuple(tick for tick, _ in kept), tuple(label for _, label in kept), "1/(1 - share)")
 
 
 def share_axis(values: Sequence[float], title: str) -> Axis:
@@ -67,7 +68,23 @@ def share_axis(values: Sequence[float], title: str) -> Axis:
     step = _round_step(max(*values, 1e-6) / _LINEAR_TICKS)
     count = math.ceil(max(*values, 1e-6) / step - 1e-9)
     ticks = [step * index for index in range(count + 1)]
-    return Axis(title, "linear", -0.02 * ticks[-1], 1.03 * ticks[-1], tuple(ticks), tuple(quantity(tick, "ratio") for tick in ticks))
+    return Axis(title, "linear", -0.02 * ticks[-1], 1.03 * ticks[-1], tuple(ticks), tuple(quantity(tick, "ratio") for tick in ticks), "ratio")
+
+
+def time_axis(highest_s: float) -> Axis:
+    """Return the axis of the time since a measurement began, from zero, in seconds."""
+    return _from_zero(highest_s, "Time since the measurement began", lambda tick: f"{tick:g}\u00a0s", "s")
+
+
+def count_axis(highest: float) -> Axis:
+    """Return the axis of intervals whose length nobody states: their numbers."""
+    return _from_zero(highest, "Interval", lambda tick: f"{tick:g}")
+
+
+def _from_zero(highest: float, title: str, label: Callable[[float], str], unit: str = "") -> Axis:
+    step = _round_step(highest / _LINEAR_TICKS)
+    ticks = tuple(round(step * index, 9) for index in range(int(highest / step + 1e-9) + 1))
+    return Axis(title, "linear", 0.0, highest * 1.03, ticks, tuple(label(tick) for tick in ticks), unit)
 
 
 def _round_step(least: float) -> float:
@@ -84,6 +101,6 @@ def _ends(values: Sequence[float]) -> tuple[float, float]:
     return low / room, high * room
 
 
-def _log(title: str, low: float, high: float, ticks: Sequence[float], label: Callable[[float], str]) -> Axis:
+def _log(title: str, low: float, high: float, ticks: Sequence[float], label: Callable[[float], str], unit: str) -> Axis:
     shown = tuple(tick for tick in ticks if low <= tick <= high)
-    return Axis(title, "log", low, high, shown, tuple(label(tick) for tick in shown))
+    return Axis(title, "log", low, high, shown, tuple(label(tick) for tick in shown), unit)

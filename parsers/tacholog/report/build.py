@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
+from tacholog.dataset import Dataset
+from tacholog.diff.compare import compare
+from tacholog.diff.policy import Policy
+from tacholog.diff.renames import find_renames, renamed
+from tacholog.diff.sides import of_release
 from tacholog.errors import TachologError
 from tacholog.manifest import RUN_FILE, as_toml
+from tacholog.report.claim import claim
+from tacholog.report.diff_text import github
 from tacholog.report.downloads import write_downloads
+from tacholog.report.history import latest
 from tacholog.report.listings import raw_name
 from tacholog.report.pages import LOGS, environment, plan
 from tacholog.report.prepare import prepare
 from tacholog.report.settings import SiteSettings
 from tacholog.report.sources import Sources, delete_orphans
+from tacholog.report.unchanged import state_of
 from tacholog.report.views import View, manifest_of, view_of
 from tacholog.resources import site_dir, templates_dir
 
 _EXTRA = "_extra"
+LATEST_DIFF = "downloads/latest-diff.md"
 
 
 def build_site(roots: Sequence[Path], site: Path, work: Path, settings: SiteSettings | None = None) -> Path:
@@ -31,9 +42,14 @@ def build_site(roots: Sequence[Path], site: Path, work: Path, settings: SiteSett
         settings: what ``site.toml`` says.
 
     Raises:
-        TachologError: no run in the folders, or Sphinx reported a problem.
+        TachologError: no run in the folders, the site's folder is somebody else's, or Sphinx reported a problem.
     """
     settings = settings or SiteSettings()
+    claim(site, roots)
+    state, known = state_of(roots, settings), work / f"{site.name}.built"
+    if known.is_file() and known.read_text(encoding="utf-8") == _built(site, state):
+        return site / "index.html"
+    known.unlink(missing_ok=True)
     data = prepare(roots, work, settings)
     view = view_of(data)
     sources = Sources(work / "source")
@@ -42,10 +58,17 @@ def build_site(roots: Sequence[Path], site: Path, work: Path, settings: SiteSett
     documents = _write_pages(sources, view, settings)
     _offer_raw(sources, view)
     write_downloads(sources, _EXTRA, data)
+    _write_latest(sources, data, view)
     sources.tidy()
     _run_sphinx(sources.folder, site, work)
     delete_orphans(site, [*documents, *(path.stem for path in site_dir().glob("*.md"))])
+    known.write_text(_built(site, state), encoding="utf-8")
     return site / "index.html"
+
+
+def _built(site: Path, state: str) -> str:
+    """Say what a site was made of and how many pages it has: one that somebody has deleted some of is built again."""
+    return f"{state} {sum(1 for _ in site.rglob('*.html'))} pages in {site.resolve()}\n"
 
 
 def _write_settings(sources: Sources, settings: SiteSettings) -> None:
@@ -66,10 +89,22 @@ def _write_pages(sources: Sources, view: View, settings: SiteSettings) -> list[s
     return [page.document for page in pages]
 
 
+def _write_latest(sources: Sources, data: Dataset, view: View) -> None:
+    """Write the newest comparison of two releases for the summary of whoever publishes the site."""
+    pair = latest(list(view.runs.values()))
+    if pair is None:
+        return
+    system, *releases = pair
+    named = renamed(data, find_renames([sources.folder.parent / "dataset"]))
+    old, new = (of_release(named, release, system) for release in releases)
+    report = compare(old, new, Policy(), (releases[0], releases[1]), everything=False)
+    sources.write(f"{_EXTRA}/{LATEST_DIFF}", github(report))
+
+
 def _offer_raw(sources: Sources, view: View) -> None:
     for log in view.logs:
         root = view.runs[log.run].root
-        if root is not None and Path(root, log.log).is_file():
+        if root is not None and os.access(Path(root, log.log), os.R_OK):
             sources.copy(f"{_EXTRA}/{raw_name(log.run, log.log)}", Path(root, log.log))
     for run in view.runs.values():
         if manifest := manifest_of(run):

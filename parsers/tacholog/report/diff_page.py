@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from typing import Any
 
 import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -13,7 +13,7 @@ from tacholog.report import diff_plot
 from tacholog.report import diff_words as words
 from tacholog.report.diff_words import Line, Section
 from tacholog.report.markup import Html, tag
-from tacholog.resources import templates_dir
+from tacholog.resources import site_dir, templates_dir
 
 _PLOTTED = ("worse", "better", "inconclusive", "no_change", "unreplicated_diff", "unreplicated_same")
 _FOLDED = ("no_change", "unreplicated_same", "removed", "added")
@@ -39,36 +39,54 @@ class Block(msgspec.Struct, frozen=True):
     with_intervals: bool
 
 
-def html(report: Report, only: Sequence[str] = (), limit: int = 500, templates: Path | None = None) -> str:
+def html(report: Report, only: Sequence[str] = (), limit: int = 500) -> str:
     """The report as a page of its own.
 
     Args:
         report: the comparison.
         only: the verdicts to show; none: all.
         limit: rows to show of each verdict; 0: all.
-        templates: where ``diff.html.jinja`` is; the package's own if not given.
     """
-    made = Environment(
-        loader=FileSystemLoader(templates or templates_dir()), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    blocks = [_block(section, limit) for section in words.sections(report, only)]
-    context = {
+    style = (site_dir() / "_static" / "tacholog-diff.css").read_text(encoding="utf-8")
+    return _templates().get_template("diff.html.jinja").render(**_context(report, only, limit), style=style, heading="h2", prefix="")
+
+
+def fragment(report: Report, anchor: str, only: Sequence[str] = (), limit: int = 50) -> Html:
+    """The report as part of a page; ``anchor`` begins all of its ids."""
+    rendered = _templates().get_template("diff_rows.html.jinja").render(**_context(report, only, limit), heading="span", prefix=f"{anchor}-")
+    return tag("div", Html(rendered), class_="tl-diff", id=anchor)
+
+
+def brief(report: Report, target: str | None) -> Html:
+    """The report in a line, with a link to all of it."""
+    title = f"{report.old.name} \u2192 {report.new.name}"
+    counts = [tag("li", tag("b", count), f" {title_.lower()}", class_=verdict) for verdict, title_, count in _counts(report)]
+    name = tag("a", title, href=f"doc:{target}") if target else tag("b", title)
+    return tag("div", tag("p", name, class_="lead"), tag("ul", *counts, class_="counts"), class_="tl-diff")
+
+
+def _templates() -> Environment:
+    return Environment(loader=FileSystemLoader(templates_dir()), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
+def _context(report: Report, only: Sequence[str], limit: int) -> dict[str, Any]:
+    moments = sorted(report.runs, key=lambda run: (run.start_time or "", run.order_index or 0))
+    return {
         "report": report,
         "headline": words.headline(report),
         "sides": [("Old", words.side(report.old)), ("New", words.side(report.new))],
-        "counts": [(verdict, words.MEANINGS[verdict].title, count) for verdict, count in _counts(report)],
+        "counts": _counts(report),
         "warnings": words.warnings(report),
-        "blocks": blocks,
+        "blocks": [_block(section, limit) for section in words.sections(report, only)],
         "curves": [words.curve(curve) for curve in report.curves],
         "unstated": words.unstated(report),
         "legend": diff_plot.legend(),
-        "runs": [_moment(run) for run in sorted(report.runs, key=lambda run: (run.start_time or "", run.order_index or 0))][: limit or None],
+        "runs": [_moment(run) for run in moments][: limit or None],
     }
-    return made.get_template("diff.html.jinja").render(context)
 
 
-def _counts(report: Report) -> list[tuple[Verdict, int]]:
-    return [(verdict, report.counts[verdict]) for verdict in VERDICTS if report.counts[verdict]]
+def _counts(report: Report) -> list[tuple[Verdict, str, int]]:
+    return [(verdict, words.MEANINGS[verdict].title, report.counts[verdict]) for verdict in VERDICTS if report.counts[verdict]]
 
 
 def _block(section: Section, limit: int) -> Block:

@@ -33,6 +33,27 @@ def markdown(report: Report, only: Sequence[str] = (), limit: int = 50) -> str:
     return "\n".join(_markdown(report, only, limit)) + "\n"
 
 
+def github(report: Report, only: Sequence[str] = (), limit: int = 50) -> str:
+    """The report for the summary of a job on GitHub: how many rows got which verdict, then the Markdown.
+
+    The place for it is the file that ``$GITHUB_STEP_SUMMARY`` names, which GitHub shows below the job; it takes at most a megabyte.
+    """
+    counted = [f"| {title} | {count} |" for title, count in words.counts(report)]
+    head, _, rest = markdown(report, only, limit).partition("\n")
+    return "\n".join([head, "", "| verdict | rows |", "|---|--:|", *counted, rest])
+
+
+def workflow_commands(report: Report, limit: int = 10) -> str:
+    """The worse rows as GitHub's workflow commands, which it shows beside the change; ``limit`` of them, as it shows no more."""
+    rows = [words.line(row) for row in report.rows if row.verdict == "worse"][:limit]
+    return "".join(f"::warning title=Worse than {_command(report.old.name)}::{_command(f'{row.name}: {row.ratio}, {row.remark}')}\n" for row in rows)
+
+
+def _command(text: str) -> str:
+    """Text within a workflow command, in which these signs would mean something."""
+    return _plain(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A").replace(":", "%3A").replace(",", "%2C")
+
+
 def _text(report: Report, only: Sequence[str], limit: int) -> Iterator[str]:
     yield f"OLD  {words.side(report.old)}"
     yield f"NEW  {words.side(report.new)}"

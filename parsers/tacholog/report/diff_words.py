@@ -35,7 +35,10 @@ MEANINGS: Mapping[Verdict, Meaning] = MappingProxyType(
             "Too noisy to tell",
             "Neither a change nor its absence is shown. Each row says how large a change would have been found in four cases of five.",
         ),
-        "insufficient": Meaning("Not enough runs", f"A verdict takes at least {MIN_RUNS} runs a side, and enough samples beyond the percentile."),
+        "insufficient": Meaning(
+            "Not enough runs",
+            f"A verdict takes at least {MIN_RUNS} runs a side, and enough samples beyond the percentile. `tacholog ab` makes twelve pairs.",
+        ),
         "unreplicated_diff": Meaning(
             "Differ, not replicated", "The values differ by more than the band, but one value a side cannot show that the change will come back."
         ),
@@ -85,6 +88,7 @@ THRESHOLD_SOURCES: Mapping[str, str] = MappingProxyType(
         "assumed": "assumed",
     }
 )
+SAME_BUILD_USED = "Thresholds are at least as wide as the band of one build with itself on this machine, measured in"
 WARNINGS: Mapping[str, str] = MappingProxyType(
     {
         "same_build": "Both sides are the same build (A/A): every worse or better here is a false alarm.",
@@ -94,6 +98,10 @@ WARNINGS: Mapping[str, str] = MappingProxyType(
         "order_unknown": "The order in which the runs were made is not known, so drift cannot be told from change. Rows are judged as single "
         "values (their medians).",
         "same_first": "In every pair the same side ran first: a drift within the pairs would look like a change.",
+        "ab_unfinished": "Interrupted: {} of {} planned runs were made. What is here is judged as what it is: fewer pairs find less.",
+        "ab_resumed": "Interrupted and resumed: the pairs were not all made in one go. Each pair was.",
+        "ab_extended": "Extended: {} pairs were planned, then {}. Whoever adds pairs because of what the first ones showed finds more than there is: "
+        "take a verdict near the limit as a reason to measure anew.",
         "single_values": "Rows with one value a side carry no test. Whether a difference is noise is not known.",
     }
 )
@@ -147,7 +155,16 @@ def line(row: Row, *, with_system: bool = False) -> Line:
 
 def warnings(report: Report) -> list[str]:
     """What a reader must know before the rows."""
-    return [_hint(code.partition(":")[2]) if code.startswith("try_across:") else WARNINGS.get(code, code) for code in report.warnings]
+    said = [_warning(code) for code in report.warnings]
+    sessions = report.settings.same_build_sessions
+    return [*said, f"{SAME_BUILD_USED} {len(sessions)} session{'s' if len(sessions) > 1 else ''} of one build."] if sessions else said
+
+
+def _warning(code: str) -> str:
+    name, _, facts = code.partition(":")
+    if name == "try_across":
+        return _hint(facts)
+    return WARNINGS.get(name, code).format(*facts.split(":"))
 
 
 def _hint(field: str) -> str:

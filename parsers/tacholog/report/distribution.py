@@ -19,7 +19,7 @@ _MIDDLE = 2
 def distribution_of(series: Series, histograms: Sequence[Histogram]) -> Figure | None:
     """Return latency over percentile, one line a size, each from the one run whose median is in the middle: runs are not pooled."""
     by_record = {(one.run, one.log, one.line): one for one in histograms if one.bins}
-    traces = [trace for slot, at in enumerate(_spread(series.sizes())) if (trace := _trace(series, at, slot, by_record))]
+    traces = [trace for slot, at in enumerate(spread(series.sizes())) if (trace := _trace(series, at, slot, by_record))]
     if not traces:
         return None
     points = [point for trace in traces for point in trace.points]
@@ -27,10 +27,10 @@ def distribution_of(series: Series, histograms: Sequence[Histogram]) -> Figure |
     ends = " ".join(f"{trace.name}: {trace.points[0].words}, to {trace.points[-1].words}." for trace in traces)
     title = f"Latency distribution: {series.label}"
     note = "Each line is one run: the one whose median is in the middle. A line ends where fewer than ten samples are beyond."
-    return Figure(title, f"{title}. {ends}", x, y, tuple(traces), note)
+    return Figure(title, f"{title}. {ends}", x, y, tuple(traces), note, dense=True)
 
 
-def _spread(sizes: Sequence[int | None]) -> list[int | None]:
+def spread(sizes: Sequence[int | None]) -> list[int | None]:
     """Choose at most as many sizes as there are colours, the smallest and the largest among them."""
     if len(sizes) <= _MOST_LINES:
         return list(sizes)

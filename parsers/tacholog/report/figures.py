@@ -5,8 +5,8 @@ One `Figure` is drawn twice from the same points: as static SVG (`svg`) and as a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -16,9 +16,14 @@ from tacholog.report.series import Cell, Series
 
 LOSS = "loss"  # the mark of a rate that more than 1 % of the messages were lost at
 LOGICAL = "no_bytes_moved"  # the mark of a rate that counts bytes which nobody moved
+REFERENCE = "reference_only"  # the mark of a latency at which a reference was handed over, not the bytes
 _PERCENTILES = ("p50", "p99", "p99.99", "max")
 _DASHES = ("solid", "dash", "dot")
 _LATENCY_STYLES = 3
+_RANGE_NOTE = (
+    "A filled area is a range: the source gives only its ends, for all sizes together, and not how latency rises within it. "
+    "Triangles that point down mark an upper bound: what was measured lies below."
+)
 _BASES = {"rtt": "round trip", "rtt/2": "one way (RTT/2)", "one-way": "one way"}
 
 
@@ -33,7 +38,10 @@ class Point(NamedTuple):
 
 
 class Trace(msgspec.Struct, frozen=True):
-    """One line: its series' name and slot (colour), its style's name and dash, and whether its marks are hollow (published figures)."""
+    """One line: its series' name and slot (colour), its style's name and dash, and whether its marks are hollow (published figures).
+
+    An ``area`` is what lies within its points, somewhere in which the numbers are; what is ``below`` its points is less than they say.
+    """
 
     name: str
     slot: int
@@ -41,10 +49,11 @@ class Trace(msgspec.Struct, frozen=True):
     dash: str
     hollow: bool
     points: tuple[Point, ...]
+    shape: Literal["line", "area", "below"] = "line"
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """A figure: title, text alternative, both axes, lines, and a note that belongs under it."""
+    """A figure: title, text alternative, both axes, lines, a note that belongs under it, and whether its points are too many to be drawn large."""
 
     title: str
     description: str
@@ -52,6 +61,7 @@ class Figure(msgspec.Struct, frozen=True):
     y: Axis
     traces: tuple[Trace, ...]
     note: str = ""
+    dense: bool = False
 
 
 def latency_over_size(series: Sequence[Series]) -> Figure | None:
@@ -60,7 +70,8 @@ def latency_over_size(series: Sequence[Series]) -> Figure | None:
     traces = [
         trace for one in series for dash, statistic in zip(_DASHES, styles, strict=False) if (trace := _trace(one, "latency", statistic, "ns", dash))
     ]
-    return _figure("Latency over message size", latency_words(series), "ns", traces)
+    ranges = sorted((trace for one in series for trace in _ranges(one)), key=lambda trace: trace.shape != "area")  # what is drawn last is on top
+    return _figure("Latency over message size", latency_words(series), "ns", [*ranges, *traces], _RANGE_NOTE if ranges else "")
 
 
 def goodput_over_size(series: Sequence[Series]) -> Figure | None:
@@ -134,6 +145,24 @@ def _trace(series: Series, metric: str, statistic: str, unit: str, dash: str) ->
         if x and cell.value is not None and cell.value > least and cell.sizes_high is None  # a range of sizes is no point
     )
     return Trace(series.label, series.slot, statistic, dash, series.published, points) if points else None
+
+
+def _ranges(series: Series) -> Iterator[Trace]:
+    """Yield what a source says of a whole range of sizes: an area between its ends, or a line that it is at, about or below."""
+    highs = series.cells("latency", "range-high")
+    for at, low in series.cells("latency", "range-low").items():
+        high = highs.get(at)
+        if at and low.value and high and high.value:
+            words = f"{low.size_words}: {quantity(low.value, 'ns')} to {quantity(high.value, 'ns')}"
+            last = low.sizes_high or at
+            corners = ((at, low.value), (last, low.value), (last, high.value), (at, high.value))
+            yield Trace(series.label, series.slot, "total", "solid", series.published, tuple(Point(x, y, words) for x, y in corners), "area")
+    for statistic in ("typical", "mean", "min", "max"):
+        for at, cell in series.cells("latency", statistic).items():
+            if at and cell.value and cell.sizes_high:
+                words = f"{cell.size_words}: {words_of(cell, 'ns')}"
+                ends = (Point(at, cell.value, words), Point(cell.sizes_high, cell.value, words))
+                yield Trace(series.label, series.slot, statistic, "solid", series.published, ends, "below" if cell.shown.bound == "<" else "line")
 
 
 def _ends(cell: Cell) -> tuple[float | None, float | None]:

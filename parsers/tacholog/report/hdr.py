@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tacholog.errors import UnreadableInput
 from tacholog.report.facts import Histogram, histograms
 from tacholog.report.markup import path_slug
 
@@ -21,11 +22,17 @@ _HEAD = (
 
 
 def write_hdr(data: Dataset, folder: Path) -> int:
-    """Write one log of histograms for each raw log that has any. Returns how many histograms there are."""
+    """Write one log of histograms for each raw log that has any. Returns how many histograms there are.
+
+    Raises:
+        UnreadableInput: there are none.
+    """
     by_log: dict[tuple[str, str], list[Histogram]] = {}
     for histogram in histograms(data):
         if histogram.bins:
             by_log.setdefault((histogram.run, histogram.log), []).append(histogram)
+    if not by_log:
+        raise UnreadableInput("no log has a distribution: nothing to write")
     for (run, log), found in by_log.items():
         path = folder / f"{path_slug(f'{run}/{log}')}.hlog"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tacholog.manifest import Host
-from tacholog.report.markup import NOTHING, Html, join, tag, visible
+from tacholog.report.markup import NOTHING, Html, join, slug, tag, visible
 
 SECTIONS = ("cpu", "memory", "storage", "network", "system")
 _TITLES = {"cpu": "Processor", "memory": "Memory", "storage": "Storage", "network": "Network", "system": "System"}
@@ -33,7 +33,12 @@ def host_card(host_id: str, host: Host | None, *, named: bool = True) -> Html:
     kind = join([host.kind, ". "]) if host.kind else NOTHING
     name = join([tag("strong", host.name), ". "]) if named else NOTHING
     head = tag("p", name, kind, tag("span", f"Source: {host.source}.", class_="tl-muted"))
-    return tag("div", head, tag("div", *parts, class_="tl-cards"), *notes, class_="tl-host")
+    return tag("div", head, tag("div", *parts, class_="tl-cards"), *notes, class_="tl-host", id=None if named else host_anchor(host_id))
+
+
+def host_anchor(host_id: str) -> str:
+    """Return where a machine stands on the page of machines."""
+    return slug(f"host {host_id}")
 
 
 def missing(section: str, facts: dict[str, str]) -> list[str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tacholog.manifest import RUN_FILE
@@ -12,8 +13,10 @@ from tacholog.quality import MARKS
 from tacholog.records import METRICS
 from tacholog.report.facts import Problem
 from tacholog.report.figures import LOGICAL, LOSS
+from tacholog.report.hosts import host_anchor
+from tacholog.report.marks import in_order, mark_of
 from tacholog.report.markup import NOTHING, Html, esc, join, path_slug, tag, visible
-from tacholog.report.numerals import NOT_STATED, quantity, size, with_bound
+from tacholog.report.numerals import NOT_STATED, grouped, quantity, size, with_bound
 from tacholog.report.series import CONDITION_WORDS, Cell, Series, title, words
 from tacholog.report.tables import Links, badge, scroller
 from tacholog.report.views import Selection, View
@@ -57,23 +60,32 @@ def raw_name(run: str, log: str) -> str:
     return f"raw/{path_slug(f'{run}/{log}')}.txt"
 
 
-def log_facts(view: View, run: str, log: str) -> Html:
-    """Return what is known of one log, and the raw file for download."""
+def log_facts(view: View, run: str, log: str, documents: Collection[str] = ()) -> Html:
+    """Return what is known of one log, and the raw file for download; the machine is linked where ``documents`` has a page of machines."""
     found = next((one for one in view.logs if one.run == run and one.log == log), None)
     if found is None:
         return NOTHING
     root = view.runs[run].root
+    readable = root is not None and os.access(Path(root, log), os.R_OK)
     changed = root is not None and found.sha256 is not None and is_redacted(Path(root, log), found.sha256)
     pairs = [
         ("run", tag("code", tag("a", run, href=f"root:{raw_name(run, RUN_FILE)}", title="The run's manifest"))),
+        ("machine", _machine(view, run, documents)),
         ("format", found.format or null()),
         ("size", quantity_bytes(found.bytes)),
         ("lines", str(found.lines) if found.lines is not None else null()),
         ("SHA-256 of the original" if changed else "SHA-256", tag("code", found.sha256 or NOT_STATED, class_="tl-sha")),
-        ("raw file", tag("a", log, href=f"root:{raw_name(run, log)}", download=Path(log).name)),
+        ("raw file", tag("a", log, href=f"root:{raw_name(run, log)}", download=Path(log).name) if readable else "cannot be read"),
     ]
     facts = tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs), class_="tl-facts")
     return join([facts, tag("p", _REDACTED, class_="tl-note")]) if changed else facts
+
+
+def _machine(view: View, run: str, documents: Collection[str]) -> Html:
+    host = view.runs[run].host
+    if host is None:
+        return null()
+    return tag("a", host, href=f"doc:hosts#{host_anchor(host)}") if host in view.hosts and "hosts" in documents else esc(host)
 
 
 def is_redacted(path: Path, sha256: str) -> bool:
@@ -86,7 +98,7 @@ def is_redacted(path: Path, sha256: str) -> bool:
 
 
 def problems_table(view: View, links: Links) -> Html:
-    """Return every line, log and manifest that could not be read."""
+    """Return every line, log, manifest and folder that could not be read."""
     if not view.problems:
         return tag("p", "Every line of every log was understood.")
     logs = {(log.run, log.log) for log in view.logs}
@@ -104,22 +116,46 @@ def problems_table(view: View, links: Links) -> Html:
 
 
 def bad_runs_table(view: View) -> Html:
-    """Return the runs that did not end well."""
+    """Return the runs that did not end well, and what could not be read at all."""
     bad = [run for run in view.runs.values() if run.status != "ok"]
-    if not bad:
+    if not bad and not view.unread:
         return tag("p", "Every run ended well.")
     rows = [[tag("code", run.run), run.system or null(), _status(run.status, None), run.reason or null()] for run in bad]
+    rows += [[tag("code", lost.run or lost.log), null(), _status("not read", None), lost.reason or null()] for lost in view.unread]
     return plain_table("Runs that did not end well", ("run", "system", "status", "reason"), rows)
 
 
 def marks_table(view: View) -> Html:
     """Return every mark: how many numbers carry it, and its sentence."""
     counts = Counter(mark for fact in view.facts for mark in fact.marks)
-    rows = [
-        [join([tag("span", mark.sign, class_="tl-sign"), " ", mark.title]), f"{counts[name]:,}".replace(",", "\u202f"), mark.sentence]
-        for name, mark in MARKS.items()
-    ]
+    rows = [[_mark_words(name), grouped(counts[name]), mark.sentence] for name, mark in MARKS.items()]
     return plain_table("Quality marks", ("mark", "numbers", "why"), rows)
+
+
+def doubts_table(view: View, pages: Mapping[tuple[str, str], str]) -> Html:
+    """Return the marks that any number carries, the pages on which those numbers are, and why they are not to be trusted blindly."""
+    places: dict[str, Counter[tuple[str, str]]] = {}
+    for fact in view.facts:
+        for mark in fact.marks:
+            places.setdefault(mark, Counter())[fact.run.system or NOT_STATED, fact.conditions.transport or NOT_STATED] += 1
+    if not places:
+        return tag("p", "No number carries a mark.")
+    rows = [[_mark_words(name), grouped(places[name].total()), mark_of(name).sentence, _places(places[name], pages)] for name in in_order(places)]
+    return plain_table("Numbers with marks", ("mark", "numbers", "why", "where"), rows)
+
+
+def _mark_words(name: str) -> Html:
+    return join([tag("span", mark_of(name).sign, class_="tl-sign"), " ", mark_of(name).title])
+
+
+def _places(counts: Counter[tuple[str, str]], pages: Mapping[tuple[str, str], str]) -> Html:
+    """Return the systems with their transports, each with its count and linked to its page."""
+    by_system: dict[str, list[Html]] = {}
+    for (system, transport), count in sorted(counts.items()):
+        document = pages.get((system, transport))
+        named = tag("a", transport, href=f"doc:{document}") if document else esc(transport)
+        by_system.setdefault(system, []).append(join([named, f"\u00a0({grouped(count)})"]))
+    return join([tag("div", f"{system}: ", tag("span", join(found, ", ")), class_="tl-wraps") for system, found in by_system.items()])
 
 
 def metrics_table() -> Html:

@@ -8,6 +8,7 @@ from pathlib import Path
 from tacholog.errors import UnreadableInput
 from tacholog.formats.reading import LineClass, Scan
 from tacholog.formats.source import open_log
+from tacholog.report import logtext
 from tacholog.report.markup import NOTHING, Html, join, tag, visible
 
 SHOWN_LINES = 5000
@@ -33,7 +34,20 @@ def log_page(path: Path, format_name: str | None, wanted: Iterable[int]) -> Html
     if not rows:
         return tag("p", "The log is empty.", class_="tl-null")
     table = tag("ol", *rows, class_="tl-log")
-    return join([_legend(classes), tag("div", table, class_="tl-scroll tl-logbox", role="region", aria_label="Log lines", tabindex=0)])
+    return join(
+        [_legend(classes), _stripped(path), tag("div", table, class_="tl-scroll tl-logbox", role="region", aria_label="Log lines", tabindex=0)]
+    )
+
+
+def _stripped(path: Path) -> Html:
+    """Say how many lines are shown without what only controls a terminal, if any are."""
+    count = sum(logtext.plain(line) != line for line in logtext.lines(path))
+    if not count:
+        return NOTHING
+    lines = "1 line is shown without the control sequences (colours, moves of the cursor) that it holds"
+    if count > 1:
+        lines = f"{count} lines are shown without the control sequences (colours, moves of the cursor) that they hold"
+    return tag("p", f"{lines}; the raw file has them.", class_="tl-note")
 
 
 def _classes(path: Path, format_name: str | None) -> dict[int, LineClass]:

@@ -25,6 +25,12 @@ def mark_link(name: str, anchor: str) -> Html:
     return tag("a", mark.sign, href=f"#{anchor}-mark-{name}", class_="tl-mark", title=mark.title, aria_label=f"Mark: {mark.title}")
 
 
+def said_of_all(names: Iterable[str], anchor: str) -> Html:
+    """Return the marks that every number of a table carries, said once above it; nothing for no marks."""
+    said = [join([mark_link(name, anchor), f" {mark_of(name).title}: holds for every number of this table."]) for name in names]
+    return tag("p", join(said, " "), class_="tl-note") if said else NOTHING
+
+
 def mark_notes(names: Iterable[str], anchor: str) -> Html:
     """Return the note of each mark, in the order of the registry; nothing for no marks."""
     notes = [tag("li", _words(mark_of(name)), id=f"{anchor}-mark-{name}") for name in in_order(names)]

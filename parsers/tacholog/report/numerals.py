@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import NamedTuple
 
 NOT_STATED = "not stated"
@@ -88,3 +89,8 @@ def _decimals_for(value: float, digits: int) -> int:
     if value == 0:
         return 0
     return min(max(0, digits - 1 - math.floor(math.log10(abs(value)) + 1e-12)), _MOST_DECIMALS)
+
+
+def natural(label: str) -> list[tuple[int, int, str]]:
+    """Order labels as people do: 5.9 before 5.12."""
+    return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.findall(r"\d+|\D+", label)]

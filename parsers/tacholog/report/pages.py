@@ -10,10 +10,15 @@ from typing import Any
 import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from tacholog.records import METRICS
 from tacholog.report.downloads import number_id
 from tacholog.report.figures import FIGURES
+from tacholog.report.history import METRICS_SHOWN, diff_document, history_document, latest, neighbours, tested
+from tacholog.report.intervals import interval_figures
 from tacholog.report.markup import heading, markdown, slug
+from tacholog.report.news import news
 from tacholog.report.numerals import NOT_STATED, grouped
+from tacholog.report.series import words
 from tacholog.report.sidebyside import has_side_by_side
 from tacholog.report.views import TESTS, Selection, View, log_document, manifest_of, transport_of
 
@@ -43,12 +48,13 @@ def plan(view: View) -> list[Page]:
     """Return every page that the dataset makes."""
     systems = _systems(view)
     transports = [page for pages in systems.values() for page in pages]
-    pages = [_index(view, systems), *_system_pages(view, systems), *transports]
+    index = _index(view, systems)
+    pages = [index, *_system_pages(view, systems, index.context["diffs"]), *transports]
     pages += [
-        Page("compare", "compare.md.jinja", {"rows": pages[0].context["rows"]}),
+        *(Page(name, f"{name}.md.jinja", pages[0].context) for name in ("systems", "compare", "quality", "releases", "downloads")),
         _hosts_page(view),
-        *(Page(name, f"{name}.md.jinja", _counts(view)) for name in ("quality", "releases", "downloads")),
         _about(view),
+        *_diff_pages(view),
     ]
     return [*pages, *_log_pages(view, transports)]
 
@@ -83,8 +89,28 @@ def _transport_context(part: View, system: str, transport: str) -> dict[str, Any
         if series:
             drawn = [name for name in _FIGURES[test] if FIGURES[name](series)]
             drawn += ["distribution"] if test == "latency" and part.histograms else []
+            drawn += ["intervals"] if interval_figures(part.only(Selection(test=test)).intervals()) else []
             tests.append({"name": test, "title": _TITLES[test], "figures": drawn, "side_by_side": has_side_by_side(series)})
-    return {**_counts(part), "system": system, "transport": transport, "tests": tests, "kind": _kind(part)}
+    return {
+        **_counts(part),
+        "system": system,
+        "transport": transport,
+        "stated": transport != NOT_STATED,
+        "tests": tests,
+        "kind": _kind(part),
+        "keywords": _keywords(part),
+    }
+
+
+def _keywords(part: View) -> str:
+    """Return the words that a reader may search a page by, and that stand only in its tables: conditions, versions, machines."""
+    found = {
+        words(name, value) for conditions in {fact.conditions for fact in part.facts} for name, value in msgspec.structs.asdict(conditions).items()
+    }
+    for run in part.runs.values():
+        host = part.hosts.get(run.host or "")
+        found |= {word for word in (run.system_version, run.tool, run.tool_version, run.release, run.host, host.name if host else None) if word}
+    return ", ".join(sorted(word for word in found if word))
 
 
 def _kind(part: View) -> str:
@@ -101,6 +127,7 @@ def _counts(view: View) -> dict[str, Any]:
         "numbers": len(view.facts),
         "marked": sum(bool(fact.marks) for fact in view.facts),
         "bad_runs": sum(run.status != "ok" for run in view.runs.values()),
+        "unread_runs": len(view.unread),
         "sources": list(_sources(view)),
         "notes": list(_notes(view)),
         **_line_counts(view),
@@ -141,21 +168,23 @@ def _index(view: View, systems: Mapping[str, Sequence[Page]]) -> Page:
         "rows": json.dumps(rows),
         "rows_count": len(rows),
         "systems": [_system_entry(name, pages) for name, pages in systems.items()],
-        "hosts": len(view.hosts),
+        "news": news(view),
+        **_compared(view),
     }
     return Page("index", "index.md.jinja", context)
 
 
 def _system_entry(name: str, pages: Sequence[Page]) -> dict[str, Any]:
     folder = pages[0].document.split("/", maxsplit=1)[0]
-    return {"name": name, "document": f"{folder}/index", "transports": len(pages)}
+    return {"name": name, "document": f"{folder}/index", "pages": pages}
 
 
-def _system_pages(view: View, systems: Mapping[str, Sequence[Page]]) -> Iterator[Page]:
+def _system_pages(view: View, systems: Mapping[str, Sequence[Page]], diffs: Sequence[dict[str, Any]]) -> Iterator[Page]:
     for system, pages in systems.items():
         part = view.only(Selection(system=system))
         rows = [[system, page.context["transport"], page.document] for page in pages]
         context = {**_counts(part), "system": system, "pages": pages, "rows": json.dumps(rows), "kind": _kind(part)}
+        context["diffs"] = [pair for pair in diffs if pair["system"] == system]
         yield Page(_system_entry(system, pages)["document"], "system.md.jinja", context)
 
 
@@ -172,6 +201,30 @@ def _about(view: View) -> Page:
     fact = next((fact for fact in view.summaries() if fact.line), None)
     example = (fact.run.run, fact.log, str(fact.line), fact.metric, fact.statistic) if fact else ("run", "sub.log", "3", "goodput", "mean")
     return Page("about", "about.md.jinja", {**_counts(view), "example": number_id(*example).replace("`", "'"), "example_line": example[2]})
+
+
+def _diff_pages(view: View) -> Iterator[Page]:
+    """Yield a page for every two releases that follow one another, and one for every metric that they have."""
+    pairs = neighbours(view.runs.values())
+    for system, old, new in pairs:
+        yield Page(diff_document(system, old, new), "diff.md.jinja", {"system": system, "old": old, "new": new})
+    compared = {(system, release) for system, *releases in pairs for release in releases}
+    there = tested(fact for fact in view.summaries() if (fact.run.system, fact.run.release) in compared)
+    for metric, statistic in METRICS_SHOWN:
+        if (metric, statistic) in there:
+            context = {"metric": metric, "statistic": statistic, "words": METRICS[metric].words, "better": METRICS[metric].better}
+            yield Page(history_document(metric, statistic), "history.md.jinja", context)
+
+
+def _compared(view: View) -> dict[str, Any]:
+    """Return what the pages say of comparisons: all of them, the newest, and the pages of history."""
+    runs = list(view.runs.values())
+    pages = list(_diff_pages(view))
+    return {
+        "diffs": [{**page.context, "document": page.document} for page in pages if "old" in page.context],
+        "latest": latest(runs),
+        "history": [{**page.context, "document": page.document} for page in pages if "metric" in page.context],
+    }
 
 
 def _log_pages(view: View, transports: Iterable[Page]) -> Iterator[Page]:

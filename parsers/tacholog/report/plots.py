@@ -7,6 +7,7 @@ from tacholog.report.markup import Html, data_block, tag
 from tacholog.report.spec import spec
 from tacholog.report.svg import draw, series_class, swatch
 
+_LINK = "Link to this figure"
 _STYLES = {"p50": "median", "mean": "mean", "min": "min", "max": "max"}
 
 
@@ -15,10 +16,11 @@ def plot(figure: Figure, anchor: str) -> Html:
     note = tag("p", figure.note, class_="tl-note") if figure.note else ""
     return tag(
         "figure",
-        tag("figcaption", figure.title),
+        tag("figcaption", figure.title, tag("a", "#", href=f"#{anchor}", class_="headerlink", title=_LINK, aria_label=_LINK)),
         tag("div", draw(figure, anchor), class_="tl-stage", role="group", aria_label=figure.title),
         _legend(figure),
         note,
+        tag("p", class_="tl-points"),  # a script offers the points here; its place is kept, so that nothing jumps
         data_block(spec(figure), "tl-spec"),
         class_="tl-figure",
         id=anchor,

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tacholog.dataset import TABLES, Dataset, load
+from tacholog.diff.renames import FILE as RENAMES
 from tacholog.errors import UnreadableInput
+from tacholog.report.complaints import complaints
 from tacholog.report.redact import redacted
 from tacholog.report.settings import SiteSettings
 
@@ -16,14 +18,17 @@ from tacholog.report.settings import SiteSettings
 def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings) -> Dataset:
     """Return the dataset to show; save it in ``work/dataset``, and logs that are not shown as they are in ``work/shown``.
 
+    What could not be read is kept beside it, with the true names: `saved_complaints` returns it.
+
     Raises:
         UnreadableInput: no run in the folders, or none of a system that the settings name.
     """
     data = load(roots)
     if data.runs.empty and data.problems.empty:
         raise UnreadableInput(f"no run.toml below {', '.join(str(root) for root in roots)}: nothing to report")
+    complaints(data).save(work)
     data = redacted(_only(data, settings.systems), settings.privacy, (work / "shown").resolve())
-    _save(data, work / "dataset")
+    _save(data, work / "dataset", next((root / RENAMES for root in roots if (root / RENAMES).is_file()), None))
     return data
 
 
@@ -40,9 +45,13 @@ def _only(data: Dataset, systems: Sequence[str] | None) -> Dataset:
     return Dataset(**tables, hosts={name: host for name, host in data.hosts.items() if name in used})
 
 
-def _save(data: Dataset, folder: Path) -> None:
+def _save(data: Dataset, folder: Path, renames: Path | None) -> None:
     fresh = folder.with_name(f"{folder.name}.new")
     data.save(fresh)
+    if renames is not None:
+        shutil.copy2(renames, fresh / RENAMES)
+    else:
+        (folder / RENAMES).unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
     for file in sorted(fresh.iterdir()):
         # Pages depend on these files: one that has not changed keeps its age.

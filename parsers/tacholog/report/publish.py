@@ -14,12 +14,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tacholog.errors import TachologError, UnreadableInput
+from tacholog.report.claim import MARKER, refuse_foreign
+from tacholog.report.numerals import natural
 
 VERSIONS = "versions"
 _NOTES = "versions.json"
 _KEPT_AT_ROOT = {VERSIONS, ".git", ".nojekyll", "CNAME"}
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
-_BUILDERS_OWN = (".buildinfo", ".doctrees", "objects.inv")
+_BUILDERS_OWN = (".buildinfo", MARKER, ".doctrees", "objects.inv")
 _PATIENCE_S = 600
 
 
@@ -33,7 +35,7 @@ def publish(site: Path, target: Path, label: str, *, replace: bool = False) -> P
         replace: whether a release that was published already may be published anew.
 
     Raises:
-        UnreadableInput: there is no site, or the label cannot be a folder's name, or it is taken.
+        UnreadableInput: there is no site, or the label cannot be a folder's name, or it is taken, or the folder holds something else.
     """
     if not (site / "index.html").is_file():
         raise UnreadableInput(f"{site}: no built site (tacholog report builds one)")
@@ -44,6 +46,7 @@ def publish(site: Path, target: Path, label: str, *, replace: bool = False) -> P
         raise UnreadableInput(f"{version}: this release was published already; published pages stay as they are (--replace to publish it anew)")
     if site.resolve() in (target.resolve(), *target.resolve().parents):
         raise UnreadableInput(f"--output {target} lies inside the site {site}")
+    refuse_foreign(target, _KEPT_AT_ROOT - {VERSIONS}, ours=(target / VERSIONS / _NOTES).is_file())
     fresh = target / VERSIONS / f".{label}.part"
     shutil.rmtree(fresh, ignore_errors=True)
     shutil.copytree(site, fresh, ignore=shutil.ignore_patterns(*_BUILDERS_OWN))
@@ -60,7 +63,7 @@ def published(target: Path) -> dict[str, str]:
     noted = target / VERSIONS / _NOTES
     dates: dict[str, str] = json.loads(noted.read_text(encoding="utf-8")) if noted.is_file() else {}
     labels = [path.name for path in (target / VERSIONS).iterdir() if path.is_dir() and not path.name.startswith(".")]
-    return {label: dates.get(label, "") for label in sorted(labels, key=lambda label: (dates.get(label, ""), _natural(label)), reverse=True)}
+    return {label: dates.get(label, "") for label in sorted(labels, key=lambda label: (dates.get(label, ""), natural(label)), reverse=True)}
 
 
 def _note_date(target: Path, label: str) -> None:
@@ -121,11 +124,6 @@ def _page(title: str, body: str, address: str = "") -> str:
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
-
-
-def _natural(label: str) -> list[tuple[int, int, str]]:
-    """Order labels as people do: 5.9 before 5.12."""
-    return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.findall(r"\d+|\D+", label)]
 
 
 def publish_branch(site: Path, branch: str, label: str, *, replace: bool = False, push: bool = False) -> None:

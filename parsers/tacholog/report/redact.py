@@ -32,7 +32,7 @@ def redacted(data: Dataset, privacy: Privacy, folder: Path) -> Dataset:
     rows: list[Row] = [{str(name): value for name, value in row.items()} for row in own.to_dict("records")]
     for row in rows:
         for line in _said_by(row, data):
-            names.learn(line, ids.get(str(row["host"])))
+            names.learn(line, _shown_host(str(row["host"]), ids))
     tables = {name: getattr(data, name) for name in TABLES}
     redactors = {str(run): Redactor(names) for run in own["run"]}
     shown = {str(row["run"]): _shown_run(row, tables["logs"], redactors[str(row["run"])], folder) for row in rows}
@@ -55,6 +55,11 @@ def _host_ids(data: Dataset, privacy: Privacy) -> dict[str, str]:
         made = name if PSEUDONYM.match(name) else pseudonym(host) if host and host.cpu else host_pseudonym(name)
         ids[name] = made if made not in ids.values() else host_pseudonym(name)
     return {name: made for name, made in ids.items() if name != made}
+
+
+def _shown_host(name: str, ids: Mapping[str, str]) -> str | None:
+    """Return what a run's machine is called on the site; a pseudonym that its manifest gives it is one already."""
+    return ids.get(name) or (name if PSEUDONYM.match(name) else None)
 
 
 def _hosts(hosts: Mapping[str, Host], ids: Mapping[str, str], privacy: Privacy, redactor: Redactor) -> dict[str, Host]:

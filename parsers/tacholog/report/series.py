@@ -16,6 +16,7 @@ from tacholog.report.numerals import grouped, quantity, size
 
 _RUN_PARTS = ("published", "host", "release", "system_version", "tool", "tool_version")
 _SHOWN_LAST = ("definition", "planned_duration_s", "warmup", "basis", "load_mode")
+_SAID_TWICE = ("release", "tool", "tool_version")  # where the system's version says it too
 _SAYS_MOST = ("data_path", "reliability", "keyed")  # names a series that has nothing to differ from
 _SIDES = {"publisher": "at the publisher", "subscriber": "at the subscriber", "both": "both sides"}
 _TITLES = {
@@ -51,7 +52,7 @@ CONDITION_WORDS = {
     "publishers": "How many publishers send at once.",
     "subscribers": "How many subscribers receive at once.",
     "load_mode": "Closed: the next message waits for the last answer. Open or paced: a schedule that waits for nobody. Max-rate: as fast as it goes.",
-    "waiting": "How the receiver waits: blocking, polling, busy.",
+    "waiting": "How a side waits for the other: it polls (busy-poll), sleeps until it is woken (block), or polls first and then sleeps.",
     "warmup": "What was done before the measurement began.",
     "basis": "What a latency spans: one way, a round trip, or a round trip divided by two.",
     "definition": "The tool's own definition of the metric; see the table below.",
@@ -210,7 +211,7 @@ def _fewest(full: Sequence[Sequence[tuple[str, object]]]) -> set[str]:
         fewer = used - {name}
         # What is unknown adds no words, so it cannot tell series apart either.
         told = {tuple((n, v) for n, v in parts if n in fewer and v is not None) for parts in full}
-        if name in _SHOWN_LAST and len(told) == len(full):
+        if name in (*_SHOWN_LAST, *_SAID_TWICE) and len(told) == len(full):
             used = fewer
     return used
 

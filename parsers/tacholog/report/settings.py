@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from tacholog.errors import UnreadableInput
+from tacholog.manifest import in_words
 from tacholog.report.privacy import Privacy
 
 
@@ -43,7 +44,7 @@ def read_settings(path: Path) -> SiteSettings:
     except OSError as error:
         raise UnreadableInput(f"{path}: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
-        raise UnreadableInput(f"{path}: {error}") from error
+        raise UnreadableInput(f"{path}: {in_words(error, SiteSettings)}") from error
     for link in settings.links:
         if not link.url.startswith(("https://", "http://", "mailto:")):
             raise UnreadableInput(f"{path}: links: {link.url!r} is no address (https://, http:// or mailto:)")

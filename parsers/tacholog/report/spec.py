@@ -16,7 +16,8 @@ def spec(figure: Figure) -> dict[str, object]:
     """Return ``data`` and ``layout`` for Plotly. ``meta.slot`` of a trace names its colour."""
     return {
         "title": figure.title,
-        "data": [_trace(trace) for trace in figure.traces],
+        "columns": [_column(figure.x), _column(figure.y)],
+        "data": [_trace(trace, 4 if figure.dense else 7) for trace in figure.traces],
         "layout": {
             "xaxis": {**_axis(figure.x), "title": {"text": esc(figure.x.title)}},
             "yaxis": _axis(figure.y),
@@ -27,24 +28,32 @@ def spec(figure: Figure) -> dict[str, object]:
     }
 
 
-def _trace(trace: Trace) -> dict[str, object]:
+def _trace(trace: Trace, marker_px: int) -> dict[str, object]:
     symbol = _SYMBOLS[trace.slot // _COLOURS % len(_SYMBOLS)]
     style = "" if trace.style in ("mean", "total") else f" {trace.style}"
     # Plotly reads some HTML in these texts, so names are escaped here as on the page.
     name = esc(trace.name + style)
+    points = [*trace.points, trace.points[0]] if trace.shape == "area" else trace.points
+    symbol = "triangle-down" if trace.shape == "below" else symbol
     return {
         "type": "scatter",
         "mode": "lines+markers",
         "name": name,
-        "x": [point.x for point in trace.points],
-        "y": [point.y for point in trace.points],
-        "text": [f"<b>{esc(point.words)}</b><br>{name}" for point in trace.points],
+        "x": [point.x for point in points],
+        "y": [point.y for point in points],
+        "text": [f"<b>{esc(point.words)}</b><br>{name}" for point in points],
+        **({"fill": "toself", "hoveron": "points"} if trace.shape == "area" else {}),
         "hovertemplate": "%{text}<extra></extra>",
         "line": {"dash": trace.dash, "width": 2},
         **_error_bars(trace),
-        "marker": {"symbol": f"{symbol}-open" if trace.hollow else symbol, "size": 7},
+        "marker": {"symbol": f"{symbol}-open" if trace.hollow else symbol, "size": marker_px},
         "meta": {"slot": trace.slot % _COLOURS, "series": trace.slot},
     }
+
+
+def _column(axis: Axis) -> str:
+    """Return what an axis is called in a file: there numbers are in the schema's units."""
+    return f"{axis.title} ({axis.unit.replace('_per_', '/').replace('_', ' ')})" if axis.unit else axis.title
 
 
 def _lying(title: str) -> dict[str, object]:

@@ -65,13 +65,13 @@ def _grid(x: Axis, y: Axis) -> Iterator[Html]:
 
 def _line(figure: Figure, trace: Trace) -> Html:
     places = [(_x(figure.x, point.x), _y(figure.y, point.y)) for point in trace.points]
-    path = "M" + "L".join(f"{x:g} {y:g}" for x, y in places)
+    path = "M" + "L".join(f"{x:g} {y:g}" for x, y in places) + ("Z" if trace.shape == "area" else "")
     return tag(
         "g",
         _path(path, trace.dash),
         *_whiskers(figure, trace.points),
         *_markers(places, trace.points, trace),
-        class_=f"tl-line {series_class(trace.slot)}",
+        class_=f"{'tl-dense ' if figure.dense else ''}{'tl-area ' if trace.shape == 'area' else ''}tl-line {series_class(trace.slot)}",
     )
 
 
@@ -87,7 +87,7 @@ def _markers(places: Sequence[tuple[float, float]], points: Sequence[Point], tra
     style = "" if trace.style in ("mean", "total") else f" {trace.style}"
     for (x, y), point in zip(places, points, strict=True):
         words = tag("title", f"{trace.name}{style}, {point.words}")
-        yield _marker(x, y, trace.slot, words, hollow=trace.hollow)
+        yield _triangle(x, y, words) if trace.shape == "below" else _marker(x, y, trace.slot, words, hollow=trace.hollow)
 
 
 def _path(path: str, dash: str) -> Html:
@@ -105,6 +105,10 @@ def _marker(x: float, y: float, slot: int, words: Html = NOTHING, *, hollow: boo
         return tag("rect", inside, x=f"{x - 3:g}", y=f"{y - 3:g}", width=6, height=6, class_=class_)
     diamond = f"M{x:g} {y - _REACH:g}l{_REACH} {_REACH}l-{_REACH} {_REACH}l-{_REACH} -{_REACH}z"
     return tag("path", inside, d=diamond, class_=class_)
+
+
+def _triangle(x: float, y: float, words: Html) -> Html:
+    return tag("path", words, d=f"M{x - _REACH:g} {y:g}h{2 * _REACH}l-{_REACH} {2 * _REACH}z", class_="tl-point tl-hollow")
 
 
 def _x(axis: Axis, value: float) -> float:

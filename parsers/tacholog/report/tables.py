@@ -100,8 +100,8 @@ class CellWriter:
     def __init__(self, links: Links, marks_anchor: str, marks: Marks, each: str | None) -> None:
         self._links, self._marks_anchor, self._marks, self._each = links, marks_anchor, marks, each
 
-    def cell(self, cell: Cell | None, unit: Unit, places: int) -> Html:
-        """Write one cell: the number (the median, where runs were repeated), its range, its marks."""
+    def cell(self, cell: Cell | None, unit: Unit, places: int, *, best: bool = False) -> Html:
+        """Write one cell: the number (the median, where runs were repeated), its range, its marks; set off if it is the best of its kind."""
         if cell is None:
             return tag("td", NOT_STATED, class_="tl-null")
         self._marks.seen.update(dict.fromkeys(cell.marks))
@@ -112,11 +112,12 @@ class CellWriter:
             return tag("td", _linked(NOT_STATED, link), *marks, class_="tl-null", title=_partly(cell))
         spread = cell.low is not None and cell.high is not None and len(cell.facts) > 1
         link = f"#{self._each}" if spread and self._each else self._links.to_line(fact)
-        text = _aligned(cell.value, fact, unit, places)
-        range_ = _range(cell, unit) if spread and cell.low != cell.high else NOTHING
+        text, pad = _aligned(cell.value, fact, unit, places)
+        range_ = _range(cell, unit) if spread else NOTHING
         return tag(
             "td",
-            _linked(text, link),
+            tag("strong", _linked(text, link), class_="tl-best") if best else _linked(text, link),
+            pad,
             tag("sup", *marks) if marks else "",
             range_,
             title=words_of(cell, METRICS[fact.metric].unit),
@@ -199,18 +200,18 @@ def column_decimals(cells: Iterable[Cell], unit: Unit) -> int:
     return min(max(shown, default=0), _MAX_PAD)
 
 
-def _aligned(value: float, fact: Fact, unit: Unit, places: int) -> Html:
-    """Return the number so that decimal points stand under each other: what it lacks is filled up unseen and unheard."""
+def _aligned(value: float, fact: Fact, unit: Unit, places: int) -> tuple[str, Html]:
+    """Return the number, and what fills it up unseen and unheard, so that decimal points stand under each other."""
     own = decimals(value, fact.resolution, unit)
     text = with_bound(grouped(value / unit.size, own), fact.bound)
     lacking = ("." if own == 0 else "") + "0" * (places - own) if places > own else ""
-    return join([text, tag("span", lacking, class_="tl-pad", aria_hidden="true") if lacking else ""])
+    return text, tag("span", lacking, class_="tl-pad", aria_hidden="true") if lacking else NOTHING
 
 
 def _range(cell: Cell, unit: Unit) -> Html:
     shown = cell.shown
     ends = [grouped((end or 0.0) / unit.size, decimals(end or 0.0, shown.resolution, unit)) for end in (cell.low, cell.high)]
-    return tag("span", _TO.join(ends), class_="tl-range")
+    return tag("span", _TO.join(ends), class_="tl-range") if ends[0] != ends[1] else NOTHING
 
 
 def _plain(fact: Fact | None, unit: Unit, links: Links) -> Html:

@@ -62,6 +62,8 @@ class View(msgspec.Struct, frozen=True):
         runs = {name: run for name, run in self.runs.items() if name in kept}
         logs = [log for log in self.logs if log.run in kept]
         problems = [problem for problem in self.problems if problem.run in kept]
+        # Of runs that could not be read nobody knows what they were: they are told where everything is asked for.
+        problems += self.unread if selection == Selection() else []
         return View(found, runs, logs, problems, self.hosts, [one for one in self.histograms if one.run in kept])
 
     def _without_numbers(self, selection: Selection) -> set[str]:
@@ -73,6 +75,11 @@ class View(msgspec.Struct, frozen=True):
         return {run.run for run in wanted if _is(selection.transport, transport_of(run))}
 
     @property
+    def unread(self) -> list[Problem]:
+        """The runs, hosts and folders that could not be read at all."""
+        return [problem for problem in self.problems if problem.run not in self.runs]
+
+    @property
     def facts(self) -> list[Fact]:
         """Every number, in the order of runs."""
         return [fact for facts in self.by_run.values() for fact in facts]
@@ -80,6 +87,10 @@ class View(msgspec.Struct, frozen=True):
     def summaries(self) -> list[Fact]:
         """Return the numbers of whole measurements; those of single intervals are left out."""
         return [fact for fact in self.facts if fact.scope == "summary"]
+
+    def intervals(self) -> list[Fact]:
+        """Return the numbers of single intervals."""
+        return [fact for fact in self.facts if fact.scope == "interval"]
 
     def series(self) -> list[Series]:
         """Return the series of whole measurements."""

@@ -31,13 +31,14 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     """Register the directives, their node and what the pages need."""
     from importlib.metadata import version
 
-    from tacholog.sphinx import assets, directives, node, store
+    from tacholog.sphinx import assets, diffs, directives, node, store
 
     for name in ("tacholog_data", "tacholog_site", "tacholog_dataset", "tacholog_logs"):
         app.add_config_value(name, None, "env", types=frozenset({str, type(None)}))
     app.add_config_value("tacholog_csp", default=False, rebuild="", types=frozenset({bool}))
-    app.connect("config-inited", store.prepare_data)
+    store.setup(app)
     node.setup(app)
     directives.setup(app)
+    diffs.setup(app)
     assets.setup(app)
-    return {"version": version("tacholog"), "env_version": 1, "parallel_read_safe": True, "parallel_write_safe": True}
+    return {"version": version("tacholog"), "env_version": 2, "parallel_read_safe": True, "parallel_write_safe": True}

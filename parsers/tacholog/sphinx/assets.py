@@ -30,7 +30,8 @@ def setup(app: Sphinx) -> None:
     app.add_config_value("tacholog_code", "", "env", types=frozenset({str}))
     app.connect("config-inited", _add_static)
     app.connect("config-inited", _note_code)
-    app.add_css_file("tacholog.css")
+    for style in ("tacholog.css", "tacholog-diff.css"):
+        app.add_css_file(style)
     for script in ("tacholog.js", "tacholog-tables.js", "tacholog-compare.js"):
         app.add_js_file(script, loading_method="defer")
     app.connect("build-finished", _finish)

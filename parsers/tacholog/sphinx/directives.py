@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -17,8 +17,10 @@ from tacholog.report import listings, summary, tables
 from tacholog.report.compare import compare
 from tacholog.report.distribution import distribution_of
 from tacholog.report.downloads import download_links
-from tacholog.report.figures import FIGURES
+from tacholog.report.figures import FIGURES, Figure
+from tacholog.report.glance import glance
 from tacholog.report.hosts import host_card
+from tacholog.report.intervals import interval_figures
 from tacholog.report.logpage import log_page
 from tacholog.report.markup import Html, slug, tag
 from tacholog.report.numerals import NOT_STATED
@@ -39,7 +41,7 @@ _LOGGER = logging.getLogger(__name__)
 _OPTIONS = dict.fromkeys(Selection.__struct_fields__, directives.unchanged_required)
 
 
-class _Perf(SphinxDirective):
+class Perf(SphinxDirective):
     """What the directives share: the options of a selection, the dataset, warnings with a place."""
 
     required_arguments = 0
@@ -50,9 +52,8 @@ class _Perf(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return what the selection shows; a data set or a part of it that is missing is a warning, and an empty place in the page."""
         try:
-            everything = view(self.env)
             wanted = msgspec.convert({key: str(value) for key, value in self.options.items() if key in _OPTIONS}, Selection)
-            shown = self.show(everything.only(wanted), wanted)
+            shown = self.show(view(self.env, wanted), wanted)
         except TachologError as error:
             return self.warn(str(error))
         return shown
@@ -87,7 +88,7 @@ class _Perf(SphinxDirective):
         return slug("-".join(["tl", self.subject, *(value for value in msgspec.structs.astuple(wanted) if value)]))
 
 
-class PerfTable(_Perf):
+class PerfTable(Perf):
     """``{perf-table} NAME``: numbers of a test (latency, throughput, demand), or a listing."""
 
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
@@ -102,7 +103,7 @@ class PerfTable(_Perf):
         return self.html(make(part, self.links, self.anchor(wanted)))
 
 
-class PerfDownloads(_Perf):
+class PerfDownloads(Perf):
     """``{perf-downloads}``: links to the numbers as files, which `tacholog report` puts into the site."""
 
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
@@ -110,7 +111,7 @@ class PerfDownloads(_Perf):
         return self.html(download_links(wanted.system, wanted.transport)) if part.facts else []
 
 
-class PerfSummary(_Perf):
+class PerfSummary(Perf):
     """``{perf-summary} TEST``: the answer in sentences."""
 
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
@@ -122,29 +123,30 @@ class PerfSummary(_Perf):
         return self.html(make(series, self.links))
 
 
-class PerfPlot(_Perf):
+class PerfPlot(Perf):
     """``{perf-plot} NAME``: a figure over message size."""
 
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
         """Return the figure of that name; none where there is nothing to draw (no message was lost)."""
         if self.subject == "distribution":
-            return self._distributions(part, self.anchor(wanted))
+            return self._each(((one.slot, distribution_of(one, part.histograms)) for one in part.series()), self.anchor(wanted))
+        if self.subject == "intervals":
+            return self._each(interval_figures(part.intervals()), self.anchor(wanted))
         make = FIGURES.get(self.subject)
         if make is None:
-            return self.warn(f"no plot {self.subject!r}; there are {', '.join(sorted(FIGURES))}")
+            return self.warn(f"no plot {self.subject!r}; there are {', '.join(sorted((*FIGURES, 'distribution', 'intervals')))}")
         series = part.series()
         if not series:
             return self.warn(f"no data set for {_described(wanted)}")
         figure = make(series)
         return self.html(plot(figure, self.anchor(wanted))) if figure else []
 
-    def _distributions(self, part: View, anchor: str) -> list[nodes.Node]:
-        """Return one figure a series, for those whose logs hold histograms."""
-        figures = [(one.slot, distribution_of(one, part.histograms)) for one in part.series()]
+    def _each(self, figures: Iterable[tuple[int, Figure | None]], anchor: str) -> list[nodes.Node]:
+        """Return one figure a series, for those that have something to draw."""
         return [node for slot, figure in figures if figure for node in self.html(plot(figure, f"{anchor}-{slot}"))]
 
 
-class PerfScript(_Perf):
+class PerfScript(Perf):
     """``{perf-script}``: scripts that run the selected runs again, one for each that differs."""
 
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
@@ -171,7 +173,7 @@ class PerfScript(_Perf):
         return [*self.html(Html(f'<details class="tl-script">{summary_}')), block, *self.html(Html("</details>"))]
 
 
-class PerfHost(_Perf):
+class PerfHost(Perf):
     """``{perf-host} ID``: the machine of that id, or those of the selected runs."""
 
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
@@ -186,7 +188,7 @@ class PerfHost(_Perf):
         return [node for host in ids for node in self.html(host_card(host, part.hosts.get(host)))]
 
 
-class PerfLog(_Perf):
+class PerfLog(Perf):
     """``{perf-log} NAME`` with ``:run:``: a raw log, line by line."""
 
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
@@ -198,7 +200,7 @@ class PerfLog(_Perf):
         lines = _linked_lines(part, self.subject)
         path = Path(run.root, found.log)
         self.env.note_dependency(str(path))
-        facts = listings.log_facts(part, run.run, found.log)
+        facts = listings.log_facts(part, run.run, found.log, self.env.found_docs)
         return self.html(Html(facts + log_page(path, found.format, lines)))
 
 
@@ -228,7 +230,7 @@ _TABLES: dict[str, _Table] = {
 
 def setup(app: Sphinx) -> None:
     """Register every directive."""
-    found: Sequence[tuple[str, type[_Perf]]] = (
+    found: Sequence[tuple[str, type[Perf]]] = (
         ("perf-table", PerfTable),
         ("perf-summary", PerfSummary),
         ("perf-plot", PerfPlot),
@@ -237,6 +239,8 @@ def setup(app: Sphinx) -> None:
         ("perf-log", PerfLog),
         ("perf-overview", PerfOverview),
         ("perf-compare", PerfCompare),
+        ("perf-doubts", PerfDoubts),
+        ("perf-glance", PerfGlance),
         ("perf-downloads", PerfDownloads),
     )
     for name, directive in found:
@@ -248,7 +252,7 @@ def _described(wanted: Selection) -> str:
     return ", ".join(said) or "anything"
 
 
-class PerfOverview(_Perf):
+class PerfOverview(Perf):
     """``{perf-overview}``: every system and transport at a glance. The body maps them to pages: JSON of [system, transport, document] rows."""
 
     has_content = True
@@ -266,6 +270,22 @@ class PerfOverview(_Perf):
     def made(self, part: View, pages: dict[tuple[str, str], str], _wanted: Selection) -> Html:
         """Return the HTML for the selected part, which holds numbers."""
         return listings.overview(part, pages, self.links)
+
+
+class PerfDoubts(PerfOverview):
+    """``{perf-doubts}``: the marks, and on which pages the numbers are that carry them. Its body is that of the overview."""
+
+    def made(self, part: View, pages: dict[tuple[str, str], str], _wanted: Selection) -> Html:
+        """Return the table."""
+        return listings.doubts_table(part, pages)
+
+
+class PerfGlance(PerfOverview):
+    """``{perf-glance}``: the fastest by size, one machine after the other. Its body is that of the overview."""
+
+    def made(self, part: View, pages: dict[tuple[str, str], str], wanted: Selection) -> Html:
+        """Return the tables of each machine."""
+        return glance(part, pages, self.links, self.anchor(wanted), self.env.found_docs)
 
 
 class PerfCompare(PerfOverview):

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger(__name__)
 # Every `"` of content is escaped in this HTML, so that `href="doc:` can only be ours.
-_LINK = re.compile(r'href="(doc|root):([^"#]*)')
+_LINK = re.compile(r'href="(doc|root):([^"#?]*)')
 
 
 class PerfHtml(nodes.General, nodes.Element):
-    """HTML made by `tacholog.report`, in the attribute ``html``. Its links ``doc:NAME#ANCHOR`` and ``root:PATH`` are resolved when it is written."""
+    """HTML made by `tacholog.report`, in the attribute ``html``. Links ``doc:NAME?QUERY#ANCHOR`` and ``root:PATH`` are resolved in writing."""
 
 
 def setup(app: Sphinx) -> None:

@@ -1,20 +1,63 @@
-"""The dataset of a Sphinx build: opened once, known to the environment as what pages depend on."""
+"""The dataset of a Sphinx build: opened once; and which pages show which part of it, so that a changed run costs only the pages that show it."""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 from sphinx.errors import ExtensionError
+from sphinx.util.logging import getLogger
 
 from tacholog.errors import TachologError
-from tacholog.report.views import View, view_of
+from tacholog.report.facts import Fact, Histogram, Log, Problem
+from tacholog.report.numerals import NOT_STATED
+from tacholog.report.views import Selection, View, transport_of, view_of
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.config import Config
     from sphinx.environment import BuildEnvironment
+
+_LOG = getLogger(__name__)
+_KINDS = ("*.parquet", "*.json", "*.toml")
+State = tuple[tuple[str, int], ...]
+_FACT_FIELDS = tuple(name for name in Fact.__struct_fields__ if name != "run")  # the run holds the manifest: once is enough
+
+
+class RunState(msgspec.Struct, frozen=True):
+    """What a page can know of a run: its digest, and what a selection finds it by."""
+
+    digest: str
+    found_by: tuple[tuple[str, str | None], ...]
+    transports: frozenset[str]
+    tests: frozenset[str]
+
+    def is_in(self, selection: Selection) -> bool:
+        """Whether a selection shows anything of it."""
+        if any((wanted := getattr(selection, name)) is not None and wanted != (given or NOT_STATED) for name, given in self.found_by):
+            return False
+        return selection.transport in (None, *self.transports) and selection.test in (None, *self.tests)
+
+
+class Shown(msgspec.Struct):
+    """What Sphinx's environment keeps from one build to the next: the dataset as it was, and what each page showed of it."""
+
+    state: State = ()
+    hosts: str = ""
+    runs: dict[str, RunState] = {}
+    pages: dict[str, set[Selection]] = {}
+
+
+def setup(app: Sphinx) -> None:
+    """Keep what pages show of the dataset."""
+    app.connect("config-inited", prepare_data)
+    app.connect("env-get-outdated", _outdated)
+    app.connect("env-purge-doc", lambda _app, env, page: _shown(env).pages.pop(page, None))
+    app.connect("env-merge-info", lambda _app, env, pages, other: _merge(_shown(env), _shown(other), pages))
 
 
 def prepare_data(app: Sphinx, config: Config) -> None:
@@ -25,6 +68,7 @@ def prepare_data(app: Sphinx, config: Config) -> None:
     """
     if not config.tacholog_data:
         return
+    from tacholog.report.complaints import saved_complaints
     from tacholog.report.prepare import prepare
     from tacholog.report.settings import SiteSettings, read_settings
 
@@ -32,32 +76,105 @@ def prepare_data(app: Sphinx, config: Config) -> None:
     try:
         settings = read_settings(Path(app.confdir, config.tacholog_site)) if config.tacholog_site else SiteSettings()
         prepare([Path(app.confdir, config.tacholog_data)], work, settings)
+        for lost in saved_complaints(work).unread:
+            _LOG.warning("tacholog_data: %s", lost, type="tacholog", subtype="unread")
     except TachologError as error:
         raise ExtensionError(f"tacholog_data: {error}") from error
     config.tacholog_dataset = str((work / "dataset").resolve())
 
 
-def view(env: BuildEnvironment) -> View:
-    """Return the dataset that ``tacholog_dataset`` names, and note that the page being read depends on it.
+def view(env: BuildEnvironment, selection: Selection) -> View:
+    """Return the selected part of the dataset that ``tacholog_dataset`` names, and note that the page being read shows it.
 
     Raises:
         TachologError: no dataset is configured, or there is none at that place.
     """
-    configured: str | None = env.config.tacholog_dataset
-    if not configured:
+    folder = _folder(env)
+    if folder is None:
         raise TachologError("no data set: set tacholog_data in conf.py to a folder of runs, or tacholog_dataset to one that Tacholog saved")
-    folder = Path(env.srcdir, configured)
-    files = sorted((*folder.glob("*.parquet"), *folder.glob("*.json")))
-    for file in files:
-        env.note_dependency(str(file))
-    return _opened(folder, tuple((file.name, file.stat().st_mtime_ns) for file in files))
+    _shown(env).pages.setdefault(env.docname, set()).add(selection)
+    return _selected(folder, state_of(folder), selection)
+
+
+def dataset_folder(env: BuildEnvironment) -> Path:
+    """The folder of the dataset, once `view` has found that there is one."""
+    folder = _folder(env)
+    if folder is None:
+        raise TachologError("no data set")
+    return folder
+
+
+def _folder(env: BuildEnvironment) -> Path | None:
+    configured: str | None = env.config.tacholog_dataset
+    return Path(env.srcdir, configured) if configured else None
+
+
+def state_of(folder: Path) -> State:
+    """The files of a dataset with their ages: as long as it is the same, so is the dataset."""
+    return tuple((file.name, file.stat().st_mtime_ns) for file in sorted(file for kind in _KINDS for file in folder.glob(kind)))
+
+
+@lru_cache(maxsize=16)
+def _selected(folder: Path, state: State, selection: Selection) -> View:
+    """Select from a dataset; the directives of a page mostly ask for the same."""
+    return _opened(folder, state).only(selection)
 
 
 @lru_cache(maxsize=1)
-def _opened(folder: Path, state: tuple[tuple[str, int], ...]) -> View:
+def _opened(folder: Path, state: State) -> View:
     """Open a dataset; ``state`` makes sure that one which has changed since is opened again."""
     from tacholog.dataset import open_saved
 
     if not state:
         raise TachologError(f"no data set in {folder}")
     return view_of(open_saved(folder))
+
+
+def _shown(env: BuildEnvironment) -> Shown:
+    if not hasattr(env, "tacholog_shown"):
+        env.tacholog_shown = Shown()  # type: ignore[attr-defined]  # Sphinx's way for extensions to keep something
+    shown: Shown = env.tacholog_shown  # type: ignore[attr-defined]
+    return shown
+
+
+def _merge(into: Shown, other: Shown, pages: Iterable[str]) -> None:
+    into.pages.update((page, other.pages[page]) for page in pages if page in other.pages)
+
+
+def _outdated(_app: Sphinx, env: BuildEnvironment, _added: set[str], _changed: set[str], _removed: set[str]) -> list[str]:
+    """Return the pages that show a run which is new, gone, or not what it was; all, if a machine's facts or what is unread have changed."""
+    shown, folder = _shown(env), _folder(env)
+    state = state_of(folder) if folder else ()
+    if not state or folder is None or state == shown.state:
+        return []
+    everything = _opened(folder, state)
+    runs, hosts = _run_states(everything), _digest([everything.hosts, everything.unread])
+    before, same_hosts = shown.runs, hosts == shown.hosts
+    shown.state, shown.runs, shown.hosts = state, runs, hosts
+    changed = [one for name in before.keys() | runs.keys() if before.get(name) != runs.get(name) for one in (before.get(name), runs.get(name)) if one]
+    return [
+        page for page, selections in shown.pages.items() if not same_hosts or any(one.is_in(selection) for selection in selections for one in changed)
+    ]
+
+
+def _run_states(everything: View) -> dict[str, RunState]:
+    rest: dict[str, list[object]] = {}
+    others: Sequence[Log | Problem | Histogram] = [*everything.logs, *everything.problems, *everything.histograms]
+    for one in others:
+        rest.setdefault(one.run, []).append(one)
+    states = {}
+    for name, run in everything.runs.items():
+        facts = everything.by_run.get(name, [])
+        values = [[getattr(fact, field) for field in _FACT_FIELDS] for fact in facts]
+        transports = {fact.conditions.transport or NOT_STATED for fact in facts} or {transport_of(run) or NOT_STATED}
+        states[name] = RunState(
+            digest=_digest([run, values, rest.get(name)]),
+            found_by=tuple((field, getattr(run, field)) for field in ("system", "host", "run", "release")),
+            transports=frozenset(transports),
+            tests=frozenset(fact.test for fact in facts),
+        )
+    return states
+
+
+def _digest(value: Any) -> str:  # noqa: ANN401 - whatever msgspec can write
+    return hashlib.sha256(msgspec.msgpack.encode(value, order="deterministic")).hexdigest()

@@ -1,0 +1,153 @@
+// One-way latency at the publisher: sends on a schedule, and says in each message when it was due. The subscriber,
+// which has the same clock, takes the time; what it found comes back each second.
+#include <algorithm>
+
+#include "core/one_way.hpp"
+#include "core/open_loop.hpp"
+#include "core/side.hpp"
+#include "core/steady.hpp"
+#include "core/waiting.hpp"
+
+namespace tacholog {
+namespace {
+
+/// The subscriber may have to wait out a silence to be sure that nothing more comes.
+constexpr Patience drain_allowance{5000};
+
+class OneWaySender {
+public:
+    OneWaySender(const Side& side, Channels channels, std::size_t payload_bytes)
+        : side_(side), channels_(std::move(channels)), payload_bytes_(payload_bytes), plan_(0, rate()) {}
+
+    Result<void> run() {
+        SteadyRule rule{side_.options.warmup_s};
+        if (auto done = phase(rule.longest_ns(), &rule); !done) return done;
+        side_.tell(Warmup{payload_bytes_, sent_, duration_ns_, rule.outcome(), std::nullopt});
+        if (auto done = phase(to_nanoseconds(side_.options.duration_s), nullptr); !done) return done;
+        return report();
+    }
+
+private:
+    double rate() const { return *side_.options.rate_per_s; }
+
+    /// Sends what is due for so long; of a warm-up, until it is steady. Then hears what the subscriber has found.
+    Result<void> phase(Nanoseconds longest_ns, SteadyRule* warmup) {
+        begin(longest_ns, warmup);
+        const Nanoseconds end = plan_.start_ns() + longest_ns;
+        Nanoseconds next_pulse = plan_.start_ns() + pulse_ns;
+        Nanoseconds next_second = plan_.start_ns() + nanoseconds_per_second;
+        while (sent_ < planned_ && !steady_) {
+            if (plan_.due_ns(sent_) <= next_pulse) {
+                if (auto done = send_next(); !done) return done;
+            } else {
+                wait_until(next_pulse, side_.options.waiting);
+            }
+            const Nanoseconds now = now_ns();
+            if (now < next_pulse) continue;
+            next_pulse = now + pulse_ns;
+            if (auto fine = side_.listen([this](const Frame& frame, std::size_t) { heard(frame); }); !fine) return fine;
+            if (now > end + catch_up_ns) break;
+            if (now < next_second) continue;
+            next_second = now + nanoseconds_per_second;
+            if (auto alive = side_.control.send({FrameKind::alive}); !alive) return alive;
+        }
+        duration_ns_ = std::max(now_ns(), steady_ ? 0 : end) - plan_.start_ns();
+        return end_phase();
+    }
+
+    void begin(Nanoseconds longest_ns, SteadyRule* warmup) {
+        warmup_ = warmup;
+        steady_ = false;
+        plan_ = Plan{now_ns(), rate()};
+        planned_ = plan_.due_before(plan_.start_ns() + longest_ns);
+        sent_ = index_ = 0;
+        lateness_.clear();
+        total_.clear();
+    }
+
+    Result<void> send_next() {
+        const Nanoseconds due = plan_.due_ns(sent_);
+        if (now_ns() < due) wait_until(due, side_.options.waiting);
+        auto loan = channels_.publisher->loan(payload_bytes_);
+        if (!loan) return loan.error();
+        write_message(loan->bytes(), next_number_, side_.options.handling);
+        write_due(loan->bytes(), due);
+        last_sent_ns_ = now_ns();
+        lateness_.record(static_cast<std::uint64_t>(last_sent_ns_ - due));
+        ++next_number_;
+        ++sent_;
+        return publish(side_, std::move(*loan), [this](const Frame& frame, std::size_t) { heard(frame); });
+    }
+
+    /// Tells the subscriber that this phase is sent, and waits for its counts.
+    Result<void> end_phase() {
+        if (auto sent = side_.control.send({FrameKind::phase_end, {next_number_}}); !sent) return sent;
+        while (true) {
+            auto frame = side_.control.receive(side_.limit() + drain_allowance);
+            if (!frame) return frame.error();
+            if (frame->kind == FrameKind::abort) return Error{"the peer gave up: " + frame->text};
+            heard(*frame);
+            if (frame->kind != FrameKind::phase_done) continue;
+            counts_ = std::move(*frame);
+            return {};
+        }
+    }
+
+    void heard(const Frame& frame) {
+        if (frame.kind != FrameKind::histogram || !reader_.add(frame)) return;
+        const Histogram& interval = reader_.histogram;
+        total_.merge(interval);
+        if (warmup_ == nullptr) {
+            side_.tell(LatencyInterval{payload_bytes_, index_++, reader_.duration_ns, &interval, interval.max_ns()});
+            return;
+        }
+        const auto median = interval.count() > 0 ? interval.value_at_rank((interval.count() + 1) / 2) : 0;
+        steady_ = warmup_->second_passed(static_cast<double>(median), total_.count(), now_ns() - plan_.start_ns());
+    }
+
+    Result<void> report() {
+        const Faults faults{counts_.number(1), counts_.number(2), counts_.number(3), std::nullopt};
+        side_.tell(LatencyResult{payload_bytes_, faults, duration_ns_, &total_});
+        const auto period = static_cast<Nanoseconds>(1e9 / rate());
+        const auto offered = per_second(sent_, last_sent_ns_ + period - plan_.start_ns());
+        const Histogram unknown;
+        side_.tell(Sending{payload_bytes_, planned_, sent_, rate(), offered, &lateness_, &unknown});
+        tell_generator_limits(side_, payload_bytes_, offered.value_or(0), total_, lateness_);
+        if (const std::uint64_t early = counts_.number(5); early > 0) {
+            side_.tell(Failure{payload_bytes_, std::to_string(early) +
+                                                   " messages arrived before they were due: the sides' clocks differ"});
+        }
+        if (total_.count() == 0) {
+            side_.tell(Failure{payload_bytes_, "latency over " + std::string{side_.transport.name} + ": none of " +
+                                                   std::to_string(sent_) + " messages arrived"});
+        }
+        return {};
+    }
+
+    const Side& side_;
+    Channels channels_;
+    std::size_t payload_bytes_;
+    Plan plan_;
+    SteadyRule* warmup_ = nullptr;
+    bool steady_ = false;
+    std::uint64_t planned_ = 0;
+    std::uint64_t sent_ = 0;
+    std::uint64_t next_number_ = 0;
+    std::uint64_t index_ = 0;
+    Nanoseconds last_sent_ns_ = 0;
+    Nanoseconds duration_ns_ = 0;
+    HistogramReader reader_;
+    Histogram total_;  ///< from the intended send time
+    Histogram lateness_;
+    Frame counts_;
+};
+
+}  // namespace
+
+Result<void> run_one_way_publisher(const Side& side, const Case& measured) {
+    auto channels = open_channels_as_publisher(side, measured);
+    if (!channels) return channels.error();
+    return OneWaySender{side, std::move(*channels), measured.payload_bytes}.run();
+}
+
+}  // namespace tacholog

@@ -1,0 +1,30 @@
+// Two ends of a local socket that keeps the bounds of datagrams: what stands in for UDP, so that nothing leaves the
+// process.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include "core/fd.hpp"
+#include "fuzz/input.hpp"
+
+namespace tacholog::fuzz {
+
+inline std::pair<Fd, Fd> datagram_sockets() {
+    std::array<int, 2> ends{};
+    require(::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) == 0);
+    return {Fd{ends[0]}, Fd{ends[1]}};
+}
+
+/// Reads and forgets what has come, so that the other end can go on.
+inline void drain(const Fd& socket) {
+    std::array<std::byte, 2048> bytes{};
+    while (::recv(socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT) >= 0) {
+    }
+}
+
+}  // namespace tacholog::fuzz

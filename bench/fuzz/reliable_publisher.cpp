@@ -1,0 +1,72 @@
+// What a subscriber of reliable UDP (udp-reliable, udp-wan) may answer to a publisher: acknowledgements of what was
+// never sent, ranges without end, windows of any size. The publisher neither reads beyond its memory nor hangs.
+#include "transports/reliable_publisher.hpp"
+
+#include "fuzz/datagrams.hpp"
+
+namespace {
+
+using namespace tacholog;
+using reliable::Answer;
+using reliable::Kind;
+
+constexpr std::uint64_t stream = 1;
+constexpr std::size_t max_bytes = 40;
+constexpr std::size_t piece_bytes = 16;
+
+struct Compact {
+    std::uint8_t form;
+    std::uint8_t next_packet;
+    std::uint8_t released;
+    std::uint8_t window;
+    std::uint8_t range_count;
+    std::array<std::array<std::uint8_t, 2>, 4> missing;
+};
+
+Answer answer_of(fuzz::Input& input) {
+    const auto from = input.take<Compact>();
+    Answer answer{};
+    if ((from.form & 1U) != 0) {
+        answer = input.take<Answer>();
+    } else {
+        answer.kind = Kind::answer;
+        answer.stamp_us = from.form;
+        answer.window = from.window;
+        answer.next_packet = from.next_packet;
+        answer.released = from.released;
+        answer.range_count = from.range_count % 5U;
+        for (std::size_t at = 0; at < from.missing.size(); ++at) {
+            answer.missing[at] = {from.missing[at][0], from.missing[at][1]};
+        }
+    }
+    if ((from.form & 2U) == 0) answer.stream = stream;
+    return answer;
+}
+
+void say(const Fd& subscriber, const Answer& answer, std::uint8_t cut) {
+    const std::size_t bytes = answer.range_count <= reliable::most_ranges ? answer.bytes() : sizeof answer;
+    ::send(subscriber.get(), &answer, bytes - std::min<std::size_t>(bytes, cut), MSG_DONTWAIT);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    fuzz::Input input{data, size};
+    auto [ours, subscriber] = fuzz::datagram_sockets();
+    {
+        reliable::Link link{std::move(ours), true, {}, stream, "fuzz"};
+        reliable::ReliablePublisher publisher{std::move(link), Topic{"fuzz", max_bytes, ""}, piece_bytes};
+        while (!input.empty()) {
+            auto loan = publisher.loan(1 + input.take<std::uint8_t>() % max_bytes);
+            fuzz::require(loan.has_value());
+            static_cast<void>(loan->publish(Patience{0}).has_value());
+            say(subscriber, answer_of(input), input.take<std::uint8_t>());
+            fuzz::drain(subscriber);
+        }
+        Answer last{};  // or the publisher waits for a subscriber that answers no more
+        last.stream = stream;
+        last.kind = Kind::left;
+        say(subscriber, last, 0);
+    }
+    return 0;
+}

@@ -1,0 +1,76 @@
+// What a publisher of reliable UDP (udp-reliable, udp-wan) may say to a subscriber: packets in any order and of any
+// lengths, heartbeats, last words. A message that comes out is no longer than agreed.
+#include "transports/reliable_subscriber.hpp"
+
+#include "fuzz/datagrams.hpp"
+
+namespace {
+
+using namespace tacholog;
+using reliable::Kind;
+using reliable::PacketHeader;
+
+constexpr std::uint64_t stream = 1;
+constexpr std::size_t max_bytes = 40;
+
+struct Compact {
+    std::uint8_t form;
+    std::uint8_t kind;
+    std::uint8_t packet;
+    std::uint8_t message;
+    std::uint8_t fragment;
+    std::uint8_t total_bytes;
+    std::uint8_t piece_bytes;
+};
+
+/// Either all bytes as they are, or the fields in few bytes each, and numbers that are far from any expected.
+PacketHeader header_of(fuzz::Input& input) {
+    const auto from = input.take<Compact>();
+    PacketHeader header{};
+    if ((from.form & 1U) != 0) {
+        header = input.take<PacketHeader>();
+    } else {
+        header.kind = static_cast<Kind>(from.kind % 8);
+        header.packet = from.packet;
+        header.message = from.message;
+        header.fragment = from.fragment;
+        header.total_bytes = from.total_bytes;
+        header.piece_bytes = from.piece_bytes % 8U + 8;
+    }
+    if ((from.form & 2U) == 0) header.stream = stream;
+    if ((from.form & 4U) != 0) header.message = input.take<std::uint64_t>();
+    if ((from.form & 8U) != 0) header.packet = input.take<std::uint64_t>();
+    return header;
+}
+
+/// As many bytes as the header promises, or as many as the input says.
+std::size_t payload_bytes(const PacketHeader& header, std::uint8_t wish) {
+    if (wish > 0) return wish % 64;
+    const std::uint64_t offset = std::uint64_t{header.fragment} * header.piece_bytes;
+    if (header.kind != Kind::data || offset >= header.total_bytes) return 0;
+    return std::min<std::uint64_t>({header.piece_bytes, header.total_bytes - offset, 64});
+}
+
+void say(const Fd& publisher, fuzz::Input& input) {
+    std::array<std::byte, sizeof(PacketHeader) + 64> datagram{};
+    const PacketHeader header = header_of(input);
+    std::memcpy(datagram.data(), &header, sizeof header);
+    const std::size_t bytes = payload_bytes(header, input.take<std::uint8_t>());
+    ::send(publisher.get(), datagram.data(), sizeof header + bytes, MSG_DONTWAIT);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    fuzz::Input input{data, size};
+    auto [ours, publisher] = fuzz::datagram_sockets();
+    reliable::ReliableSubscriber subscriber{std::move(ours), stream, Topic{"fuzz", max_bytes, ""}, "fuzz"};
+    while (!input.empty()) {
+        say(publisher, input);
+        const auto sample = subscriber.take(Patience{0});
+        if (!sample || !*sample) continue;
+        fuzz::require((*sample)->bytes().size() <= max_bytes);
+        fuzz::touch((*sample)->bytes());
+    }
+    return 0;
+}

@@ -1,0 +1,75 @@
+// A ring of slots as one would write it by hand for one writer and one reader: a turn, and the payload right behind it.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <new>
+
+#include "perf/spin.hpp"
+#include "transports/spsc_ring.hpp"
+
+namespace tacholog::perf {
+
+class BareRing {
+public:
+    BareRing(std::byte* start, std::size_t bytes, std::size_t slots)
+        : start_(start), bytes_(bytes), slots_(slots), stride_(memory_bytes(bytes, 1)) {}
+
+    static std::size_t memory_bytes(std::size_t bytes, std::size_t slots) {
+        return (sizeof(Turn) + bytes + cache_line - 1) / cache_line * cache_line * slots;
+    }
+
+    /// So many that neither side waits for the other at small messages, and all stay in the second-level cache.
+    static std::size_t slots_in_cache(std::size_t bytes) {
+        constexpr std::size_t cached = std::size_t{512} * 1024;
+        return std::bit_floor(std::clamp<std::size_t>(cached / memory_bytes(bytes, 1), 4, 1024));
+    }
+
+    /// Writes every word of the next payload, and hands it over.
+    void write() {
+        std::byte* payload = slot() + sizeof(Turn);
+        for (std::size_t at = 0; at + sizeof turn_ <= bytes_; at += sizeof turn_) {
+            const std::uint64_t word = turn_ + at;
+            std::memcpy(payload + at, &word, sizeof word);
+        }
+        turn().store(turn_ + 1, std::memory_order_release);
+        ++turn_;
+    }
+
+    /// Waits for the next payload, and reads every word of it.
+    void read() {
+        for (Spin spin; turn().load(std::memory_order_acquire) != turn_ + 1;) spin.wait();
+        const std::byte* payload = slot() + sizeof(Turn);
+        std::uint64_t sum = 0;
+        for (std::size_t at = 0; at + sizeof sum <= bytes_; at += sizeof sum) {
+            std::uint64_t word = 0;
+            std::memcpy(&word, payload + at, sizeof word);
+            sum += word;
+        }
+        asm volatile("" : : "r"(sum) : "memory");
+        ++turn_;
+    }
+
+    void wait_for_room(const std::atomic<std::uint64_t>& released) {
+        if (turn_ - released_ < slots_) return;
+        for (Spin spin; turn_ - (released_ = released.load(std::memory_order_acquire)) >= slots_;) spin.wait();
+    }
+
+private:
+    using Turn = std::atomic<std::uint64_t>;
+
+    std::byte* slot() const { return start_ + turn_ % slots_ * stride_; }
+    Turn& turn() const { return *std::launder(reinterpret_cast<Turn*>(slot())); }
+
+    std::byte* start_;
+    std::size_t bytes_;
+    std::size_t slots_;
+    std::size_t stride_;
+    std::uint64_t turn_ = 0;
+    std::uint64_t released_ = 0;  // as last seen
+};
+
+}  // namespace tacholog::perf

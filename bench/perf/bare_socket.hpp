@@ -1,0 +1,95 @@
+// UDP and TCP over the loopback as one would use them by hand: one send and one receive a message.
+#pragma once
+
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <utility>
+#include <vector>
+
+#include "core/address.hpp"
+#include "core/fd.hpp"
+#include "perf/spin.hpp"
+
+namespace tacholog::perf {
+
+inline void insist(bool holds, const char* operation) {
+    if (holds) return;
+    std::cerr << "floor: " << operation << " failed\n";
+    std::exit(1);
+}
+
+inline Fd bound_socket(int kind) {
+    constexpr int wanted = 8 * 1024 * 1024;
+    Fd socket{::socket(AF_INET, kind | SOCK_CLOEXEC, 0)};
+    if (kind == SOCK_DGRAM) {
+        ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &wanted, sizeof wanted);
+        ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDBUF, &wanted, sizeof wanted);
+    }
+    const auto where = parse_address("127.0.0.1", 0);
+    insist(::bind(socket.get(), generic(*where), sizeof *where) == 0, "bind");
+    return socket;
+}
+
+inline void connect_to(const Fd& socket, const Fd& other) {
+    const sockaddr_in where = local_address(other);
+    insist(::connect(socket.get(), generic(where), sizeof where) == 0, "connect");
+}
+
+inline void send_at_once(const Fd& socket) {
+    const int yes = 1;
+    ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+}
+
+/// Two ends that hear each other alone.
+inline std::pair<Fd, Fd> connected_sockets(int kind) {
+    Fd near = bound_socket(kind);
+    Fd far = bound_socket(kind);
+    if (kind == SOCK_DGRAM) {
+        connect_to(near, far);
+        connect_to(far, near);
+        return {std::move(near), std::move(far)};
+    }
+    insist(::listen(far.get(), 1) == 0, "listen");
+    connect_to(near, far);
+    Fd accepted{::accept4(far.get(), nullptr, nullptr, SOCK_CLOEXEC)};
+    send_at_once(near);
+    send_at_once(accepted);
+    return {std::move(near), std::move(accepted)};
+}
+
+class BareSocket {
+public:
+    BareSocket(int socket, std::size_t bytes, int kind, bool busy)
+        : socket_(socket), flags_(busy ? MSG_DONTWAIT : 0), stream_(kind == SOCK_STREAM), buffer_(bytes) {}
+
+    void send() {
+        for (std::size_t sent = 0; sent < buffer_.size();) {
+            const auto count = ::send(socket_, buffer_.data() + sent, buffer_.size() - sent, flags_ | MSG_NOSIGNAL);
+            if (count > 0) sent += static_cast<std::size_t>(count);
+        }
+    }
+
+    void receive() {
+        Spin spin;
+        for (std::size_t received = 0; received < buffer_.size();) {
+            const auto count = ::recv(socket_, buffer_.data() + received, buffer_.size() - received, flags_);
+            if (count <= 0) {
+                spin.wait();
+                continue;
+            }
+            received += static_cast<std::size_t>(count);
+            if (!stream_) return;
+        }
+    }
+
+private:
+    int socket_;
+    int flags_;
+    bool stream_;
+    std::vector<char> buffer_;
+};
+
+}  // namespace tacholog::perf

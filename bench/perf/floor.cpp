@@ -1,0 +1,281 @@
+// How fast the machine itself is, for `nox -s perf`: bare loops between two processes, each on a core of its own,
+// without perftest. What perftest measures is compared with these in the same run; the absolute figures say little.
+//
+//   floor SECONDS [NAME...]    prints a line for each measured value: NAME BYTES VALUE
+//
+// Latencies are half of a round trip's median, in nanoseconds; rates are messages received a second.
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <linux/futex.h>
+
+#include <array>
+#include <atomic>
+#include <climits>
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "core/clock.hpp"
+#include "perf/bare_ring.hpp"
+#include "perf/bare_socket.hpp"
+#include "perf/spin.hpp"
+#include "transports/spsc_ring.hpp"
+
+namespace {
+
+using namespace tacholog;
+using namespace tacholog::perf;
+
+void pin(int cpu) {
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    CPU_SET(cpu % static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)), &cpus);
+    ::sched_setaffinity(0, sizeof cpus, &cpus);
+}
+
+/// The other process; it works until this goes away.
+class Peer {
+public:
+    template <typename Work>
+    explicit Peer(Work&& work) : pid_(::fork()) {
+        if (pid_ != 0) return;
+        pin(1);
+        while (true) work();
+    }
+    Peer(const Peer&) = delete;
+    Peer& operator=(const Peer&) = delete;
+    ~Peer() {
+        ::kill(pid_, SIGKILL);
+        ::waitpid(pid_, nullptr, 0);
+    }
+
+private:
+    pid_t pid_;
+};
+
+/// Half of the median round trip, the clock read once a round trip as perftest does.
+template <typename RoundTrip>
+double half_round_trip_ns(double seconds, RoundTrip&& round_trip) {
+    constexpr std::size_t most_samples = 2'000'000;
+    std::vector<Nanoseconds> samples;
+    samples.reserve(most_samples);
+    const Nanoseconds start = now_ns();
+    const Nanoseconds warm = start + to_nanoseconds(seconds / 4);
+    const Nanoseconds end = warm + to_nanoseconds(seconds);
+    for (Nanoseconds last = start; last < end && samples.size() < most_samples;) {
+        round_trip();
+        const Nanoseconds now = now_ns();
+        if (now > warm) samples.push_back(now - last);
+        last = now;
+    }
+    const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+    std::nth_element(samples.begin(), middle, samples.end());
+    return static_cast<double>(*middle) / 2;
+}
+
+/// What `count` grows by in a second, while `send` is called as fast as it goes.
+template <typename Send>
+double rate_per_s(double seconds, const std::atomic<std::uint64_t>& count, Send&& send) {
+    const auto run = [&](double duration_s) {
+        const Nanoseconds start = now_ns();
+        const Nanoseconds end = start + to_nanoseconds(duration_s);
+        const std::uint64_t before = count.load();
+        Nanoseconds now = start;
+        for (int sent = 0; now < end; ++sent) {
+            send();
+            if (sent % 16 == 0) now = now_ns();
+        }
+        return static_cast<double>(count.load() - before) * 1e9 / static_cast<double>(now - start);
+    };
+    run(seconds / 4);
+    return run(seconds);
+}
+
+/// Memory of zeros that both processes see.
+class Shared {
+public:
+    explicit Shared(std::size_t bytes) : mapping_(std::move(*Mapping::map(-1, bytes))) {}
+    std::byte* at(std::size_t offset) const { return mapping_.start() + offset; }
+    std::atomic<std::uint64_t>& word(std::size_t line) const {
+        return *std::launder(reinterpret_cast<std::atomic<std::uint64_t>*>(at(line * cache_line)));
+    }
+
+private:
+    Mapping mapping_;
+};
+
+/// L: one cache line each way, handed over by spinning.
+double cache_line_hand_over(double seconds, std::size_t) {
+    const Shared shared{2 * cache_line};
+    std::uint64_t turn = 0;
+    const auto wait = [](const std::atomic<std::uint64_t>& word, std::uint64_t wanted) {
+        for (Spin spin; word.load(std::memory_order_acquire) != wanted;) spin.wait();
+    };
+    const Peer peer{[&] {
+        wait(shared.word(0), ++turn);
+        shared.word(1).store(turn, std::memory_order_release);
+    }};
+    return half_round_trip_ns(seconds, [&] {
+        shared.word(0).store(++turn, std::memory_order_release);
+        wait(shared.word(1), turn);
+    });
+}
+
+void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) {
+    ::syscall(SYS_futex, &word, operation, value, nullptr, nullptr, 0);
+}
+
+/// F: one futex wake each way.
+double futex_wake(double seconds, std::size_t) {
+    const Shared shared{2 * cache_line};
+    std::uint32_t turn = 0;
+    const auto word = [&](std::size_t line) -> std::atomic<std::uint32_t>& {
+        return *std::launder(reinterpret_cast<std::atomic<std::uint32_t>*>(shared.at(line * cache_line)));
+    };
+    const auto wake = [&](std::size_t line) {
+        word(line).store(turn);
+        futex(word(line), FUTEX_WAKE, INT_MAX);
+    };
+    const auto wait = [&](std::size_t line) {
+        while (word(line).load() != turn) futex(word(line), FUTEX_WAIT, turn - 1);
+    };
+    const Peer peer{[&] {
+        ++turn;
+        wait(0);
+        wake(1);
+    }};
+    return half_round_trip_ns(seconds, [&] {
+        ++turn;
+        wake(0);
+        wait(1);
+    });
+}
+
+/// A hand-written ring each way, `slots` in turn; the payload is written in place and read in place.
+double ring_latency(double seconds, std::size_t bytes, std::size_t slots) {
+    const Shared shared{2 * BareRing::memory_bytes(bytes, slots)};
+    BareRing there{shared.at(0), bytes, slots};
+    BareRing back{shared.at(BareRing::memory_bytes(bytes, slots)), bytes, slots};
+    const Peer peer{[&] {
+        there.read();
+        back.write();
+    }};
+    return half_round_trip_ns(seconds, [&] {
+        there.write();
+        back.read();
+    });
+}
+
+/// One buffer that goes back and forth: what no two topics can do, but the least that moves.
+double one_buffer_latency(double seconds, std::size_t bytes) {
+    const Shared shared{BareRing::memory_bytes(bytes, 1)};
+    BareRing both{shared.at(0), bytes, 1};
+    const Peer peer{[&] {
+        both.read();
+        both.write();
+    }};
+    return half_round_trip_ns(seconds, [&] {
+        both.write();
+        both.read();
+    });
+}
+
+double ring_rate(double seconds, std::size_t bytes) {
+    const std::size_t slots = BareRing::slots_in_cache(bytes);
+    const Shared shared{cache_line + BareRing::memory_bytes(bytes, slots)};
+    BareRing ring{shared.at(cache_line), bytes, slots};
+    std::atomic<std::uint64_t>& released = shared.word(0);
+    std::uint64_t count = 0;
+    const Peer peer{[&] {
+        ring.read();
+        released.store(++count, std::memory_order_release);
+    }};
+    return rate_per_s(seconds, released, [&] {
+        ring.wait_for_room(released);
+        ring.write();
+    });
+}
+
+double socket_latency(double seconds, std::size_t bytes, int kind, bool busy) {
+    auto [near, far] = connected_sockets(kind);
+    BareSocket ours{near.get(), bytes, kind, busy};
+    BareSocket theirs{far.get(), bytes, kind, busy};
+    const Peer peer{[&] {
+        theirs.receive();
+        theirs.send();
+    }};
+    return half_round_trip_ns(seconds, [&] {
+        ours.send();
+        ours.receive();
+    });
+}
+
+double socket_rate(double seconds, std::size_t bytes, int kind) {
+    const Shared shared{cache_line};
+    auto [near, far] = connected_sockets(kind);
+    BareSocket ours{near.get(), bytes, kind, false};
+    BareSocket theirs{far.get(), bytes, kind, false};
+    const Peer peer{[&] {
+        theirs.receive();
+        shared.word(0).fetch_add(1, std::memory_order_relaxed);
+    }};
+    return rate_per_s(seconds, shared.word(0), [&] { ours.send(); });
+}
+
+struct Floor {
+    std::string name;
+    std::vector<std::size_t> sizes;
+    std::function<double(double seconds, std::size_t bytes)> measure;
+};
+
+std::vector<Floor> floors() {
+    const std::vector<std::size_t> shared{64, 1024, 16384, 65536, 1048576, 4194304};
+    const std::vector<std::size_t> datagrams{32, 1024, 8192, 63000};
+    const auto socket = [](int kind, bool busy) {
+        return [kind, busy](double seconds, std::size_t bytes) { return socket_latency(seconds, bytes, kind, busy); };
+    };
+    const auto rate = [](int kind) {
+        return [kind](double seconds, std::size_t bytes) { return socket_rate(seconds, bytes, kind); };
+    };
+    return {
+        {"line", {8}, cache_line_hand_over},
+        {"futex", {4}, futex_wake},
+        {"ring-1", shared, [](double seconds, std::size_t bytes) { return ring_latency(seconds, bytes, 1); }},
+        {"ring-8", shared, [](double seconds, std::size_t bytes) { return ring_latency(seconds, bytes, 8); }},
+        {"one-buffer", shared, one_buffer_latency},
+        {"ring-rate", {64, 1024, 65536, 1048576}, ring_rate},
+        {"udp-busy", datagrams, socket(SOCK_DGRAM, true)},
+        {"udp-blocking", datagrams, socket(SOCK_DGRAM, false)},
+        {"tcp-busy", datagrams, socket(SOCK_STREAM, true)},
+        {"tcp-blocking", datagrams, socket(SOCK_STREAM, false)},
+        {"udp-rate", {64, 1024, 63000}, rate(SOCK_DGRAM)},
+        {"tcp-rate", {64, 1024, 65536}, rate(SOCK_STREAM)},
+    };
+}
+
+bool wanted(const std::string& name, int argc, char* argv[]) {
+    return argc == 2 || std::find(argv + 2, argv + argc, name) != argv + argc;
+}
+
+}  // namespace
+
+int main(int argc, char* argv[]) {
+    const double seconds = argc > 1 ? std::atof(argv[1]) : 0;
+    if (seconds <= 0) {
+        std::cerr << "usage: floor SECONDS [NAME...]\n";
+        return 2;
+    }
+    pin(0);
+    for (const Floor& floor : floors()) {
+        if (!wanted(floor.name, argc, argv)) continue;
+        for (const std::size_t bytes : floor.sizes) {
+            std::cout << floor.name << ' ' << bytes << ' ' << floor.measure(seconds, bytes) << std::endl;
+        }
+    }
+    return 0;
+}

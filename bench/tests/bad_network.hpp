@@ -1,0 +1,130 @@
+// Reliable UDP over a network that loses, doubles and reorders: what its tests of any length have in common.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "core/message.hpp"
+#include "tests/lossy_group.hpp"
+#include "tests/lossy_relay.hpp"
+#include "transports/ip_endpoint.hpp"
+#include "transports/transport.hpp"
+
+namespace tacholog {
+namespace transports {
+extern const Transport udp_reliable;
+extern const Transport udp_multicast;
+}  // namespace transports
+
+class BadNetwork : public testing::Test {
+protected:
+    static constexpr Handling verified{Touch::write_read, true};
+    static constexpr Patience plenty{30000};
+    static constexpr LineFaults bad{0.10, 0.02, 0.05};
+
+    // A publisher that is told does not wait for what nobody will take.
+    void TearDown() override { subscribers_.clear(); }
+
+    /// One subscriber of udp-reliable.
+    void join_one(std::size_t max_bytes, LineFaults faults = bad) {
+        const Topic topic{"test-lossy", max_bytes, "127.0.0.1"};
+        const auto endpoint = subscribe(transports::udp_reliable, topic);
+        relay_ = std::make_unique<LossyRelay>(endpoint.address, faults);
+        const IpEndpoint detour{relay_->address(), endpoint.token};
+        keep(transports::udp_reliable.advertise(topic, detour.text()));
+    }
+
+    /// Three subscribers of udp-multicast, each behind a bad line of its own.
+    void join_three(std::size_t max_bytes, LineFaults faults = bad, SlowSubscriber slow = SlowSubscriber::block) {
+        constexpr std::uint32_t count = 3;
+        Topic topic{"test-lossy", max_bytes, "127.0.0.1"};
+        topic.audience = {count, slow};
+        std::vector<std::string> detours;
+        for (std::uint32_t number = 0; number < count; ++number) {
+            const auto endpoint = subscribe(transports::udp_multicast, topic);
+            groups_.push_back(std::make_unique<LossyGroup>(endpoint.address, faults, number));
+            detours.push_back(IpEndpoint{groups_.back()->address(), endpoint.token}.text());
+        }
+        keep(transports::udp_multicast.advertise_to_all(topic, detours));
+    }
+
+    void send(std::uint64_t number, std::size_t bytes) {
+        auto loan = publisher_->loan(bytes);
+        ASSERT_TRUE(loan) << loan.error().text;
+        write_message(loan->bytes(), number, verified);
+        const auto sent = loan->publish(plenty);
+        ASSERT_TRUE(sent) << sent.error().text;
+        ASSERT_TRUE(*sent);
+    }
+
+    void send_all(std::uint64_t count, std::size_t bytes) {
+        for (std::uint64_t number = 0; number < count && !HasFatalFailure(); ++number) send(number, bytes);
+    }
+
+    static void expect(Subscriber& subscriber, std::uint64_t number, std::size_t bytes) {
+        const auto sample = subscriber.take(plenty);
+        ASSERT_TRUE(sample) << sample.error().text;
+        ASSERT_TRUE(*sample) << "message " << number << " did not come";
+        ASSERT_EQ((*sample)->bytes().size(), bytes);
+        const auto message = read_message((*sample)->bytes(), verified);
+        ASSERT_EQ(message.number, number);
+        ASSERT_TRUE(message.intact);
+    }
+
+    static void expect_all(Subscriber& subscriber, std::uint64_t count, std::size_t bytes) {
+        for (std::uint64_t number = 0; number < count && !HasFatalFailure(); ++number)
+            expect(subscriber, number, bytes);
+    }
+
+    static void expect_nothing_more(Subscriber& subscriber) {
+        const auto more = subscriber.take(Patience{50});
+        ASSERT_TRUE(more) << more.error().text;
+        EXPECT_FALSE(*more);
+    }
+
+    /// All, once, in order, intact, at everybody; then nothing.
+    void carry(std::uint64_t count, std::size_t bytes) {
+        std::vector<std::thread> takers;
+        for (const auto& subscriber : subscribers_)
+            takers.emplace_back([&one = *subscriber, count, bytes] { expect_all(one, count, bytes); });
+        send_all(count, bytes);
+        for (auto& taker : takers) taker.join();
+        for (const auto& subscriber : subscribers_) expect_nothing_more(*subscriber);
+        EXPECT_GT(lost(), 0U);
+    }
+
+    std::uint64_t lost() const {
+        std::uint64_t count = relay_ ? relay_->lost() : 0;
+        for (const auto& group : groups_) count += group->lost();
+        return count;
+    }
+
+    // The network outlives both ends: it is what they say goodbye through.
+    std::unique_ptr<LossyRelay> relay_;
+    std::vector<std::unique_ptr<LossyGroup>> groups_;
+    std::vector<std::unique_ptr<Subscriber>> subscribers_;
+    std::unique_ptr<Publisher> publisher_;
+
+private:
+    IpEndpoint subscribe(const Transport& transport, const Topic& topic) {
+        auto subscribed = transport.subscribe(topic);
+        EXPECT_TRUE(subscribed) << subscribed.error().text;
+        subscribers_.push_back(std::move(*subscribed));
+        const auto endpoint = parse_endpoint(subscribers_.back()->endpoint());
+        EXPECT_TRUE(endpoint);
+        return *endpoint;
+    }
+
+    void keep(Result<std::unique_ptr<Publisher>> advertised) {
+        ASSERT_TRUE(advertised) << advertised.error().text;
+        publisher_ = std::move(*advertised);
+        for (const auto& subscriber : subscribers_) {
+            const auto matched = subscriber->match(plenty);
+            ASSERT_TRUE(matched) << matched.error().text;
+            ASSERT_TRUE(*matched);
+        }
+    }
+};
+
+}  // namespace tacholog

@@ -1,0 +1,140 @@
+// kill -9 of either role at any moment: the other side ends by itself and says why, and nothing is left behind. A few
+// moments each time; TACHOLOG_KILLS=100 tries a hundred a transport.
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+#include <set>
+
+#include "core/control.hpp"
+#include "tests/program.hpp"
+#include "tests/transports.hpp"
+
+namespace tacholog {
+namespace {
+
+constexpr int few_kills = 5;
+constexpr Patience longest_end{30000};
+
+int kills() {
+    const char* asked = std::getenv("TACHOLOG_KILLS");
+    return asked == nullptr ? few_kills : std::atoi(asked);
+}
+
+std::set<std::string> shared_memory_files() {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator{"/dev/shm"}) names.insert(entry.path());
+    return names;
+}
+
+/// Whether the process has an address space: a zombie that nobody has reaped yet is dead enough.
+bool alive(pid_t pid) {
+    std::ifstream maps{"/proc/" + std::to_string(pid) + "/maps"};
+    return maps.peek() != std::ifstream::traits_type::eof();
+}
+
+bool dies(pid_t pid) {
+    for (const Deadline deadline{longest_end}; alive(pid); Program::pause()) {
+        if (deadline.passed()) return false;
+    }
+    return true;
+}
+
+class AtAnyMoment : public testing::TestWithParam<const Transport*> {
+protected:
+    void SetUp() override {
+        if (GetParam()->parties == Parties::threads) GTEST_SKIP() << "one process";
+        before_ = shared_memory_files();
+        RecordProperty("seed", std::to_string(seed_));
+    }
+
+    void TearDown() override {
+        if (IsSkipped()) return;
+        std::vector<std::string> left = new_files();
+        // Another program's files come and go; what a dead one left stays.
+        for (const Deadline deadline{Patience{5000}}; !left.empty() && !deadline.passed(); left = new_files()) {
+            Program::pause();
+        }
+        EXPECT_EQ(left, std::vector<std::string>{});
+    }
+
+    std::vector<std::string> new_files() const {
+        std::vector<std::string> found;
+        const auto now = shared_memory_files();
+        std::set_difference(now.begin(), now.end(), before_.begin(), before_.end(), std::back_inserter(found));
+        return found;
+    }
+
+    std::string line() {
+        static const std::array<std::string, 4> tests{"latency", "throughput", "demand", "latency --rate 1000"};
+        return "--test " + tests[random_() % tests.size()] + " --transport " + std::string{GetParam()->name} +
+               " --sizes 64,100KiB --timeout 2 --duration 600 --warmup 0.05";
+    }
+
+    /// Half of the moments lie in the first 40 ms, where the sides meet and join.
+    void wait_a_moment() {
+        const long microseconds = static_cast<long>(random_() % (random_() % 2 == 0 ? 40'000 : 500'000));
+        const timespec time{0, microseconds * 1000};
+        ::nanosleep(&time, nullptr);
+    }
+
+    /// Either ends by itself, or has been killed with the other: both are said.
+    static void expect_report(Program& survivor) {
+        EXPECT_EQ(survivor.wait(longest_end), 1) << survivor.err() << survivor.out();
+        EXPECT_TRUE(survivor.err().starts_with("perftest: ")) << survivor.err();
+    }
+
+    const unsigned seed_ = std::random_device{}();
+    std::mt19937 random_{seed_};
+    std::set<std::string> before_;
+};
+
+TEST_P(AtAnyMoment, AKilledRoleEndsTheOtherWhichSaysSo) {
+    for (int round = 0; round < kills(); ++round) {
+        const bool publisher_dies = random_() % 2 == 0;
+        const std::string common = line() + " --port " + std::to_string(Listener::open("127.0.0.1", 0)->port());
+        SCOPED_TRACE(common + (publisher_dies ? ", publisher killed" : ", subscriber killed"));
+        Program publisher{common + " --role pub"};
+        Program subscriber{common + " --role sub"};
+        wait_a_moment();
+        ::kill(publisher_dies ? publisher.pid() : subscriber.pid(), SIGKILL);
+
+        expect_report(publisher_dies ? subscriber : publisher);
+        if (HasFailure()) return;
+    }
+}
+
+TEST_P(AtAnyMoment, AKilledParentTakesItsSubscriberAlong) {
+    for (int round = 0; round < kills(); ++round) {
+        const std::string both = line();
+        SCOPED_TRACE(both);
+        Program perftest{both};
+        wait_a_moment();
+        const pid_t child = perftest.child();  // 0 if it had none yet
+        ::kill(perftest.pid(), SIGKILL);
+        perftest.wait();
+
+        EXPECT_TRUE(child == 0 || dies(child));
+        if (HasFailure()) return;
+    }
+}
+
+TEST_P(AtAnyMoment, AKilledChildEndsItsParentWhichSaysSo) {
+    for (int round = 0; round < kills(); ++round) {
+        const std::string both = line();
+        SCOPED_TRACE(both);
+        Program perftest{both};
+        wait_a_moment();
+        pid_t child = 0;
+        for (const Deadline deadline{longest_end}; child == 0 && !deadline.passed();) child = perftest.child();
+        ASSERT_GT(child, 0);
+        ::kill(child, SIGKILL);
+
+        expect_report(perftest);
+        if (HasFailure()) return;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, AtAnyMoment, testing::ValuesIn(transports_of_one_host()), transport_name);
+
+}  // namespace
+}  // namespace tacholog

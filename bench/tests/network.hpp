@@ -1,0 +1,66 @@
+// Network namespaces that a test makes and removes. Nothing outside is touched.
+#pragma once
+
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <initializer_list>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/fd.hpp"
+
+namespace tacholog {
+
+class Network {
+public:
+    Network(const Network&) = delete;
+    Network& operator=(const Network&) = delete;
+    ~Network() {
+        for (const auto& space : spaces_) run("ip netns del " + space);
+    }
+
+    /// What this machine lacks for it; empty if it stands.
+    const std::string& missing() const { return missing_; }
+
+    /// Runs `work` there. The sockets that it opens live there for good, whoever uses them; so do programs it starts.
+    template <typename Work>
+    void within(const char* name, Work&& work) const {
+        std::thread{[&] {
+            const Fd where{::open(("/var/run/netns/" + space(name)).c_str(), O_RDONLY | O_CLOEXEC)};
+            if (::setns(where.get(), CLONE_NEWNET) == 0) work();
+        }}.join();
+    }
+
+    static bool run(const std::string& command) { return std::system((command + " >/dev/null 2>&1").c_str()) == 0; }
+
+protected:
+    /// The namespaces, empty, if there are the rights and these programs.
+    Network(std::initializer_list<const char*> names, std::initializer_list<const char*> programs) {
+        if (::geteuid() != 0) missing_ = "root";
+        for (const char* program : programs) {
+            if (!run(std::string{"command -v "} + program)) missing_ = program;
+        }
+        if (!missing_.empty()) return;
+        for (const char* name : names) {
+            spaces_.push_back(space(name));
+            step("ip netns add " + space(name));
+        }
+    }
+
+    static std::string space(const char* name) { return "tacholog-" + std::to_string(::getpid()) + "-" + name; }
+
+    /// A step of building it; after one that fails, none is taken.
+    void step(const std::string& command) {
+        if (missing_.empty() && !run(command)) missing_ = "the right to make network namespaces (" + command + ")";
+    }
+
+private:
+    std::vector<std::string> spaces_;
+    std::string missing_;
+};
+
+}  // namespace tacholog

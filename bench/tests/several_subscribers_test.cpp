@@ -1,0 +1,346 @@
+// One publisher, several subscribers: what every transport is held to that reaches more than one, and the runs over it.
+#include <algorithm>
+#include <thread>
+
+#include "core/control.hpp"
+#include "core/message.hpp"
+#include "tests/program.hpp"
+#include "tests/transports.hpp"
+
+namespace tacholog {
+namespace {
+
+constexpr Handling verified{Touch::write_read, true};
+constexpr Patience plenty{20000};
+constexpr std::size_t audience = 3;
+
+const std::string quick = " --sizes 64,100KiB --duration 0.3 --warmup 0.05 --subscribers 3 --transport ";
+const std::string endless = " --sizes 64 --duration 600 --warmup 0.05 --timeout 2 --subscribers 3 --transport ";
+
+std::vector<const Transport*> those_that(bool (*can)(const Transport&)) {
+    std::vector<const Transport*> found;
+    std::copy_if(all_transports().begin(), all_transports().end(), std::back_inserter(found),
+                 [can](const Transport* one) { return can(*one); });
+    return found;
+}
+
+bool reaches_several(const Transport& transport) {
+    return transport.advertise_to_all != nullptr;
+}
+
+bool drops_for_slow(const Transport& transport) {
+    return transport.drops_for_slow;
+}
+
+class ToSeveral : public testing::TestWithParam<const Transport*> {
+protected:
+    // A publisher that is told does not wait for what nobody will take.
+    void TearDown() override { subscribers_.clear(); }
+
+    void join(std::size_t max_bytes, SlowSubscriber slow = SlowSubscriber::block) {
+        subscribers_.clear();
+        publisher_.reset();
+        std::vector<std::string> endpoints;
+        for (std::size_t at = 0; at < audience; ++at) {
+            auto subscribed = GetParam()->subscribe(topic(max_bytes, slow, at));
+            ASSERT_TRUE(subscribed) << subscribed.error().text;
+            subscribers_.push_back(std::move(*subscribed));
+            endpoints.push_back(subscribers_.back()->endpoint());
+        }
+        auto advertised = GetParam()->advertise_to_all(topic(max_bytes, slow, audience), endpoints);
+        ASSERT_TRUE(advertised) << advertised.error().text;
+        publisher_ = std::move(*advertised);
+        for (const auto& subscriber : subscribers_) {
+            const auto matched = subscriber->match(plenty);
+            ASSERT_TRUE(matched) << matched.error().text;
+            ASSERT_TRUE(*matched);
+        }
+    }
+
+    static Topic topic(std::size_t max_bytes, SlowSubscriber slow, std::size_t who) {
+        Topic made{"test-" + std::to_string(now_ns()) + "-" + std::to_string(who), max_bytes, "127.0.0.1"};
+        made.audience = {audience, slow};
+        return made;
+    }
+
+    Result<bool> send(std::uint64_t number, std::size_t bytes, Patience patience) {
+        auto loan = publisher_->loan(bytes);
+        if (!loan) return loan.error();
+        write_message(loan->bytes(), number, verified);
+        return loan->publish(patience);
+    }
+
+    void send_all(std::uint64_t count, std::size_t bytes) {
+        for (std::uint64_t number = 0; number < count; ++number) {
+            const auto sent = send(number, bytes, plenty);
+            ASSERT_TRUE(sent) << sent.error().text;
+            ASSERT_TRUE(*sent) << number;
+        }
+    }
+
+    static void expect(Subscriber& subscriber, std::uint64_t number, std::size_t bytes) {
+        const auto sample = subscriber.take(plenty);
+        ASSERT_TRUE(sample) << sample.error().text;
+        ASSERT_TRUE(*sample) << "message " << number << " did not come";
+        ASSERT_EQ((*sample)->bytes().size(), bytes);
+        const auto message = read_message((*sample)->bytes(), verified);
+        ASSERT_EQ(message.number, number);
+        ASSERT_TRUE(message.intact);
+    }
+
+    static void expect_all(Subscriber& subscriber, std::uint64_t count, std::size_t bytes) {
+        for (std::uint64_t number = 0; number < count && !HasFatalFailure(); ++number)
+            expect(subscriber, number, bytes);
+    }
+
+    /// All, once, in order, intact, at each of them, at once; then nothing.
+    void carry(std::uint64_t count, std::size_t bytes) {
+        std::vector<std::thread> threads;
+        for (const auto& subscriber : subscribers_)
+            threads.emplace_back([&one = *subscriber, count, bytes] { expect_all(one, count, bytes); });
+        send_all(count, bytes);
+        for (auto& thread : threads) thread.join();
+        for (const auto& subscriber : subscribers_) {
+            const auto more = subscriber->take(Patience{20});
+            ASSERT_TRUE(more) << more.error().text;
+            EXPECT_FALSE(*more);
+        }
+    }
+
+    std::vector<std::unique_ptr<Subscriber>> subscribers_;
+    std::unique_ptr<Publisher> publisher_;
+};
+
+TEST_P(ToSeveral, EachReceivesEveryMessageOnceInOrderAndIntact) {
+    for (const std::size_t bytes : {16, 64, 1000, 65536, 1048576}) {
+        join(bytes);
+        carry(200, bytes);
+    }
+}
+
+TEST_P(ToSeveral, AStreamOfManySmallMessagesArrivesEverywhere) {
+    join(1024);
+    carry(20'000, 1024);
+}
+
+TEST_P(ToSeveral, ThePublisherWaitsForTheSlowestAndLosesNothing) {
+    join(4096);
+    std::uint64_t sent_count = 0;
+    std::thread quick_one{[this, &sent_count] {
+        while (true) {
+            const auto sample = subscribers_[0]->take(Patience{300});
+            if (!sample || !*sample) return;
+        }
+    }};
+    // The other two take nothing.
+    while (true) {
+        const auto sent = send(sent_count, 4096, Patience{20});
+        ASSERT_TRUE(sent) << sent.error().text;
+        if (!*sent) break;
+        ++sent_count;
+        ASSERT_LT(sent_count, 1'000'000U) << "nobody waits";
+    }
+    quick_one.join();
+    for (std::size_t slow = 1; slow < audience; ++slow) expect_all(*subscribers_[slow], sent_count, 4096);
+    EXPECT_EQ(publisher_->dropped(1), 0U);
+}
+
+TEST_P(ToSeveral, OneThatLeftNeverMakesThePublisherHang) {
+    join(4096);
+    subscribers_[1].reset();
+    bool failed = false;
+    for (int count = 0; count < 3000 && !failed; ++count) {
+        const auto sent = send(0, 4096, Patience{10});
+        failed = !sent || !*sent;
+    }
+
+    EXPECT_TRUE(failed);
+}
+
+class DroppingForSlow : public ToSeveral {
+protected:
+    /// What comes until nothing does: in order, intact, with gaps.
+    static std::uint64_t count_in_order(Subscriber& subscriber) {
+        std::uint64_t count = 0;
+        std::uint64_t next = 0;
+        while (true) {
+            const auto sample = subscriber.take(Patience{500});
+            EXPECT_TRUE(sample) << sample.error().text;
+            if (!sample || !*sample) return count;
+            const auto message = read_message((*sample)->bytes(), verified);
+            EXPECT_GE(message.number, next);
+            EXPECT_TRUE(message.intact);
+            next = message.number + 1;
+            ++count;
+        }
+    }
+};
+
+TEST_P(DroppingForSlow, OneThatTakesNothingIsNotWaitedForAndWhatItMissesIsCounted) {
+    constexpr std::uint64_t sent = 20'000;
+    join(4096, SlowSubscriber::drop);
+    std::uint64_t taken = 0;
+    std::thread quick_one{[this, &taken] { taken = count_in_order(*subscribers_[0]); }};
+    send_all(sent, 4096);
+    quick_one.join();
+    const std::uint64_t late = count_in_order(*subscribers_[1]);
+
+    EXPECT_EQ(taken + publisher_->dropped(0), sent);
+    EXPECT_EQ(late + publisher_->dropped(1), sent);
+    EXPECT_GT(publisher_->dropped(1), 0U);
+    EXPECT_GT(late, 0U);
+    EXPECT_GT(taken, late);
+}
+
+TEST_P(DroppingForSlow, ARunCountsWhatItDropped) {
+    Program perftest{"--test throughput --verify --slow-subscriber drop" + quick + std::string{GetParam()->name}};
+
+    EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
+    const auto log = perftest.out();
+    EXPECT_EQ(value(log, "config", "slow_subscriber"), "drop");
+    EXPECT_EQ(value(log, "config", "reliability"), "best-effort");
+    for (const std::string name : {"sub1", "sub2", "sub3"}) {
+        const std::string line = "throughput payload_bytes=64 participant=" + name;
+        const auto count = [&](const char* key) { return std::stoull(value(log, line, key)); };
+        EXPECT_EQ(count("received") + count("lost"), count("sent")) << log;
+        EXPECT_EQ(count("dropped"), count("lost")) << log;
+        EXPECT_EQ(count("corrupted"), 0U) << log;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, DroppingForSlow, testing::ValuesIn(those_that(drops_for_slow)), transport_name);
+
+INSTANTIATE_TEST_SUITE_P(Registry, ToSeveral, testing::ValuesIn(those_that(reaches_several)), transport_name);
+
+class RunsToSeveral : public ToSeveral {
+protected:
+    static std::string transport() { return std::string{GetParam()->name}; }
+    void TearDown() override {}
+};
+
+std::uint64_t number(const std::string& log, const std::string& line, const std::string& key) {
+    const auto text = value(log, line, key);
+    EXPECT_NE(text, "") << line << " " << key << "\n" << log;
+    return text.empty() ? 0 : std::stoull(text);
+}
+
+TEST_P(RunsToSeveral, EachHasItsOwnLinesAndTheAggregateAddsThemUp) {
+    Program perftest{"--test throughput --verify" + quick + transport()};
+
+    EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
+    const auto log = perftest.out();
+    EXPECT_EQ(value(log, "config", "subscribers"), "3");
+    for (const std::string size : {"64", "102400"}) {
+        std::uint64_t received = 0;
+        for (const std::string name : {"sub1", "sub2", "sub3"}) {
+            const std::string line = "throughput payload_bytes=" + size + " participant=" + name;
+            EXPECT_EQ(number(log, line, "lost"), 0U);
+            EXPECT_EQ(number(log, line, "corrupted"), 0U);
+            EXPECT_EQ(number(log, line, "received"), number(log, line, "sent"));
+            received += number(log, line, "received");
+            EXPECT_NE(log.find("resources payload_bytes=" + size + " test=throughput role=sub participant=" + name),
+                      std::string::npos);
+        }
+        const std::string all = "aggregate payload_bytes=" + size;
+        EXPECT_EQ(number(log, all, "received"), received);
+        EXPECT_EQ(number(log, all, "sent") * 3, received);
+        EXPECT_LE(std::stod(value(log, all, "rate_min_per_s")) * 3,
+                  std::stod(value(log, all, "rate_sum_per_s")) + 0.01);
+    }
+    EXPECT_EQ(value(log, "end", "throughput"), "6");
+}
+
+TEST_P(RunsToSeveral, BurstsReachEverybody) {
+    Program perftest{"--test demand --demands 20 --recovery 2" + quick + transport()};
+
+    EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
+    EXPECT_EQ(number(perftest.out(), "aggregate", "received"), 3 * number(perftest.out(), "aggregate", "sent"));
+}
+
+TEST_P(RunsToSeveral, OneThatIsKilledIsNamedAndEndsTheRun) {
+    if (GetParam()->parties == Parties::threads) GTEST_SKIP() << "one process";
+    Program perftest{"--test throughput" + endless + transport()};
+    ASSERT_TRUE(perftest.says("\nwarmup")) << perftest.err() << perftest.out();
+    ::kill(perftest.child(), SIGKILL);
+
+    EXPECT_EQ(perftest.wait(Patience{30000}), 1);
+    EXPECT_EQ(value(perftest.out(), "end", "status"), "failed");
+    EXPECT_NE(perftest.err().find("the subscriber process sub"), std::string::npos) << perftest.err();
+    EXPECT_NE(perftest.err().find("killed by signal 9"), std::string::npos) << perftest.err();
+}
+
+TEST_P(RunsToSeveral, ProcessesStartedOneByOneGetTheirNamesFromThePublisher) {
+    if (GetParam()->parties == Parties::threads) GTEST_SKIP() << "one process";
+    const std::string port = " --port " + std::to_string(Listener::open("127.0.0.1", 0)->port());
+    const std::string common = "--test throughput" + quick + transport() + port;
+    Program first{common + " --role sub"};
+    Program publisher{common + " --role pub"};
+    Program second{common + " --role sub"};
+    Program third{common + " --role sub"};
+
+    EXPECT_EQ(publisher.wait(), 0) << publisher.err() << publisher.out();
+    std::vector<std::string> names;
+    for (Program* one : {&first, &second, &third}) {
+        EXPECT_EQ(one->wait(), 0) << one->err() << one->out();
+        names.push_back(value(one->out(), "throughput", "participant"));
+        const std::string line = "throughput payload_bytes=64 participant=" + names.back();
+        EXPECT_EQ(value(publisher.out(), line, "duration_ns"), value(one->out(), line, "duration_ns"));
+    }
+    std::sort(names.begin(), names.end());
+    EXPECT_EQ(names, (std::vector<std::string>{"sub1", "sub2", "sub3"}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, RunsToSeveral, testing::ValuesIn(those_that(reaches_several)), transport_name);
+
+TEST(Several, OneThatNeverComesEndsTheRunWithHowManyCame) {
+    const std::string port = " --port " + std::to_string(Listener::open("127.0.0.1", 0)->port());
+    const std::string common = "--test throughput --transport tcp --subscribers 2 --timeout 0.5" + port;
+    Program publisher{common + " --role pub"};
+    Program subscriber{common + " --role sub"};
+
+    EXPECT_EQ(publisher.wait(), 1);
+    EXPECT_EQ(subscriber.wait(), 1);
+    EXPECT_NE(publisher.err().find("within the time limit (1 of 2 have)"), std::string::npos) << publisher.err();
+    EXPECT_NE(subscriber.err().find("the peer gave up: no subscriber"), std::string::npos) << subscriber.err();
+}
+
+TEST(Several, WhatCannotBeDoneIsOneLineThatNamesWhatCan) {
+    const std::string throughput = "--test throughput --subscribers 2 --transport ";
+    const std::vector<std::pair<std::string, std::string>> refusals{
+        {throughput + "udp", "perftest: --subscribers 2: udp reaches one alone; those that reach several are "},
+        {throughput + "tcp --reporter rti",
+         "perftest: --reporter rti with --subscribers: its dialect has one subscriber a log; give it to each --role "
+         "sub\n"},
+        {"--test latency --transport tcp --subscribers 2",
+         "perftest: --subscribers is for --test throughput and demand"},
+        {throughput + "tcp --slow-subscriber drop",
+         "perftest: --slow-subscriber drop: tcp cannot; those that can are "},
+        {"--test throughput --transport tcp --subscribers 0",
+         "perftest: --subscribers 0: not a number from 1 to 64\n"}};
+    for (const auto& [line, answer] : refusals) {
+        Program perftest{line};
+
+        EXPECT_EQ(perftest.wait(), 2) << line;
+        const auto said = perftest.err();
+        EXPECT_TRUE(said.starts_with(answer)) << said;
+        EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+    }
+}
+
+TEST(Several, ASubscribersOwnLogMayBeInRtisWords) {
+    const std::string port = " --port " + std::to_string(Listener::open("127.0.0.1", 0)->port());
+    const std::string common = "--test throughput" + quick + "tcp" + port;
+    Program publisher{common + " --role pub"};
+    Program first{common + " --role sub --reporter rti"};
+    Program second{common + " --role sub --reporter rti-csv"};
+    Program third{common + " --role sub"};
+
+    EXPECT_EQ(publisher.wait(), 0) << publisher.err();
+    EXPECT_EQ(first.wait(), 0) << first.err();
+    EXPECT_TRUE(first.out().starts_with("Length:    64  Packets: ")) << first.out();
+    EXPECT_EQ(second.wait(), 0) << second.err();
+    EXPECT_EQ(third.wait(), 0) << third.err();
+}
+
+}  // namespace
+}  // namespace tacholog

@@ -1,0 +1,186 @@
+// How a side waits: asleep until it is woken, or polling, with a limit and an eye on the other side either way.
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "core/control.hpp"
+#include "core/options.hpp"
+#include "tests/program.hpp"
+#include "tests/transports.hpp"
+#include "transports/parking.hpp"
+
+namespace tacholog {
+namespace {
+
+constexpr Patience plenty{20000};
+constexpr Nanoseconds nap_ns = 20'000'000;
+
+TEST(Parking, WhoSleepsIsWoken) {
+    Parking parking;
+    std::atomic<bool> there = false;
+    std::thread waker{[&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds{20});
+        there = true;
+        parking.wake();
+    }};
+    // The nap is longer than the patience: without being woken it sleeps through.
+    const auto is_there = [&] { return there.load(); };
+    const Nanoseconds start = now_ns();
+    EXPECT_TRUE(parking.park(is_there, plenty, [] { return false; }, to_nanoseconds(plenty)));
+    EXPECT_LT(now_ns() - start, to_nanoseconds(plenty) / 2);
+    waker.join();
+}
+
+TEST(Parking, NoWakeIsLostBetweenTwoThatTakeTurns) {
+    constexpr int turns = 20000;
+    Parking mine;
+    Parking theirs;
+    std::atomic<int> turn = 0;
+    const auto play = [&turn](Parking& own, Parking& other, int first) {
+        for (int next = first; next < turns; next += 2) {
+            const auto is_mine = [&] { return turn.load(std::memory_order_acquire) == next; };
+            // A nap as long as the patience: one lost wake and it fails.
+            if (!own.park(is_mine, plenty, [] { return false; }, to_nanoseconds(plenty))) return false;
+            turn.store(next + 1, std::memory_order_release);
+            other.wake();
+        }
+        return true;
+    };
+    bool played = false;
+    std::thread second{[&] { played = play(theirs, mine, 1); }};
+    EXPECT_TRUE(play(mine, theirs, 0));
+    second.join();
+    EXPECT_TRUE(played);
+}
+
+TEST(Parking, AllWhoSleepAreWoken) {
+    constexpr int rounds = 3000;
+    constexpr int sleepers = 3;
+    Parking readers;
+    Parking writer;
+    std::atomic<int> round = 0;
+    std::atomic<int> seen = 0;
+    std::atomic<int> failed = 0;
+    const auto never = [] { return false; };
+    const auto read = [&] {
+        for (int next = 1; next <= rounds; ++next) {
+            if (!readers.park([&] { return round.load() >= next; }, plenty, never, to_nanoseconds(plenty))) ++failed;
+            ++seen;
+            writer.wake();
+        }
+    };
+    std::vector<std::thread> threads;
+    for (int count = 0; count < sleepers; ++count) threads.emplace_back(read);
+    for (int next = 1; next <= rounds; ++next) {
+        round = next;
+        readers.wake();
+        EXPECT_TRUE(writer.park([&] { return seen == next * sleepers; }, plenty, never, to_nanoseconds(plenty)));
+    }
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(failed, 0);
+}
+
+TEST(Parking, PatienceEnds) {
+    Parking parking;
+    const Nanoseconds start = now_ns();
+
+    EXPECT_FALSE(parking.park([] { return false; }, Patience{30}, [] { return false; }, nap_ns));
+    EXPECT_GE(now_ns() - start, 29'000'000);
+    EXPECT_FALSE(parking.park([] { return false; }, Patience{0}, [] { return false; }, nap_ns));
+}
+
+TEST(Parking, WhoIsGoneIsNoticedThoughItWakesNobody) {
+    Parking parking;
+    const Nanoseconds start = now_ns();
+
+    EXPECT_FALSE(parking.park([] { return false; }, plenty, [] { return true; }, nap_ns));
+    EXPECT_LT(now_ns() - start, to_nanoseconds(plenty) / 2);
+}
+
+TEST(Waiting, AMomentIsNotOverBeforeItsTime) {
+    for (const Waiting waiting : {Waiting::busy_poll, Waiting::block, Waiting::spin_then_block}) {
+        const Nanoseconds until = now_ns() + 2'000'000;
+        wait_until(until, waiting);
+        EXPECT_GE(now_ns(), until) << to_text(waiting);
+    }
+}
+
+class EveryTransportSleeps : public testing::TestWithParam<std::tuple<const Transport*, Waiting>> {
+protected:
+    static const Transport& transport() { return *std::get<0>(GetParam()); }
+    static std::string name() { return std::string{to_text(std::get<1>(GetParam()))}; }
+    static std::string options() {
+        return " --sizes 64 --warmup 0.05 --transport " + std::string{transport().name} + " --wait " + name();
+    }
+
+    /// The processor time that a role used, over the time that passed.
+    static double busy(const std::string& log, const std::string& role) {
+        const std::string line = "resources payload_bytes=64 test=" + value(log, "config", "test") + " role=" + role;
+        const auto ns = [&](const char* key) { return std::stod(value(log, line, key)); };
+        return (ns("user_ns") + ns("system_ns")) / ns("duration_ns");
+    }
+};
+
+TEST_P(EveryTransportSleeps, TheLogSaysHowBothSidesWaited) {
+    Program perftest{"--test latency --verify --duration 0.2" + options()};
+
+    EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
+    EXPECT_EQ(value(perftest.out(), "config", "waiting"), name());
+    EXPECT_EQ(value(perftest.out(), "latency", "corrupted"), "0");
+    EXPECT_NE(value(perftest.out(), "latency", "samples"), "0");
+}
+
+TEST_P(EveryTransportSleeps, AStreamArrivesWhole) {
+    Program perftest{"--test throughput --verify --duration 0.2" + options()};
+
+    EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
+    EXPECT_EQ(value(perftest.out(), "throughput", "corrupted"), "0");
+    EXPECT_NE(value(perftest.out(), "throughput", "received"), "0");
+    if (transport().reliability == Reliability::reliable) {
+        EXPECT_EQ(value(perftest.out(), "throughput", "lost"), "0");
+    }
+}
+
+TEST_P(EveryTransportSleeps, NobodyIsBusyInALull) {
+    if (transport().name == "mock") GTEST_SKIP() << "what it holds is let go by the clock, which it looks at often";
+    for (const std::string test : {"throughput", "latency"}) {
+        Program perftest{"--rate 50 --duration 1 --test " + test + options()};
+
+        EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
+        EXPECT_LT(busy(perftest.out(), "pub"), 0.5) << perftest.out();
+        EXPECT_LT(busy(perftest.out(), "sub"), 0.5) << perftest.out();
+        EXPECT_NE(value(perftest.out(), test, test == "latency" ? "samples" : "received"), "0");
+    }
+}
+
+TEST_P(EveryTransportSleeps, ASubscriberThatIsKilledWakesThePublisher) {
+    if (transport().parties == Parties::threads) GTEST_SKIP() << "one process";
+    for (const std::string test : {"latency", "throughput"}) {
+        Program perftest{"--timeout 2 --duration 600 --test " + test + options()};
+        ASSERT_TRUE(perftest.says("\nwarmup")) << perftest.err() << perftest.out();
+        ::kill(perftest.child(), SIGKILL);
+
+        EXPECT_EQ(perftest.wait(Patience{30000}), 1);
+        EXPECT_EQ(value(perftest.out(), "end", "status"), "failed");
+        EXPECT_NE(perftest.err().find("killed by signal 9"), std::string::npos) << perftest.err();
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EveryTransportSleeps,
+                         testing::Combine(testing::ValuesIn(transports_of_one_host()),
+                                          testing::Values(Waiting::block, Waiting::spin_then_block)),
+                         transport_and_waiting_name);
+
+TEST(Waiting, SidesThatWaitInDifferentWaysRefuseEachOther) {
+    const std::string common =
+        "--test latency --transport shm --port " + std::to_string(Listener::open("127.0.0.1", 0)->port());
+    Program subscriber{common + " --role sub --wait block"};
+    Program publisher{common + " --role pub"};
+
+    EXPECT_EQ(publisher.wait(), 1);
+    EXPECT_EQ(subscriber.wait(), 1);
+    EXPECT_NE(publisher.err().find("--wait=busy-poll here, --wait=block there"), std::string::npos) << publisher.err();
+}
+
+}  // namespace
+}  // namespace tacholog

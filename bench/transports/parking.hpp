@@ -1,0 +1,76 @@
+// Where some sleep until another wakes them, in memory that all see: a futex. Memory of zeros is one where nobody
+// sleeps.
+#pragma once
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <climits>
+#include <cstdint>
+
+#include "core/waiting.hpp"
+
+namespace tacholog {
+
+class alignas(64) Parking {
+public:
+    static constexpr Nanoseconds longest_nap_ns = 50'000'000;
+
+    /// Sleeps until `ready()`, for at most `patience`. Looks at `gone()` whenever it wakes for nothing and after each
+    /// nap: who was killed wakes nobody. True if it is ready.
+    template <typename Ready, typename Gone>
+    bool park(Ready&& ready, Patience patience, Gone&& gone, Nanoseconds nap_ns) {
+        const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);
+        for (Nanoseconds left = to_nanoseconds(patience); left > 0; left = deadline - now_ns()) {
+            const std::uint32_t seen = state_.fetch_or(somebody_sleeps, std::memory_order_acq_rel) | somebody_sleeps;
+            if (ready()) return true;
+            sleep(seen, std::min(left, nap_ns));
+            if (ready()) return true;
+            if (gone()) return false;
+        }
+        return false;
+    }
+
+    /// Wakes all who sleep here. What they wait for must be there already: they first say that they sleep, then look;
+    /// we first put it there, then look who sleeps. As all do so by changing the same word, one of the two sees the
+    /// other.
+    void wake() {
+        if ((state_.fetch_and(~somebody_sleeps, std::memory_order_acq_rel) & somebody_sleeps) != 0) [[unlikely]]
+            wake_all();
+    }
+
+private:
+    // The rest of the word counts the wakes: who is about to sleep must not, though a second one has just said that it
+    // sleeps.
+    static constexpr std::uint32_t somebody_sleeps = 1;
+    static constexpr std::uint32_t one_wake = 2;
+
+    void wake_all() {
+        state_.fetch_add(one_wake, std::memory_order_acq_rel);
+        ::syscall(SYS_futex, word(), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+    }
+    void sleep(std::uint32_t seen, Nanoseconds time_ns) {
+        const timespec time{time_ns / nanoseconds_per_second, time_ns % nanoseconds_per_second};
+        ::syscall(SYS_futex, word(), FUTEX_WAIT, seen, &time, nullptr, 0);
+    }
+    std::uint32_t* word() { return reinterpret_cast<std::uint32_t*>(&state_); }
+
+    std::atomic<std::uint32_t> state_{0};
+};
+
+static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));
+
+/// Waits until `ready()`, in the way that was asked for. False if it is not within `patience`, or if `gone()`.
+template <typename Ready, typename Gone>
+bool wait_until(Ready&& ready, Waiting waiting, Patience patience, Parking& parking, Gone&& gone,
+                Nanoseconds nap_ns = Parking::longest_nap_ns) {
+    for (BusyPoll poll{patience, waiting}; poll.wait();) {
+        if (ready()) return true;
+    }
+    return sleeps(waiting) && parking.park(ready, patience, gone, nap_ns);
+}
+
+}  // namespace tacholog

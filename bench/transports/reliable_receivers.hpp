@@ -1,0 +1,107 @@
+// What the publisher of reliable UDP knows of those it sends to, and how far that lets it go.
+//
+// It goes at the pace of the slowest that it waits for. One that is left behind for being slow is not waited for until
+// it has caught up with that pace; if all are slow, the furthest sets the pace, or nobody would receive anything.
+#pragma once
+
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/audience.hpp"
+#include "transports/reliable_wire.hpp"
+
+namespace tacholog::reliable {
+
+struct Receiver {
+    std::uint64_t token = 0;         ///< begins its answers
+    sockaddr_in address{};           ///< where it can be invited
+    std::string name;                ///< for messages
+    std::uint64_t window = 0;        ///< packets; it says how many
+    std::uint64_t acknowledged = 0;  ///< packets
+    std::uint64_t released = 0;      ///< messages
+    std::uint64_t skipped = 0;       ///< messages
+    Nanoseconds round_trip_ns = millisecond_ns;
+    Nanoseconds last_heard_ns = 0;
+    bool heard = false;  ///< anything at all
+    bool gone = false;
+    bool slow = false;
+
+    bool owes(std::uint64_t packets, std::uint64_t messages) const {
+        return !gone && (acknowledged < packets || released < messages);
+    }
+};
+
+class Receivers {
+public:
+    Receivers(std::vector<Receiver> all, SlowSubscriber slow) : all_(std::move(all)), slow_(slow) { update(); }
+
+    std::vector<Receiver>& all() { return all_; }
+    const std::vector<Receiver>& all() const { return all_; }
+    bool leaves_behind() const { return slow_ == SlowSubscriber::drop; }
+
+    Receiver* find(std::uint64_t token) {
+        const auto found =
+            std::find_if(all_.begin(), all_.end(), [token](const Receiver& one) { return one.token == token; });
+        return found == all_.end() ? nullptr : &*found;
+    }
+
+    /// Messages that all who are waited for have given back.
+    std::uint64_t released() const { return released_; }
+    /// Packets before this one may be sent.
+    std::uint64_t limit() const { return limit_; }
+
+    bool all_heard() const {
+        return std::all_of(all_.begin(), all_.end(), [](const Receiver& one) { return one.heard || one.gone; });
+    }
+    bool all_gone() const { return std::all_of(all_.begin(), all_.end(), is_gone); }
+
+    /// Who is missed: none may go if all are waited for, one must stay if not.
+    const Receiver* missed() const {
+        const auto gone = std::find_if(all_.begin(), all_.end(), is_gone);
+        if (gone == all_.end() || (leaves_behind() && !all_gone())) return nullptr;
+        return &*gone;
+    }
+
+    bool owe(std::uint64_t packets, std::uint64_t messages) const {
+        return std::any_of(all_.begin(), all_.end(), [&](const Receiver& one) { return one.owes(packets, messages); });
+    }
+
+    /// Those who hold up the others are not waited for any more.
+    void leave_slowest_behind() {
+        for (Receiver& one : all_) one.slow = one.slow || one.released == released_;
+        update();
+    }
+
+    /// After something has been learned of one of them.
+    void update() {
+        const Receiver* furthest = nullptr;
+        std::optional<std::uint64_t> released;
+        std::optional<std::uint64_t> limit;
+        for (const Receiver& one : all_) {
+            if (one.gone) continue;
+            if (furthest == nullptr || one.released > furthest->released) furthest = &one;
+            if (one.slow) continue;
+            released = std::min(released.value_or(one.released), one.released);
+            limit = std::min(limit.value_or(limit_of(one)), limit_of(one));
+        }
+        if (furthest == nullptr) return;
+        released_ = released.value_or(furthest->released);
+        limit_ = limit.value_or(limit_of(*furthest));
+        for (Receiver& one : all_) one.slow = one.slow && one.released < released_;
+    }
+
+private:
+    static bool is_gone(const Receiver& one) { return one.gone; }
+    static std::uint64_t limit_of(const Receiver& one) { return one.acknowledged + one.window; }
+
+    std::vector<Receiver> all_;
+    SlowSubscriber slow_;
+    std::uint64_t released_ = 0;
+    std::uint64_t limit_ = 0;
+};
+
+}  // namespace tacholog::reliable

@@ -1,0 +1,93 @@
+// How a transport waits for its socket: by asking again and again, by a system call that sleeps until something has
+// come, or the one for a while and then the other. A socket that sleeps costs one system call a message, as one that is
+// asked does: no poll() goes before it.
+#pragma once
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+
+#include "core/fd.hpp"
+#include "core/waiting.hpp"
+
+namespace tacholog {
+
+class SocketWait {
+public:
+    enum class For { receiving, sending };
+
+    SocketWait(Waiting waiting, For what) : waiting_(waiting), what_(what) {}
+
+    /// Begins to wait for so long; never sleeps longer than `nap` at once, for who has more to do. The socket is the
+    /// same one each time.
+    void begin(int socket, Patience patience, Patience nap) {
+        socket_ = socket;
+        patience_ = patience;
+        nap_ = std::min(nap, patience);
+        poll_ = BusyPoll{patience, waiting_, sleeps(waiting_) ? calls_before_sleep : BusyPoll::spins_before_yield};
+        asleep_ = false;
+        deadline_ns_ = sleeps(waiting_) && nap < patience ? now_ns() + to_nanoseconds(patience) : 0;
+        if (waiting_ == Waiting::block && nap_ >= shortest_sleep) sleep_next();
+    }
+    void begin(const Fd& socket, Patience patience, Patience nap) { begin(socket.get(), patience, nap); }
+    void begin(const Fd& socket, Patience patience) { begin(socket, patience, patience); }
+
+    /// From here on it is this socket that is waited for.
+    void turn_to(const Fd& socket) {
+        socket_ = socket.get();
+        if (asleep_) sleep_next();
+    }
+
+    /// For the system call that comes next.
+    int flags() const { return asleep_ ? 0 : MSG_DONTWAIT; }
+
+    /// The call found nothing: waits, if that is not what it did. False once the patience is used up.
+    bool again() {
+        if (poll_.wait()) return true;
+        if (!sleeps(waiting_) || patience_.count() <= 0) return false;
+        if (asleep_) return now_ns() < deadline_ns_;
+        if (nap_ < shortest_sleep) return watch() || now_ns() < deadline_ns_;
+        sleep_next();
+        return true;
+    }
+
+private:
+    /// A socket counts the time that it sleeps for in ticks of the kernel, of which the largest is 10 ms.
+    static constexpr Patience shortest_sleep{10};
+
+    static constexpr int calls_before_sleep = 150;  // about 50 us
+
+    void sleep_next() {
+        asleep_ = true;
+        if (told_ == socket_ && limit_ == nap_) return;
+        told_ = socket_;
+        limit_ = nap_;
+        ::fcntl(socket_, F_SETFL, ::fcntl(socket_, F_GETFL) & ~O_NONBLOCK);
+        const Nanoseconds time_ns = to_nanoseconds(nap_);
+        const timeval time{time_ns / nanoseconds_per_second, time_ns % nanoseconds_per_second / 1000};
+        ::setsockopt(socket_, SOL_SOCKET, what_ == For::receiving ? SO_RCVTIMEO : SO_SNDTIMEO, &time, sizeof time);
+    }
+
+    /// Sleeps for a time that a socket does not know. True if something has come.
+    bool watch() {
+        const Nanoseconds time_ns = to_nanoseconds(nap_);
+        const timespec time{time_ns / nanoseconds_per_second, time_ns % nanoseconds_per_second};
+        pollfd waiting{socket_, static_cast<short>(what_ == For::receiving ? POLLIN : POLLOUT), 0};
+        return ::ppoll(&waiting, 1, &time, nullptr) > 0;
+    }
+
+    Waiting waiting_;
+    For what_;
+    int socket_ = -1;
+    Patience patience_{0};
+    Patience nap_{0};
+    int told_ = -1;      ///< the socket that was told...
+    Patience limit_{0};  ///< ...that it may sleep for so long
+    BusyPoll poll_{Patience{0}};
+    Nanoseconds deadline_ns_ = 0;  ///< 0: the first sleep is the only one
+    bool asleep_ = false;
+};
+
+}  // namespace tacholog

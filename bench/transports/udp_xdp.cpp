@@ -1,0 +1,147 @@
+// UDP over IPv4 past the kernel's IP stack, by AF_XDP, best effort: what arrives while all frames are taken is lost,
+// and nothing is sent again. Both sides must be on one Ethernet, each at an interface of its own with an MTU of 1500 or
+// more, whose first queue gets the datagrams; the interface is the one with the address that the control channel uses.
+// A message above one frame is cut as `udp` cuts it, into fragments of 1448 bytes. Needs root; in the driver where it
+// can, else behind it, and always with one copy between driver and process (XDP_COPY).
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <vector>
+
+#include "transports/socket_wait.hpp"
+#include "transports/transport.hpp"
+#include "transports/udp_fragments.hpp"
+#include "transports/xdp_endpoint.hpp"
+#include "transports/xdp_port.hpp"
+
+namespace tacholog::transports {
+namespace {
+
+constexpr std::size_t fragment_bytes = frame_payload - sizeof(FragmentHeader);
+constexpr Patience longest_nap{5};
+constexpr std::uint32_t frames_a_flush = 32;  // what the kernel takes at one call
+
+class XdpPublisher final : public Publisher {
+public:
+    XdpPublisher(XdpPort& port, const XdpEndpoint& subscriber, const Topic& topic)
+        : port_(port),
+          wait_(topic.waiting, SocketWait::For::sending),
+          to_(subscriber.address),
+          header_{subscriber.token, 0, 0, 0},
+          buffer_(topic.max_bytes) {}
+
+private:
+    Result<std::span<std::byte>> acquire(std::size_t bytes) override {
+        if (bytes > buffer_.size()) return Error{"loan " + std::to_string(bytes) + " bytes: too large"};
+        header_.fragment = 0;
+        header_.total_bytes = static_cast<std::uint32_t>(bytes);
+        return std::span{buffer_}.first(bytes);
+    }
+
+    // What was sent of a message stays sent: after a false, the next call goes on with the fragment that did not fit.
+    Result<bool> commit(Patience patience) override {
+        wait_.begin(port_.descriptor(), patience, longest_nap);
+        while (header_.fragment * fragment_bytes < header_.total_bytes) {
+            if (enqueue()) {
+                if (++header_.fragment % frames_a_flush == 0) port_.flush();
+            } else if (!port_.flush() && !wait_.again()) {
+                return false;
+            }
+        }
+        while (!port_.flush()) {
+            if (!wait_.again()) return false;
+        }
+        ++header_.message;
+        return true;
+    }
+
+    bool enqueue() {
+        const auto room = port_.acquire();
+        if (room.empty()) return false;
+        const std::size_t offset = header_.fragment * fragment_bytes;
+        const std::size_t bytes = std::min(fragment_bytes, header_.total_bytes - offset);
+        std::memcpy(room.data(), &header_, sizeof header_);
+        std::memcpy(room.data() + sizeof header_, buffer_.data() + offset, bytes);
+        port_.send(to_, sizeof header_ + bytes);
+        return true;
+    }
+
+    void abandon() noexcept override {
+        if (header_.fragment > 0) ++header_.message;  // its first fragments are out; the number is spent
+    }
+
+    XdpPort& port_;
+    SocketWait wait_;
+    XdpAddress to_;
+    FragmentHeader header_;
+    std::vector<std::byte> buffer_;
+};
+
+class XdpSubscriber final : public Subscriber {
+public:
+    XdpSubscriber(XdpPort& port, std::uint64_t token, const Topic& topic)
+        : port_(port),
+          wait_(topic.waiting, SocketWait::For::receiving),
+          token_(token),
+          assembly_(token, topic.max_bytes, fragment_bytes) {}
+
+    std::string endpoint() const override { return XdpEndpoint{port_.address(), token_}.text(); }
+    Result<bool> match(Patience) override { return true; }  // its filter stands, which is all it can do
+
+private:
+    Result<std::span<const std::byte>> receive(Patience patience) override {
+        wait_.begin(port_.descriptor(), patience, longest_nap);
+        while (true) {
+            const auto datagram = port_.receive();
+            if (!datagram.empty()) {
+                const auto message = accept(datagram);
+                port_.release();
+                if (message.data() != nullptr) return message;
+            } else if (!wait_.again()) {
+                return std::span<const std::byte>{};
+            }
+        }
+    }
+
+    /// The message that this datagram completes, if it does.
+    std::span<const std::byte> accept(std::span<const std::byte> datagram) {
+        if (datagram.size() <= sizeof(FragmentHeader)) return {};
+        FragmentHeader header{};
+        std::memcpy(&header, datagram.data(), sizeof header);
+        const auto fragment = datagram.subspan(sizeof header);
+        if (fragment.size() > fragment_bytes) return {};
+        std::memcpy(assembly_.expected().data(), fragment.data(), fragment.size());
+        return assembly_.accept(header, datagram.size());
+    }
+
+    void release() noexcept override {}
+
+    XdpPort& port_;
+    SocketWait wait_;
+    std::uint64_t token_;
+    Assembly assembly_;
+};
+
+Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
+    const auto port = XdpPort::at(topic.local_address);
+    if (!port) return port.error();
+    return std::unique_ptr<Subscriber>{std::make_unique<XdpSubscriber>(**port, new_token(), topic)};
+}
+
+Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
+    const auto subscriber = parse_xdp_endpoint(endpoint);
+    if (!subscriber) return Error{"advertise to '" + std::string{endpoint} + "': not an AF_XDP endpoint"};
+    const auto port = XdpPort::at(topic.local_address);
+    if (!port) return port.error();
+    return std::unique_ptr<Publisher>{std::make_unique<XdpPublisher>(**port, *subscriber, topic)};
+}
+
+}  // namespace
+
+extern const Transport udp_xdp{
+    "udp-xdp",      "UDP past the kernel's IP stack (AF_XDP), one Ethernet; best effort, needs root",
+    "copy",         Reliability::best_effort,
+    Parties::hosts, subscribe,
+    advertise};
+
+}  // namespace tacholog::transports

@@ -1,0 +1,39 @@
+// Where a subscriber behind a NAT thinks it is, and the ports that it will knock at, as text over the control channel.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "transports/ip_endpoint.hpp"
+
+namespace tacholog {
+
+inline constexpr std::size_t door_count = 4;  ///< one may be taken
+
+/// "127.0.0.1:40000/1234/20001,20002": where the subscriber thinks it is, its token, and the ports that it will knock
+/// at.
+struct WanEndpoint {
+    IpEndpoint own;
+    std::vector<std::uint16_t> doors;
+
+    std::string text() const { return own.text() + "/" + comma_separated(doors); }
+};
+
+inline std::optional<WanEndpoint> parse_wan_endpoint(std::string_view text) {
+    const auto slash = text.rfind('/');
+    if (slash == std::string_view::npos) return std::nullopt;
+    const auto own = parse_endpoint(text.substr(0, slash));
+    if (!own) return std::nullopt;
+    WanEndpoint endpoint{*own, {}};
+    for (std::string_view rest = text.substr(slash + 1); !rest.empty();) {
+        const auto comma = std::min(rest.find(','), rest.size());
+        const auto door = to_number<std::uint16_t>(rest.substr(0, comma));
+        if (!door || endpoint.doors.size() == door_count) return std::nullopt;
+        endpoint.doors.push_back(*door);
+        rest.remove_prefix(std::min(comma + 1, rest.size()));
+    }
+    if (endpoint.doors.empty()) return std::nullopt;
+    return endpoint;
+}
+
+}  // namespace tacholog

@@ -1,0 +1,182 @@
+"""Run two builds in interleaved pairs within one session, then say what differs, and how sure that is.
+
+OLD and NEW are each a program, a folder that it was installed in, a git revision of the checkout (which is built below build/ab), or a command
+template of several words, in which {arguments} stands for those of the campaign's command: "env MODE=fast /opt/tool/bin/ping {arguments}".
+
+CAMPAIGN says what to measure; without it, bench/campaigns/quick.toml. The number of pairs is fixed before the first one, and nothing stops early.
+A build compared with itself is the calibration: how far it is from itself is kept in same-build/ beside the runs, and used by tacholog diff.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+import click
+
+from tacholog.campaign.builds import Build
+from tacholog.campaign.pairs import Pairs
+from tacholog.commands._paths import Folder
+from tacholog.commands.diff import FORMATS
+from tacholog.diff.result import Report
+from tacholog.errors import TachologError
+from tacholog.resources import checkout
+
+_ASSUMED_NOISE = 0.02
+
+
+@click.command(help=__doc__)
+@click.argument("old")
+@click.argument("new")
+@click.argument("campaign", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--pairs", type=click.IntRange(1), help="How many pairs of each variant.  [default: 12]")
+@click.option("--plan", "only_plan", is_flag=True, help="Say what would be run, how long it takes and what effect it can find, and stop.")
+@click.option("--resume", is_flag=True, help="Go on with the newest comparison of this campaign; with more --pairs, add some.")
+@click.option("--release", "releases", nargs=2, metavar="OLD NEW", help="Label the sides, and copy both to DATA/<tool>/OLD-to-NEW when all is done.")
+@click.option("--output", default="build/runs", show_default=True, type=Folder(), help="Where runs are kept.")
+@click.option("--data", default="data", show_default=True, type=Folder(), help="Where --release copies to.")
+@click.option(
+    "--perftest", type=click.Path(path_type=Path), help="The perftest of command templates; else the one built in the checkout, or on the PATH."
+)
+@click.option("--format", "output_format", type=click.Choice(FORMATS), default="text", show_default=True, help="How to print the comparison.")
+@click.option("--fail-on", multiple=True, type=click.Choice(["worse", "implausible"]), help="Exit with 3 or 5 if a row is so. May be repeated.")
+def ab(
+    *,
+    old: str,
+    new: str,
+    campaign: Path | None,
+    pairs: int | None,
+    only_plan: bool,
+    resume: bool,
+    releases: tuple[str, str] | None,
+    output: Path,
+    data: Path,
+    perftest: Path | None,
+    output_format: str,
+    fail_on: tuple[str, ...],
+) -> None:
+    """Find both builds, say the plan, run it, compare."""
+    from tacholog.campaign import programs, read_campaign
+    from tacholog.campaign.builds import find_build
+    from tacholog.campaign.pairs import begin, go_on, place_of_pairs
+    from tacholog.commands.diff import rendered, say
+    from tacholog.diff.compare import exit_code
+
+    if only_plan and resume:
+        raise click.UsageError("--plan shows what a new comparison would be; --resume goes on with one that has its plan")
+    path = campaign or _default_campaign()
+    planned = read_campaign(path)
+    tools, work = programs(perftest, checkout()), (checkout() or Path.cwd()) / "build" / "ab"
+    builds = [find_build(name, planned, tools, checkout(), work) for name in (old, new)]
+    if releases:
+        place_of_pairs(data, planned.tool, releases)  # hours later would be too late to say so
+    sides = builds[0], builds[1]
+    begun = go_on(path, output, sides, pairs) if resume else begin(path, output, sides, pairs or 12, releases)
+    click.echo(_said(begun, output, data), err=True)
+    if only_plan:
+        shutil.rmtree(begun.folder)
+        return
+    _measure(begun)
+    report = _compared(begun, data)
+    say(output_format, report, rendered(output_format, report), None)
+    sys.exit(exit_code(report, fail_on))
+
+
+def _default_campaign() -> Path:
+    root = checkout()
+    if root is None:
+        raise TachologError("no checkout, whose quick campaign could be run: name a CAMPAIGN")
+    return root / "bench" / "campaigns" / "quick.toml"
+
+
+def _said(begun: Pairs, output: Path, data: Path) -> str:
+    """The plan in words: what is run, how long it takes, and how small a change it can find."""
+    from tacholog.commands._measuring import duration
+    from tacholog.diff.policy import MIN_RUNS
+    from tacholog.diff.statistics import smallest_found
+
+    pairs, tasks = begun.record.pairs, begun.tasks()
+    variants = len({run.folder.rpartition("/")[0] for run in begun.plans[0].runs})
+    seconds = sum(task.run.expected_s for task in tasks)
+    noise, whence = _noise(begun, output, data)
+    rows = max(_sizes(begun), 1)
+    found = [_percent(smallest_found(pairs, level) * noise * 2**0.5) for level in (0.05, 0.05 / rows)]
+    lines = [
+        f"OLD  {_build(begun.builds[0])}",
+        f"NEW  {_build(begun.builds[1])}",
+        f"{pairs} pairs of {variants} variant{'s' if variants > 1 else ''}: {len(tasks)} runs to do, about {duration(seconds)}.",
+        f"Run-to-run noise: {noise:.1%} ({whence}).",
+        f"With it, four changes of five are found from {found[0]} on in a row alone, from {found[1]} on in one row of {rows}.",
+    ]
+    return "\n".join([*lines, *(["Fewer than 6 pairs never give a verdict."] if pairs < MIN_RUNS else [])])
+
+
+def _build(build: Build) -> str:
+    return f"{build.name} ({build.revision[:12]})" if build.revision else build.name
+
+
+def _percent(shift: float) -> str:
+    from math import expm1, isinf
+
+    return "no size" if isinf(shift) else f"{expm1(shift):.1%}"
+
+
+def _noise(begun: Pairs, output: Path, data: Path) -> tuple[float, str]:
+    """The noise to plan with: the median over the rows that were measured on this machine, else an assumption that is said to be one."""
+    from statistics import median
+
+    from tacholog.diff.bands import FOLDER, noise, same_build
+
+    files = [place / FOLDER / f"{begun.plans[0].host}.csv" for place in (output, data)]
+    for file in files:
+        if file.is_file():
+            return median(noise(same_build(file))), f"as measured with one build: {file}"
+    return _ASSUMED_NOISE, "assumed; tacholog ab of one build with itself measures it"
+
+
+def _sizes(begun: Pairs) -> int:
+    """How many rows of one statistic there will be, as far as the options tell: one for each variant and size."""
+    first = [run for run in begun.plans[0].runs if run.repetition == 1]
+    sizes = (run.options.get("sizes_bytes") for run in first)
+    return sum(len(listed) if isinstance(listed, list) else 1 for listed in sizes)
+
+
+def _measure(begun: Pairs) -> None:
+    from tacholog.campaign.pairs import noted
+    from tacholog.commands._measuring import measure_all
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended from outside is as good as Ctrl-C: the process that measures ends too
+    try:
+        measure_all(begun.tasks(), begun.record.runs)
+    except KeyboardInterrupt:
+        noted(begun, "interrupted")
+        old, new = begun.sides
+        click.echo(
+            f"\ninterrupted with {begun.pairs_done()} of {begun.record.pairs} pairs done; the same command with --resume goes on."
+            f"\nWhat is there can be compared as it is: tacholog diff {old} {new}",
+            err=True,
+        )
+        raise SystemExit(130) from None
+
+
+def _compared(begun: Pairs, data: Path) -> Report:
+    """Compare both sides; keep them for publication if they have labels, and the band if they are one build."""
+    from tacholog.campaign.pairs import keep_pairs
+    from tacholog.commands.diff import known_roots
+    from tacholog.diff import bands
+    from tacholog.diff.compare import compare
+    from tacholog.diff.policy import Policy
+    from tacholog.diff.sides import find
+
+    sides = [find(str(folder), ()) for folder in begun.sides]
+    names = begun.record.old.name, begun.record.new.name
+    report = compare(sides[0], sides[1], Policy(), names, measured=bands.known(sides, known_roots()))
+    click.echo(f"kept: {begun.folder}", err=True)
+    if labelled := begun.plans[0].release is not None:
+        click.echo(f"kept for publication: {keep_pairs(begun, data)}", err=True)
+    if report.same_build and (entries := bands.calibrations(report, "+".join(sorted(begun.plans[0].programs.values())))):
+        place = data if labelled else begun.folder.parent
+        click.echo(f"the band of this build: {bands.add(place, begun.plans[0].host, entries)}", err=True)
+    return report

@@ -1,0 +1,69 @@
+"""What was called otherwise in an older release: ``renames.toml`` beside the runs, so that a row keeps its history under its new name.
+
+::
+
+    [transport]
+    "shmem" = "shm"            # old name = the name that it has today
+
+Each table is one of `FIELDS`. Numbers, logs and pages keep the names that they were measured under; only comparisons see the new ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tacholog.dataset import Dataset
+from tacholog.errors import UnreadableInput
+from tacholog.records import METRICS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FILE = "renames.toml"
+FIELDS = ("system", "transport", "type", "participant", "metric", "statistic")
+Renames = Mapping[str, Mapping[str, str]]
+
+
+def read_renames(path: Path) -> Renames:
+    """Read a file of renames.
+
+    Raises:
+        UnreadableInput: it is missing, no TOML, renames something else, or into a metric that there is not; the message names file and key.
+    """
+    try:
+        found = msgspec.toml.decode(path.read_bytes(), type=dict[str, dict[str, str]])
+    except OSError as error:
+        raise UnreadableInput(f"{path}: {error.strerror}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
+        raise UnreadableInput(f"{path}: {error}") from error
+    if unknown := sorted(found.keys() - set(FIELDS)):
+        raise UnreadableInput(f"{path}: [{unknown[0]}]: only {', '.join(FIELDS)} can be renamed")
+    if unknown := sorted(set(found.get("metric", {}).values()) - METRICS.keys()):
+        raise UnreadableInput(f"{path}: [metric]: there is no metric {unknown[0]!r}")
+    return found
+
+
+def find_renames(roots: Sequence[Path]) -> Renames:
+    """The renames of the first of these folders that has some; none if none has."""
+    return next((read_renames(root / FILE) for root in roots if (root / FILE).is_file()), {})
+
+
+def renamed(dataset: Dataset, renames: Renames) -> Dataset:
+    """The dataset with today's names."""
+    if not renames:
+        return dataset
+    runs, results = dataset.runs, dataset.results
+    for field, names in renames.items():
+        if field == "system":
+            runs = _replaced(runs, field, names)
+        else:
+            results = _replaced(results, field, names)
+    return msgspec.structs.replace(dataset, runs=runs, results=results)
+
+
+def _replaced(frame: pd.DataFrame, field: str, names: Mapping[str, str]) -> pd.DataFrame:
+    return frame.assign(**{field: frame[field].replace(dict(names)).astype(frame[field].dtype)})

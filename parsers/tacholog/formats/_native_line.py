@@ -1,0 +1,88 @@
+"""The lines of the native log: a kind, pairs, and the values in them; what is no such line, or was cut, is told.
+
+Source: docs/native-log.md of this project.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+Fields = Mapping[str, str]
+Word = TypeVar("Word", bound=str)
+
+_PAIR = re.compile(r' ([a-z][a-z0-9_.]*)=(?:"((?:[^"\\]|\\.)*)"|([^\s"]+))')
+_ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{2}|.)")
+_PLAIN_ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\"}
+# By kind of line: what is there when (always; if anything was counted; with a key), and what must follow.
+_BEHIND: Mapping[str, Sequence[tuple[str, str]]] = {
+    "latency": (("always", "duration_ns"), ("counted", "max_ns")),
+    "sending": (("always", "target_rate_per_s"), ("lateness_mean_ns", "lateness_max_ns"), ("from_send_mean_ns", "from_send_max_ns")),
+    "throughput": (("always", "duration_ns"), ("rate_per_s", "goodput_bit_per_s")),
+    "demand": (
+        *(("always", "receive_duration_ns"), ("sent", "send_duration_ns")),
+        *(("offered_rate_per_s", "offered_goodput_bit_per_s"), ("rate_per_s", "goodput_bit_per_s")),
+    ),
+    "aggregate": (("always", "duplicated"), ("rate_min_per_s", "goodput_min_bit_per_s"), ("rate_sum_per_s", "goodput_sum_bit_per_s")),
+    "interval": (("counted", "max_ns"), ("received", "lost")),
+    "resources": (("always", "peak_memory_bytes"),),
+}
+
+
+def pairs_of(text: str) -> Fields | None:
+    """The pairs of a line, or ``None`` if anything is left over between or behind them."""
+    fields: dict[str, str] = {}
+    at = 0
+    while (pair := _PAIR.match(text, at)) and pair[1] not in fields:
+        fields[pair[1]] = pair[3] if pair[2] is None else _ESCAPE.sub(_unescape, pair[2])
+        at = pair.end()
+    return fields if at == len(text) else None
+
+
+def lacks(kind: str, fields: Fields) -> bool:
+    """Whether a result lacks a key that always comes behind one it has: the line was cut off behind a whole pair."""
+    counted = fields.get("samples", fields.get("messages", "0")) != "0"
+    return any((has in fields or (has == "counted" and counted) or has == "always") and needs not in fields for has, needs in _BEHIND.get(kind, ()))
+
+
+def _unescape(escape: re.Match[str]) -> str:
+    code = escape[1]
+    return chr(int(code[1:], 16)) if len(code) == 3 else _PLAIN_ESCAPES.get(code, code)  # noqa: PLR2004
+
+
+def count(fields: Fields, key: str) -> int:
+    """The count under a key.
+
+    Raises:
+        KeyError: there is no such key.
+        ValueError: it is no count.
+    """
+    text = fields[key]
+    if not (text.isascii() and text.isdigit()) or int(text) >= 2**63:
+        raise ValueError(f"{key}={text} is no count")
+    return int(text)
+
+
+def decimal(fields: Fields, key: str) -> float:
+    """The number under a key; it raises what `count` does."""
+    text = fields[key]
+    if re.fullmatch(r"\d{1,19}(\.\d+)?", text) is None:
+        raise ValueError(f"{key}={text} is no number")
+    return float(text)
+
+
+def payload_bytes(fields: Fields) -> int:
+    """The size that a result is of; it raises what `count` does, and refuses 0."""
+    size = count(fields, "payload_bytes")
+    if size == 0:
+        raise ValueError("a payload of 0 bytes")
+    return size
+
+
+def one_of(known: tuple[Word, ...], fields: Fields, key: str) -> Word:
+    """The word under a key, if it is a known one; it raises what `count` does."""
+    for word in known:
+        if fields[key] == word:
+            return word
+    raise ValueError(f"{key}={fields[key]} is not known")

@@ -1,0 +1,41 @@
+"""Whose a folder is: a site is only ever built, or published, into a folder that is empty or was made for one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from tacholog.errors import UnreadableInput
+
+MARKER = ".tacholog-site"
+_SAID = "Made by tacholog report, which replaces what is in this folder.\n"
+_BUILT_BEFORE = (".buildinfo", "_static/tacholog.css")  # What the sites have that were built before there was the marker.
+
+
+def claim(site: Path, roots: Sequence[Path]) -> None:
+    """Mark a folder as a site's.
+
+    Raises:
+        UnreadableInput: there is something else in it, or the data.
+    """
+    for root in roots:
+        if site.resolve() in (root.resolve(), *root.resolve().parents):
+            raise UnreadableInput(f"{site}: the data ({root}) is in this folder; a site needs a folder of its own")
+    ours = (site / MARKER).is_file() or all((site / name).is_file() for name in _BUILT_BEFORE)
+    refuse_foreign(site, (), ours=ours)
+    site.mkdir(parents=True, exist_ok=True)
+    if not (site / MARKER).is_file():
+        (site / MARKER).write_text(_SAID, encoding="utf-8")
+
+
+def refuse_foreign(folder: Path, allowed: Iterable[str], *, ours: bool) -> None:
+    """Leave a folder alone that holds what Tacholog did not make.
+
+    Raises:
+        UnreadableInput: there is more in it than the ``allowed`` names, and it is not ``ours``.
+    """
+    if ours or not folder.exists():
+        return
+    foreign = sorted(path.name for path in folder.iterdir() if path.name not in set(allowed))
+    if foreign:
+        raise UnreadableInput(f"{folder}: there is something in it that is not from Tacholog ({foreign[0]}): name a new or an empty folder")

@@ -1,0 +1,221 @@
+"""The history of a metric: one line a row over all releases of a system, and between neighbours the verdict of their comparison."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+import msgspec
+
+from tacholog.diff.policy import TESTED
+from tacholog.diff.result import Key, Report, Row, Verdict
+from tacholog.records import METRICS
+from tacholog.report import diff_words as words
+from tacholog.report.facts import Fact, Run
+from tacholog.report.markup import NOTHING, Html, join, slug, tag
+from tacholog.report.numerals import natural, quantity
+
+Compare = Callable[[str, str, str], Report]
+MACHINE = frozenset({"cpu_model", "cores_smt", "memory", "nic", "mtu"})
+METRICS_SHOWN = tuple((metric, statistic) for metric, statistics in (*TESTED.items(), ("latency", ("mean", "typical"))) for statistic in statistics)
+_SHORT: Mapping[Verdict, str] = {
+    "worse": "worse",
+    "better": "better",
+    "no_change": "no change",
+    "inconclusive": "too noisy to tell",
+    "insufficient": "not enough runs",
+    "unreplicated_diff": "differs, not replicated",
+    "unreplicated_same": "alike, not replicated",
+    "invalid": "failed",
+    "not_comparable": "not comparable",
+    "removed": "",
+    "added": "",
+}
+_WIDTH, _HEIGHT, _ROOM = 140, 34, 6
+
+
+class Point(msgspec.Struct, frozen=True):
+    """A release's value in a line, and the row that compares it with the release before."""
+
+    release: int
+    value: float
+    row: Row | None
+
+
+class Line(msgspec.Struct):
+    """A row over the releases in which it was measured alike. ``why`` says what made it begin anew, if something did."""
+
+    key: Key
+    points: list[Point]
+    why: str | None = None
+
+
+def releases_of(runs: Iterable[Run]) -> dict[str, list[str]]:
+    """The releases of each system that has any, in order: by the time of the first run where all state it, else by the numbers in their names."""
+    first: dict[str, dict[str, str]] = {}
+    for run in runs:
+        if run.system and run.release:
+            known = first.setdefault(run.system, {})
+            times = [time for time in (known.get(run.release), run.start_time) if time]
+            known[run.release] = min(times, default="")
+    return {system: _ordered(times) for system, times in sorted(first.items())}
+
+
+def _ordered(times: Mapping[str, str]) -> list[str]:
+    if all(times.values()):
+        return sorted(times, key=lambda release: (times[release], natural(release)))
+    return sorted(times, key=natural)
+
+
+def neighbours(runs: Iterable[Run]) -> list[tuple[str, str, str]]:
+    """Each system with two of its releases that follow one another."""
+    return [(system, old, new) for system, names in releases_of(runs).items() for old, new in pairwise(names)]
+
+
+def latest(runs: Sequence[Run]) -> tuple[str, str, str] | None:
+    """The newest comparison: that of the own runs made last, with the release before them."""
+    own = [run for run in runs if not run.published]
+    last = max((run for run in own if run.release and run.start_time), key=lambda run: run.start_time or "", default=None)
+    found = [pair for pair in neighbours(own) if last is not None and (pair[0], pair[2]) == (last.system, last.release)]
+    return found[-1] if found else None
+
+
+def tested(facts: Iterable[Fact]) -> set[tuple[str, str]]:
+    """The metrics that comparisons of these numbers test: means where a system has no percentiles, messages a second where no bytes were moved."""
+    by_system: dict[str | None, set[tuple[str, str]]] = {}
+    for fact in facts:
+        found = by_system.setdefault(fact.run.system, set())
+        found.add((fact.metric, fact.statistic))
+        if "no_bytes_moved" in fact.marks:
+            found.add(("message_rate", "unmoved"))
+    return {one for found in by_system.values() for one in found if not _stands_in(one, found)}
+
+
+def _stands_in(one: tuple[str, str], found: set[tuple[str, str]]) -> bool:
+    """Whether a number is only tested where a better one is missing, and that one is there."""
+    metric, statistic = one
+    if metric == "latency" and statistic not in TESTED["latency"]:
+        return any((metric, better) in found for better in TESTED["latency"])
+    return metric == "message_rate" and ("goodput", "mean") in found and ("message_rate", "unmoved") not in found
+
+
+def diff_document(system: str, old: str, new: str) -> str:
+    """The name of the page that compares two releases."""
+    return f"diffs/{slug(f'{system} {old} to {new}')}"
+
+
+def history_document(metric: str, statistic: str) -> str:
+    """The name of the page of a metric's history."""
+    return f"history/{slug(f'{metric} {statistic}')}"
+
+
+def history(runs: Sequence[Run], metric: str, statistic: str, compare: Compare, pages: Iterable[str]) -> Html:
+    """The tables of a metric, one a system with at least two releases."""
+    known = set(pages)
+    parts: list[object] = []
+    for system, names in releases_of(runs).items():
+        reports = [compare(system, old, new) for old, new in pairwise(names)]
+        found = lines(reports, metric, statistic)
+        if found:
+            parts += [tag("p", tag("b", system), class_="lead"), _table(system, names, found, known)]
+    return tag("div", *parts, tag("p", _LEGEND, class_="says"), class_="tl-diff") if parts else NOTHING
+
+
+_LEGEND = (
+    "Below each value: what the comparison with the release before it found. A line begins anew where two releases do not compare, as on another "
+    "machine; the trend is drawn on a scale of its own for each line."
+)
+
+
+def lines(reports: Sequence[Report], metric: str, statistic: str) -> list[Line]:
+    """Join the rows of neighbouring comparisons into lines. A row goes on where the next comparison starts from the same value of the same row."""
+    found: list[Line] = []
+    for index, report in enumerate(reports):
+        for row in report.rows:
+            if (row.key.metric, row.key.statistic) == (metric, statistic):
+                _add(found, index, row)
+    return sorted(found, key=lambda line: (_name(line.key), line.points[0].release))
+
+
+def _add(found: list[Line], index: int, row: Row) -> None:
+    old, new = (side.median if side else None for side in (row.old, row.new))
+    line = next((one for one in found if one.key == row.key and (one.points[-1].release, one.points[-1].value) == (index, old)), None)
+    if line is None and old is not None:
+        line = Line(row.key, [Point(index, old, None)])
+        found.append(line)
+    if new is None:
+        return
+    if line is not None and row.verdict != "not_comparable":
+        line.points.append(Point(index + 1, new, row))
+    else:
+        found.append(Line(row.key, [Point(index + 1, new, None)], _why(row) if row.verdict == "not_comparable" else None))
+
+
+def _why(row: Row) -> str:
+    """What is different, so that a line begins anew."""
+    said = "; ".join(words.reason(row, code) for code in row.reasons)
+    return f"another machine: {said}" if MACHINE & set(row.reasons) else said
+
+
+def _name(key: Key) -> tuple[object, ...]:
+    return words.name(msgspec.structs.replace(key, payload_bytes=None)), key.payload_bytes or 0
+
+
+def _table(system: str, names: Sequence[str], found: Sequence[Line], known: set[str]) -> Html:
+    heads = [tag("th", "Row", scope="col"), tag("th", "Trend", scope="col")]
+    for before, name in zip([None, *names], names, strict=False):
+        page = diff_document(system, before, name) if before is not None else None
+        shown = tag("a", name, href=f"doc:{page}", title=f"All of {before} against {name}") if page in known else name
+        heads.append(tag("th", shown, scope="col", class_="n"))
+    body = [_row(line, len(names)) for line in found]
+    table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *body))
+    return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=f"History of {system}")
+
+
+def _row(line: Line, releases: int) -> Html:
+    at = {point.release: point for point in line.points}
+    why = tag("span", line.why, class_="why") if line.why else NOTHING
+    name = tag("th", words.name(line.key).partition(", ")[2], why, scope="row")  # the page says which metric
+    cells = (_cell(at.get(release), line.key) for release in range(releases))
+    return tag("tr", name, tag("td", _trend(line, releases)), *cells, class_="anew" if line.why else None)
+
+
+def _cell(point: Point | None, key: Key) -> Html:
+    if point is None:
+        return tag("td", class_="n")
+    value = quantity(point.value, METRICS[key.metric].unit, 4)
+    return tag("td", value, _marker(point.row) if point.row else NOTHING, class_="n")
+
+
+def _marker(row: Row) -> Html:
+    ratio = words.ratio(row.ratio) if row.ratio is not None and row.verdict in ("worse", "better", "unreplicated_diff") else ""
+    return tag("span", " ".join(filter(None, (_SHORT[row.verdict], ratio))), class_=f"v {row.verdict}", title=words.remark(row) or None)
+
+
+def _trend(line: Line, releases: int) -> Html:
+    """The line, drawn over the releases; points that are worse or better than the one before have their colour and are larger."""
+    if len(line.points) < 2 or min(point.value for point in line.points) <= 0:  # noqa: PLR2004 - a line takes two
+        return NOTHING
+    places = list(_places(line, releases))
+    path = "M" + "L".join(f"{x:g} {y:g}" for x, y in places)
+    dots = [
+        tag("circle", cx=f"{x:g}", cy=f"{y:g}", r=4 if verdict in ("worse", "better") else 2.5, class_=f"dot {verdict}".strip())
+        for (x, y), verdict in zip(places, (point.row.verdict if point.row else "" for point in line.points), strict=True)
+    ]
+    title = tag("title", join([f"{words.name(line.key)}: {len(places)} releases"]))
+    return tag("svg", title, tag("path", d=path), *dots, class_="trend", viewBox=f"0 0 {_WIDTH} {_HEIGHT}", role="img")
+
+
+def _places(line: Line, releases: int) -> Iterator[tuple[float, float]]:
+    logs = [math.log(point.value) for point in line.points]
+    # At least 10 % high, so that noise does not look like a mountain.
+    low, span = min(logs), max(max(logs) - min(logs), math.log(1.1))
+    middle = (max(logs) - low) / 2
+    for point, value in zip(line.points, logs, strict=True):
+        x = _ROOM + (_WIDTH - 2 * _ROOM) * point.release / max(releases - 1, 1)
+        y = _HEIGHT / 2 - (_HEIGHT - 2 * _ROOM) * (value - low - middle) / span
+        yield round(x, 1), round(y, 1)
+
+
+__all__ = ["METRICS_SHOWN", "Line", "Point", "diff_document", "history", "history_document", "latest", "lines", "neighbours", "releases_of", "tested"]

@@ -1,0 +1,124 @@
+"""The directives that compare releases: ``{perf-diff} OLD NEW`` and ``{perf-history} METRIC STATISTIC``."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import msgspec
+from docutils import nodes
+from docutils.parsers.rst import directives
+
+from tacholog.dataset import Dataset, open_saved
+from tacholog.diff.compare import check_across, compare
+from tacholog.diff.policy import Policy
+from tacholog.diff.renames import find_renames, renamed
+from tacholog.diff.result import VERDICTS, Report
+from tacholog.diff.sides import of_release
+from tacholog.errors import TachologError
+from tacholog.report.diff_page import brief, fragment
+from tacholog.report.history import diff_document, history, neighbours
+from tacholog.report.markup import slug, tag
+from tacholog.report.views import Selection, View
+from tacholog.sphinx.directives import Perf
+from tacholog.sphinx.store import State, dataset_folder, state_of, view
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+_LIMIT = 50
+_SIDES = 2
+
+
+class PerfDiff(Perf):
+    """``{perf-diff} OLD NEW``: what changed between two releases. ``:summary:`` says it in a line, with a link to the page that has all of it."""
+
+    required_arguments = 1
+    optional_arguments = 0
+    option_spec: ClassVar[dict[str, Callable[[str], object]] | None] = {
+        **dict.fromkeys(("system", "transport", "metric", "across", "only"), directives.unchanged_required),
+        "limit": directives.nonnegative_int,
+        "summary": directives.flag,
+    }
+
+    def run(self) -> list[nodes.Node]:
+        """Return the comparison; a release or a name that is not known is a warning, and an empty place in the page."""
+        try:
+            return self._compared()
+        except TachologError as error:
+            return self.warn(str(error))
+
+    def _compared(self) -> list[nodes.Node]:
+        releases = shlex.split(self.subject)
+        if len(releases) != _SIDES:
+            return self.warn(f"{self.subject!r}: name two releases, one with blanks in quotes")
+        old, new = releases
+        system = self.options.get("system")
+        for release in (old, new):
+            view(self.env, Selection(system=system, release=release))
+        folder = dataset_folder(self.env)
+        chosen = {name: tuple(str(self.options[option]).split()) for name, option in _LISTS if option in self.options}
+        policy = msgspec.convert({"transports": self._transports(), **chosen}, Policy)
+        check_across(policy.across)
+        policy.tests()
+        report = _report(folder, state_of(folder), (system, old, new), policy)
+        if "summary" in self.options:
+            page = diff_document(str(system), old, new)
+            return self.html(brief(report, page if page in self.env.found_docs else None))
+        only = tuple(str(self.options.get("only", "")).split())
+        if unknown := set(only) - set(VERDICTS):
+            return self.warn(f":only: {min(unknown)}: choose from {', '.join(VERDICTS)}")
+        anchor = slug(f"diff {system or ''} {old} {new}")
+        return self.html(fragment(report, anchor, only, self.options.get("limit", _LIMIT)))
+
+    def _transports(self) -> tuple[str, ...]:
+        return (str(self.options["transport"]),) if "transport" in self.options else ()
+
+
+_LISTS = (("metrics", "metric"), ("across", "across"))
+
+
+class PerfHistory(Perf):
+    """``{perf-history} METRIC STATISTIC``: the metric over all releases of each system."""
+
+    required_arguments = 2
+    optional_arguments = 0
+    final_argument_whitespace = False
+
+    def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
+        """Return the tables; nothing where no system has two releases."""
+        folder = dataset_folder(self.env)
+        metric, statistic = self.arguments
+        runs = [run for run in part.runs.values() if wanted.system in (None, run.system)]
+
+        def compared(system: str, old: str, new: str) -> Report:
+            return _report(folder, state_of(folder), (system, old, new), Policy(transports=(wanted.transport,) if wanted.transport else ()))
+
+        if not neighbours(runs):
+            return self.warn("no system here has two releases")
+        made = history(runs, metric, statistic, compared, self.env.found_docs)
+        return self.html(made or tag("p", f"No two releases have a row of {metric} {statistic} that could be set side by side."))
+
+
+@lru_cache(maxsize=2)
+def _dataset(folder: Path, _state: State) -> Dataset:
+    """The dataset with today's names; the state makes sure that one which has changed since is opened again."""
+    return renamed(open_saved(folder), find_renames([folder]))
+
+
+@lru_cache(maxsize=64)
+def _report(folder: Path, now: State, which: tuple[str | None, str, str], policy: Policy) -> Report:
+    """Compare two releases; the pages of a site ask for the same ones again and again."""
+    system, *releases = which
+    dataset = _dataset(folder, now)
+    old, new = (of_release(dataset, release, system) for release in releases)
+    return compare(old, new, policy, (releases[0], releases[1]), everything=False)
+
+
+def setup(app: Sphinx) -> None:
+    """Register the directives."""
+    app.add_directive("perf-diff", PerfDiff)
+    app.add_directive("perf-history", PerfHistory)

@@ -1,0 +1,289 @@
+"""`tacholog ab`, with the real perftest and its mock transport: pairs in order, interrupted, extended, calibrated, and a change found."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tacholog.campaign import read_campaign
+from tacholog.campaign.builds import find_build
+from tacholog.campaign.pairs import lay_out_pairs
+from tacholog.diff.bands import read, same_build
+from tacholog.diff.pairing import read_record
+from tacholog.formats.reading import read as read_log
+from tacholog.manifest import Manifest, read_manifest
+from tacholog.records import Record
+
+# Throughput, because a rate is a rate on a busy machine too, where a latency in so short a run has too few samples.
+CAMPAIGN = """
+system = "Tacholog perftest"
+tool = "perftest"
+version_command = ["perftest", "--version"]
+format = "native"
+repetitions = 1
+seed = 3
+
+[[runs]]
+name = "stream-uds"
+command = ["perftest", "--test", "throughput", "--transport", "uds", "--role", "both", "--sizes", "{sizes_bytes}", "--duration", "{duration_s}",
+           "--warmup", "0.02", "--cpu-pub", "{cpu_pub}", "--cpu-sub", "{cpu_sub}", "--output", "-"]
+shuffle = ["sizes_bytes"]
+options = { sizes_bytes = [64, 1024], duration_s = 0.15, warmup_s = 0.02 }
+conditions = { transport = "uds", load_mode = "max-rate", payload_touched = "write+read", publishers = 1, subscribers = 1 }
+"""
+HOLD_US = 100
+
+
+def ab(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tacholog", "ab", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False, timeout=300
+    )
+
+
+def campaign(folder: Path, text: str = CAMPAIGN) -> Path:
+    path = folder / "small.toml"
+    path.write_text(text)
+    return path
+
+
+def only(folder: Path) -> Path:
+    """The folder of the one comparison that was run."""
+    [found] = folder.glob("build/runs/ab-small-*")
+    return found
+
+
+def in_order(folder: Path) -> list[tuple[str, Manifest]]:
+    """Side and manifest of every run, in the order in which they were made."""
+    runs = [(path.relative_to(folder).parts[0], read_manifest(path)) for path in folder.rglob("run.toml")]
+    return sorted(runs, key=lambda run: run[1].order_index or 0)
+
+
+@pytest.mark.core
+def test_sides_run_next_to_each_other_in_changing_order_and_are_compared(tmp_path: Path, perftest: Path) -> None:
+    done = ab(perftest, perftest, campaign(tmp_path), "--pairs", "6", "--format", "json", cwd=tmp_path)
+
+    report = json.loads(done.stdout)
+    assert set(report["designs"]) == {"paired"}
+    runs = in_order(only(tmp_path))
+    assert [run.order_index for _, run in runs] == list(range(1, 13))
+    pairs = [runs[start : start + 2] for start in range(0, 12, 2)]
+    assert all({side for side, _ in pair} == {"old", "new"} for pair in pairs)
+    assert all(one.repetition == two.repetition and one.options == two.options for (_, one), (_, two) in pairs)
+    assert Counter(pair[0][0] for pair in pairs) == {"old": 3, "new": 3}
+    assert len({run.session for _, run in runs}) == 1
+
+
+@pytest.mark.core
+def test_the_plan_says_before_what_it_can_find_in_which_time_and_writes_nothing(tmp_path: Path, perftest: Path) -> None:
+    done = ab(perftest, perftest, campaign(tmp_path), "--plan", cwd=tmp_path)
+
+    assert done.returncode == 0
+    assert "12 pairs of 1 variant: 24 runs to do, about 20 s." in done.stderr
+    assert "Run-to-run noise: 2.0% (assumed" in done.stderr
+    assert "four changes of five are found from 2.7% on in a row alone, from 3.1% on in one row of 2." in done.stderr
+    assert list(tmp_path.glob("build/runs/*")) == []
+
+
+@pytest.mark.core
+def test_one_build_with_itself_is_the_calibration_whose_band_the_next_diff_uses(tmp_path: Path, perftest: Path) -> None:
+    done = ab(perftest, perftest, campaign(tmp_path), "--pairs", "6", cwd=tmp_path)
+
+    folder = only(tmp_path)
+    assert "Both sides are the same build (A/A)" in done.stdout
+    [file] = (tmp_path / "build/runs/same-build").glob("*.csv")
+    entries = read(file)
+    assert {(entry.key.metric, entry.key.payload_bytes, entry.runs, entry.pairs) for entry in entries} == {
+        ("goodput", 64, 12, 6),
+        ("goodput", 1024, 12, 6),
+    }
+    assert set(same_build(file).bands) == {entry.key for entry in entries}
+    again = subprocess.run(
+        [sys.executable, "-m", "tacholog", "diff", str(folder / "old"), str(folder / "new"), "--format", "json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    report = json.loads(again.stdout)
+    assert len(report["settings"]["same_build_sessions"]) == 1
+    widest = max(max(abs(entry.shift_low), abs(entry.shift_high)) for entry in entries)
+    assert max(row["threshold"] for row in report["rows"] if row.get("p")) == pytest.approx(max(0.03, 2.718281828**widest - 1), abs=1e-4)
+
+
+@pytest.mark.core
+def test_five_percent_more_hold_is_found_worse(tmp_path: Path, perftest: Path) -> None:
+    text = CAMPAIGN.replace("uds", "mock").replace("throughput", "latency").replace("max-rate", "closed")
+    holds = [f"{perftest} {{arguments}} --mock hold={hold}us" for hold in (HOLD_US, HOLD_US * 105 // 100)]
+
+    done = ab(*holds, campaign(tmp_path, text), "--format", "json", "--fail-on", "worse", cwd=tmp_path)
+
+    _skip_if_the_rig_was_robbed_of_its_cpus(only(tmp_path))
+    found = {row["key"]["payload_bytes"]: row for row in json.loads(done.stdout)["rows"] if row["key"]["statistic"] == "p50"}
+    assert {size: row["verdict"] for size, row in found.items()} == {64: "worse", 1024: "worse"}
+    assert all(1.03 < row["ratio"] < 1.07 for row in found.values())
+    assert not json.loads(done.stdout)["same_build"]
+    assert done.returncode == 3
+
+
+def _skip_if_the_rig_was_robbed_of_its_cpus(folder: Path) -> None:
+    """Skip where a median is a third above what was injected: both ends spin, so that they only meet if both have their CPU."""
+    medians = []
+    for log in folder.rglob("perftest.log"):
+        records = (event.what for event in read_log(log).events if isinstance(event.what, Record))
+        medians += [number.value for record in records if record.scope == "summary" and (number := record.number("latency", "p50"))]
+    robbed = [value for value in medians if value is not None and value > 1.3 * HOLD_US * 1000]
+    if robbed:
+        pytest.skip(
+            f"THE HOST IS TOO BUSY TO MEASURE: {len(robbed)} of {len(medians)} medians, up to {max(robbed) / 1000:.0f} us, of {HOLD_US} us injected"
+        )
+
+
+@pytest.mark.core
+def test_an_interrupted_comparison_says_so_stays_valid_and_goes_on_with_whole_pairs(tmp_path: Path, perftest: Path) -> None:
+    file = campaign(tmp_path)
+    command = [sys.executable, "-m", "tacholog", "ab", str(perftest), str(perftest), str(file), "--pairs", "8"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        give_up = time.monotonic() + 120
+        while len(list(tmp_path.glob("build/runs/ab-*/*/stream-uds/*/run.toml"))) < 13:
+            assert time.monotonic() < give_up
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=30)[1]
+    folder = only(tmp_path)
+
+    assert process.returncode == 130
+    assert "of 8 pairs done; the same command with --resume goes on" in said
+    assert [event.what for event in read_record(folder).events] == ["interrupted"]
+    part = subprocess.run(
+        [sys.executable, "-m", "tacholog", "diff", str(folder / "old"), str(folder / "new")], capture_output=True, text=True, check=False, timeout=60
+    )
+    done_before = len(in_order(folder))
+    assert f"Interrupted: {done_before} of 16 planned runs were made." in part.stdout
+
+    (folder / "new/stream-uds/08").mkdir(exist_ok=True)
+    whole = ab(perftest, perftest, file, "--resume", cwd=tmp_path)
+
+    assert [event.what for event in read_record(folder).events] == ["interrupted", "resumed"]
+    assert "Interrupted and resumed" in whole.stdout
+    kept = [(side, run) for side, run in in_order(folder) if side != "half-pairs"]
+    assert Counter(side for side, _ in kept) == {"old": 8, "new": 8}
+    halves = [path for path in folder.glob("half-pairs/*/stream-uds/*") if path.is_dir()]
+    assert len(halves) == done_before % 2
+
+
+@pytest.mark.core
+def test_pairs_that_are_added_later_leave_the_first_as_they_are_and_are_told(tmp_path: Path, perftest: Path) -> None:
+    file = campaign(tmp_path)
+    ab(perftest, perftest, file, "--pairs", "6", cwd=tmp_path)
+    folder = only(tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("run.toml")}
+
+    finished = ab(perftest, perftest, file, "--resume", cwd=tmp_path)
+    done = ab(perftest, perftest, file, "--resume", "--pairs", "7", cwd=tmp_path)
+
+    assert (finished.returncode, "all 6 pairs are done" in finished.stderr) == (2, True)
+    assert "Extended: 6 pairs were planned, then 7." in done.stdout
+    record = read_record(folder)
+    assert (record.planned_pairs, record.pairs, record.runs, record.events[0].what) == (6, 7, 14, "extended")
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert [run.order_index for _, run in in_order(folder)] == list(range(1, 15))
+
+
+@pytest.mark.core
+def test_labelled_sides_are_kept_for_publication_and_found_as_releases(tmp_path: Path, perftest: Path) -> None:
+    done = ab(perftest, perftest, campaign(tmp_path), "--pairs", "6", "--release", "9.1", "9.2", cwd=tmp_path)
+
+    kept = tmp_path / "data/perftest/9.1-to-9.2"
+    assert f"kept for publication: {kept.relative_to(tmp_path)}" in done.stderr
+    assert len(list((kept / "old").rglob("run.toml"))) == len(list((kept / "new").rglob("run.toml"))) == 6
+    assert (tmp_path / "data/hosts").is_dir()
+    assert list((tmp_path / "data/same-build").glob("*.csv"))
+    found = subprocess.run(
+        [sys.executable, "-m", "tacholog", "diff", "9.1", "9.2", "--data", "data", "--format", "json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert set(json.loads(found.stdout)["designs"]) == {"paired"}
+    again = ab(perftest, perftest, campaign(tmp_path), "--release", "9.1", "9.2", cwd=tmp_path)
+    assert (again.returncode, "has results already" in again.stderr) == (2, True)
+
+
+@pytest.mark.core
+def test_a_comparison_is_not_continued_with_another_build(tmp_path: Path, perftest: Path) -> None:
+    file = campaign(tmp_path)
+    ab(perftest, perftest, file, "--pairs", "1", cwd=tmp_path)
+
+    done = ab(perftest, shutil.which("true") or "", file, "--resume", "--pairs", "2", cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert "is not the build that this campaign was begun with" in done.stderr
+
+
+def test_a_command_template_takes_a_vendors_tool_with_arguments_of_its_own(tmp_path: Path) -> None:
+    text = 'system = "coreutils"\ntool = "seq"\nrepetitions = 1\n[[runs]]\nname = "s"\ncommand = ["seq", "{last}"]\nvary.last = [2]\n'
+    file = campaign(tmp_path, text)
+
+    done = ab("seq -s , {arguments}", "printf a\\n", file, "--pairs", "1", cwd=tmp_path)
+
+    logs = {path.relative_to(only(tmp_path)).parts[0]: path.read_text() for path in only(tmp_path).rglob("perftest.log")}
+    assert logs == {"old": "1,2\n", "new": "an"}
+    assert done.returncode == 4  # these are no results: nothing could be compared
+
+
+def test_more_pairs_add_to_the_end_of_the_order(tmp_path: Path) -> None:
+    text = CAMPAIGN.replace("options = { sizes", 'vary.transport = ["a", "b", "c"]\noptions = { sizes').replace('"stream-uds"', '"{transport}"')
+    plan = read_campaign(campaign(tmp_path, text))
+    few, many = (lay_out_pairs((one, one), 5) for one in (msgspec.structs.replace(plan, repetitions=pairs) for pairs in (4, 7)))
+
+    assert [side[: len(few[0])] for side in many] == list(few)
+    assert len({run.folder.rpartition("/")[0] for run in few[0][:3]}) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("no-such-thing", "no-such-thing: no program, no folder with one, no command template (of several words) and no git revision of that name"),
+        (".", ".: no program perftest in it (bin/perftest, perftest, build/bench/release/perftest)"),
+    ],
+)
+def test_a_side_that_is_nothing_is_named(tmp_path: Path, name: str, said: str) -> None:
+    done = ab(name, name, campaign(tmp_path), cwd=tmp_path)
+
+    assert (done.returncode, done.stderr) == (2, f"tacholog: {said}\n")
+
+
+def test_revisions_are_built_in_worktrees_that_are_taken_away_again(tmp_path: Path) -> None:
+    if not all(map(shutil.which, ("git", "c++"))):
+        pytest.skip("git and a C++ compiler are needed to build a revision")
+    repository = tmp_path / "repository"
+    (repository / "bench").mkdir(parents=True)
+    (repository / "bench/CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.21)\nproject(p CXX)\nadd_executable(perftest main.cpp)\n")
+    environment = os.environ | {f"GIT_{who}_{what}": "tester" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    for words in (["init", "-q", "-b", "main"], *(step for n in "12" for step in (["add", "."], ["commit", "-q", "-m", n], ["tag", f"v{n}"]))):
+        if words[0] == "add":
+            number = len(list(repository.glob(".git/refs/tags/*"))) + 1
+            (repository / "bench/main.cpp").write_text(f'#include <cstdio>\nint main() {{ std::puts("version {number}.0"); }}\n')
+        subprocess.run(["git", *words], cwd=repository, env=environment, check=True)
+    plan = read_campaign(campaign(tmp_path))
+
+    builds = [find_build(name, plan, {}, repository, tmp_path / "work") for name in ("v1", "v2")]
+
+    said = [subprocess.run([str(build.tools["perftest"])], capture_output=True, text=True, check=True).stdout for build in builds]
+    assert said == ["version 1.0\n", "version 2.0\n"]
+    assert len({build.revision for build in builds}) == 2
+    trees = subprocess.run(["git", "worktree", "list"], cwd=repository, capture_output=True, text=True, check=True).stdout
+    assert len(trees.splitlines()) == 1

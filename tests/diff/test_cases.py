@@ -1,0 +1,105 @@
+"""The comparisons that users come for, through the command line, with the verdicts that must come out typed in."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from tacholog.commands.diff import diff
+
+Found = Counter[tuple[str | None, str, str]]
+
+
+def compared(checkout: Path, *words: str, exit_code: int = 0) -> dict[str, Any]:
+    result = CliRunner().invoke(diff, [*words, "--data", str(checkout / "data"), "--format", "json"], catch_exceptions=False)
+    assert result.exit_code == exit_code
+    report: dict[str, Any] = json.loads(result.output)
+    assert report["counts"]["worse"] + report["counts"]["better"] == 0
+    return report
+
+
+def verdicts(report: dict[str, Any]) -> Found:
+    """Data path, verdict and reasons of the rows, counted."""
+    return Counter((row["key"].get("data_path"), row["verdict"], " ".join(row.get("reasons", ()))) for row in report["rows"])
+
+
+def test_ecal_5_4_to_5_5_was_measured_with_another_program(checkout: Path) -> None:
+    report = compared(checkout, "ecal-5.4.0", "ecal-5.5.0", exit_code=4)
+
+    assert verdicts(report) == {(None, "not_comparable", "tool"): 26, (None, "added", ""): 4}
+    (difference,) = report["rows"][0]["differences"]
+    assert (difference["old"], difference["new"]) == ("ecal_sample_latency_rec", "ecal_sample_latency_rec_cb")
+
+
+def test_ecal_5_5_to_5_11_are_other_rows_because_5_5_does_not_say_which_path_the_bytes_took(checkout: Path) -> None:
+    report = compared(checkout, "ecal-5.5.0", "ecal-5.11", exit_code=4)
+
+    assert verdicts(report) == {(None, "removed", ""): 30, ("copy", "added", ""): 32, ("zero-copy", "added", ""): 32}
+
+
+def test_ecal_5_11_to_5_12_printed_its_copy_columns_again_and_changed_those_of_zero_copy(checkout: Path) -> None:
+    report = compared(checkout, "ecal-5.11", "ecal-5.12")
+
+    assert verdicts(report) == {("copy", "unreplicated_same", "same_measurement"): 32, ("zero-copy", "unreplicated_diff", "single_run"): 32}
+
+
+def test_hmbdc_15_17_1_printed_the_ranges_of_14_2_again(checkout: Path) -> None:
+    report = compared(checkout, "hmbdc-14-2", "hmbdc-15-17-1")
+
+    assert {(verdict, reason) for _, verdict, reason in verdicts(report)} == {("unreplicated_same", "same_measurement")}
+    assert Counter(row["key"]["statistic"] for row in report["rows"]) == {"range-low": 5, "range-high": 5, "typical": 2}
+
+
+def test_rti_default_type_against_custom_type(checkout: Path) -> None:
+    data = checkout / "data/rti"
+
+    report = compared(checkout, str(data / "default-type"), str(data / "custom-type"), "--across", "type")
+
+    assert verdicts(report) == {
+        ("copy", "unreplicated_diff", "single_run"): 10,
+        ("copy", "unreplicated_same", "single_run"): 20,
+        ("copy", "removed", ""): 7,
+        ("copy", "added", ""): 3,
+        ("flat-data", "unreplicated_diff", "single_run"): 9,
+        ("flat-data", "unreplicated_same", "single_run"): 13,
+        ("flat-data", "invalid", "loss"): 10,
+        ("flat-data", "removed", ""): 6,
+        ("flat-data", "added", ""): 1,
+        ("zero-copy", "unreplicated_diff", "single_run"): 4,
+        ("zero-copy", "unreplicated_same", "single_run"): 14,
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "across"),
+    [
+        ("keyed-reliable", "unkeyed-reliable", ("keyed", "instances")),
+        ("unkeyed-best-effort", "unkeyed-reliable", ("reliability",)),
+    ],
+)
+def test_rti_udpv4_wan_in_two_configurations(checkout: Path, old: str, new: str, across: tuple[str, ...]) -> None:
+    data = checkout / "data/rti/udpv4-wan"
+
+    report = compared(checkout, str(data / old), str(data / new), *(word for field in across for word in ("--across", field)))
+
+    assert {(verdict, reason) for _, verdict, reason in verdicts(report)} <= {
+        ("unreplicated_diff", "single_run"),
+        ("unreplicated_same", "single_run"),
+        ("added", ""),
+    }
+    assert report["counts"]["unreplicated_diff"] + report["counts"]["unreplicated_same"] == 24
+
+
+def test_two_repetitions_of_our_own_core_are_not_enough_and_the_report_says_what_would_be(checkout: Path) -> None:
+    recorded = [str(checkout / "data/perftest" / release) for release in ("0.1.0", "0.2.0")]
+
+    result = CliRunner().invoke(diff, recorded, catch_exceptions=False)
+
+    assert result.exit_code == 4  # nothing could be judged, which is never a green comparison
+    assert "2 and 2 runs, 6 a side are needed" in result.output
+    assert "`tacholog ab` makes twelve pairs" in result.output

@@ -1,0 +1,130 @@
+"""Lines read at once are the records that reading them one by one gives: no more, no less, to the last bit."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacholog.formats.bulk import Rows
+from tacholog.formats.lines import Broken
+from tacholog.formats.reading import Event, Scan
+from tacholog.formats.source import LogText
+
+NEVER = 1_000_000
+BANNER = "RTI Perftest 3.0.1 (RTI Connext DDS 6.0.1)\n\nPerftest Configuration:\n\tReliability: Best Effort\n\tKeyed: No\n"
+
+
+def summary(size: int, rate: int, seconds: int, lost: int, slip: float) -> str:
+    received = rate * seconds
+    share = 100 * lost / (received + lost) if received + lost else 0.0
+    return (
+        f"Length: {size:5d}  Packets: {received:8d}  Packets/s(ave): {rate:7d}  "
+        f"Mbps(ave): {rate * size * 8 / 1e6 + slip:7.1f}  Lost: {lost:5d} ({share:.2f}%)"
+    )
+
+
+def interval(size: int, rate: int, last: int, lost: int, slip: float) -> str:
+    received = rate * 7
+    share = 100 * lost / (received + lost) if received + lost else 0.0
+    return (
+        f"Packets: {received:8d}  Packets/s: {last:7d}  Packets/s(ave): {rate:7d}  Mbps: {last * size * 8 / 1e6:7.1f}  "
+        f"Mbps(ave): {rate * size * 8 / 1e6 + slip:7.1f}  Lost: {lost:5d} ({share:.2f}%)"
+    )
+
+
+def answer(low: int, spread: int, high: int, deviation: float) -> str:
+    last = min(low + spread, high)
+    return f"One way Latency: {last:6d} us  Ave {(low + high) // 2:6d} us  Std {deviation:6.1f} us  Min {low:6d} us  Max {high:6d} us"
+
+
+rates = st.integers(0, 3_000_000)
+losses = st.one_of(st.just(0), st.integers(0, 5), st.integers(0, 10**7))
+slips = st.sampled_from([0.0] * 12 + [0.1, 900.0])
+summaries = st.builds(summary, st.integers(0, 40_000_000), rates, st.integers(0, 40), losses, slips)
+intervals = st.builds(interval, st.just(1024), rates, rates, losses, slips)
+answers = st.builds(answer, st.integers(0, 9), st.integers(0, 9), st.integers(9, 10**6), st.floats(0, 1000))
+others = st.sampled_from(
+    ["", "no line of this tool", "********** New data length is 2048", "Length:    32  Packets: 7", "Packets:  1  Packets/s:", "\x1b[1mLost\x1b[0m"]
+)
+
+
+def steady(low: int, count: int) -> list[str]:
+    """Answers whose extremes grow apart as they do in a real log."""
+    return [answer(max(low - at // 3, 0), at % 3, low + at, at / 7) for at in range(count)]
+
+
+def with_cpu(lines: list[str]) -> list[str]:
+    """The lines of a run that was asked for processor time."""
+    return [f"{line} CPU: {at * 7 % 11:.2f}%" for at, line in enumerate(lines)]
+
+
+stretches = st.one_of(
+    st.lists(summaries, max_size=12),
+    st.lists(intervals, max_size=12),
+    st.lists(answers, max_size=8),
+    st.builds(steady, st.integers(0, 50), st.integers(1, 12)),
+    st.lists(others, max_size=2),
+    st.builds(
+        with_cpu,
+        st.one_of(st.lists(summaries, max_size=8), st.lists(intervals, max_size=8), st.builds(steady, st.integers(0, 50), st.integers(1, 8))),
+    ),
+)
+logs = st.lists(stretches, min_size=1, max_size=8).map(lambda parts: [line for part in parts for line in part])
+
+
+def events(text: str, run_lines: int) -> tuple[list[Event], Scan]:
+    scan = Scan(LogText(io.BytesIO(text.encode())), "rti", run_lines)
+    return sorted(scan, key=lambda event: (event.line, event.kind)), scan
+
+
+@settings(deadline=None, max_examples=300)
+@given(logs, st.sampled_from(["\n", "\r\n"]), st.booleans())
+def test_lines_read_at_once_are_those_read_one_by_one(lines: list[str], end: str, ended: bool) -> None:
+    text = BANNER + "********** New data length is 1024\n" + end.join(lines) + (end if ended else "")
+
+    at_once, scan = events(text, 2)
+    one_by_one, slow = events(text, NEVER)
+
+    assert at_once == one_by_one
+    assert scan.account == slow.account
+
+
+@pytest.mark.parametrize(
+    ("line", "records"),
+    [
+        (lambda at: summary(63000, 20000 + at, 30, at % 2 * 600, 0.0), 300),
+        (lambda at: interval(1024, 20000 + at, 19000, at % 3 * 7, 0.0), 300),
+        (lambda at: answer(max(40 - at, 3), 1, 100 + at, 1.5), 300),
+    ],
+    ids=["summaries", "intervals of throughput", "intervals of latency"],
+)
+def test_a_long_run_is_read_at_once(line: Callable[[int], str], records: int) -> None:
+    text = "********** New data length is 1024\n" + "".join(line(at) + "\n" for at in range(records))
+
+    batches = list(Scan(LogText(io.BytesIO(text.encode())), "rti").batches())
+
+    assert sum(len(batch) for batch in batches if isinstance(batch, Rows)) == records - 2  # the first and the last are the format's
+
+
+def test_a_line_in_doubt_costs_only_itself() -> None:
+    lines = [summary(1024, 20000 + at, 30, 0, 0.0) for at in range(300)]
+    lines[150] = summary(1024, 20000, 30, 0, 5000.0)
+
+    found, scan = events("\n".join(lines) + "\n", 2)
+
+    assert [event.line for event in found if isinstance(event.what, Broken)] == [151]
+    assert scan.account.records == 299
+
+
+def test_a_printed_zero_is_a_bound_among_many() -> None:
+    lines = [answer(0, 1, 100 + at, 1.5) for at in range(300)]
+
+    found, _ = events("********** New data length is 64\n" + "\n".join(lines) + "\n", 2)
+
+    record = found[200].what
+    low = record.number("latency", "min")  # type: ignore[union-attr]
+    assert (low.value, low.bound, low.resolution) == (1000, "<", 1000)  # type: ignore[union-attr]

@@ -1,0 +1,123 @@
+"""Every format, whatever its bytes: dressed otherwise a log says the same, and what is no text costs at most what it stands in."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import random
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from tacholog.errors import UnreadableInput
+from tacholog.formats.reading import Event, Scan
+from tacholog.formats.registry import formats
+from tacholog.formats.source import LogText
+from tacholog.records import Record
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+HERE = Path(__file__).parent
+SAMPLES = [(name, path) for name in sorted(formats()) for path in sorted((HERE / name).glob("*.*")) if path.name != "README.md"]
+FIRST = dict(reversed(SAMPLES))
+BOMB_BYTES = 1 << 26
+
+PACK: Mapping[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "xz": lzma.compress, "zstd": zstd.compress}
+DRESS: Mapping[str, Callable[[bytes], bytes]] = {
+    **PACK,
+    "byte order mark": lambda log: b"\xef\xbb\xbf" + log,
+    "Windows line ends": lambda log: log.replace(b"\n", b"\r\n"),
+    "colours": lambda log: b"".join(b"\x1b[0;1;32m%b\x1b[0m\n" % line for line in log.removesuffix(b"\n").split(b"\n")),
+}
+LONG: Mapping[str, bytes] = {"letters": b"q" * 10_000_000, "digits": b"1" * 10_000_000, "commas": b"1," * 5_000_000}
+STRANGERS: Mapping[str, bytes] = {
+    "NULs": bytes(40),
+    "invalid UTF-8": b"\xff\xfe\x80 \xc3\x28",
+    "UTF-16": "Length: 64".encode("utf-16"),
+}
+
+
+def scanned(data: bytes, name: str | None = None) -> tuple[Scan, list[Event]]:
+    """A log read in the format of that name, or the one that is recognised."""
+    scan = Scan(LogText(io.BytesIO(data)), name)
+    return scan, list(scan)
+
+
+def whole(path: Path) -> bytes:
+    """A sample with an end behind its last line."""
+    return path.read_bytes().removesuffix(b"\n") + b"\n"
+
+
+def told(events: list[Event]) -> list[tuple[int, object]]:
+    """What was found, and where."""
+    return [(event.line, event.what) for event in events if event.what is not None]
+
+
+@pytest.mark.parametrize("dress", DRESS)
+@pytest.mark.parametrize(("name", "path"), SAMPLES, ids=lambda value: value.name if isinstance(value, Path) else value)
+def test_a_log_says_the_same_however_its_bytes_are_dressed(name: str, path: Path, dress: str) -> None:
+    plain = scanned(whole(path))[1]
+
+    scan, events = scanned(DRESS[dress](whole(path)))
+
+    assert scan.format_name == name
+    assert told(events) == told(plain)
+
+
+@pytest.mark.parametrize(("name", "path"), SAMPLES, ids=lambda value: value.name if isinstance(value, Path) else value)
+def test_a_line_that_is_no_text_is_unknown_and_costs_at_most_what_it_stands_in(name: str, path: Path) -> None:
+    for stranger in STRANGERS.values():
+        assert_it_costs_only_what_it_stands_in(stranger, path, name)
+
+
+@pytest.mark.parametrize("stranger", LONG)
+@pytest.mark.parametrize("name", FIRST)
+def test_a_line_of_ten_megabytes_is_unknown_and_costs_at_most_what_it_stands_in(name: str, stranger: str) -> None:
+    assert_it_costs_only_what_it_stands_in(LONG[stranger], FIRST[name], name)
+
+
+def assert_it_costs_only_what_it_stands_in(stranger: bytes, path: Path, name: str) -> None:
+    """Put a line somewhere into a sample and look for it among the unknown, and for what it has made of the records."""
+    lines = whole(path).splitlines(keepends=True)
+    plain = {str(event.what) for event in scanned(whole(path), name)[1] if isinstance(event.what, Record)}
+    at = random.Random(path.name).randrange(len(lines)) + 1  # noqa: S311
+
+    scan, events = scanned(b"".join([*lines[:at], stranger, b"\n", *lines[at:]]), name)
+
+    assert at + 1 in {number for event in events if event.kind in ("unknown", "broken") for number in event.lines}
+    assert scan.account.total == len(lines) + 1
+    assert [what for event in events if isinstance(what := event.what, Record) and "derived" not in str(what) and str(what) not in plain] == []
+
+
+@pytest.mark.parametrize("mark", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("name", FIRST)
+def test_a_log_in_utf_16_is_refused_with_the_way_out(name: str, mark: str) -> None:
+    text = "\ufeff" + FIRST[name].read_text(errors="replace")
+
+    with pytest.raises(UnreadableInput, match="UTF-16; convert it to UTF-8"):
+        scanned(text.encode(mark), name)
+
+
+@pytest.fixture(scope="module")
+def bombs() -> dict[str, bytes]:
+    """By packer: a stream that grows to 64 MiB."""
+    return {packer: pack(bytes(BOMB_BYTES)) for packer, pack in PACK.items()}
+
+
+@pytest.mark.parametrize("packer", PACK)
+@pytest.mark.parametrize("name", FIRST)
+def test_a_bomb_behind_a_log_is_stopped_and_the_log_is_read(name: str, packer: str, bombs: dict[str, bytes]) -> None:
+    plain = [event.what for event in scanned(whole(FIRST[name]), name)[1] if isinstance(event.what, Record)]
+
+    scan, events = scanned(PACK[packer](whole(FIRST[name])) + bombs[packer])
+
+    assert scan.format_name == name
+    assert [event.what for event in events if isinstance(event.what, Record)] == plain
+    assert "taken for a decompression bomb" in (scan.account.facts.reason or "")
+    assert scan.account.status == "truncated"

@@ -1,0 +1,183 @@
+"""What the figures of each tool mean: from where to where a latency is, in whose units, how exact, and what cannot be. Typed from the logs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tacholog.formats.reading import read
+from tacholog.records import Record
+
+HERE = Path(__file__).parent
+KIB, MIB, GIB = 2**10, 2**20, 2**30
+
+
+def record(log: str, test: str, wanted: Callable[[Record], bool] = lambda _: True) -> Record:
+    """The first summary of that test in a sample, or its first interval where there is no summary."""
+    found = [one for one in read(HERE / log).records if one.test == test and wanted(one)]
+    return min(found, key=lambda one: one.scope != "summary")
+
+
+# Log, basis, load mode (as far as the log states it), definition. Half of a round trip is never called one-way, whatever the tool calls it.
+LATENCIES = [
+    ("native/latency-udp.log", "rtt", None, "perftest-rtt"),
+    ("rti/3.0.1-latency-pub.log", "rtt/2", "closed", "rti-one-way"),
+    ("rti/3.0.1-throughput-pub.log", "rtt/2", "max-rate", "rti-one-way"),
+    ("rti/page.txt", "rtt/2", None, "rti-one-way"),
+    ("rti/lite-pub.csv", "rtt/2", "closed", "lite-one-way"),
+    ("hmbdc/17-6-ipc-0cpy-ping.log", "rtt", "open", "hmbdc-rtt"),
+    ("hmbdc/17-6-ipc-0cpy-pong.log", "one-way", "open", "hmbdc-one-way"),
+    ("hmbdc/perf-sample-14-2.txt", "rtt/2", None, "hmbdc-sample-reference"),
+    ("ecal/latency-5.3.log", "rtt", "closed", "ecal-5.3-rtt"),
+    ("ecal/latency-6.2-receiver.log", "one-way", None, "ecal-5.12-one-way"),
+    ("ecal/latency-python.log", "one-way", None, "ecal-python-one-way"),
+    ("ecal/performance-5.12.rst", "one-way", None, "ecal-published"),
+    ("ecal/service-and-topics.log", "rtt", "closed", "ecal-service-rtt"),
+    ("fastrtps/latency-0.5.1.log", "rtt", "closed", "fastrtps-latency-0.5.1"),
+    ("fastrtps/latency-1.1.log", None, "closed", "fastrtps-latency-1.1"),  # A round trip up to 1.9.0, half of one from 1.9.1: the log does not say.
+    ("fastrtps/latency-2.9.1.log", "rtt/2", "closed", "fastrtps-latency-1.9.4"),
+    ("qperf/tcp-lat-plain.log", "rtt/2", "closed", "qperf-latency"),
+    ("sockperf/ping-pong-udp.log", "rtt/2", None, "sockperf-latency"),
+    ("sockperf/ping-pong-tcp-full-rtt.log", "rtt", None, "sockperf-rtt"),
+    ("sockperf/full-log-under-load-rtt.csv", "rtt", "open", "sockperf-rtt"),
+    ("ddsperf/ping.log", "rtt/2", None, "ddsperf-ping"),
+    ("iceperf/2.0.3-leader.log", "rtt/2", "closed", "iceperf-mean"),
+    ("iceoryx2/0.9.3-publish-subscribe.log", "rtt/2", "closed", "iceoryx2-publish-subscribe"),
+    ("performance_test/layout.log", "one-way", "open", "performance_test-one-way"),
+]
+# Log, test, metric, statistic, what the log prints times its unit
+UNITS = [
+    ("rti/3.0.1-throughput-sub.log", "throughput", "goodput", "mean", 6.1 * 1e6),  # Mbps
+    ("sockperf/throughput-udp.log", "throughput", "offered_goodput", "mean", 515.849 * MIB * 8),  # MBps that are 2^20
+    (
+        "sockperf/throughput-giga-size.log",
+        "throughput",
+        "offered_goodput",
+        "mean",
+        0.240 * 1000 * MIB * 8,
+    ),  # ... and GBps that are a thousand of them
+    ("iperf3/tcp.log", "throughput", "bytes_sent", "total", 5.84 * GIB),  # a transfer of GBytes that are 2^30 ...
+    ("iperf3/tcp.log", "throughput", "offered_goodput", "mean", 16.7 * 1e9),  # ... at Gbits that are 10^9
+    ("qperf/multi-vv.log", "throughput", "goodput", "mean", 1.59 * 1e9 * 8),  # GB/sec
+    ("qperf/bits.log", "throughput", "goodput", "mean", 11.944 * 1e9),  # Gb/sec
+    ("ecal/latency-6.2-receiver.log", "latency", "size_over_latency", "mean", 242 * MIB * 8),
+    ("ecal/pubsub-throughput.log", "throughput", "bytes_sent", "total", 8000 * MIB),
+    ("ecal/performance.log", "throughput", "interval_per_message", "mean", 663.552 * 1000),
+    ("ddsperf/sub.log", "throughput", "goodput", "mean", 1643.31 * 1e6),
+    ("fastrtps/throughput-2.9.1-publisher.log", "demand", "goodput", "mean", 137.901 * 1e6),
+    ("iceoryx2/0.9.3-publish-subscribe.log", "latency", "latency", "mean", 23397),
+    ("hmbdc/17-6-ipc-0cpy-ping.log", "latency", "latency", "mean", 0.006631404 * 1e9),
+]
+SIZES = [  # Log, test, the size that is printed times its unit
+    ("ecal/performance-5.12.rst", "latency", 1 * KIB),
+    ("iceperf/2.0.3-leader.log", "latency", 1 * KIB),
+    ("qperf/multi-vv.log", "throughput", 64 * KIB),
+    ("qperf/bits.log", "throughput", 1_000_000),
+    ("fastrtps/throughput-2.9.1-publisher.log", "demand", 1024),
+]
+# Log, test, metric, statistic: the tool made it of something else that it had measured
+DERIVED = [
+    ("ecal/latency-6.2-receiver.log", "latency", "size_over_latency", "mean"),
+    ("ecal/performance.log", "throughput", "interval_per_message", "mean"),
+    ("ecal/service-and-topics.log", "latency", "call_rate", "mean"),
+    ("fastrtps/throughput-2.9.1-publisher.log", "demand", "loss", "total"),
+    ("fastrtps/throughput-2.9.1-subscriber.log", "demand", "messages_received", "total"),
+    ("ddsperf/sub.log", "throughput", "goodput", "mean"),
+]
+# Log, test, metric, statistic: 2^64 less a little, or a latency of nothing
+IMPOSSIBLE = [
+    ("fastrtps/throughput-underflow.log", "demand", "messages_received", "total"),
+    ("fastrtps/throughput-underflow.log", "demand", "message_rate", "mean"),
+    ("fastrtps/throughput-underflow.log", "demand", "goodput", "mean"),
+    ("qperf/udp-lat-too-large.log", "latency", "latency", "mean"),
+]
+# Log, test, metric, statistic, unit of the last printed place
+RESOLUTIONS = [
+    ("rti/3.0.1-latency-pub.log", "latency", "latency", "p99", 1000),
+    ("rti/3.0.1-latency-pub.log", "latency", "latency", "std", 100),
+    ("rti/3.0.1-throughput-sub.log", "throughput", "message_rate", "mean", 1),
+    ("ecal/latency-6.2-receiver.log", "latency", "latency", "mean", 1000),
+    ("hmbdc/17-6-ipc-0cpy-ping.log", "latency", "latency", "mean", 1),
+    ("fastrtps/latency-2.9.1.log", "latency", "latency", "p99", 1),
+    ("qperf/tcp-lat-v-100.log", "latency", "latency", "mean", 10),
+    ("iceperf/2.0.3-leader.log", "latency", "latency", "mean", 1000),
+    ("sockperf/ping-pong-udp.log", "latency", "latency", "p99", 1),
+]
+SAMPLES = [  # Log, test, how many messages are behind the statistics
+    ("hmbdc/17-6-ipc-0cpy-ping.log", "latency", 1968),
+    ("ecal/latency-6.2-receiver.log", "latency", 300),
+    ("fastrtps/latency-1.9.2.log", "latency", 10001),
+    ("iceoryx2/0.9.3-publish-subscribe.log", "latency", 20000),
+    ("iceperf/2.0.3-leader.log", "latency", 2000),
+    ("sockperf/ping-pong-udp.log", "latency", 337358),
+    ("ecal/readme-5.5.md", "latency", 10000),
+    ("rti/3.0.1-latency-pub.log", "latency", None),  # not printed
+]
+
+
+@pytest.mark.parametrize(("log", "basis", "load_mode", "definition"), LATENCIES)
+def test_a_latency_is_from_where_to_where(log: str, basis: str | None, load_mode: str | None, definition: str) -> None:
+    found = record(log, "latency", lambda one: one.conditions.definition not in ("ecal-sent", "rti-serialization", "rti-low-resolution"))
+
+    assert (found.conditions.basis, found.conditions.load_mode, found.conditions.definition) == (basis, load_mode, definition)
+
+
+@pytest.mark.parametrize(("log", "test", "metric", "statistic", "value"), UNITS)
+def test_a_number_is_in_the_unit_that_the_tool_means(log: str, test: str, metric: str, statistic: str, value: float) -> None:
+    number = record(log, test, lambda one: bool(one.number(metric, statistic))).number(metric, statistic)
+
+    assert number
+    if log.startswith("ddsperf"):  # It prints no summary: its intervals hold what it prints.
+        values = [n.value for one in read(HERE / log).records if one.scope == "interval" and (n := one.number(metric, statistic))]
+        assert value in [pytest.approx(v) for v in values]
+    else:
+        assert number.value == pytest.approx(value)
+
+
+@pytest.mark.parametrize(("log", "test", "size"), SIZES)
+def test_a_size_is_in_the_unit_that_the_tool_means(log: str, test: str, size: int) -> None:
+    assert record(log, test).payload_bytes == size
+
+
+def test_a_size_that_was_cut_to_nothing_is_unknown() -> None:
+    last = read(HERE / "ecal/latency-6.2-receiver.log").records[-1]  # "Message size received : 0 kB", of messages of 100 bytes
+
+    assert (last.payload_bytes, last.samples) == (None, 200)
+
+
+@pytest.mark.parametrize(("log", "test", "metric", "statistic"), DERIVED)
+def test_what_was_made_of_something_else_says_so(log: str, test: str, metric: str, statistic: str) -> None:
+    number = record(log, test, lambda one: bool(one.number(metric, statistic))).number(metric, statistic)
+
+    assert number
+    assert "derived" in number.marks
+
+
+@pytest.mark.parametrize(("log", "test", "metric", "statistic"), IMPOSSIBLE)
+def test_what_cannot_be_is_unknown_and_says_so(log: str, test: str, metric: str, statistic: str) -> None:
+    number = record(log, test).number(metric, statistic)
+
+    assert number
+    assert (number.value, "impossible" in number.marks) == (None, True)
+
+
+@pytest.mark.parametrize(("log", "test", "metric", "statistic", "resolution"), RESOLUTIONS)
+def test_a_number_is_as_exact_as_it_was_printed(log: str, test: str, metric: str, statistic: str, resolution: float) -> None:
+    number = record(log, test, lambda one: bool(one.number(metric, statistic))).number(metric, statistic)
+
+    assert number
+    assert number.resolution == pytest.approx(resolution)
+
+
+@pytest.mark.parametrize(("log", "test", "samples"), SAMPLES)
+def test_samples_are_as_many_as_the_log_says(log: str, test: str, samples: int | None) -> None:
+    assert record(log, test, lambda one: one.conditions.definition != "ecal-sent").samples == samples
+
+
+def test_a_rounded_nothing_is_less_than_one_unit() -> None:
+    std = record("rti/low-resolution-clock-pub.log", "latency", lambda one: one.conditions.definition == "rti-one-way").number("latency", "std")
+
+    assert std
+    assert (std.bound, std.value, std.resolution) == ("<", 100, 100)

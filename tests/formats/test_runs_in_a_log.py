@@ -1,0 +1,46 @@
+"""Several runs in one log, as `>>` leaves them: what one says of itself says nothing of the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tacholog.dataset import load_logs
+from tacholog.formats.reading import read
+from tacholog.records import Conditions
+
+LOGS = Path(__file__).parent
+
+
+def conditions_by_line(path: Path) -> dict[int, tuple[str, ...]]:
+    """The conditions of each record's line, as they stand in a dataset."""
+    results = load_logs([path]).results
+    rows = results[["line", *Conditions.__struct_fields__]].drop_duplicates("line")
+    return {int(line): tuple(map(str, known)) for line, *known in rows.itertuples(index=False)}
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("rti/3.0.1-latency-pub.log", "rti/3.0.1-throughput-sub.log"), ("native/latency-udp.log", "native/throughput-udp.log")],
+)
+def test_each_record_has_the_conditions_of_its_own_run(tmp_path: Path, first: str, second: str) -> None:
+    both = tmp_path / "both.log"
+    both.write_bytes((LOGS / first).read_bytes() + (LOGS / second).read_bytes())
+    behind = len((LOGS / first).read_bytes().splitlines())
+
+    alone = conditions_by_line(LOGS / first) | {line + behind: known for line, known in conditions_by_line(LOGS / second).items()}
+
+    assert conditions_by_line(both) == alone
+
+
+def test_what_only_one_run_says_is_not_said_of_the_log(tmp_path: Path) -> None:
+    both = tmp_path / "both.log"
+    both.write_bytes((LOGS / "native/latency-udp.log").read_bytes() + (LOGS / "native/throughput-udp.log").read_bytes())
+
+    account = read(both).account
+
+    assert len(account.runs) == 2
+    assert account.runs[0].conditions.load_mode == "closed"
+    assert account.facts.conditions.transport == "udp"
+    assert account.facts.conditions.load_mode is None

@@ -1,0 +1,90 @@
+"""``tacholog scaffold``: what it writes can be installed, is tested, and is found."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tacholog.commands.scaffold import scaffold
+
+pytestmark = pytest.mark.packaging
+NAME = "gap_bench"
+
+
+def run(folder: Path, *command: str, path: Path | None = None) -> str:
+    """Run a Python program in a folder, with packages from one more place; a failing one shows what it said."""
+    environment = os.environ | ({"PYTHONPATH": str(path)} if path else {}) | {"COLUMNS": "200"}
+    done = subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A package as the command writes it."""
+    folder = tmp_path_factory.mktemp("scaffold") / "package"
+    assert CliRunner().invoke(scaffold, [NAME, "--output", str(folder)]).exit_code == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def installed(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where pip has put the package: a folder of its own, so that nobody else's tests see the format."""
+    folder = tmp_path_factory.mktemp("installed")
+    quiet = ("--quiet", "--disable-pip-version-check", "--no-deps", "--no-build-isolation", "--no-compile")
+    run(folder, "pip", "install", *quiet, "--target", str(folder), str(package))
+    return folder
+
+
+def test_its_own_tests_pass_once_it_is_installed(package: Path, installed: Path) -> None:
+    assert "4 passed" in run(package, "pytest", "-q", "-p", "no:cacheprovider", path=installed)
+
+
+def test_the_installed_format_is_listed_and_reads_its_sample(package: Path, installed: Path) -> None:
+    assert NAME in run(package, "tacholog", "formats", path=installed)
+    assert "2 records (2 latency), 0 broken and 0 unknown of 3 lines" in run(
+        package, "tacholog", "parse", "--strict", f"tests/{NAME}-2.1.log", path=installed
+    )
+
+
+def test_the_name_of_the_example_is_nowhere_left(package: Path) -> None:
+    written = [path for path in package.rglob("*") if path.is_file()]
+
+    assert f"tacholog_{NAME}" in {path.parent.name for path in written}
+    assert [path for path in written if "pingbench" in str(path.relative_to(package)) + path.read_text()] == []
+
+
+def test_nothing_is_written_over(package: Path) -> None:
+    before = {path: path.read_text() for path in package.rglob("*") if path.is_file()}
+
+    done = CliRunner().invoke(scaffold, ["other", "--output", str(package)])
+
+    assert done.exit_code != 0
+    assert "is there already" in str(done.exception)  # which the command line prints in one line
+    assert {path: path.read_text() for path in package.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("rti", "installed already"), ("9a", "no name for a module"), ("class", "no name for a module"), ("../x", "no name for a module")],
+)
+def test_a_name_that_cannot_be_is_refused(name: str, said: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(scaffold, [name, "--output", str(tmp_path / "package")])
+
+    assert done.exit_code == 2
+    assert said in done.output
+    assert not (tmp_path / "package").exists()

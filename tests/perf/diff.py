@@ -1,0 +1,132 @@
+"""Comparing two releases: time and peak memory, a million result rows a side and two hundred.
+
+Each comparison is made in a process of its own, so that its peak is its own; the time is counted after the imports.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from perf_table import Effort, Goal, LeftOut, Row
+
+from tacholog.dataset import Dataset
+from tacholog.diff.compare import compare
+from tacholog.diff.policy import Policy
+from tacholog.manifest import Host
+
+STATISTICS = ("min", "mean", "std", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "max")
+SIZES = 20
+MILLION, FEW = 1_000_000, 200
+GOAL_S, GOAL_MB, GOAL_FEW_S = 10.0, 2000.0, 1.0
+FIXED = {
+    "scope": "summary",
+    "test": "latency",
+    "side": "publisher",
+    "data_path": "copy",
+    "payload_touched": "write+read",
+    "reliability": "reliable",
+    "load_mode": "closed",
+    "waiting": "busy-poll",
+    "basis": "rtt/2",
+    "definition": "perftest-latency",
+    "metric": "latency",
+    "unit": "ns",
+    "bound": "=",
+}
+UNKNOWN = {
+    **dict.fromkeys(("participant", "type", "warmup"), "string"),
+    **dict.fromkeys(("instances", "demand", "recovery_time_ns", "batch_bytes", "payload_bytes_high"), "Int64"),
+    **dict.fromkeys(("offered_rate_per_s", "link_bit_per_s", "resolution"), "Float64"),
+    "keyed": "boolean",
+}
+HOST = Host(name="Machine", source="made up", cpu={"model": "CPU", "cores": "8"}, memory={"size": "64 GiB"}, network={"eth0": "x, MTU 1500"})
+
+
+def side(rows: int, repetitions: int, new: int) -> Dataset:
+    """One side of about ``rows`` result rows, each configuration in so many interleaved repetitions."""
+    generator = np.random.default_rng(new)
+    a_run = SIZES * len(STATISTICS)
+    runs = max(rows // a_run // repetitions, 1) * repetitions
+    total = runs * a_run
+    names = np.array([f"config-{run // repetitions}/{run % repetitions:02}" for run in range(runs)])
+    columns = {name: constant(value, "string", total) for name, value in FIXED.items()}
+    columns |= {name: constant(None, dtype, total) for name, dtype in UNKNOWN.items()}
+    columns |= {
+        "run": pd.Series(np.repeat(names, a_run), dtype="string"),
+        "log": constant("perftest.log", "string", total),
+        "line": pd.Series(np.tile(np.arange(a_run), runs), dtype="Int64"),
+        "transport": pd.Series(np.repeat([f"transport-{run // repetitions}" for run in range(runs)], a_run), dtype="string"),
+        "payload_bytes": pd.Series(np.tile(np.repeat(16 << np.arange(SIZES), len(STATISTICS)), runs), dtype="Int64"),
+        "statistic": pd.Series(np.tile(np.array(STATISTICS), runs * SIZES), dtype="string"),
+        **{name: pd.Series(np.ones(total, np.int64), dtype="Int64") for name in ("publishers", "subscribers")},
+        "samples": pd.Series(np.full(total, 1_000_000), dtype="Int64"),
+        "planned_duration_s": pd.Series(np.ones(total), dtype="Float64"),
+        "value": pd.Series(10_000 * np.exp(0.02 * generator.standard_normal(total)), dtype="Float64"),
+        "marks": pd.Series([[]] * total, dtype="object"),
+    }
+    nothing = dict.fromkeys(("logs", "problems", "histograms"), pd.DataFrame())
+    return Dataset(runs=_runs(names, repetitions, new), results=pd.DataFrame(columns), hosts={"host": HOST}, **nothing)
+
+
+def constant(value: str | None, dtype: str, count: int) -> pd.Series[Any]:
+    """A column that says the same everywhere."""
+    return pd.Series([value], dtype=dtype).repeat(count).reset_index(drop=True)
+
+
+def _runs(names: np.ndarray[tuple[int], np.dtype[np.str_]], repetitions: int, new: int) -> pd.DataFrame:
+    count = len(names)
+    text = dict.fromkeys(("system", "tool", "host", "session"), "host") | {"system_version": None, "release": None, "manifest": None}
+    moments = pd.Timestamp("2026-01-01", tz="UTC") + pd.to_timedelta(2 * np.arange(count) + (np.arange(count) + new) % 2, unit="s")
+    return pd.DataFrame(
+        {
+            "run": pd.Series(names, dtype="string"),
+            **{name: pd.Series([value] * count, dtype="string") for name, value in text.items()},
+            "tool_version": pd.Series(["1.0"] * count, dtype="string"),
+            "published": pd.Series([False] * count, dtype="boolean"),
+            "status": pd.Series(["ok"] * count, dtype="string"),
+            "start_time": pd.Series([moment.isoformat() for moment in moments], dtype="string"),
+            "order_index": pd.Series(np.arange(count), dtype="Int64"),
+            "repetition": pd.Series(np.arange(count) % repetitions, dtype="Int64"),
+        }
+    )
+
+
+def measure(effort: Effort) -> Iterator[Row | LeftOut]:
+    """Time and memory, the best of so many rounds."""
+    for what, rows, repetitions in (("a million rows, 10 pairs", MILLION, 10), ("a million rows, single runs", MILLION, 1)):
+        best = min((_apart(rows, repetitions) for _ in range(effort.rounds)), key=lambda found: found["s"])
+        yield Row(what, best["s"], "s", "goal", GOAL_S, Goal("<=", 1))
+        yield Row(f"{what}: peak", best["MB"], "MB", "goal", GOAL_MB, Goal("<=", 1))
+    best = min((_apart(FEW, 1) for _ in range(effort.rounds)), key=lambda found: found["s"])
+    yield Row("two hundred rows", best["s"], "s", "goal", GOAL_FEW_S, Goal("<=", 1))
+
+
+def _apart(rows: int, repetitions: int) -> dict[str, float]:
+    """Compare in a process of its own."""
+    done = subprocess.run([sys.executable, __file__, str(rows), str(repetitions)], capture_output=True, text=True, check=True)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def main() -> None:
+    """Compare two sides of so many rows and repetitions, and print what it took."""
+    import scipy.stats  # noqa: F401 - what is counted begins after the imports
+
+    rows, repetitions = map(int, sys.argv[1:])
+    old, new = (side(rows, repetitions, which) for which in (0, 1))
+    start = time.perf_counter()
+    compare(old, new, Policy(), everything=False)
+    took = time.perf_counter() - start
+    sys.stdout.write(json.dumps({"s": took, "MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""Figures by name and size, from our own programs: perftest, and the floor of the machine beneath it."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from tacholog.formats.reading import Scan
+from tacholog.formats.source import LogText
+from tacholog.records import Record
+
+BUILD = Path(__file__).parent.parent.parent / "build/bench/release"
+PERFTEST = BUILD / "perftest"
+FLOOR = BUILD / "perf/floor"
+TIMEOUT_S = 120
+
+
+class Figure(NamedTuple):
+    """One measured value. Of ``rate`` more is better, of everything else less."""
+
+    what: str
+    payload_bytes: int
+    statistic: str
+    value: float
+
+
+Key = tuple[str, int, str]
+Best = dict[Key, float]
+
+
+class Failed(Exception):
+    """A program could not be run, or printed no result."""
+
+
+def run(command: list[str]) -> bytes:
+    """What a program prints."""
+    try:
+        done = subprocess.run(command, capture_output=True, check=False, timeout=TIMEOUT_S)
+    except subprocess.TimeoutExpired as late:
+        raise Failed(f"`{' '.join(command)}` did not end within {TIMEOUT_S} s") from late
+    if done.returncode != 0:
+        words = (done.stderr.decode(errors="replace").strip() or f"status {done.returncode}").splitlines()
+        raise Failed(f"`{' '.join(command)}`: {words[-1]}")
+    return done.stdout
+
+
+def records(log: bytes, format_name: str) -> list[Record]:
+    """The results in a log, read by our own parser."""
+    found = [event.what for event in Scan(LogText(io.BytesIO(log)), format_name) if isinstance(event.what, Record)]
+    return [record for record in found if record.scope != "resources"]
+
+
+def figures_of(record: Record, what: str, payload_bytes: int) -> Iterator[Figure]:
+    """Latencies one way, in ns, a round trip halved; messages received a second; the share that was lost."""
+    factor = 0.5 if record.conditions.basis == "rtt" else 1.0
+    for number in record.numbers:
+        if number.value is None:
+            continue
+        if number.metric == "latency":
+            yield Figure(what, payload_bytes, number.statistic, number.value * factor)
+        elif number.metric == "message_rate":
+            yield Figure(what, payload_bytes, "rate", number.value)
+        elif number.metric == "goodput":
+            yield Figure(what, payload_bytes, "rate", number.value / 8 / payload_bytes)
+        elif number.metric == "loss":
+            yield Figure(what, payload_bytes, "loss", number.value)
+
+
+@cache
+def options() -> str:
+    """What perftest can be asked for."""
+    return run([str(PERFTEST), "--help"]).decode()
+
+
+@cache
+def transports() -> frozenset[str]:
+    """The transports of this build."""
+    return frozenset(line.split()[0] for line in run([str(PERFTEST), "--list-transports"]).decode().splitlines() if line[:1].strip())
+
+
+def perftest(what: str, arguments: str, payload_bytes: int, seconds: float) -> Iterator[Figure]:
+    """Both roles of perftest, each on a core of its own."""
+    words = [*arguments.split(), "--sizes", str(payload_bytes), "--duration", str(seconds), "--warmup", str(seconds / 4)]
+    log = run([str(PERFTEST), *words, "--cpu-pub", "0", "--cpu-sub", "1"])
+    for record in records(log, "native"):
+        if record.scope == "summary":
+            yield from figures_of(record, what, payload_bytes)
+
+
+def floor(seconds: float) -> Iterator[Figure]:
+    """What the machine itself can do."""
+    for line in run([str(FLOOR), str(seconds)]).decode().splitlines():
+        name, size, value = line.split()
+        yield Figure(f"bare {name}", int(size), "rate" if name.endswith("-rate") else "p50", float(value))
+
+
+def best(figures: Iterable[Figure]) -> Best:
+    """The best of each: what disturbs a measurement makes it worse."""
+    found: Best = {}
+    for figure in figures:
+        key = (figure.what, figure.payload_bytes, figure.statistic)
+        better = max if figure.statistic == "rate" else min
+        found[key] = better(found.get(key, figure.value), figure.value)
+    return found

@@ -1,0 +1,130 @@
+"""Figures of other tools on the same path, where Debian's packages of them are installed; read by our own parsers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from perf_figures import Failed, Figure, figures_of, records, run
+
+LATENCY_BYTES = (32, 1024, 8192, 63000)
+RATE_BYTES = (64, 1024, 63000)
+DDS_BYTES = (64, 1024)
+ACTIVE, PASSIVE = ["taskset", "--cpu-list", "0"], ["taskset", "--cpu-list", "1"]  # as perftest and the floor are placed
+# Cyclone DDS looks for its peers by multicast, on a network: here it is told where they are.
+DDS_HOME = """<CycloneDDS><Domain>
+<General><Interfaces><NetworkInterface name="lo" multicast="false"/></Interfaces><AllowMulticast>false</AllowMulticast></General>
+<Discovery><ParticipantIndex>auto</ParticipantIndex><Peers><Peer Address="127.0.0.1"/></Peers></Discovery>
+</Domain></CycloneDDS>"""
+
+
+def free_port() -> int:
+    """A port that nobody uses now."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
+@contextmanager
+def beside(command: list[str]) -> Iterator[None]:
+    """The other side of a peer, as long as it is needed."""
+    other = subprocess.Popen([*PASSIVE, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        time.sleep(0.4)
+        if other.poll() is not None:
+            raise Failed(f"`{' '.join(command)}` ended at once")
+        yield
+    finally:
+        other.kill()
+        other.wait()
+
+
+def of_log(log: bytes, format_name: str, what: str, payload_bytes: int) -> Iterator[Figure]:
+    """The figures of a log that is all of one size."""
+    for record in records(log, format_name):
+        yield from figures_of(record, what, payload_bytes)
+
+
+def qperf() -> Iterator[Figure]:
+    """Means; it blocks, or polls where the kernel does so for it."""
+    port = str(free_port())
+    with beside(["qperf", "-lp", port]):
+        client = ["qperf", "127.0.0.1", "-lp", port, "-t", "1", "-uu", "-m"]
+        for size in LATENCY_BYTES:
+            for protocol in ("udp", "tcp"):
+                yield from of_log(run([*ACTIVE, *client, str(size), f"{protocol}_lat"]), "qperf", f"qperf {protocol}", size)
+        for size in RATE_BYTES:
+            for protocol in ("udp", "tcp"):
+                yield from of_log(run([*ACTIVE, *client, str(size), f"{protocol}_bw"]), "qperf", f"qperf {protocol}", size)
+
+
+def sockperf() -> Iterator[Figure]:
+    """Half round trips, blocking and busy."""
+    for protocol, tcp in (("udp", []), ("tcp", ["--tcp"])):
+        for waiting, nonblocked in (("blocking", []), ("busy", ["--nonblocked"])):
+            address = ["-i", "127.0.0.1", "-p", str(free_port()), *tcp, *nonblocked]
+            with beside(["sockperf", "server", *address]):
+                for size in LATENCY_BYTES:
+                    log = run([*ACTIVE, "sockperf", "ping-pong", *address, "-t", "1", "-m", str(size)])
+                    yield from of_log(log, "sockperf", f"sockperf {protocol} {waiting}", size)
+
+
+def iperf3() -> Iterator[Figure]:
+    """What the server received."""
+    for protocol, udp in (("udp", ["-u"]), ("tcp", [])):
+        port = str(free_port())
+        with beside(["iperf3", "--server", "--bind", "127.0.0.1", "--port", port]):
+            for size in RATE_BYTES:
+                log = run([*ACTIVE, "iperf3", "--client", "127.0.0.1", "--port", port, *udp, "-b", "0", "-l", str(size), "-t", "1"])
+                yield from of_log(log, "iperf3", f"iperf3 {protocol}", size)
+
+
+def ddsperf() -> Iterator[Figure]:
+    """Cyclone DDS over UDP: round trips by its listener, and its publisher as fast as it goes."""
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder) / "cyclonedds.xml"
+        home.write_text(DDS_HOME, encoding="utf-8")
+        os.environ["CYCLONEDDS_URI"] = f"file://{home}"
+        for size in DDS_BYTES:
+            with beside(["ddsperf", "pong"]):
+                yield from of_log(run([*ACTIVE, "ddsperf", "-D", "2", "ping", "size", str(size)]), "ddsperf", "ddsperf", size)
+            with beside(["ddsperf", "pub", "size", str(size)]):
+                yield from of_log(run([*ACTIVE, "ddsperf", "-D", "3", "sub"]), "ddsperf", "ddsperf", size)
+
+
+class Peer(NamedTuple):
+    """A tool, and Debian's package of it."""
+
+    measure: Callable[[], Iterator[Figure]]
+    package: str
+
+
+PEERS = {
+    "qperf": Peer(qperf, "qperf"),
+    "sockperf": Peer(sockperf, "sockperf"),
+    "iperf3": Peer(iperf3, "iperf3"),
+    "ddsperf": Peer(ddsperf, "cyclonedds-tools"),
+}
+
+
+def peer_figures() -> tuple[list[Figure], dict[str, str]]:
+    """What the peers that are here reach, and why the others say nothing."""
+    figures: list[Figure] = []
+    left_out: dict[str, str] = {}
+    for name, peer in PEERS.items():
+        if shutil.which(name) is None:
+            left_out[name] = f"not installed (Debian: {peer.package})"
+            continue
+        try:
+            figures.extend(peer.measure())
+        except Failed as failed:
+            left_out[name] = str(failed)
+    return figures, left_out

@@ -1,0 +1,73 @@
+"""Rows of what was measured, what it is set beside, and the goal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+Unit = Literal["ns", "/s", "B/s", "s", "ratio", "MB"]
+PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+class Effort(NamedTuple):
+    """How often and how long to measure."""
+
+    rounds: int
+    seconds: float
+
+
+class Goal(NamedTuple):
+    """What a ratio shall be: at most, or at least, so much."""
+
+    sense: Literal["<=", ">="]
+    factor: float
+
+    def reached(self, ratio: float) -> bool:
+        """Whether this ratio is good enough."""
+        return ratio <= self.factor if self.sense == "<=" else ratio >= self.factor
+
+
+class Row(NamedTuple):
+    """A figure beside another. Without a goal, both are there to be read."""
+
+    what: str
+    value: float
+    unit: Unit
+    beside: str
+    reference: float
+    goal: Goal | None = None
+
+
+class LeftOut(NamedTuple):
+    """What could not be measured, and why."""
+
+    what: str
+    why: str
+
+
+def amount(value: float, unit: Unit) -> str:
+    """A value as people read it."""
+    if unit == "ratio":
+        return f"{value:.2f}"
+    if unit == "ns":
+        factor, word = next(((factor, word) for factor, word in ((1e9, "s"), (1e6, "ms"), (1e3, "us")) if value >= factor), (1.0, "ns"))
+        return f"{value / factor:.3g} {word}"
+    factor, prefix = next(((factor, prefix) for factor, prefix in PREFIXES if value >= factor), (1.0, ""))
+    return f"{value / factor:.3g} {prefix}{unit}".replace(" /s", "/s")
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """The row's columns."""
+    ratio = row.value / row.reference if row.reference else float("nan")
+    goal = f"{row.goal.sense} {row.goal.factor:g}" if row.goal else ""
+    verdict = ("reached" if row.goal.reached(ratio) else "MISSED") if row.goal else ""
+    return row.what, amount(row.value, row.unit), f"{row.beside} {amount(row.reference, row.unit)}", f"{ratio:.2f}", goal, verdict
+
+
+def show(rows: Iterable[Row | LeftOut]) -> str:
+    """All rows as one table, and below it what is not in it."""
+    found = list(rows)
+    table = [("what", "measured", "beside", "ratio", "goal", ""), *(cells(row) for row in found if isinstance(row, Row))]
+    widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table]
+    return "\n".join(lines + [f"left out: {row.what}: {row.why}" for row in found if isinstance(row, LeftOut)])

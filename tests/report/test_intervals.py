@@ -1,0 +1,40 @@
+"""Intervals drawn over time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tacholog.dataset import load_logs
+from tacholog.report.figures import Figure
+from tacholog.report.intervals import interval_figures
+from tacholog.report.views import view_of
+
+FORMATS = Path(__file__).parent.parent / "formats"
+
+
+def figures(log: str) -> list[Figure]:
+    """The figures of a sample log."""
+    return [figure for _, figure in interval_figures(view_of(load_logs([FORMATS / log])).intervals())]
+
+
+def test_a_rate_is_drawn_at_the_end_of_each_interval_whose_length_the_log_states() -> None:
+    (figure,) = figures("iperf3/tcp.json")
+
+    assert figure.x.title == "Time since the measurement began"
+    assert [(round(point.x, 6), round(point.y)) for point in figure.traces[0].points] == [
+        (1.001224, 22138749327),
+        (2.00007, 18948663663),
+        (3.001529, 15580079505),
+    ]
+    assert figure.y.title == "Payload offered by the publisher"
+
+
+def test_intervals_of_no_stated_length_are_numbered() -> None:
+    (figure,) = figures("rti/csv-intervals-sub.csv")
+
+    assert figure.x.title == "Interval"
+    assert [point.words for point in figure.traces[0].points][:2] == ["interval 1: 916\u00a0Mbit/s", "interval 2: 932\u00a0Mbit/s"]
+
+
+def test_one_interval_is_no_course() -> None:
+    assert figures("native/latency-udp.log") == []

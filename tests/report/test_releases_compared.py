@@ -1,0 +1,164 @@
+"""Releases compared on the site: a directive for any project, a page for neighbours, the history of a metric, the newest on the home page."""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+import pytest
+from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace
+
+from tacholog.dataset import load
+from tacholog.diff.compare import compare
+from tacholog.diff.policy import Policy
+from tacholog.diff.renames import read_renames, renamed
+from tacholog.diff.sides import find
+from tacholog.errors import UnreadableInput
+from tacholog.manifest import Host, read_host, read_manifest, write
+from tacholog.report.build import build_site
+from tacholog.report.history import lines, releases_of
+from tacholog.report.views import view_of
+
+pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+
+RUN = "latency-shm/01"
+
+
+def release(root: Path, checkout: Path, label: str, day: int, **changes: object) -> None:
+    """Add a release: a run of perftest 0.1.0 as it was recorded, under another label and day."""
+    folder = root / label / RUN
+    shutil.copytree(checkout / "data/perftest/0.1.0" / RUN, folder)
+    manifest = read_manifest(folder / "run.toml")
+    dated = {"release": label, "start_time": f"2026-11-{day:02}T12:00:00Z", "session": f"day-{day}"}
+    write(folder / "run.toml", msgspec.structs.replace(manifest, **(dated | changes)))
+
+
+@pytest.fixture
+def releases(tmp_path: Path, checkout: Path) -> Path:
+    """Three releases of one system; the third was measured on another machine."""
+    root = tmp_path / "data"
+    (root / "hosts").mkdir(parents=True)
+    (known,) = (checkout / "data/hosts").glob("host-*.toml")
+    shutil.copy2(known, root / "hosts")
+    host: Host = read_host(known)
+    write(root / "hosts/host-000000.toml", msgspec.structs.replace(host, cpu=host.cpu | {"model": "Another CPU"}))
+    release(root, checkout, "1.9", 1)
+    release(root, checkout, "1.10", 2)
+    release(root, checkout, "1.11", 3, host="host-000000")
+    return root
+
+
+def build(folder: Path, text: str, data: Path, suffix: str = "md") -> tuple[str, str]:
+    """Build a project of one page; return the page and what Sphinx warned of."""
+    source = folder / "docs"
+    source.mkdir()
+    heading = "# Ours" if suffix == "md" else "Ours\n===="
+    (source / f"index.{suffix}").write_text(f"{heading}\n\n{text}\n", encoding="utf-8")
+    warnings = io.StringIO()
+    overrides = {"extensions": ["myst_parser", "tacholog.sphinx"], "tacholog_data": str(data)}
+    with docutils_namespace():
+        Sphinx(source, None, folder / "out", folder / "trees", "html", overrides, status=None, warning=warnings).build()
+    return (folder / "out/index.html").read_text(), warnings.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text"),
+    [
+        ("md", "```{perf-diff} 1.9 1.10\n:metric: latency:p50\n:only: unreplicated_same\n```"),
+        ("rst", ".. perf-diff:: 1.9 1.10\n   :metric: latency:p50\n   :only: unreplicated_same"),
+    ],
+)
+def test_a_comparison_stands_in_any_projects_page(tmp_path: Path, releases: Path, suffix: str, text: str) -> None:
+    page, warnings = build(tmp_path, text, releases, suffix)
+
+    assert warnings == ""
+    assert "Alike, not replicated (7)" in page
+    assert "latency p50, shm, copy, 64" in page
+    assert "p99" not in page
+    assert (tmp_path / "out/_static/tacholog-diff.css").is_file()
+
+
+@pytest.mark.parametrize(
+    ("text", "warning"),
+    [
+        ("```{perf-diff} 1.9 7\n```", "perf-diff: no release '7'; there are: 1.10, 1.11, 1.9"),
+        ("```{perf-diff} 1.9\n```", "perf-diff: '1.9': name two releases"),
+        ("```{perf-diff} 1.9 1.10\n:metric: moon\n```", "--metric moon: choose from"),
+        ("```{perf-diff} 1.9 1.10\n:only: moon\n```", ":only: moon: choose from worse"),
+        ("```{perf-history} latency p50\n:system: nobody\n```", "perf-history: no system here has two releases"),
+    ],
+)
+def test_what_cannot_be_compared_is_a_warning(tmp_path: Path, releases: Path, text: str, warning: str) -> None:
+    assert warning in build(tmp_path, text, releases)[1]
+
+
+def test_the_site_compares_neighbours_and_shows_the_newest_at_home(tmp_path: Path, releases: Path) -> None:
+    site = build_site([releases], tmp_path / "site", tmp_path / "work").parent
+
+    names = sorted(path.name for path in (site / "diffs").iterdir())
+    assert names == ["tacholog-perftest-1.10-to-1.11.html", "tacholog-perftest-1.9-to-1.10.html"]
+    home = (site / "index.html").read_text()
+    assert 'href="diffs/tacholog-perftest-1.10-to-1.11.html"' in home
+    assert "<b>21</b> not comparable" in home
+    assert "/diffs/" not in (site / "releases.html").read_text().replace('href="diffs/', "")
+    assert (site / "downloads/latest-diff.md").read_text().startswith("### 1.10 → 1.11: 21 not comparable")
+
+
+def test_a_release_on_another_machine_starts_a_new_line_and_says_so(tmp_path: Path, releases: Path) -> None:
+    site = build_site([releases], tmp_path / "site", tmp_path / "work").parent
+
+    page = (site / "history/latency-p50.html").read_text()
+    heads = re.findall(r'<th scope="col" class="n">(?:<a [^>]*>)?([^<]+)', page)
+    assert heads == ["1.9", "1.10", "1.11"]
+    assert page.count('<tr class="anew">') == 7
+    assert page.count("another machine: CPU model: Intel(R) Xeon(R) Processor -&gt; Another CPU") == 7
+    assert page.count("alike, not replicated</span>") == 7
+    assert page.count('class="trend"') == 7
+
+
+def test_releases_stand_in_the_order_of_time_and_else_of_their_numbers(releases: Path) -> None:
+    runs = list(view_of(load([releases])).runs.values())
+    undated = [msgspec.structs.replace(run, start_time=None) for run in reversed(runs)]
+
+    assert releases_of(runs) == releases_of(undated) == {"Tacholog perftest": ["1.9", "1.10", "1.11"]}
+
+
+def test_a_transport_that_has_another_name_today_keeps_its_history(tmp_path: Path, checkout: Path) -> None:
+    for label, name in (("a", "shmem"), ("b", "shm")):
+        release(tmp_path / "data", checkout, label, 1)
+        log = tmp_path / "data" / label / RUN / "perftest.log"
+        log.write_text(log.read_text().replace("transport=shm ", f"transport={name} "))
+    (tmp_path / "renames.toml").write_text('[transport]\n"shmem" = "shm"\n')
+    sides = [find(str(tmp_path / "data" / label), []) for label in "ab"]
+
+    apart = compare(sides[0], sides[1], Policy())
+    old, new = (renamed(side, read_renames(tmp_path / "renames.toml")) for side in sides)
+    joined = compare(old, new, Policy())
+
+    assert (apart.counts["removed"], apart.counts["added"]) == (21, 21)
+    assert (joined.counts["removed"], joined.counts["added"]) == (0, 0)
+    assert {row.key.transport for row in joined.rows} == {"shm"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("[moon]\na = 'b'\n", r"\[moon\]: only system, transport"), ("[metric]\na = 'b'\n", "there is no metric 'b'")]
+)
+def test_a_wrong_rename_is_named(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "renames.toml").write_text(text)
+
+    with pytest.raises(UnreadableInput, match=said):
+        read_renames(tmp_path / "renames.toml")
+
+
+def test_a_line_goes_on_only_from_the_value_that_it_had(releases: Path) -> None:
+    sides = [find(str(releases / label), []) for label in ("1.9", "1.10", "1.11")]
+    reports = [compare(old, new, Policy()) for old, new in pairwise(sides)]
+
+    found = lines(reports, "latency", "p50")
+
+    assert sorted({tuple(point.release for point in line.points) for line in found}) == [(0, 1), (2,)]

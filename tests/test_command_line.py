@@ -1,0 +1,66 @@
+"""The command line as a whole."""
+
+from __future__ import annotations
+
+import bz2
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tacholog import cli
+
+
+def test_the_help_says_of_each_command_what_its_own_help_begins_with() -> None:
+    for name, words in cli.COMMANDS.items():
+        module = importlib.import_module(f"tacholog.commands.{name}")
+        assert (module.__doc__ or "").split("\n")[0] == words
+
+
+def test_help_imports_no_command_and_no_pandas() -> None:
+    script = "import sys; from tacholog.cli import main\ntry: main(['--help'])\nexcept SystemExit: print(*sys.modules, file=sys.stderr)"
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert "Print the records in raw logs." in done.stdout
+    assert not {"pandas", "numpy", "msgspec", "tacholog.commands.parse", "rich"} & set(done.stderr.split())
+
+
+@pytest.mark.parametrize("module", ["def (", "raise ValueError('no licence')", "import nothing_here", "SYSTEM = 'half a format'"])
+def test_a_plug_in_that_cannot_be_imported_costs_only_its_own_format(tmp_path: Path, module: str) -> None:
+    (tmp_path / "somebodys.py").write_text(module)
+    info = tmp_path / "somebodys-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: somebodys\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[tacholog.formats]\nsomebodys = somebodys\n")
+
+    done = subprocess.run(
+        [sys.executable, "-m", "tacholog", "formats"], capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(tmp_path)}
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "cannot be loaded" in done.stdout or "is no format: it lacks TOOL" in done.stdout
+    assert "sockperf" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (bytes(range(256)) * 400, "binary data, not the text of a log"),
+        (bz2.compress(b"Length: 32"), "packed by bzip2, which is not read"),
+        (bytes(5000), "binary data, not the text of a log"),
+    ],
+    ids=["every byte", "bzip2", "NULs"],
+)
+def test_what_is_no_text_is_refused_in_a_few_words(tmp_path: Path, data: bytes, words: str) -> None:
+    path = tmp_path / "some.log"
+    path.write_bytes(data)
+
+    done = subprocess.run([sys.executable, "-m", "tacholog", "parse", str(path)], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert len(done.stderr) < 300

@@ -1,0 +1,360 @@
+"""What cannot be read is named, costs only itself, and is counted: by every command, and on the site."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+DATA = Path(__file__).parent.parent / "data"
+RUN = DATA / "rti/default-type/shmem-zero-copy"
+READERS = ("export", "report", "diff")
+
+
+def tacholog(*arguments: str | Path, cwd: Path, prefix: tuple[str, ...] = (), path: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the command line in a process of its own, without Plotly from a registry."""
+    environment = os.environ | {"TACHOLOG_PLOTLY": "full"} | ({"PYTHONPATH": str(path)} if path else {})
+    words = [*prefix, sys.executable, "-m", "tacholog", *map(str, arguments)]
+    return subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=120)
+
+
+def reading(command: str, folder: Path, prefix: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    """Run one of `READERS` over a folder of runs."""
+    words = {"export": ["--data", "data"], "report": ["--data", "data", "--output", "site"], "diff": ["data", "data"]}[command]
+    return tacholog(command, *words, cwd=folder, prefix=prefix)
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Path:
+    """A folder whose data/ holds two runs."""
+    for name in ("bad", "good"):
+        shutil.copytree(RUN, tmp_path / "data" / name)
+    (tmp_path / "data/hosts").mkdir()
+    shutil.copy(DATA / "hosts/rti-benchmark-lab.toml", tmp_path / "data/hosts")
+    return tmp_path
+
+
+@pytest.fixture
+def unprivileged(tmp_path: Path) -> Iterator[tuple[str, ...]]:
+    """What to put before a command so that access rights hold for it; they are given back at the end."""
+    words: tuple[str, ...] = ()
+    if os.geteuid() == 0:
+        if shutil.which("setpriv") is None:
+            pytest.skip("ACCESS RIGHTS ARE NOT TESTED: this is root, and there is no setpriv (util-linux)")
+        words = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")
+    yield words
+    subprocess.run(["chmod", "-R", "u+rwX", str(tmp_path)], check=True)
+
+
+def not_toml(path: Path) -> str:
+    path.write_text("system = ")
+    return "Invalid value"
+
+
+def unknown_key(path: Path) -> str:
+    path.write_text("nonsense = 3\n" + path.read_text())
+    return "Object contains unknown field `nonsense`"
+
+
+def locked(path: Path) -> str:
+    path.chmod(0)
+    return "Permission denied"
+
+
+@pytest.mark.parametrize("spoil", [not_toml, unknown_key, locked])
+@pytest.mark.parametrize("command", READERS)
+def test_a_run_whose_manifest_cannot_be_read_is_named(two: Path, unprivileged: tuple[str, ...], command: str, spoil: Callable[[Path], str]) -> None:
+    reason = spoil(two / "data/bad/run.toml")
+
+    done = reading(command, two, prefix=unprivileged)
+
+    assert done.returncode in {2, 4}  # 4: what is left to compare is one published number a side
+    assert f"tacholog: data/bad/run.toml: {reason}" in done.stderr
+    assert done.stderr.count("run.toml") == 1
+
+
+def test_the_site_shows_a_run_that_was_not_read_and_claims_nothing_for_it(two: Path) -> None:
+    unknown_key(two / "data/bad/run.toml")
+
+    first, second = reading("report", two), reading("report", two)
+
+    assert (first.returncode, second.returncode) == (2, 2)
+    assert "data/bad/run.toml" in second.stderr  # nothing has changed, and it is still not read
+    quality, home = ((two / "site" / name).read_text() for name in ("quality.html", "index.html"))
+    assert "Every run ended well" not in quality
+    assert "Every line of every log was understood" not in quality
+    assert re.search(r"<code>bad</code>.*?not read.*?unknown field `nonsense`", quality, re.DOTALL)
+    assert "1 run, host or folder could not be read at all" in quality
+    assert "1 run, host or folder could not be read at all" in home
+    assert "All 1 runs that were read ended well" in home
+
+
+def test_a_run_that_is_mended_is_shown_again(two: Path, unprivileged: tuple[str, ...]) -> None:
+    locked(two / "data/bad/run.toml")
+    reading("report", two, prefix=unprivileged)
+    (two / "data/bad/run.toml").chmod(0o644)
+
+    done = reading("report", two, prefix=unprivileged)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Every run ended well" in (two / "site/quality.html").read_text()
+
+
+@pytest.mark.parametrize("command", READERS)
+def test_a_folder_that_cannot_be_listed_is_named(two: Path, unprivileged: tuple[str, ...], command: str) -> None:
+    (two / "data/bad").chmod(0)
+
+    done = reading(command, two, prefix=unprivileged)
+
+    assert done.returncode in {2, 4}
+    assert "tacholog: data/bad: the folder cannot be listed: Permission denied; what is in it was not read\n" in done.stderr
+
+
+def test_check_and_parse_name_a_folder_that_cannot_be_listed(two: Path, unprivileged: tuple[str, ...]) -> None:
+    (two / "data/bad").chmod(0)
+
+    check, parent, alone = (tacholog(*words, cwd=two, prefix=unprivileged) for words in (("check", "data"), ("parse", "data"), ("parse", "data/bad")))
+
+    assert (check.returncode, parent.returncode, alone.returncode) == (1, 2, 2)
+    assert "data/bad: the folder cannot be listed: Permission denied" in check.stdout
+    assert ", 1 wrong" in check.stderr
+    assert "tacholog: data/bad: the folder cannot be listed: Permission denied\n" in parent.stderr
+    assert "tacholog: data/bad: the folder cannot be listed: Permission denied\n" in alone.stderr
+    assert "1 log: 18 records" in parent.stderr
+
+
+@pytest.mark.parametrize("command", READERS)
+def test_a_log_that_cannot_be_opened_is_named_and_costs_only_itself(two: Path, unprivileged: tuple[str, ...], command: str) -> None:
+    (two / "data/bad/throughput-sub.log").chmod(0)
+
+    done = reading(command, two, prefix=unprivileged)
+
+    assert done.returncode in {2, 4}
+    assert "tacholog: data/bad/throughput-sub.log: unreadable: cannot open: Permission denied\n" in done.stderr
+    if command == "export":
+        assert len(done.stdout.splitlines()) > 18
+    if command == "report":
+        assert "cannot open: Permission denied" in (two / "site/quality.html").read_text()
+
+
+def test_a_broken_line_is_named_by_export_which_has_no_other_place_for_it(two: Path) -> None:
+    log = two / "data/bad/throughput-sub.log"
+    log.write_text(log.read_text() + "Length:  7  Packets: \n")
+
+    done = reading("export", two)
+
+    assert done.returncode == 0
+    assert "tacholog: data/bad/throughput-sub.log:19: broken: " in done.stderr
+
+
+def test_an_empty_folder_is_the_same_to_all(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+
+    codes = {command: reading(command, tmp_path).returncode for command in READERS}
+
+    assert codes == dict.fromkeys(READERS, 2)
+    assert tacholog("parse", "data", cwd=tmp_path).returncode == 2
+    assert tacholog("check", "data", cwd=tmp_path).returncode == 1
+
+
+def test_no_histogram_to_write_is_said(two: Path) -> None:
+    done = tacholog("export", "--data", "data", "--format", "hdr", "--output", "hdr", cwd=two)
+
+    assert (done.returncode, done.stderr) == (2, "tacholog: no log has a distribution: nothing to write\n")
+
+
+def test_the_newest_folder_that_holds_a_run_is_taken_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tacholog.commands import report
+
+    monkeypatch.setattr(report, "checkout", lambda: tmp_path)
+    for age, name in ((300, "a"), (200, "b"), (100, "empty")):
+        (tmp_path / "build/runs" / name).mkdir(parents=True)
+        if name != "empty":
+            shutil.copytree(RUN, tmp_path / "build/runs" / name / "run")
+        os.utime(tmp_path / "build/runs" / name, (1e9 - age, 1e9 - age))
+
+    assert report.default_roots() == (tmp_path / "build/runs/b",)
+    assert capsys.readouterr().err == f"own runs: {tmp_path}/build/runs/b\n"
+
+
+def test_a_log_that_is_listed_twice_does_not_count_twice(two: Path) -> None:
+    manifest = two / "data/bad/run.toml"
+    listed = re.search(r"\[\[logs\]\].*?(?=\n\[|\Z)", manifest.read_text(), re.DOTALL)
+    assert listed
+    manifest.write_text(f"{manifest.read_text()}\n{listed[0]}\n")
+
+    done = tacholog("check", "data", cwd=two)
+
+    assert done.returncode == 1
+    assert "run.toml: the log throughput-sub.log is listed twice; its numbers would count twice\n" in done.stdout
+
+
+def test_the_same_bytes_under_two_names_are_wrong(two: Path) -> None:
+    folder = two / "data/bad"
+    shutil.copy(folder / "throughput-sub.log", folder / "again.log")
+    digest = hashlib.sha256((folder / "again.log").read_bytes()).hexdigest()
+    with (folder / "run.toml").open("a") as file:
+        file.write(f'\n[[logs]]\nfile = "again.log"\nsha256 = "{digest}"\n')
+
+    assert "bad: again.log and throughput-sub.log hold the same bytes\n" in tacholog("check", "data", cwd=two).stdout
+
+
+PLUGIN = '''
+"""A format that does what it should not."""
+from tacholog.formats.lines import Detected, Found
+from tacholog.records import Conditions, Number, Record
+
+SYSTEM = TOOL = "Odd"
+DIALECTS = ()
+DEFINITIONS = {{"odd-rtt": "There and back."}}
+
+
+def detect(head):
+    return Detected(head.startswith("odd"), "a line 'odd'")
+
+
+def parse(lines):
+    for line in lines:
+        if line.text == "odd":
+            yield Found(line, None)
+            continue
+        number = Number(metric="{metric}", statistic="p50", value={value})
+        yield Found(line, Record(test="latency", payload_bytes=64, numbers=(number,), conditions=Conditions(basis="rtt", definition="{definition}")))
+        {then}
+'''
+
+
+def odd(folder: Path, metric: str = "latency", value: str = "5.0", definition: str = "odd-rtt", then: str = "") -> tuple[str, Path]:
+    """Install the format into a folder, and write a log that it reads; return the log's name and the folder to import from."""
+    information = folder / "plugin/tacholog_odd-1.dist-info"
+    information.mkdir(parents=True)
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: tacholog-odd\nVersion: 1\n")
+    (information / "entry_points.txt").write_text("[tacholog.formats]\nodd = tacholog_odd\n")
+    (folder / "plugin/tacholog_odd.py").write_text(PLUGIN.format(metric=metric, value=value, definition=definition, then=then))
+    (folder / "data/odd").mkdir(parents=True)
+    (folder / "data/odd/odd.log").write_text("odd\n64 5\n")
+    digest = hashlib.sha256(b"odd\n64 5\n").hexdigest()
+    (folder / "data/odd/run.toml").write_text(f'system = "Odd"\n[[logs]]\nfile = "odd.log"\nsha256 = "{digest}"\n')
+    return "data/odd/odd.log", folder / "plugin"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"value": 'float("nan")'}, "latency p50 is nan, which it cannot be"),
+        ({"value": "-1.0"}, "latency p50 is -1, which it cannot be"),
+        ({"metric": "speed"}, "the format calls a metric 'speed', which is none of latency, jitter, "),
+    ],
+    ids=["no number", "negative", "unknown metric"],
+)
+def test_what_a_format_cannot_have_read_is_a_broken_line(tmp_path: Path, wrong: dict[str, str], said: str) -> None:
+    log, plugin = odd(tmp_path, **wrong)
+
+    check, parse = tacholog("check", "data", cwd=tmp_path, path=plugin), tacholog("parse", "--strict", log, cwd=tmp_path, path=plugin)
+
+    assert (check.returncode, parse.returncode) == (1, 1)
+    assert f"odd/odd.log:2: broken: {said}" in check.stdout
+    assert f"data/odd/odd.log:2: broken: {said}" in parse.stderr
+
+
+def test_a_definition_that_the_format_does_not_define_is_wrong(tmp_path: Path) -> None:
+    _, plugin = odd(tmp_path, definition="no-such")
+
+    done = tacholog("check", "data", cwd=tmp_path, path=plugin)
+
+    assert done.returncode == 1
+    assert "odd/odd.log: the definition 'no-such' is none of the format odd (odd-rtt)\n" in done.stdout
+
+
+def test_a_format_that_fails_costs_only_that_log(two: Path) -> None:
+    log, plugin = odd(two, then='{}["banana"]')
+    said = f"{log}: the format odd failed at line 2: KeyError: 'banana'\n"
+
+    parse, export = tacholog("parse", "data", cwd=two, path=plugin), tacholog("export", "--data", "data", cwd=two, path=plugin)
+
+    assert (parse.returncode, export.returncode) == (2, 2)
+    assert f"tacholog: {said}" in parse.stderr
+    assert "2 logs: 36 records" in parse.stderr
+    assert "unreadable: the format odd failed at line 2: KeyError: 'banana'\n" in export.stderr
+    assert "Traceback" not in parse.stderr + export.stderr
+    assert {row.split(",")[1] for row in export.stdout.splitlines()[1:]} == {"bad", "good"}
+
+
+@pytest.mark.parametrize("command", ["report", "publish"])
+def test_a_folder_of_somebody_else_is_left_alone(two: Path, command: str) -> None:
+    (two / "mine").mkdir()
+    (two / "mine/index.html").write_text("my home page")
+    (two / "built").mkdir()
+    (two / "built/index.html").write_text("a site")
+    words = {"report": ["--data", "data", "--output", "mine"], "publish": ["built", "--release", "1", "--output", "mine"]}[command]
+
+    done = tacholog(command, *words, cwd=two)
+
+    assert done.returncode == 2
+    assert re.fullmatch(
+        r"tacholog: .*mine: there is something in it that is not from Tacholog \(index.html\): name a new or an empty folder\n", done.stderr
+    )
+    assert (two / "mine/index.html").read_text() == "my home page"
+    assert [path.name for path in (two / "mine").iterdir()] == ["index.html"]
+
+
+@pytest.mark.parametrize("output", ["data", "."])
+def test_no_site_is_built_into_the_folder_that_holds_the_data(two: Path, output: str) -> None:
+    before = sorted(two.rglob("*"))
+
+    done = tacholog("report", "--data", "data", "--output", output, cwd=two)
+
+    assert done.returncode == 2
+    assert "the data (data) is in this folder; a site needs a folder of its own\n" in done.stderr
+    assert sorted(two.rglob("*")) == before
+
+
+def test_a_full_disk_is_told_in_one_line(two: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "tacholog", "export", "--data", "data"], cwd=two, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+
+    assert (done.returncode, done.stderr) == (2, "tacholog: cannot write: No space left on device\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("host", "--output", "nodir/h.toml"), "tacholog: nodir/h.toml: No such file or directory\n"),
+        (("export", "--data", "data", "--output", "/dev/full"), "tacholog: /dev/full: No space left on device\n"),
+        (("host", "--id", "../x"), "'../x': it becomes the name of hosts/NAME.toml: no / in it, and no dot before it\n"),
+        (("check", "data/bad/run.toml"), "data/bad/run.toml is a file, and a folder is wanted\n"),
+    ],
+    ids=lambda words: words[0] if isinstance(words, tuple) else "",
+)
+def test_a_message_names_what_the_user_asked_for(two: Path, words: tuple[str, ...], said: str) -> None:
+    done = tacholog(*words, cwd=two)
+
+    assert done.returncode == 2
+    assert done.stderr.endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('[conditions]\ndata_path = "bogus"\n', "conditions.data_path: 'bogus' is none of copy, flat-data, zero-copy, pointer"),
+        ("tool = 3\n", "Expected text, got a whole number - at `$.tool`"),
+        ('[[logs]]\nfile = "a.log"\nsha256 = "' + 64 * "0" + '"\nside = "left"\n', "logs[0].side: 'left' is none of publisher, subscriber, both"),
+    ],
+    ids=["a choice", "a type", "a choice in a list"],
+)
+def test_what_may_stand_in_a_manifest_is_said(tmp_path: Path, line: str, said: str) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/run.toml").write_text(f'system = "x"\n{line}' + ("" if "logs" in line else "" if "conditions" in line else "logs = []\n"))
+
+    assert f"run.toml: {said}\n" in tacholog("check", tmp_path, cwd=tmp_path).stdout
