@@ -97,10 +97,9 @@ private:
     }
 
     Result<void> finish() {
-        if (auto sent = side_.control.send({FrameKind::size_end}); !sent) return sent;
-        const auto theirs = side_.control.expect(FrameKind::size_end, side_.limit());
-        if (!theirs) return theirs.error();
-        if (side_.options.handling.verify) faults_.corrupted = corrupted_ + theirs->number(0);
+        const auto corrupted_there = end_of_size(side_);
+        if (!corrupted_there) return corrupted_there.error();
+        if (side_.options.handling.verify) faults_.corrupted = corrupted_ + *corrupted_there;
         side_.tell(LatencyResult{payload_bytes_, faults_, duration_ns_, &total_});
         tell_omission();
         if (total_.count() == 0) {

@@ -18,10 +18,7 @@ public:
         : side_(side), channels_(std::move(channels)), payload_bytes_(payload_bytes) {}
 
     Result<void> run() {
-        const auto warmed_up = phase(0, false);
-        if (!warmed_up) return warmed_up.error();
-        const auto measured = phase(*warmed_up, true);
-        return measured ? Result<void>{} : measured.error();
+        return warm_up_and_measure([this](std::uint64_t first, bool measured) { return phase(first, measured); });
     }
 
 private:

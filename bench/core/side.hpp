@@ -106,6 +106,24 @@ Result<void> publish(const Side& side, Loan loan, Heard&& heard) {
     return {};
 }
 
+/// Ends a size of a latency test at the publisher: how many messages came to the subscriber corrupted.
+inline Result<std::uint64_t> end_of_size(const Side& side) {
+    if (auto sent = side.control.send({FrameKind::size_end}); !sent) return sent.error();
+    const auto theirs = side.control.expect(FrameKind::size_end, side.limit());
+    if (!theirs) return theirs.error();
+    return theirs->number(0);
+}
+
+/// A subscriber's two phases. `phase(first, measured)` takes the messages from number `first` on, and returns the
+/// number that the next phase begins with.
+template <typename Phase>
+Result<void> warm_up_and_measure(Phase&& phase) {
+    const Result<std::uint64_t> warmed_up = phase(0, false);
+    if (!warmed_up) return warmed_up.error();
+    const Result<std::uint64_t> measured = phase(*warmed_up, true);
+    return measured ? Result<void>{} : measured.error();
+}
+
 Result<void> run_latency_publisher(const Side& side, const Case& measured);
 Result<void> run_open_loop_publisher(const Side& side, const Case& measured);
 Result<void> run_one_way_publisher(const Side& side, const Case& measured);

@@ -44,10 +44,7 @@ public:
           messages_a_look_(std::clamp<std::size_t>(bytes_a_look / payload_bytes_, 1, most_messages_a_look)) {}
 
     Result<void> run() {
-        const auto warmed_up = phase(0, false);
-        if (!warmed_up) return warmed_up.error();
-        const auto measured = phase(*warmed_up, true);
-        return measured ? Result<void>{} : measured.error();
+        return warm_up_and_measure([this](std::uint64_t first, bool measured) { return phase(first, measured); });
     }
 
 private:
