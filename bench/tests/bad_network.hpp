@@ -1,15 +1,10 @@
 // Reliable UDP over a network that loses, doubles and reorders: what its tests of any length have in common.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <thread>
-
-#include "core/message.hpp"
 #include "tests/lossy_group.hpp"
 #include "tests/lossy_relay.hpp"
+#include "tests/messages.hpp"
 #include "transports/ip_endpoint.hpp"
-#include "transports/transport.hpp"
 
 namespace tacholog {
 namespace transports {
@@ -19,8 +14,6 @@ extern const Transport udp_multicast;
 
 class BadNetwork : public testing::Test {
 protected:
-    static constexpr Handling verified{Touch::write_read, true};
-    static constexpr Patience plenty{30000};
     static constexpr LineFaults bad{0.10, 0.02, 0.05};
 
     // A publisher that is told does not wait for what nobody will take.
@@ -49,47 +42,9 @@ protected:
         keep(transports::udp_multicast.advertise_to_all(topic, detours));
     }
 
-    void send(std::uint64_t number, std::size_t bytes) {
-        auto loan = publisher_->loan(bytes);
-        ASSERT_TRUE(loan) << loan.error().text;
-        write_message(loan->bytes(), number, verified);
-        const auto sent = loan->publish(plenty);
-        ASSERT_TRUE(sent) << sent.error().text;
-        ASSERT_TRUE(*sent);
-    }
-
-    void send_all(std::uint64_t count, std::size_t bytes) {
-        for (std::uint64_t number = 0; number < count && !HasFatalFailure(); ++number) send(number, bytes);
-    }
-
-    static void expect(Subscriber& subscriber, std::uint64_t number, std::size_t bytes) {
-        const auto sample = subscriber.take(plenty);
-        ASSERT_TRUE(sample) << sample.error().text;
-        ASSERT_TRUE(*sample) << "message " << number << " did not come";
-        ASSERT_EQ((*sample)->bytes().size(), bytes);
-        const auto message = read_message((*sample)->bytes(), verified);
-        ASSERT_EQ(message.number, number);
-        ASSERT_TRUE(message.intact);
-    }
-
-    static void expect_all(Subscriber& subscriber, std::uint64_t count, std::size_t bytes) {
-        for (std::uint64_t number = 0; number < count && !HasFatalFailure(); ++number)
-            expect(subscriber, number, bytes);
-    }
-
-    static void expect_nothing_more(Subscriber& subscriber) {
-        const auto more = subscriber.take(Patience{50});
-        ASSERT_TRUE(more) << more.error().text;
-        EXPECT_FALSE(*more);
-    }
-
-    /// All, once, in order, intact, at everybody; then nothing.
+    /// All of them at everybody, then nothing; and the network was as bad as it should be.
     void carry(std::uint64_t count, std::size_t bytes) {
-        std::vector<std::thread> takers;
-        for (const auto& subscriber : subscribers_)
-            takers.emplace_back([&one = *subscriber, count, bytes] { expect_all(one, count, bytes); });
-        send_all(count, bytes);
-        for (auto& taker : takers) taker.join();
+        tacholog::carry(*publisher_, subscribers_, count, bytes);
         for (const auto& subscriber : subscribers_) expect_nothing_more(*subscriber);
         EXPECT_GT(lost(), 0U);
     }
@@ -119,11 +74,7 @@ private:
     void keep(Result<std::unique_ptr<Publisher>> advertised) {
         ASSERT_TRUE(advertised) << advertised.error().text;
         publisher_ = std::move(*advertised);
-        for (const auto& subscriber : subscribers_) {
-            const auto matched = subscriber->match(plenty);
-            ASSERT_TRUE(matched) << matched.error().text;
-            ASSERT_TRUE(*matched);
-        }
+        for (const auto& subscriber : subscribers_) expect_match(*subscriber);
     }
 };
 

@@ -7,10 +7,11 @@
 #include <random>
 #include <thread>
 
+#include "tests/patience.hpp"
+
 namespace tacholog {
 namespace {
 
-constexpr Patience plenty{20000};
 constexpr Patience brief{50};
 
 /// A control channel whose other end is a bare socket, to say whatever a peer might.

@@ -1,18 +1,13 @@
 // What every transport is held to in each way of waiting, by being in the registry.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <optional>
 #include <thread>
 
-#include "core/message.hpp"
+#include "tests/messages.hpp"
 #include "tests/transports.hpp"
 
 namespace tacholog {
 namespace {
-
-constexpr Handling verified{Touch::write_read, true};
-constexpr Patience plenty{20000};
 
 class EveryTransport : public testing::TestWithParam<std::tuple<const Transport*, Waiting>> {
 protected:
@@ -32,29 +27,11 @@ protected:
         auto advertised = transport().advertise(topic, subscriber_->endpoint());
         ASSERT_TRUE(advertised) << advertised.error().text;
         publisher_ = std::move(*advertised);
-        const auto matched = subscriber_->match(plenty);
-        ASSERT_TRUE(matched) << matched.error().text;
-        ASSERT_TRUE(*matched);
+        expect_match(*subscriber_);
     }
 
-    void send(std::size_t bytes, std::uint64_t number) {
-        auto loan = publisher_->loan(bytes);
-        ASSERT_TRUE(loan) << loan.error().text;
-        write_message(loan->bytes(), number, verified);
-        const auto sent = loan->publish(plenty);
-        ASSERT_TRUE(sent) << sent.error().text;
-        ASSERT_TRUE(*sent);
-    }
-
-    void expect(std::size_t bytes, std::uint64_t number) {
-        const auto sample = subscriber_->take(plenty);
-        ASSERT_TRUE(sample) << sample.error().text;
-        ASSERT_TRUE(*sample) << "message " << number << " did not come";
-        EXPECT_EQ((*sample)->bytes().size(), bytes);
-        const auto message = read_message((*sample)->bytes(), verified);
-        EXPECT_EQ(message.number, number);
-        EXPECT_TRUE(message.intact);
-    }
+    void send(std::size_t bytes, std::uint64_t number) { tacholog::send(*publisher_, number, bytes); }
+    void expect(std::size_t bytes, std::uint64_t number) { tacholog::expect(*subscriber_, number, bytes); }
 
     /// Sends and takes at once: a large message may be more than a transport holds without its reader.
     void pass(std::size_t bytes, std::uint64_t number) {

@@ -9,6 +9,7 @@
 #include "core/address.hpp"
 #include "core/control.hpp"
 #include "core/message.hpp"
+#include "tests/messages.hpp"
 #include "tests/program.hpp"
 #include "transports/ip_endpoint.hpp"
 #include "transports/local_socket.hpp"
@@ -17,7 +18,6 @@
 namespace tacholog {
 namespace {
 
-constexpr Patience plenty{20000};
 constexpr std::size_t agreed_bytes = 64;
 
 const Transport& transport(std::string_view name) {
@@ -96,8 +96,7 @@ TEST_P(HostileBytes, AreNotHeardAndTheMessagesOfTheTruePublisherArrive) {
     for (int count = 0; count < strangers; ++count) harass((*subscriber)->endpoint(), random);
     auto publisher = transport(GetParam()).advertise(topic, (*subscriber)->endpoint());
     ASSERT_TRUE(publisher);
-    const auto matched = (*subscriber)->match(plenty);
-    ASSERT_TRUE(matched && *matched);
+    expect_match(**subscriber);
     auto loan = (*publisher)->loan(agreed_bytes);
     ASSERT_TRUE(loan);
     write_message(loan->bytes(), 5, {});
@@ -129,7 +128,7 @@ std::string answer_of_subscriber_to(const Frame& frame) {
     EXPECT_TRUE(control->send({FrameKind::hello, {protocol_version}, hello->text}));
     EXPECT_TRUE(control->expect(FrameKind::affinity, plenty));
     EXPECT_TRUE(control->send(frame));
-    EXPECT_EQ(subscriber.wait(Patience{20000}), 1) << subscriber.err();
+    EXPECT_EQ(subscriber.wait(plenty), 1) << subscriber.err();
     return subscriber.err();
 }
 
@@ -151,7 +150,7 @@ TEST(HostilePublisher, ThatIsOutOfStepIsRefused) {
 
 /// What a publisher says to a stranger who sends this and leaves.
 std::string answer_of_publisher_to(const std::string& bytes) {
-    const int port = Listener::open("127.0.0.1", 0)->port();
+    const int port = free_port();
     Program publisher{common + " --role pub --port " + std::to_string(port)};
     const auto where = parse_address("127.0.0.1", port);
     const Deadline deadline{plenty};
@@ -162,7 +161,7 @@ std::string answer_of_publisher_to(const std::string& bytes) {
             continue;
         }
         ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-        EXPECT_EQ(publisher.wait(Patience{20000}), 1);
+        EXPECT_EQ(publisher.wait(plenty), 1);
         break;
     }
     return publisher.err();
@@ -178,7 +177,7 @@ TEST(ControlPort, RefusesRandomBytesWithAMessage) {
 }
 
 TEST(ControlPort, ListensOnLoopbackUnlessToldOtherwise) {
-    const int port = Listener::open("127.0.0.1", 0)->port();
+    const int port = free_port();
     Program publisher{common + " --role pub --port " + std::to_string(port)};
     const std::string hex = [&] {
         std::array<char, 8> text{};

@@ -5,7 +5,6 @@
 #include <random>
 #include <set>
 
-#include "core/control.hpp"
 #include "tests/program.hpp"
 #include "tests/transports.hpp"
 
@@ -13,7 +12,6 @@ namespace tacholog {
 namespace {
 
 constexpr int few_kills = 5;
-constexpr Patience longest_end{30000};
 
 int kills() {
     const char* asked = std::getenv("TACHOLOG_KILLS");
@@ -33,7 +31,7 @@ bool alive(pid_t pid) {
 }
 
 bool dies(pid_t pid) {
-    for (const Deadline deadline{longest_end}; alive(pid); Program::pause()) {
+    for (const Deadline deadline{plenty}; alive(pid); Program::pause()) {
         if (deadline.passed()) return false;
     }
     return true;
@@ -51,7 +49,7 @@ protected:
         if (IsSkipped()) return;
         std::vector<std::string> left = new_files();
         // Another program's files come and go; what a dead one left stays.
-        for (const Deadline deadline{Patience{5000}}; !left.empty() && !deadline.passed(); left = new_files()) {
+        for (const Deadline deadline{plenty}; !left.empty() && !deadline.passed(); left = new_files()) {
             Program::pause();
         }
         EXPECT_EQ(left, std::vector<std::string>{});
@@ -79,7 +77,7 @@ protected:
 
     /// Either ends by itself, or has been killed with the other: both are said.
     static void expect_report(Program& survivor) {
-        EXPECT_EQ(survivor.wait(longest_end), 1) << survivor.err() << survivor.out();
+        EXPECT_EQ(survivor.wait(), 1) << survivor.err() << survivor.out();
         EXPECT_TRUE(survivor.err().starts_with("perftest: ")) << survivor.err();
     }
 
@@ -91,7 +89,7 @@ protected:
 TEST_P(AtAnyMoment, AKilledRoleEndsTheOtherWhichSaysSo) {
     for (int round = 0; round < kills(); ++round) {
         const bool publisher_dies = random_() % 2 == 0;
-        const std::string common = line() + " --port " + std::to_string(Listener::open("127.0.0.1", 0)->port());
+        const std::string common = line() + " --port " + std::to_string(free_port());
         SCOPED_TRACE(common + (publisher_dies ? ", publisher killed" : ", subscriber killed"));
         Program publisher{common + " --role pub"};
         Program subscriber{common + " --role sub"};
@@ -125,7 +123,7 @@ TEST_P(AtAnyMoment, AKilledChildEndsItsParentWhichSaysSo) {
         Program perftest{both};
         wait_a_moment();
         pid_t child = 0;
-        for (const Deadline deadline{longest_end}; child == 0 && !deadline.passed();) child = perftest.child();
+        for (const Deadline deadline{plenty}; child == 0 && !deadline.passed();) child = perftest.child();
         ASSERT_GT(child, 0);
         ::kill(child, SIGKILL);
 

@@ -14,16 +14,16 @@
 #include <string>
 #include <vector>
 
-#include "core/clock.hpp"
+#include "core/control.hpp"
+#include "tests/patience.hpp"
 
 namespace tacholog {
 
 class Program {
 public:
     explicit Program(const std::string& line) {
-        std::array<char, 64> folder{"/tmp/perftest-test-XXXXXX"};
-        EXPECT_NE(::mkdtemp(folder.data()), nullptr);
-        folder_ = folder.data();
+        folder_ = std::filesystem::temp_directory_path() / "perftest-test-XXXXXX";  // as TMPDIR says
+        EXPECT_NE(::mkdtemp(folder_.data()), nullptr) << folder_;
         std::istringstream words{line};
         std::vector<std::string> arguments{PERFTEST};
         for (std::string word; words >> word;) arguments.push_back(word);
@@ -53,7 +53,7 @@ public:
     std::string err() const { return text("err"); }
 
     /// The exit status; -1 if it did not end in time, 128 + signal if it was killed.
-    int wait(Patience patience = Patience{90000}) {
+    int wait(Patience patience = plenty) {
         const Deadline deadline{patience};
         int status = 0;
         while (::waitpid(pid_, &status, WNOHANG) == 0) {
@@ -66,7 +66,7 @@ public:
 
     /// Waits until the log says this.
     bool says(const std::string& wanted) const {
-        const Deadline deadline{Patience{60000}};
+        const Deadline deadline{plenty};
         while (out().find(wanted) == std::string::npos) {
             if (deadline.passed()) return false;
             pause();
@@ -105,6 +105,14 @@ private:
     pid_t pid_ = -1;
     std::string folder_;
 };
+
+/// A port for the publisher of two programs that meet. Not one that the system gave and took back: it may give it to a
+/// test beside this one, so these lie below those that it gives, for each test some of its own.
+inline int free_port() {
+    static int next = 10'000 + ::getpid() % 1000 * 20;
+    while (!Listener::open("127.0.0.1", next)) ++next;
+    return next++;
+}
 
 /// The value of `key` in the first line of this kind, "" if there is none.
 inline std::string value(const std::string& log, const std::string& kind, const std::string& key) {

@@ -110,7 +110,7 @@ TEST_P(EveryTransportRuns, ASubscriberThatIsKilledEndsTheRun) {
         ASSERT_GT(child, 0);
         ::kill(child, SIGKILL);
 
-        EXPECT_EQ(perftest.wait(Patience{30000}), 1);
+        EXPECT_EQ(perftest.wait(), 1);
         EXPECT_EQ(value(perftest.out(), "end", "status"), "failed");
         EXPECT_NE(perftest.out().find("error text="), std::string::npos);
         EXPECT_NE(perftest.err().find("killed by signal 9"), std::string::npos) << perftest.err();
@@ -125,7 +125,7 @@ TEST_P(EveryTransportRuns, TheSubscriberEndsWithAPublisherThatIsKilled) {
     const pid_t child = perftest.child();
     ::kill(perftest.pid(), SIGKILL);
     perftest.wait();
-    const Deadline deadline{Patience{20000}};
+    const Deadline deadline{plenty};
     // A zombie that init has not reaped yet is dead enough: it has no memory map any more.
     const auto alive = [child] {
         std::ifstream maps{"/proc/" + std::to_string(child) + "/maps"};
@@ -151,7 +151,7 @@ TEST_P(EveryTransportRuns, ASignalEndsTheRunInOrder) {
     ASSERT_TRUE(perftest.says("\nwarmup"));
     ::kill(perftest.pid(), SIGTERM);
 
-    EXPECT_EQ(perftest.wait(Patience{30000}), 1);
+    EXPECT_EQ(perftest.wait(), 1);
     EXPECT_NE(perftest.out().find("error text=\"stopped by a signal\""), std::string::npos) << perftest.out();
     EXPECT_EQ(value(perftest.out(), "end", "status"), "failed");
     EXPECT_EQ(perftest.err(), "perftest: stopped by a signal\n");
@@ -159,7 +159,7 @@ TEST_P(EveryTransportRuns, ASignalEndsTheRunInOrder) {
 
 TEST_P(EveryTransportRuns, TwoProcessesMeetByPort) {
     if (GetParam()->parties == Parties::threads) GTEST_SKIP() << "one process";
-    const int port = Listener::open("127.0.0.1", 0)->port();
+    const int port = free_port();
     const std::string common = "--test throughput --sizes 64 --port " + std::to_string(port) + quick + transport();
     Program subscriber{common + " --role sub"};
     Program publisher{common + " --role pub"};
@@ -204,11 +204,11 @@ TEST(Perftest, AWrongCommandLineIsOneLineAndStatus2) {
 }
 
 TEST(Perftest, AMissingPeerFailsWithinTheLimit) {
-    const std::string port = " --port " + std::to_string(Listener::open("127.0.0.1", 0)->port());
+    const std::string port = " --port " + std::to_string(free_port());
     for (const std::string role : {"pub", "sub"}) {
         Program perftest{"--test latency --transport shm --timeout 0.2 --role " + role + port};
 
-        EXPECT_EQ(perftest.wait(Patience{20000}), 1);
+        EXPECT_EQ(perftest.wait(), 1);
         EXPECT_EQ(value(perftest.out(), "end", "errors"), "1");
         EXPECT_TRUE(perftest.err().starts_with("perftest: no ")) << perftest.err();
     }
@@ -224,8 +224,7 @@ TEST(Perftest, APortInUseIsSaid) {
 }
 
 TEST(Perftest, SidesWithDifferentOptionsRefuseEachOther) {
-    const std::string common =
-        "--test latency --transport shm --port " + std::to_string(Listener::open("127.0.0.1", 0)->port());
+    const std::string common = "--test latency --transport shm --port " + std::to_string(free_port());
     Program subscriber{common + " --role sub --sizes 64"};
     Program publisher{common + " --role pub --sizes 128"};
 

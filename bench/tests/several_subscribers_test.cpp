@@ -2,16 +2,13 @@
 #include <algorithm>
 #include <thread>
 
-#include "core/control.hpp"
-#include "core/message.hpp"
+#include "tests/messages.hpp"
 #include "tests/program.hpp"
 #include "tests/transports.hpp"
 
 namespace tacholog {
 namespace {
 
-constexpr Handling verified{Touch::write_read, true};
-constexpr Patience plenty{20000};
 constexpr std::size_t audience = 3;
 
 const std::string quick = " --sizes 64,100KiB --duration 0.3 --warmup 0.05 --subscribers 3 --transport ";
@@ -50,11 +47,7 @@ protected:
         auto advertised = GetParam()->advertise_to_all(topic(max_bytes, slow, audience), endpoints);
         ASSERT_TRUE(advertised) << advertised.error().text;
         publisher_ = std::move(*advertised);
-        for (const auto& subscriber : subscribers_) {
-            const auto matched = subscriber->match(plenty);
-            ASSERT_TRUE(matched) << matched.error().text;
-            ASSERT_TRUE(*matched);
-        }
+        for (const auto& subscriber : subscribers_) expect_match(*subscriber);
     }
 
     static Topic topic(std::size_t max_bytes, SlowSubscriber slow, std::size_t who) {
@@ -63,48 +56,9 @@ protected:
         return made;
     }
 
-    Result<bool> send(std::uint64_t number, std::size_t bytes, Patience patience) {
-        auto loan = publisher_->loan(bytes);
-        if (!loan) return loan.error();
-        write_message(loan->bytes(), number, verified);
-        return loan->publish(patience);
-    }
-
-    void send_all(std::uint64_t count, std::size_t bytes) {
-        for (std::uint64_t number = 0; number < count; ++number) {
-            const auto sent = send(number, bytes, plenty);
-            ASSERT_TRUE(sent) << sent.error().text;
-            ASSERT_TRUE(*sent) << number;
-        }
-    }
-
-    static void expect(Subscriber& subscriber, std::uint64_t number, std::size_t bytes) {
-        const auto sample = subscriber.take(plenty);
-        ASSERT_TRUE(sample) << sample.error().text;
-        ASSERT_TRUE(*sample) << "message " << number << " did not come";
-        ASSERT_EQ((*sample)->bytes().size(), bytes);
-        const auto message = read_message((*sample)->bytes(), verified);
-        ASSERT_EQ(message.number, number);
-        ASSERT_TRUE(message.intact);
-    }
-
-    static void expect_all(Subscriber& subscriber, std::uint64_t count, std::size_t bytes) {
-        for (std::uint64_t number = 0; number < count && !HasFatalFailure(); ++number)
-            expect(subscriber, number, bytes);
-    }
-
-    /// All, once, in order, intact, at each of them, at once; then nothing.
     void carry(std::uint64_t count, std::size_t bytes) {
-        std::vector<std::thread> threads;
-        for (const auto& subscriber : subscribers_)
-            threads.emplace_back([&one = *subscriber, count, bytes] { expect_all(one, count, bytes); });
-        send_all(count, bytes);
-        for (auto& thread : threads) thread.join();
-        for (const auto& subscriber : subscribers_) {
-            const auto more = subscriber->take(Patience{20});
-            ASSERT_TRUE(more) << more.error().text;
-            EXPECT_FALSE(*more);
-        }
+        tacholog::carry(*publisher_, subscribers_, count, bytes);
+        for (const auto& subscriber : subscribers_) expect_nothing_more(*subscriber);
     }
 
     std::vector<std::unique_ptr<Subscriber>> subscribers_;
@@ -134,7 +88,7 @@ TEST_P(ToSeveral, ThePublisherWaitsForTheSlowestAndLosesNothing) {
     }};
     // The other two take nothing.
     while (true) {
-        const auto sent = send(sent_count, 4096, Patience{20});
+        const auto sent = try_to_send(*publisher_, sent_count, 4096, Patience{20});
         ASSERT_TRUE(sent) << sent.error().text;
         if (!*sent) break;
         ++sent_count;
@@ -150,40 +104,28 @@ TEST_P(ToSeveral, OneThatLeftNeverMakesThePublisherHang) {
     subscribers_[1].reset();
     bool failed = false;
     for (int count = 0; count < 3000 && !failed; ++count) {
-        const auto sent = send(0, 4096, Patience{10});
+        const auto sent = try_to_send(*publisher_, 0, 4096, Patience{10});
         failed = !sent || !*sent;
     }
 
     EXPECT_TRUE(failed);
 }
 
-class DroppingForSlow : public ToSeveral {
-protected:
-    /// What comes until nothing does: in order, intact, with gaps.
-    static std::uint64_t count_in_order(Subscriber& subscriber) {
-        std::uint64_t count = 0;
-        std::uint64_t next = 0;
-        while (true) {
-            const auto sample = subscriber.take(Patience{500});
-            EXPECT_TRUE(sample) << sample.error().text;
-            if (!sample || !*sample) return count;
-            const auto message = read_message((*sample)->bytes(), verified);
-            EXPECT_GE(message.number, next);
-            EXPECT_TRUE(message.intact);
-            next = message.number + 1;
-            ++count;
-        }
-    }
-};
+class DroppingForSlow : public ToSeveral {};
 
 TEST_P(DroppingForSlow, OneThatTakesNothingIsNotWaitedForAndWhatItMissesIsCounted) {
     constexpr std::uint64_t sent = 20'000;
+    std::atomic<bool> all_sent = false;
+    const auto count_it = [this, &all_sent](std::size_t at) {
+        return count_in_order(*subscribers_[at], all_sent, Patience{500}, [](std::uint64_t) {});
+    };
     join(4096, SlowSubscriber::drop);
     std::uint64_t taken = 0;
-    std::thread quick_one{[this, &taken] { taken = count_in_order(*subscribers_[0]); }};
-    send_all(sent, 4096);
+    std::thread quick_one{[&] { taken = count_it(0); }};
+    send_all(*publisher_, sent, 4096);
+    all_sent = true;
     quick_one.join();
-    const std::uint64_t late = count_in_order(*subscribers_[1]);
+    const std::uint64_t late = count_it(1);
 
     EXPECT_EQ(taken + publisher_->dropped(0), sent);
     EXPECT_EQ(late + publisher_->dropped(1), sent);
@@ -263,7 +205,7 @@ TEST_P(RunsToSeveral, OneThatIsKilledIsNamedAndEndsTheRun) {
     ASSERT_TRUE(perftest.says("\nwarmup")) << perftest.err() << perftest.out();
     ::kill(perftest.child(), SIGKILL);
 
-    EXPECT_EQ(perftest.wait(Patience{30000}), 1);
+    EXPECT_EQ(perftest.wait(), 1);
     EXPECT_EQ(value(perftest.out(), "end", "status"), "failed");
     EXPECT_NE(perftest.err().find("the subscriber process sub"), std::string::npos) << perftest.err();
     EXPECT_NE(perftest.err().find("killed by signal 9"), std::string::npos) << perftest.err();
@@ -271,7 +213,7 @@ TEST_P(RunsToSeveral, OneThatIsKilledIsNamedAndEndsTheRun) {
 
 TEST_P(RunsToSeveral, ProcessesStartedOneByOneGetTheirNamesFromThePublisher) {
     if (GetParam()->parties == Parties::threads) GTEST_SKIP() << "one process";
-    const std::string port = " --port " + std::to_string(Listener::open("127.0.0.1", 0)->port());
+    const std::string port = " --port " + std::to_string(free_port());
     const std::string common = "--test throughput" + quick + transport() + port;
     Program first{common + " --role sub"};
     Program publisher{common + " --role pub"};
@@ -293,7 +235,7 @@ TEST_P(RunsToSeveral, ProcessesStartedOneByOneGetTheirNamesFromThePublisher) {
 INSTANTIATE_TEST_SUITE_P(Registry, RunsToSeveral, testing::ValuesIn(those_that(reaches_several)), transport_name);
 
 TEST(Several, OneThatNeverComesEndsTheRunWithHowManyCame) {
-    const std::string port = " --port " + std::to_string(Listener::open("127.0.0.1", 0)->port());
+    const std::string port = " --port " + std::to_string(free_port());
     const std::string common = "--test throughput --transport tcp --subscribers 2 --timeout 0.5" + port;
     Program publisher{common + " --role pub"};
     Program subscriber{common + " --role sub"};
@@ -328,7 +270,7 @@ TEST(Several, WhatCannotBeDoneIsOneLineThatNamesWhatCan) {
 }
 
 TEST(Several, ASubscribersOwnLogMayBeInRtisWords) {
-    const std::string port = " --port " + std::to_string(Listener::open("127.0.0.1", 0)->port());
+    const std::string port = " --port " + std::to_string(free_port());
     const std::string common = "--test throughput" + quick + "tcp" + port;
     Program publisher{common + " --role pub"};
     Program first{common + " --role sub --reporter rti"};

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include "tests/messages.hpp"
 #include "transports/ip_endpoint.hpp"
 #include "transports/stream.hpp"
 
@@ -13,7 +14,6 @@ extern const Transport tcp;
 namespace {
 
 constexpr std::size_t largest = 64;
-constexpr Patience plenty{20000};
 
 /// A subscriber over TCP, and connections to it whose bytes the test chooses.
 class StreamOfStrangeBytes : public testing::Test {
@@ -51,7 +51,7 @@ protected:
 
 TEST_F(StreamOfStrangeBytes, AnOversizedLengthIsRefused) {
     const Fd socket = greeted();
-    ASSERT_TRUE(*subscriber_->match(plenty));
+    expect_match(*subscriber_);
     say(socket, StreamFrame{frame_magic, 0xFFFFFFF0});
     const auto sample = subscriber_->take(plenty);
 
@@ -62,7 +62,7 @@ TEST_F(StreamOfStrangeBytes, AnOversizedLengthIsRefused) {
 
 TEST_F(StreamOfStrangeBytes, BytesThatAreNoFrameAreRefused) {
     const Fd socket = greeted();
-    ASSERT_TRUE(*subscriber_->match(plenty));
+    expect_match(*subscriber_);
     say(socket, std::array<char, 16>{"GET / HTTP/1.1"});
 
     EXPECT_FALSE(subscriber_->take(plenty));
@@ -76,15 +76,13 @@ TEST_F(StreamOfStrangeBytes, AStrangerIsLetGoAndTheWaitGoesOn) {
     auto publisher = transports::tcp.advertise({"test-stream", largest, "127.0.0.1"}, subscriber_->endpoint());
     ASSERT_TRUE(publisher) << publisher.error().text;
 
-    const auto matched = subscriber_->match(plenty);
-    ASSERT_TRUE(matched) << matched.error().text;
-    EXPECT_TRUE(*matched);
+    expect_match(*subscriber_);
 }
 
 TEST_F(StreamOfStrangeBytes, AMessageThatEndsHalfwayIsThePublisherGone) {
     {
         const Fd socket = greeted();
-        ASSERT_TRUE(*subscriber_->match(plenty));
+        expect_match(*subscriber_);
         say(socket, StreamFrame{frame_magic, largest});
         say(socket, std::uint64_t{1});
     }

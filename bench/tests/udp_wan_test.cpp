@@ -1,9 +1,6 @@
 // UDP through a real NAT: nobody reaches the inside before it has spoken.
-#include <gtest/gtest.h>
-
-#include "core/message.hpp"
+#include "tests/messages.hpp"
 #include "tests/nat.hpp"
-#include "transports/transport.hpp"
 
 namespace tacholog {
 namespace transports {
@@ -12,9 +9,6 @@ extern const Transport udp_wan;
 }  // namespace transports
 
 namespace {
-
-constexpr Handling verified{Touch::write_read, true};
-constexpr Patience plenty{20000};
 
 class ThroughANat : public testing::Test {
 protected:
@@ -33,10 +27,8 @@ protected:
     }
 
     void carry(std::uint64_t first, std::uint64_t count, std::size_t bytes) {
-        std::thread sender{[this, first, count, bytes] {
-            for (std::uint64_t number = first; number < first + count; ++number) send(number, bytes);
-        }};
-        for (std::uint64_t number = first; number < first + count; ++number) expect(number, bytes);
+        std::thread sender{[this, first, count, bytes] { send_all(*publisher_, count, bytes, first); }};
+        expect_all(*subscriber_, count, bytes, first);
         sender.join();
     }
 
@@ -57,31 +49,12 @@ private:
         ASSERT_TRUE(advertised) << advertised.error().text;
         publisher_ = std::move(*advertised);
     }
-
-    void send(std::uint64_t number, std::size_t bytes) {
-        auto loan = publisher_->loan(bytes);
-        ASSERT_TRUE(loan) << loan.error().text;
-        write_message(loan->bytes(), number, verified);
-        const auto sent = loan->publish(plenty);
-        ASSERT_TRUE(sent) << sent.error().text;
-        ASSERT_TRUE(*sent);
-    }
-
-    void expect(std::uint64_t number, std::size_t bytes) {
-        const auto sample = subscriber_->take(plenty);
-        ASSERT_TRUE(sample) << sample.error().text;
-        ASSERT_TRUE(*sample) << "message " << number << " did not come";
-        ASSERT_EQ((*sample)->bytes().size(), bytes);
-        const auto message = read_message((*sample)->bytes(), verified);
-        ASSERT_EQ(message.number, number);
-        ASSERT_TRUE(message.intact);
-    }
 };
 
 TEST_F(ThroughANat, ASubscriberInsideIsReachedByItsOwnKnock) {
     subscribe_inside(transports::udp_wan, 100'000);
     ASSERT_TRUE(publisher_);
-    ASSERT_TRUE(*subscriber_->match(plenty));
+    expect_match(*subscriber_);
     carry(0, 2000, 1000);
     carry(2000, 20, 100'000);
 }
@@ -89,14 +62,14 @@ TEST_F(ThroughANat, ASubscriberInsideIsReachedByItsOwnKnock) {
 TEST_F(ThroughANat, APublisherInsideReachesASubscriberOutside) {
     subscribe_outside(transports::udp_wan, 1000);
     ASSERT_TRUE(publisher_);
-    ASSERT_TRUE(*subscriber_->match(plenty));
+    expect_match(*subscriber_);
     carry(0, 1000, 1000);
 }
 
 TEST_F(ThroughANat, ANewPortOfTheNatIsFollowed) {
     subscribe_inside(transports::udp_wan, 1000);
     ASSERT_TRUE(publisher_);
-    ASSERT_TRUE(*subscriber_->match(plenty));
+    expect_match(*subscriber_);
     carry(0, 100, 1000);
     ASSERT_TRUE(nat_.rebind());
     carry(100, 1000, 1000);

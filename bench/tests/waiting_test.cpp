@@ -3,8 +3,8 @@
 #include <atomic>
 #include <thread>
 
-#include "core/control.hpp"
 #include "core/options.hpp"
+#include "tests/patience.hpp"
 #include "tests/program.hpp"
 #include "tests/transports.hpp"
 #include "transports/parking.hpp"
@@ -12,7 +12,6 @@
 namespace tacholog {
 namespace {
 
-constexpr Patience plenty{20000};
 constexpr Nanoseconds nap_ns = 20'000'000;
 
 TEST(Parking, WhoSleepsIsWoken) {
@@ -160,7 +159,7 @@ TEST_P(EveryTransportSleeps, ASubscriberThatIsKilledWakesThePublisher) {
         ASSERT_TRUE(perftest.says("\nwarmup")) << perftest.err() << perftest.out();
         ::kill(perftest.child(), SIGKILL);
 
-        EXPECT_EQ(perftest.wait(Patience{30000}), 1);
+        EXPECT_EQ(perftest.wait(), 1);
         EXPECT_EQ(value(perftest.out(), "end", "status"), "failed");
         EXPECT_NE(perftest.err().find("killed by signal 9"), std::string::npos) << perftest.err();
     }
@@ -172,8 +171,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryTransportSleeps,
                          transport_and_waiting_name);
 
 TEST(Waiting, SidesThatWaitInDifferentWaysRefuseEachOther) {
-    const std::string common =
-        "--test latency --transport shm --port " + std::to_string(Listener::open("127.0.0.1", 0)->port());
+    const std::string common = "--test latency --transport shm --port " + std::to_string(free_port());
     Program subscriber{common + " --role sub --wait block"};
     Program publisher{common + " --role pub"};
 

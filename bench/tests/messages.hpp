@@ -1,0 +1,95 @@
+// Messages whose number and checksum say which they are: how tests send them, and what they expect at the other end.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "core/message.hpp"
+#include "tests/patience.hpp"
+#include "transports/transport.hpp"
+
+namespace tacholog {
+
+inline constexpr Handling verified{Touch::write_read, true};
+
+inline Result<bool> try_to_send(Publisher& publisher, std::uint64_t number, std::size_t bytes, Patience patience) {
+    auto loan = publisher.loan(bytes);
+    if (!loan) return loan.error();
+    write_message(loan->bytes(), number, verified);
+    return loan->publish(patience);
+}
+
+inline void send(Publisher& publisher, std::uint64_t number, std::size_t bytes) {
+    const auto sent = try_to_send(publisher, number, bytes, plenty);
+    ASSERT_TRUE(sent) << sent.error().text;
+    ASSERT_TRUE(*sent) << "no room for message " << number;
+}
+
+inline void expect(Subscriber& subscriber, std::uint64_t number, std::size_t bytes) {
+    const auto sample = subscriber.take(plenty);
+    ASSERT_TRUE(sample) << sample.error().text;
+    ASSERT_TRUE(*sample) << "message " << number << " did not come";
+    ASSERT_EQ((*sample)->bytes().size(), bytes);
+    const auto message = read_message((*sample)->bytes(), verified);
+    ASSERT_EQ(message.number, number);
+    ASSERT_TRUE(message.intact);
+}
+
+inline void expect_match(Subscriber& subscriber) {
+    const auto matched = subscriber.match(plenty);
+    ASSERT_TRUE(matched) << matched.error().text;
+    ASSERT_TRUE(*matched) << "no publisher joined";
+}
+
+inline void expect_nothing_more(Subscriber& subscriber) {
+    const auto more = subscriber.take(Patience{50});
+    ASSERT_TRUE(more) << more.error().text;
+    EXPECT_FALSE(*more);
+}
+
+inline void send_all(Publisher& publisher, std::uint64_t count, std::size_t bytes, std::uint64_t first = 0) {
+    for (std::uint64_t number = first; number < first + count && !testing::Test::HasFatalFailure(); ++number)
+        send(publisher, number, bytes);
+}
+
+inline void expect_all(Subscriber& subscriber, std::uint64_t count, std::size_t bytes, std::uint64_t first = 0) {
+    for (std::uint64_t number = first; number < first + count && !testing::Test::HasFatalFailure(); ++number)
+        expect(subscriber, number, bytes);
+}
+
+/// Sends and takes at once, as a message may be more than a transport holds: all, once, in order, intact, at everybody.
+inline void carry(Publisher& publisher, const std::vector<std::unique_ptr<Subscriber>>& subscribers,
+                  std::uint64_t count, std::size_t bytes, std::uint64_t first = 0) {
+    std::vector<std::thread> takers;
+    for (const auto& subscriber : subscribers) {
+        takers.emplace_back([&one = *subscriber, count, bytes, first] { expect_all(one, count, bytes, first); });
+    }
+    send_all(publisher, count, bytes, first);
+    for (auto& taker : takers) taker.join();
+}
+
+/// What comes until all is sent and nothing has come for so long since: in order, intact, maybe with gaps.
+template <typename AfterEach>
+std::uint64_t count_in_order(Subscriber& subscriber, const std::atomic<bool>& all_sent, Patience silence,
+                             AfterEach after_each) {
+    std::uint64_t count = 0;
+    std::uint64_t next = 0;
+    while (true) {
+        const bool last_look = all_sent;
+        const auto sample = subscriber.take(silence);
+        EXPECT_TRUE(sample) << sample.error().text;
+        if (!sample || (!*sample && last_look)) return count;
+        if (!*sample) continue;
+        const auto message = read_message((*sample)->bytes(), verified);
+        EXPECT_GE(message.number, next);
+        EXPECT_TRUE(message.intact);
+        next = message.number + 1;
+        after_each(++count);
+    }
+}
+
+}  // namespace tacholog
