@@ -115,6 +115,7 @@ def _runs(runs: int, places: Sequence[int] | None, said: dict[str, Any]) -> dict
         "release": None,
         "published": False,
         "status": "ok",
+        "reason": None,
         "start_time": times,
         "order_index": None,
         "session": "session-1",

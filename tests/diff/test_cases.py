@@ -36,16 +36,48 @@ def test_ecal_5_4_to_5_5_was_measured_with_another_program(checkout: Path) -> No
     assert (difference["old"], difference["new"]) == ("ecal_sample_latency_rec", "ecal_sample_latency_rec_cb")
 
 
-def test_ecal_5_5_to_5_11_are_other_rows_because_5_5_does_not_say_which_path_the_bytes_took(checkout: Path) -> None:
+def test_ecal_5_5_to_5_11_has_another_ubuntu_and_program_and_5_5_does_not_say_which_path_the_bytes_took(checkout: Path) -> None:
     report = compared(checkout, "ecal-5.5.0", "ecal-5.11", exit_code=4)
 
-    assert verdicts(report) == {(None, "removed", ""): 30, ("copy", "added", ""): 32, ("zero-copy", "added", ""): 32}
+    assert verdicts(report) == {
+        (None, "not_comparable", "tool participant transport data_path"): 15,
+        (None, "not_comparable", "tool transport data_path"): 15,
+        ("copy", "added", ""): 2,  # of 32 MiB, which 5.5 did not measure
+        ("zero-copy", "added", ""): 32,
+    }
+    first = report["rows"][0]
+    assert [(found["field"], found["old"], found["new"]) for found in first["differences"]] == [
+        ("tool", "ecal_sample_latency_rec_cb", "ecal_sample_latency_rec"),
+        ("participant", "Ubuntu16 AMD64", "Ubuntu22 AMD64"),
+        ("transport", None, "SHM"),
+        ("data_path", None, "copy"),
+    ]
+    assert (first["key"]["participant"], first["new_key"]["participant"]) == ("Ubuntu16 AMD64", "Ubuntu22 AMD64")
+
+
+def test_ecal_5_4_to_5_11_has_the_same_program_on_another_ubuntu(checkout: Path) -> None:
+    report = compared(checkout, "ecal-5.4.0", "ecal-5.11", exit_code=4)
+
+    assert verdicts(report)[None, "not_comparable", "participant transport data_path"] == 13
+    assert verdicts(report)[None, "not_comparable", "transport data_path"] == 13
 
 
 def test_ecal_5_11_to_5_12_printed_its_copy_columns_again_and_changed_those_of_zero_copy(checkout: Path) -> None:
     report = compared(checkout, "ecal-5.11", "ecal-5.12")
 
     assert verdicts(report) == {("copy", "unreplicated_same", "same_measurement"): 32, ("zero-copy", "unreplicated_diff", "single_run"): 32}
+    assert {(curve["key"]["participant"], curve.get("old_flat"), curve["new_flat"]) for curve in report["curves"] if "new_flat" in curve} == {
+        ("Win10 AMD64", None, 5000),
+        ("Ubuntu22 AMD64", None, 3000),
+    }
+    assert {tuple(row.get("marks", ())) for row in report["rows"] if row["key"]["data_path"] == "zero-copy"} == {("reference_only",)}
+
+
+def test_the_text_says_that_the_zero_copy_columns_of_5_12_are_those_of_a_reference(checkout: Path) -> None:
+    result = CliRunner().invoke(diff, ["ecal-5.11", "ecal-5.12", "--data", str(checkout / "data")], catch_exceptions=False)
+
+    assert "new: 3 µs at every size, as when a reference is handed over and no payload moves\n" in result.output
+    assert "Marked: The latency of a reference (32 rows): Zero copy hands over a reference" in result.output
 
 
 def test_hmbdc_15_17_1_printed_the_ranges_of_14_2_again(checkout: Path) -> None:

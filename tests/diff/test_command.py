@@ -15,8 +15,11 @@ from numpy.typing import NDArray
 from tacholog.cli import main
 from tacholog.commands.diff import diff, rendered, say
 from tacholog.dataset import Dataset, load
+from tacholog.diff.compare import compare
+from tacholog.diff.policy import Policy
 from tacholog.diff.result import Report
-from tacholog.report import diff_text
+from tacholog.report import diff_text, diff_words
+from tacholog.report.diff_page import html
 
 HMBDC = Path(__file__).parent.parent / "formats" / "hmbdc"
 Side = Callable[..., Dataset]
@@ -55,6 +58,40 @@ def test_names_out_of_manifests_cannot_become_markup(compared: Compared, noise: 
 
     assert "<script>" not in text
     assert "&lt;script&gt;\\|\\`x\\`" in text
+
+
+def test_runs_that_did_not_end_well_are_named_on_either_side(side: Side, noise: NDArray[np.float64]) -> None:
+    ends = ["ok"] * 9 + ["truncated", "empty", "failed"]
+    why: list[str | None] = [None] * 9 + ["the log has no end", None, "exit code `7`"]
+    old, new = side(noise[0], range(0, 24, 2)), side(noise[1], range(1, 24, 2), status=ends, reason=why)
+
+    report = compare(old, new, Policy())
+
+    said = (
+        "Not every run of the new side ended well (1 failed, 1 truncated, 1 empty, of 12): "
+        "run-9 (truncated: the log has no end); run-10 (empty); run-11 (failed: exit code `7`). "
+    )
+    text = diff_text.text(report)
+    assert f"! {said}" in text
+    assert "of the old side" not in text
+    assert "exit code \\`7\\`" in diff_text.markdown(report)
+    assert "run-11 (failed)" in html(report)
+    assert "ended well" in diff_text.text(compare(new, old, Policy())).partition("old side")[2][:20]
+
+
+def test_a_significant_change_that_may_be_too_small_is_told_from_one_that_only_looks_so_among_many_rows(compared: Compared) -> None:
+    old = np.full((40, 12), 10_000.0)
+    new = old * (1 + 0.03 * np.resize([1, -1], (40, 12)) * np.linspace(1, 2, 12))
+    new[0] = old[0] * (1.02 + 0.004 * np.linspace(-1, 1, 12) * np.resize([1, -1], 12))
+    new[1] = old[1] * (1 + np.array([-0.003, -0.002, -0.001, *np.linspace(0.03, 0.045, 9)]))
+
+    rows = {row.key.payload_bytes: row for row in compared(old, new).rows}
+
+    assert rows[16].flags == ("significant",)
+    assert "significant" not in rows[32].flags
+    assert rows[32].interval is not None
+    assert (rows[32].interval[0] or 0) > 1
+    assert "would have been found" in diff_words.remark(rows[32])
 
 
 def test_json_has_rows_with_verdict_and_reasons(checkout: Path) -> None:

@@ -83,7 +83,7 @@ def constant(value: str | None, dtype: str, count: int) -> pd.Series[Any]:
 
 def _runs(names: np.ndarray[tuple[int], np.dtype[np.str_]], repetitions: int, new: int) -> pd.DataFrame:
     count = len(names)
-    text = dict.fromkeys(("system", "tool", "host", "session"), "host") | {"system_version": None, "release": None, "manifest": None}
+    text = dict.fromkeys(("system", "tool", "host", "session"), "host") | {"system_version": None, "release": None, "manifest": None, "reason": None}
     moments = pd.Timestamp("2026-01-01", tz="UTC") + pd.to_timedelta(2 * np.arange(count) + (np.arange(count) + new) % 2, unit="s")
     return pd.DataFrame(
         {

@@ -162,3 +162,24 @@ def test_a_line_goes_on_only_from_the_value_that_it_had(releases: Path) -> None:
     found = lines(reports, "latency", "p50")
 
     assert sorted({tuple(point.release for point in line.points) for line in found}) == [(0, 1), (2,)]
+
+
+def test_a_release_that_names_its_rows_otherwise_starts_lines_of_the_new_names_and_says_why(checkout: Path) -> None:
+    sides = [find(str(checkout / "data/ecal" / release), []) for release in ("5.4.0", "5.5.0", "5.11", "5.12")]
+    reports = [compare(old, new, Policy()) for old, new in pairwise(sides)]
+
+    program = "tool: ecal_sample_latency_rec_cb -> ecal_sample_latency_rec"
+    found = [line for line in lines(reports, "latency", "mean") if line.key.payload_bytes == 1024 and line.key.data_path != "zero-copy"]
+
+    assert sorted((line.key.participant or "", tuple(point.release for point in line.points), line.why or "") for line in found) == [
+        ("Ubuntu16 AMD64", (0,), ""),
+        ("Ubuntu16 AMD64", (1,), "tool: ecal_sample_latency_rec -> ecal_sample_latency_rec_cb"),
+        (
+            "Ubuntu22 AMD64",
+            (2, 3),
+            f"{program}; participant: Ubuntu16 AMD64 -> Ubuntu22 AMD64; transport: not stated -> SHM; data path: not stated -> copy",
+        ),
+        ("Win10 AMD64", (0,), ""),
+        ("Win10 AMD64", (1,), "tool: ecal_sample_latency_rec -> ecal_sample_latency_rec_cb"),
+        ("Win10 AMD64", (2, 3), f"{program}; transport: not stated -> SHM; data path: not stated -> copy"),
+    ]

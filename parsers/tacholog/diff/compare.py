@@ -14,7 +14,7 @@ from tacholog.diff import gate
 from tacholog.diff.bands import SameBuild
 from tacholog.diff.estimate import Estimates, estimate
 from tacholog.diff.match import NONE, Pairs, match
-from tacholog.diff.numbers import CONDITIONS, SETTING, SIZE, Flags, Integers, Numbers, numbers
+from tacholog.diff.numbers import CONDITIONS, SETTING, Flags, Integers, Numbers, numbers
 from tacholog.diff.pairing import remarks
 from tacholog.diff.policy import BANDS, MIN_RUNS, Policy
 from tacholog.diff.result import COMPARED, VERDICTS, Input, Report, RunOrder, Settings
@@ -62,7 +62,7 @@ def compare(
     known: dict[gate.Profile, int] = {}
     codes = np.array([known.setdefault(_compared(profile, policy), len(known)) for profile in profiles], np.int64)
     data = numbers(old, new, policy, codes)
-    pairs = match(data.cells, data.codes([name for name in CONDITIONS if name not in policy.across]), _anonymous(data, policy))
+    pairs = match(data, policy.across)
     wanted = np.where(pairs.old != NONE, data.tested[pairs.old], True) & np.where(pairs.new != NONE, data.tested[pairs.new], True)
     shown = Pairs(pairs.old[wanted], pairs.new[wanted])
     judged, which = _judge(data, shown, profiles, policy)
@@ -70,7 +70,7 @@ def compare(
     sides = _input(old, names[0]), _input(new, names[1])
     report = _report(sides, policy, findings, order, same_build=gate.same_build(old, new))
     rest = Pairs(pairs.old[~wanted], pairs.new[~wanted])
-    said = (*remarks([*old.runs.get("root", ()), *new.runs.get("root", ())]), *_hint(report))
+    said = (*remarks([root for side in (old, new) if "root" in side.runs for root in side.runs["root"].dropna()]), *_hint(report))
     settings = msgspec.structs.replace(report.settings, same_build_sessions=measured.sessions if measured else ())
     return msgspec.structs.replace(
         report,
@@ -131,13 +131,8 @@ def _compared(profile: gate.Profile, policy: Policy) -> gate.Profile:
     return profile._replace(host=None, **dict.fromkeys(gate.MACHINE))
 
 
-def _anonymous(data: Numbers, policy: Policy) -> Integers:
-    names = ("system", *SETTING, *SIZE, "metric", "statistic")
-    return data.codes([name for name in names if name not in ("participant", *policy.across)])
-
-
 def _run_orders(dataset: Dataset, side: str) -> list[RunOrder]:
-    columns = ["run", "session", "repetition", "order_index", "start_time", "status"]
+    columns = ["run", "session", "repetition", "order_index", "start_time", "status", "reason"]
     frame = dataset.runs[columns].astype(object)
     cells = frame.where(frame.notna(), None).to_dict("records")
     return [msgspec.convert({"side": side, **row}, RunOrder) for row in cells]
@@ -145,7 +140,7 @@ def _run_orders(dataset: Dataset, side: str) -> list[RunOrder]:
 
 def _judge(data: Numbers, pairs: Pairs, profiles: list[gate.Profile], policy: Policy) -> tuple[list[gate.Judgement], Integers]:
     """What the gate says of each pair. It is asked once for all rows that have the same conditions on both sides."""
-    where = ("test", "transport", "data_path", "keyed", "metric", "participant")
+    where = (*SETTING, "metric")
     cells, both = data.cells, np.flatnonzero(pairs.both)
     which = np.zeros(len(pairs.old), np.int64)
     judged = [gate.Judgement((), ())]

@@ -56,8 +56,17 @@ CODES: Mapping[str, str] = MappingProxyType(
         "tool": "tool",
         "harness_major": "harness_major",
         "participant": "participant",
+        "transport": "transport",
+        "data_path": "data_path",
+        "type": "type",
+        "keyed": "keyed",
+        "publishers": "publishers",
+        "subscribers": "subscribers",
     }
 )
+# What a row is named by and one side may leave out altogether: its rows then stand against those of the other side that say it.
+STATED = ("transport", "data_path", "type", "keyed", "publishers", "subscribers")
+_NAMING = ("participant", *STATED)
 MACHINE = ("cpu_model", "cores", "memory", "nic", "mtu")
 
 
@@ -91,6 +100,7 @@ _MUST_BE_KNOWN: Mapping[str, Callable[[Facts], bool]] = MappingProxyType(
         "tool": _never,
         "harness_major": _always,
         "participant": _never,
+        **dict.fromkeys(STATED, _never),
     }
 )
 
@@ -121,8 +131,8 @@ def judge(old: Facts, new: Facts, across: Iterable[str]) -> Judgement:
 
 
 def _differ(field: str, old: object, new: object) -> bool:
-    """Whether two conditions are known to differ. A participant names itself: one that has no name is another one."""
-    known = (old is not None and new is not None) or field == "participant"
+    """Whether two conditions are known to differ. What names a row must be the same, so that a name and none are two."""
+    known = (old is not None and new is not None) or field in _NAMING
     return known and old != new
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tacholog.diff.numbers import Cells, Flags, Integers
+from tacholog.diff.gate import STATED
+from tacholog.diff.numbers import CONDITIONS, NAME, SETTING, SIZE, Flags, Integers, Numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,24 +29,26 @@ class Pairs(NamedTuple):
         return result
 
 
-def match(cells: Cells, workload: Integers, anonymous: Integers) -> Pairs:
+def match(data: Numbers, across: Collection[str] = ()) -> Pairs:
     """Pair the cells of both sides.
 
     Cells of one row under equal conditions are pairs. What is left over is paired where it is the only one left on each side: first under an equal
-    workload (only the machine or the tool differ), then under any conditions, last with another participant. These pairs go to the gate, which says
-    what differs; everything else was removed or added.
+    workload (only the machine or the tool differ), then under any conditions, then with another participant, last where a side never says what the
+    other says of each row. These pairs go to the gate, which says what differs; everything else was removed or added.
 
     Args:
-        cells: of both sides.
-        workload: a code of the conditions without machine and tool, for each cell.
-        anonymous: a code of the row without its participant, for each cell.
+        data: both sides' numbers.
+        across: what rows may differ in.
     """
     import pandas as pd
 
-    frame = pd.DataFrame({"new": cells.new, "row": cells.row, "conditions": cells.conditions, "workload": workload, "anonymous": anonymous})
+    cells = data.cells
+    workload = data.codes([name for name in CONDITIONS if name not in across])
+    looser = _looser(data, across)
+    frame = pd.DataFrame({"new": cells.new, "row": cells.row, "conditions": cells.conditions, "workload": workload} | looser)
     left, right = frame[~frame["new"]], frame[frame["new"]]
     found: list[tuple[Integers, Integers]] = []
-    for keys in (["row", "conditions"], ["row", "workload"], ["row"], ["anonymous"]):
+    for keys in (["row", "conditions"], ["row", "workload"], ["row"], *([name] for name in looser)):
         old, new = _only_ones(left, keys), _only_ones(right, keys)
         joined = old.merge(new, on=keys, suffixes=("_old", "_new"))
         pair = joined["at_old"].to_numpy(np.int64), joined["at_new"].to_numpy(np.int64)
@@ -53,6 +57,33 @@ def match(cells: Cells, workload: Integers, anonymous: Integers) -> Pairs:
     olds = np.concatenate([*(old for old, _ in found), left.index.to_numpy(np.int64), np.full(len(right), NONE)])
     news = np.concatenate([*(new for _, new in found), np.full(len(left), NONE), right.index.to_numpy(np.int64)])
     return Pairs(olds, news)
+
+
+def _looser(data: Numbers, across: Collection[str]) -> dict[str, Integers]:
+    """Codes of the rows without what may be another name for the same thing: the participant, and what only one side states."""
+    names = [name for name in ("system", *SETTING, *SIZE, *NAME) if name not in across]
+    found = {"anonymous": data.codes([name for name in names if name != "participant"])}
+    silent = [name for name in names if name in STATED and _of_one_side(data, name)]
+    if silent:
+        rest = [name for name in names if name not in silent]
+        found["unsaid"] = _plain(data, silent, data.codes(rest))
+        found["unsaid_anonymous"] = _plain(data, silent, data.codes([name for name in rest if name != "participant"]))
+    return found
+
+
+def _of_one_side(data: Numbers, name: str) -> bool:
+    """Whether only one side ever states this."""
+    stated = data.columns[name].codes > 0
+    return bool(stated[data.cells.new].any() != stated[~data.cells.new].any())
+
+
+def _plain(data: Numbers, silent: Collection[str], codes: Integers) -> Integers:
+    """The codes, all different for rows of special paths: who says nothing of the path of the bytes has no zero copy in mind."""
+    if "data_path" not in silent:
+        return codes
+    path = data.columns["data_path"]
+    special = np.array([False, *(word != "copy" for word in path.words)])[path.codes]
+    return np.where(special, -1 - np.arange(len(codes)), codes)
 
 
 def _only_ones(side: pd.DataFrame, keys: list[str]) -> pd.DataFrame:

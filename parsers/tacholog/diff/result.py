@@ -78,12 +78,16 @@ class Difference(msgspec.Struct, frozen=True):
 class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One row of the comparison and its one verdict.
 
+    ``new_key`` is there where the new side names the row otherwise; such rows are not comparable, and ``differences`` says what differs.
     ``ratio`` is new over old. ``interval`` is the 95 % confidence interval of the ratio where ``interval_kind`` is ``confidence``, and what rounding
     allows where it is ``rounding``. ``threshold`` is the smallest relative change that counts (0.03: 3 %), ``threshold_source`` where it comes from.
+    ``flags``: ``two_modes``, the runs of a side fall into two groups; ``same_first``, in every pair the same side went first; ``significant``, the
+    adjusted p-value is below the false discovery rate, whatever the size of the change.
     ``detectable`` is the smallest relative change that these runs would have found in four cases of five.
     """
 
     key: Key
+    new_key: Key | None = None
     verdict: Verdict
     reasons: tuple[str, ...] = ()
     unit: str
@@ -125,7 +129,10 @@ class Untested(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
 
 
 class Curve(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Rows with one value a side that differ only in size, summed up. Sizes share their session, so there is no test over them."""
+    """Rows with one value a side that differ only in size, summed up. Sizes share their session, so there is no test over them.
+
+    ``old_flat`` and ``new_flat``: the one value that a side's latency has at all sizes, where these are far apart.
+    """
 
     key: Key
     rows: int
@@ -135,10 +142,12 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     lower: int
     equal: int
     higher: int
+    old_flat: float | None = None
+    new_flat: float | None = None
 
 
 class RunOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A run that was compared: when it was made, in which session, as which repetition."""
+    """A run that was compared: when it was made, in which session, as which repetition; how it ended, and why if not well."""
 
     side: Literal["old", "new"]
     run: str
@@ -147,6 +156,7 @@ class RunOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     order_index: int | None = None
     start_time: str | None = None
     status: str | None = None
+    reason: str | None = None
 
 
 class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

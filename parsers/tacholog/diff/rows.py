@@ -20,6 +20,7 @@ from tacholog.records import METRICS, Bound
 
 _ALONE = {reason: (reason,) if reason else () for reason in REASONS}
 _BOUNDS = tuple(cast("Bound", bound) for bound in BOUNDS)
+_MOVING_SHOWS = 1_000_000  # bytes: 10 microseconds at 100 GB/s, which no printed latency hides
 _BY_EFFECT: tuple[Verdict, ...] = ("worse", "better", "unreplicated_diff", "inconclusive")
 
 
@@ -42,11 +43,22 @@ def rows(findings: Findings, policy: Policy) -> tuple[Row, ...]:
     kind = findings.verdicts.verdict
     large = np.isin(kind, [CODE[verdict] for verdict in _BY_EFFECT])
     order = np.lexsort((*_natural(findings.data, cell), np.where(large, -np.abs(effect), 0.0), kind))
-    columns = _said(findings, order) | _estimated(findings, order) | {"key": keys_of(findings.data, cell[order], policy)}
+    columns = _said(findings, order, policy.false_discovery_rate) | _estimated(findings, order) | _names(findings, order, policy)
     metrics = [METRICS[key.metric] for key in columns["key"]]
     columns |= {"unit": [metric.unit for metric in metrics], "better": [metric.better or "lower" for metric in metrics]}
     names = tuple(columns)
     return tuple(Row(**dict(zip(names, values, strict=True))) for values in zip(*columns.values(), strict=True))
+
+
+def _names(findings: Findings, order: Integers, policy: Policy) -> dict[str, list[Any]]:
+    """What each row is called, and what the new side calls it where that is something else."""
+    old, new = (side[order] for side in findings.pairs)
+    data = findings.data
+    other = np.flatnonzero((old != NONE) & (new != NONE) & (data.cells.row[old] != data.cells.row[new]))
+    renamed: list[Key | None] = [None] * len(order)
+    for place, key in zip(other.tolist(), keys_of(data, new[other], policy), strict=True):
+        renamed[place] = key
+    return {"key": keys_of(data, _either(Pairs(old, new)), policy), "new_key": renamed}
 
 
 def untested(data: Numbers, pairs: Pairs, policy: Policy) -> tuple[Untested, ...]:
@@ -71,11 +83,22 @@ def curves(findings: Findings, policy: Policy) -> tuple[Curve, ...]:
     shift = np.log(cells.median[findings.pairs.new[places]] / cells.median[findings.pairs.old[places]])
     starts = np.flatnonzero(np.diff(code, prepend=-1))
     keys = keys_of(data, findings.pairs.old[places[starts]], policy, without=SIZE)
-    members = np.split(shift, starts[1:])
-    return tuple(_curve(key, found) for key, found in zip(keys, members, strict=False) if len(found) >= SERIES)
+    members = zip(keys, *(np.split(part, starts[1:]) for part in (shift, places)), strict=False)
+    return tuple(_curve(key, found, _flat(findings, key, where)) for key, found, where in members if len(found) >= SERIES)
 
 
-def _curve(key: Key, shift: Floats) -> Curve:
+def _flat(findings: Findings, key: Key, places: Integers) -> tuple[float | None, float | None]:
+    """The one value that each side has at all of these sizes, if these are so far apart that moving the bytes would show."""
+    cells = [side[places] for side in findings.pairs]
+    column = findings.data.columns["payload_bytes"]
+    sizes = [column.words[code - 1] for code in column.codes[cells[0]] if code]
+    if key.metric != "latency" or max(sizes, default=0) - min(sizes, default=0) < _MOVING_SHOWS:
+        return None, None
+    old, new = (findings.data.cells.median[cell] for cell in cells)
+    return (float(old[0]) if (old == old[0]).all() else None), (float(new[0]) if (new == new[0]).all() else None)
+
+
+def _curve(key: Key, shift: Floats, flat: tuple[float | None, float | None]) -> Curve:
     return Curve(
         key=key,
         rows=len(shift),
@@ -85,6 +108,8 @@ def _curve(key: Key, shift: Floats) -> Curve:
         lower=int((shift < 0).sum()),
         equal=int((shift == 0).sum()),
         higher=int((shift > 0).sum()),
+        old_flat=flat[0],
+        new_flat=flat[1],
     )
 
 
@@ -110,14 +135,14 @@ def _effect(findings: Findings) -> Floats:
     return np.nan_to_num(np.where(np.isnan(shift), by_value, shift))
 
 
-def _said(findings: Findings, order: Integers) -> dict[str, list[Any]]:
+def _said(findings: Findings, order: Integers, rate: float) -> dict[str, list[Any]]:
     """The columns of the rows that are words. Columns, because picking single elements out of arrays is slow."""
     verdicts = findings.verdicts
     verdict, reason = verdicts.verdict[order].tolist(), verdicts.reason[order].tolist()
     bits, which = _marks(findings)[order].tolist(), findings.which[order].tolist()
     judged = [findings.judged[index] for index in which]
     return {
-        **_designed(findings, order),
+        **_designed(findings, order, rate),
         "verdict": [VERDICTS[code] for code in verdict],
         "reasons": [_reasons(REASONS[code], marks, one) for code, marks, one in zip(reason, bits, judged, strict=True)],
         "level": _levels(findings, order),
@@ -128,16 +153,17 @@ def _said(findings: Findings, order: Integers) -> dict[str, list[Any]]:
     }
 
 
-def _designed(findings: Findings, order: Integers) -> dict[str, list[Any]]:
+def _designed(findings: Findings, order: Integers, rate: float) -> dict[str, list[Any]]:
     """What the design of the runs and the kind of evidence say."""
     found = findings.found
     tested, by_value = (flags.tolist() for flags in _decided(findings, order))
     designs = [found.designs[index] if index >= 0 else None for index in found.design[order].tolist()]
-    flagged = zip(tested, designs, found.two_modes[order].tolist(), strict=True)
+    real = findings.verdicts.p_adjusted[order] < rate  # where nothing was tested it is NaN, and not below anything
+    flagged = zip(tested, designs, found.two_modes[order].tolist(), real.tolist(), strict=True)
     return {
         "design": [design.kind if design else "single" if single else None for design, single in zip(designs, by_value, strict=True)],
         "interval_kind": ["confidence" if one else "rounding" if single else None for one, single in zip(tested, by_value, strict=True)],
-        "flags": [flags(design, two) if one else () for one, design, two in flagged],
+        "flags": [flags(design, two, significant) if one else () for one, design, two, significant in flagged],
     }
 
 

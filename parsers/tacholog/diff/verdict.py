@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -245,7 +244,7 @@ def by_shift(shift: Shift, p_adjusted: Floats, limits: tuple[Floats, Floats], lo
     return np.where(real, rose, np.where(small, CODE["no_change"], CODE["inconclusive"]))
 
 
-def flags(design: Design | None, two_modes: bool) -> tuple[str, ...]:
+def flags(design: Design | None, two_modes: bool, significant: bool) -> tuple[str, ...]:
     """What a reader should know of the runs of a row, beside its verdict."""
-    found: Sequence[str] = [*(["two_modes"] if two_modes else []), *(["same_first"] if design and design.same_first else [])]
-    return tuple(found)
+    said = {"two_modes": two_modes, "same_first": design is not None and design.same_first, "significant": significant}
+    return tuple(name for name, there in said.items() if there)

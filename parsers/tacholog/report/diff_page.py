@@ -11,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from tacholog.diff.result import VERDICTS, Report, RunOrder, Verdict
 from tacholog.report import diff_plot
 from tacholog.report import diff_words as words
+from tacholog.report.diff_notes import marked
 from tacholog.report.diff_words import Line, Section
 from tacholog.report.markup import Html, tag
 from tacholog.resources import site_dir, templates_dir
@@ -34,7 +35,6 @@ class Block(msgspec.Struct, frozen=True):
     folded: bool
     axis: Html | None
     cells: tuple[Cell, ...]
-    hidden: int
     with_runs: bool
     with_intervals: bool
 
@@ -77,9 +77,10 @@ def _context(report: Report, only: Sequence[str], limit: int) -> dict[str, Any]:
         "sides": [("Old", words.side(report.old)), ("New", words.side(report.new))],
         "counts": _counts(report),
         "warnings": words.warnings(report),
-        "blocks": [_block(section, limit) for section in words.sections(report, only)],
+        "blocks": [_block(section) for section in words.sections(report, only, limit)],
         "curves": [words.curve(curve) for curve in report.curves],
         "unstated": words.unstated(report),
+        "marked": marked(report),
         "legend": diff_plot.legend(),
         "runs": [_moment(run) for run in moments][: limit or None],
     }
@@ -89,8 +90,8 @@ def _counts(report: Report) -> list[tuple[Verdict, str, int]]:
     return [(verdict, words.MEANINGS[verdict].title, report.counts[verdict]) for verdict in VERDICTS if report.counts[verdict]]
 
 
-def _block(section: Section, limit: int) -> Block:
-    shown = section.lines[: limit or None]
+def _block(section: Section) -> Block:
+    shown = section.lines
     plotted = section.verdict in _PLOTTED
     span = diff_plot.reach([line.row for line in shown])
     cells = tuple(Cell(line, diff_plot.ratio_plot(line.row, span), diff_plot.runs_plot(line.row)) for line in shown)
@@ -99,7 +100,6 @@ def _block(section: Section, limit: int) -> Block:
         folded=section.verdict in _FOLDED,
         axis=diff_plot.axis(span) if plotted else None,
         cells=cells,
-        hidden=len(section.lines) - len(shown),
         with_runs=any(cell.runs_plot for cell in cells),
         with_intervals=any(line.interval for line in shown),
     )
@@ -108,4 +108,5 @@ def _block(section: Section, limit: int) -> Block:
 def _moment(run: RunOrder) -> tuple[Html, str, str, str]:
     """A run in the order of time."""
     when = run.start_time or "time not stated"
-    return tag("b", run.side), run.run, when, run.session or "no session stated"
+    name = run.run if run.status in (None, "ok") else f"{run.run} ({run.status})"
+    return tag("b", run.side), name, when, run.session or "no session stated"

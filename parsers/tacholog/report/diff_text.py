@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from tacholog.diff.result import Report
 from tacholog.report import diff_words as words
+from tacholog.report.diff_notes import marked
 from tacholog.report.diff_words import Line, Section
 from tacholog.report.markup import unhidden
 from tacholog.report.numerals import NOT_STATED
@@ -62,17 +63,17 @@ def _text(report: Report, only: Sequence[str], limit: int) -> Iterator[str]:
     yield ""
     yield f"{words.headline(report)}."
     yield from (f"! {warning}" for warning in words.warnings(report))
-    for section in words.sections(report, only):
+    for section in words.sections(report, only, limit):
         if section.verdict in FOLDED and not only:
             continue
         yield ""
-        yield f"{section.title.upper()} ({len(section.lines)}). {section.sentence}"
-        yield from _table(section, limit)
+        yield f"{section.title.upper()} ({section.total}). {section.sentence}"
+        yield from _table(section)
     yield from _footer(report)
 
 
-def _table(section: Section, limit: int) -> Iterator[str]:
-    shown = section.lines[: limit or None]
+def _table(section: Section) -> Iterator[str]:
+    shown = section.lines
     cells = [(line.name, line.old, line.new, line.ratio, line.interval) for line in shown]
     widths = [max(len(row[column]) for row in [_COLUMNS, *cells]) for column in range(len(_COLUMNS))]
     if section.verdict in ("removed", "added"):
@@ -85,8 +86,8 @@ def _table(section: Section, limit: int) -> Iterator[str]:
                 row[4].ljust(widths[4]),
             )
             yield f"  {'  '.join(padded)}  {remark}".rstrip()
-    if len(shown) < len(section.lines):
-        yield f"  ... and {len(section.lines) - len(shown)} more (--limit 0 lists all)"
+    if section.hidden:
+        yield f"  ... and {section.hidden} more (--limit 0 lists all)"
 
 
 def _footer(report: Report) -> Iterator[str]:
@@ -102,6 +103,7 @@ def _notes(report: Report) -> Iterator[str]:
     unstated = words.unstated(report)
     if unstated:
         notes.append(f"Not stated on one side or both, so that nothing beyond single values can be said: {unstated}.")
+    notes += [f"Marked: {said}" for said in marked(report)]
     notes += [f"Changed too: {change.field}: {change.old or NOT_STATED} -> {change.new or NOT_STATED}" for change in report.changed]
     if notes:
         yield ""
@@ -117,26 +119,25 @@ def _markdown(report: Report, only: Sequence[str], limit: int) -> Iterator[str]:
         yield f"- a comparison of configurations, across: {', '.join(report.settings.across)}"
     for warning in words.warnings(report):
         yield ""
-        yield f"> **Note** {warning}"
-    for section in words.sections(report, only):
+        yield f"> **Note** {_escape(warning)}"
+    for section in words.sections(report, only, limit):
         yield ""
-        yield from _block(section, limit, folded=section.verdict not in ("worse", "better") and not only)
+        yield from _block(section, folded=section.verdict not in ("worse", "better") and not only)
     notes = [*(words.curve(curve) for curve in report.curves), *(note for note in _notes(report) if note)]
     if notes:
         yield ""
         yield from (f"- {_escape(note)}" for note in notes)
 
 
-def _block(section: Section, limit: int, *, folded: bool) -> Iterator[str]:
-    title = f"{section.title} ({len(section.lines)})"
+def _block(section: Section, *, folded: bool) -> Iterator[str]:
+    title = f"{section.title} ({section.total})"
     yield f"<details><summary><b>{title}</b>: {section.sentence}</summary>" if folded else f"**{title}**: {section.sentence}"
     yield ""
     yield "| row | old | new | ratio | interval | |"
     yield "|---|--:|--:|--:|:-:|---|"
-    shown = section.lines[: limit or None]
-    yield from (_cells(line) for line in shown)
-    if len(shown) < len(section.lines):
-        yield f"| ... and {len(section.lines) - len(shown)} more | | | | | |"
+    yield from (_cells(line) for line in section.lines)
+    if section.hidden:
+        yield f"| ... and {section.hidden} more | | | | | |"
     if folded:
         yield ""
         yield "</details>"

@@ -12,11 +12,13 @@ from tacholog.diff.policy import MIN_RUNS, TESTABLE_BEYOND
 from tacholog.diff.result import VERDICTS, Curve, Input, Key, Report, Row, Side, Verdict
 from tacholog.quality import MARKS
 from tacholog.records import METRICS
+from tacholog.report.diff_notes import ended
 from tacholog.report.numerals import NOT_STATED, quantity, size, with_bound
 
 _DIGITS = 4
 _PLAIN_RATIO = (0.1, 10.0)
 _WHOLE_PERCENT = 9.95
+_BY_VALUE = ("unreplicated_diff", "unreplicated_same", "not_comparable")
 
 
 class Meaning(msgspec.Struct, frozen=True):
@@ -65,6 +67,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
 FIELDS: Mapping[str, str] = MappingProxyType(
     {
         "metric_def": "definition of the metric",
+        "data_path": "data path",
         "load_mode": "load mode",
         "qos": "reliability",
         "batching": "batching",
@@ -120,23 +123,29 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
-    """All rows of one verdict, worst first."""
+    """The rows of one verdict, worst first: how many there are, and those that are listed."""
 
     verdict: Verdict
     title: str
     sentence: str
+    total: int
     lines: tuple[Line, ...]
 
+    @property
+    def hidden(self) -> int:
+        """How many rows are counted and not listed."""
+        return self.total - len(self.lines)
 
-def sections(report: Report, only: Sequence[str] = ()) -> list[Section]:
-    """The rows by verdict, worst first; those of ``only``, or all."""
+
+def sections(report: Report, only: Sequence[str] = (), limit: int = 0) -> list[Section]:
+    """The rows by verdict, worst first; those of ``only``, or all. ``limit``: rows to list of each; 0: all."""
     several = len({row.key.system for row in report.rows}) > 1
     found = []
     for verdict, rows in groupby(report.rows, key=lambda row: row.verdict):
         if not only or verdict in only:
-            meaning = MEANINGS[verdict]
-            lines = tuple(line(row, with_system=several) for row in rows)
-            found.append(Section(verdict=verdict, title=meaning.title, sentence=meaning.sentence, lines=lines))
+            meaning, listed = MEANINGS[verdict], list(rows)
+            lines = tuple(line(row, with_system=several) for row in listed[: limit or None])  # not all: there may be a million
+            found.append(Section(verdict=verdict, title=meaning.title, sentence=meaning.sentence, total=len(listed), lines=lines))
     return found
 
 
@@ -155,7 +164,7 @@ def line(row: Row, *, with_system: bool = False) -> Line:
 
 def warnings(report: Report) -> list[str]:
     """What a reader must know before the rows."""
-    said = [_warning(code) for code in report.warnings]
+    said = [*ended(report), *(_warning(code) for code in report.warnings)]
     sessions = report.settings.same_build_sessions
     return [*said, f"{SAME_BUILD_USED} {len(sessions)} session{'s' if len(sessions) > 1 else ''} of one build."] if sessions else said
 
@@ -284,7 +293,7 @@ def _few_samples(row: Row) -> str:
 
 def unstated(report: Report) -> str:
     """The conditions that would have to be known for a verdict, over all rows that lack one."""
-    fields = dict.fromkeys(field for row in report.rows if row.verdict.startswith("unreplicated") for field in row.unverified)
+    fields = dict.fromkeys(field for row in report.rows if row.verdict in _BY_VALUE for field in row.unverified)
     return ", ".join(FIELDS.get(field, field) for field in fields)
 
 
@@ -292,7 +301,16 @@ def curve(found: Curve) -> str:
     """A series of single values in words."""
     ends = f"{ratio(found.least)} to {ratio(found.most)}"
     ways = (f"{found.lower} lower", f"{found.equal} equal" if found.equal else "", f"{found.higher} higher")
-    return f"{name(found.key)}: {ratio(found.mean_ratio)} on average of {found.rows} sizes ({ends}; {', '.join(way for way in ways if way)})"
+    counted = f"{ratio(found.mean_ratio)} on average of {found.rows} sizes ({ends}; {', '.join(way for way in ways if way)})"
+    return "; ".join([f"{name(found.key)}: {counted}", *_flat(found)])
+
+
+def _flat(found: Curve) -> list[str]:
+    """The sides whose latency is the same at all sizes, which bytes that move do not have."""
+    unit = METRICS[found.key.metric].unit
+    means = "at every size, as when a reference is handed over and no payload moves"
+    levels = (("old", found.old_flat), ("new", found.new_flat))
+    return [f"{side}: {quantity(level, unit, _DIGITS)} {means}" for side, level in levels if level is not None]
 
 
 def side(found: Input) -> str:
@@ -339,8 +357,7 @@ def _limits(row: Row) -> str:
 
 def _open(row: Row) -> str:
     """Why a row is open: noise, or a change that is there but may be too small to count."""
-    low, high = row.interval or (None, None)
-    if low is not None and high is not None and not low <= 1 <= high:
+    if "significant" in row.flags:
         return "a change, but perhaps one that is too small to matter"
     return f"{percent(row.detectable or 0)} would have been found"
 

@@ -149,7 +149,7 @@ def _add(found: list[Line], index: int, row: Row) -> None:
     if line is not None and row.verdict != "not_comparable":
         line.points.append(Point(index + 1, new, row))
     else:
-        found.append(Line(row.key, [Point(index + 1, new, None)], _why(row) if row.verdict == "not_comparable" else None))
+        found.append(Line(row.new_key or row.key, [Point(index + 1, new, None)], _why(row) if row.verdict == "not_comparable" else None))
 
 
 def _why(row: Row) -> str:
