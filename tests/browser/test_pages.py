@@ -197,6 +197,42 @@ def test_the_legend_hides_a_series_by_keyboard(opened: Opener) -> None:
         assert figure.locator(".tl-legend button").first.get_attribute("aria-pressed") == "false"
 
 
+def test_a_point_under_the_pointer_says_all_its_facts(opened: Opener) -> None:
+    with opened("rti-connext-dds/udpv4_wan.html") as page:
+        figure = page.locator(".tl-figure").first
+        figure.locator(".tl-is-live").wait_for(timeout=PLOT_PATIENCE_MS)
+        page.evaluate("document.documentElement.style.scrollBehavior = 'auto'")  # a place that still moves is missed
+        point = figure.locator(".tl-live path.point").last
+        point.scroll_into_view_if_needed()
+        box = point.bounding_box()
+        assert box
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.locator(".hovertext").first.wait_for()
+
+        words = page.locator(".hovertext").first.text_content() or ""
+        assert "10\u00a0MiB: 14.5\u00a0ms" in words
+        assert "1 run, samples not stated" in words
+        assert "rti/udpv4-wan/unkeyed-reliable/latency-pub.txt, line 363" in words
+        assert "RTI Connext DDS (version not stated)" in words
+        assert "machine: rti-benchmark-lab" in words
+        assert "published by the vendor" in words
+
+
+def test_the_area_of_percentiles_is_shaded_once_two_series_are_left(opened: Opener) -> None:
+    with opened("rti-connext-dds/udpv4_wan.html") as page:
+        figure = page.locator(".tl-figure").first
+        figure.locator(".tl-is-live").wait_for(timeout=PLOT_PATIENCE_MS)
+        assert figure.locator(".tl-legend button").count() == 4
+        shaded = figure.locator(".tl-live .js-fill")
+        assert shaded.count() == 0
+
+        for index in (0, 1):
+            figure.locator(".tl-legend button").nth(index).click()
+
+        shaded.nth(1).wait_for(state="attached")
+        assert shaded.count() == 2
+
+
 def test_a_number_leads_to_its_highlighted_line(opened: Opener) -> None:
     with opened("rti-connext-dds/shmem.html") as page:
         page.locator(".tl-table tbody td a[href*='#L']").first.click()

@@ -128,3 +128,25 @@ def test_of_a_transport_only_the_newest_release_is_shown_at_a_glance() -> None:
 def run(fact: Fact, version: str, start_time: str) -> Run:
     """The fact's run, of another version and time."""
     return msgspec.structs.replace(fact.run, system_version=version, start_time=start_time)
+
+
+def released(release: str, began: str | None, value_ns: float, table: str = "") -> Compared:
+    """A series of a release whose one run began then; it is published if nobody says when."""
+    (fact,) = one("a", value_ns).series.facts
+    changes = {"run": f"{release}/{began}{table}", "release": release, "system_version": release, "start_time": began, "published": began is None}
+    run = msgspec.structs.replace(fact.run, **changes)
+    (series,) = series_of([msgspec.structs.replace(fact, run=run)])
+    return Compared("X", "a", series)
+
+
+def test_an_old_release_that_was_measured_again_is_not_the_newest() -> None:
+    old, new, again = released("0.1", "2026-01-01", 700.0), released("0.2", "2026-02-01", 800.0), released("0.1", "2026-02-02", 600.0)
+
+    assert newest([old, new, again]) == [new]
+    assert newest([old, again]) == [again]
+
+
+def test_a_published_table_gives_way_to_that_of_the_next_release_and_to_no_other_of_its_own() -> None:
+    old, first, second = released("5.9", None, 700.0), released("5.12", None, 800.0), released("5.12", None, 600.0, "b")
+
+    assert newest([old, first, second]) == [first, second]

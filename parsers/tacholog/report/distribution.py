@@ -8,6 +8,7 @@ from operator import itemgetter
 from tacholog.report.axes import number_axis, percentile_axis
 from tacholog.report.facts import Histogram
 from tacholog.report.figures import Figure, Point, Trace, latency_words
+from tacholog.report.hover import facts_of
 from tacholog.report.numerals import quantity, size
 from tacholog.report.series import Series
 
@@ -48,8 +49,10 @@ def _trace(series: Series, at: int | None, slot: int, by_record: dict[tuple[str,
     medians.sort(key=itemgetter(0))
     if not medians:
         return None
-    points = tuple(_points(medians[len(medians) // _MIDDLE][1]))
-    return Trace(size(at), slot, "total", "solid", series.published, points) if points else None
+    middle = medians[len(medians) // _MIDDLE][1]
+    points = tuple(_points(middle))
+    facts = (*facts_of(series), f"{middle.run}/{middle.log}, line {middle.line}")
+    return Trace(size(at), slot, "total", "solid", series.published, points, facts=facts) if points else None
 
 
 def _points(histogram: Histogram) -> Iterator[Point]:

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from tacholog.report.axes import Axis, number_axis, share_axis, size_axis
+from tacholog.report.hover import facts_of, more_of
 from tacholog.report.numerals import quantity, size, with_bound
 from tacholog.report.series import Cell, Series
 
@@ -19,28 +20,34 @@ LOGICAL = "no_bytes_moved"  # the mark of a rate that counts bytes which nobody 
 REFERENCE = "reference_only"  # the mark of a latency at which a reference was handed over, not the bytes
 _PERCENTILES = ("p50", "p99", "p99.99", "max")
 _DASHES = ("solid", "dash", "dot")
+_BAND = ("p50", "p99")
+MOST_BANDS = 2  # more of them lie over one another, and none can be read
 _LATENCY_STYLES = 3
 _RANGE_NOTE = (
     "A filled area is a range: the source gives only its ends, for all sizes together, and not how latency rises within it. "
     "Triangles that point down mark an upper bound: what was measured lies below."
 )
+_BAND_NOTE = "The shaded area reaches from the median to the 99th percentile."
+_BANDS_NOTE = f"Where no more than {MOST_BANDS} series are shown (the legend hides them), the area from the median to the 99th percentile is shaded."
 _BASES = {"rtt": "round trip", "rtt/2": "one way (RTT/2)", "one-way": "one way"}
 
 
 class Point(NamedTuple):
-    """One point: payload bytes, value in the schema's unit, the words shown beside it, and the lowest and highest of repeated runs."""
+    """One point: payload bytes, value in the schema's unit, the words shown beside it, the lowest and highest of its runs, what else is known."""
 
     x: float
     y: float
     words: str
     low: float | None = None
     high: float | None = None
+    more: tuple[str, ...] = ()
 
 
 class Trace(msgspec.Struct, frozen=True):
     """One line: its series' name and slot (colour), its style's name and dash, and whether its marks are hollow (published figures).
 
     An ``area`` is what lies within its points, somewhere in which the numbers are; what is ``below`` its points is less than they say.
+    ``facts`` hold for all of its points.
     """
 
     name: str
@@ -50,10 +57,14 @@ class Trace(msgspec.Struct, frozen=True):
     hollow: bool
     points: tuple[Point, ...]
     shape: Literal["line", "area", "below"] = "line"
+    facts: tuple[str, ...] = ()
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """A figure: title, text alternative, both axes, lines, a note that belongs under it, and whether its points are too many to be drawn large."""
+    """A figure: title, text alternative, both axes, lines, a note that belongs under it, and whether its points are too many to be drawn large.
+
+    ``bands`` are areas between two lines of one series. They say nothing that the lines do not, and only so many can be read at once.
+    """
 
     title: str
     description: str
@@ -62,6 +73,7 @@ class Figure(msgspec.Struct, frozen=True):
     traces: tuple[Trace, ...]
     note: str = ""
     dense: bool = False
+    bands: tuple[Trace, ...] = ()
 
 
 def latency_over_size(series: Sequence[Series]) -> Figure | None:
@@ -71,7 +83,10 @@ def latency_over_size(series: Sequence[Series]) -> Figure | None:
         trace for one in series for dash, statistic in zip(_DASHES, styles, strict=False) if (trace := _trace(one, "latency", statistic, "ns", dash))
     ]
     ranges = sorted((trace for one in series for trace in _ranges(one)), key=lambda trace: trace.shape != "area")  # what is drawn last is on top
-    return _figure("Latency over message size", latency_words(series), "ns", [*ranges, *traces], _RANGE_NOTE if ranges else "")
+    bands = tuple(band for one in series if (band := _band(one)))
+    notes = [_RANGE_NOTE if ranges else "", (_BAND_NOTE if len(bands) <= MOST_BANDS else _BANDS_NOTE) if bands else ""]
+    figure = _figure("Latency over message size", latency_words(series), "ns", [*ranges, *traces], " ".join(filter(None, notes)))
+    return msgspec.structs.replace(figure, bands=bands) if figure else None
 
 
 def goodput_over_size(series: Sequence[Series]) -> Figure | None:
@@ -140,11 +155,21 @@ def _percentiles_of(series: Sequence[Series]) -> list[str]:
 def _trace(series: Series, metric: str, statistic: str, unit: str, dash: str) -> Trace | None:
     least = -1.0 if unit == "ratio" else 0.0  # a log axis has no zero
     points = tuple(
-        Point(x, cell.value, f"{size(x)}: {words_of(cell, unit)}", *_ends(cell))
+        Point(x, cell.value, f"{size(x)}: {words_of(cell, unit)}", *_ends(cell), more_of(cell))
         for x, cell in sorted(series.cells(metric, statistic).items(), key=lambda item: item[0] or 0)
         if x and cell.value is not None and cell.value > least and cell.sizes_high is None  # a range of sizes is no point
     )
-    return Trace(series.label, series.slot, statistic, dash, series.published, points) if points else None
+    return Trace(series.label, series.slot, statistic, dash, series.published, points, facts=facts_of(series)) if points else None
+
+
+def _band(series: Series) -> Trace | None:
+    """Return the area between the median and the 99th percentile, over the sizes that have both; one size is no area."""
+    low, high = (_trace(series, "latency", statistic, "ns", "solid") for statistic in _BAND)
+    both = {point.x for point in low.points} & {point.x for point in high.points} if low and high else set()
+    if low is None or high is None or len(both) < len(_BAND):
+        return None
+    edge = [point for point in low.points if point.x in both] + [point for point in reversed(high.points) if point.x in both]
+    return msgspec.structs.replace(low, points=tuple(edge), shape="area")
 
 
 def _ranges(series: Series) -> Iterator[Trace]:
@@ -153,16 +178,18 @@ def _ranges(series: Series) -> Iterator[Trace]:
     for at, low in series.cells("latency", "range-low").items():
         high = highs.get(at)
         if at and low.value and high and high.value:
-            words = f"{low.size_words}: {quantity(low.value, 'ns')} to {quantity(high.value, 'ns')}"
+            words, more = f"{low.size_words}: {quantity(low.value, 'ns')} to {quantity(high.value, 'ns')}", more_of(low)
             last = low.sizes_high or at
             corners = ((at, low.value), (last, low.value), (last, high.value), (at, high.value))
-            yield Trace(series.label, series.slot, "total", "solid", series.published, tuple(Point(x, y, words) for x, y in corners), "area")
+            ends = tuple(Point(x, y, words, more=more) for x, y in corners)
+            yield Trace(series.label, series.slot, "total", "solid", series.published, ends, "area", facts_of(series))
     for statistic in ("typical", "mean", "min", "max"):
         for at, cell in series.cells("latency", statistic).items():
             if at and cell.value and cell.sizes_high:
-                words = f"{cell.size_words}: {words_of(cell, 'ns')}"
-                ends = (Point(at, cell.value, words), Point(cell.sizes_high, cell.value, words))
-                yield Trace(series.label, series.slot, statistic, "solid", series.published, ends, "below" if cell.shown.bound == "<" else "line")
+                words, more = f"{cell.size_words}: {words_of(cell, 'ns')}", more_of(cell)
+                ends = tuple(Point(x, cell.value, words, more=more) for x in (at, cell.sizes_high))
+                shape: Literal["line", "below"] = "below" if cell.shown.bound == "<" else "line"
+                yield Trace(series.label, series.slot, statistic, "solid", series.published, ends, shape, facts_of(series))
 
 
 def _ends(cell: Cell) -> tuple[float | None, float | None]:

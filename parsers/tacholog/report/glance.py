@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from urllib.parse import urlencode
 
+import msgspec
+
 from tacholog.manifest import Host
 from tacholog.records import METRICS
 from tacholog.report.comparable import Compared, Group, compared, group_table, groups, marks_of_all, ordered, sizes_of
+from tacholog.report.facts import Run
+from tacholog.report.history import releases_of
 from tacholog.report.hosts import host_anchor
 from tacholog.report.marks import mark_notes, said_of_all
 from tacholog.report.markup import NOTHING, Html, esc, join, tag
-from tacholog.report.numerals import natural
 from tacholog.report.tables import CellWriter, Links, Marks, badge
 from tacholog.report.views import View
 
 _HOSTS, _CHOOSER = "hosts", "compare"  # documents of our own site
 _MOST_SIZES = 7
 _MOST_ROWS = 8
-_OF_A_RELEASE = ("release", "system_version", "tool_version", "planned_duration_s")
+_OF_A_RELEASE = ("release", "system_version", "tool_version", "planned_duration_s", "run")
 
 
 def glance(view: View, pages: Mapping[tuple[str, str], str], links: Links, anchor: str, documents: Collection[str] = ()) -> Html:
@@ -98,12 +101,29 @@ class _Ranked:
 
 def newest(members: Sequence[Compared]) -> list[Compared]:
     """Return the series without those that a later release, or a later campaign of the same one, has measured anew."""
-    latest: dict[object, Compared] = {}
-    for one in sorted(members, key=_age):
+    order = releases_of(msgspec.structs.replace(run, release=_label(run)) for one in members for run in one.series.runs)
+    alike: dict[object, list[Compared]] = {}
+    for one in members:
         of = tuple((name, value) for name, value in one.series.key if name not in _OF_A_RELEASE)
-        latest[one.system, one.transport, of] = one
-    return [one for one in members if one in latest.values()]
+        alike.setdefault((one.system, one.transport, of), []).append(one)
+    kept = {id(one) for found in alike.values() for one in _last(found, order.get(found[0].system, ()))}
+    return [one for one in members if id(one) in kept]
 
 
-def _age(one: Compared) -> tuple[str, list[tuple[int, int, str]]]:
-    return max(fact.run.start_time or "" for fact in one.series.facts), natural(str(dict(one.series.key)["system_version"] or ""))
+def _last(found: Sequence[Compared], order: Sequence[str]) -> list[Compared]:
+    """Return the last of own runs; of published tables all of the last release, because a document that prints two means them to differ."""
+    ages = [_age(one, order) for one in found]
+    last = max(ages)
+    return [one for one, age in zip(found, ages, strict=True) if age == last or (one.series.published and age[0] == last[0])]
+
+
+def _age(one: Compared, order: Sequence[str]) -> tuple[int, str]:
+    """The release says more than the clock: where two builds are compared, the old one is measured again after the new one came."""
+    runs = one.series.runs
+    place = max(order.index(label) if (label := _label(run)) in order else -1 for run in runs)
+    return place, max(run.start_time or "" for run in runs)
+
+
+def _label(run: Run) -> str | None:
+    """Runs that no release is stated for belong to that of their version."""
+    return run.release or run.system_version

@@ -10,6 +10,7 @@ from tacholog.report.axes import count_axis, number_axis, time_axis
 from tacholog.report.distribution import spread
 from tacholog.report.facts import Fact
 from tacholog.report.figures import Figure, Point, Trace, latency_words
+from tacholog.report.hover import facts_of
 from tacholog.report.numerals import quantity, size
 from tacholog.report.series import Series, series_of
 
@@ -48,9 +49,9 @@ def _longest(series: Series, at: int | None, metric: str, statistic: str) -> lis
 
 
 def _drawn(series: Series, metric: str, styles: Sequence[tuple[str, str]], runs: Sequence[tuple[int, int | None, list[Fact]]]) -> Figure:
-    timed = all(_is_timed(facts) for _, _, facts in runs)
+    timed, common = all(_is_timed(facts) for _, _, facts in runs), facts_of(series)
     traces = [
-        Trace(size(at), slot, "total" if len(styles) == 1 else statistic, dash, series.published, points)
+        Trace(size(at), slot, "total" if len(styles) == 1 else statistic, dash, series.published, points, facts=(*common, *_log_of(facts)))
         for slot, at, facts in runs
         for statistic, dash in styles
         if (points := tuple(_points(facts, metric, statistic, timed=timed)))
@@ -64,6 +65,10 @@ def _drawn(series: Series, metric: str, styles: Sequence[tuple[str, str]], runs:
     note = "Each line is one run: the one with the most intervals, which the tool printed while it measured."
     dense = any(len(trace.points) > _MANY for trace in traces)
     return Figure(title, f"{title}. {ends}", time_axis(highest) if timed else count_axis(highest), y, tuple(traces), note, dense)
+
+
+def _log_of(facts: Sequence[Fact]) -> list[str]:
+    return [f"{facts[0].run.run}/{facts[0].log}"]
 
 
 def _by_line(facts: Sequence[Fact]) -> dict[int, list[Fact]]:

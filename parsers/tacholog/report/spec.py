@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from tacholog.report.axes import Axis
-from tacholog.report.figures import Figure, Trace
+from tacholog.report.figures import MOST_BANDS, Figure, Trace
 from tacholog.report.markup import esc
 
 _SYMBOLS = ("circle", "square", "diamond")
@@ -13,11 +13,12 @@ _COLOURS = 8
 
 
 def spec(figure: Figure) -> dict[str, object]:
-    """Return ``data`` and ``layout`` for Plotly. ``meta.slot`` of a trace names its colour."""
+    """Return ``data`` and ``layout`` for Plotly. ``meta`` of a trace names its colour and series, says if it is a band, and holds its facts."""
     return {
         "title": figure.title,
         "columns": [_column(figure.x), _column(figure.y)],
-        "data": [_trace(trace, 4 if figure.dense else 7) for trace in figure.traces],
+        "bands": MOST_BANDS,
+        "data": [*(_band(band) for band in figure.bands), *(_trace(trace, 4 if figure.dense else 7) for trace in figure.traces)],
         "layout": {
             "xaxis": {**_axis(figure.x), "title": {"text": esc(figure.x.title)}},
             "yaxis": _axis(figure.y),
@@ -41,13 +42,31 @@ def _trace(trace: Trace, marker_px: int) -> dict[str, object]:
         "name": name,
         "x": [point.x for point in points],
         "y": [point.y for point in points],
-        "text": [f"<b>{esc(point.words)}</b><br>{name}" for point in points],
+        "text": ["<br>".join([f"<b>{esc(point.words)}</b>", name, *map(esc, point.more)]) for point in points],
         **({"fill": "toself", "hoveron": "points"} if trace.shape == "area" else {}),
         "hovertemplate": "%{text}<extra></extra>",
         "line": {"dash": trace.dash, "width": 2},
         **_error_bars(trace),
         "marker": {"symbol": f"{symbol}-open" if trace.hollow else symbol, "size": marker_px},
-        "meta": {"slot": trace.slot % _COLOURS, "series": trace.slot},
+        "meta": {**_meta(trace), "facts": "<br>".join(map(esc, trace.facts))},
+    }
+
+
+def _meta(trace: Trace) -> dict[str, object]:
+    return {"slot": trace.slot % _COLOURS, "series": trace.slot}
+
+
+def _band(band: Trace) -> dict[str, object]:
+    """Return an area that only shades: its edges are lines of their own, with points to hover."""
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [point.x for point in band.points],
+        "y": [point.y for point in band.points],
+        "fill": "toself",
+        "hoverinfo": "skip",
+        "line": {"width": 0},
+        "meta": {**_meta(band), "band": True},
     }
 
 

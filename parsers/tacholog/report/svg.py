@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tacholog.report.axes import Axis
-from tacholog.report.figures import Figure, Point, Trace
+from tacholog.report.figures import MOST_BANDS, Figure, Point, Trace
 from tacholog.report.markup import NOTHING, Html, join, tag
 
 WIDTH, HEIGHT = 760, 400
@@ -23,6 +23,7 @@ def draw(figure: Figure, anchor: str) -> Html:
         tag("title", figure.title, id=f"{anchor}-t"),
         tag("desc", figure.description, id=f"{anchor}-d"),
         *_grid(figure.x, figure.y),
+        *(_band(figure, band) for band in figure.bands if len(figure.bands) <= MOST_BANDS),
         *(_line(figure, trace) for trace in figure.traces),
         class_="tl-svg",
         viewBox=f"0 0 {WIDTH} {HEIGHT}",
@@ -63,12 +64,23 @@ def _grid(x: Axis, y: Axis) -> Iterator[Html]:
     yield tag("text", y.title, x=0, y=14, class_="tl-axis")  # lying: it can be read, and never meets the labels of the ticks
 
 
+def _band(figure: Figure, band: Trace) -> Html:
+    return tag("path", d=_outline(band, _places(figure, band)), class_=f"tl-band {series_class(band.slot)}")
+
+
+def _places(figure: Figure, trace: Trace) -> list[tuple[float, float]]:
+    return [(_x(figure.x, point.x), _y(figure.y, point.y)) for point in trace.points]
+
+
+def _outline(trace: Trace, places: Sequence[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{x:g} {y:g}" for x, y in places) + ("Z" if trace.shape == "area" else "")
+
+
 def _line(figure: Figure, trace: Trace) -> Html:
-    places = [(_x(figure.x, point.x), _y(figure.y, point.y)) for point in trace.points]
-    path = "M" + "L".join(f"{x:g} {y:g}" for x, y in places) + ("Z" if trace.shape == "area" else "")
+    places = _places(figure, trace)
     return tag(
         "g",
-        _path(path, trace.dash),
+        _path(_outline(trace, places), trace.dash),
         *_whiskers(figure, trace.points),
         *_markers(places, trace.points, trace),
         class_=f"{'tl-dense ' if figure.dense else ''}{'tl-area ' if trace.shape == 'area' else ''}tl-line {series_class(trace.slot)}",

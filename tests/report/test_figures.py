@@ -1,0 +1,79 @@
+"""What a figure of latencies shades, and what a point says of itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+
+from tacholog.dataset import load_logs
+from tacholog.report.facts import Fact
+from tacholog.report.figures import Figure, latency_over_size
+from tacholog.report.series import series_of
+from tacholog.report.spec import spec
+from tacholog.report.svg import draw
+from tacholog.report.views import view_of
+
+LOG = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"
+
+
+def facts(label: str = "0.1") -> list[Fact]:
+    """The numbers of a sample log, as those of a release."""
+    found = view_of(load_logs([LOG])).summaries()
+    run = msgspec.structs.replace(found[0].run, run=label, system="Ours", system_version=label, host="desk", release=label)
+    return [msgspec.structs.replace(fact, run=run) for fact in found]
+
+
+def figure_of(*labels: str) -> Figure:
+    figure = latency_over_size(series_of([fact for label in labels for fact in facts(label)]))
+    assert figure
+    return figure
+
+
+def test_the_area_from_the_median_to_the_99th_percentile_is_shaded() -> None:
+    figure = figure_of("0.1")
+
+    (band,) = figure.bands
+    assert [(point.x, point.y) for point in band.points] == [(64, 3851), (1024, 4667), (1024, 270591), (64, 913407)]
+    assert figure.note == "The shaded area reaches from the median to the 99th percentile."
+    assert draw(figure, "a").count('class="tl-band') == 1
+
+
+def test_more_than_two_bands_would_hide_each_other_and_wait_for_the_legend() -> None:
+    figure = figure_of("0.1", "0.2", "0.3")
+
+    assert len(figure.bands) == 3
+    assert "tl-band" not in draw(figure, "a")
+    assert figure.note.startswith("Where no more than 2 series are shown (the legend hides them)")
+
+
+def test_a_single_size_has_no_band() -> None:
+    figure = latency_over_size(series_of([fact for fact in facts() if fact.payload_bytes == 64]))
+
+    assert figure
+    assert figure.bands == ()
+    assert figure.note == ""
+
+
+def test_a_point_says_all_that_is_known_of_it() -> None:
+    (band, first, *_) = json.loads(json.dumps(spec(figure_of("0.1"))))["data"]
+
+    assert band["meta"]["band"] is True
+    assert first["text"][0].split("<br>") == [
+        "<b>64\u00a0B: 3.85\u00a0µs</b>",
+        "copy, best-effort p50",
+        "1 run, 737 samples",
+        "marked: Shortened warm-up",
+        "0.1/latency-udp.log, line 13",
+    ]
+    assert first["meta"]["facts"].split("<br>") == ["Ours 0.1", "machine: desk", "own run, by perftest, round trip, load closed"]
+
+
+def test_what_no_log_states_is_said_to_be_not_stated() -> None:
+    bare = [msgspec.structs.replace(fact, samples=None, run=msgspec.structs.replace(fact.run, system_version=None, host=None)) for fact in facts()]
+    figure = latency_over_size(series_of(bare))
+
+    assert figure
+    assert figure.traces[0].facts[:2] == ("Ours (version not stated)", "machine: not stated")
+    assert figure.traces[0].points[0].more[0] == "1 run, samples not stated"
