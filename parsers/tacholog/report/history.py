@@ -73,6 +73,11 @@ def neighbours(runs: Iterable[Run]) -> list[tuple[str, str, str]]:
     return [(system, old, new) for system, names in releases_of(runs).items() for old, new in pairwise(names)]
 
 
+def since(runs: Iterable[Run]) -> list[tuple[str, str, str]]:
+    """Each system's newest release, with each older one that is not its neighbour: who skipped releases asks for all that changed since theirs."""
+    return [(system, old, names[-1]) for system, names in releases_of(runs).items() for old in reversed(names[:-2])]
+
+
 def latest(runs: Sequence[Run]) -> tuple[str, str, str] | None:
     """The newest comparison: that of the own runs made last, with the release before them."""
     own = [run for run in runs if not run.published]
@@ -218,4 +223,4 @@ def _places(line: Line, releases: int) -> Iterator[tuple[float, float]]:
         yield round(x, 1), round(y, 1)
 
 
-__all__ = ["METRICS_SHOWN", "Line", "Point", "diff_document", "history", "history_document", "latest", "lines", "neighbours", "releases_of", "tested"]
+__all__ = ["METRICS_SHOWN", "Line", "Point", "diff_document", "history", "history_document", "latest", "lines", "neighbours", "releases_of", "since", "tested"]

@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from tacholog.records import METRICS
 from tacholog.report.downloads import number_id
 from tacholog.report.figures import FIGURES
-from tacholog.report.history import METRICS_SHOWN, diff_document, history_document, latest, neighbours, tested
+from tacholog.report.history import METRICS_SHOWN, diff_document, history_document, latest, neighbours, since, tested
 from tacholog.report.intervals import interval_figures
 from tacholog.report.markup import heading, markdown, slug
 from tacholog.report.news import news
@@ -204,10 +204,11 @@ def _about(view: View) -> Page:
 
 
 def _diff_pages(view: View) -> Iterator[Page]:
-    """Yield a page for every two releases that follow one another, and one for every metric that they have."""
+    """Yield a page for every two releases that follow one another, for each older one with the newest, and for every metric that they have."""
     pairs = neighbours(view.runs.values())
-    for system, old, new in pairs:
-        yield Page(diff_document(system, old, new), "diff.md.jinja", {"system": system, "old": old, "new": new})
+    for system, old, new in sorted([*pairs, *since(view.runs.values())], key=lambda pair: pair[0].lower()):  # neighbours first
+        context = {"system": system, "old": old, "new": new, "neighbours": (system, old, new) in pairs}
+        yield Page(diff_document(system, old, new), "diff.md.jinja", context)
     compared = {(system, release) for system, *releases in pairs for release in releases}
     there = tested(fact for fact in view.summaries() if (fact.run.system, fact.run.release) in compared)
     for metric, statistic in METRICS_SHOWN:
