@@ -71,7 +71,8 @@
   const chosen = {
     metric: given.get("metric") ?? first(),
     host: given.get("host"),
-    system: list("system"), transport: list("transport"), size: list("size"), // null: all of them
+    system: list("system"), transport: list("transport"), // null: all of them
+    version: list("version"), size: list("size"), // null: the newest; those that most series have
     base: given.get("base"),
   };
 
@@ -104,7 +105,9 @@
 
   const onHost = once(() => measured().filter((one) => host() === ANY || one.host === host()));
   const isIn = (choice, value) => choice === null || choice.includes(value);
-  const shown = once(() => onHost().filter((one) => isIn(chosen.system, one.system) && isIn(chosen.transport, one.transport)));
+  // A baseline that an address names is shown whatever its version.
+  const isOfVersion = (one) => (chosen.version === null ? one.newest || one.id === chosen.base : chosen.version.includes(one.version));
+  const shown = once(() => onHost().filter((one) => isIn(chosen.system, one.system) && isIn(chosen.transport, one.transport) && isOfVersion(one)));
   const allSizes = once(() => unique(onHost().flatMap((one) => one.cells[metric().id].map((cell) => cell[SIZE]))).sort((a, b) => a - b));
 
   const sizes = once(() => {
@@ -166,7 +169,7 @@
     const inputs = values.map((value) => make("input", { type: "checkbox", name, value, checked: checked(value) }));
     const changed = () => {
       const on = inputs.filter((input) => input.checked).map((input) => input.value);
-      chosen[name] = on.length === values.length && name !== "size" ? null : on;
+      chosen[name] = on.length === values.length && name !== "size" && name !== "version" ? null : on;
       draw();
     };
     inputs.forEach((input) => input.addEventListener("change", changed));
@@ -190,6 +193,7 @@
       select("base", "Baseline", bases, baseline()?.id, (value) => clear({ base: value })),
       boxes("system", "Systems", unique(found.map((one) => one.system)), String, (value) => isIn(chosen.system, value)),
       boxes("transport", "Transports", unique(found.map((one) => one.transport)), String, (value) => isIn(chosen.transport, value)),
+      boxes("version", "Versions", unique(found.map((one) => one.version)), String, (value) => found.some((one) => one.version === value && isOfVersion(one))),
       boxes("size", "Sizes", allSizes(), size, (value) => sizes().includes(value)));
   }
 
@@ -243,12 +247,12 @@
     const worth = ([one]) => { const mean = meanRatio(one, base)?.mean ?? Infinity; return metric().better === "lower" ? mean : -mean; };
     const ranked = all.filter(([, why]) => !why.length).sort((a, b) => worth(a) - worth(b));
     const refused = all.filter(([, why]) => why.length);
-    const heads = ["series", "mean ratio", ...sizes().map(size)].map((text, index) => make("th", { scope: "col", textContent: text, className: index ? "" : "tl-text" }));
+    const heads = ["series", `mean ratio, ${sizes().length} size${sizes().length === 1 ? "" : "s"}`, ...sizes().map(size)].map((text, index) => make("th", { scope: "col", textContent: text, className: index ? "" : "tl-text" }));
     const body = make("tbody", {}, ...[...ranked, ...refused].map(([one, why]) => row(one, base, why)));
     const label = `${metricWords(metric())}, compared`;
     const scroller = make("div", { className: "tl-scroll", tabIndex: 0, role: "region", ariaLabel: label }, make("table", { className: "tl-table tl-rows" }, make("thead", {}, make("tr", {}, ...heads)), body));
     const better = metric().better === "lower" ? "lower is better" : "higher is better";
-    const note = `${metricWords(metric())}: ${better}. Ratios are to the baseline; a ratio is tinted where both were repeated and their ranges do not meet. `
+    const note = `${metricWords(metric())}: ${better}. Ratios are to the baseline, their mean is the geometric one over the ticked sizes; a ratio is tinted where both were repeated and their ranges do not meet. `
       + `${ranked.length} of ${all.length} series may be ranked against it.`;
     return [make("p", { className: "tl-note", textContent: note }), make("div", { className: "tl-tools" }), scroller, ...legend()];
   }

@@ -146,3 +146,40 @@ def test_systems_and_sizes_can_be_chosen(opened: Opener) -> None:
         assert page.locator(".tl-result thead th").all_inner_texts()[2:] == ["64\u00a0B"]
         assert "RTI" not in page.locator(".tl-result tbody").inner_text()
         assert query(page)["size"] == ["64"]
+
+
+def test_the_newest_versions_are_shown_until_older_ones_are_ticked(opened: Opener) -> None:
+    with opened("compare.html?host=host-087119&metric=latency.p50%40rtt") as page:
+        rows = page.locator(".tl-result tbody tr")
+        first = rows.count()
+        assert not any("version 0.1.0" in text for text in rows.all_inner_texts())
+
+        page.get_by_label("0.1.0", exact=True).check()
+        assert query(page)["version"] == ["0.1.0|0.2.0"]
+        both = rows.all_inner_texts()
+        assert len(both) >= 2 * first
+        assert any("version 0.1.0" in text for text in both)
+        address = page.url
+        page.goto("about:blank")
+        page.goto(address)
+        assert rows.all_inner_texts() == both
+
+
+def test_a_baseline_in_an_address_is_shown_whatever_its_version(opened: Opener) -> None:
+    with opened("compare.html?host=host-087119&metric=latency.p50%40rtt&version=0.1.0") as page:
+        page.locator("#tl-base").select_option(index=2)
+        name, base = page.locator("#tl-base option").nth(2).inner_text(), query(page)["base"][0]
+        page.goto("about:blank")
+    with opened(f"compare.html?host=host-087119&metric=latency.p50%40rtt&base={base}") as page:
+        assert name in page.locator("tr.tl-base").inner_text()
+        assert "version 0.2.0" in page.locator(".tl-result tbody").inner_text()
+
+
+def test_the_mean_of_ratios_is_that_of_the_ticked_sizes(opened: Opener) -> None:
+    with opened("compare.html?host=rti-benchmark-lab&metric=latency.p50%40rtt%2F2&size=32%7C64") as page:
+        assert page.locator(".tl-result thead th").nth(1).inner_text() == "mean ratio, 2 sizes"
+        row = page.locator(".tl-result tbody tr:not(.tl-base)").first
+        ratios = [float(text.rstrip("\u00d7")) for text in row.locator("td .tl-ratio").all_inner_texts()]
+
+        assert len(ratios) == 2
+        assert float(row.locator("td").first.inner_text().rstrip("\u00d7")) == pytest.approx((ratios[0] * ratios[1]) ** 0.5, rel=0.005)

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tacholog.dataset import load
+from tacholog.report.compare import compare
+from tacholog.report.tables import Links
+from tacholog.report.views import view_of
 
 # What MyST and the theme still use of Sphinx is their business.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
@@ -44,6 +50,18 @@ def test_a_cell_names_its_line_and_the_spread_of_its_runs(site: Path, offered: d
     assert (size, value, low, high, runs, bound, line) == (32, 568.5e6, 472.8e6, 664.2e6, 2, "=", 1)
     assert links[link].startswith("logs/rti/own-")
     assert (site / links[link]).is_file()
+
+
+def test_a_version_is_said_once_and_the_newest_series_of_each_transport_are_named(tmp_path: Path, checkout: Path) -> None:
+    for version in ("0.1.0", "0.2.0"):
+        shutil.copytree(checkout / "data" / "perftest" / version / "latency-uds", tmp_path / version)
+    found = re.search(r'class="tl-compare">(.*?)</script>', compare(view_of(load([tmp_path])), {}, Links(), "a"), re.DOTALL)
+    assert found
+    entries = json.loads(found[1])["series"]
+
+    assert {entry["version"]: entry["newest"] for entry in entries} == {"0.1.0": False, "0.2.0": True}
+    assert [entry["conditions"]["version"] for entry in entries] == ["0.1.0", "0.2.0"]
+    assert not any({"release", "tool version"} & set(entry["conditions"]) for entry in entries)
 
 
 def test_ids_of_series_last_when_others_come(offered: dict[str, Any]) -> None:

@@ -8,8 +8,10 @@ from typing import Any
 from tacholog.records import METRICS
 from tacholog.report.comparable import Compared, Group, compared, group_table, groups, marks_of_all, ordered, sizes_of
 from tacholog.report.figures import LOGICAL, REFERENCE
+from tacholog.report.glance import newest
 from tacholog.report.marks import mark_notes, mark_of, said_of_all
 from tacholog.report.markup import Html, data_block, join, tag
+from tacholog.report.numerals import NOT_STATED
 from tacholog.report.series import title, words
 from tacholog.report.tables import CellWriter, Links, Marks
 from tacholog.report.views import View
@@ -24,6 +26,7 @@ METRICS_SHOWN = (
 )
 _GATE = ("host", "basis", "definition", "load_mode")  # what must be equal before one number may be divided by another
 _SAID_ELSEWHERE = (*_GATE, "published", "run", "transport")
+_SAYS_VERSION = ("release", "tool_version")
 _MOST_COLUMNS = 10
 
 
@@ -31,7 +34,8 @@ def compare(view: View, pages: Mapping[tuple[str, str], str], links: Links, anch
     """Return the place where a script lets a reader choose, its data, and static tables of what may stand side by side."""
     everything = compared(view, pages)
     targets = _Targets()
-    entries = [entry for one in everything if (entry := _entry(one, links, targets))]
+    last = {one.id for one in newest(everything)}
+    entries = [entry | {"newest": one.id in last} for one in everything if (entry := _entry(one, links, targets))]
     if not entries:
         return tag("p", "There is nothing to compare.", class_="tl-null")
     used = dict.fromkeys(mark for entry in entries for cells in entry["cells"].values() for cell in cells for mark in cell[7])
@@ -79,15 +83,26 @@ def _entry(one: Compared, links: Links, targets: _Targets) -> dict[str, Any] | N
     if not cells:
         return None
     key = dict(one.series.key)
-    said = {title(name): words(name, key[name]) for name in key if name not in _SAID_ELSEWHERE and key[name] is not None}
+    said = dict(_conditions(key))
     facts = {"id": one.id, "system": one.system, "transport": one.transport, "label": one.series.label, "published": one.series.published}
     facts |= {
+        "version": str(key["release"] or key["system_version"] or NOT_STATED),
         "test": one.series.facts[0].test,
         "logical": one.series.has_mark(LOGICAL),
         "reference": one.series.has_mark(REFERENCE),
         **{name: key[name] for name in _GATE},
     }
     return {**facts, "conditions": said, "cells": cells, "page": targets.number(f"doc:{one.document}" if one.document else None)}
+
+
+def _conditions(key: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Yield what each condition is called and its value; of release, version and tool version only what the others do not say."""
+    told = {key["system_version"]}
+    for name in (name for name in key if name not in _SAID_ELSEWHERE and key[name] is not None):
+        if name in _SAYS_VERSION and key[name] in told:
+            continue
+        told |= {key[name]} if name in _SAYS_VERSION else set()
+        yield title(name), words(name, key[name]).removeprefix(f"{title(name)} ")
 
 
 def _rows(one: Compared, metric: str, statistic: str, links: Links, targets: _Targets) -> Iterator[list[object]]:

@@ -105,7 +105,7 @@ def newest(members: Sequence[Compared]) -> list[Compared]:
     alike: dict[object, list[Compared]] = {}
     for one in members:
         of = tuple((name, value) for name, value in one.series.key if name not in _OF_A_RELEASE)
-        alike.setdefault((one.system, one.transport, of), []).append(one)
+        alike.setdefault((one.system, one.transport, one.series.facts[0].test, of), []).append(one)
     kept = {id(one) for found in alike.values() for one in _last(found, order.get(found[0].system, ()))}
     return [one for one in members if id(one) in kept]
 

@@ -223,4 +223,17 @@ def _places(line: Line, releases: int) -> Iterator[tuple[float, float]]:
         yield round(x, 1), round(y, 1)
 
 
-__all__ = ["METRICS_SHOWN", "Line", "Point", "diff_document", "history", "history_document", "latest", "lines", "neighbours", "releases_of", "since", "tested"]
+__all__ = [
+    "METRICS_SHOWN",
+    "Line",
+    "Point",
+    "diff_document",
+    "history",
+    "history_document",
+    "latest",
+    "lines",
+    "neighbours",
+    "releases_of",
+    "since",
+    "tested",
+]
