@@ -184,14 +184,15 @@ def _build(session: nox.Session, preset: str, target: str = "all") -> None:
 
 
 def _ctest(session: nox.Session, preset: str, without_tests: str, *which: str) -> None:
-    """Run the core's tests, and once more those that failed: they live in real time, and others may hold up the machine.
+    """Run the core's tests, and once more, one by one, those that failed: they live in real time, and others may hold up the machine.
 
     Red at once is what a sanitizer found: a race that shows once in two runs is a race.
     """
     folder = Path("build/bench", preset)
     ctest = [_tool("ctest"), "--test-dir", str(folder), "--output-on-failure", f"--no-tests={without_tests}", *which]
+    at_once = str(2 * (os.cpu_count() or 1))  # they wait more than they work
     try:
-        session.run(*ctest)
+        session.run(*ctest, "--parallel", at_once)
     except CommandFailed:
         report = (folder / "Testing/Temporary/LastTest.log").read_text("utf-8", errors="replace")
         if re.search("Sanitizer|runtime error:", report):

@@ -48,9 +48,10 @@ protected:
     void TearDown() override {
         if (IsSkipped()) return;
         std::vector<std::string> left = new_files();
-        // Another program's files come and go; what a dead one left stays.
-        for (const Deadline deadline{plenty}; !left.empty() && !deadline.passed(); left = new_files()) {
-            Program::pause();
+        // Another program's files come and go, also those of a test beside this one; what a dead one left stays.
+        for (const Deadline deadline{plenty}; !left.empty() && !deadline.passed(); Program::pause()) {
+            const auto now = new_files();
+            std::erase_if(left, [&](const auto& name) { return !std::binary_search(now.begin(), now.end(), name); });
         }
         EXPECT_EQ(left, std::vector<std::string>{});
     }
