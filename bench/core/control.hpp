@@ -24,7 +24,7 @@ enum class FrameKind : std::uint16_t {
     phase_end,   ///< the publisher has sent everything before this sequence number
     alive,       ///< the publisher is at work, should none of its messages arrive
     interval,    ///< index, duration, received, lost
-    phase_done,  ///< received, lost, duplicated, reordered, corrupted, duration
+    phase_done,  ///< received, lost, duplicated, reordered, corrupted, duration, instances heard
     size_end,    ///< the publisher is done with this case
     histogram,   ///< last of its parts, duration, and what the bins do not say; text: lower edge and count of each bin
     clock,       ///< text: which clock the subscriber reads

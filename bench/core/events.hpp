@@ -131,6 +131,12 @@ inline std::optional<double> per_second(std::uint64_t count, Nanoseconds duratio
     return static_cast<double>(count) * 1e9 / static_cast<double>(duration_ns);
 }
 
+/// Of keyed data: the instances that the publisher writes, and those of which something came.
+struct Instances {
+    std::uint64_t written = 0;
+    std::uint64_t heard = 0;
+};
+
 struct ThroughputResult {
     std::size_t payload_bytes = 0;
     std::uint64_t sent = 0;
@@ -139,6 +145,7 @@ struct ThroughputResult {
     Nanoseconds duration_ns = 0;  ///< first to last message at the subscriber
     std::optional<double> offered_rate_per_s;
     std::string participant = {};
+    std::optional<Instances> instances = {};  ///< of keyed data only
 
     std::optional<double> rate_per_s() const { return per_second(received, duration_ns); }
 };
@@ -152,6 +159,7 @@ struct DemandResult {
     std::optional<Nanoseconds> send_duration_ns;  ///< first to last message at the publisher, which alone knows it
     Nanoseconds receive_duration_ns = 0;          ///< first to last message at the subscriber
     std::string participant = {};
+    std::optional<Instances> instances = {};
 
     std::optional<double> rate_per_s() const { return per_second(received, receive_duration_ns); }
     std::optional<double> offered_rate_per_s() const { return per_second(sent, send_duration_ns.value_or(0)); }

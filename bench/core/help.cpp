@@ -35,6 +35,9 @@ What to measure
                              who touches the payload: nobody, the publisher writes every byte,
                              or the subscriber reads them all too (default write+read)
   --verify                   checksum every payload and count those that arrive corrupted
+  --instances N              keyed data, throughput and demand only: the publisher writes N instances
+                             (1 to 65536) in turn; order, loss and duplicates are checked within
+                             each, and the log says of how many something came (default: no key)
 
   --wait busy-poll|block|spin-then-block
                              how both sides wait for each other: busy-poll: the least latency, and

@@ -75,7 +75,7 @@ private:
         const auto message = read_message((*sample)->bytes(), side_.options.handling);
         const Nanoseconds latency = now_ns() - read_due((*sample)->bytes());
         const auto arrival = sequence.arrived(message.number);
-        if (arrival == Sequence::Arrival::stale || arrival == Sequence::Arrival::duplicated) return true;
+        if (arrival == Arrival::stale || arrival == Arrival::duplicated) return true;
         if (latency < 0) {
             ++early_;
         } else {

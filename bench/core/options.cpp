@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/address.hpp"
+#include "core/instances.hpp"
 #include "core/text.hpp"
 
 namespace tacholog {
@@ -101,14 +102,10 @@ Result<void> set_mock(Options& options, std::string_view text) {
     return keep(parse_injection(text), options.injection);
 }
 
-Result<void> set_subscribers(Options& options, std::string_view text) {
+Result<std::size_t> how_many(std::string_view option, std::string_view text, std::size_t most) {
     const auto count = to_number<std::size_t>(text);
-    if (!count || *count < 1 || *count > most_subscribers) {
-        return Error{"--subscribers " + std::string{text} + ": not a number from 1 to " +
-                     std::to_string(most_subscribers)};
-    }
-    options.audience.subscribers = *count;
-    return {};
+    if (count && *count >= 1 && *count <= most) return *count;
+    return Error{std::string{option} + " " + std::string{text} + ": not a number from 1 to " + std::to_string(most)};
 }
 
 /// The n-th --reporter goes with the n-th --output.
@@ -131,7 +128,7 @@ Result<void> nothing(Options&, std::string_view) {
 }
 
 // clang-format off
-constexpr std::array<Row, 30> rows{{
+constexpr std::array<Row, 31> rows{{
     {"test", [](Options& o, std::string_view t) { return choose("--test", t, tests, o.test); }},
     {"transport", [](Options& o, std::string_view t) -> Result<void> { o.transport = t; return {}; }},
     {"role", [](Options& o, std::string_view t) { return choose("--role", t, roles, o.role); }},
@@ -147,7 +144,8 @@ constexpr std::array<Row, 30> rows{{
     {"basis", [](Options& o, std::string_view t) { return choose("--basis", t, bases, o.basis); }},
     {"wait", [](Options& o, std::string_view t) { return choose("--wait", t, ways_to_wait, o.waiting); }},
     {"mock", set_mock},
-    {"subscribers", set_subscribers},
+    {"instances", [](Options& o, std::string_view t) { return keep(how_many("--instances", t, most_instances), o.instances); }},
+    {"subscribers", [](Options& o, std::string_view t) { return keep(how_many("--subscribers", t, most_subscribers), o.audience.subscribers); }},
     {"slow-subscriber", [](Options& o, std::string_view t) { return choose("--slow-subscriber", t, policies, o.audience.slow); }},
     {"cpu-pub", [](Options& o, std::string_view t) { return keep(parse_cpus(t), o.cpu_pub); }},
     {"cpu-sub", [](Options& o, std::string_view t) { return keep(parse_cpus(t), o.cpu_sub); }},
@@ -217,6 +215,10 @@ Result<void> check_audience(const Options& options) {
     if (options.audience.subscribers > 1) {
         return Error{
             "--subscribers is for --test throughput and demand: a round trip has one publisher and one subscriber"};
+    }
+    if (options.instances) {
+        return Error{
+            "--instances is for --test throughput and demand: the answer to each round trip is checked anyway"};
     }
     if (options.audience.slow == SlowSubscriber::drop) {
         return Error{"--slow-subscriber drop is for --test throughput and demand: a round trip waits for its answer"};

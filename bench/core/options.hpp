@@ -49,6 +49,7 @@ struct Options {
     std::optional<double> rate_per_s;
     Handling handling;
     Audience audience;
+    std::optional<std::size_t> instances;  ///< of keyed data; nothing: the topic has no key
     Waiting waiting = Waiting::busy_poll;
     Basis basis = Basis::round_trip;  ///< of latency
     Injection injection;              ///< of the mock transport only

@@ -6,12 +6,20 @@
 
 namespace tacholog {
 
-class Sequence {
-public:
-    enum class Arrival { in_order, reordered, duplicated, stale };
+enum class Arrival { in_order, reordered, duplicated, stale, foreign };  ///< foreign: of no instance that there is
 
+/// A message later than `window` others is taken for a duplicate: nothing is remembered of it.
+template <std::uint64_t window>
+class SequenceOver {
+public:
     /// Counts messages from `first` on; what is older is stale.
-    explicit Sequence(std::uint64_t first) : first_(first), next_(first) {}
+    explicit SequenceOver(std::uint64_t first) : first_(first), next_(first) {}
+
+    /// Begins anew. What is remembered of older messages is overwritten as newer ones come.
+    void restart(std::uint64_t first) {
+        first_ = next_ = first;
+        received_ = duplicated_ = reordered_ = 0;
+    }
 
     Arrival arrived(std::uint64_t number) {
         if (number < first_) return Arrival::stale;
@@ -28,9 +36,6 @@ public:
     std::uint64_t lost(std::uint64_t end) const { return end - first_ - received_; }
 
 private:
-    // A message later than this many others is taken for a duplicate: nothing is remembered of it.
-    static constexpr std::uint64_t window = 65536;
-
     std::uint64_t& word(std::uint64_t number) { return seen_[(number % window) / 64]; }
     static std::uint64_t bit(std::uint64_t number) { return std::uint64_t{1} << (number % 64); }
 
@@ -64,5 +69,7 @@ private:
     std::uint64_t reordered_ = 0;
     std::array<std::uint64_t, window / 64> seen_{};
 };
+
+using Sequence = SequenceOver<65536>;
 
 }  // namespace tacholog

@@ -166,7 +166,8 @@ std::string agreement(const Options& options) {
            " --verify=" + (options.handling.verify ? "yes" : "no") +
            " --wait=" + std::string{to_text(options.waiting)} + " --basis=" + std::string{to_text(options.basis)} +
            " --subscribers=" + std::to_string(options.audience.subscribers) +
-           " --slow-subscriber=" + std::string{to_text(options.audience.slow)};
+           " --slow-subscriber=" + std::string{to_text(options.audience.slow)} +
+           (options.instances ? " --instances=" + std::to_string(*options.instances) : "");
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/bursts.hpp"
+#include "core/instances.hpp"
 #include "core/side.hpp"
 #include "core/steady.hpp"
 #include "core/waiting.hpp"
@@ -22,12 +23,14 @@ struct Counted {
     std::uint64_t received = 0;
     Faults faults;
     Nanoseconds duration_ns = 0;
+    std::optional<Instances> instances;
 
-    Counted(const Frame& frame, bool verified, std::optional<std::uint64_t> dropped)
+    Counted(const Frame& frame, const Options& options, std::optional<std::uint64_t> dropped)
         : received(frame.number(0)),
           faults{frame.number(1), frame.number(2), frame.number(3), std::nullopt, dropped},
           duration_ns(static_cast<Nanoseconds>(frame.number(5))) {
-        if (verified) faults.corrupted = frame.number(4);
+        if (options.handling.verify) faults.corrupted = frame.number(4);
+        if (options.instances) instances = {*options.instances, frame.number(6)};
     }
 };
 
@@ -63,7 +66,8 @@ public:
           channels_(std::move(channels)),
           payload_bytes_(measured.payload_bytes),
           demand_(measured.demand),
-          messages_a_look_(std::clamp<std::size_t>(bytes_a_look / payload_bytes_, 1, most_messages_a_look)) {
+          messages_a_look_(std::clamp<std::size_t>(bytes_a_look / payload_bytes_, 1, most_messages_a_look)),
+          numbers_(side.options.instances.value_or(1)) {
         if (side.options.rate_per_s) {
             interval_ns_ = static_cast<double>(nanoseconds_per_second) / *side.options.rate_per_s;
         }
@@ -107,7 +111,7 @@ private:
         for (std::size_t at = 0; at < done->size(); ++at) {
             std::optional<std::uint64_t> lost_to_slowness;
             if (leaves_behind()) lost_to_slowness = dropped_after[at] - dropped_before[at];
-            all.emplace_back((*done)[at], side_.options.handling.verify, lost_to_slowness);
+            all.emplace_back((*done)[at], side_.options, lost_to_slowness);
             report(*sent, all.back(), side_.participant(at));
         }
         if (all.size() > 1) report_all(*sent, all);
@@ -129,10 +133,10 @@ private:
     void report(const Sent& sent, const Counted& counted, const std::string& participant) {
         if (demand_) {
             side_.tell(DemandResult{payload_bytes_, *demand_, sent.messages, counted.received, counted.faults,
-                                    sent.duration_ns, counted.duration_ns, participant});
+                                    sent.duration_ns, counted.duration_ns, participant, counted.instances});
         } else {
             side_.tell(ThroughputResult{payload_bytes_, sent.messages, counted.received, counted.faults,
-                                        counted.duration_ns, offered(sent), participant});
+                                        counted.duration_ns, offered(sent), participant, counted.instances});
         }
         if (counted.received > 0) return;
         const std::string test{to_text(side_.options.test)};
@@ -158,7 +162,7 @@ private:
 
     /// Tells the subscribers that this phase is sent, and waits for their counts.
     Result<std::vector<Frame>> end_phase() {
-        if (const auto sent = side_.tell_all({FrameKind::phase_end, {next_number_}}); !sent) return sent.error();
+        if (const auto sent = side_.tell_all({FrameKind::phase_end, {numbers_.count()}}); !sent) return sent.error();
         std::vector<Frame> counts(side_.subscribers.size());
         const Deadline deadline{side_.limit() + drain_allowance};
         while (true) {
@@ -261,7 +265,7 @@ private:
     Result<void> send_one() {
         auto loan = channels_.publisher->loan(payload_bytes_);
         if (!loan) return loan.error();
-        write_message(loan->bytes(), next_number_++, side_.options.handling);
+        write_message(loan->bytes(), numbers_.next(), side_.options.handling);
         return publish(side_, std::move(*loan), [this](const Frame& frame, std::size_t who) { arrived(frame, who); });
     }
 
@@ -281,7 +285,7 @@ private:
     std::optional<Demand> demand_;
     std::size_t messages_a_look_;
     double interval_ns_ = 0;  ///< 0: as fast as it goes
-    std::uint64_t next_number_ = 0;
+    InTurn numbers_;
     bool measuring_ = false;
 };
 

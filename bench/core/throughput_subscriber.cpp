@@ -2,7 +2,7 @@
 // second and at the end of each phase (the warm-up, then the measurement).
 #include <algorithm>
 
-#include "core/sequence.hpp"
+#include "core/instances.hpp"
 #include "core/side.hpp"
 
 namespace tacholog {
@@ -15,17 +15,18 @@ constexpr Patience drain_silence{200};
 constexpr Patience repair_silence{1000};
 
 /// One phase's messages, from the first that arrives.
+template <typename Check>
 class Intake {
 public:
-    Intake(std::uint64_t first_number, Handling handling) : sequence(first_number), handling_(handling) {}
+    Intake(Check& check, Handling handling) : sequence(check), handling_(handling) {}
 
     void add(const Sample& sample) {
         const auto message = read_message(sample.bytes(), handling_);
-        if (sequence.arrived(message.number) == Sequence::Arrival::stale) return;
+        if (sequence.arrived(message.number) == Arrival::stale) return;
         if (!message.intact) ++corrupted;
     }
 
-    Sequence sequence;
+    Check& sequence;
     std::uint64_t corrupted = 0;
     Nanoseconds first_ns = 0;  ///< 0: nothing has come yet
     Nanoseconds last_ns = 0;
@@ -34,13 +35,24 @@ private:
     Handling handling_;
 };
 
+std::optional<Instances> instances_of(const Sequence&, const Options&) {
+    return std::nullopt;
+}
+
+std::optional<Instances> instances_of(const KeyedSequence& sequence, const Options& options) {
+    return Instances{*options.instances, sequence.heard()};
+}
+
+/// `Check` is what keeps account of the messages: Sequence, or of keyed data KeyedSequence.
+template <typename Check>
 class Sink {
 public:
-    Sink(const Side& side, Channels channels, const Case& measured)
+    Sink(const Side& side, Channels channels, const Case& measured, Check check)
         : side_(side),
           channels_(std::move(channels)),
           payload_bytes_(measured.payload_bytes),
           demand_(measured.demand),
+          check_(std::move(check)),
           messages_a_look_(std::clamp<std::size_t>(bytes_a_look / payload_bytes_, 1, most_messages_a_look)) {}
 
     Result<void> run() {
@@ -53,7 +65,8 @@ private:
 
     /// Takes one phase whose messages begin with `first`; returns the number that the next one begins with.
     Result<std::uint64_t> phase(std::uint64_t first, bool measured) {
-        Intake intake{first, side_.options.handling};
+        check_.restart(first);
+        Intake<Check> intake{check_, side_.options.handling};
         interval_index_ = interval_received_ = interval_lost_ = 0;
         measured_ = measured;
         end_.reset();
@@ -85,7 +98,7 @@ private:
     }
 
     /// Takes up to a look's worth of messages. False if none came within a slice.
-    Result<bool> take_some(Intake& intake) {
+    Result<bool> take_some(Intake<Check>& intake) {
         Patience patience = slice;
         for (std::size_t count = 0; count < messages_a_look_; ++count) {
             const auto sample = channels_.subscriber->take(patience);
@@ -103,9 +116,9 @@ private:
         return true;
     }
 
-    void begin(Intake& intake) { intake.first_ns = intake.last_ns = interval_start_ns_ = now_ns(); }
+    void begin(Intake<Check>& intake) { intake.first_ns = intake.last_ns = interval_start_ns_ = now_ns(); }
 
-    bool complete(const Intake& intake) const {
+    bool complete(const Intake<Check>& intake) const {
         return end_ && intake.sequence.next() >= *end_ && intake.sequence.lost(*end_) == 0;
     }
 
@@ -126,7 +139,7 @@ private:
         return frame->has_value();
     }
 
-    void close_intervals(const Intake& intake, std::uint64_t first, Nanoseconds now) {
+    void close_intervals(const Intake<Check>& intake, std::uint64_t first, Nanoseconds now) {
         if (!measured_ || intake.first_ns == 0 || now - interval_start_ns_ < nanoseconds_per_second) return;
         const auto& sequence = intake.sequence;
         const std::uint64_t received = sequence.received() - interval_received_;
@@ -145,26 +158,30 @@ private:
         interval_start_ns_ = now;
     }
 
-    Result<std::uint64_t> finish(const Intake& intake, std::uint64_t first) {
+    Result<std::uint64_t> finish(const Intake<Check>& intake, std::uint64_t first) {
         const auto& sequence = intake.sequence;
         const std::uint64_t end = std::max(*end_, sequence.next());
         const Nanoseconds duration = intake.last_ns - intake.first_ns;
         Faults faults{sequence.lost(end), sequence.duplicated(), sequence.reordered(), std::nullopt};
-        const Frame frame{FrameKind::phase_done,
-                          {sequence.received(), faults.lost, faults.duplicated, faults.reordered, intake.corrupted,
-                           static_cast<std::uint64_t>(duration)}};
+        const auto instances = instances_of(sequence, side_.options);
+        Frame frame{FrameKind::phase_done,
+                    {sequence.received(), faults.lost, faults.duplicated, faults.reordered, intake.corrupted,
+                     static_cast<std::uint64_t>(duration)}};
+        if (instances) frame.numbers.push_back(instances->heard);
         if (const auto sent = side_.control.send(frame); !sent) return sent.error();
         if (side_.options.handling.verify) faults.corrupted = intake.corrupted;
-        if (measured_) tell(end - first, sequence.received(), faults, duration);
+        if (measured_) tell(end - first, sequence.received(), faults, duration, instances);
         return end;
     }
 
-    void tell(std::uint64_t sent, std::uint64_t received, const Faults& faults, Nanoseconds duration) {
+    void tell(std::uint64_t sent, std::uint64_t received, const Faults& faults, Nanoseconds duration,
+              std::optional<Instances> instances) {
         if (demand_) {
-            side_.tell(
-                DemandResult{payload_bytes_, *demand_, sent, received, faults, std::nullopt, duration, side_.name});
+            side_.tell(DemandResult{payload_bytes_, *demand_, sent, received, faults, std::nullopt, duration,
+                                    side_.name, instances});
         } else {
-            side_.tell(ThroughputResult{payload_bytes_, sent, received, faults, duration, std::nullopt, side_.name});
+            side_.tell(ThroughputResult{payload_bytes_, sent, received, faults, duration, std::nullopt, side_.name,
+                                        instances});
         }
     }
 
@@ -172,6 +189,7 @@ private:
     Channels channels_;
     std::size_t payload_bytes_;
     std::optional<Demand> demand_;
+    Check check_;
     std::size_t messages_a_look_;
     bool measured_ = false;             ///< else it is the warm-up
     std::optional<std::uint64_t> end_;  ///< where the phase ends, once the publisher has said so
@@ -187,7 +205,10 @@ private:
 Result<void> run_throughput_subscriber(const Side& side, const Frame& open) {
     auto channels = open_channels_as_subscriber(side, open);
     if (!channels) return channels.error();
-    return Sink{side, std::move(*channels), case_of(open)}.run();
+    if (const auto instances = side.options.instances) {
+        return Sink{side, std::move(*channels), case_of(open), KeyedSequence{*instances}}.run();
+    }
+    return Sink{side, std::move(*channels), case_of(open), Sequence{0}}.run();
 }
 
 }  // namespace tacholog

@@ -70,6 +70,7 @@ public:
             .add("publishers", 1)
             .add("subscribers", options.audience.subscribers)
             .add("slow_subscriber", config.slow_subscriber)
+            .add("instances", options.instances)
             .add("cpu_pub", options.cpu_pub)
             .add("cpu_sub", options.cpu_sub)
             .add_given("timeout_s", options.timeout_s)
@@ -191,6 +192,7 @@ public:
             .add("sent", result.sent)
             .add("received", result.received);
         add_faults(line, result.faults);
+        add_instances(line, result.instances);
         line.add("duration_ns", result.duration_ns);
         if (const auto rate = result.rate_per_s()) {
             line.add("rate_per_s", *rate, 3)
@@ -204,6 +206,7 @@ public:
         Line line = line_of("demand", result.payload_bytes, result.demand);
         line.add("participant", result.participant).add("sent", result.sent).add("received", result.received);
         add_faults(line, result.faults);
+        add_instances(line, result.instances);
         line.add("send_duration_ns", result.send_duration_ns).add("receive_duration_ns", result.receive_duration_ns);
         const double bits = 8 * static_cast<double>(result.payload_bytes);
         if (const auto rate = result.offered_rate_per_s()) {
@@ -282,6 +285,10 @@ private:
             .add("reordered", faults.reordered)
             .add("corrupted", faults.corrupted)
             .add("dropped", faults.dropped);
+    }
+
+    static void add_instances(Line& line, const std::optional<Instances>& instances) {
+        if (instances) line.add("instances", instances->written).add("instances_heard", instances->heard);
     }
 
     /// Where the clock of a latency starts, if not where the message is handed over.

@@ -5,7 +5,8 @@
 //
 // The tool prints interval lines unless it is given -noPrintIntervals; here they come with --intervals. Its subscriber
 // has one a second, as here; its publisher has one for each answer, where perftest has one a second with the latest.
-// The dialect cannot say how many round trips there were, duplicates and reordering, or how the run ended.
+// The dialect cannot say how many round trips there were, how many instances, duplicates and reordering, or how the run
+// ended.
 #include <ostream>
 
 #include "reporters/print.hpp"
@@ -26,7 +27,7 @@ public:
         chatter_ << "Mode: " << (latency ? "LATENCY TEST (Ping-Pong test)" : "THROUGHPUT TEST") << "\n\n"
                  << "Perftest Configuration:\n"
                  << "\tReliability: " << (config.reliability == "reliable" ? "Reliable" : "Best Effort") << '\n'
-                 << "\tKeyed: No\n"
+                 << "\tKeyed: " << (options.instances ? "Yes" : "No") << '\n'
                  << "\tData Size: ";
         for (std::size_t at = 0; at < options.sizes.size(); ++at)
             chatter_ << (at == 0 ? "" : ", ") << options.sizes[at];

@@ -76,7 +76,7 @@ TEST(Sequence, ADuplicateIsNotReceivedTwice) {
 TEST(Sequence, WhatBelongsToTheWarmUpIsStale) {
     Sequence sequence{100};
 
-    EXPECT_EQ(sequence.arrived(99), Sequence::Arrival::stale);
+    EXPECT_EQ(sequence.arrived(99), Arrival::stale);
     EXPECT_EQ(sequence.received(), 0U);
 }
 

@@ -23,12 +23,6 @@ std::string run_mock(const std::string& options) {
     return perftest.out();
 }
 
-std::uint64_t number(const std::string& log, const std::string& kind, const std::string& key) {
-    const auto text = value(log, kind, key);
-    EXPECT_NE(text, "") << kind << " " << key << "\n" << log;
-    return text.empty() ? 0 : std::stoull(text);
-}
-
 /// How many of the measured messages, which come after those of the warm-up, are the n-th of something.
 std::uint64_t every(std::uint64_t n, const std::string& log) {
     const auto before = number(log, "warmup", "messages");

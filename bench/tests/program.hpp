@@ -127,4 +127,11 @@ inline std::string value(const std::string& log, const std::string& kind, const 
     return "";
 }
 
+/// The same where it must be there and is a number.
+inline std::uint64_t number(const std::string& log, const std::string& kind, const std::string& key) {
+    const auto text = value(log, kind, key);
+    EXPECT_NE(text, "") << kind << " " << key << "\n" << log;
+    return text.empty() ? 0 : std::stoull(text);
+}
+
 }  // namespace tacholog

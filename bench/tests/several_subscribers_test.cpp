@@ -160,12 +160,6 @@ protected:
     void TearDown() override {}
 };
 
-std::uint64_t number(const std::string& log, const std::string& line, const std::string& key) {
-    const auto text = value(log, line, key);
-    EXPECT_NE(text, "") << line << " " << key << "\n" << log;
-    return text.empty() ? 0 : std::stoull(text);
-}
-
 TEST_P(RunsToSeveral, EachHasItsOwnLinesAndTheAggregateAddsThemUp) {
     Program perftest{"--test throughput --verify" + quick + transport()};
 

@@ -65,6 +65,7 @@ METRICS: dict[str, Metric] = {
     "retransmissions": Metric("messages", "lower", "Messages sent again"),
     "messages_dropped": Metric("messages", "lower", "Messages dropped for a slow subscriber"),
     "messages_corrupted": Metric("messages", "lower", "Messages with a wrong checksum"),
+    "instances_heard": Metric("instances", "higher", "Instances of a keyed topic of which something came"),
     "loss": Metric("ratio", "lower", "Share of messages lost"),
     "histogram_overflow": Metric("messages", None, "Samples above the histogram's top"),
     "duration": Metric("ns", None, "Time measured"),
@@ -98,7 +99,7 @@ class Number(msgspec.Struct, frozen=True, kw_only=True):
         """The number's name in flat output: metric, statistic and unit, as in ``latency_p99_ns``."""
         unit = METRICS[self.metric].unit
         statistic = "" if self.statistic == "total" else self.statistic
-        return "_".join(word for word in (self.metric, statistic, "" if unit in ("messages", "ratio") else unit) if word)
+        return "_".join(word for word in (self.metric, statistic, "" if unit in ("messages", "instances", "ratio") else unit) if word)
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

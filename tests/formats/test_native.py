@@ -130,6 +130,33 @@ def test_what_was_dropped_for_a_slow_subscriber_is_counted(tmp_path: Path) -> No
     assert record.number("messages_dropped", "total") == Number(metric="messages_dropped", statistic="total", value=2)
 
 
+def test_keyed_data_say_how_many_instances_there_are_and_of_how_many_something_came() -> None:
+    log = read(LOGS / "keyed-mock.log")
+    small, large = (record for record in log.records if record.scope == "summary")
+
+    assert (log.broken, log.unknown, log.account.status) == ([], [], "ok")
+    assert (log.account.facts.conditions.keyed, log.account.facts.conditions.instances) == (True, 10)
+    assert (small.payload_bytes, large.payload_bytes) == (16, 1024)
+    assert small.number("instances_heard", "total") == Number(metric="instances_heard", statistic="total", value=9)
+    assert small.number("messages_lost", "total") == Number(metric="messages_lost", statistic="total", value=38)
+    assert "instances_heard" in {number.key for number in large.numbers}
+
+
+def test_more_instances_heard_than_there_are_is_a_broken_line(tmp_path: Path) -> None:
+    path = tmp_path / "keyed.log"
+    path.write_text((LOGS / "keyed-mock.log").read_text().replace("instances_heard=9", "instances_heard=11", 1))
+    log = read(path)
+
+    assert [str(broken) for broken in log.broken] == ["keyed.log:10: throughput line: 11 of 10 instances were heard"]
+    assert [record.payload_bytes for record in log.records if record.scope == "summary"] == [1024]
+
+
+def test_a_log_that_says_nothing_of_instances_does_not_say_whether_there_is_a_key() -> None:
+    conditions = read(LOGS / "throughput-udp.log").account.facts.conditions
+
+    assert (conditions.keyed, conditions.instances) == (None, None)
+
+
 def test_each_kind_of_burst_is_a_record_of_its_own() -> None:
     records = read(LOGS / "demand-udp.log").records
 

@@ -191,6 +191,30 @@ def test_rti_throughput_is_what_the_subscriber_got(run: Callable[..., Run], tran
         assert said(record, "loss").value == pytest.approx(told.value("loss"), abs=1e-4)
 
 
+@pytest.mark.parametrize("dialect", RTI)
+def test_rti_keyed_throughput_counts_the_messages_of_all_instances(run: Callable[..., Run], transport: str, dialect: str) -> None:
+    logs = run("throughput", transport, "--instances", "3")
+    facts = logs.native.account.facts
+
+    assert (facts.conditions.keyed, facts.conditions.instances) == (True, 3)
+    for told, record in zip(logs.told(), summaries(logs.others[dialect]), strict=True):
+        assert told.value("instances_heard") == 3
+        for metric in ("messages_received", "messages_lost"):
+            assert said(record, metric).value == told.value(metric)
+
+
+def test_rtis_banner_and_the_native_log_say_alike_whether_there_is_a_key(perftest: Path, tmp_path: Path) -> None:
+    for options, keyed in ((("--instances", "3"), True), ((), None)):
+        native, rti = tmp_path / "native.log", tmp_path / "rti.log"
+        logs = ("--reporter", "native", "--output", str(native), "--reporter", "rti", "--output", "-")
+        command = [perftest, "--test", "throughput", "--transport", "shm", *BRIEFLY, *options, *logs]
+        ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=True, timeout=60)
+        rti.write_bytes(ended.stdout)
+
+        assert read(native).account.facts.conditions.keyed is keyed
+        assert read(rti).account.facts.conditions.keyed is bool(keyed)
+
+
 @pytest.mark.parametrize("options", [("--intervals",), ("--intervals", "--no-headers")])
 @pytest.mark.parametrize("dialect", RTI)
 def test_rti_intervals_are_told_from_summaries_with_and_without_headers(run: Callable[..., Run], dialect: str, options: tuple[str, ...]) -> None:

@@ -137,11 +137,22 @@ def _sending(fields: Fields) -> Record:
     )
 
 
-def _throughput(fields: Fields) -> Record:
+def _counts(fields: Fields) -> list[Number]:
+    """What became of messages, and of the instances that they belong to if there is a key."""
     received, lost = count(fields, "received"), count(fields, "lost")
     numbers = [n for name in _COUNTS for n in _number(f"messages_{name}", "total", fields, name)]
     if received + lost:
         numbers.append(Number(metric="loss", statistic="total", value=lost / (received + lost)))
+    if "instances_heard" in fields:
+        heard, instances = count(fields, "instances_heard"), count(fields, "instances")
+        if heard > instances:
+            raise ValueError(f"{heard} of {instances} instances were heard")
+        numbers.append(Number(metric="instances_heard", statistic="total", value=heard))
+    return numbers
+
+
+def _throughput(fields: Fields) -> Record:
+    numbers = _counts(fields)
     numbers += _number("message_rate", "mean", fields, "rate_per_s")
     numbers += _number("goodput", "mean", fields, "goodput_bit_per_s")
     numbers += _number("offered_rate", "mean", fields, "offered_rate_per_s")
@@ -150,7 +161,7 @@ def _throughput(fields: Fields) -> Record:
         test="throughput",
         payload_bytes=payload_bytes(fields),
         numbers=tuple(numbers),
-        samples=received,
+        samples=count(fields, "received"),
         side="subscriber",
         participant=fields.get("participant"),
         conditions=Conditions(definition="perftest-throughput"),
@@ -158,10 +169,7 @@ def _throughput(fields: Fields) -> Record:
 
 
 def _demand(fields: Fields) -> Record:
-    received, lost = count(fields, "received"), count(fields, "lost")
-    numbers = [n for name in _COUNTS for n in _number(f"messages_{name}", "total", fields, name)]
-    if received + lost:
-        numbers.append(Number(metric="loss", statistic="total", value=lost / (received + lost)))
+    numbers = _counts(fields)
     numbers += _number("send_duration", "total", fields, "send_duration_ns")
     numbers += _number("duration", "total", fields, "receive_duration_ns")
     numbers += _number("offered_rate", "mean", fields, "offered_rate_per_s")
@@ -172,7 +180,7 @@ def _demand(fields: Fields) -> Record:
         test="demand",
         payload_bytes=payload_bytes(fields),
         numbers=tuple(numbers),
-        samples=received,
+        samples=count(fields, "received"),
         side="both" if "send_duration_ns" in fields else "subscriber",
         participant=fields.get("participant"),
         conditions=_bursts(fields),
@@ -180,10 +188,7 @@ def _demand(fields: Fields) -> Record:
 
 
 def _aggregate(fields: Fields) -> Record:
-    received, lost = count(fields, "received"), count(fields, "lost")
-    numbers = [n for name in _COUNTS for n in _number(f"messages_{name}", "total", fields, name)]
-    if received + lost:
-        numbers.append(Number(metric="loss", statistic="total", value=lost / (received + lost)))
+    numbers = _counts(fields)
     for statistic in ("min", "sum"):
         numbers += _number("message_rate", statistic, fields, f"rate_{statistic}_per_s")
         numbers += _number("goodput", statistic, fields, f"goodput_{statistic}_bit_per_s")
@@ -193,7 +198,7 @@ def _aggregate(fields: Fields) -> Record:
         test=one_of(_TESTS, fields, "test"),
         payload_bytes=payload_bytes(fields),
         numbers=tuple(numbers),
-        samples=received,
+        samples=count(fields, "received"),
         side="subscriber",
         participant="all",
         conditions=msgspec.structs.replace(conditions, definition="perftest-aggregate", subscribers=count(fields, "subscribers")),
@@ -279,6 +284,8 @@ def _config(fields: Fields) -> Facts:
         "warmup": fields.get("warmup"),
         "publishers": count(fields, "publishers") if "publishers" in fields else None,
         "subscribers": count(fields, "subscribers") if "subscribers" in fields else None,
+        "keyed": True if "instances" in fields else None,
+        "instances": count(fields, "instances") if "instances" in fields else None,
         "offered_rate_per_s": decimal(fields, "rate_per_s") if "rate_per_s" in fields else None,
         "planned_duration_s": decimal(fields, "duration_s") if "duration_s" in fields else None,
     }

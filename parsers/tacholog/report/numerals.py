@@ -29,6 +29,7 @@ _SHOWN: dict[str, Unit] = {
     "ratio": Unit("%", 0.01),
     "percent": Unit("%", 1.0),
     "bytes": Unit("B", 1.0),
+    "instances": Unit("", 1.0),
     "switches": Unit("", 1.0),
     "ns_per_gigabyte": Unit("s/GB", 1e9),
 }

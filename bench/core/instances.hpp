@@ -1,0 +1,92 @@
+// Keyed data: a topic's messages belong to instances, which are written in turn, and each is numbered within its own.
+// Key and number share the one number of a message, so that 16 B stay the smallest payload.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "core/sequence.hpp"
+
+namespace tacholog {
+
+inline constexpr unsigned key_shift = 48;  // below the key: a number that lasts an instance for years
+inline constexpr std::size_t most_instances = std::size_t{1} << (64 - key_shift);
+
+/// What a publisher numbers its messages with. Those of one instance alone are numbered as if there were no keys.
+class InTurn {
+public:
+    explicit InTurn(std::uint64_t instances) : instances_(instances) {}
+
+    /// Key and number of the next message.
+    std::uint64_t next() {
+        const std::uint64_t number = key_ << key_shift | round_;
+        if (++key_ == instances_) {
+            key_ = 0;
+            ++round_;
+        }
+        return number;
+    }
+
+    /// How many there have been, of all instances.
+    std::uint64_t count() const { return round_ * instances_ + key_; }
+
+private:
+    std::uint64_t instances_;
+    std::uint64_t key_ = 0;
+    std::uint64_t round_ = 0;
+};
+
+/// Which messages of each instance came, and how. Order is a matter of one instance: messages of two may overtake each
+/// other. Where a message's place among all of them is asked for or told, it is that in which they were written.
+class KeyedSequence {
+public:
+    explicit KeyedSequence(std::size_t instances) : sequences_(instances, OfOne{0}) {}
+
+    /// Counts messages from the `first` of all on.
+    void restart(std::uint64_t first) {
+        first_ = next_ = first;
+        received_ = duplicated_ = reordered_ = 0;
+        const std::uint64_t all = sequences_.size();
+        for (std::uint64_t key = 0; key < all; ++key) sequences_[key].restart((first + all - 1 - key) / all);
+    }
+
+    Arrival arrived(std::uint64_t number) {
+        const std::uint64_t key = number >> key_shift;
+        const std::uint64_t round = number & ((std::uint64_t{1} << key_shift) - 1);
+        if (key >= sequences_.size()) return Arrival::foreign;
+        const Arrival arrival = sequences_[key].arrived(round);
+        if (arrival == Arrival::in_order) next_ = std::max(next_, round * sequences_.size() + key + 1);
+        if (arrival == Arrival::in_order || arrival == Arrival::reordered) ++received_;
+        if (arrival == Arrival::reordered) ++reordered_;
+        if (arrival == Arrival::duplicated) ++duplicated_;
+        return arrival;
+    }
+
+    std::uint64_t received() const { return received_; }
+    std::uint64_t duplicated() const { return duplicated_; }
+    std::uint64_t reordered() const { return reordered_; }
+    std::uint64_t next() const { return next_; }
+
+    /// Messages before the `end` of all that never came.
+    std::uint64_t lost(std::uint64_t end) const { return end - first_ - received_; }
+
+    /// Instances of which something came.
+    std::uint64_t heard() const {
+        return static_cast<std::uint64_t>(std::count_if(sequences_.begin(), sequences_.end(),
+                                                        [](const OfOne& sequence) { return sequence.received() > 0; }));
+    }
+
+private:
+    // A sixteenth of what an unkeyed topic has: there may be 65536 of them, which is 36 MB.
+    using OfOne = SequenceOver<4096>;
+
+    std::vector<OfOne> sequences_;
+    std::uint64_t first_ = 0;
+    std::uint64_t next_ = 0;
+    std::uint64_t received_ = 0;
+    std::uint64_t duplicated_ = 0;
+    std::uint64_t reordered_ = 0;
+};
+
+}  // namespace tacholog

@@ -1,0 +1,199 @@
+// Keyed data: messages of several instances, written in turn, each instance checked by itself.
+#include "core/instances.hpp"
+
+#include "tests/program.hpp"
+#include "tests/reported.hpp"
+#include "tests/transports.hpp"
+
+namespace tacholog {
+namespace {
+
+/// What the first messages of so many instances are numbered with.
+std::vector<std::uint64_t> numbers(std::uint64_t instances, std::size_t count) {
+    InTurn turn{instances};
+    std::vector<std::uint64_t> found;
+    for (std::size_t at = 0; at < count; ++at) found.push_back(turn.next());
+    return found;
+}
+
+TEST(Instances, AreWrittenInTurnAndEachHasNumbersOfItsOwn) {
+    const std::uint64_t one = std::uint64_t{1} << 48;
+
+    EXPECT_EQ(numbers(3, 7), (std::vector<std::uint64_t>{0, one, 2 * one, 1, one + 1, 2 * one + 1, 2}));
+}
+
+TEST(Instances, OneAloneIsNumberedAsIfThereWereNoKey) {
+    EXPECT_EQ(numbers(1, 4), (std::vector<std::uint64_t>{0, 1, 2, 3}));
+}
+
+TEST(Instances, MessagesAreCountedOverAllOfThem) {
+    InTurn turn{3};
+    for (std::uint64_t count = 0; count < 7; ++count) {
+        EXPECT_EQ(turn.count(), count);
+        turn.next();
+    }
+}
+
+/// Counts the messages at these places among all that three instances write.
+KeyedSequence those_at(const std::vector<std::size_t>& places, std::uint64_t first = 0) {
+    const auto written = numbers(3, 20);
+    KeyedSequence sequence{3};
+    sequence.restart(first);
+    for (const std::size_t place : places) sequence.arrived(written[place]);
+    return sequence;
+}
+
+TEST(KeyedSequence, NothingIsWrongWithThoseThatComeAsTheyWereWritten) {
+    const auto sequence = those_at({0, 1, 2, 3, 4});
+
+    EXPECT_EQ(sequence.received(), 5U);
+    EXPECT_EQ(sequence.next(), 5U);
+    EXPECT_EQ(sequence.lost(5) + sequence.duplicated() + sequence.reordered(), 0U);
+}
+
+TEST(KeyedSequence, WhatNeverCameIsLostAndItsInstanceNotHeard) {
+    const auto sequence = those_at({0, 2, 3, 5});
+
+    EXPECT_EQ(sequence.lost(6), 2U);
+    EXPECT_EQ(sequence.heard(), 2U);
+}
+
+TEST(KeyedSequence, MessagesOfTwoInstancesMayOvertakeEachOther) {
+    const auto sequence = those_at({1, 0, 2, 4, 3, 5});
+
+    EXPECT_EQ(sequence.reordered(), 0U);
+    EXPECT_EQ(sequence.lost(6), 0U);
+    EXPECT_EQ(sequence.next(), 6U);
+}
+
+TEST(KeyedSequence, OneThatIsOvertakenWithinItsInstanceIsReordered) {
+    const auto sequence = those_at({3, 0, 1, 2});
+
+    EXPECT_EQ(sequence.reordered(), 1U);
+    EXPECT_EQ(sequence.received(), 4U);
+    EXPECT_EQ(sequence.lost(4), 0U);
+}
+
+TEST(KeyedSequence, ADuplicateIsNotReceivedTwice) {
+    const auto sequence = those_at({0, 1, 1, 4, 1});
+
+    EXPECT_EQ(sequence.received(), 3U);
+    EXPECT_EQ(sequence.duplicated(), 2U);
+}
+
+TEST(KeyedSequence, WhatBelongsToTheWarmUpIsStaleInEachInstance) {
+    // 0 to 4 came before: two of the first and the second instance, one of the third.
+    const auto sequence = those_at({3, 4, 5, 6, 7}, 5);
+
+    EXPECT_EQ(sequence.received(), 3U);
+    EXPECT_EQ(sequence.lost(8), 0U);
+    EXPECT_EQ(sequence.duplicated() + sequence.reordered(), 0U);
+}
+
+TEST(KeyedSequence, AnInstanceThatThereIsNotIsForeign) {
+    auto sequence = those_at({0});
+
+    EXPECT_EQ(sequence.arrived(std::uint64_t{3} << 48), Arrival::foreign);
+    EXPECT_EQ(sequence.received(), 1U);
+}
+
+TEST(KeyedSequence, ALaterPhaseForgetsAnEarlierOne) {
+    auto sequence = those_at({0, 1, 2, 3, 3, 1});
+    sequence.restart(6);
+    for (const std::size_t place : {6U, 7U, 10U}) sequence.arrived(numbers(3, 20)[place]);
+
+    EXPECT_EQ(sequence.received(), 3U);
+    EXPECT_EQ(sequence.duplicated() + sequence.reordered(), 0U);
+    EXPECT_EQ(sequence.lost(11), 2U);
+    EXPECT_EQ(sequence.heard(), 2U);
+}
+
+class KeyedOver : public testing::TestWithParam<const Transport*> {
+protected:
+    std::string transport() const { return " --transport " + std::string{GetParam()->name}; }
+};
+
+TEST_P(KeyedOver, EveryInstanceIsHeardInMessagesOfTheSmallestSize) {
+    Program perftest{"--test throughput --instances 7 --sizes 16 --rate 2000 --duration 0.2 --warmup 0.05 --verify" +
+                     transport()};
+
+    EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
+    const auto log = perftest.out();
+    EXPECT_EQ(number(log, "config", "instances"), 7U);
+    EXPECT_EQ(number(log, "throughput", "instances"), 7U);
+    EXPECT_EQ(number(log, "throughput", "instances_heard"), 7U);
+    EXPECT_EQ(number(log, "throughput", "corrupted"), 0U);
+    if (GetParam()->reliability == Reliability::best_effort) return;
+    EXPECT_EQ(number(log, "throughput", "received"), number(log, "throughput", "sent"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, KeyedOver, testing::ValuesIn(transports_of_one_host()), transport_name);
+
+std::string run_mock(const std::string& options) {
+    Program perftest{"--test throughput --transport mock --sizes 64 --rate 5000 --duration 0.4 --warmup 0.1 " +
+                     options};
+    EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
+    return perftest.out();
+}
+
+TEST(Keyed, AnInstanceWhoseMessagesAreAllLostIsNotHeard) {
+    const auto log = run_mock("--instances 10 --mock lose=10");
+
+    EXPECT_EQ(number(log, "throughput", "instances_heard"), 9U) << log;
+    const auto before = number(log, "warmup", "messages");
+    const auto lost = (before + number(log, "throughput", "sent")) / 10 - before / 10;
+    EXPECT_EQ(number(log, "throughput", "lost"), lost) << log;
+}
+
+TEST(Keyed, MessagesAreOutOfOrderOnlyWithinTheirInstance) {
+    const auto apart = run_mock("--instances 4 --mock reorder=5");
+    const auto alone = run_mock("--instances 1 --mock reorder=5");
+
+    EXPECT_EQ(number(apart, "throughput", "reordered"), 0U) << apart;
+    // The first may belong to the warm-up, and the last may wait for ever for one that overtakes it.
+    EXPECT_GE(number(alone, "throughput", "reordered") + 2, number(alone, "throughput", "sent") / 5) << alone;
+}
+
+TEST(Keyed, EverySubscriberSaysWhatItHeard) {
+    Program perftest{
+        "--test demand --transport tcp --subscribers 2 --instances 5 --demands 20 --recovery 2 --sizes 64 "
+        "--duration 0.1 --warmup 0.05"};
+
+    EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
+    const std::string line = "demand payload_bytes=64 demand=20 recovery_time_ns=2000000 participant=";
+    for (const char* subscriber : {"sub1", "sub2"}) {
+        EXPECT_EQ(number(perftest.out(), line + subscriber, "instances_heard"), 5U) << perftest.out();
+    }
+}
+
+TEST(Keyed, BothSidesMustHaveBeenToldOfAsManyInstances) {
+    const std::string common = "--test throughput --transport tcp --sizes 64 --port " + std::to_string(free_port());
+    Program publisher{common + " --role pub --instances 3"};
+    Program subscriber{common + " --role sub"};
+
+    EXPECT_EQ(publisher.wait(), 1);
+    EXPECT_EQ(subscriber.wait(), 1);
+    EXPECT_NE(subscriber.err().find("--instances=3"), std::string::npos) << subscriber.err();
+}
+
+TEST(Keyed, RtisBannerSaysWhetherThereIsAKey) {
+    const std::string line = "--test throughput --transport shm --sizes 64 --duration 0.1 --warmup 0 --reporter rti";
+    Program keyed{line + " --instances 3"};
+    Program unkeyed{line};
+
+    EXPECT_EQ(keyed.wait() + unkeyed.wait(), 0) << keyed.err() << unkeyed.err();
+    EXPECT_NE(keyed.err().find("\tKeyed: Yes\n"), std::string::npos) << keyed.err();
+    EXPECT_NE(unkeyed.err().find("\tKeyed: No\n"), std::string::npos) << unkeyed.err();
+}
+
+TEST(Keyed, WithoutAKeyTheLogSaysNothingOfInstances) {
+    auto result = throughput();
+    EXPECT_EQ(written("native", result, config_of(tacholog::Test::throughput)).find("instances"), std::string::npos);
+
+    result.instances = Instances{10, 9};
+    EXPECT_NE(written("native", result).find(" corrupted=0 instances=10 instances_heard=9 duration_ns="),
+              std::string::npos);
+}
+
+}  // namespace
+}  // namespace tacholog
