@@ -84,7 +84,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def browser(session: nox.Session) -> None:
-    """Open the built pages in Chromium and check them."""
+    """Open the built pages in Chromium and check them, by the W3C's checker of HTML too where there is Java."""
     chromium = _chromium(session)
     _install(session, "package", "browser")
     _pytest(session, "-m", "browser", *session.posargs, env={"TACHOLOG_CHROMIUM": chromium})
