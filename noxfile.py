@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -59,14 +60,14 @@ def publish(session: nox.Session) -> None:
 def diff(session: nox.Session) -> None:
     """Compare two releases, folders of runs or raw logs (-- OLD NEW; -- --help)."""
     _install(session, "package")
-    session.run(_tool("tacholog"), "diff", *(session.posargs or ["--help"]))
+    _end_with(session, _tool("tacholog"), "diff", *(session.posargs or ["--help"]))
 
 
 @nox.session(venv_backend="none", default=False)
 def ab(session: nox.Session) -> None:
     """Run two builds or git revisions in interleaved pairs and compare them (-- OLD NEW [CAMPAIGN]; -- --help)."""
     _install(session, "package", "core")
-    session.run(_tool("tacholog"), "ab", *(session.posargs or ["--help"]))
+    _end_with(session, _tool("tacholog"), "ab", *(session.posargs or ["--help"]))
 
 
 @nox.session(venv_backend="none")
@@ -208,6 +209,20 @@ def _pytest(session: nox.Session, *args: str, env: dict[str, str] | None = None)
     except CommandFailed:
         session.warn(SECOND_TRY)
         session.run(_tool("pytest"), *args, "--last-failed", "--last-failed-no-failures=none", env=env)
+
+
+def _end_with(session: nox.Session, *words: str) -> None:
+    """Run a command whose exit code says something, and end nox with it: a session that fails would make 1 of 2, 3, 4 and 5.
+
+    An interrupted command ends by itself, after it has written down what it did; nox would give it half a second.
+    """
+    session.log(" ".join(words))
+    with subprocess.Popen(words) as process:
+        while process.poll() is None:
+            with contextlib.suppress(KeyboardInterrupt):
+                process.wait()
+    if process.returncode:
+        sys.exit(process.returncode)
 
 
 def _tool(name: str) -> str:

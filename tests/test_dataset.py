@@ -88,11 +88,16 @@ def test_no_path_leads_out_of_a_runs_folder(tmp_path: Path) -> None:
 
 def test_what_is_saved_comes_back_the_same(tmp_path: Path) -> None:
     run(tmp_path / "data", "a")
+    run(tmp_path / "data", "lossy", LINE.replace("Lost:     0 (0.00%)", "Lost: 9000000 (10.36%)"))
     dataset = load([tmp_path / "data"])
 
     dataset.save(tmp_path / "saved")
 
     again = open_saved(tmp_path / "saved")
+    assert [list(marks) for marks in again.results["marks"]] == dataset.results["marks"].tolist()
+    assert ["loss"] in dataset.results["marks"].tolist()
+    assert list(again.results.columns) == list(dataset.results.columns)
+    assert set(dataset.results.columns) - set(open_saved(tmp_path / "saved", ("log", "unit")).results.columns) == {"log", "unit"}
     assert list(again.results.dtypes) == list(dataset.results.dtypes)
     assert again.results["value"].tolist() == dataset.results["value"].tolist()
 

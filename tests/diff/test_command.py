@@ -62,7 +62,7 @@ def test_names_out_of_manifests_cannot_become_markup(compared: Compared, noise: 
 
 def test_runs_that_did_not_end_well_are_named_on_either_side(side: Side, noise: NDArray[np.float64]) -> None:
     ends = ["ok"] * 9 + ["truncated", "empty", "failed"]
-    why: list[str | None] = [None] * 9 + ["the log has no end", None, "exit code `7`"]
+    why = [*[None] * 9, "the log has no end", None, "exit code `7`"]
     old, new = side(noise[0], range(0, 24, 2)), side(noise[1], range(1, 24, 2), status=ends, reason=why)
 
     report = compare(old, new, Policy())

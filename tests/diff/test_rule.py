@@ -337,3 +337,11 @@ def test_repeats_inside_one_run_are_one_value(side: Side, noise: Floats) -> None
     row = only(compare(again, side(noise[1][:1, :1], [1]), Policy()))
 
     assert (row.old and row.old.runs, row.level) == (1, "a")
+
+
+def test_a_dataset_that_does_not_say_where_its_runs_lie_is_compared(side: Side, noise: Floats) -> None:
+    old, new = side(noise[0], range(0, 24, 2)), side(noise[1], range(1, 24, 2))
+    for dataset in (old, new):
+        dataset.runs["root"] = pd.Series([pd.NA] * 12, dtype="string")
+
+    assert compare(old, new, Policy()).counts["invalid"] == 0

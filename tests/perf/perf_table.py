@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-Unit = Literal["ns", "/s", "B/s", "s", "ratio", "MB"]
+Unit = Literal["ns", "/s", "B/s", "s", "ratio", "B", "MB"]
 PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 

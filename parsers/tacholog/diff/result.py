@@ -7,6 +7,7 @@ A report may have a million rows, none of which is part of a circle: ``gc=False`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -208,8 +209,19 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "sche
 
 
 def to_json(report: Report) -> bytes:
-    """The report as JSON, one row a line."""
-    return msgspec.json.format(msgspec.json.encode(report), indent=1)
+    """The report as JSON, one row a line: all of it laid out would be twice as large."""
+    encoder, fields = msgspec.json.Encoder(), []
+    for name, key in zip(Report.__struct_fields__, Report.__struct_encode_fields__, strict=True):
+        value = getattr(report, name)
+        said = _lines(encoder, value) if isinstance(value, tuple) and value and isinstance(value[0], msgspec.Struct) else encoder.encode(value)
+        fields.append(b' "%s": %s' % (key.encode(), said))
+    return b"{\n%s\n}" % b",\n".join(fields)
+
+
+def _lines(encoder: msgspec.json.Encoder, values: Sequence[msgspec.Struct]) -> bytes:
+    """A list of which each element has a line."""
+    lines = encoder.encode_lines(values).removesuffix(b"\n")
+    return b"[\n  %s\n ]" % lines.replace(b"\n", b",\n  ")  # no line holds another newline: within a string it is escaped
 
 
 def json_schema() -> dict[str, Any]:

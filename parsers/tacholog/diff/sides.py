@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+_UNUSED = ("log", "line", "last_line", "unit")  # No row of a comparison says whence in the log it is; a million of them take 40 MB.
+
+
 def find(name: str, roots: Sequence[Path]) -> Dataset:
     """Read one side of a diff.
 
@@ -36,7 +39,7 @@ def find(name: str, roots: Sequence[Path]) -> Dataset:
 
 def _folder(path: Path) -> Dataset:
     if (path / "results.parquet").is_file():
-        return open_saved(path)
+        return open_saved(path, _UNUSED)
     if next(run_folders(path), None) is not None:
         return _with_hosts(load([path]), path)
     logs = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith(".") and file.suffix not in (".toml", ".md"))
