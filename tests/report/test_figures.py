@@ -12,7 +12,9 @@ from tacholog.report.facts import Fact
 from tacholog.report.figures import Figure, latency_over_size
 from tacholog.report.series import series_of
 from tacholog.report.spec import spec
+from tacholog.report.summary import latency_summary
 from tacholog.report.svg import draw
+from tacholog.report.tables import Links
 from tacholog.report.views import view_of
 
 LOG = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"
@@ -77,3 +79,12 @@ def test_what_no_log_states_is_said_to_be_not_stated() -> None:
     assert figure
     assert figure.traces[0].facts[:2] == ("Ours (version not stated)", "machine: not stated")
     assert figure.traces[0].points[0].more[0] == "1 run, samples not stated"
+
+
+def test_later_versions_are_said_first_and_take_no_colour_from_earlier_ones() -> None:
+    before, after = (series_of([fact for label in labels for fact in facts(label)]) for labels in (("0.9",), ("0.10", "0.9")))
+
+    assert [(one.slot, one.facts[0].run.system_version) for one in before] == [(0, "0.9")]
+    assert [(one.slot, one.facts[0].run.system_version) for one in after] == [(0, "0.9"), (1, "0.10")]
+    said = latency_summary(after, Links())
+    assert said.index("version 0.10") < said.index("version 0.9")

@@ -12,7 +12,7 @@ from statistics import median
 import msgspec
 
 from tacholog.report.facts import CONDITIONS, Fact, Run
-from tacholog.report.numerals import grouped, quantity, size
+from tacholog.report.numerals import grouped, natural, quantity, size
 
 _RUN_PARTS = ("published", "host", "release", "system_version", "tool", "tool_version")
 _SHOWN_LAST = ("definition", "planned_duration_s", "warmup", "basis", "load_mode")
@@ -143,7 +143,10 @@ class Series(msgspec.Struct, frozen=True):
 
 
 def series_of(facts: Iterable[Fact]) -> list[Series]:
-    """Return the series in ``facts``, each labelled by only those conditions in which they differ."""
+    """Return the series in ``facts``, each labelled by only those conditions in which they differ.
+
+    Those of a later version come later, so that a new version takes no colour from an old one.
+    """
     groups: dict[Key, list[Fact]] = {}
     keys: dict[tuple[object, ...], Key] = {}
     for fact in facts:
@@ -152,8 +155,18 @@ def series_of(facts: Iterable[Fact]) -> list[Series]:
         if key is None:
             key = keys[short] = _key(fact)
         groups.setdefault(key, []).append(fact)
-    labels = _labels(list(groups))
-    return [Series(label, slot, key, tuple(found)) for slot, (label, (key, found)) in enumerate(zip(labels, groups.items(), strict=True))]
+    ordered = sorted(groups, key=_version)
+    labels = _labels(ordered)
+    return [Series(label, slot, key, tuple(groups[key])) for slot, (label, key) in enumerate(zip(labels, ordered, strict=True))]
+
+
+def newest_first(series: Iterable[Series]) -> list[Series]:
+    """Return series of later versions before those of earlier ones, and else in their order."""
+    return sorted(series, key=lambda one: _version(one.key), reverse=True)
+
+
+def _version(key: Key) -> list[tuple[int, int, str]]:
+    return natural(str(dict(key)["system_version"] or ""))
 
 
 def _most_stated(statistics: Iterable[Sequence[Fact]]) -> Counter[str]:

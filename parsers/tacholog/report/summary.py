@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tacholog.report.figures import LOGICAL, LOSS
 from tacholog.report.markup import NOTHING, Html, esc, join, tag
 from tacholog.report.numerals import quantity, size, with_bound
-from tacholog.report.series import Cell, Series
+from tacholog.report.series import Cell, Series, newest_first
 from tacholog.report.svg import swatch
 from tacholog.report.tables import Links
 
@@ -18,16 +18,16 @@ _STATISTICS = {"p50": "Median", "mean": "Mean", "min": "Least", "max": "Greatest
 
 def latency_summary(series: Sequence[Series], links: Links) -> Html:
     """Return one sentence a series: the median (or what the tool prints instead) at the smallest and the largest size."""
-    return _list(series, [_latency(one, links) for one in series])
+    return _list([(one, _latency(one, links)) for one in newest_first(series)])
 
 
 def throughput_summary(series: Sequence[Series], links: Links) -> Html:
     """Return one or two sentences a series: the peak rate, the small-message rate, the loss."""
-    return _list(series, [_throughput(one, links) for one in series])
+    return _list([(one, _throughput(one, links)) for one in newest_first(series)])
 
 
-def _list(series: Sequence[Series], sentences: Sequence[Html]) -> Html:
-    said = [(one, sentence) for one, sentence in zip(series, sentences, strict=True) if sentence]
+def _list(sentences: Sequence[tuple[Series, Html]]) -> Html:
+    said = [(one, sentence) for one, sentence in sentences if sentence]
     if len(said) == 1:
         return tag("p", said[0][1], class_="tl-answer")
     items = [
