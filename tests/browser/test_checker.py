@@ -41,7 +41,8 @@ def mistakes() -> Checker:
         subprocess.run([npm, "install", "--prefix", folder, *quiet, PACKAGE], check=True, timeout=PATIENCE_S)
 
     def found(pages: Path) -> list[str]:
-        command = [java, "-Xmx512m", "-jar", jar, "--errors-only", "--exit-zero-always", "--format", "gnu", "--skip-non-html", pages]
+        options = ("--errors-only", "--exit-zero-always", "--format", "gnu", "--skip-non-html")
+        command = (str(java), "-Xmx512m", "-jar", str(jar), *options, str(pages))
         done = subprocess.run(command, capture_output=True, check=True, text=True, timeout=PATIENCE_S)
         return done.stderr.splitlines()
 
