@@ -98,6 +98,16 @@ struct ThroughputInterval {
     std::string participant = {};
 };
 
+/// How messages travelled together.
+struct Batches {
+    std::size_t messages = 0;  ///< in one, at most; 1: each went alone; 0: nothing of the kind was asked for
+    std::string by = {};       ///< the system call that took them, which the publisher alone knows
+};
+
+inline Batches batches_of(const Options& options, std::size_t payload_bytes) {
+    return {options.batch_bytes > 0 ? messages_a_batch(options, payload_bytes) : 0};
+}
+
 /// What went wrong with messages.
 struct Faults {
     std::uint64_t lost = 0;
@@ -146,6 +156,7 @@ struct ThroughputResult {
     std::optional<double> offered_rate_per_s;
     std::string participant = {};
     std::optional<Instances> instances = {};  ///< of keyed data only
+    Batches batches = {};
 
     std::optional<double> rate_per_s() const { return per_second(received, duration_ns); }
 };
@@ -160,6 +171,7 @@ struct DemandResult {
     Nanoseconds receive_duration_ns = 0;          ///< first to last message at the subscriber
     std::string participant = {};
     std::optional<Instances> instances = {};
+    Batches batches = {};
 
     std::optional<double> rate_per_s() const { return per_second(received, receive_duration_ns); }
     std::optional<double> offered_rate_per_s() const { return per_second(sent, send_duration_ns.value_or(0)); }
@@ -175,6 +187,7 @@ struct Aggregate {
     std::optional<double> slowest_rate_per_s;  ///< of the subscribers' rates; nothing if one of them has none
     std::optional<double> total_rate_per_s;    ///< their sum
     std::optional<double> offered_rate_per_s;
+    Batches batches = {};
 };
 
 /// What one role used during one case, warm-up included.

@@ -53,6 +53,10 @@ What to measure
                              block: the publisher waits for the slowest (default); drop: what a
                              slow one has no room for is dropped for it alone, and counted
 
+  --batch-bytes SIZE         throughput and demand over tcp, udp and uds: messages of so many bytes,
+                             up to 64KiB, travel in one system call; none waits longer than 50 ms.
+                             A message of more than half of it goes alone (default: each goes at once)
+
   --mock LIST                --transport mock only: faults on the way to the subscriber, to test
                              the figures: hold=TIME, stall=TIME/PERIOD (subscriber), send-stall=
                              TIME/PERIOD (publisher); every N-th message: lose=N, duplicate=N,

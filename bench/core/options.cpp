@@ -108,6 +108,15 @@ Result<std::size_t> how_many(std::string_view option, std::string_view text, std
     return Error{std::string{option} + " " + std::string{text} + ": not a number from 1 to " + std::to_string(most)};
 }
 
+Result<void> set_batch_bytes(Options& options, std::string_view text) {
+    const auto sizes = parse_sizes(text);
+    if (!sizes || sizes->size() != 1 || sizes->front() > most_batch_bytes) {
+        return Error{"--batch-bytes " + std::string{text} + ": not a size from 16 to 64KiB"};
+    }
+    options.batch_bytes = sizes->front();
+    return {};
+}
+
 /// The n-th --reporter goes with the n-th --output.
 Result<void> set_log(Options& options, std::string LogOrder::* part, std::string_view text) {
     if (text.empty()) return Error{"--reporter and --output: an empty name"};
@@ -128,7 +137,7 @@ Result<void> nothing(Options&, std::string_view) {
 }
 
 // clang-format off
-constexpr std::array<Row, 31> rows{{
+constexpr std::array<Row, 32> rows{{
     {"test", [](Options& o, std::string_view t) { return choose("--test", t, tests, o.test); }},
     {"transport", [](Options& o, std::string_view t) -> Result<void> { o.transport = t; return {}; }},
     {"role", [](Options& o, std::string_view t) { return choose("--role", t, roles, o.role); }},
@@ -143,6 +152,7 @@ constexpr std::array<Row, 31> rows{{
     {"verify", [](Options& o, std::string_view) { return set_flag(o.handling.verify); }, no_argument},
     {"basis", [](Options& o, std::string_view t) { return choose("--basis", t, bases, o.basis); }},
     {"wait", [](Options& o, std::string_view t) { return choose("--wait", t, ways_to_wait, o.waiting); }},
+    {"batch-bytes", set_batch_bytes},
     {"mock", set_mock},
     {"instances", [](Options& o, std::string_view t) { return keep(how_many("--instances", t, most_instances), o.instances); }},
     {"subscribers", [](Options& o, std::string_view t) { return keep(how_many("--subscribers", t, most_subscribers), o.audience.subscribers); }},
@@ -226,6 +236,12 @@ Result<void> check_audience(const Options& options) {
     return {};
 }
 
+Result<void> check_batch(const Options& options) {
+    if (options.batch_bytes == 0 || options.test != Test::latency) return {};
+    return Error{
+        "--batch-bytes is for --test throughput and demand: a message held back for others would only be late"};
+}
+
 Result<void> check_basis(const Options& options) {
     if (options.basis == Basis::round_trip) return {};
     if (options.test != Test::latency || !options.rate_per_s) {
@@ -259,6 +275,7 @@ Result<void> check(const Options& options, const Given& given) {
         return Error{"--verify needs --touch write+read: a checksum covers bytes that were written and are read"};
     }
     if (const auto fine = check_audience(options); !fine) return fine;
+    if (const auto fine = check_batch(options); !fine) return fine;
     if (const auto fine = check_basis(options); !fine) return fine;
     if (const auto fine = check_logs(options.logs); !fine) return fine;
     return check_roles(options);

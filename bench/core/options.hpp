@@ -1,6 +1,7 @@
 // What a user asks of perftest, checked.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -51,6 +52,7 @@ struct Options {
     Audience audience;
     std::optional<std::size_t> instances;  ///< of keyed data; nothing: the topic has no key
     Waiting waiting = Waiting::busy_poll;
+    std::size_t batch_bytes = 0;      ///< messages that may travel together; 0: each goes at once
     Basis basis = Basis::round_trip;  ///< of latency
     Injection injection;              ///< of the mock transport only
     std::string mock;                 ///< the same, as given
@@ -67,6 +69,14 @@ struct Options {
 
 /// Reads the command line. The error is one that the user can act on.
 Result<Options> parse_options(int argc, char* argv[]);
+
+/// More than this no system call takes of datagrams.
+inline constexpr std::size_t most_batch_bytes = std::size_t{64} * 1024;
+
+/// How many messages of this size travel together at most; 1: each goes alone, as without batching.
+inline std::size_t messages_a_batch(const Options& options, std::size_t payload_bytes) {
+    return std::max<std::size_t>(1, options.batch_bytes / payload_bytes);
+}
 
 /// What a run with these options measures, in order.
 std::vector<Case> cases(const Options& options);

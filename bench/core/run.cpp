@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "core/environment.hpp"
+#include "core/objections.hpp"
 #include "core/resources.hpp"
 #include "core/side.hpp"
 
@@ -272,75 +273,6 @@ int run_role(const Options& options, const Transport& transport, const Build& bu
     if (!listener) return conclude(log, listener.error(), before);
     if (both) return conclude(log, run_threads(options, transport, stop, log, *listener), before);
     return conclude(log, publish_and_run(options, transport, *listener, stop, log), before);
-}
-
-template <typename Kind>
-const Kind* find(std::span<const Kind* const> kinds, std::string_view name) {
-    for (const Kind* kind : kinds) {
-        if (kind->name == name) return kind;
-    }
-    return nullptr;
-}
-
-std::string names_of_those(bool (*can)(const Transport&)) {
-    std::string names;
-    for (const Transport* transport : all_transports()) {
-        if (can(*transport)) names += (names.empty() ? "" : ", ") + std::string{transport->name};
-    }
-    return names;
-}
-
-/// What speaks against so many subscribers, or against leaving a slow one behind.
-std::optional<std::string> objection_to_audience(const Options& options, const Transport& transport) {
-    if (options.audience.subscribers > 1 && transport.advertise_to_all == nullptr) {
-        return "--subscribers " + std::to_string(options.audience.subscribers) + ": " + options.transport +
-               " reaches one alone; those that reach several are " +
-               names_of_those([](const Transport& one) { return one.advertise_to_all != nullptr; });
-    }
-    if (options.audience.slow == SlowSubscriber::drop && !transport.drops_for_slow) {
-        return "--slow-subscriber drop: " + options.transport + " cannot; those that can are " +
-               names_of_those([](const Transport& one) { return one.drops_for_slow; });
-    }
-    for (const auto& log : options.logs) {
-        const Several several = find(all_reporters(), log.reporter)->several;
-        if (options.audience.subscribers == 1 || several == Several::in_one_log) continue;
-        if (several == Several::in_a_log_each && options.role == Role::sub) continue;
-        return "--reporter " + log.reporter + " with --subscribers: its dialect has one subscriber a log" +
-               (several == Several::nowhere ? "" : "; give it to each --role sub");
-    }
-    return std::nullopt;
-}
-
-/// What speaks against these options, which only the registries know.
-std::optional<std::string> objection(const Options& options, const Transport* transport) {
-    if (transport == nullptr) {
-        return "--transport " + options.transport + ": no such transport; --list-transports shows what there is";
-    }
-    if (transport->parties == Parties::threads && options.role != Role::both) {
-        return "--transport " + options.transport + " joins threads of one process: it needs --role both";
-    }
-    if (transport->parties == Parties::hosts && options.role == Role::both) {
-        return "--transport " + options.transport +
-               ": each side needs a network interface of its own: start them with --role pub and --role sub";
-    }
-    for (const auto& log : options.logs) {
-        const ReporterKind* kind = find(all_reporters(), log.reporter);
-        if (kind == nullptr) {
-            return "--reporter " + log.reporter + ": no such reporter; --list-reporters shows what there is";
-        }
-        if (options.basis == Basis::one_way && !kind->one_way) {
-            return "--reporter " + log.reporter + ": its dialect has no words for one-way latency";
-        }
-        const bool round_trips = options.test == Test::latency && options.basis == Basis::round_trip;
-        if (options.rate_per_s && round_trips && !kind->open_loop) {
-            return "--reporter " + log.reporter + ": its dialect has no words for latency at a rate";
-        }
-        if (!kind->expresses(options.test, options.role)) {
-            return "--reporter " + log.reporter + ": its dialect has no words for --test " +
-                   std::string{to_text(options.test)} + " --role " + std::string{to_text(options.role)};
-        }
-    }
-    return objection_to_audience(options, *transport);
 }
 
 /// The files of the logs; they stay where they are as long as this lives.

@@ -24,6 +24,7 @@ Topic new_topic(const Side& side, std::size_t payload_bytes, std::string_view di
     if (direction == "ping") {
         topic.injection = side.options.injection;
         topic.audience = side.options.audience;
+        topic.batch_messages = messages_a_batch(side.options, payload_bytes);
     }
     return topic;
 }
@@ -167,6 +168,7 @@ std::string agreement(const Options& options) {
            " --wait=" + std::string{to_text(options.waiting)} + " --basis=" + std::string{to_text(options.basis)} +
            " --subscribers=" + std::to_string(options.audience.subscribers) +
            " --slow-subscriber=" + std::string{to_text(options.audience.slow)} +
+           " --batch-bytes=" + std::to_string(options.batch_bytes) +
            (options.instances ? " --instances=" + std::to_string(*options.instances) : "");
 }
 

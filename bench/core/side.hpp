@@ -89,21 +89,33 @@ Result<Channels> open_channels_as_subscriber(const Side& side, const Frame& open
 /// What the publisher is about to measure, as its `open` says.
 Case case_of(const Frame& open);
 
-/// Hands a message over, however long the transport is full, within the side's limit. Watches for trouble meanwhile;
-/// a frame other than trouble that arrives then goes to `heard`, with who sent it.
-template <typename Heard>
-Result<void> publish(const Side& side, Loan loan, Heard&& heard) {
-    auto sent = loan.publish(slice);
+/// Tries `attempt` until it succeeds, as publish() says.
+template <typename Attempt, typename Heard>
+Result<void> hand_over(const Side& side, Attempt&& attempt, Heard&& heard) {
+    auto sent = attempt(slice);
     if (sent && *sent) [[likely]]
         return {};
     const Deadline deadline{side.limit()};
     while (sent && !*sent) {
         if (auto fine = side.listen(heard); !fine) return fine;
         if (deadline.passed()) return Error{"publish: the subscriber has taken nothing within the time limit"};
-        sent = loan.publish(slice);
+        sent = attempt(slice);
     }
     if (!sent) return sent.error();
     return {};
+}
+
+/// Hands a message over, however long the transport is full, within the side's limit. Watches for trouble meanwhile;
+/// a frame other than trouble that arrives then goes to `heard`, with who sent it.
+template <typename Heard>
+Result<void> publish(const Side& side, Loan loan, Heard&& heard) {
+    return hand_over(side, [&](Patience patience) { return loan.publish(patience); }, heard);
+}
+
+/// The same for what a batch holds back.
+template <typename Heard>
+Result<void> flush(const Side& side, Publisher& publisher, Heard&& heard) {
+    return hand_over(side, [&](Patience patience) { return publisher.flush(patience); }, heard);
 }
 
 /// Ends a size of a latency test at the publisher: how many messages came to the subscriber corrupted.

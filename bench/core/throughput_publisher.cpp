@@ -67,6 +67,7 @@ public:
           payload_bytes_(measured.payload_bytes),
           demand_(measured.demand),
           messages_a_look_(std::clamp<std::size_t>(bytes_a_look / payload_bytes_, 1, most_messages_a_look)),
+          batches_(batches_of(side.options, payload_bytes_)),
           numbers_(side.options.instances.value_or(1)) {
         if (side.options.rate_per_s) {
             interval_ns_ = static_cast<double>(nanoseconds_per_second) / *side.options.rate_per_s;
@@ -106,6 +107,7 @@ private:
         if (!sent) return sent.error();
         const auto done = end_phase();
         if (!done) return done.error();
+        batches_.by = channels_.publisher->batched_by();
         const auto dropped_after = dropped();
         std::vector<Counted> all;
         for (std::size_t at = 0; at < done->size(); ++at) {
@@ -133,10 +135,10 @@ private:
     void report(const Sent& sent, const Counted& counted, const std::string& participant) {
         if (demand_) {
             side_.tell(DemandResult{payload_bytes_, *demand_, sent.messages, counted.received, counted.faults,
-                                    sent.duration_ns, counted.duration_ns, participant, counted.instances});
+                                    sent.duration_ns, counted.duration_ns, participant, counted.instances, batches_});
         } else {
             side_.tell(ThroughputResult{payload_bytes_, sent.messages, counted.received, counted.faults,
-                                        counted.duration_ns, offered(sent), participant, counted.instances});
+                                        counted.duration_ns, offered(sent), participant, counted.instances, batches_});
         }
         if (counted.received > 0) return;
         const std::string test{to_text(side_.options.test)};
@@ -150,6 +152,7 @@ private:
         sum.measured = {payload_bytes_, demand_};
         sum.sent = sent.messages;
         sum.offered_rate_per_s = offered(sent);
+        sum.batches = batches_;
         side_.tell(sum);
     }
 
@@ -212,6 +215,8 @@ private:
             second = now;
             if (enough) break;
         }
+        if (auto done = flush_batch(); !done) return done.error();
+        now = now_ns();
         // The rest behind the last burst is no part of sending.
         const bool rested = demand_ && sent.messages > 0 && !bursts.unfinished();
         sent.duration_ns = (rested ? bursts.end_ns() : now) - start;
@@ -244,7 +249,11 @@ private:
             return std::size_t{0};
         }
         const auto sent = send_some(std::min<std::uint64_t>(due, messages_a_look_));
-        if (sent) bursts.sent(*sent, now_ns());
+        if (!sent) return sent;
+        if (*sent == due) {  // the burst is at its end: what it holds back would wait for the next one
+            if (auto done = flush_batch(); !done) return done.error();
+        }
+        bursts.sent(*sent, now_ns());
         return sent;
     }
 
@@ -269,7 +278,12 @@ private:
         return publish(side_, std::move(*loan), [this](const Frame& frame, std::size_t who) { arrived(frame, who); });
     }
 
+    Result<void> flush_batch() {
+        return flush(side_, *channels_.publisher, [this](const Frame& frame, std::size_t who) { arrived(frame, who); });
+    }
+
     Result<void> pulse() {
+        if (auto done = flush_batch(); !done) return done;  // however slow the rate, none is held back for longer
         return side_.listen([this](const Frame& frame, std::size_t who) { arrived(frame, who); });
     }
 
@@ -284,6 +298,7 @@ private:
     std::size_t payload_bytes_;
     std::optional<Demand> demand_;
     std::size_t messages_a_look_;
+    Batches batches_;
     double interval_ns_ = 0;  ///< 0: as fast as it goes
     InTurn numbers_;
     bool measuring_ = false;

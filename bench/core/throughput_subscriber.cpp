@@ -176,12 +176,13 @@ private:
 
     void tell(std::uint64_t sent, std::uint64_t received, const Faults& faults, Nanoseconds duration,
               std::optional<Instances> instances) {
+        const Batches batches = batches_of(side_.options, payload_bytes_);
         if (demand_) {
             side_.tell(DemandResult{payload_bytes_, *demand_, sent, received, faults, std::nullopt, duration,
-                                    side_.name, instances});
+                                    side_.name, instances, batches});
         } else {
             side_.tell(ThroughputResult{payload_bytes_, sent, received, faults, duration, std::nullopt, side_.name,
-                                        instances});
+                                        instances, batches});
         }
     }
 

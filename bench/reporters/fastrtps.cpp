@@ -7,8 +7,8 @@
 // 2.10 on. Latency is half a round trip, though the title says otherwise; the tool takes the cost of reading its clock
 // off each sample, perftest does not. How many samples were asked for, which the title says, is not known: perftest is
 // asked for a time. It is the count of the first size.
-// The dialect cannot say the transport, reliability, instances, duplicates, reordering, loss of the latency test, tails
-// beyond 99.99 %, or how the run ended other than by its closing line.
+// The dialect cannot say the transport, reliability, instances, batching, duplicates, reordering, loss of the latency
+// test, tails beyond 99.99 %, or how the run ended other than by its closing line.
 #include <algorithm>
 #include <ostream>
 #include <vector>

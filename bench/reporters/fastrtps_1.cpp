@@ -6,8 +6,8 @@
 // recovery time has no column: it stands in the banner that eProsima's scripts print before each run of the tool, so
 // each recovery time, and each size below the one before it, is written as if the tool had been started for it. What
 // the tool of these years calls its send time holds waits of another kind; perftest's are those of 1.9.4 and later (see
-// fastrtps.cpp). The dialect cannot say packet rates, the transport, reliability, duplicates, reordering, loss of the
-// latency test, or how the run ended other than by its closing line.
+// fastrtps.cpp). The dialect cannot say packet rates, the transport, reliability, batching, duplicates, reordering,
+// loss of the latency test, or how the run ended other than by its closing line.
 #include <cmath>
 #include <optional>
 #include <ostream>

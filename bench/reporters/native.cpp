@@ -71,6 +71,7 @@ public:
             .add("subscribers", options.audience.subscribers)
             .add("slow_subscriber", config.slow_subscriber)
             .add("instances", options.instances)
+            .add("batch_bytes", options.batch_bytes)
             .add("cpu_pub", options.cpu_pub)
             .add("cpu_sub", options.cpu_sub)
             .add_given("timeout_s", options.timeout_s)
@@ -193,6 +194,7 @@ public:
             .add("received", result.received);
         add_faults(line, result.faults);
         add_instances(line, result.instances);
+        add_batches(line, result.batches);
         line.add("duration_ns", result.duration_ns);
         if (const auto rate = result.rate_per_s()) {
             line.add("rate_per_s", *rate, 3)
@@ -207,6 +209,7 @@ public:
         line.add("participant", result.participant).add("sent", result.sent).add("received", result.received);
         add_faults(line, result.faults);
         add_instances(line, result.instances);
+        add_batches(line, result.batches);
         line.add("send_duration_ns", result.send_duration_ns).add("receive_duration_ns", result.receive_duration_ns);
         const double bits = 8 * static_cast<double>(result.payload_bytes);
         if (const auto rate = result.offered_rate_per_s()) {
@@ -222,6 +225,7 @@ public:
         Line line = line_of("aggregate", all.measured.payload_bytes, all.measured.demand);
         line.add("test", test_).add("subscribers", all.subscribers).add("sent", all.sent).add("received", all.received);
         add_faults(line, all.faults);
+        add_batches(line, all.batches);
         const double bits = 8 * static_cast<double>(all.measured.payload_bytes);
         if (all.slowest_rate_per_s) line.add("rate_min_per_s", *all.slowest_rate_per_s, 3);
         if (all.total_rate_per_s) line.add("rate_sum_per_s", *all.total_rate_per_s, 3);
@@ -289,6 +293,10 @@ private:
 
     static void add_instances(Line& line, const std::optional<Instances>& instances) {
         if (instances) line.add("instances", instances->written).add("instances_heard", instances->heard);
+    }
+
+    static void add_batches(Line& line, const Batches& batches) {
+        if (batches.messages > 0) line.add("batch_messages", batches.messages).add("batched_by", batches.by);
     }
 
     /// Where the clock of a latency starts, if not where the message is handed over.

@@ -6,7 +6,7 @@
 // The tool prints interval lines unless it is given -noPrintIntervals; here they come with --intervals. Its subscriber
 // has one a second, as here; its publisher has one for each answer, where perftest has one a second with the latest.
 // The dialect cannot say how many round trips there were, how many instances, duplicates and reordering, or how the run
-// ended.
+// ended. Batching is said by the banner alone, which goes to the user, for all sizes together.
 #include <ostream>
 
 #include "reporters/print.hpp"
@@ -31,6 +31,11 @@ public:
                  << "\tData Size: ";
         for (std::size_t at = 0; at < options.sizes.size(); ++at)
             chatter_ << (at == 0 ? "" : ", ") << options.sizes[at];
+        if (options.batch_bytes > 0) {
+            chatter_ << "\n\tBatching: " << options.batch_bytes << " Bytes (Use \"-batchSize 0\" to disable batching)";
+        } else {
+            chatter_ << "\n\tBatching: No (Use \"-batchSize\" to setup batching)";
+        }
         chatter_ << "\n\tExecution time: " << static_cast<long>(options.duration_s) << " seconds\n\n"
                  << "Transport Configuration:\n"
                  << "\tKind: " << options.transport << "\n\n";

@@ -4,8 +4,8 @@
 // again at each size; without them there is one header and no title. Here they come with --intervals. --no-headers is
 // the tool's -noOutputHeaders: rows only, of which an interval of latency and a summary of throughput are told apart by
 // their last cell alone.
-// The dialect cannot say how many round trips there were, how many instances, duplicates and reordering, or how the run
-// ended.
+// The dialect cannot say how many round trips there were, how many instances, batching, duplicates and reordering, or
+// how the run ended.
 #include <ostream>
 
 #include "reporters/print.hpp"

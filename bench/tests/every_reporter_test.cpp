@@ -75,6 +75,14 @@ TEST(Native, Throughput) {
               "duration_ns=3000000000 rate_per_s=66666.667 goodput_bit_per_s=546133333 offered_rate_per_s=70000.500\n");
 }
 
+TEST(Native, AResultSaysHowManyMessagesTravelledTogether) {
+    ThroughputResult result = throughput();
+    result.batches = {64, "sendmmsg"};
+    const auto text = written("native", result);
+
+    EXPECT_NE(text.find(" corrupted=0 batch_messages=64 batched_by=sendmmsg duration_ns="), std::string::npos) << text;
+}
+
 TEST(Native, WhatIsUnknownIsLeftOut) {
     Host host;
     host.name = "box";
@@ -103,7 +111,8 @@ TEST(Native, TheConfigurationSaysHowItWasMeasured) {
     EXPECT_EQ(written("native", Config{options, "copy", "reliable"}),
               "config test=latency transport=shm data_path=copy reliability=reliable role=both sizes_bytes=64,1024 "
               "duration_s=5 warmup=fixed warmup_s=0.5 touch=write+read verify=no waiting=busy-poll load_mode=closed "
-              "publishers=1 subscribers=1 timeout_s=10 address=127.0.0.1 command=\"perftest --transport shm\"\n");
+              "publishers=1 subscribers=1 batch_bytes=0 timeout_s=10 address=127.0.0.1 command=\"perftest --transport "
+              "shm\"\n");
 }
 
 TEST(Native, Errors) {

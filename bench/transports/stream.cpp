@@ -31,10 +31,13 @@ bool hung_up_error() {
 }  // namespace
 
 StreamPublisher::StreamPublisher(const Topic& topic)
-    : wait_(topic.waiting, SocketWait::For::sending), buffer_(header_bytes + topic.max_bytes) {}
+    : wait_(topic.waiting, SocketWait::For::sending),
+      max_bytes_(topic.max_bytes),
+      batch_messages_(topic.batch_messages),
+      buffer_(topic.batch_messages * (header_bytes + topic.max_bytes)) {}
 
 Result<void> StreamPublisher::add(Fd socket, std::string name, std::uint64_t token) {
-    const StreamHello hello{hello_magic, token, buffer_.size() - header_bytes};
+    const StreamHello hello{hello_magic, token, max_bytes_};
     std::array<std::byte, sizeof hello + frame_at> greeting{};
     std::memcpy(greeting.data(), &hello, sizeof hello);
     const auto sent = ::send(socket.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL);
@@ -50,18 +53,30 @@ std::optional<SocketBuffers> StreamPublisher::buffers() const {
 Result<std::span<std::byte>> StreamPublisher::acquire(std::size_t bytes) {
     const std::string& name = connections_.front().name;
     if (cut_) return Error{"loan on " + name + ": an earlier message was given up halfway"};
-    if (bytes > buffer_.size() - header_bytes) {
+    if (bytes > max_bytes_) {
         return Error{"loan " + std::to_string(bytes) + " bytes on " + name + ": too large"};
     }
     const StreamFrame frame{frame_magic, static_cast<std::uint32_t>(bytes)};
-    std::memcpy(buffer_.data(), &frame, sizeof frame);
-    for (Connection& connection : connections_) connection.sent = 0;
-    total_ = sizeof frame + bytes + frame_at;
-    return std::span{buffer_}.subspan(sizeof frame, bytes);
+    std::memcpy(buffer_.data() + held_bytes_, &frame, sizeof frame);
+    total_ = held_bytes_ + sizeof frame + bytes + frame_at;
+    return std::span{buffer_}.subspan(held_bytes_ + sizeof frame, bytes);
 }
 
-// What was sent of a message stays sent: after a false, the next call goes on where this one stopped.
 Result<bool> StreamPublisher::commit(Patience patience) {
+    if (held_ + 1 == batch_messages_) return send_all(patience);
+    ++held_;
+    held_bytes_ = total_;
+    return true;
+}
+
+Result<bool> StreamPublisher::flush(Patience patience) {
+    if (held_ == 0) return true;
+    total_ = held_bytes_;
+    return send_all(patience);
+}
+
+// What was sent stays sent: after a false, the next call goes on where this one stopped, though more may lie behind.
+Result<bool> StreamPublisher::send_all(Patience patience) {
     // Of several, each is asked in turn: none keeps the others waiting for longer than a nap.
     constexpr Patience nap_of_several{1};
     wait_.begin(connections_.front().socket, patience, connections_.size() > 1 ? nap_of_several : patience);
@@ -70,6 +85,8 @@ Result<bool> StreamPublisher::commit(Patience patience) {
         if (!moved) return moved.error();
         if (!*moved && !wait_.again()) return false;
     }
+    for (Connection& connection : connections_) connection.sent = 0;
+    held_ = held_bytes_ = 0;
     return true;
 }
 
@@ -103,7 +120,7 @@ Result<bool> StreamPublisher::send_some(Connection& to) {
 
 void StreamPublisher::abandon() noexcept {
     cut_ = std::any_of(connections_.begin(), connections_.end(),
-                       [](const Connection& connection) { return connection.sent > 0; });
+                       [this](const Connection& connection) { return connection.sent > held_bytes_; });
 }
 
 StreamSubscriber::StreamSubscriber(Fd listener, std::uint64_t token, const Topic& topic, std::string endpoint,

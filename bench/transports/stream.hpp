@@ -1,8 +1,9 @@
 // Messages over a connected byte stream (TCP, Unix): each behind a frame of eight bytes that says how long it is. What
 // the transports over streams have in common; they differ only in how the two sides meet.
 //
-// A message is sent as soon as it is published: one that waits for a second to share its system call is late, and
-// nobody would send the last one. What has come is received by the block, so small messages share a receive.
+// A message is sent as soon as it is published: one that waits for a second to share its system call is late. Only who
+// asks for batches gets them: then so many messages lie one behind another, and go with one call once the last of them
+// is there, or when they are flushed. What has come is received by the block, so small messages share a receive.
 #pragma once
 
 #include <cstdint>
@@ -47,6 +48,8 @@ public:
     /// new: its buffer holds that.
     Result<void> add(Fd socket, std::string name, std::uint64_t token);
 
+    Result<bool> flush(Patience patience) override;
+    std::string_view batched_by() const override { return batch_messages_ > 1 ? "send" : ""; }
     std::optional<SocketBuffers> buffers() const override;
 
 private:
@@ -57,9 +60,11 @@ private:
     struct Connection {
         Fd socket;
         std::string name;
-        std::size_t sent = 0;  ///< of the frame, the message, and the byte that ends it
+        std::size_t sent = 0;  ///< of what the buffer holds
     };
 
+    /// Sends all that the buffer holds, and then takes it for empty.
+    Result<bool> send_all(Patience patience);
     /// Sends what the socket takes. False if it takes nothing now.
     Result<bool> send_some(Connection& to);
     /// Sends each connection what it takes. False if none takes anything now.
@@ -68,9 +73,13 @@ private:
 
     std::vector<Connection> connections_;
     SocketWait wait_;
-    std::vector<std::byte> buffer_;  ///< the frame, the message, and the byte that ends it
-    std::size_t total_ = 0;
-    bool cut_ = false;  ///< a message was given up halfway, and nothing can follow it
+    std::size_t max_bytes_;
+    std::size_t batch_messages_;
+    std::vector<std::byte> buffer_;  ///< for each message its frame, itself, and the byte that ends it
+    std::size_t held_ = 0;           ///< messages that are held back...
+    std::size_t held_bytes_ = 0;     ///< ...with their frames
+    std::size_t total_ = 0;          ///< the same with the one that is on loan
+    bool cut_ = false;               ///< a message was given up halfway, and nothing can follow it
 };
 
 class StreamSubscriber final : public Subscriber {

@@ -1,7 +1,7 @@
 // TCP over IPv4, one connection a topic and subscriber, Nagle's algorithm off. Reliable and ordered: when a subscriber
 // is slow, its window closes and the publisher waits; the others then wait with it. Each message goes at once behind a
-// frame of eight bytes, to one subscriber after the other; a frame that announces more than was agreed is refused, and
-// a connection that does not know the subscriber's token is let go.
+// frame of eight bytes, to one subscriber after the other; in batches, if asked for, several go with one call. A frame
+// that announces more than was agreed is refused, and a connection that does not know the subscriber's token is let go.
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -76,6 +76,8 @@ extern const Transport tcp{"tcp",
                            Parties::processes,
                            subscribe,
                            advertise,
-                           advertise_to_all};
+                           advertise_to_all,
+                           false,
+                           true};
 
 }  // namespace tacholog::transports

@@ -27,6 +27,7 @@ struct Topic {
     Injection injection = {};                  ///< for the mock transport
     Audience audience = {};                    ///< who subscribes, for transports that reach several
     Waiting waiting = Waiting::busy_poll;      ///< the same on both sides: who sleeps has to be woken
+    std::size_t batch_messages = 1;            ///< how many may be held back to travel together, for those that batch
 };
 
 /// Effective sizes, as read back from the kernel.
@@ -65,6 +66,13 @@ public:
         if (!buffer) return buffer.error();
         return Loan{*this, *buffer};
     }
+
+    /// Sends what is held back for a batch that is not full. False if the transport is still full after `patience`:
+    /// try again. Not while a loan is out.
+    virtual Result<bool> flush(Patience) { return true; }
+
+    /// The system call that takes a batch, for the log; empty without batching.
+    virtual std::string_view batched_by() const { return ""; }
 
     virtual std::optional<SocketBuffers> buffers() const { return std::nullopt; }
 
@@ -164,6 +172,7 @@ struct Transport {
     Result<std::unique_ptr<Publisher>> (*advertise_to_all)(const Topic&,
                                                            std::span<const std::string> endpoints) = nullptr;
     bool drops_for_slow = false;  ///< whether it can do without a slow subscriber, as SlowSubscriber::drop has it
+    bool batches = false;         ///< whether it holds messages back, if asked to, so that several travel together
 };
 
 /// Every transport of this build, by name. Written by CMake from the tacholog_transport() calls.

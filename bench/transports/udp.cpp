@@ -1,7 +1,8 @@
 // UDP over IPv4, best effort: what the receiver's socket buffer cannot hold is lost, and nothing is sent again. A
 // message above one datagram is cut into datagrams of up to 65507 bytes and is put together from them in any order; if
 // one of them is missing when the next message begins, the whole message is lost. On a network whose MTU is smaller,
-// the kernel cuts each datagram once more, and one lost packet costs the datagram.
+// the kernel cuts each datagram once more, and one lost packet costs the datagram. With batching, datagrams of one
+// message each are handed over many at once (udp_batch.cpp).
 #include <sys/socket.h>
 
 #include <array>
@@ -11,6 +12,7 @@
 #include "transports/ip_endpoint.hpp"
 #include "transports/socket_wait.hpp"
 #include "transports/transport.hpp"
+#include "transports/udp_batch.hpp"
 #include "transports/udp_fragments.hpp"
 #include "transports/udp_socket.hpp"
 
@@ -125,6 +127,7 @@ private:
 Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     auto socket = open_udp_socket(topic.local_address);
     if (!socket) return socket.error();
+    if (topic.batch_messages > 1) return batched_udp_subscriber(std::move(*socket), new_token(), topic);
     return std::unique_ptr<Subscriber>{std::make_unique<UdpSubscriber>(std::move(*socket), new_token(), topic)};
 }
 
@@ -136,6 +139,7 @@ Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_vie
     const std::string peer = to_text(subscriber->address);
     if (::connect(socket->get(), generic(subscriber->address), sizeof subscriber->address) != 0)
         return os_error("connect UDP to " + peer);
+    if (topic.batch_messages > 1) return batched_udp_publisher(std::move(*socket), subscriber->token, topic, peer);
     return std::unique_ptr<Publisher>{
         std::make_unique<UdpPublisher>(std::move(*socket), subscriber->token, topic, peer)};
 }
@@ -148,6 +152,9 @@ extern const Transport udp{"udp",
                            Reliability::best_effort,
                            Parties::processes,
                            subscribe,
-                           advertise};
+                           advertise,
+                           nullptr,
+                           false,
+                           true};
 
 }  // namespace tacholog::transports

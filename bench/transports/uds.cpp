@@ -34,6 +34,9 @@ extern const Transport uds{"uds",
                            Reliability::reliable,
                            Parties::processes,
                            subscribe,
-                           advertise};
+                           advertise,
+                           nullptr,
+                           false,
+                           true};
 
 }  // namespace tacholog::transports

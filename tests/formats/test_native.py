@@ -255,6 +255,7 @@ def test_the_configuration_becomes_the_runs_conditions() -> None:
         warmup="fixed",
         publishers=1,
         subscribers=1,
+        batch_bytes=0,  # of a log from before there were batches
         planned_duration_s=0.02,
     )
     assert facts.environment["affinity_pub_achieved"] == "0"
@@ -311,3 +312,12 @@ def test_quoted_text_is_unescaped(tmp_path: Path) -> None:
     log = changed(tmp_path, "start time=", r'error text="a \"quoted\" tab\t and \x41"' + "\nstart time=")
 
     assert log.account.facts.reason == 'a "quoted" tab\t and A'
+
+
+def test_what_travelled_together_is_a_condition_of_each_size() -> None:
+    log = read(LOGS / "throughput-batched-udp.log")
+    rows = [(record.payload_bytes, record.conditions.batch_bytes) for record in log.records if record.scope == "summary"]
+
+    assert (log.broken, log.unknown, log.account.status) == ([], [], "ok")
+    assert rows == [(64, None), (3000, 0)]
+    assert log.account.facts.conditions.batch_bytes == 4096

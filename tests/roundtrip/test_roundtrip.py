@@ -215,6 +215,20 @@ def test_rtis_banner_and_the_native_log_say_alike_whether_there_is_a_key(perftes
         assert read(rti).account.facts.conditions.keyed is bool(keyed)
 
 
+@pytest.mark.parametrize(("options", "batch_bytes"), [((), 0), (("--batch-bytes", "8KiB"), 8192)])
+def test_rti_says_in_its_banner_how_much_travels_together(perftest: Path, tmp_path: Path, options: tuple[str, ...], batch_bytes: int) -> None:
+    logs = ("--reporter", "rti", "--output", str(tmp_path / "rti.log"), "--reporter", "native", "--output", str(tmp_path / "native.log"))
+    command = [perftest, "--test", "throughput", "--transport", "tcp", *BRIEFLY, *options, *logs]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    banner = tmp_path / "banner.log"
+    banner.write_text(f"RTI Perftest 3.0.1\n{ended.stderr}{(tmp_path / 'rti.log').read_text()}")
+    native = read(tmp_path / "native.log")
+
+    assert read(banner).account.facts.conditions.batch_bytes == batch_bytes
+    assert native.account.facts.conditions.batch_bytes == batch_bytes
+    assert [record.conditions.batch_bytes for record in summaries(native)] == ([None, 0] if batch_bytes else [None, None])
+
+
 @pytest.mark.parametrize("options", [("--intervals",), ("--intervals", "--no-headers")])
 @pytest.mark.parametrize("dialect", RTI)
 def test_rti_intervals_are_told_from_summaries_with_and_without_headers(run: Callable[..., Run], dialect: str, options: tuple[str, ...]) -> None:

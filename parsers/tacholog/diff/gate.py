@@ -85,7 +85,7 @@ _MUST_BE_KNOWN: Mapping[str, Callable[[Facts], bool]] = MappingProxyType(
         "basis": lambda row: row["metric"] in ("latency", "jitter"),
         "load_mode": _always,
         "reliability": _always,
-        "batch_bytes": lambda row: row["test"] in ("throughput", "demand") and row["load_mode"] == "max-rate" and not _own(row),
+        "batch_bytes": lambda row: row["test"] in ("throughput", "demand") and row["load_mode"] == "max-rate",
         "payload_touched": lambda row: row["data_path"] in ("zero-copy", "pointer"),
         "offered_rate_per_s": lambda row: row["load_mode"] in ("open", "paced"),
         "recovery_time_ns": lambda row: row["test"] == "demand",
@@ -103,11 +103,6 @@ _MUST_BE_KNOWN: Mapping[str, Callable[[Facts], bool]] = MappingProxyType(
         **dict.fromkeys(STATED, _never),
     }
 )
-
-
-def _own(row: Facts) -> bool:
-    """Whether our own core made the row: it has no batching at all, so there is nothing to state."""
-    return str(row["definition"]).startswith("perftest-")
 
 
 class Judgement(NamedTuple):

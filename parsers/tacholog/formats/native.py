@@ -164,8 +164,13 @@ def _throughput(fields: Fields) -> Record:
         samples=count(fields, "received"),
         side="subscriber",
         participant=fields.get("participant"),
-        conditions=Conditions(definition="perftest-throughput"),
+        conditions=Conditions(definition="perftest-throughput", batch_bytes=_alone(fields)),
     )
+
+
+def _alone(fields: Fields) -> int | None:
+    """No bytes to a batch where each message of this size went alone, whatever the run was told; else what it was told."""
+    return 0 if "batch_messages" in fields and count(fields, "batch_messages") == 1 else None
 
 
 def _demand(fields: Fields) -> Record:
@@ -183,7 +188,7 @@ def _demand(fields: Fields) -> Record:
         samples=count(fields, "received"),
         side="both" if "send_duration_ns" in fields else "subscriber",
         participant=fields.get("participant"),
-        conditions=_bursts(fields),
+        conditions=msgspec.structs.replace(_bursts(fields), batch_bytes=_alone(fields)),
     )
 
 
@@ -201,7 +206,9 @@ def _aggregate(fields: Fields) -> Record:
         samples=count(fields, "received"),
         side="subscriber",
         participant="all",
-        conditions=msgspec.structs.replace(conditions, definition="perftest-aggregate", subscribers=count(fields, "subscribers")),
+        conditions=msgspec.structs.replace(
+            conditions, definition="perftest-aggregate", subscribers=count(fields, "subscribers"), batch_bytes=_alone(fields)
+        ),
     )
 
 
@@ -288,6 +295,7 @@ def _config(fields: Fields) -> Facts:
         "instances": count(fields, "instances") if "instances" in fields else None,
         "offered_rate_per_s": decimal(fields, "rate_per_s") if "rate_per_s" in fields else None,
         "planned_duration_s": decimal(fields, "duration_s") if "duration_s" in fields else None,
+        "batch_bytes": count(fields, "batch_bytes") if "batch_bytes" in fields else 0,  # A version that does not say it cannot do it.
     }
     try:
         conditions = msgspec.convert({name: value for name, value in wanted.items() if value is not None}, Conditions)

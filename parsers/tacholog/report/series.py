@@ -272,7 +272,7 @@ _WORDS: dict[str, Callable[[object], str]] = {
     "demand": lambda value: f"demand {value}",
     "offered_rate_per_s": lambda value: f"{quantity(_number(value), 'messages_per_s')} offered",
     "recovery_time_ns": lambda value: f"recovery {quantity(_number(value), 'ns')}",
-    "batch_bytes": lambda value: f"batches of {size(_number(value))}",
+    "batch_bytes": lambda value: f"batches of {size(_number(value))}" if _number(value) else "no batches",
     "planned_duration_s": lambda value: f"{_number(value):g} s each",
     "link_bit_per_s": lambda value: f"{quantity(_number(value), 'bit_per_s')} link",
     "published": lambda value: "published" if value else "own run",

@@ -1,0 +1,31 @@
+// What a receiver of batches finds in a buffer, with any length said of its datagrams: each of them is within the
+// buffer, and a message that comes out is no longer than agreed.
+#include "fuzz/input.hpp"
+#include "transports/udp_segments.hpp"
+
+namespace {
+
+using namespace tacholog;
+
+constexpr std::size_t max_bytes = 48;
+constexpr std::uint64_t stream = 1;
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    fuzz::Input input{data, size};
+    const auto segment_bytes = input.take<std::uint16_t>();
+    const auto received = input.take_bytes(65536);
+    if (segment_bytes == 0) return 0;  // then the receiver takes all of it for one
+    Segments segments{received, segment_bytes};
+    std::size_t taken = 0;
+    while (!segments.empty()) {
+        const auto datagram = segments.next();
+        taken += datagram.size();
+        const auto message = whole_message(datagram, stream, max_bytes);
+        fuzz::require(message.size() <= max_bytes);
+        fuzz::touch(message);
+    }
+    fuzz::require(taken == received.size());
+    return 0;
+}

@@ -1,0 +1,300 @@
+// Messages that travel together: when they go, that they stay messages, and what is left of them on a bad way.
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <iterator>
+#include <thread>
+
+#include "tests/lossy_relay.hpp"
+#include "tests/messages.hpp"
+#include "tests/network.hpp"
+#include "tests/program.hpp"
+#include "tests/transports.hpp"
+#include "transports/ip_endpoint.hpp"
+#include "transports/udp_segments.hpp"
+
+namespace tacholog {
+namespace transports {
+extern const Transport udp;
+}  // namespace transports
+
+namespace {
+
+std::vector<const Transport*> transports_with_batches() {
+    std::vector<const Transport*> found;
+    std::copy_if(all_transports().begin(), all_transports().end(), std::back_inserter(found),
+                 [](const Transport* one) { return one->batches; });
+    return found;
+}
+
+Topic topic_of(std::size_t max_bytes, std::size_t batch_messages, Waiting waiting = Waiting::busy_poll) {
+    Topic topic{"test-" + std::to_string(now_ns()), max_bytes, "127.0.0.1"};
+    topic.batch_messages = batch_messages;
+    topic.waiting = waiting;
+    return topic;
+}
+
+class EveryTransportWithBatches : public testing::TestWithParam<std::tuple<const Transport*, Waiting>> {
+protected:
+    static const Transport& transport() { return *std::get<0>(GetParam()); }
+
+    void join(std::size_t max_bytes, std::size_t batch_messages) {
+        const Topic topic = topic_of(max_bytes, batch_messages, std::get<1>(GetParam()));
+        auto subscribed = transport().subscribe(topic);
+        ASSERT_TRUE(subscribed) << subscribed.error().text;
+        subscriber_ = std::move(*subscribed);
+        auto advertised = transport().advertise(topic, subscriber_->endpoint());
+        ASSERT_TRUE(advertised) << advertised.error().text;
+        publisher_ = std::move(*advertised);
+        expect_match(*subscriber_);
+    }
+
+    void flush() {
+        const auto flushed = publisher_->flush(plenty);
+        ASSERT_TRUE(flushed) << flushed.error().text;
+        EXPECT_TRUE(*flushed);
+    }
+
+    std::unique_ptr<Subscriber> subscriber_;
+    std::unique_ptr<Publisher> publisher_;
+};
+
+TEST_P(EveryTransportWithBatches, HoldsMessagesBackUntilTheBatchIsFull) {
+    join(64, 4);
+    send_all(*publisher_, 3, 64);
+    expect_nothing_more(*subscriber_);
+    send(*publisher_, 3, 64);
+    expect_all(*subscriber_, 4, 64);
+    expect_nothing_more(*subscriber_);
+}
+
+TEST_P(EveryTransportWithBatches, SendsWhatItHoldsBackWhenItIsTold) {
+    join(64, 100);
+    flush();
+    for (const std::uint64_t number : {1U, 3U}) {
+        send_all(*publisher_, 2, 64, number);
+        flush();
+        expect_all(*subscriber_, 2, 64, number);
+    }
+    flush();
+    expect_nothing_more(*subscriber_);
+}
+
+TEST_P(EveryTransportWithBatches, MessagesOfSeveralSizesShareABatch) {
+    join(20'000, 9);
+    const std::vector<std::size_t> sizes{64, 64, 16, 16, 20'000, 20'000, 17, 20'000, 64};
+    for (const std::size_t bytes : sizes) send(*publisher_, bytes, bytes);
+    for (const std::size_t bytes : sizes) expect(*subscriber_, bytes, bytes);
+}
+
+TEST_P(EveryTransportWithBatches, DeliversAStreamFromAnotherThreadInOrder) {
+    constexpr std::uint64_t count = 20'000;
+    join(56, 300);
+    std::atomic<bool> all_sent = false;
+    std::thread sender{[&] {
+        send_all(*publisher_, count, 56);
+        flush();
+        all_sent = true;
+    }};
+    const auto received = count_in_order(*subscriber_, all_sent, Patience{200}, [](std::uint64_t) {});
+    sender.join();
+
+    if (transport().reliability == Reliability::reliable) {
+        EXPECT_EQ(received, count);
+    }
+    EXPECT_GT(received, 0U);
+}
+
+TEST_P(EveryTransportWithBatches, ALoanThatIsNotPublishedLeavesTheOthersInTheBatch) {
+    join(64, 3);
+    send(*publisher_, 1, 64);
+    {
+        auto loan = publisher_->loan(64);
+        ASSERT_TRUE(loan);
+        write_message(loan->bytes(), 2, verified);
+    }
+    send(*publisher_, 3, 64);
+    send(*publisher_, 4, 64);
+    for (const std::uint64_t number : {1U, 3U, 4U}) expect(*subscriber_, number, 64);
+}
+
+TEST_P(EveryTransportWithBatches, AFullTransportSaysSoAndLosesNothing) {
+    if (transport().reliability != Reliability::reliable) GTEST_SKIP() << "a best-effort transport is never full";
+    join(4096, 7);
+    std::uint64_t sent_count = 0;
+    std::optional<Loan> loan;
+    while (true) {
+        auto next = publisher_->loan(4096);
+        ASSERT_TRUE(next);
+        loan.emplace(std::move(*next));
+        write_message(loan->bytes(), sent_count, verified);
+        const auto sent = loan->publish(Patience{1});
+        ASSERT_TRUE(sent);
+        if (!*sent) break;
+        ++sent_count;
+    }
+    const std::uint64_t last_full_batch = sent_count / 7 * 7;
+    expect_all(*subscriber_, last_full_batch, 4096);
+    const auto sent = loan->publish(plenty);
+    ASSERT_TRUE(sent && *sent);
+    expect_all(*subscriber_, sent_count + 1 - last_full_batch, 4096, last_full_batch);
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EveryTransportWithBatches,
+                         testing::Combine(testing::ValuesIn(transports_with_batches()),
+                                          testing::Values(Waiting::busy_poll, Waiting::block,
+                                                          Waiting::spin_then_block)),
+                         transport_and_waiting_name);
+
+/// The groups that are not sent, as offset+bytes/segment.
+std::string text_of(const SegmentGroups& groups) {
+    std::ostringstream text;
+    for (const auto& group : groups.unsent()) {
+        text << (text.tellp() > 0 ? " " : "") << group.offset << '+' << group.bytes << '/' << group.segment_bytes;
+    }
+    return text.str();
+}
+
+TEST(SegmentGroups, AShorterDatagramEndsItsGroupAndALongerOneBeginsTheNext) {
+    SegmentGroups groups;
+    for (const std::size_t bytes : {88, 88, 40, 40, 40, 88}) groups.add(bytes);
+
+    EXPECT_EQ(text_of(groups), "0+216/88 216+80/40 296+88/88");
+}
+
+TEST(SegmentGroups, NoGroupIsMoreThanTheKernelTakes) {
+    SegmentGroups groups;
+    for (int count = 0; count < 129; ++count) groups.add(88);
+    EXPECT_EQ(text_of(groups), "0+11264/88 11264+88/88");
+    groups.clear();
+    for (int count = 0; count < 3; ++count) groups.add(30'000);
+    EXPECT_EQ(text_of(groups), "0+60000/30000 60000+30000/30000");
+}
+
+TEST(SegmentGroups, WhatIsNotSentIsGroupedAnewUnderALowerLimit) {
+    SegmentGroups groups;
+    for (const std::size_t bytes : {50, 90, 90, 90, 90, 40}) groups.add(bytes);
+    groups.sent(1);
+    groups.limit(2);
+    EXPECT_EQ(text_of(groups), "50+180/90 230+180/90 410+40/40");
+    groups.limit(1);
+    EXPECT_EQ(text_of(groups), "50+90/90 140+90/90 230+90/90 320+90/90 410+40/40");
+}
+
+TEST(SegmentGroups, TheLastDatagramCanBeTakenBack) {
+    SegmentGroups groups;
+    for (const std::size_t bytes : {90, 90, 100}) groups.add(bytes);
+    groups.take_back(100);
+    groups.take_back(90);
+    groups.add(90);
+
+    EXPECT_EQ(text_of(groups), "0+180/90");
+}
+
+TEST(WholeMessage, OfAnotherStreamOrOfPartOfAMessageIsNotOurs) {
+    std::array<std::byte, sizeof(FragmentHeader) + 32> datagram{};
+    const auto taken = [&](FragmentHeader header, std::size_t bytes) {
+        std::memcpy(datagram.data(), &header, sizeof header);
+        return whole_message(std::span{datagram}.first(bytes), 7, 32).size();
+    };
+    constexpr std::size_t all = datagram.size();
+
+    EXPECT_EQ(taken({7, 0, 0, 32}, all), 32U);
+    EXPECT_EQ(taken({8, 0, 0, 32}, all), 0U);
+    EXPECT_EQ(taken({7, 0, 1, 32}, all), 0U);
+    EXPECT_EQ(taken({7, 0, 0, 33}, all), 0U);
+    EXPECT_EQ(taken({7, 0, 0, 0}, sizeof(FragmentHeader)), 0U);
+    EXPECT_EQ(taken({7, 0, 0, 32}, 8), 0U);
+    EXPECT_EQ(whole_message(datagram, 7, 31).size(), 0U) << "longer than agreed";
+}
+
+/// A socket in place of the subscriber's, which takes one datagram at a time.
+TEST(BatchedUdp, LosesAndRepeatsSingleMessages) {
+    const Fd between = open_relay_socket();
+    const Topic topic = topic_of(64, 10);
+    auto subscriber = transports::udp.subscribe(topic);
+    ASSERT_TRUE(subscriber);
+    const auto endpoint = parse_endpoint((*subscriber)->endpoint());
+    ASSERT_TRUE(endpoint);
+    auto publisher = transports::udp.advertise(topic, IpEndpoint{local_address(between), endpoint->token}.text());
+    ASSERT_TRUE(publisher) << publisher.error().text;
+    send_all(**publisher, 10, 64);
+    for (int number = 0; number < 10; ++number) {
+        pollfd waiting{between.get(), POLLIN, 0};
+        ASSERT_EQ(::poll(&waiting, 1, 20000), 1);
+        sockaddr_in source{};
+        const auto datagram = receive_datagram(between, source);
+        ASSERT_EQ(datagram.size(), sizeof(FragmentHeader) + 64);
+        for (int copy = number == 3 ? 0 : number == 5 ? 2 : 1; copy > 0; --copy)
+            send_datagram(between, datagram, endpoint->address);
+    }
+    for (const std::uint64_t number : {0U, 1U, 2U, 4U, 5U, 5U, 6U, 7U, 8U, 9U}) expect(**subscriber, number, 64);
+}
+
+/// A path on which no card or kernel can be told to cut datagrams that are longer than its packets.
+class NarrowPath : public Network {
+public:
+    NarrowPath() : Network({"narrow"}, {"ip"}) {
+        step("ip -n " + space("narrow") + " link set lo mtu 1500");
+        step("ip -n " + space("narrow") + " link set lo up");
+    }
+};
+
+TEST(BatchedUdp, GoesOnWithoutTheKernelsHelpWhereThePathIsTooNarrow) {
+    const NarrowPath path;
+    if (!path.missing().empty()) GTEST_SKIP() << "needs " << path.missing();
+    Result<std::unique_ptr<Subscriber>> subscriber{Error{"not there"}};
+    Result<std::unique_ptr<Publisher>> publisher{Error{"not there"}};
+    path.within("narrow", [&] {
+        const Topic topic = topic_of(4000, 6);
+        subscriber = transports::udp.subscribe(topic);
+        if (subscriber) publisher = transports::udp.advertise(topic, (*subscriber)->endpoint());
+    });
+    ASSERT_TRUE(publisher) << publisher.error().text;
+    EXPECT_EQ((*publisher)->batched_by(), "udp-segment");
+    for (const std::uint64_t first : {0U, 6U}) {
+        send_all(**publisher, 6, 4000, first);
+        expect_all(**subscriber, 6, 4000, first);
+    }
+    EXPECT_EQ((*publisher)->batched_by(), "sendmmsg");
+}
+
+TEST(Batching, TheLogSaysWhatWasAskedForAndWhatTravelledTogether) {
+    Program both{"--test throughput --transport udp --sizes 64,3000 --batch-bytes 4KiB --duration 0.1 --warmup 0"};
+    ASSERT_EQ(both.wait(), 0) << both.err();
+    const std::string log = both.out();
+
+    EXPECT_EQ(value(log, "config", "batch_bytes"), "4096");
+    EXPECT_NE(log.find("throughput payload_bytes=64 "), std::string::npos);
+    EXPECT_EQ(value(log, "throughput", "batch_messages"), "64");
+    EXPECT_EQ(value(log, "throughput", "batched_by"), "udp-segment");
+    EXPECT_EQ(value(log.substr(log.find("throughput payload_bytes=3000")), "throughput", "batch_messages"), "1");
+}
+
+TEST(Batching, AMessageIsNotHeldBackUntilTheRunEnds) {
+    Program both{"--test throughput --transport tcp --sizes 64 --batch-bytes 64KiB --rate 100 --duration 1 --warmup 0"};
+    ASSERT_EQ(both.wait(), 0) << both.err();
+
+    EXPECT_EQ(value(both.out(), "throughput", "received"), value(both.out(), "throughput", "sent"));
+    EXPECT_NE(value(both.out(), "throughput", "rate_per_s"), "") << "all of them came at once";
+}
+
+TEST(Batching, NothingIsHeldBackWhenTheBurstsAreOver) {
+    Program both{
+        "--test demand --transport uds --sizes 64 --demands 3,5 --recovery 500 --batch-bytes 64KiB --duration 0.6 "
+        "--warmup 0"};
+    ASSERT_EQ(both.wait(), 0) << both.err();
+
+    EXPECT_EQ(value(both.out(), "demand", "received"), "6") << both.out();
+    EXPECT_EQ(value(both.out(), "demand", "batch_messages"), "1024");
+}
+
+TEST(Batching, WhoCannotHoldMessagesBackSaysWhoCan) {
+    Program both{"--test throughput --transport shm --batch-bytes 4KiB"};
+
+    EXPECT_EQ(both.wait(), 2);
+    EXPECT_EQ(both.err(), "perftest: --batch-bytes: shm has no batches; those that have are tcp, udp, uds\n");
+}
+
+}  // namespace
+}  // namespace tacholog
