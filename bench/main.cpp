@@ -2,6 +2,7 @@
 
 #include "build_info.hpp"
 #include "core/run.hpp"
+#include "transports/transport.hpp"
 
 namespace {
 
@@ -11,7 +12,9 @@ std::string padded(std::string_view name) {
 
 void list_transports() {
     for (const auto* transport : tacholog::all_transports()) {
-        std::cout << padded(transport->name) << transport->summary << '\n';
+        const bool apart = transport->parties == tacholog::Parties::hosts;
+        std::cout << padded(transport->name) << transport->summary
+                  << (apart ? "; each side needs a network interface of its own" : "") << '\n';
     }
 }
 

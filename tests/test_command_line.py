@@ -64,3 +64,23 @@ def test_what_is_no_text_is_refused_in_a_few_words(tmp_path: Path, data: bytes, 
     assert done.returncode == 2
     assert words in done.stderr
     assert len(done.stderr) < 300
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("hello world\n", "no format fits: none of the 12 is near it ('tacholog formats' lists them)"),
+        ("Client connecting to host, TCP port 5001, iperf 2.1\n", "no format fits: iperf3 wants '[ ID] Interval "),
+        ("Client connecting to host, TCP port 5001, iperf 2.1\n", " in JSON (the log has 'iperf')\n"),
+    ],
+    ids=["nothing", "a name", "why"],
+)
+def test_of_text_that_no_format_fits_only_the_nearest_are_named(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "some.log"
+    path.write_text(text)
+
+    done = subprocess.run([sys.executable, "-m", "tacholog", "parse", str(path)], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "rti wants" not in done.stderr

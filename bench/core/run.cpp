@@ -10,6 +10,7 @@
 #include <iostream>
 #include <numeric>
 #include <thread>
+#include <utility>
 
 #include "core/environment.hpp"
 #include "core/objections.hpp"
@@ -127,21 +128,21 @@ public:
         if (pid_ > 0) static_cast<void>(reap());
     }
 
-    /// What became of it, in words; empty if it ended well. One that does not end is killed.
+    /// What became of it, in words; empty if it ended well, or was killed here for not ending: that is no reason.
     std::string reap() {
         constexpr Patience grace{2000};
         int status = 0;
         const Deadline deadline{grace};
-        while (::waitpid(pid_, &status, WNOHANG) == 0) {
+        const pid_t child = std::exchange(pid_, -1);
+        while (::waitpid(child, &status, WNOHANG) == 0) {
             if (deadline.passed()) {
-                ::kill(pid_, SIGKILL);
-                ::waitpid(pid_, &status, 0);
-                break;
+                ::kill(child, SIGKILL);
+                ::waitpid(child, &status, 0);
+                return "";
             }
             const timespec pause{0, 1'000'000};
             ::nanosleep(&pause, nullptr);
         }
-        pid_ = -1;
         if (WIFSIGNALED(status))
             return "the subscriber process" + (name_.empty() ? "" : " " + name_) + " was killed by signal " +
                    std::to_string(WTERMSIG(status));

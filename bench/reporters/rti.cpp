@@ -89,7 +89,7 @@ public:
               static_cast<unsigned long long>(result.faults.lost), lost_percent(result.received, result.faults.lost));
     }
 
-    void write(const Note& note) override { chatter_ << note.text << std::endl; }
+    void write(const Note& note) override { chatter_ << "perftest: note: " << note.text << std::endl; }
     void write(const Failure&) override {
     }  // perftest itself says it on standard error; the dialect has no words for it
     void write(const End& end) override {

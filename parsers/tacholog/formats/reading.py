@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,6 +21,8 @@ from tacholog.records import SEVERITY, Conditions, Facts, Histogram, Record, Sta
 LineClass = Literal["record", "chatter", "broken", "unknown"]
 CLAIM_WINDOW_LINES = 4096
 LOOKS = 16  # A line in doubt costs another look at what is left of its run; after so many, the rest is read line by line.
+# What our own perftest says on standard error, in whichever tool's words it logs, and behind the signs of progress that it may print as hmbdc does.
+_PERFTEST_SAYS = re.compile(r"[xC.]{0,64}perftest: (?P<note>note: )?(?P<said>.{1,1000})")
 UNKNOWN_IN_A_ROW = 10_000  # Longer stretches that no format knows are reported as one: a 2 GB file of noise must not fill the memory.
 
 
@@ -179,12 +182,22 @@ class Scan:
 
     def _given_up(self) -> Iterator[Event]:
         for line in self._overdue:
-            yield self._event((line,), "unknown", None, (line.number,))
+            yield self._said_by_perftest(line) or self._event((line,), "unknown", None, (line.number,))
         if self._noise:
             first, last, count = self._noise
             self.account.lines["unknown"] += count
             yield Event(first, last, range(first, last + 1), f"{count} more lines that no rule knows", "unknown", None, len(self.account.runs))
         self._overdue, self._noise = [], []
+
+    def _said_by_perftest(self, line: Line) -> Event | None:
+        """What the dialects that it writes have no words for: why a run ended badly, or a note."""
+        said = _PERFTEST_SAYS.fullmatch(line.text)
+        if said is None:
+            return None
+        facts = None if said["note"] else Facts(status="failed", reason=said["said"])
+        if facts:
+            self._learn(facts)
+        return self._event((line,), "chatter", facts, (line.number,))
 
     def _taken(self, found: Found) -> Event:
         if isinstance(found.what, Record) and (fault := fault_of(found.what)):

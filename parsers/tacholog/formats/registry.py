@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import NamedTuple, Protocol, cast
@@ -14,6 +16,7 @@ GROUP = "tacholog.formats"
 _PARTS = ("SYSTEM", "TOOL", "DIALECTS", "DEFINITIONS", "detect", "parse")
 _PACKED = {"BZh": "bzip2", "PK\x03\x04": "zip", "7z": "7-Zip", "Rar!": "rar", '\x04"M\x18': "lz4"}
 _SEEN_CHARACTERS = 4096
+_CANDIDATES = 3  # Named for a log that no format fits: more is a list that nobody reads.
 _BINARY_SHARE = 0.1  # Of characters that no text has; a log with a few stray bytes has less.
 
 
@@ -94,13 +97,30 @@ def detect(head: str) -> str:
     fitting = [name for name, detected in said.items() if detected.fits]
     if len(fitting) == 1:
         return fitting[0]
-    if fitting:
-        raise UnreadableInput(f"several formats fit: {', '.join(fitting)}; choose one with --as")
     if binary := _binary(head):
         raise UnreadableInput(binary)
-    wants = [f"{name} wants {detected.wants}" for name, detected in said.items()]
+    if fitting:
+        raise UnreadableInput(f"several formats fit: {', '.join(fitting)}; choose one with --as")
+    wants = [f"{name} wants {said[name].wants} (the log has {found!r})" for name, found in _nearest(said, head)]
     failures = [f"{name} {reason}" for name, reason in installed().failures.items()]
-    raise UnreadableInput(f"no format fits: {'; '.join(wants + failures)}")
+    tried = f"none of the {len(said)} is near it ('tacholog formats' lists them)"
+    raise UnreadableInput(f"no format fits: {'; '.join((wants or [tried]) + failures)}")
+
+
+def _nearest(said: Mapping[str, Detected], head: str) -> list[tuple[str, str]]:
+    """The few formats whose names or whose own words, two at least, the log has: most of them first, each with one such word."""
+    names = {name: _words(f"{name} {name.rstrip('0123456789')} {formats()[name].TOOL}") for name in said}
+    own = {name: names[name] | _words(detected.wants) for name, detected in said.items()}
+    shared = Counter(word for words in own.values() for word in words)
+    there = _words(head)
+    found = {name: sorted((word for word in words & there if shared[word] == 1), key=names[name].__contains__) for name, words in own.items()}
+    near = [name for name, words in found.items() if len(words) > 1 or names[name].intersection(words)]
+    return [(name, found[name][-1]) for name in sorted(near, key=lambda name: -len(found[name]))[:_CANDIDATES]]
+
+
+def _words(text: str) -> set[str]:
+    """Words that are long enough to tell something by."""
+    return set(re.findall(r"[a-z][a-z0-9_/]{3,}", text.lower()))
 
 
 def _binary(head: str) -> str | None:

@@ -1,0 +1,44 @@
+"""A run that was stopped, in the words of tools that have none for it: what perftest says beside its log is read too."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tacholog.formats.reading import read
+
+pytestmark = pytest.mark.core
+
+PATIENCE_S = 60
+SIZES = ",".join(str(64 + size) for size in range(100))
+
+
+def stopped(perftest: Path, folder: Path, dialect: str) -> Path:
+    """The log of a run that got a signal after its first result, with what went to standard error, as ``> log 2>&1`` leaves them."""
+    log, native = folder / "some.log", folder / "native.log"
+    command = [str(perftest), "--test", "latency", "--transport", "shm", "--sizes", SIZES, "--duration", "0.3", "--warmup", "0.02"]
+    reporters = ["--reporter", "native", "--output", str(native), "--reporter", dialect, "--output", "-"]
+    with log.open("wb") as both, subprocess.Popen([*command, *reporters], stdout=both, stderr=both) as run:
+        deadline = time.monotonic() + PATIENCE_S
+        while "\nlatency " not in (native.read_text() if native.exists() else ""):
+            assert run.poll() is None, log.read_text()
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        os.kill(run.pid, signal.SIGTERM)
+        assert run.wait(PATIENCE_S) == 1
+    return log
+
+
+@pytest.mark.parametrize("dialect", ["rti", "rti-csv", "hmbdc", "ecal", "fastrtps", "fastrtps-1"])
+def test_a_stopped_run_is_a_failed_one_in_every_dialect(perftest: Path, tmp_path: Path, dialect: str) -> None:
+    log = read(stopped(perftest, tmp_path, dialect))
+
+    assert (log.account.status, log.account.reason) == ("failed", "stopped by a signal")
+    assert log.records
+    assert not log.unknown
+    assert not log.broken
