@@ -153,6 +153,7 @@ def test_a_name_that_is_nothing_says_which_releases_there_are(tmp_path: Path, ca
     [
         (["--across", "moon"], "--across moon: choose from system, host"),
         (["--metric", "moon"], "--metric moon: choose from latency"),
+        (["--transport", "moon"], "--transport moon: neither side has it; there are: TCP (qperf), loopback; TCP (qperf), network; inter-process"),
     ],
 )
 def test_a_wrong_option_is_one_line_and_exit_code_2(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

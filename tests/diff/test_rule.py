@@ -345,3 +345,12 @@ def test_a_dataset_that_does_not_say_where_its_runs_lie_is_compared(side: Side, 
         dataset.runs["root"] = pd.Series([pd.NA] * 12, dtype="string")
 
     assert compare(old, new, Policy()).counts["invalid"] == 0
+
+
+def test_noise_and_what_is_worse_fail_only_on_request(compared: Compared, noise: Floats) -> None:
+    ups_and_downs = np.resize([0.8, 1.25], 12)
+    noisy, worse = compared(noise[0][:1], noise[1][:1] * ups_and_downs), compared(noise[0][:1], noise[1][:1] * 1.1)
+
+    codes = {asked: (exit_code(noisy, (asked,)), exit_code(worse, (asked,))) for asked in ("", "inconclusive", "worse", "implausible")}
+
+    assert codes == {"": (0, 0), "inconclusive": (3, 0), "worse": (0, 3), "implausible": (0, 0)}

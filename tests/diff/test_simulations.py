@@ -136,7 +136,9 @@ def test_a_single_slower_row_is_found_as_often_as_by_any_exact_test_and_less_oft
     exact = (by_size[:, 1:] > 0).all(axis=1).mean()  # all pairs slower, but perhaps the one that differs least
     student = np.mean([adjusted(report)[0] < 0.05 for report in ttest_1samp(difference, 0, axis=2).pvalue])
 
-    figure("+5 % in 1 of 40 rows, 12 pairs", f"found in {ours:.1%}; by the best exact test {exact:.1%}; by Student's t, for normal noise, {student:.1%}")
+    figure(
+        "+5 % in 1 of 40 rows, 12 pairs", f"found in {ours:.1%}; by the best exact test {exact:.1%}; by Student's t, for normal noise, {student:.1%}"
+    )
     assert abs(ours - exact) <= 0.04
     assert student >= ours + 0.05
 

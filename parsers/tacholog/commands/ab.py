@@ -18,8 +18,9 @@ import click
 
 from tacholog.campaign.builds import Build
 from tacholog.campaign.pairs import Pairs
+from tacholog.campaign.plan import Planned
 from tacholog.commands._paths import Folder
-from tacholog.commands.diff import FORMATS
+from tacholog.commands.diff import FAIL_ON, FORMATS
 from tacholog.diff.result import Report
 from tacholog.errors import TachologError
 from tacholog.resources import checkout
@@ -41,7 +42,7 @@ _ASSUMED_NOISE = 0.02
     "--perftest", type=click.Path(path_type=Path), help="The perftest of command templates; else the one built in the checkout, or on the PATH."
 )
 @click.option("--format", "output_format", type=click.Choice(FORMATS), default="text", show_default=True, help="How to print the comparison.")
-@click.option("--fail-on", multiple=True, type=click.Choice(["worse", "implausible"]), help="Exit with 3 or 5 if a row is so. May be repeated.")
+@click.option("--fail-on", multiple=True, type=click.Choice(FAIL_ON), help="Exit with 3 (implausible: 5) if a row is so. May be repeated.")
 def ab(
     *,
     old: str,
@@ -101,7 +102,7 @@ def _said(begun: Pairs, output: Path, data: Path) -> str:
     variants = len({run.folder.rpartition("/")[0] for run in begun.plans[0].runs})
     seconds = sum(task.run.expected_s for task in tasks)
     noise, whence = _noise(begun, output, data)
-    rows = max(_sizes(begun), 1)
+    rows = max(_rows(begun), 1)
     found = [_percent(smallest_found(pairs, level) * noise * 2**0.5) for level in (0.05, 0.05 / rows)]
     lines = [
         f"OLD  {_build(begun.builds[0])}",
@@ -136,11 +137,20 @@ def _noise(begun: Pairs, output: Path, data: Path) -> tuple[float, str]:
     return _ASSUMED_NOISE, "assumed; tacholog ab of one build with itself measures it"
 
 
-def _sizes(begun: Pairs) -> int:
-    """How many rows of one statistic there will be, as far as the options tell: one for each variant and size."""
-    first = [run for run in begun.plans[0].runs if run.repetition == 1]
-    sizes = (run.options.get("sizes_bytes") for run in first)
-    return sum(len(listed) if isinstance(listed, list) else 1 for listed in sizes)
+def _rows(begun: Pairs) -> int:
+    """How many rows will be tested, as far as the campaign tells: for each variant and size a rate, or the percentiles of a latency."""
+    return sum(_sizes(run) * _statistics(run) for run in begun.plans[0].runs if run.repetition == 1)
+
+
+def _sizes(run: Planned) -> int:
+    listed = run.options.get("sizes_bytes")
+    return len(listed) if isinstance(listed, list) else 1
+
+
+def _statistics(run: Planned) -> int:
+    from tacholog.diff.policy import TESTED
+
+    return 1 if run.conditions.load_mode == "max-rate" else len(TESTED["latency"])
 
 
 def _measure(begun: Pairs) -> None:

@@ -3,22 +3,29 @@
 OLD and NEW are each a release label, a folder of runs (run.toml files below it), a saved dataset, a raw log of any format, or a folder of such logs.
 
 A row is better or worse only if repeated runs show it; a single published number never is. Exit code 4 says that nothing could be compared; with
---fail-on worse, 3 says that something is worse; with --fail-on implausible, 5 that figures cannot be true; 2 that a run, a log or a folder could not
-be read, while all others were compared. The highest one that applies is given.
+--fail-on worse, 3 says that something is worse, with --fail-on inconclusive that something is too noisy to tell; with --fail-on implausible, 5 says
+that figures cannot be true; 2 that a run, a log or a folder could not be read, while all others were compared. The highest one that applies is given.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tacholog.commands._complaints import tell
 from tacholog.commands._paths import write_output
 from tacholog.diff.result import VERDICTS, Report
+from tacholog.errors import TachologError
+
+if TYPE_CHECKING:
+    from tacholog.dataset import Dataset
 
 LIMITS = {"text": 20, "markdown": 50, "html": 500, "github": 50}
+FAIL_ON = ("worse", "inconclusive", "implausible")
 FORMATS = ("text", "markdown", "json", "html", "github")
 
 
@@ -48,7 +55,7 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
 @click.option("--thresholds", metavar="FILE", type=click.Path(path_type=Path), help="What counts as a change (TOML; see docs/significance.md).")
 @click.option("--same-build", "band", metavar="FILE", type=click.Path(path_type=Path), help="The band of one build; else the one beside the runs.")
 @click.option("--renames", metavar="FILE", type=click.Path(path_type=Path), help="What was called otherwise (TOML); else data/renames.toml.")
-@click.option("--fail-on", multiple=True, type=click.Choice(["worse", "implausible"]), help="Exit with 3 or 5 if a row is so. May be repeated.")
+@click.option("--fail-on", multiple=True, type=click.Choice(FAIL_ON), help="Exit with 3 (implausible: 5) if a row is so. May be repeated.")
 @click.option("--limit", type=click.IntRange(0), help="Rows to list of each verdict; 0: all.  [default: 20; markdown: 50; html: 500]")
 @click.option("--schema", is_flag=True, is_eager=True, expose_value=False, callback=_print_schema, help="Print the JSON Schema of --format json.")
 def diff(
@@ -86,10 +93,23 @@ def diff(
     names = read_renames(renames) if renames else find_renames(roots or known_roots())
     sides = [renamed(find(name, roots or known_roots()), names) for name in (old, new)]
     lost = tell(map(complaints, sides))
+    _check_transports(transports, sides)
     measured = known(sides, roots or known_roots(), band)
     report = compare(sides[0], sides[1], policy, (old, new), everything=output == "json", measured=measured)
     say(output, report, rendered(output, report, only, limit), path)
     sys.exit(max(lost, exit_code(report, fail_on)))
+
+
+def _check_transports(asked: tuple[str, ...], sides: Sequence[Dataset]) -> None:
+    """Refuse a transport that neither side has: that nothing was compared would look like a result.
+
+    Raises:
+        TachologError: neither side has it.
+    """
+    there = {str(name) for side in sides for name in side.results["transport"].dropna().unique()}
+    for name in asked:
+        if name not in there:
+            raise TachologError(f"--transport {name}: neither side has it; there are: {'; '.join(sorted(there)) or 'none'}")
 
 
 def say(output: str, report: Report, said: str, path: Path | None) -> None:

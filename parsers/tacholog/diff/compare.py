@@ -234,8 +234,11 @@ def _input(dataset: Dataset, name: str) -> Input:
 
 
 def exit_code(report: Report, fail_on: tuple[str, ...]) -> int:
-    """0, or 4 if nothing could be compared; with ``worse`` 3 for worse rows, with ``implausible`` 5 for figures that cannot be true: the highest."""
+    """0, or 4 if nothing could be compared; the highest that applies of it and what ``fail_on`` asks for.
+
+    ``worse``: 3 for worse rows. ``inconclusive``: 3 for rows that are too noisy to tell. ``implausible``: 5 for figures that cannot be true.
+    """
     implausible = any(row.verdict == "invalid" and {"impossible", "out_of_order", "loss"} & {*row.reasons, *row.marks} for row in report.rows)
     compared = any(report.counts[verdict] for verdict in COMPARED)
-    codes = [0, 0 if compared else 4, 3 if "worse" in fail_on and report.counts["worse"] else 0, 5 if "implausible" in fail_on and implausible else 0]
-    return max(codes)
+    asked = any(verdict in fail_on and report.counts[verdict] for verdict in ("worse", "inconclusive"))
+    return max(0 if compared else 4, 3 if asked else 0, 5 if "implausible" in fail_on and implausible else 0)
