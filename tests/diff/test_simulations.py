@@ -134,7 +134,8 @@ def test_a_single_slower_row_is_found_as_often_as_by_any_exact_test_and_less_oft
     ours = share(verdicts(difference.reshape(-1, PAIRS)), "worse")[:, 0].mean()
     by_size = np.take_along_axis(difference[:, 0], np.abs(difference[:, 0]).argsort(axis=1), axis=1)
     exact = (by_size[:, 1:] > 0).all(axis=1).mean()  # all pairs slower, but perhaps the one that differs least
-    student = np.mean([adjusted(report)[0] < 0.05 for report in ttest_1samp(difference, 0, axis=2).pvalue])
+    p_student: Floats = np.asarray(ttest_1samp(difference, 0, axis=2).pvalue)
+    student = np.mean([adjusted(report)[0] < 0.05 for report in p_student])
 
     figure(
         "+5 % in 1 of 40 rows, 12 pairs", f"found in {ours:.1%}; by the best exact test {exact:.1%}; by Student's t, for normal noise, {student:.1%}"
