@@ -218,7 +218,7 @@ def test_rtis_banner_and_the_native_log_say_alike_whether_there_is_a_key(perftes
 @pytest.mark.parametrize(("options", "batch_bytes"), [((), 0), (("--batch-bytes", "8KiB"), 8192)])
 def test_rti_says_in_its_banner_how_much_travels_together(perftest: Path, tmp_path: Path, options: tuple[str, ...], batch_bytes: int) -> None:
     logs = ("--reporter", "rti", "--output", str(tmp_path / "rti.log"), "--reporter", "native", "--output", str(tmp_path / "native.log"))
-    command = [perftest, "--test", "throughput", "--transport", "tcp", *BRIEFLY, *options, *logs]
+    command: list[str | Path] = [perftest, "--test", "throughput", "--transport", "tcp", *BRIEFLY, *options, *logs]
     ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     banner = tmp_path / "banner.log"
     banner.write_text(f"RTI Perftest 3.0.1\n{ended.stderr}{(tmp_path / 'rti.log').read_text()}")
