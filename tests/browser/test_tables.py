@@ -183,3 +183,31 @@ def test_the_mean_of_ratios_is_that_of_the_ticked_sizes(opened: Opener) -> None:
 
         assert len(ratios) == 2
         assert float(row.locator("td").first.inner_text().rstrip("\u00d7")) == pytest.approx((ratios[0] * ratios[1]) ** 0.5, rel=0.005)
+
+
+@pytest.mark.parametrize("name", ["quality.html", "systems.html", "releases.html", "definitions.html"])
+def test_a_table_of_words_is_whole_on_a_phone(opened: Opener, name: str) -> None:
+    covered = """() => [...document.querySelectorAll('.tl-words tbody tr')].slice(0, 12).flatMap((row) => {
+        row.scrollIntoView({block: 'center', behavior: 'instant'});
+        return [...row.cells].filter((cell) => {
+            const box = cell.getBoundingClientRect();
+            const top = document.elementFromPoint((box.left + box.right) / 2, (box.top + box.bottom) / 2);
+            return box.right > innerWidth || !cell.contains(top);
+        }).map((cell) => cell.outerHTML.slice(0, 100));
+    })"""
+    with opened(name, "phone") as page:
+        assert page.locator(".tl-words tbody tr").count() > 5
+        assert page.evaluate(covered) == []
+        label = page.locator(".tl-words td").first.evaluate("cell => getComputedStyle(cell, '::before').content")
+        assert label.strip('"') == page.locator(".tl-words thead th").nth(1).inner_text()
+
+
+def test_a_table_of_words_filters_and_sorts_on_a_phone(opened: Opener) -> None:
+    with opened("systems.html", "phone") as page:
+        page.get_by_label("Filter").first.fill("hmbdc")
+        assert all("hmbdc" in text for text in page.locator(".tl-words tbody tr:visible").all_inner_texts())
+        page.get_by_label("Filter").first.fill("")
+        page.locator(".tl-words thead th").nth(3).locator("button").click()
+        assert page.locator(".tl-words thead th").nth(3).get_attribute("aria-sort") == "ascending"
+        known = [value for value in values(page, 3) if value is not None]
+        assert known == sorted(known)

@@ -29,10 +29,14 @@ _REDACTED = (
 
 
 def plain_table(label: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> Html:
-    """Return a table of words in its own scrolling region; the first cell of a row is its heading."""
+    """Return a table of words in its own scrolling region; the first cell of a row is its heading. On a phone each cell says its column itself."""
     head = tag("tr", *(tag("th", words_, scope="col", class_="tl-text") for words_ in heads))
-    body = [tag("tr", tag("th", row[0], scope="row"), *(tag("td", cell, class_="tl-text") for cell in row[1:])) for row in rows]
+    body = [tag("tr", tag("th", row[0], scope="row"), *map(_cell, row[1:], heads[1:])) for row in rows]
     return scroller(label, tag("table", tag("thead", head), tag("tbody", *body), class_="tl-table tl-words"))
+
+
+def _cell(content: object, head: str) -> Html:
+    return tag("td", content, class_="tl-text", data_head=head)
 
 
 def runs_table(view: View, links: Links) -> Html:
