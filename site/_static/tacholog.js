@@ -37,7 +37,7 @@
       ...state.spec.layout,
       xaxis: { ...axis(state.spec.layout.xaxis), tickangle: narrow ? -45 : 0 },
       yaxis: axis(state.spec.layout.yaxis),
-      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+      paper_bgcolor: paper, plot_bgcolor: "rgba(0,0,0,0)", // a picture without a ground, taken in the dark, is light ink on a white page
       font: { family: getComputedStyle(document.body).fontFamily, color: ink },
       hoverlabel: { bgcolor: paper, bordercolor: muted, font: { color: ink, size: 13 }, align: "left" },
       modebar: { bgcolor: "rgba(0,0,0,0)", color: muted, activecolor: ink },
@@ -67,7 +67,7 @@
   async function draw(state) {
     const Plotly = await load();
     const { data, layout } = themed(state);
-    await Plotly.react(state.target, data, layout, config);
+    await Plotly.react(state.target, data, layout, { ...config, toImageButtonOptions: { format: "png", filename: state.name, scale: 2 } });
     state.target.parentElement.classList.add("tl-is-live");
   }
 
@@ -108,7 +108,7 @@
     const stage = figure.querySelector(".tl-stage");
     const target = document.createElement("div");
     target.className = "tl-live";
-    const state = { spec: JSON.parse(figure.querySelector(".tl-spec").textContent), target, hidden: new Set() };
+    const state = { spec: JSON.parse(figure.querySelector(".tl-spec").textContent), target, hidden: new Set(), name: figure.id };
     stage.append(target);
     try {
       await draw(state);

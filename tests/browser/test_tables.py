@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from urllib.parse import parse_qs, urlsplit
@@ -80,6 +81,28 @@ def test_the_points_of_a_figure_are_offered_as_a_file_in_the_units_of_the_data(o
     assert download.value.suggested_filename.endswith(".csv")
     assert lines[0] == "series,Message size (bytes),Goodput (bit/s)"
     assert '"copy, default",32,664200000' in lines
+
+
+def test_a_figure_is_offered_as_a_picture_that_can_be_read_on_any_page(opened: Opener) -> None:
+    alpha = """async (data) => {
+        const image = new Image();
+        image.src = `data:image/png;base64,${data}`;
+        await image.decode();
+        const canvas = Object.assign(document.createElement('canvas'), {width: 2, height: 2});
+        canvas.getContext('2d').drawImage(image, 0, 0);
+        return [image.width, canvas.getContext('2d').getImageData(1, 1, 1, 1).data[3]];
+    }"""
+    with opened("rti-connext-dds/shmem.html", "dark") as page:
+        figure = page.locator(".tl-figure").first
+        figure.locator(".tl-is-live").wait_for(timeout=60_000)
+        figure.hover()
+        with page.expect_download() as download:
+            figure.locator(".modebar-btn").first.click()
+        width, opaque = page.evaluate(alpha, base64.b64encode(download.value.path().read_bytes()).decode())
+
+        assert download.value.suggested_filename == f"{figure.get_attribute('id')}.png"
+        assert width > 1000
+        assert opaque == 255
 
 
 def test_heads_stay_in_sight_and_an_edge_that_hides_columns_says_so(opened: Opener) -> None:
