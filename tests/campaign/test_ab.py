@@ -81,6 +81,9 @@ def test_sides_run_next_to_each_other_in_changing_order_and_are_compared(tmp_pat
     assert all(one.repetition == two.repetition and one.options == two.options for (_, one), (_, two) in pairs)
     assert Counter(pair[0][0] for pair in pairs) == {"old": 3, "new": 3}
     assert len({run.session for _, run in runs}) == 1
+    told = [line for line in done.stderr.splitlines() if line.startswith("[")]
+    assert [line.partition("]")[0] for line in told] == [f"[{number}/12" for number in range(1, 13)]
+    assert [line.rpartition(", ")[2] for line in (told[0], told[-1])] == ["9 s left", "0 s left"]
 
 
 @pytest.mark.core

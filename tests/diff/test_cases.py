@@ -127,6 +127,19 @@ def test_rti_udpv4_wan_in_two_configurations(checkout: Path, old: str, new: str,
     assert report["counts"]["unreplicated_diff"] + report["counts"]["unreplicated_same"] == 24
 
 
+def test_two_releases_of_our_own_core_in_recorded_pairs(checkout: Path) -> None:
+    pairs = checkout / "data/perftest/0.1.0-to-0.2.0"
+
+    result = CliRunner().invoke(diff, [str(pairs / "old"), str(pairs / "new"), "--format", "json"], catch_exceptions=False)
+
+    report = json.loads(result.output)
+    found = {(row["key"]["transport"], row["key"]["payload_bytes"]): row for row in report["rows"] if row["key"]["statistic"] == "p50"}
+    assert (result.exit_code, report["counts"]["worse"], set(report["designs"])) == (0, 0, {"paired"})
+    assert found["tcp", 64]["verdict"] == "better"
+    assert found["tcp", 64]["ratio"] == pytest.approx(0.654, abs=0.001)
+    assert found["shm", 64]["verdict"] == "no_change"
+
+
 def test_two_repetitions_of_our_own_core_are_not_enough_and_the_report_says_what_would_be(checkout: Path) -> None:
     recorded = [str(checkout / "data/perftest" / release) for release in ("0.1.0", "0.2.0")]
 

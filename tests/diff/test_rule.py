@@ -16,6 +16,7 @@ from tacholog.diff.policy import Bands, Override, Policy
 from tacholog.diff.result import Report, Row, Verdict, json_schema, to_json
 from tacholog.errors import TachologError
 from tacholog.manifest import Host
+from tacholog.report import diff_words
 
 Floats = NDArray[np.float64]
 Side = Callable[..., Dataset]
@@ -258,11 +259,14 @@ def test_noise_leaves_a_row_open_and_says_what_would_have_been_found(compared: C
     assert 0.15 < row.detectable < 0.5
 
 
-def test_two_modes_are_flagged(compared: Compared, noise: Floats) -> None:
-    old = noise[0][0].copy()
-    old[:5] *= 1.5
+def test_two_modes_are_flagged_and_both_are_said(compared: Compared) -> None:
+    old = 1000.0 * np.array([10, 15, 10.1, 15.1, 10.2, 15.2, 9.9, 14.9, 10, 15, 10, 10])
+    new = 1000.0 * np.linspace(9.9, 10.1, 12)
 
-    assert only(compared(old, noise[1][0])).flags == ("two_modes",)
+    row = only(compared(old, new))
+
+    assert "two_modes" in row.flags
+    assert diff_words.remark(row).endswith("; the old runs fall into two groups, around 10\u00a0µs and 15\u00a0µs")
 
 
 def test_thresholds_come_from_the_policy_and_its_overrides(compared: Compared, noise: Floats) -> None:

@@ -28,15 +28,19 @@ def measure_all(tasks: Sequence[Task], count: int) -> None:
         # The unit is a second as planned: runs differ in length by far more than they differ from their plan.
         shown = progress.add_task("", total=sum(task.run.expected_s for task in tasks), index=0, count=count, left="")
         for number, (folder, plan, run, tools, label) in enumerate(tasks):
-            left = duration(sum(task.run.expected_s for task in tasks[number:]))
-            progress.update(shown, description=label, index=run.order_index, left=f"{left} left")
+            progress.update(shown, description=label, index=run.order_index, left=_left(tasks[number:]))
             began = time.monotonic()
             manifest = campaign.measure(folder, plan, run, tools, checkout())
             progress.advance(shown, run.expected_s)
             took_s, wrong = time.monotonic() - began, campaign.trouble(folder, plan, run)
             if not console.is_terminal or wrong:
-                line = f"[{run.order_index}/{count}] {label}: {manifest.status}, {took_s:.1f} s" + (f" ({wrong})" if wrong else "")
+                ended = f"{manifest.status}, {took_s:.1f} s" + (f" ({wrong})" if wrong else "")
+                line = f"[{run.order_index}/{count}] {label}: {ended}, {_left(tasks[number + 1 :])}"
                 console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _left(tasks: Sequence[Task]) -> str:
+    return f"{duration(sum(task.run.expected_s for task in tasks))} left"
 
 
 def duration(seconds: float) -> str:

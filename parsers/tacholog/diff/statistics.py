@@ -12,7 +12,7 @@ Source:
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import sqrt
 from statistics import NormalDist
 from typing import NamedTuple
@@ -258,13 +258,31 @@ def two_modes(values: Floats, least_gap: Floats) -> NDArray[np.bool_]:
     if runs < 2 * MIN_CLUSTER:
         return np.zeros(len(values), bool)
     ordered = np.sort(values, axis=1)
-    gaps = np.diff(ordered, axis=1)[:, MIN_CLUSTER - 1 : runs - MIN_CLUSTER]
-    split = gaps.argmax(axis=1) + MIN_CLUSTER
+    widest, split = _widest_gap(ordered)
     below = np.arange(runs) < split[:, None]
     spread = np.zeros(len(values))
     for cluster in (below, ~below):
         mean = np.where(cluster, ordered, 0).sum(axis=1) / cluster.sum(axis=1)
         spread += (np.where(cluster, ordered - mean[:, None], 0) ** 2).sum(axis=1)
-    widest = gaps.max(axis=1)
     apart: NDArray[np.bool_] = (widest > 3 * np.sqrt(spread / (runs - 2))) & (widest > least_gap)
     return apart
+
+
+def modes(values: Sequence[float], least_gap: float) -> tuple[float, float] | None:
+    """The medians of the two clusters that runs fall into, if they do; see `two_modes`.
+
+    Args:
+        values: of the runs, not logarithms, all above zero.
+        least_gap: the narrowest gap that matters, as a logarithm.
+    """
+    ordered = np.log(np.sort(np.asarray(values, float)))[None]
+    if not two_modes(ordered, np.array([least_gap]))[0]:
+        return None
+    split = int(_widest_gap(ordered)[1][0])
+    return float(np.exp(np.median(ordered[0, :split]))), float(np.exp(np.median(ordered[0, split:])))
+
+
+def _widest_gap(ordered: Floats) -> tuple[Floats, Integers]:
+    """The widest gap of each row of sorted values that leaves a cluster on either side, and how many values lie below it."""
+    gaps = np.diff(ordered, axis=1)[:, MIN_CLUSTER - 1 : ordered.shape[1] - MIN_CLUSTER]
+    return gaps.max(axis=1), gaps.argmax(axis=1) + MIN_CLUSTER

@@ -83,9 +83,11 @@ def _ratio_parts(row: Row, value: float, span: float) -> Iterator[Html]:
 
 def legend() -> Html:
     """What the drawings show, in words."""
-    return join(
-        ["Ratio: new over old; the line is the interval, the shaded band what does not count. Runs: each dot is one run, old above, new below."]
+    said = (
+        "Old and new are medians of the runs. The ratio is new over old, estimated pair by pair where runs are pairs, so that it need not be that of",
+        "the medians; its line is the interval, the shaded band what does not count. Runs: each dot is one run, old above, new below.",
     )
+    return join([" ".join(said)])
 
 
 def _ends(row: Row) -> list[float]:

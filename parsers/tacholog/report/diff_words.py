@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from math import log1p
 from types import MappingProxyType
 
 import msgspec
 
 from tacholog.diff.policy import MIN_RUNS, TESTABLE_BEYOND
 from tacholog.diff.result import VERDICTS, Curve, Input, Key, Report, Row, Side, Verdict
+from tacholog.diff.statistics import modes
 from tacholog.quality import MARKS
 from tacholog.records import METRICS
 from tacholog.report.diff_notes import ended
@@ -322,7 +324,7 @@ def side(found: Input) -> str:
         ", ".join(found.hosts) or "machine not stated",
         _when(found),
         "published figures" if found.published else "",
-        f"{found.problems} lines or files could not be read" if found.problems else "",
+        f"{found.problems} {'lines or files' if found.problems > 1 else 'line or file'} could not be read" if found.problems else "",
     ]
     return f"{found.name}: " + "; ".join(part for part in parts if part)
 
@@ -364,4 +366,12 @@ def _open(row: Row) -> str:
 
 def _flags(row: Row) -> list[str]:
     """What else a reader should know."""
-    return ["the runs fall into two groups"] if "two_modes" in row.flags else []
+    if "two_modes" not in row.flags:
+        return []
+    sides = [("old", row.old), ("new", row.new)]
+    found = [(which, modes(side.values, log1p(row.threshold or 0))) for which, side in sides if side]
+    return [f"the {which} runs fall into two groups, around {' and '.join(_quantity(row, mode) for mode in two)}" for which, two in found if two]
+
+
+def _quantity(row: Row, value: float) -> str:
+    return quantity(value, row.unit, _DIGITS)
