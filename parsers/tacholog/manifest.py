@@ -19,7 +19,7 @@ RUN_FILE = "run.toml"
 HOSTS_FOLDER = "hosts"
 
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
-Table = TypeVar("Table", "Manifest", "Host")
+Content = TypeVar("Content")
 FileName = Annotated[str, msgspec.Meta(pattern=r"^[^/\x00]+$")]  # A log lies beside its manifest: no path leads out of the folder.
 
 
@@ -107,7 +107,7 @@ def read_manifest(path: Path) -> Manifest:
     Raises:
         UnreadableInput: it is missing, no TOML, or not of this schema; the message names file and key.
     """
-    manifest = _read(path, Manifest)
+    manifest = read_toml(path, Manifest)
     if manifest.schema != 1:
         raise UnreadableInput(f"{path}: schema {manifest.schema} is not known; this version reads schema 1")
     names = [log.file for log in manifest.logs]
@@ -122,7 +122,7 @@ def read_host(path: Path) -> Host:
     Raises:
         UnreadableInput: it is missing, no TOML, or not of this schema; the message names file and key.
     """
-    return _read(path, Host)
+    return read_toml(path, Host)
 
 
 def write(path: Path, content: Manifest | Host) -> None:
@@ -161,7 +161,12 @@ def as_toml(content: Manifest | Host) -> str:
     return tomli_w.dumps(said, multiline_strings=True)
 
 
-def _read(path: Path, kind: type[Table]) -> Table:
+def read_toml(path: Path, kind: type[Content]) -> Content:
+    """Read a TOML file that people write.
+
+    Raises:
+        UnreadableInput: it is missing, no TOML, or holds no such thing; the message names file and key.
+    """
     try:
         return msgspec.toml.decode(path.read_bytes(), type=kind)
     except OSError as error:

@@ -7,18 +7,17 @@ import random
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import msgspec
 
 from tacholog.errors import UnreadableInput
-from tacholog.manifest import FileName, in_words
+from tacholog.manifest import FileName, in_words, read_toml
 from tacholog.records import Conditions
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 Value = str | int | float | bool
 Values = dict[str, Value | list[Value]]
-Table = TypeVar("Table", "Campaign", "Plan")
 
 
 class _Toml(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -89,7 +88,7 @@ def read_campaign(path: Path) -> Campaign:
     Raises:
         UnreadableInput: it is missing, no TOML, or not a campaign; the message names file and key.
     """
-    return _decode(path, Campaign)
+    return read_toml(path, Campaign)
 
 
 def read_plan(path: Path) -> Plan:
@@ -98,16 +97,7 @@ def read_plan(path: Path) -> Plan:
     Raises:
         UnreadableInput: it is missing or not a plan; the message names file and key.
     """
-    return _decode(path, Plan)
-
-
-def _decode(path: Path, kind: type[Table]) -> Table:
-    try:
-        return msgspec.toml.decode(path.read_bytes(), type=kind)
-    except OSError as error:
-        raise UnreadableInput(f"{path}: {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
-        raise UnreadableInput(f"{path}: {in_words(error, kind)}") from error
+    return read_toml(path, Plan)
 
 
 def lay_out(campaign: Campaign, seed: int, cpus: tuple[str, str]) -> tuple[Planned, ...]:

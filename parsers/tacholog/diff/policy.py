@@ -9,7 +9,8 @@ from typing import Annotated
 
 import msgspec
 
-from tacholog.errors import TachologError, UnreadableInput
+from tacholog.errors import TachologError
+from tacholog.manifest import read_toml
 from tacholog.records import METRICS
 
 MIN_RUNS = 6  # With five pairs no rank test can reach 5 %.
@@ -108,9 +109,4 @@ def read_policy(path: Path) -> Policy:
     Raises:
         UnreadableInput: it is missing, no TOML, or holds something else; the message names file and key.
     """
-    try:
-        return msgspec.toml.decode(path.read_bytes(), type=Policy)
-    except OSError as error:
-        raise UnreadableInput(f"{path}: {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
-        raise UnreadableInput(f"{path}: {error}") from error
+    return read_toml(path, Policy)

@@ -18,6 +18,7 @@ import msgspec
 
 from tacholog.dataset import Dataset
 from tacholog.errors import UnreadableInput
+from tacholog.manifest import read_toml
 from tacholog.records import METRICS
 
 if TYPE_CHECKING:
@@ -34,12 +35,7 @@ def read_renames(path: Path) -> Renames:
     Raises:
         UnreadableInput: it is missing, no TOML, renames something else, or into a metric that there is not; the message names file and key.
     """
-    try:
-        found = msgspec.toml.decode(path.read_bytes(), type=dict[str, dict[str, str]])
-    except OSError as error:
-        raise UnreadableInput(f"{path}: {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
-        raise UnreadableInput(f"{path}: {error}") from error
+    found = read_toml(path, dict[str, dict[str, str]])
     if unknown := sorted(found.keys() - set(FIELDS)):
         raise UnreadableInput(f"{path}: [{unknown[0]}]: only {', '.join(FIELDS)} can be renamed")
     if unknown := sorted(set(found.get("metric", {}).values()) - METRICS.keys()):

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from tacholog.errors import UnreadableInput
-from tacholog.manifest import in_words
+from tacholog.manifest import read_toml
 from tacholog.report.privacy import Privacy
 
 
@@ -39,12 +39,7 @@ def read_settings(path: Path) -> SiteSettings:
     Raises:
         UnreadableInput: it is missing, no TOML or holds an unknown key; or its logo is missing. The message names file and key.
     """
-    try:
-        settings = msgspec.toml.decode(path.read_bytes(), type=SiteSettings)
-    except OSError as error:
-        raise UnreadableInput(f"{path}: {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
-        raise UnreadableInput(f"{path}: {in_words(error, SiteSettings)}") from error
+    settings = read_toml(path, SiteSettings)
     for link in settings.links:
         if not link.url.startswith(("https://", "http://", "mailto:")):
             raise UnreadableInput(f"{path}: links: {link.url!r} is no address (https://, http:// or mailto:)")
