@@ -2,7 +2,7 @@
 // never sent, ranges without end, windows of any size. The publisher neither reads beyond its memory nor hangs.
 #include "transports/reliable_publisher.hpp"
 
-#include "fuzz/datagrams.hpp"
+#include "fuzz/reliable.hpp"
 
 namespace {
 
@@ -10,8 +10,6 @@ using namespace tacholog;
 using reliable::Answer;
 using reliable::Kind;
 
-constexpr std::uint64_t stream = 1;
-constexpr std::size_t max_bytes = 40;
 constexpr std::size_t piece_bytes = 16;
 
 struct Compact {
@@ -39,13 +37,13 @@ Answer answer_of(fuzz::Input& input) {
             answer.missing[at] = {from.missing[at][0], from.missing[at][1]};
         }
     }
-    if ((from.form & 2U) == 0) answer.stream = stream;
+    if ((from.form & 2U) == 0) answer.stream = fuzz::stream;
     return answer;
 }
 
 void say(const Fd& subscriber, const Answer& answer, std::uint8_t cut) {
     const std::size_t bytes = answer.range_count <= reliable::most_ranges ? answer.bytes() : sizeof answer;
-    ::send(subscriber.get(), &answer, bytes - std::min<std::size_t>(bytes, cut), MSG_DONTWAIT);
+    fuzz::say(subscriber, answer, bytes - std::min<std::size_t>(bytes, cut));
 }
 
 }  // namespace
@@ -54,17 +52,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::Input input{data, size};
     auto [ours, subscriber] = fuzz::datagram_sockets();
     {
-        reliable::Link link{std::move(ours), true, {}, stream, "fuzz"};
-        reliable::ReliablePublisher publisher{std::move(link), Topic{"fuzz", max_bytes, ""}, piece_bytes};
+        reliable::Link link{std::move(ours), true, {}, fuzz::stream, "fuzz"};
+        reliable::ReliablePublisher publisher{std::move(link), fuzz::topic(), piece_bytes};
         while (!input.empty()) {
-            auto loan = publisher.loan(1 + input.take<std::uint8_t>() % max_bytes);
+            auto loan = publisher.loan(1 + input.take<std::uint8_t>() % fuzz::max_bytes);
             fuzz::require(loan.has_value());
             static_cast<void>(loan->publish(Patience{0}).has_value());
             say(subscriber, answer_of(input), input.take<std::uint8_t>());
             fuzz::drain(subscriber);
         }
         Answer last{};  // or the publisher waits for a subscriber that answers no more
-        last.stream = stream;
+        last.stream = fuzz::stream;
         last.kind = Kind::left;
         say(subscriber, last, 0);
     }

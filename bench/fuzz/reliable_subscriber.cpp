@@ -2,16 +2,13 @@
 // lengths, heartbeats, last words. A message that comes out is no longer than agreed.
 #include "transports/reliable_subscriber.hpp"
 
-#include "fuzz/datagrams.hpp"
+#include "fuzz/reliable.hpp"
 
 namespace {
 
 using namespace tacholog;
 using reliable::Kind;
 using reliable::PacketHeader;
-
-constexpr std::uint64_t stream = 1;
-constexpr std::size_t max_bytes = 40;
 
 struct Compact {
     std::uint8_t form;
@@ -37,7 +34,7 @@ PacketHeader header_of(fuzz::Input& input) {
         header.total_bytes = from.total_bytes;
         header.piece_bytes = from.piece_bytes % 8U + 8;
     }
-    if ((from.form & 2U) == 0) header.stream = stream;
+    if ((from.form & 2U) == 0) header.stream = fuzz::stream;
     if ((from.form & 4U) != 0) header.message = input.take<std::uint64_t>();
     if ((from.form & 8U) != 0) header.packet = input.take<std::uint64_t>();
     return header;
@@ -56,7 +53,7 @@ void say(const Fd& publisher, fuzz::Input& input) {
     const PacketHeader header = header_of(input);
     std::memcpy(datagram.data(), &header, sizeof header);
     const std::size_t bytes = payload_bytes(header, input.take<std::uint8_t>());
-    ::send(publisher.get(), datagram.data(), sizeof header + bytes, MSG_DONTWAIT);
+    fuzz::say(publisher, datagram, sizeof header + bytes);
 }
 
 }  // namespace
@@ -64,12 +61,12 @@ void say(const Fd& publisher, fuzz::Input& input) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     fuzz::Input input{data, size};
     auto [ours, publisher] = fuzz::datagram_sockets();
-    reliable::ReliableSubscriber subscriber{std::move(ours), stream, Topic{"fuzz", max_bytes, ""}, "fuzz"};
+    reliable::ReliableSubscriber subscriber{std::move(ours), fuzz::stream, fuzz::topic(), "fuzz"};
     while (!input.empty()) {
         say(publisher, input);
         const auto sample = subscriber.take(Patience{0});
         if (!sample || !*sample) continue;
-        fuzz::require((*sample)->bytes().size() <= max_bytes);
+        fuzz::require((*sample)->bytes().size() <= fuzz::max_bytes);
         fuzz::touch((*sample)->bytes());
     }
     return 0;
