@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tacholog.dataset import Dataset
 from tacholog.diff.compare import compare, exit_code
-from tacholog.diff.policy import Bands, Override, Policy
+from tacholog.diff.policy import Bands, Override, Policy, Selection
 from tacholog.diff.result import Report, Row, Verdict, json_schema, to_json
 from tacholog.errors import TachologError
 from tacholog.manifest import Host
@@ -358,3 +358,25 @@ def test_noise_and_what_is_worse_fail_only_on_request(compared: Compared, noise:
     codes = {asked: (exit_code(noisy, (asked,)), exit_code(worse, (asked,))) for asked in ("", "inconclusive", "worse", "implausible")}
 
     assert codes == {"": (0, 0), "inconclusive": (3, 0), "worse": (0, 3), "implausible": (0, 0)}
+
+
+def test_rows_of_the_gate_are_adjusted_among_themselves(compared: Compared) -> None:
+    ups_and_downs = 1 + 0.03 * np.resize([1, -1], 12) * np.linspace(1, 2, 12)
+    old, new = np.full((40, 12), 10_000.0), np.full((40, 12), 10_000.0) * ups_and_downs
+    new[6] = old[6] * (1 + np.array([-0.002, -0.001, *np.linspace(0.04, 0.06, 10)]))  # two signs and ranks so rare come by chance in 10 of 4096 cases
+    gate = Policy(gate=(Selection(payload_bytes=112), Selection(payload_bytes=128)))
+
+    without, within = ({row.key.payload_bytes: row for row in compared(old, new, policy).rows} for policy in (Policy(), gate))
+
+    assert (without[112].verdict, within[112].verdict) == ("inconclusive", "worse")
+    assert within[112].p_adjusted == pytest.approx(2 * 10 / 4096)
+    assert [size for size, row in within.items() if "gated" in row.flags] == [112, 128]
+    assert without[16].verdict == within[16].verdict == "inconclusive"
+
+
+def test_a_gate_of_which_no_row_could_be_tested_is_never_green(compared: Compared, noise: Floats) -> None:
+    report = compared(noise[0], noise[1], Policy(gate=(Selection(transport="carrier pigeon"),)))
+
+    assert report.warnings == ("gate_empty",)
+    assert report.counts["no_change"] + report.counts["inconclusive"] == 4
+    assert exit_code(report, ()) == 4

@@ -96,5 +96,6 @@ def test_the_thresholds_of_the_page_can_be_read(tmp_path: Path) -> None:
 
     policy = read_policy(tmp_path / "thresholds.toml")
 
-    assert policy == Policy(same_build_percent=4.5, row=policy.row)
+    assert policy == Policy(same_build_percent=4.5, row=policy.row, gate=policy.gate)
+    assert [gate.wanted() for gate in policy.gate] == [{"transport": "shm", "statistic": "p50"}]
     assert policy.row[0].wanted() == {"transport": "udp", "statistic": "p99"}

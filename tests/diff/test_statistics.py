@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tacholog.diff.statistics import adjusted, paired_shift, same_build_band, smallest_detectable, two_modes, unpaired_shift
+from tacholog.diff.statistics import adjusted, adjusted_each, paired_shift, same_build_band, smallest_detectable, two_modes, unpaired_shift
 
 ROWS = 40
 Figure = Callable[[str, str], None]
@@ -135,3 +135,9 @@ def test_two_clusters_are_seen_and_one_outlier_is_none() -> None:
     assert flagged[0] < 0.02
     assert flagged[1] > 0.98
     assert flagged[2] < 0.02
+
+
+def test_holm_multiplies_the_smallest_by_all_and_never_falls() -> None:
+    assert adjusted_each(np.array([0.04, 0.01, 0.03, 0.5])) == pytest.approx([0.09, 0.04, 0.09, 0.5])
+    assert adjusted_each(np.array([0.6, 0.9])) == pytest.approx([1.0, 1.0])
+    assert adjusted_each(np.array([])).shape == (0,)

@@ -110,7 +110,7 @@ def _find(
     positive = pairs.both & (np.fmin(_least(data, pairs.old), _least(data, pairs.new)) > 0)
     enough = np.minimum(cells.values[pairs.old], cells.values[pairs.new]) >= MIN_RUNS
     found = estimate(data, pairs, positive & enough & ~different, order, limits.least)
-    verdicts = decide(data, pairs, (different, unverified), found, limits, policy.false_discovery_rate)
+    verdicts = decide(data, pairs, (different, unverified), found, limits, policy)
     return Findings(data, pairs, judged, which, found, limits, verdicts)
 
 
@@ -173,7 +173,7 @@ def _report(sides: tuple[Input, Input], policy: Policy, findings: Findings, orde
         settings=_settings(policy),
         counts={verdict: counted.get(CODE[verdict], 0) for verdict in VERDICTS},
         designs=_designs(found, verdicts),
-        warnings=_warnings(found, verdicts.by_value, same_build),
+        warnings=(*_warnings(found, verdicts.by_value, same_build), *_gate_warning(verdicts, policy)),
         changed=(),
         rows=rows(findings, policy),
         curves=curves(findings, policy),
@@ -201,6 +201,11 @@ def _warnings(found: Estimates, by_value: Flags, same_build: bool) -> tuple[str,
     )
 
 
+def _gate_warning(verdicts: Verdicts, policy: Policy) -> tuple[str, ...]:
+    tested = ~np.isnan(verdicts.p_adjusted)
+    return ("gate_empty",) if policy.gate and not (verdicts.gated & tested).any() else ()
+
+
 def _settings(policy: Policy) -> Settings:
     return Settings(
         false_discovery_rate=policy.false_discovery_rate,
@@ -209,6 +214,7 @@ def _settings(policy: Policy) -> Settings:
         single_value_bands={band: getattr(policy.single_value_percent, band) / 100 for band in BANDS},
         same_build_band=policy.same_build_percent / 100 if policy.same_build_percent else None,
         overrides=len(policy.row),
+        gates=len(policy.gate),
     )
 
 
@@ -234,11 +240,11 @@ def _input(dataset: Dataset, name: str) -> Input:
 
 
 def exit_code(report: Report, fail_on: tuple[str, ...]) -> int:
-    """0, or 4 if nothing could be compared; the highest that applies of it and what ``fail_on`` asks for.
+    """0, or 4 if nothing could be compared, or nothing of the gate; the highest that applies of it and what ``fail_on`` asks for.
 
     ``worse``: 3 for worse rows. ``inconclusive``: 3 for rows that are too noisy to tell. ``implausible``: 5 for figures that cannot be true.
     """
     implausible = any(row.verdict == "invalid" and {"impossible", "out_of_order", "loss"} & {*row.reasons, *row.marks} for row in report.rows)
-    compared = any(report.counts[verdict] for verdict in COMPARED)
+    compared = any(report.counts[verdict] for verdict in COMPARED) and "gate_empty" not in report.warnings
     asked = any(verdict in fail_on and report.counts[verdict] for verdict in ("worse", "inconclusive"))
     return max(0 if compared else 4, 3 if asked else 0, 5 if "implausible" in fail_on and implausible else 0)

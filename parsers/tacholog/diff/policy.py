@@ -51,10 +51,9 @@ class Bands(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     tail: Percent
 
 
-class Override(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A threshold for the rows that have all of these properties."""
+class Selection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The rows that have all of these properties."""
 
-    threshold_percent: Percent
     system: str | None = None
     test: str | None = None
     transport: str | None = None
@@ -65,8 +64,14 @@ class Override(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
 
     def wanted(self) -> dict[str, str | int]:
         """The properties, by name."""
-        stated = {name: getattr(self, name) for name in self.__struct_fields__[1:]}
+        stated = {name: getattr(self, name) for name in Selection.__struct_fields__}
         return {name: value for name, value in stated.items() if value is not None}
+
+
+class Override(Selection, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A threshold for some rows."""
+
+    threshold_percent: Percent
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -74,6 +79,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
 
     ``thresholds_percent``: changes smaller than this do not matter. ``single_value_percent``: how far two single values may be apart by chance,
     as long as nobody has measured it. ``same_build_percent``: the band within which runs of one build in different sessions were found (A/A).
+    ``gate``: the few rows that matter most, which are tested apart from all others.
     """
 
     false_discovery_rate: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.05
@@ -81,6 +87,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     single_value_percent: Bands = Bands(centre=10.0, high=25.0, tail=50.0)
     same_build_percent: Percent | None = None
     row: tuple[Override, ...] = ()
+    gate: tuple[Selection, ...] = ()
     across: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
     transports: tuple[str, ...] = ()

@@ -83,7 +83,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     ``ratio`` is new over old. ``interval`` is the 95 % confidence interval of the ratio where ``interval_kind`` is ``confidence``, and what rounding
     allows where it is ``rounding``. ``threshold`` is the smallest relative change that counts (0.03: 3 %), ``threshold_source`` where it comes from.
     ``flags``: ``two_modes``, the runs of a side fall into two groups; ``same_first``, in every pair the same side went first; ``significant``, the
-    adjusted p-value is below the false discovery rate, whatever the size of the change.
+    adjusted p-value is below the false discovery rate, whatever the size of the change; ``gated``, it was adjusted among the rows of the gate alone.
     ``detectable`` is the smallest relative change that these runs would have found in four cases of five.
     """
 
@@ -186,6 +186,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     single_value_bands: dict[str, float]
     same_build_band: float | None
     overrides: int
+    gates: int
     same_build_sessions: tuple[str, ...] = ()
 
 

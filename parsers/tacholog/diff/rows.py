@@ -158,12 +158,12 @@ def _designed(findings: Findings, order: Integers, rate: float) -> dict[str, lis
     found = findings.found
     tested, by_value = (flags.tolist() for flags in _decided(findings, order))
     designs = [found.designs[index] if index >= 0 else None for index in found.design[order].tolist()]
-    real = findings.verdicts.p_adjusted[order] < rate  # where nothing was tested it is NaN, and not below anything
-    flagged = zip(tested, designs, found.two_modes[order].tolist(), real.tolist(), strict=True)
+    real = findings.verdicts.p_adjusted < rate  # where nothing was tested it is NaN, and not below anything
+    flagged = zip(tested, designs, *(said[order].tolist() for said in (found.two_modes, real, findings.verdicts.gated)), strict=True)
     return {
         "design": [design.kind if design else "single" if single else None for design, single in zip(designs, by_value, strict=True)],
         "interval_kind": ["confidence" if one else "rounding" if single else None for one, single in zip(tested, by_value, strict=True)],
-        "flags": [flags(design, two, significant) if one else () for one, design, two, significant in flagged],
+        "flags": [flags(design, *said) if one else () for one, design, *said in flagged],
     }
 
 

@@ -6,7 +6,8 @@ a call holds over `MOST_PATTERNS` patterns of ties, the normal approximation wit
 
 Source:
     Hodges & Lehmann (1963), "Estimates of location based on rank tests"; Hollander, Wolfe & Chicken (2014), "Nonparametric Statistical Methods",
-    chapters 3 and 4; Benjamini & Hochberg (1995), "Controlling the false discovery rate".
+    chapters 3 and 4; Benjamini & Hochberg (1995), "Controlling the false discovery rate"; Holm (1979), "A simple sequentially rejective multiple
+    test procedure".
 """
 
 from __future__ import annotations
@@ -81,6 +82,18 @@ def adjusted(p: Floats) -> Floats:
     ranked = p[order] * len(p) / np.arange(1, len(p) + 1)
     result = np.empty_like(p)
     result[order] = np.minimum(np.minimum.accumulate(ranked[::-1])[::-1], 1.0)
+    return result
+
+
+def adjusted_each(p: Floats) -> Floats:
+    """The p-values adjusted by Holm: that any row with at most q is a false one has a probability of at most q.
+
+    Args:
+        p: two-sided p-values, shape (rows,).
+    """
+    order = np.argsort(p)
+    result = np.empty_like(p)
+    result[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1.0)
     return result
 
 

@@ -12,9 +12,9 @@ from tacholog.diff.estimate import Estimates
 from tacholog.diff.keys import keys_of
 from tacholog.diff.match import NONE, Pairs
 from tacholog.diff.numbers import BOUNDS, MARK_BITS, SETTING, Cells, Column, Flags, Floats, Integers, Numbers
-from tacholog.diff.policy import BANDS, MIN_RUNS, TESTABLE_BEYOND, Policy, band_of, percentile
+from tacholog.diff.policy import BANDS, MIN_RUNS, TESTABLE_BEYOND, Policy, Selection, band_of, percentile
 from tacholog.diff.result import VERDICTS, Verdict
-from tacholog.diff.statistics import Shift, adjusted
+from tacholog.diff.statistics import Shift, adjusted, adjusted_each
 from tacholog.records import METRICS
 
 INVALIDATING = ("run_failed", "loss", "out_of_order", "impossible")
@@ -52,12 +52,16 @@ class Bounds(NamedTuple):
 
 
 class Verdicts(NamedTuple):
-    """Verdict and reason of each pair, as indices into `VERDICTS` and `REASONS`; whether single values decided; the adjusted p-values."""
+    """Verdict and reason of each pair, as indices into `VERDICTS` and `REASONS`; whether single values decided; the adjusted p-values.
+
+    ``gated`` rows were adjusted by themselves.
+    """
 
     verdict: Integers
     reason: Integers
     by_value: Flags
     p_adjusted: Floats
+    gated: Flags
 
 
 def thresholds(data: Numbers, pairs: Pairs, policy: Policy, measured: SameBuild | None = None) -> Thresholds:
@@ -69,10 +73,7 @@ def thresholds(data: Numbers, pairs: Pairs, policy: Policy, measured: SameBuild 
     assumed = np.log1p(np.array([getattr(policy.single_value_percent, band) for band in BANDS])[bands] / 100)
     source = np.zeros(len(cell), np.int64)
     for override in policy.row:
-        fits = np.ones(len(cell), bool)
-        for name, value in override.wanted().items():
-            column = data.columns[name]
-            fits &= np.array([False, *(word == value for word in column.words)])[column.codes[cell]]
+        fits = _selected(data, cell, override)
         chosen[fits], source[fits] = np.log1p(override.threshold_percent / 100), SOURCES.index("override")
     rounding = np.fmax(*(_rounding(data.cells, side) for side in pairs))
     build, single, single_source = _same_build(data, pairs, policy, measured, assumed)
@@ -80,6 +81,15 @@ def thresholds(data: Numbers, pairs: Pairs, policy: Policy, measured: SameBuild 
     least = np.maximum(np.maximum(chosen, np.where(rates, 0.0, rounding)), build)
     source = np.where(least > chosen, np.where(least == build, SOURCES.index("same_build"), SOURCES.index("rounding")), source)
     return Thresholds(least, np.maximum(chosen, build), source, single, single_source)
+
+
+def _selected(data: Numbers, cell: Integers, selection: Selection) -> Flags:
+    """Which of these cells' rows a selection means."""
+    fits = np.ones(len(cell), bool)
+    for name, value in selection.wanted().items():
+        column = data.columns[name]
+        fits &= np.array([False, *(word == value for word in column.words)])[column.codes[cell]]
+    return fits
 
 
 def _same_build(data: Numbers, pairs: Pairs, policy: Policy, measured: SameBuild | None, assumed: Floats) -> tuple[Floats, Floats, Integers]:
@@ -139,7 +149,7 @@ def testable(cells: Cells, pairs: Pairs, statistic: Column) -> tuple[Flags, Flag
     return enough, poor
 
 
-def decide(data: Numbers, pairs: Pairs, judged: tuple[Flags, Flags], found: Estimates, limits: Thresholds, rate: float) -> Verdicts:
+def decide(data: Numbers, pairs: Pairs, judged: tuple[Flags, Flags], found: Estimates, limits: Thresholds, policy: Policy) -> Verdicts:
     """Give each pair its verdict.
 
     Args:
@@ -148,10 +158,11 @@ def decide(data: Numbers, pairs: Pairs, judged: tuple[Flags, Flags], found: Esti
         judged: which pairs differ in a condition, and which leave one unstated.
         found: the estimates.
         limits: the thresholds.
-        rate: the false discovery rate.
+        policy: the false discovery rate, and the rows that are tested apart.
     """
     cells, both = data.cells, pairs.both
-    result = Verdicts(np.full(len(both), -1), np.zeros(len(both), np.int64), np.zeros(len(both), bool), np.full(len(both), np.nan))
+    gated = _gated(data, pairs, policy)
+    result = Verdicts(np.full(len(both), -1), np.zeros(len(both), np.int64), np.zeros(len(both), bool), np.full(len(both), np.nan), gated)
     _set(result, pairs.new == NONE, "removed")
     _set(result, pairs.old == NONE, "added")
     old, new = pairs
@@ -167,8 +178,15 @@ def decide(data: Numbers, pairs: Pairs, judged: tuple[Flags, Flags], found: Esti
     _set(result, poor | (~enough & (runs >= MIN_RUNS)), "insufficient", "undersampled")
     _set(result, (runs > 1) & (runs < MIN_RUNS), "insufficient", "few_runs")
     _by_value(result, data, pairs, judged[1], found, limits)
-    _by_test(result, data, pairs, found, limits, rate)
+    _by_test(result, data, pairs, found, limits, policy.false_discovery_rate)
     return result
+
+
+def _gated(data: Numbers, pairs: Pairs, policy: Policy) -> Flags:
+    gated = np.zeros(len(pairs.old), bool)
+    for selection in policy.gate:
+        gated |= _selected(data, np.where(pairs.old != NONE, pairs.old, pairs.new), selection)
+    return gated
 
 
 def _set(result: Verdicts, where: Flags, verdict: Verdict, reason: str = "") -> None:
@@ -221,7 +239,8 @@ def _by_test(result: Verdicts, data: Numbers, pairs: Pairs, found: Estimates, li
     metric = data.columns["metric"]
     lower = np.array([True, *(METRICS[word].better != "higher" for word in metric.words)])[metric.codes[pairs.old]]
     rows = np.flatnonzero(found.tested & (result.verdict < 0))
-    result.p_adjusted[rows] = adjusted(found.shift.p[rows])
+    for family, adjust in ((rows[~result.gated[rows]], adjusted), (rows[result.gated[rows]], adjusted_each)):
+        result.p_adjusted[family] = adjust(found.shift.p[family])
     shift = Shift(*(values[rows] for values in found.shift))
     result.verdict[rows] = by_shift(shift, result.p_adjusted[rows], (limits.least[rows], limits.close[rows]), lower[rows], rate)
     _set(result, result.verdict < 0, "insufficient", "few_runs")
@@ -244,7 +263,7 @@ def by_shift(shift: Shift, p_adjusted: Floats, limits: tuple[Floats, Floats], lo
     return np.where(real, rose, np.where(small, CODE["no_change"], CODE["inconclusive"]))
 
 
-def flags(design: Design | None, two_modes: bool, significant: bool) -> tuple[str, ...]:
+def flags(design: Design | None, two_modes: bool, significant: bool, gated: bool) -> tuple[str, ...]:
     """What a reader should know of the runs of a row, beside its verdict."""
-    said = {"two_modes": two_modes, "same_first": design is not None and design.same_first, "significant": significant}
+    said = {"two_modes": two_modes, "same_first": design is not None and design.same_first, "significant": significant, "gated": gated}
     return tuple(name for name, there in said.items() if there)
