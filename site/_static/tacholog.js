@@ -44,13 +44,13 @@
       margin: { l: 60, r: 28, t: 32, b: 46 }, dragmode: "zoom", autosize: true,
     };
     const shown = (trace) => !state.hidden.has(trace.meta.series);
-    const bands = state.spec.data.filter((trace) => trace.meta.band && shown(trace)).length; // more than a few cover one another
+    const shades = state.spec.data.filter((trace) => trace.meta.shade && shown(trace)).length; // more than a few cover one another
     const data = state.spec.data.map((trace) => {
       const ours = colour("--tl-c" + trace.meta.slot);
       return {
         ...trace,
         text: trace.text?.map((text) => (narrow ? text.split("<br>").slice(0, 3).join("<br>") : `${text}<br>${trace.meta.facts}`)), // a phone has no room for all facts
-        visible: shown(trace) && (!trace.meta.band || bands <= state.spec.bands),
+        visible: shown(trace) && (!trace.meta.shade || shades <= state.spec.shades),
         line: { ...trace.line, color: ours },
         fillcolor: trace.fill && ours.replace("rgb(", "rgba(").replace(")", ", 0.14)"),
         marker: { ...trace.marker, color: ours, line: { color: ours, width: 1.5 } },
@@ -92,7 +92,7 @@
   function csv(spec) {
     const plain = (html) => new DOMParser().parseFromString(html, "text/html").documentElement.textContent;
     const field = (text) => { const safe = text.replace(/^(?=[=+\-@])/, "'"); return /[",\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe; };
-    const rows = spec.data.filter((trace) => !trace.meta.band).flatMap((trace) => trace.x.map((x, index) => [field(plain(trace.name)), x, trace.y[index]]));
+    const rows = spec.data.filter((trace) => !trace.meta.shade).flatMap((trace) => trace.x.map((x, index) => [field(plain(trace.name)), x, trace.y[index]]));
     return [["series", ...spec.columns.map(field)], ...rows].map((row) => `${row.join(",")}\n`).join("");
   }
 

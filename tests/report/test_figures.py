@@ -36,32 +36,32 @@ def figure_of(*labels: str) -> Figure:
 def test_the_area_from_the_median_to_the_99th_percentile_is_shaded() -> None:
     figure = figure_of("0.1")
 
-    (band,) = figure.bands
-    assert [(point.x, point.y) for point in band.points] == [(64, 3851), (1024, 4667), (1024, 270591), (64, 913407)]
+    (shade,) = figure.shades
+    assert [(point.x, point.y) for point in shade.points] == [(64, 3851), (1024, 4667), (1024, 270591), (64, 913407)]
     assert figure.note == "The shaded area reaches from the median to the 99th percentile."
-    assert draw(figure, "a").count('class="tl-band') == 1
+    assert draw(figure, "a").count('class="tl-shade') == 1
 
 
-def test_more_than_two_bands_would_hide_each_other_and_wait_for_the_legend() -> None:
+def test_more_than_two_shaded_areas_would_hide_each_other_and_wait_for_the_legend() -> None:
     figure = figure_of("0.1", "0.2", "0.3")
 
-    assert len(figure.bands) == 3
-    assert "tl-band" not in draw(figure, "a")
+    assert len(figure.shades) == 3
+    assert "tl-shade" not in draw(figure, "a")
     assert figure.note.startswith("Where no more than 2 series are shown (the legend hides them)")
 
 
-def test_a_single_size_has_no_band() -> None:
+def test_a_single_size_has_no_shaded_area() -> None:
     figure = latency_over_size(series_of([fact for fact in facts() if fact.payload_bytes == 64]))
 
     assert figure
-    assert figure.bands == ()
+    assert figure.shades == ()
     assert figure.note == ""
 
 
 def test_a_point_says_all_that_is_known_of_it() -> None:
-    (band, first, *_) = json.loads(json.dumps(spec(figure_of("0.1"))))["data"]
+    (shade, first, *_) = json.loads(json.dumps(spec(figure_of("0.1"))))["data"]
 
-    assert band["meta"]["band"] is True
+    assert shade["meta"]["shade"] is True
     assert first["text"][0].split("<br>") == [
         "<b>64\u00a0B: 3.85\u00a0µs</b>",
         "copy, best-effort p50",

@@ -146,6 +146,15 @@ def test_an_old_release_that_was_measured_again_is_not_the_newest() -> None:
     assert newest([old, again]) == [again]
 
 
+def test_a_later_campaign_of_fewer_sizes_hides_nothing() -> None:
+    full, later = released("0.1", "2026-01-01", 700.0), released("0.1", "2026-02-01", 600.0)
+    (fact,) = full.series.facts
+    (series,) = series_of([fact, msgspec.structs.replace(fact, payload_bytes=1024)])
+    full = msgspec.structs.replace(full, series=series)
+
+    assert newest([full, later]) == [full]
+
+
 def test_a_published_table_gives_way_to_that_of_the_next_release_and_to_no_other_of_its_own() -> None:
     old, first, second = released("5.9", None, 700.0), released("5.12", None, 800.0), released("5.12", None, 600.0, "b")
 

@@ -20,15 +20,17 @@ LOGICAL = "no_bytes_moved"  # the mark of a rate that counts bytes which nobody 
 REFERENCE = "reference_only"  # the mark of a latency at which a reference was handed over, not the bytes
 _PERCENTILES = ("p50", "p99", "p99.99", "max")
 _DASHES = ("solid", "dash", "dot")
-_BAND = ("p50", "p99")
-MOST_BANDS = 2  # more of them lie over one another, and none can be read
+_SHADED = ("p50", "p99")
+MOST_SHADED = 2  # more of them lie over one another, and none can be read
 _LATENCY_STYLES = 3
 _RANGE_NOTE = (
     "A filled area is a range: the source gives only its ends, for all sizes together, and not how latency rises within it. "
     "Triangles that point down mark an upper bound: what was measured lies below."
 )
-_BAND_NOTE = "The shaded area reaches from the median to the 99th percentile."
-_BANDS_NOTE = f"Where no more than {MOST_BANDS} series are shown (the legend hides them), the area from the median to the 99th percentile is shaded."
+_SHADE_NOTE = "The shaded area reaches from the median to the 99th percentile."
+_SHADE_LATER = (
+    f"Where no more than {MOST_SHADED} series are shown (the legend hides them), the area from the median to the 99th percentile is shaded."
+)
 _BASES = {"rtt": "round trip", "rtt/2": "one way (RTT/2)", "one-way": "one way"}
 
 
@@ -63,7 +65,7 @@ class Trace(msgspec.Struct, frozen=True):
 class Figure(msgspec.Struct, frozen=True):
     """A figure: title, text alternative, both axes, lines, a note that belongs under it, and whether its points are too many to be drawn large.
 
-    ``bands`` are areas between two lines of one series. They say nothing that the lines do not, and only so many can be read at once.
+    ``shades`` are areas between two lines of one series. They say nothing that the lines do not, and only so many can be read at once.
     """
 
     title: str
@@ -73,7 +75,7 @@ class Figure(msgspec.Struct, frozen=True):
     traces: tuple[Trace, ...]
     note: str = ""
     dense: bool = False
-    bands: tuple[Trace, ...] = ()
+    shades: tuple[Trace, ...] = ()
 
 
 def latency_over_size(series: Sequence[Series]) -> Figure | None:
@@ -83,10 +85,10 @@ def latency_over_size(series: Sequence[Series]) -> Figure | None:
         trace for one in series for dash, statistic in zip(_DASHES, styles, strict=False) if (trace := _trace(one, "latency", statistic, "ns", dash))
     ]
     ranges = sorted((trace for one in series for trace in _ranges(one)), key=lambda trace: trace.shape != "area")  # what is drawn last is on top
-    bands = tuple(band for one in series if (band := _band(one)))
-    notes = [_RANGE_NOTE if ranges else "", (_BAND_NOTE if len(bands) <= MOST_BANDS else _BANDS_NOTE) if bands else ""]
+    shades = tuple(shade for one in series if (shade := _shade(one)))
+    notes = [_RANGE_NOTE if ranges else "", (_SHADE_NOTE if len(shades) <= MOST_SHADED else _SHADE_LATER) if shades else ""]
     figure = _figure("Latency over message size", latency_words(series), "ns", [*ranges, *traces], " ".join(filter(None, notes)))
-    return msgspec.structs.replace(figure, bands=bands) if figure else None
+    return msgspec.structs.replace(figure, shades=shades) if figure else None
 
 
 def goodput_over_size(series: Sequence[Series]) -> Figure | None:
@@ -162,11 +164,11 @@ def _trace(series: Series, metric: str, statistic: str, unit: str, dash: str) ->
     return Trace(series.label, series.slot, statistic, dash, series.published, points, facts=facts_of(series)) if points else None
 
 
-def _band(series: Series) -> Trace | None:
+def _shade(series: Series) -> Trace | None:
     """Return the area between the median and the 99th percentile, over the sizes that have both; one size is no area."""
-    low, high = (_trace(series, "latency", statistic, "ns", "solid") for statistic in _BAND)
+    low, high = (_trace(series, "latency", statistic, "ns", "solid") for statistic in _SHADED)
     both = {point.x for point in low.points} & {point.x for point in high.points} if low and high else set()
-    if low is None or high is None or len(both) < len(_BAND):
+    if low is None or high is None or len(both) < len(_SHADED):
         return None
     edge = [point for point in low.points if point.x in both] + [point for point in reversed(high.points) if point.x in both]
     return msgspec.structs.replace(low, points=tuple(edge), shape="area")

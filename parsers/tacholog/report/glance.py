@@ -100,7 +100,7 @@ class _Ranked:
 
 
 def newest(members: Sequence[Compared]) -> list[Compared]:
-    """Return the series without those that a later release, or a later campaign of the same one, has measured anew."""
+    """Return the series without those that a later release, or a later campaign of the same one, has measured anew in as many sizes."""
     order = releases_of(msgspec.structs.replace(run, release=_label(run)) for one in members for run in one.series.runs)
     alike: dict[object, list[Compared]] = {}
     for one in members:
@@ -117,11 +117,14 @@ def _last(found: Sequence[Compared], order: Sequence[str]) -> list[Compared]:
     return [one for one, age in zip(found, ages, strict=True) if age == last or (one.series.published and age[0] == last[0])]
 
 
-def _age(one: Compared, order: Sequence[str]) -> tuple[int, str]:
-    """The release says more than the clock: where two builds are compared, the old one is measured again after the new one came."""
+def _age(one: Compared, order: Sequence[str]) -> tuple[int, int, str]:
+    """The release says more than the clock: where two builds are compared, the old one is measured again after the new one came.
+
+    So do the sizes: such a comparison measures only some, and must not hide the campaign that measured all.
+    """
     runs = one.series.runs
     place = max(order.index(label) if (label := _label(run)) in order else -1 for run in runs)
-    return place, max(run.start_time or "" for run in runs)
+    return place, len(one.series.sizes()), max(run.start_time or "" for run in runs)
 
 
 def _label(run: Run) -> str | None:

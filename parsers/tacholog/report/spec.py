@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from tacholog.report.axes import Axis
-from tacholog.report.figures import MOST_BANDS, Figure, Trace
+from tacholog.report.figures import MOST_SHADED, Figure, Trace
 from tacholog.report.markup import esc
 
 _SYMBOLS = ("circle", "square", "diamond")
@@ -13,12 +13,12 @@ _COLOURS = 8
 
 
 def spec(figure: Figure) -> dict[str, object]:
-    """Return ``data`` and ``layout`` for Plotly. ``meta`` of a trace names its colour and series, says if it is a band, and holds its facts."""
+    """Return ``data`` and ``layout`` for Plotly. ``meta`` of a trace names its colour and series, says if it is a shade, and holds its facts."""
     return {
         "title": figure.title,
         "columns": [_column(figure.x), _column(figure.y)],
-        "bands": MOST_BANDS,
-        "data": [*(_band(band) for band in figure.bands), *(_trace(trace, 4 if figure.dense else 7) for trace in figure.traces)],
+        "shades": MOST_SHADED,
+        "data": [*(_shade(shade) for shade in figure.shades), *(_trace(trace, 4 if figure.dense else 7) for trace in figure.traces)],
         "layout": {
             "xaxis": {**_axis(figure.x), "title": {"text": esc(figure.x.title)}},
             "yaxis": _axis(figure.y),
@@ -56,17 +56,17 @@ def _meta(trace: Trace) -> dict[str, object]:
     return {"slot": trace.slot % _COLOURS, "series": trace.slot}
 
 
-def _band(band: Trace) -> dict[str, object]:
+def _shade(shade: Trace) -> dict[str, object]:
     """Return an area that only shades: its edges are lines of their own, with points to hover."""
     return {
         "type": "scatter",
         "mode": "lines",
-        "x": [point.x for point in band.points],
-        "y": [point.y for point in band.points],
+        "x": [point.x for point in shade.points],
+        "y": [point.y for point in shade.points],
         "fill": "toself",
         "hoverinfo": "skip",
         "line": {"width": 0},
-        "meta": {**_meta(band), "band": True},
+        "meta": {**_meta(shade), "shade": True},
     }
 
 

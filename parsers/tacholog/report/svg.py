@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tacholog.report.axes import Axis
-from tacholog.report.figures import MOST_BANDS, Figure, Point, Trace
+from tacholog.report.figures import MOST_SHADED, Figure, Point, Trace
 from tacholog.report.markup import NOTHING, Html, join, tag
 
 WIDTH, HEIGHT = 760, 400
@@ -23,7 +23,7 @@ def draw(figure: Figure, anchor: str) -> Html:
         tag("title", figure.title, id=f"{anchor}-t"),
         tag("desc", figure.description, id=f"{anchor}-d"),
         *_grid(figure.x, figure.y),
-        *(_band(figure, band) for band in figure.bands if len(figure.bands) <= MOST_BANDS),
+        *(_shade(figure, shade) for shade in figure.shades if len(figure.shades) <= MOST_SHADED),
         *(_line(figure, trace) for trace in figure.traces),
         class_="tl-svg",
         viewBox=f"0 0 {WIDTH} {HEIGHT}",
@@ -64,8 +64,8 @@ def _grid(x: Axis, y: Axis) -> Iterator[Html]:
     yield tag("text", y.title, x=0, y=14, class_="tl-axis")  # lying: it can be read, and never meets the labels of the ticks
 
 
-def _band(figure: Figure, band: Trace) -> Html:
-    return tag("path", d=_outline(band, _places(figure, band)), class_=f"tl-band {series_class(band.slot)}")
+def _shade(figure: Figure, shade: Trace) -> Html:
+    return tag("path", d=_outline(shade, _places(figure, shade)), class_=f"tl-shade {series_class(shade.slot)}")
 
 
 def _places(figure: Figure, trace: Trace) -> list[tuple[float, float]]:
