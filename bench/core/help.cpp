@@ -57,6 +57,10 @@ What to measure
                              up to 64KiB, travel in one system call; none waits longer than 50 ms.
                              A message of more than half of it goes alone (default: each goes at once)
 
+  --probe-every N            throughput only: latency under its load: every N-th message is a probe,
+                             whose answer gives a round trip; one subscriber, no --batch-bytes
+                             (default: none)
+
   --mock LIST                --transport mock only: faults on the way to the subscriber, to test
                              the figures: hold=TIME, stall=TIME/PERIOD (subscriber), send-stall=
                              TIME/PERIOD (publisher); every N-th message: lose=N, duplicate=N,

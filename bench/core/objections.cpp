@@ -56,6 +56,17 @@ std::optional<std::string> objection_to_dialects(const Options& options) {
     return std::nullopt;
 }
 
+/// What speaks against probes.
+std::optional<std::string> objection_to_probes(const Options& options) {
+    if (options.probe_every == 0) return std::nullopt;
+    if (options.test != Test::throughput) return "--probe-every is for --test throughput: latency under its load";
+    if (options.audience.subscribers > 1 || options.instances || options.batch_bytes > 0) {
+        return "--probe-every goes without --subscribers, --instances and --batch-bytes: a probe has one answer, one "
+               "number, and nothing to wait for";
+    }
+    return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> objection(const Options& options, const Transport* transport) {
@@ -73,6 +84,7 @@ std::optional<std::string> objection(const Options& options, const Transport* tr
         return "--batch-bytes: " + options.transport + " has no batches; those that have are " +
                names_of_those([](const Transport& one) { return one.batches; });
     }
+    if (auto wrong = objection_to_probes(options)) return wrong;
     if (auto wrong = objection_to_dialects(options)) return wrong;
     return objection_to_audience(options, *transport);
 }

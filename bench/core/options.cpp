@@ -14,6 +14,7 @@ namespace tacholog {
 namespace {
 
 constexpr double longest_s = 86400;
+constexpr std::size_t most_between_probes = 1'000'000'000;
 
 Result<double> positive(std::string_view option, std::string_view text, std::string_view unit, double most) {
     const auto number = to_number<double>(text);
@@ -137,7 +138,7 @@ Result<void> nothing(Options&, std::string_view) {
 }
 
 // clang-format off
-constexpr std::array<Row, 32> rows{{
+constexpr std::array<Row, 33> rows{{
     {"test", [](Options& o, std::string_view t) { return choose("--test", t, tests, o.test); }},
     {"transport", [](Options& o, std::string_view t) -> Result<void> { o.transport = t; return {}; }},
     {"role", [](Options& o, std::string_view t) { return choose("--role", t, roles, o.role); }},
@@ -153,6 +154,7 @@ constexpr std::array<Row, 32> rows{{
     {"basis", [](Options& o, std::string_view t) { return choose("--basis", t, bases, o.basis); }},
     {"wait", [](Options& o, std::string_view t) { return choose("--wait", t, ways_to_wait, o.waiting); }},
     {"batch-bytes", set_batch_bytes},
+    {"probe-every", [](Options& o, std::string_view t) { return keep(how_many("--probe-every", t, most_between_probes), o.probe_every); }},
     {"mock", set_mock},
     {"instances", [](Options& o, std::string_view t) { return keep(how_many("--instances", t, most_instances), o.instances); }},
     {"subscribers", [](Options& o, std::string_view t) { return keep(how_many("--subscribers", t, most_subscribers), o.audience.subscribers); }},

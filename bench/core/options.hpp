@@ -53,6 +53,7 @@ struct Options {
     std::optional<std::size_t> instances;  ///< of keyed data; nothing: the topic has no key
     Waiting waiting = Waiting::busy_poll;
     std::size_t batch_bytes = 0;      ///< messages that may travel together; 0: each goes at once
+    std::size_t probe_every = 0;      ///< of a throughput test: how many messages to one that is answered; 0: none is
     Basis basis = Basis::round_trip;  ///< of latency
     Injection injection;              ///< of the mock transport only
     std::string mock;                 ///< the same, as given

@@ -101,7 +101,8 @@ Result<Channels> open_channels_as_publisher(const Side& side, const Case& measur
     Channels channels;
     const std::size_t payload_bytes = measured.payload_bytes;
     std::string answers_at;
-    if (side.options.test == Test::latency && side.options.basis == Basis::round_trip) {
+    const bool round_trips = side.options.test == Test::latency && side.options.basis == Basis::round_trip;
+    if (round_trips || side.options.probe_every > 0) {
         auto answers = side.transport.subscribe(new_topic(side, payload_bytes, "pong"));
         if (!answers) return answers.error();
         channels.subscriber = std::move(*answers);
@@ -169,6 +170,7 @@ std::string agreement(const Options& options) {
            " --subscribers=" + std::to_string(options.audience.subscribers) +
            " --slow-subscriber=" + std::string{to_text(options.audience.slow)} +
            " --batch-bytes=" + std::to_string(options.batch_bytes) +
+           " --probe-every=" + std::to_string(options.probe_every) +
            (options.instances ? " --instances=" + std::to_string(*options.instances) : "");
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/bursts.hpp"
 #include "core/instances.hpp"
+#include "core/probes.hpp"
 #include "core/side.hpp"
 #include "core/steady.hpp"
 #include "core/waiting.hpp"
@@ -68,7 +69,8 @@ public:
           demand_(measured.demand),
           messages_a_look_(std::clamp<std::size_t>(bytes_a_look / payload_bytes_, 1, most_messages_a_look)),
           batches_(batches_of(side.options, payload_bytes_)),
-          numbers_(side.options.instances.value_or(1)) {
+          numbers_(side.options.instances.value_or(1)),
+          probes_(side, channels_.subscriber.get()) {
         if (side.options.rate_per_s) {
             interval_ns_ = static_cast<double>(nanoseconds_per_second) / *side.options.rate_per_s;
         }
@@ -117,6 +119,7 @@ private:
             report(*sent, all.back(), side_.participant(at));
         }
         if (all.size() > 1) report_all(*sent, all);
+        report_probes(*sent);
         if (!demand_) check_rate(offered(*sent));
         return {};
     }
@@ -156,6 +159,16 @@ private:
         side_.tell(sum);
     }
 
+    void report_probes(const Sent& sent) {
+        if (!probes_.active()) return;
+        const std::string size = std::to_string(payload_bytes_) + " bytes";
+        if (probes_.count() == 0) return side_.tell(Note{"probes: " + size + ": too few messages for one"});
+        side_.tell(LatencyResult{payload_bytes_, probes_.faults(), sent.duration_ns, &probes_.round_trips()});
+        if (probes_.round_trips().count() > 0) return;
+        side_.tell(Failure{payload_bytes_, "throughput over " + std::string{side_.transport.name} + ": none of " +
+                                               std::to_string(probes_.count()) + " probes was answered"});
+    }
+
     void check_rate(std::optional<double> offered) {
         const auto wanted = side_.options.rate_per_s;
         if (wanted && offered && *offered < 0.999 * *wanted) {
@@ -165,6 +178,8 @@ private:
 
     /// Tells the subscribers that this phase is sent, and waits for their counts.
     Result<std::vector<Frame>> end_phase() {
+        const auto heard = [this](const Frame& frame, std::size_t who) { arrived(frame, who); };
+        if (auto drained = probes_.drain(heard); !drained) return drained.error();
         if (const auto sent = side_.tell_all({FrameKind::phase_end, {numbers_.count()}}); !sent) return sent.error();
         std::vector<Frame> counts(side_.subscribers.size());
         const Deadline deadline{side_.limit() + drain_allowance};
@@ -195,6 +210,7 @@ private:
     Result<Sent> stream(Nanoseconds longest_ns, AtSecond&& at_second) {
         Sent sent;
         Bursts bursts{demand_.value_or(Demand{})};
+        probes_.begin(numbers_.count());
         const Nanoseconds start = now_ns();
         Nanoseconds now = start;
         Nanoseconds second = start;
@@ -204,6 +220,7 @@ private:
             const auto count = send_next(schedule, sent.messages, bursts);
             if (!count) return count.error();
             sent.messages += *count;
+            if (auto taken = probes_.take_all(); !taken) return taken.error();
             now = now_ns();
             if (now < next_pulse) [[likely]]
                 continue;
@@ -258,24 +275,55 @@ private:
     }
 
     Result<std::size_t> send_if_due(Nanoseconds start, std::uint64_t index, Nanoseconds limit) {
-        if (!wait_until_due(start, index, limit)) return std::size_t{0};
+        const auto is_due = wait_until_due(start, index, limit);
+        if (!is_due) return is_due.error();
+        if (!*is_due) return std::size_t{0};
         if (auto done = send_one(); !done) return done.error();
         return std::size_t{1};
     }
 
     /// Waits for the moment that the schedule gives to message `index`, which never shifts, however late we are: a late
     /// publisher catches up. False if `limit` came first.
-    bool wait_until_due(Nanoseconds start, std::uint64_t index, Nanoseconds limit) const {
+    Result<bool> wait_until_due(Nanoseconds start, std::uint64_t index, Nanoseconds limit) {
         const auto due = start + static_cast<Nanoseconds>(static_cast<double>(index) * interval_ns_);
-        if (const Nanoseconds until = std::min(due, limit); now_ns() < until) wait_until(until, side_.options.waiting);
+        const Nanoseconds until = std::min(due, limit);
+        if (auto taken = take_answers(until); !taken) return taken.error();
+        if (now_ns() < until) wait_until(until, side_.options.waiting);
         return due < limit;
     }
 
+    /// Until then, or until no answer is awaited.
+    Result<void> take_answers(Nanoseconds until) {
+        BusyPoll poll{Patience{1}};
+        while (probes_.awaited()) {
+            const Nanoseconds left = until - now_ns();
+            if (left <= 0) break;
+            const bool asleep = sleeps(side_.options.waiting);
+            const auto taken = probes_.take(asleep ? Patience{std::chrono::nanoseconds{left}} : Patience{0});
+            if (!taken) return taken.error();
+            if (!*taken && !asleep) poll.wait();
+        }
+        return {};
+    }
+
     Result<void> send_one() {
+        const auto heard = [this](const Frame& frame, std::size_t who) { arrived(frame, who); };
+        if (probes_.due(numbers_.count())) probes_.sent(now_ns());
         auto loan = channels_.publisher->loan(payload_bytes_);
         if (!loan) return loan.error();
         write_message(loan->bytes(), numbers_.next(), side_.options.handling);
-        return publish(side_, std::move(*loan), [this](const Frame& frame, std::size_t who) { arrived(frame, who); });
+        if (!probes_.active()) return publish(side_, std::move(*loan), heard);
+        return hand_over(
+            side_, [this, &loan, full = false](Patience) mutable { return send_or_take(*loan, full); }, heard);
+    }
+
+    /// One attempt to hand over a message; while the transport is full, answers are taken between two of them.
+    Result<bool> send_or_take(Loan& loan, bool& full) {
+        constexpr Patience nap{0.1};
+        if (full) {
+            if (auto taken = probes_.take_all(); !taken) return taken.error();
+        }
+        return loan.publish(std::exchange(full, true) ? nap : Patience{0});
     }
 
     Result<void> flush_batch() {
@@ -301,6 +349,7 @@ private:
     Batches batches_;
     double interval_ns_ = 0;  ///< 0: as fast as it goes
     InTurn numbers_;
+    Probes probes_;
     bool measuring_ = false;
 };
 

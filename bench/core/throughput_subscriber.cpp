@@ -20,10 +20,14 @@ class Intake {
 public:
     Intake(Check& check, Handling handling) : sequence(check), handling_(handling) {}
 
-    void add(const Sample& sample) {
+    /// The message's number, if it had not come before.
+    std::optional<std::uint64_t> add(const Sample& sample) {
         const auto message = read_message(sample.bytes(), handling_);
-        if (sequence.arrived(message.number) == Arrival::stale) return;
+        const Arrival arrival = sequence.arrived(message.number);
+        if (arrival == Arrival::stale) return std::nullopt;
         if (!message.intact) ++corrupted;
+        if (arrival == Arrival::in_order || arrival == Arrival::reordered) return message.number;
+        return std::nullopt;
     }
 
     Check& sequence;
@@ -109,11 +113,27 @@ private:
                 return count > 0;
             }
             if (intake.first_ns == 0) begin(intake);
-            intake.add(**sample);
+            const auto number = intake.add(**sample);
+            if (is_probe(number)) {
+                if (auto answered = answer(*number); !answered) return answered.error();
+            }
             patience = Patience{0};
         }
         intake.last_ns = now_ns();
         return true;
+    }
+
+    bool is_probe(std::optional<std::uint64_t> number) const {
+        const std::size_t every = side_.options.probe_every;
+        return every > 0 && number && *number % every == 0;
+    }
+
+    /// The publisher takes answers whatever else it waits for, so that room for one comes.
+    Result<void> answer(std::uint64_t number) {
+        auto loan = channels_.publisher->loan(payload_bytes_);
+        if (!loan) return loan.error();
+        write_message(loan->bytes(), number, side_.options.handling);
+        return publish(side_, std::move(*loan), [this](const Frame& frame, std::size_t) { hear(frame); });
     }
 
     void begin(Intake<Check>& intake) { intake.first_ns = intake.last_ns = interval_start_ns_ = now_ns(); }
@@ -135,8 +155,12 @@ private:
     Result<bool> listen() {
         const auto frame = side_.control.poll();
         if (!frame) return frame.error();
-        if (*frame && (*frame)->kind == FrameKind::phase_end) end_ = (*frame)->number(0);
+        if (*frame) hear(**frame);
         return frame->has_value();
+    }
+
+    void hear(const Frame& frame) {
+        if (frame.kind == FrameKind::phase_end) end_ = frame.number(0);
     }
 
     void close_intervals(const Intake<Check>& intake, std::uint64_t first, Nanoseconds now) {

@@ -66,12 +66,14 @@ public:
             .add("waiting", to_text(options.waiting));
         const char* unpaced = options.test == Test::latency ? "closed" : "max-rate";
         open_ = options.rate_per_s.has_value();
+        if (options.probe_every > 0) probe_every_ = options.probe_every;
         line.add("load_mode", open_ ? "open" : unpaced)
             .add("publishers", 1)
             .add("subscribers", options.audience.subscribers)
             .add("slow_subscriber", config.slow_subscriber)
             .add("instances", options.instances)
             .add("batch_bytes", options.batch_bytes)
+            .add("probe_every", probe_every_)
             .add("cpu_pub", options.cpu_pub)
             .add("cpu_sub", options.cpu_sub)
             .add_given("timeout_s", options.timeout_s)
@@ -165,6 +167,7 @@ public:
         line.add("payload_bytes", result.payload_bytes)
             .add("basis", to_text(basis_))
             .add("from", from())
+            .add("probe_every", probe_every_)
             .add("samples", histogram.count());
         add_faults(line, result.faults);
         line.add("overflow", histogram.overflow()).add("duration_ns", result.duration_ns);
@@ -300,7 +303,7 @@ private:
     }
 
     /// Where the clock of a latency starts, if not where the message is handed over.
-    std::string_view from() const { return open_ ? "schedule" : ""; }
+    std::string_view from() const { return open_ && !probe_every_ ? "schedule" : ""; }
 
     static void add_statistics(Line& line, const Histogram& histogram, const std::string& prefix) {
         if (histogram.count() == 0) return;
@@ -337,6 +340,7 @@ private:
     std::ostream& log_;
     std::string_view test_;
     bool open_ = false;
+    std::optional<std::size_t> probe_every_;  ///< where latency is that of probes in a stream
     Basis basis_ = Basis::round_trip;
 };
 

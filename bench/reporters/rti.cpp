@@ -31,6 +31,9 @@ public:
                  << "\tData Size: ";
         for (std::size_t at = 0; at < options.sizes.size(); ++at)
             chatter_ << (at == 0 ? "" : ", ") << options.sizes[at];
+        if (options.probe_every > 0) {
+            chatter_ << "\n\tLatency count: 1 latency sample every " << options.probe_every << " samples";
+        }
         if (options.batch_bytes > 0) {
             chatter_ << "\n\tBatching: " << options.batch_bytes << " Bytes (Use \"-batchSize 0\" to disable batching)";
         } else {

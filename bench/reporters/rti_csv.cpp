@@ -94,10 +94,11 @@ private:
               payload_bytes);
     }
 
-    /// The head of a summary: with its title before each of them between interval rows, else once and bare.
+    /// The head of a summary: with its title before each of them between interval rows, else bare, and once while its
+    /// columns stay.
     void head(const char* title, const char* columns) {
-        if (!headers_ || (headed_ && !intervals_)) return;
-        headed_ = true;
+        if (!headers_ || (headed_ == columns && !intervals_)) return;
+        headed_ = columns;
         if (intervals_) print(log_, "\n%s\n", title);
         print(log_, "%s\n", columns);
     }
@@ -105,7 +106,7 @@ private:
     std::ostream& log_;
     bool intervals_ = false;
     bool headers_ = true;
-    bool headed_ = false;
+    std::string_view headed_;  ///< the columns of the last one
     RunningFigures running_;
 };
 

@@ -125,6 +125,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Wrong{"--test throughput --transport tcp --batch-bytes 64KiB,16", "64KiB,16: not a size from"},
                     Wrong{"--test throughput --transport tcp --batch-bytes 65537",
                           "65537: not a size from 16 to 64KiB"},
+                    Wrong{"--test throughput --transport tcp --probe-every 0", "--probe-every 0: not a number from 1"},
                     Wrong{"--test throughput --transport tcp --batch-bytes 0", "--batch-bytes 0: not a size"},
                     Wrong{"--test latency --transport shm --wait park", "--wait park: not one of busy-poll, block"},
                     Wrong{"--test latency --transport shm --sizes 8", "'8' is out of range"},

@@ -30,6 +30,9 @@ DEFINITIONS = {
     "of their value wide.",
     "perftest-rtt-open": "Round trip in an open loop at a fixed rate, on the publisher's clock: from the moment that the schedule gives to the "
     "message, however late it was sent, until the subscriber's answer has been taken. Percentiles as those of perftest-rtt.",
+    "perftest-rtt-probe": "Round trip of a probe under load: every so many messages of a throughput test (as the log says) one is answered; on the "
+    "publisher's clock, from before the message is handed over until its answer has been taken, which the publisher does between messages. "
+    "Percentiles as those of perftest-rtt.",
     "perftest-one-way": "The way there alone, in an open loop at a fixed rate: from the moment that the schedule gives to the message, however late "
     "it was sent, until the subscriber has taken and read it, both on the one monotonic clock of their host. Percentiles as those of perftest-rtt.",
     "perftest-sending": "How late an open loop handed its messages over, beside the schedule; the rate that it kept; and round trips counted from "
@@ -116,6 +119,8 @@ def _latency(fields: Fields) -> Record:
 
 
 def _definition(fields: Fields) -> str:
+    if "probe_every" in fields:
+        return "perftest-rtt-probe"
     if "from" not in fields:
         return "perftest-rtt"
     one_of(("schedule",), fields, "from")
@@ -301,7 +306,9 @@ def _config(fields: Fields) -> Facts:
         conditions = msgspec.convert({name: value for name, value in wanted.items() if value is not None}, Conditions)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from error
-    return Facts(conditions=conditions, environment={f"perftest_{key}": fields[key] for key in ("command", "slow_subscriber") if key in fields})
+    return Facts(
+        conditions=conditions, environment={f"perftest_{key}": fields[key] for key in ("command", "slow_subscriber", "probe_every") if key in fields}
+    )
 
 
 def _start(fields: Fields) -> Facts:

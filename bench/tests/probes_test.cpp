@@ -1,0 +1,107 @@
+// Latency under load: messages of a stream that are answered, over every transport.
+#include <gtest/gtest.h>
+
+#include "tests/program.hpp"
+#include "tests/transports.hpp"
+
+namespace tacholog {
+namespace {
+
+std::uint64_t number(const std::string& log, const std::string& kind, const std::string& key) {
+    const std::string text = value(log, kind, key);
+    EXPECT_NE(text, "") << kind << ' ' << key << " is missing in\n" << log;
+    return text.empty() ? 0 : std::stoull(text);
+}
+
+/// The probes of the first size that were answered or not.
+std::uint64_t probes(const std::string& log) {
+    return number(log, "latency", "samples") + number(log, "latency", "lost");
+}
+
+class EveryTransportProbed : public testing::TestWithParam<std::tuple<const Transport*, Waiting>> {
+protected:
+    static std::string stream() {
+        return "--test throughput --duration 0.1 --warmup 0.02 --timeout 30 --transport " +
+               std::string{std::get<0>(GetParam())->name} + " --wait " + std::string{to_text(std::get<1>(GetParam()))} +
+               " ";
+    }
+};
+
+// The hardest case for two sides that each may wait for the other's room.
+TEST_P(EveryTransportProbed, AnswersEveryMessageIfItIsToldTo) {
+    Program both{stream() + "--probe-every 1 --sizes 64,300KiB --verify"};
+    ASSERT_EQ(both.wait(), 0) << both.err() << both.out();
+    const std::string log = both.out();
+
+    EXPECT_EQ(probes(log), number(log, "throughput", "sent"));
+    EXPECT_EQ(value(log, "latency", "probe_every"), "1");
+    EXPECT_EQ(value(log, "latency", "corrupted"), "0");
+    EXPECT_EQ(value(log, "end", "latency") + value(log, "end", "throughput"), "22");
+    if (std::get<0>(GetParam())->reliability == Reliability::reliable) {
+        EXPECT_EQ(value(log, "latency", "lost"), "0");
+    }
+}
+
+TEST_P(EveryTransportProbed, AnswersWhatIsSentAtARate) {
+    Program both{stream() + "--probe-every 7 --sizes 64 --rate 1000"};
+    ASSERT_EQ(both.wait(), 0) << both.err() << both.out();
+    const std::string log = both.out();
+
+    const std::uint64_t sent = number(log, "throughput", "sent");
+    EXPECT_GE(probes(log), sent / 7);
+    EXPECT_LE(probes(log), sent / 7 + 1);
+    EXPECT_EQ(value(log, "latency", "from"), "") << "a probe is timed from when it is handed over";
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EveryTransportProbed,
+                         testing::Combine(testing::ValuesIn(transports_of_one_host()),
+                                          testing::Values(Waiting::busy_poll, Waiting::block)),
+                         transport_and_waiting_name);
+
+TEST(Probes, SeeWhatHoldsMessagesUp) {
+    Program both{
+        "--test throughput --transport mock --mock hold=3ms --probe-every 5 --sizes 64 --rate 100 --duration 0.5 "
+        "--warmup 0"};
+    ASSERT_EQ(both.wait(), 0) << both.err() << both.out();
+
+    EXPECT_GE(number(both.out(), "latency", "min_ns"), 3'000'000U);
+}
+
+TEST(Probes, ThatAreNotDueAreNoResult) {
+    Program both{
+        "--test throughput --transport shm --probe-every 100000 --sizes 64 --rate 200 --duration 0.1 --warmup 0.1"};
+    ASSERT_EQ(both.wait(), 0) << both.err() << both.out();
+
+    EXPECT_EQ(value(both.out(), "end", "latency"), "0") << both.out();
+    EXPECT_NE(both.out().find("probes: 64 bytes: too few messages for one"), std::string::npos) << both.out();
+}
+
+TEST(Probes, ASubscriberThatIsKilledEndsTheRun) {
+    for (const std::string transport : {"shm", "tcp"}) {
+        Program both{"--test throughput --sizes 64 --probe-every 3 --warmup 0 --duration 600 --timeout 5 --transport " +
+                     transport};
+        ASSERT_TRUE(both.says("\nwarmup")) << both.err() << both.out();
+        const pid_t child = both.child();
+        ASSERT_GT(child, 0);
+        ::kill(child, SIGKILL);
+        EXPECT_EQ(both.wait(), 1) << both.err();
+        EXPECT_EQ(value(both.out(), "end", "status"), "failed") << both.out();
+    }
+}
+
+TEST(Probes, GoWithAPlainStreamAlone) {
+    const std::string stream = "--test throughput --transport tcp --probe-every 5 ";
+    for (const std::string more : {"--subscribers 2", "--instances 2", "--batch-bytes 4KiB"}) {
+        Program both{stream + more};
+        EXPECT_EQ(both.wait(), 2);
+        EXPECT_NE(both.err().find("--probe-every goes without --subscribers, --instances and --batch-bytes"),
+                  std::string::npos)
+            << both.err();
+    }
+    Program latency{"--test latency --transport tcp --probe-every 5"};
+    EXPECT_EQ(latency.wait(), 2);
+    EXPECT_EQ(latency.err(), "perftest: --probe-every is for --test throughput: latency under its load\n");
+}
+
+}  // namespace
+}  // namespace tacholog
