@@ -321,3 +321,21 @@ def test_what_travelled_together_is_a_condition_of_each_size() -> None:
     assert (log.broken, log.unknown, log.account.status) == ([], [], "ok")
     assert rows == [(64, None), (3000, 0)]
     assert log.account.facts.conditions.batch_bytes == 4096
+
+
+def test_a_probe_is_a_round_trip_under_load_whatever_else_was_measured() -> None:
+    log = read(LOGS / "throughput-probes-shm.log")
+    records = [record for record in log.records if record.scope == "summary"]
+    probed = records[1]
+
+    assert (log.broken, log.unknown, log.account.status) == ([], [], "ok")
+    assert [(record.test, record.payload_bytes) for record in records] == [
+        ("throughput", 64),
+        ("latency", 64),
+        ("throughput", 4096),
+        ("latency", 4096),
+    ]
+    assert (probed.samples, probed.side, probed.conditions.basis) == (194, "publisher", "rtt")
+    assert probed.conditions.definition == "perftest-rtt-probe"
+    assert log.account.facts.conditions.load_mode == "max-rate"
+    assert log.account.facts.environment["perftest_probe_every"] == "200"
