@@ -183,6 +183,17 @@ def test_a_live_figure_follows_the_theme_and_has_no_button_that_uploads(opened: 
         assert page.locator(".tl-live .xtick text").first.evaluate("element => getComputedStyle(element).fill") != light
 
 
+def test_the_reasons_of_a_comparison_have_room_on_a_phone(opened: Opener) -> None:
+    heights = "[...document.querySelectorAll('.tl-diff details[open] td.r')].map((cell) => [cell.clientHeight, cell.clientWidth])"
+    with opened("diffs/ecal-ecal-5.5.0-to-ecal-5.12.html", "phone") as page:
+        found = page.evaluate(heights)
+
+        assert len(found) == 30
+        assert all(height < 200 and width > 300 for height, width in found)
+        assert page.locator(".tl-diff tbody tr", has=page.locator("td.r")).first.inner_text().split("\n")[0] == "latency mean, Ubuntu16 AMD64, 1\u00a0KiB"
+        assert "ecal_sample_latency_rec" in page.locator(".tl-diff td.r").first.inner_text()
+
+
 def test_the_legend_hides_a_series_by_keyboard(opened: Opener) -> None:
     with opened("tacholog-perftest/udp.html") as page:
         scroll_through(page)
