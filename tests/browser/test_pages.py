@@ -190,7 +190,8 @@ def test_the_reasons_of_a_comparison_have_room_on_a_phone(opened: Opener) -> Non
 
         assert len(found) == 30
         assert all(height < 200 and width > 300 for height, width in found)
-        assert page.locator(".tl-diff tbody tr", has=page.locator("td.r")).first.inner_text().split("\n")[0] == "latency mean, Ubuntu16 AMD64, 1\u00a0KiB"
+        first = page.locator(".tl-diff tbody tr", has=page.locator("td.r")).first
+        assert first.inner_text().startswith("latency mean, Ubuntu16 AMD64, 1\u00a0KiB\n")
         assert "ecal_sample_latency_rec" in page.locator(".tl-diff td.r").first.inner_text()
 
 
