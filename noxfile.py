@@ -80,7 +80,12 @@ def tests(session: nox.Session) -> None:
     else:
         session.warn("left out: the C++ core's tests and those that run perftest, because no C++ compiler was found")
     session.log("left out: the tests in a browser (nox -s browser), because they need Chromium")
-    _pytest(session, "--ignore=tests/browser", *session.posargs)  # its fixtures need Playwright
+    but_browser = "--ignore=tests/browser"  # its fixtures need Playwright
+    if session.posargs:
+        _pytest(session, but_browser, *session.posargs)
+        return
+    _pytest(session, but_browser, "-m", "core")  # alone: they measure
+    _pytest(session, but_browser, "-m", "not core", f"--numprocesses={os.cpu_count() or 1}", "--dist=loadfile")
 
 
 @nox.session(venv_backend="none")
@@ -208,7 +213,7 @@ def _pytest(session: nox.Session, *args: str, env: dict[str, str] | None = None)
         session.run(_tool("pytest"), *args, env=env)
     except CommandFailed:
         session.warn(SECOND_TRY)
-        session.run(_tool("pytest"), *args, "--last-failed", "--last-failed-no-failures=none", env=env)
+        session.run(_tool("pytest"), *args, "--last-failed", "--last-failed-no-failures=none", "--numprocesses=0", env=env)
 
 
 def _end_with(session: nox.Session, *words: str) -> None:
