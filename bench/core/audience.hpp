@@ -16,5 +16,6 @@ struct Audience {
 };
 
 inline constexpr std::size_t most_subscribers = 64;
+inline constexpr std::size_t most_publishers = 16;
 
 }  // namespace tacholog

@@ -21,7 +21,7 @@ enum class FrameKind : std::uint16_t {
     sockets,     ///< receive and send buffer
     open,        ///< payload bytes, messages a burst, recovery time; text: endpoint of the sender's subscriber
     ready,       ///< everything of this size is set up
-    phase_end,   ///< the publisher has sent everything before this sequence number
+    phase_end,   ///< what each publisher has sent is before this sequence number
     alive,       ///< the publisher is at work, should none of its messages arrive
     interval,    ///< index, duration, received, lost
     phase_done,  ///< received, lost, duplicated, reordered, corrupted, duration, instances heard

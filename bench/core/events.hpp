@@ -60,7 +60,7 @@ struct Affinity {
     std::string role;
     std::string requested;  ///< empty: nothing was asked for
     std::string achieved;
-    std::string participant = {};  ///< which of several subscribers; so below
+    std::string participant = {};  ///< which of several publishers or subscribers; so below
 };
 
 struct Sockets {
@@ -177,14 +177,15 @@ struct DemandResult {
     std::optional<double> offered_rate_per_s() const { return per_second(sent, send_duration_ns.value_or(0)); }
 };
 
-/// What several subscribers of one publisher received, taken together.
+/// What several subscribers of one publisher received, or one subscriber of several publishers, taken together.
 struct Aggregate {
     Case measured;
-    std::size_t subscribers = 0;
+    std::size_t publishers = 1;
+    std::size_t subscribers = 1;
     std::uint64_t sent = 0;      ///< each message once, however many it was for
-    std::uint64_t received = 0;  ///< summed over the subscribers, as the faults
+    std::uint64_t received = 0;  ///< summed over the subscribers or publishers, as the faults
     Faults faults;
-    std::optional<double> slowest_rate_per_s;  ///< of the subscribers' rates; nothing if one of them has none
+    std::optional<double> slowest_rate_per_s;  ///< of their rates; nothing if one of them has none
     std::optional<double> total_rate_per_s;    ///< their sum
     std::optional<double> offered_rate_per_s;
     Batches batches = {};

@@ -46,6 +46,9 @@ What to measure
                              meanwhile; spin-then-block: polls some 50 us, then sleeps: as fast as
                              busy-poll while the other side answers at once, idle in a lull
 
+  --publishers N             N publishers (to 16), each a thread with a channel and numbers of its own,
+                             and one subscriber that takes from all of them in turn; throughput and
+                             demand, --wait busy-poll only; --rate is that of each (default 1)
   --subscribers N            one publisher, N subscribers; throughput and demand only (default 1).
                              Those that can: --list-transports. With --role sub each is started
                              on its own; with both there are N processes (threads)

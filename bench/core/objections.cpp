@@ -26,10 +26,31 @@ std::optional<std::string> objection_to_audience(const Options& options, const T
     }
     for (const auto& log : options.logs) {
         const Several several = find(all_reporters(), log.reporter)->several;
-        if (options.audience.subscribers == 1 || several == Several::in_one_log) continue;
+        if (several == Several::in_one_log) continue;
+        if (options.publishers > 1)
+            return "--reporter " + log.reporter + " with --publishers: its dialect has one a log";
+        if (options.audience.subscribers == 1) continue;
         if (several == Several::in_a_log_each && options.role == Role::sub) continue;
         return "--reporter " + log.reporter + " with --subscribers: its dialect has one subscriber a log" +
                (several == Several::nowhere ? "" : "; give it to each --role sub");
+    }
+    return std::nullopt;
+}
+
+/// What speaks against so many publishers.
+std::optional<std::string> objection_to_publishers(const Options& options, const Transport& transport) {
+    if (options.publishers == 1) return std::nullopt;
+    if (options.test == Test::latency) {
+        return "--publishers is for --test throughput and demand: a round trip has one publisher and one subscriber";
+    }
+    if (options.audience.subscribers > 1) {
+        return "--publishers with --subscribers: several of the one have one of the other";
+    }
+    if (options.waiting != Waiting::busy_poll) {
+        return "--publishers needs --wait busy-poll: asleep, a subscriber would hear one of them alone";
+    }
+    if (transport.parties == Parties::hosts) {
+        return "--publishers: over " + options.transport + " there is one publisher a network interface";
     }
     return std::nullopt;
 }
@@ -60,9 +81,9 @@ std::optional<std::string> objection_to_dialects(const Options& options) {
 std::optional<std::string> objection_to_probes(const Options& options) {
     if (options.probe_every == 0) return std::nullopt;
     if (options.test != Test::throughput) return "--probe-every is for --test throughput: latency under its load";
-    if (options.audience.subscribers > 1 || options.instances || options.batch_bytes > 0) {
-        return "--probe-every goes without --subscribers, --instances and --batch-bytes: a probe has one answer, one "
-               "number, and nothing to wait for";
+    if (options.publishers > 1 || options.audience.subscribers > 1 || options.instances || options.batch_bytes > 0) {
+        return "--probe-every goes without --publishers, --subscribers, --instances and --batch-bytes: a probe has one "
+               "answer, one number, and nothing to wait for";
     }
     return std::nullopt;
 }
@@ -86,6 +107,7 @@ std::optional<std::string> objection(const Options& options, const Transport* tr
     }
     if (auto wrong = objection_to_probes(options)) return wrong;
     if (auto wrong = objection_to_dialects(options)) return wrong;
+    if (auto wrong = objection_to_publishers(options, *transport)) return wrong;
     return objection_to_audience(options, *transport);
 }
 

@@ -1,4 +1,5 @@
-// What speaks against a command line that only the registries can say: what a transport or a dialect cannot do.
+// What speaks against a command line beside the values of its options: what a transport or a dialect cannot do, and who
+// may be several.
 #pragma once
 
 #include <optional>

@@ -138,7 +138,7 @@ Result<void> nothing(Options&, std::string_view) {
 }
 
 // clang-format off
-constexpr std::array<Row, 33> rows{{
+constexpr std::array<Row, 34> rows{{
     {"test", [](Options& o, std::string_view t) { return choose("--test", t, tests, o.test); }},
     {"transport", [](Options& o, std::string_view t) -> Result<void> { o.transport = t; return {}; }},
     {"role", [](Options& o, std::string_view t) { return choose("--role", t, roles, o.role); }},
@@ -157,6 +157,7 @@ constexpr std::array<Row, 33> rows{{
     {"probe-every", [](Options& o, std::string_view t) { return keep(how_many("--probe-every", t, most_between_probes), o.probe_every); }},
     {"mock", set_mock},
     {"instances", [](Options& o, std::string_view t) { return keep(how_many("--instances", t, most_instances), o.instances); }},
+    {"publishers", [](Options& o, std::string_view t) { return keep(how_many("--publishers", t, most_publishers), o.publishers); }},
     {"subscribers", [](Options& o, std::string_view t) { return keep(how_many("--subscribers", t, most_subscribers), o.audience.subscribers); }},
     {"slow-subscriber", [](Options& o, std::string_view t) { return choose("--slow-subscriber", t, policies, o.audience.slow); }},
     {"cpu-pub", [](Options& o, std::string_view t) { return keep(parse_cpus(t), o.cpu_pub); }},

@@ -49,6 +49,7 @@ struct Options {
     std::optional<double> warmup_s;  ///< nothing: until steady
     std::optional<double> rate_per_s;
     Handling handling;
+    std::size_t publishers = 1;  ///< of one subscriber
     Audience audience;
     std::optional<std::size_t> instances;  ///< of keyed data; nothing: the topic has no key
     Waiting waiting = Waiting::busy_poll;

@@ -47,10 +47,6 @@ Result<void> explained(Result<void> done, std::span<Control> others) {
     return done;
 }
 
-Patience limit_of(const Options& options) {
-    return Patience{static_cast<Patience::rep>(options.timeout_s * 1000)};
-}
-
 std::string name_of_subscriber(const Options& options, std::size_t place) {
     return options.audience.subscribers > 1 ? "sub" + std::to_string(place) : "";
 }

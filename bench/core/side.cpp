@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <random>
+#include <sstream>
 
 #include "core/environment.hpp"
 #include "core/one_way.hpp"
@@ -39,13 +40,69 @@ Result<void> join(const Side& side, Channels& channels, std::string_view directi
     return {};
 }
 
-/// Waits until the peer's publisher has joined our subscriber, if we have one.
-Result<void> match(const Side& side, const Channels& channels) {
-    if (!channels.subscriber) return {};
-    const auto matched = channels.subscriber->match(side.limit());
+/// The endpoints that one subscriber has for several publishers, one a line.
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream stream{text};
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+}
+
+/// Several publishers join one subscriber, each where it listens for that one.
+Result<void> join_all(const Side& side, Channels& channels, const std::string& endpoints, std::size_t payload_bytes) {
+    const auto lines = lines_of(endpoints);
+    if (lines.size() != side.options.publishers)
+        return Error{"control channel: the peer is out of step with this side"};
+    if (auto joined = join(side, channels, "ping", {lines.front()}, payload_bytes); !joined) return joined;
+    for (auto line = lines.begin() + 1; line != lines.end(); ++line) {
+        auto publisher = side.transport.advertise(new_topic(side, payload_bytes, "ping"), *line);
+        if (!publisher) return publisher.error();
+        channels.more_publishers.push_back(std::move(*publisher));
+    }
+    return {};
+}
+
+/// Joins the subscribers that have answered.
+Result<void> join_those(const Side& side, Channels& channels, const std::vector<Frame>& replies,
+                        std::size_t payload_bytes) {
+    if (side.options.publishers > 1) return join_all(side, channels, replies.front().text, payload_bytes);
+    std::vector<std::string> endpoints;
+    for (const Frame& reply : replies) endpoints.push_back(reply.text);
+    return join(side, channels, "ping", endpoints, payload_bytes);
+}
+
+Result<void> match(const Side& side, Subscriber& subscriber) {
+    const auto matched = subscriber.match(side.limit());
     if (!matched) return matched.error();
     if (!*matched) return Error{"join: the peer's publisher has not come within the time limit"};
     return {};
+}
+
+/// Waits until the peer's publishers have joined our subscribers, if we have any.
+Result<void> match(const Side& side, const Channels& channels) {
+    if (!channels.subscriber) return {};
+    if (auto matched = match(side, *channels.subscriber); !matched) return matched;
+    for (const auto& subscriber : channels.more_subscribers) {
+        if (auto matched = match(side, *subscriber); !matched) return matched;
+    }
+    return {};
+}
+
+/// Where one subscriber waits for its publishers, each at an endpoint of its own. They travel as lines of one text.
+Result<std::string> subscribe_to_all(const Side& side, Channels& channels, std::size_t payload_bytes) {
+    std::string endpoints;
+    for (std::size_t count = 0; count < side.options.publishers; ++count) {
+        auto pings = side.transport.subscribe(new_topic(side, payload_bytes, "ping"));
+        if (!pings) return pings.error();
+        if (count > 0) endpoints += '\n';
+        endpoints += (*pings)->endpoint();
+        if (count == 0) {
+            channels.subscriber = std::move(*pings);
+        } else {
+            channels.more_subscribers.push_back(std::move(*pings));
+        }
+    }
+    return endpoints;
 }
 
 /// Both sides have matched, and know it of each other.
@@ -111,9 +168,8 @@ Result<Channels> open_channels_as_publisher(const Side& side, const Case& measur
     if (const auto sent = side.tell_all(open_frame(measured, answers_at)); !sent) return sent.error();
     const auto replies = side.expect_all(FrameKind::open);
     if (!replies) return replies.error();
-    std::vector<std::string> endpoints;
-    for (const Frame& reply : *replies) endpoints.push_back(reply.text);
-    if (const auto joined = join(side, channels, "ping", endpoints, payload_bytes); !joined) return joined.error();
+    const auto joined = join_those(side, channels, *replies, payload_bytes);
+    if (!joined) return joined.error();
     if (const auto matched = match(side, channels); !matched) return matched.error();
     if (const auto sent = side.tell_all({FrameKind::ready}); !sent) return sent.error();
     if (const auto ready = side.expect_all(FrameKind::ready); !ready) return ready.error();
@@ -129,10 +185,9 @@ Result<Channels> open_channels_as_subscriber(const Side& side, const Frame& open
     Channels channels;
     const Case measured = case_of(open);
     const std::size_t payload_bytes = measured.payload_bytes;
-    auto pings = side.transport.subscribe(new_topic(side, payload_bytes, "ping"));
-    if (!pings) return pings.error();
-    channels.subscriber = std::move(*pings);
-    const auto reply = side.control.send(open_frame(measured, channels.subscriber->endpoint()));
+    const auto endpoints = subscribe_to_all(side, channels, payload_bytes);
+    if (!endpoints) return endpoints.error();
+    const auto reply = side.control.send(open_frame(measured, *endpoints));
     if (!reply) return reply.error();
     if (!open.text.empty()) {
         const auto joined = join(side, channels, "pong", {open.text}, payload_bytes);
@@ -171,6 +226,7 @@ std::string agreement(const Options& options) {
            " --slow-subscriber=" + std::string{to_text(options.audience.slow)} +
            " --batch-bytes=" + std::to_string(options.batch_bytes) +
            " --probe-every=" + std::to_string(options.probe_every) +
+           (options.publishers > 1 ? " --publishers=" + std::to_string(options.publishers) : "") +
            (options.instances ? " --instances=" + std::to_string(*options.instances) : "");
 }
 
@@ -226,7 +282,9 @@ void tell_resources(const Side& side, std::string_view role, const std::string& 
 }
 
 Result<void> exchange_resources(const Side& side, const Case& measured, const Resources& used) {
-    tell_resources(side, "pub", "", measured, used);
+    // What one thread of several used is not what they all did.
+    const bool several_threads = side.options.publishers > 1 && counted_for(side) == UsageOf::thread;
+    if (!several_threads) tell_resources(side, "pub", "", measured, used);
     const auto theirs = side.expect_all(FrameKind::resources);
     if (!theirs) return theirs.error();
     for (std::size_t at = 0; at < theirs->size(); ++at) {

@@ -14,6 +14,10 @@
 
 namespace tacholog {
 
+inline Patience limit_of(const Options& options) {
+    return Patience{static_cast<Patience::rep>(options.timeout_s * 1000)};
+}
+
 struct Side {
     const Options& options;
     const Transport& transport;
@@ -22,7 +26,7 @@ struct Side {
     std::span<Control> subscribers = {};  ///< the publisher's: all of them, `control` is the first's
     std::string name = {};                ///< a subscriber's: which it is, where there are several
 
-    Patience limit() const { return Patience{static_cast<Patience::rep>(options.timeout_s * 1000)}; }
+    Patience limit() const { return limit_of(options); }
 
     /// What a subscriber is called in the log; nothing if it is the only one.
     std::string participant(std::size_t subscriber) const {
@@ -68,6 +72,11 @@ struct Side {
     }
 };
 
+/// What one of several publishers is called in the log.
+inline std::string name_of_publisher(std::size_t at) {
+    return "pub" + std::to_string(at + 1);
+}
+
 /// The longest a side waits on its transport before it looks at the control channel.
 inline constexpr Patience slice{10};
 
@@ -78,7 +87,17 @@ inline constexpr Nanoseconds pulse_ns = 50'000'000;
 struct Channels {
     std::unique_ptr<Publisher> publisher;
     std::unique_ptr<Subscriber> subscriber;
+    /// Of the second publisher and those behind it, on each side its own: nothing where there is one alone.
+    std::vector<std::unique_ptr<Publisher>> more_publishers = {};
+    std::vector<std::unique_ptr<Subscriber>> more_subscribers = {};
 };
+
+/// A look at the clock costs as much as copying a small message.
+inline std::size_t messages_between_looks(std::size_t payload_bytes) {
+    constexpr std::size_t bytes_a_look = 16384;
+    constexpr std::size_t most_messages_a_look = 64;
+    return std::clamp<std::size_t>(bytes_a_look / payload_bytes, 1, most_messages_a_look);
+}
 
 /// Opens the channels of one case from the publisher's side (pings out, answers in) and waits until the peer is ready.
 Result<Channels> open_channels_as_publisher(const Side& side, const Case& measured);
@@ -89,15 +108,16 @@ Result<Channels> open_channels_as_subscriber(const Side& side, const Frame& open
 /// What the publisher is about to measure, as its `open` says.
 Case case_of(const Frame& open);
 
-/// Tries `attempt` until it succeeds, as publish() says.
-template <typename Attempt, typename Heard>
-Result<void> hand_over(const Side& side, Attempt&& attempt, Heard&& heard) {
+/// Tries `attempt` until it succeeds, however long the transport is full, within the limit. `watch` looks for trouble
+/// meanwhile.
+template <typename Attempt, typename Watch>
+Result<void> hand_over(const Options& options, Attempt&& attempt, Watch&& watch) {
     auto sent = attempt(slice);
     if (sent && *sent) [[likely]]
         return {};
-    const Deadline deadline{side.limit()};
+    const Deadline deadline{limit_of(options)};
     while (sent && !*sent) {
-        if (auto fine = side.listen(heard); !fine) return fine;
+        if (auto fine = watch(); !fine) return fine;
         if (deadline.passed()) return Error{"publish: the subscriber has taken nothing within the time limit"};
         sent = attempt(slice);
     }
@@ -105,17 +125,12 @@ Result<void> hand_over(const Side& side, Attempt&& attempt, Heard&& heard) {
     return {};
 }
 
-/// Hands a message over, however long the transport is full, within the side's limit. Watches for trouble meanwhile;
-/// a frame other than trouble that arrives then goes to `heard`, with who sent it.
+/// Hands a message over and listens to the other side meanwhile; a frame other than trouble that arrives then goes to
+/// `heard`, with who sent it.
 template <typename Heard>
 Result<void> publish(const Side& side, Loan loan, Heard&& heard) {
-    return hand_over(side, [&](Patience patience) { return loan.publish(patience); }, heard);
-}
-
-/// The same for what a batch holds back.
-template <typename Heard>
-Result<void> flush(const Side& side, Publisher& publisher, Heard&& heard) {
-    return hand_over(side, [&](Patience patience) { return publisher.flush(patience); }, heard);
+    return hand_over(
+        side.options, [&](Patience patience) { return loan.publish(patience); }, [&] { return side.listen(heard); });
 }
 
 /// Ends a size of a latency test at the publisher: how many messages came to the subscriber corrupted.

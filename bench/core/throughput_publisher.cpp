@@ -1,25 +1,18 @@
-// The throughput and the demand test at the publisher: a stream, as fast as the transport takes it, on an absolute
-// schedule, or in bursts. What arrives is counted by the subscribers, which send their counts over the control channel.
+// The throughput and the demand test at the publisher, or at several that share a process and the control channel: the
+// first of them listens to it, the others stop where it does. What arrives is counted by the subscribers, which send
+// their counts over the control channel.
 #include <algorithm>
+#include <atomic>
 #include <numeric>
+#include <thread>
 
-#include "core/bursts.hpp"
-#include "core/instances.hpp"
-#include "core/probes.hpp"
-#include "core/side.hpp"
 #include "core/steady.hpp"
-#include "core/waiting.hpp"
+#include "core/writer.hpp"
 
 namespace tacholog {
 namespace {
 
-/// What one phase (warm-up, measurement) sent.
-struct Sent {
-    std::uint64_t messages = 0;
-    Nanoseconds duration_ns = 0;
-};
-
-/// What one subscriber found in one phase, as its `phase_done` says.
+/// What one subscriber found in one phase, as its `phase_done` says; of each publisher, where there are several.
 struct Counted {
     std::uint64_t received = 0;
     Faults faults;
@@ -35,10 +28,9 @@ struct Counted {
     }
 };
 
-/// What all subscribers found, taken together.
+/// What was found by all subscribers, or of all publishers, taken together.
 Aggregate sum_of(const std::vector<Counted>& all) {
     Aggregate sum;
-    sum.subscribers = all.size();
     sum.faults = {0, 0, 0, all.front().faults.corrupted ? std::optional<std::uint64_t>{0} : std::nullopt,
                   all.front().faults.dropped ? std::optional<std::uint64_t>{0} : std::nullopt};
     std::vector<double> rates;
@@ -64,16 +56,12 @@ class Streamer {
 public:
     Streamer(const Side& side, Channels channels, const Case& measured)
         : side_(side),
-          channels_(std::move(channels)),
           payload_bytes_(measured.payload_bytes),
           demand_(measured.demand),
-          messages_a_look_(std::clamp<std::size_t>(bytes_a_look / payload_bytes_, 1, most_messages_a_look)),
-          batches_(batches_of(side.options, payload_bytes_)),
-          numbers_(side.options.instances.value_or(1)),
-          probes_(side, channels_.subscriber.get()) {
-        if (side.options.rate_per_s) {
-            interval_ns_ = static_cast<double>(nanoseconds_per_second) / *side.options.rate_per_s;
-        }
+          batches_(batches_of(side.options, payload_bytes_)) {
+        writers_.emplace_back(side, std::move(channels.publisher), std::move(channels.subscriber), measured);
+        for (auto& publisher : channels.more_publishers)
+            writers_.emplace_back(side, std::move(publisher), nullptr, measured);
     }
 
     Result<void> run() {
@@ -82,10 +70,6 @@ public:
     }
 
 private:
-    // A look at the clock costs as much as copying a small message.
-    static constexpr std::size_t bytes_a_look = 16384;
-    static constexpr std::size_t most_messages_a_look = 64;
-
     Result<void> warm_up() {
         SteadyRule rule{side_.options.warmup_s};
         std::uint64_t before = 0;
@@ -97,7 +81,8 @@ private:
             });
         if (!sent) return sent.error();
         if (auto done = end_phase(); !done) return done.error();
-        side_.tell(Warmup{payload_bytes_, sent->messages, sent->duration_ns, rule.outcome(), demand_});
+        const Sent all = sum_of(*sent);
+        side_.tell(Warmup{payload_bytes_, all.messages, all.duration_ns, rule.outcome(), demand_});
         return {};
     }
 
@@ -109,27 +94,42 @@ private:
         if (!sent) return sent.error();
         const auto done = end_phase();
         if (!done) return done.error();
-        batches_.by = channels_.publisher->batched_by();
+        batches_.by = writers_.front().batched_by();
         const auto dropped_after = dropped();
         std::vector<Counted> all;
         for (std::size_t at = 0; at < done->size(); ++at) {
             std::optional<std::uint64_t> lost_to_slowness;
             if (leaves_behind()) lost_to_slowness = dropped_after[at] - dropped_before[at];
             all.emplace_back((*done)[at], side_.options, lost_to_slowness);
-            report(*sent, all.back(), side_.participant(at));
+            report((*sent)[writers_.size() > 1 ? at : 0], all.back(), participant(at));
         }
         if (all.size() > 1) report_all(*sent, all);
-        report_probes(*sent);
-        if (!demand_) check_rate(offered(*sent));
+        report_probes(sent->front());
+        if (!demand_) check_rate(*sent);
         return {};
+    }
+
+    /// Of several publishers: what they sent, and for how long the longest of them did.
+    static Sent sum_of(const std::vector<Sent>& all) {
+        Sent sum;
+        for (const Sent& one : all) {
+            sum.messages += one.messages;
+            sum.duration_ns = std::max(sum.duration_ns, one.duration_ns);
+        }
+        return sum;
+    }
+
+    /// Whose counts these are: of several publishers, or of several subscribers.
+    std::string participant(std::size_t at) const {
+        return writers_.size() > 1 ? name_of_publisher(at) : side_.participant(at);
     }
 
     bool leaves_behind() const { return side_.options.audience.slow == SlowSubscriber::drop; }
 
     std::vector<std::uint64_t> dropped() const {
         std::vector<std::uint64_t> counts;
-        for (std::size_t at = 0; at < side_.subscribers.size(); ++at)
-            counts.push_back(channels_.publisher->dropped(at));
+        for (std::size_t at = 0; at < side_.subscribers.size(); ++at) counts.push_back(writers_.front().dropped(at));
+        for (std::size_t at = 1; at < writers_.size(); ++at) counts.push_back(writers_[at].dropped(0));
         return counts;
     }
 
@@ -145,193 +145,141 @@ private:
         }
         if (counted.received > 0) return;
         const std::string test{to_text(side_.options.test)};
+        const char* whose = writers_.size() > 1 ? " of " : " at ";
         side_.tell(Failure{payload_bytes_, test + " over " + std::string{side_.transport.name} + ": none of " +
                                                std::to_string(sent.messages) + " messages arrived" +
-                                               (participant.empty() ? "" : " at " + participant)});
+                                               (participant.empty() ? "" : whose + participant)});
     }
 
-    void report_all(const Sent& sent, const std::vector<Counted>& all) {
-        Aggregate sum = sum_of(all);
+    void report_all(const std::vector<Sent>& sent, const std::vector<Counted>& counted) {
+        Aggregate sum = tacholog::sum_of(counted);
         sum.measured = {payload_bytes_, demand_};
-        sum.sent = sent.messages;
-        sum.offered_rate_per_s = offered(sent);
+        sum.publishers = writers_.size();
+        sum.subscribers = side_.subscribers.size();
+        sum.sent = sum_of(sent).messages;
         sum.batches = batches_;
+        sum.offered_rate_per_s = 0;
+        for (const Sent& one : sent) {
+            if (sum.offered_rate_per_s) sum.offered_rate_per_s = added(*sum.offered_rate_per_s, offered(one));
+        }
         side_.tell(sum);
     }
 
     void report_probes(const Sent& sent) {
-        if (!probes_.active()) return;
+        const Probes& probes = writers_.front().probes();
+        if (!probes.active()) return;
         const std::string size = std::to_string(payload_bytes_) + " bytes";
-        if (probes_.count() == 0) return side_.tell(Note{"probes: " + size + ": too few messages for one"});
-        side_.tell(LatencyResult{payload_bytes_, probes_.faults(), sent.duration_ns, &probes_.round_trips()});
-        if (probes_.round_trips().count() > 0) return;
+        if (probes.count() == 0) return side_.tell(Note{"probes: " + size + ": too few messages for one"});
+        side_.tell(LatencyResult{payload_bytes_, probes.faults(), sent.duration_ns, &probes.round_trips()});
+        if (probes.round_trips().count() > 0) return;
         side_.tell(Failure{payload_bytes_, "throughput over " + std::string{side_.transport.name} + ": none of " +
-                                               std::to_string(probes_.count()) + " probes was answered"});
+                                               std::to_string(probes.count()) + " probes was answered"});
     }
 
-    void check_rate(std::optional<double> offered) {
+    static std::optional<double> added(double sum, std::optional<double> one) {
+        return one ? std::optional{sum + *one} : std::nullopt;
+    }
+
+    void check_rate(const std::vector<Sent>& sent) {
         const auto wanted = side_.options.rate_per_s;
-        if (wanted && offered && *offered < 0.999 * *wanted) {
+        const auto slow = [&](const Sent& one) { return offered(one).value_or(*wanted) < 0.999 * *wanted; };
+        if (wanted && std::any_of(sent.begin(), sent.end(), slow)) {
             side_.tell(Note{"generator limited: the publisher offered less than 99.9 % of the rate asked for"});
         }
     }
 
-    /// Tells the subscribers that this phase is sent, and waits for their counts.
+    /// Tells the subscribers that this phase is sent, and waits for their counts: of each subscriber as many as there
+    /// are publishers.
     Result<std::vector<Frame>> end_phase() {
         const auto heard = [this](const Frame& frame, std::size_t who) { arrived(frame, who); };
-        if (auto drained = probes_.drain(heard); !drained) return drained.error();
-        if (const auto sent = side_.tell_all({FrameKind::phase_end, {numbers_.count()}}); !sent) return sent.error();
-        std::vector<Frame> counts(side_.subscribers.size());
+        if (auto drained = writers_.front().probes().drain(heard); !drained) return drained.error();
+        Frame end{FrameKind::phase_end};
+        for (const Writer& writer : writers_) end.numbers.push_back(writer.written());
+        if (const auto sent = side_.tell_all(end); !sent) return sent.error();
+        std::vector<std::vector<Frame>> counts(side_.subscribers.size());
         const Deadline deadline{side_.limit() + drain_allowance};
         while (true) {
             // All that owe something are listened to at once: one that dies now may be what another waits for.
             std::optional<std::size_t> owing;
             for (std::size_t who = 0; who < counts.size(); ++who) {
-                if (counts[who].kind == FrameKind::phase_done) continue;
+                if (counts[who].size() == writers_.size()) continue;
                 owing = who;
                 auto frame = side_.subscribers[who].poll();
                 if (!frame) return frame.error();
-                if (*frame) take_counts(std::move(**frame), who, counts);
+                if (*frame) take_counts(std::move(**frame), who, counts[who]);
             }
-            if (!owing) return counts;
+            if (!owing) return writers_.size() > 1 ? counts.front() : first_of_each(counts);
             if (deadline.passed()) return side_.no_answer(*owing);
             const timespec pause{0, 500'000};
             ::nanosleep(&pause, nullptr);
         }
     }
 
+    static std::vector<Frame> first_of_each(const std::vector<std::vector<Frame>>& counts) {
+        std::vector<Frame> firsts;
+        for (const auto& of_one : counts) firsts.push_back(of_one.front());
+        return firsts;
+    }
+
     void take_counts(Frame frame, std::size_t who, std::vector<Frame>& counts) {
         if (frame.kind != FrameKind::phase_done) return arrived(frame, who);
-        counts[who] = std::move(frame);
+        counts.push_back(std::move(frame));
     }
 
-    /// Sends for `longest_ns`, or until `at_second(messages, this second's ns, elapsed ns)` says that it is enough.
+    /// Sends from all publishers at once, for `longest_ns`, or until `at_second(messages of the first publisher, this
+    /// second's ns, elapsed ns)` says that it is enough.
     template <typename AtSecond>
-    Result<Sent> stream(Nanoseconds longest_ns, AtSecond&& at_second) {
-        Sent sent;
-        Bursts bursts{demand_.value_or(Demand{})};
-        probes_.begin(numbers_.count());
-        const Nanoseconds start = now_ns();
-        Nanoseconds now = start;
-        Nanoseconds second = start;
-        Nanoseconds next_pulse = start + pulse_ns;
-        while (now - start < longest_ns || bursts.unfinished()) {
-            const Schedule schedule{start, std::min(start + longest_ns, next_pulse)};
-            const auto count = send_next(schedule, sent.messages, bursts);
-            if (!count) return count.error();
-            sent.messages += *count;
-            if (auto taken = probes_.take_all(); !taken) return taken.error();
-            now = now_ns();
-            if (now < next_pulse) [[likely]]
-                continue;
-            next_pulse = now + pulse_ns;
-            if (auto fine = pulse(); !fine) return fine.error();
-            if (now - second < nanoseconds_per_second) continue;
-            if (auto sent_alive = side_.tell_all({FrameKind::alive}); !sent_alive) return sent_alive.error();
-            const bool enough = at_second(sent.messages, now - second, now - start);
-            second = now;
-            if (enough) break;
+    Result<std::vector<Sent>> stream(Nanoseconds longest_ns, AtSecond&& at_second) {
+        std::vector<Result<Sent>> ends(writers_.size(), Sent{});
+        std::atomic<State> state{State::running};
+        std::vector<std::thread> others;
+        for (std::size_t at = 1; at < writers_.size(); ++at) {
+            others.emplace_back([&, at] { ends[at] = follow(writers_[at], longest_ns, state); });
         }
-        if (auto done = flush_batch(); !done) return done.error();
-        now = now_ns();
-        // The rest behind the last burst is no part of sending.
-        const bool rested = demand_ && sent.messages > 0 && !bursts.unfinished();
-        sent.duration_ns = (rested ? bursts.end_ns() : now) - start;
+        ends.front() = lead(longest_ns, state, at_second);
+        if (!ends.front()) state = State::failed;
+        for (auto& other : others) other.join();
+        // Who stopped because another failed is not the one to ask why.
+        for (const auto& end : ends) {
+            if (!end && end.error().text != stopped_by_another) return end.error();
+        }
+        std::vector<Sent> sent;
+        for (const auto& end : ends) sent.push_back(*end);
         return sent;
     }
 
-    struct Schedule {
-        Nanoseconds start;
-        Nanoseconds limit;  ///< until when a wait may last
-    };
+    enum class State { running, enough, failed };
+    static constexpr const char* stopped_by_another = "publish: another publisher of this run has failed";
 
-    /// Sends what is due next; or waits, and sends nothing if the limit came first.
-    Result<std::size_t> send_next(const Schedule& schedule, std::uint64_t index, Bursts& bursts) {
-        if (demand_) return send_of_burst(bursts, schedule.limit);
-        return interval_ns_ > 0 ? send_if_due(schedule.start, index, schedule.limit) : send_some(messages_a_look_);
+    /// The first publisher, which alone speaks with the subscribers.
+    template <typename AtSecond>
+    Result<Sent> lead(Nanoseconds longest_ns, std::atomic<State>& state, AtSecond& at_second) {
+        Nanoseconds second = 0;
+        const auto at_pulse = [&](std::uint64_t messages, Nanoseconds elapsed) -> Result<bool> {
+            if (auto fine = listen(); !fine) return fine.error();
+            if (state == State::failed) return true;
+            if (elapsed - second < nanoseconds_per_second) return false;
+            if (auto alive = side_.tell_all({FrameKind::alive}); !alive) return alive.error();
+            const bool enough = at_second(messages, elapsed - second, elapsed);
+            second = elapsed;
+            if (enough) state = State::enough;
+            return enough;
+        };
+        return writers_.front().stream(longest_ns, at_pulse, [this] { return listen(); });
     }
 
-    /// No more than go between two looks at the clock.
-    Result<std::size_t> send_some(std::size_t messages) {
-        for (std::size_t count = 0; count < messages; ++count) {
-            if (auto done = send_one(); !done) return done.error();
-        }
-        return messages;
-    }
-
-    Result<std::size_t> send_of_burst(Bursts& bursts, Nanoseconds limit) {
-        const std::uint64_t due = bursts.due(now_ns());
-        if (due == 0) {
-            sleep_until(std::min(bursts.next_ns(), limit));
-            return std::size_t{0};
-        }
-        const auto sent = send_some(std::min<std::uint64_t>(due, messages_a_look_));
-        if (!sent) return sent;
-        if (*sent == due) {  // the burst is at its end: what it holds back would wait for the next one
-            if (auto done = flush_batch(); !done) return done.error();
-        }
-        bursts.sent(*sent, now_ns());
+    static Result<Sent> follow(Writer& writer, Nanoseconds longest_ns, std::atomic<State>& state) {
+        auto sent = writer.stream(
+            longest_ns, [&](std::uint64_t, Nanoseconds) -> Result<bool> { return state != State::running; },
+            [&]() -> Result<void> {
+                if (state != State::failed) return {};
+                return Error{stopped_by_another};
+            });
+        if (!sent) state = State::failed;
         return sent;
     }
 
-    Result<std::size_t> send_if_due(Nanoseconds start, std::uint64_t index, Nanoseconds limit) {
-        const auto is_due = wait_until_due(start, index, limit);
-        if (!is_due) return is_due.error();
-        if (!*is_due) return std::size_t{0};
-        if (auto done = send_one(); !done) return done.error();
-        return std::size_t{1};
-    }
-
-    /// Waits for the moment that the schedule gives to message `index`, which never shifts, however late we are: a late
-    /// publisher catches up. False if `limit` came first.
-    Result<bool> wait_until_due(Nanoseconds start, std::uint64_t index, Nanoseconds limit) {
-        const auto due = start + static_cast<Nanoseconds>(static_cast<double>(index) * interval_ns_);
-        const Nanoseconds until = std::min(due, limit);
-        if (auto taken = take_answers(until); !taken) return taken.error();
-        if (now_ns() < until) wait_until(until, side_.options.waiting);
-        return due < limit;
-    }
-
-    /// Until then, or until no answer is awaited.
-    Result<void> take_answers(Nanoseconds until) {
-        BusyPoll poll{Patience{1}};
-        while (probes_.awaited()) {
-            const Nanoseconds left = until - now_ns();
-            if (left <= 0) break;
-            const bool asleep = sleeps(side_.options.waiting);
-            const auto taken = probes_.take(asleep ? Patience{std::chrono::nanoseconds{left}} : Patience{0});
-            if (!taken) return taken.error();
-            if (!*taken && !asleep) poll.wait();
-        }
-        return {};
-    }
-
-    Result<void> send_one() {
-        const auto heard = [this](const Frame& frame, std::size_t who) { arrived(frame, who); };
-        if (probes_.due(numbers_.count())) probes_.sent(now_ns());
-        auto loan = channels_.publisher->loan(payload_bytes_);
-        if (!loan) return loan.error();
-        write_message(loan->bytes(), numbers_.next(), side_.options.handling);
-        if (!probes_.active()) return publish(side_, std::move(*loan), heard);
-        return hand_over(
-            side_, [this, &loan, full = false](Patience) mutable { return send_or_take(*loan, full); }, heard);
-    }
-
-    /// One attempt to hand over a message; while the transport is full, answers are taken between two of them.
-    Result<bool> send_or_take(Loan& loan, bool& full) {
-        constexpr Patience nap{0.1};
-        if (full) {
-            if (auto taken = probes_.take_all(); !taken) return taken.error();
-        }
-        return loan.publish(std::exchange(full, true) ? nap : Patience{0});
-    }
-
-    Result<void> flush_batch() {
-        return flush(side_, *channels_.publisher, [this](const Frame& frame, std::size_t who) { arrived(frame, who); });
-    }
-
-    Result<void> pulse() {
-        if (auto done = flush_batch(); !done) return done;  // however slow the rate, none is held back for longer
+    Result<void> listen() {
         return side_.listen([this](const Frame& frame, std::size_t who) { arrived(frame, who); });
     }
 
@@ -342,14 +290,10 @@ private:
     }
 
     const Side& side_;
-    Channels channels_;
+    std::vector<Writer> writers_;  ///< one a publisher
     std::size_t payload_bytes_;
     std::optional<Demand> demand_;
-    std::size_t messages_a_look_;
     Batches batches_;
-    double interval_ns_ = 0;  ///< 0: as fast as it goes
-    InTurn numbers_;
-    Probes probes_;
     bool measuring_ = false;
 };
 

@@ -4,6 +4,7 @@
 
 #include "core/instances.hpp"
 #include "core/side.hpp"
+#include "core/waiting.hpp"
 
 namespace tacholog {
 namespace {
@@ -14,12 +15,59 @@ constexpr Patience drain_silence{200};
 /// Nor of one that leaves slow subscribers behind, but repairs for them what it still has.
 constexpr Patience repair_silence{1000};
 
-/// One phase's messages, from the first that arrives.
+/// What comes from one publisher, and what became of it in this phase, from the first message that arrives.
+/// `Check` is what keeps account of the messages: Sequence, or of keyed data KeyedSequence.
 template <typename Check>
 class Intake {
 public:
-    Intake(Check& check, Handling handling) : sequence(check), handling_(handling) {}
+    Intake(std::unique_ptr<Subscriber> subscriber, Check check, Handling handling)
+        : sequence(std::move(check)), subscriber_(std::move(subscriber)), handling_(handling) {}
 
+    /// A phase begins with the message behind those of the phase before.
+    void begin_phase() {
+        first = next_first;
+        sequence.restart(first);
+        corrupted = 0;
+        first_ns = last_ns = 0;
+        end.reset();
+    }
+
+    /// Takes up to so many messages; the number of each that had not come before goes to `fresh`. False if none came
+    /// within `patience`.
+    template <typename Fresh>
+    Result<bool> take(std::size_t messages, Patience patience, Fresh&& fresh) {
+        for (std::size_t count = 0; count < messages; ++count) {
+            const auto sample = subscriber_->take(patience);
+            if (!sample) return sample.error();
+            if (!*sample) {
+                // The stream has a gap: this is the one moment to say when the message before it was taken.
+                if (count > 0) last_ns = now_ns();
+                return count > 0;
+            }
+            if (first_ns == 0) first_ns = last_ns = now_ns();
+            if (const auto number = add(**sample)) {
+                if (auto done = fresh(*number); !done) return done.error();
+            }
+            patience = Patience{0};
+        }
+        last_ns = now_ns();
+        return true;
+    }
+
+    bool complete() const { return end && sequence.next() >= *end && sequence.lost(*end) == 0; }
+
+    /// A late message makes it smaller.
+    std::uint64_t lost_so_far() const { return sequence.next() > first ? sequence.lost(sequence.next()) : 0; }
+
+    Check sequence;
+    std::uint64_t first = 0;
+    std::uint64_t next_first = 0;
+    std::optional<std::uint64_t> end;  ///< where the phase ends, once the publisher has said so
+    std::uint64_t corrupted = 0;
+    Nanoseconds first_ns = 0;  ///< 0: nothing has come yet
+    Nanoseconds last_ns = 0;
+
+private:
     /// The message's number, if it had not come before.
     std::optional<std::uint64_t> add(const Sample& sample) {
         const auto message = read_message(sample.bytes(), handling_);
@@ -30,12 +78,7 @@ public:
         return std::nullopt;
     }
 
-    Check& sequence;
-    std::uint64_t corrupted = 0;
-    Nanoseconds first_ns = 0;  ///< 0: nothing has come yet
-    Nanoseconds last_ns = 0;
-
-private:
+    std::unique_ptr<Subscriber> subscriber_;
     Handling handling_;
 };
 
@@ -47,99 +90,93 @@ std::optional<Instances> instances_of(const KeyedSequence& sequence, const Optio
     return Instances{*options.instances, sequence.heard()};
 }
 
-/// `Check` is what keeps account of the messages: Sequence, or of keyed data KeyedSequence.
 template <typename Check>
 class Sink {
 public:
-    Sink(const Side& side, Channels channels, const Case& measured, Check check)
+    Sink(const Side& side, Channels channels, const Case& measured, const Check& check)
         : side_(side),
-          channels_(std::move(channels)),
+          answers_(std::move(channels.publisher)),
           payload_bytes_(measured.payload_bytes),
           demand_(measured.demand),
-          check_(std::move(check)),
-          messages_a_look_(std::clamp<std::size_t>(bytes_a_look / payload_bytes_, 1, most_messages_a_look)) {}
+          messages_a_look_(messages_between_looks(payload_bytes_)) {
+        const Handling handling = side.options.handling;
+        intakes_.emplace_back(std::move(channels.subscriber), check, handling);
+        for (auto& subscriber : channels.more_subscribers)
+            intakes_.emplace_back(std::move(subscriber), check, handling);
+    }
 
     Result<void> run() {
-        return warm_up_and_measure([this](std::uint64_t first, bool measured) { return phase(first, measured); });
+        if (auto warmed_up = phase(false); !warmed_up) return warmed_up;
+        return phase(true);
     }
 
 private:
-    static constexpr std::size_t bytes_a_look = 16384;
-    static constexpr std::size_t most_messages_a_look = 64;
-
-    /// Takes one phase whose messages begin with `first`; returns the number that the next one begins with.
-    Result<std::uint64_t> phase(std::uint64_t first, bool measured) {
-        check_.restart(first);
-        Intake<Check> intake{check_, side_.options.handling};
+    Result<void> phase(bool measured) {
+        for (auto& intake : intakes_) intake.begin_phase();
         interval_index_ = interval_received_ = interval_lost_ = 0;
+        interval_start_ns_ = 0;
         measured_ = measured;
-        end_.reset();
+        ended_ = false;
         Deadline silence{side_.limit()};
-        while (!complete(intake)) {
-            const auto taken = take_some(intake);
+        while (!complete()) {
+            const auto taken = take_some();
             if (!taken) return taken.error();
             const Nanoseconds now = now_ns();
-            close_intervals(intake, first, now);
+            close_intervals(now);
             if (*taken && now < next_pulse_ns_) continue;
             next_pulse_ns_ = now + pulse_ns;
             const auto over = silent_for_good(*taken, silence);
             if (!over) return over.error();
             if (*over) break;
         }
-        return finish(intake, first);
+        for (std::size_t at = 0; at < intakes_.size(); ++at) {
+            if (auto done = finish(intakes_[at], at); !done) return done;
+        }
+        return {};
+    }
+
+    bool complete() const {
+        if (!ended_) return false;
+        return std::all_of(intakes_.begin(), intakes_.end(), [](const auto& intake) { return intake.complete(); });
     }
 
     /// Listens to the publisher. True if nothing more can be expected of this phase, though messages are missing.
     Result<bool> silent_for_good(bool taken, Deadline& silence) {
         const auto heard = listen();
         if (!heard) return heard.error();
-        const bool drains = end_ && lossy();
+        const bool drains = ended_ && lossy();
         if (taken || *heard) silence = Deadline{drains ? drain_patience() : side_.limit()};
         if (!silence.passed()) return false;
         if (drains) return true;
-        if (end_) return Error{"take: messages are missing from a transport that loses none"};
+        if (ended_) return Error{"take: messages are missing from a transport that loses none"};
         return Error{"take: nothing from the publisher within the time limit"};
     }
 
-    /// Takes up to a look's worth of messages. False if none came within a slice.
-    Result<bool> take_some(Intake<Check>& intake) {
-        Patience patience = slice;
-        for (std::size_t count = 0; count < messages_a_look_; ++count) {
-            const auto sample = channels_.subscriber->take(patience);
-            if (!sample) return sample.error();
-            if (!*sample) {
-                // The stream has a gap: this is the one moment to say when the message before it was taken.
-                if (count > 0) intake.last_ns = now_ns();
-                return count > 0;
+    /// Takes up to a look's worth of messages from each publisher. False if none came within a slice.
+    Result<bool> take_some() {
+        const auto fresh = [this](std::uint64_t number) { return answer_if_probe(number); };
+        if (intakes_.size() == 1) return intakes_.front().take(messages_a_look_, slice, fresh);
+        constexpr int turns_before_yield = 20;  // each may be a system call a publisher
+        BusyPoll poll{slice, Waiting::busy_poll, turns_before_yield};
+        bool any = false;
+        do {
+            for (auto& intake : intakes_) {
+                const auto taken = intake.take(messages_a_look_, Patience{0}, fresh);
+                if (!taken) return taken.error();
+                any = any || *taken;
             }
-            if (intake.first_ns == 0) begin(intake);
-            const auto number = intake.add(**sample);
-            if (is_probe(number)) {
-                if (auto answered = answer(*number); !answered) return answered.error();
-            }
-            patience = Patience{0};
-        }
-        intake.last_ns = now_ns();
-        return true;
-    }
-
-    bool is_probe(std::optional<std::uint64_t> number) const {
-        const std::size_t every = side_.options.probe_every;
-        return every > 0 && number && *number % every == 0;
+        } while (!any && poll.wait());
+        return any;
     }
 
     /// The publisher takes answers whatever else it waits for, so that room for one comes.
-    Result<void> answer(std::uint64_t number) {
-        auto loan = channels_.publisher->loan(payload_bytes_);
+    Result<void> answer_if_probe(std::uint64_t number) {
+        const std::size_t every = side_.options.probe_every;
+        if (every == 0 || number % every != 0) return {};
+        auto loan = answers_->loan(payload_bytes_);
         if (!loan) return loan.error();
         write_message(loan->bytes(), number, side_.options.handling);
         return publish(side_, std::move(*loan), [this](const Frame& frame, std::size_t) { hear(frame); });
-    }
-
-    void begin(Intake<Check>& intake) { intake.first_ns = intake.last_ns = interval_start_ns_ = now_ns(); }
-
-    bool complete(const Intake<Check>& intake) const {
-        return end_ && intake.sequence.next() >= *end_ && intake.sequence.lost(*end_) == 0;
     }
 
     Patience drain_patience() const {
@@ -160,15 +197,21 @@ private:
     }
 
     void hear(const Frame& frame) {
-        if (frame.kind == FrameKind::phase_end) end_ = frame.number(0);
+        if (frame.kind != FrameKind::phase_end) return;
+        ended_ = true;
+        for (std::size_t at = 0; at < intakes_.size(); ++at) intakes_[at].end = frame.number(at);
     }
 
-    void close_intervals(const Intake<Check>& intake, std::uint64_t first, Nanoseconds now) {
-        if (!measured_ || intake.first_ns == 0 || now - interval_start_ns_ < nanoseconds_per_second) return;
-        const auto& sequence = intake.sequence;
-        const std::uint64_t received = sequence.received() - interval_received_;
-        // A late message makes the loss so far smaller; an interval's loss is never below nothing.
-        const std::uint64_t lost_so_far = sequence.next() > first ? sequence.lost(sequence.next()) : 0;
+    void close_intervals(Nanoseconds now) {
+        if (!measured_ || !begun(now) || now - interval_start_ns_ < nanoseconds_per_second) return;
+        std::uint64_t received_so_far = 0;
+        std::uint64_t lost_so_far = 0;
+        for (const auto& intake : intakes_) {
+            received_so_far += intake.sequence.received();
+            lost_so_far += intake.lost_so_far();
+        }
+        const std::uint64_t received = received_so_far - interval_received_;
+        // An interval's loss is never below nothing.
         const std::uint64_t lost = lost_so_far - std::min(lost_so_far, interval_lost_);
         const Frame frame{FrameKind::interval,
                           {interval_index_, static_cast<std::uint64_t>(now - interval_start_ns_), received, lost}};
@@ -177,47 +220,57 @@ private:
         // Best effort: without it the publisher's log lacks a line, and a broken channel shows at the next pulse.
         static_cast<void>(side_.control.send(frame).has_value());
         ++interval_index_;
-        interval_received_ = sequence.received();
+        interval_received_ = received_so_far;
         interval_lost_ = lost_so_far;
         interval_start_ns_ = now;
     }
 
-    Result<std::uint64_t> finish(const Intake<Check>& intake, std::uint64_t first) {
+    /// Whether anything has come; intervals are counted from then.
+    bool begun(Nanoseconds now) {
+        if (interval_start_ns_ > 0) return true;
+        interval_start_ns_ = now;
+        for (const auto& intake : intakes_) {
+            if (intake.first_ns > 0) interval_start_ns_ = std::min(interval_start_ns_, intake.first_ns);
+        }
+        if (interval_start_ns_ < now) return true;
+        interval_start_ns_ = 0;
+        return false;
+    }
+
+    Result<void> finish(Intake<Check>& intake, std::size_t at) {
         const auto& sequence = intake.sequence;
-        const std::uint64_t end = std::max(*end_, sequence.next());
+        intake.next_first = std::max(*intake.end, sequence.next());
         const Nanoseconds duration = intake.last_ns - intake.first_ns;
-        Faults faults{sequence.lost(end), sequence.duplicated(), sequence.reordered(), std::nullopt};
+        Faults faults{sequence.lost(intake.next_first), sequence.duplicated(), sequence.reordered(), std::nullopt};
         const auto instances = instances_of(sequence, side_.options);
         Frame frame{FrameKind::phase_done,
                     {sequence.received(), faults.lost, faults.duplicated, faults.reordered, intake.corrupted,
                      static_cast<std::uint64_t>(duration)}};
         if (instances) frame.numbers.push_back(instances->heard);
-        if (const auto sent = side_.control.send(frame); !sent) return sent.error();
+        if (auto sent = side_.control.send(frame); !sent) return sent;
+        if (!measured_) return {};
         if (side_.options.handling.verify) faults.corrupted = intake.corrupted;
-        if (measured_) tell(end - first, sequence.received(), faults, duration, instances);
-        return end;
-    }
-
-    void tell(std::uint64_t sent, std::uint64_t received, const Faults& faults, Nanoseconds duration,
-              std::optional<Instances> instances) {
+        const std::string participant = intakes_.size() > 1 ? name_of_publisher(at) : side_.name;
+        const std::uint64_t sent = intake.next_first - intake.first;
         const Batches batches = batches_of(side_.options, payload_bytes_);
         if (demand_) {
-            side_.tell(DemandResult{payload_bytes_, *demand_, sent, received, faults, std::nullopt, duration,
-                                    side_.name, instances, batches});
+            side_.tell(DemandResult{payload_bytes_, *demand_, sent, sequence.received(), faults, std::nullopt, duration,
+                                    participant, instances, batches});
         } else {
-            side_.tell(ThroughputResult{payload_bytes_, sent, received, faults, duration, std::nullopt, side_.name,
-                                        instances, batches});
+            side_.tell(ThroughputResult{payload_bytes_, sent, sequence.received(), faults, duration, std::nullopt,
+                                        participant, instances, batches});
         }
+        return {};
     }
 
     const Side& side_;
-    Channels channels_;
+    std::unique_ptr<Publisher> answers_;  ///< to probes, if there are any
+    std::vector<Intake<Check>> intakes_;  ///< one a publisher
     std::size_t payload_bytes_;
     std::optional<Demand> demand_;
-    Check check_;
     std::size_t messages_a_look_;
-    bool measured_ = false;             ///< else it is the warm-up
-    std::optional<std::uint64_t> end_;  ///< where the phase ends, once the publisher has said so
+    bool measured_ = false;  ///< else it is the warm-up
+    bool ended_ = false;     ///< whether the publisher has said where the phase ends
     Nanoseconds next_pulse_ns_ = 0;
     Nanoseconds interval_start_ns_ = 0;
     std::uint64_t interval_index_ = 0;

@@ -68,7 +68,7 @@ public:
         open_ = options.rate_per_s.has_value();
         if (options.probe_every > 0) probe_every_ = options.probe_every;
         line.add("load_mode", open_ ? "open" : unpaced)
-            .add("publishers", 1)
+            .add("publishers", options.publishers)
             .add("subscribers", options.audience.subscribers)
             .add("slow_subscriber", config.slow_subscriber)
             .add("instances", options.instances)
@@ -226,7 +226,9 @@ public:
 
     void write(const Aggregate& all) override {
         Line line = line_of("aggregate", all.measured.payload_bytes, all.measured.demand);
-        line.add("test", test_).add("subscribers", all.subscribers).add("sent", all.sent).add("received", all.received);
+        line.add("test", test_);
+        if (all.publishers > 1) line.add("publishers", all.publishers);
+        line.add("subscribers", all.subscribers).add("sent", all.sent).add("received", all.received);
         add_faults(line, all.faults);
         add_batches(line, all.batches);
         const double bits = 8 * static_cast<double>(all.measured.payload_bytes);

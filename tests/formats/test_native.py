@@ -123,6 +123,22 @@ def test_the_aggregate_of_several_subscribers_is_their_least_and_their_sum() -> 
     }
 
 
+def test_each_of_several_publishers_has_its_own_record_and_the_aggregate_is_of_them_all() -> None:
+    log = read(LOGS / "three-publishers-tcp.log")
+    *each, all_of_them = (r for r in log.records if r.payload_bytes == 64 and r.scope == "summary")
+
+    assert (log.account.status, log.broken, log.unknown) == ("ok", [], [])
+    assert (log.account.facts.conditions.publishers, log.account.facts.conditions.subscribers) == (3, 1)
+    assert [(r.participant, r.side, r.samples) for r in each] == [
+        (name, "subscriber", n) for name, n in (("pub1", 549), ("pub2", 549), ("pub3", 548))
+    ]
+    assert (all_of_them.participant, all_of_them.samples, all_of_them.conditions.definition) == ("all", 1646, "perftest-aggregate")
+    assert (all_of_them.conditions.publishers, all_of_them.conditions.subscribers) == (3, 1)
+    assert all_of_them.number("messages_sent", "total") == Number(metric="messages_sent", statistic="total", value=1646)
+    assert all_of_them.number("message_rate", "min") == Number(metric="message_rate", statistic="min", value=487.054)
+    assert [r.participant for r in log.records if r.scope == "interval"] == [None, None]
+
+
 def test_what_was_dropped_for_a_slow_subscriber_is_counted(tmp_path: Path) -> None:
     line = "throughput payload_bytes=64 participant=sub2 sent=10 received=7 lost=3 duplicated=0 reordered=0 dropped=2 duration_ns=5\n"
     record = changed(tmp_path, "start time=", line + "start time=").records[0]

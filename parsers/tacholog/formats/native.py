@@ -42,8 +42,9 @@ DEFINITIONS = {
     "perftest-demand": "Bursts of messages, each begun no sooner than the recovery time after the one before it. Both rates are over the time "
     "from the first message to the last, at the publisher and at the subscriber, the rests between bursts included; lost messages by sequence "
     "number.",
-    "perftest-aggregate": "What all subscribers of one publisher received, taken together: messages, loss and the other counts summed; of the "
-    "rates of perftest-throughput or perftest-demand the least (min), at which everybody was served, and their sum. Sent messages count once.",
+    "perftest-aggregate": "What all subscribers of one publisher received, or one subscriber of all its publishers, taken together: messages, loss "
+    "and the other counts summed; of the rates of perftest-throughput or perftest-demand the least (min), at which everybody was served, and "
+    "their sum. Sent messages count once.",
     "perftest-resources": "What getrusage counted for one role from the opening of a size's channels to its last message, warm-up included: "
     "processor time, context switches, and the largest resident set of the process since its start.",
 }
@@ -212,7 +213,11 @@ def _aggregate(fields: Fields) -> Record:
         side="subscriber",
         participant="all",
         conditions=msgspec.structs.replace(
-            conditions, definition="perftest-aggregate", subscribers=count(fields, "subscribers"), batch_bytes=_alone(fields)
+            conditions,
+            definition="perftest-aggregate",
+            publishers=count(fields, "publishers") if "publishers" in fields else None,
+            subscribers=count(fields, "subscribers"),
+            batch_bytes=_alone(fields),
         ),
     )
 
