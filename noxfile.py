@@ -84,8 +84,8 @@ def tests(session: nox.Session) -> None:
     if session.posargs:
         _pytest(session, but_browser, *session.posargs)
         return
-    _pytest(session, but_browser, "-m", "core")  # alone: they measure
-    _pytest(session, but_browser, "-m", "not core", f"--numprocesses={os.cpu_count() or 1}", "--dist=loadfile")
+    _pytest(session, but_browser, "-m", "alone")
+    _pytest(session, but_browser, "-m", "not alone", f"--numprocesses={os.cpu_count() or 1}", "--dist=loadfile")
 
 
 @nox.session(venv_backend="none")

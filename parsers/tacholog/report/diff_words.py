@@ -50,7 +50,7 @@ MEANINGS: Mapping[Verdict, Meaning] = MappingProxyType(
         "not_comparable": Meaning("Not comparable", "Something else than the release is different."),
         "removed": Meaning("Only in old", "The new side has no such row."),
         "added": Meaning("Only in new", "The old side has no such row."),
-        "invalid": Meaning("Failed", "A run failed, or its figures cannot be trusted."),
+        "invalid": Meaning("Failed", "A run failed, more than 1 % was lost, or the figures contradict each other."),
     }
 )
 REASONS: Mapping[str, str] = MappingProxyType(
