@@ -125,6 +125,12 @@ def read_host(path: Path) -> Host:
     return read_toml(path, Host)
 
 
+def check_label(release: str) -> None:
+    """Refuse a release's label that cannot name a folder and stand in an address."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", release):
+        raise UnreadableInput(f"--release {release!r}: letters, digits and . _ + - only, because it becomes a part of addresses")
+
+
 def write(path: Path, content: Manifest | Host) -> None:
     """Write a manifest or a host file, whole or not at all: whoever reads it at the same time sees the old or the new one."""
     part = path.with_name(f".{path.name}.part")

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tacholog.campaign.pairs import place_of_pairs
+from tacholog.errors import UnreadableInput
 from tacholog.manifest import Manifest, read_host, read_manifest
 
 HEAD = 'system = "coreutils"\ntool = "seq"\nversion_command = ["seq", "--version"]\nlog = "seq.log"\nrepetitions = 2\n'
@@ -208,6 +210,21 @@ def test_a_release_is_kept_for_publication_with_its_host(tmp_path: Path) -> None
     again = bench(file, "--release", "9.5", cwd=tmp_path)
     assert again.returncode == 2
     assert "data/seq/9.5 has results already" in again.stderr
+
+
+@pytest.mark.parametrize("label", ["../../evil", "b c", "/", ".hidden", "a/b"])
+def test_a_release_that_cannot_name_a_folder_is_refused_before_anything_runs(tmp_path: Path, label: str) -> None:
+    done = bench(campaign(tmp_path, GOOD), "--release", label, cwd=tmp_path)
+
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "letters, digits and . _ + - only" in done.stderr
+    assert not (tmp_path / "build/runs").exists()
+
+
+@pytest.mark.parametrize(("releases", "message"), [(("../evil", "b"), "letters, digits"), (("a", "a"), "need different labels")])
+def test_the_sides_of_a_comparison_have_labels_that_differ_and_can_name_a_folder(tmp_path: Path, releases: tuple[str, str], message: str) -> None:
+    with pytest.raises(UnreadableInput, match=message):
+        place_of_pairs(tmp_path, "perftest", releases)
 
 
 def test_without_perftest_the_message_says_how_to_build_it(tmp_path: Path) -> None:

@@ -140,6 +140,27 @@ def test_two_releases_of_our_own_core_in_recorded_pairs(checkout: Path) -> None:
     assert found["shm", 64]["verdict"] == "no_change"
 
 
+def test_a_side_of_two_releases_is_not_called_the_same_build_as_one_of_them(checkout: Path) -> None:
+    pairs = checkout / "data/perftest/0.1.0-to-0.2.0"
+
+    result = CliRunner().invoke(diff, [str(pairs / "old"), str(pairs), "--format", "json"], catch_exceptions=False)
+
+    report = json.loads(result.output)
+    assert (report["new"]["releases"], report["same_build"], "same_build" in report["warnings"]) == (["0.1.0", "0.2.0"], False, False)
+
+
+def test_a_maximum_is_tested_only_if_asked_for_and_then_as_the_tail(checkout: Path) -> None:
+    recorded = [str(checkout / "data/perftest/0.1.0-to-0.2.0" / side) for side in ("old", "new")]
+
+    unasked, asked = (
+        json.loads(CliRunner().invoke(diff, [*recorded, "--format", "json", *words], catch_exceptions=False).output)["rows"]
+        for words in ([], ["--metric", "latency:max"])
+    )
+
+    assert "max" not in {row["key"]["statistic"] for row in unasked}
+    assert {(row["key"]["statistic"], row["threshold"]) for row in asked} == {("max", 0.1)}
+
+
 def test_two_repetitions_of_our_own_core_are_not_enough_and_the_report_says_what_would_be(checkout: Path) -> None:
     recorded = [str(checkout / "data/perftest" / release) for release in ("0.1.0", "0.2.0")]
 

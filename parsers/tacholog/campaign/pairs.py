@@ -20,8 +20,8 @@ from tacholog.campaign.plan import Campaign, Plan, Planned, lay_out, read_campai
 from tacholog.campaign.runs import cpus, keep, keep_hosts, new_folder, now, pending, plan_of, resume, write_plan
 from tacholog.campaign.tools import sha256
 from tacholog.diff.pairing import RECORD_FILE, Event, PairRecord, PairSide, read_record, write_record
-from tacholog.errors import TachologError
-from tacholog.manifest import RUN_FILE
+from tacholog.errors import TachologError, UnreadableInput
+from tacholog.manifest import RUN_FILE, check_label
 
 SIDES: tuple[Literal["old"], Literal["new"]] = ("old", "new")
 _HALVES = "half-pairs"
@@ -225,6 +225,10 @@ def keep_pairs(done: Pairs, data: Path) -> Path:
 
 def place_of_pairs(data: Path, tool: str, releases: tuple[str, str]) -> Path:
     """Return the folder for a comparison's runs, which must not exist yet."""
+    for release in releases:
+        check_label(release)
+    if releases[0] == releases[1]:
+        raise UnreadableInput(f"--release {releases[0]} {releases[1]}: the two sides need different labels, to be told apart")
     target = data / tool / "-to-".join(releases)
     if target.exists():
         raise TachologError(f"{target} has results already: give the releases other names, or remove the folder")

@@ -23,7 +23,7 @@ from tacholog.campaign.tools import program, sha256, version
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.formats.reading import Scan
 from tacholog.formats.source import open_log
-from tacholog.manifest import HOSTS_FOLDER, RUN_FILE, Command, LogFile, Manifest, read_manifest, write
+from tacholog.manifest import HOSTS_FOLDER, RUN_FILE, Command, LogFile, Manifest, check_label, read_manifest, write
 
 PLAN_FILE = "plan.toml"
 _ERRORS = "stderr.txt"
@@ -196,6 +196,7 @@ def keep_hosts(folder: Path, data: Path) -> None:
 
 def place_of_release(data: Path, tool: str, release: str) -> Path:
     """Return the folder for a release's runs, which must not exist yet."""
+    check_label(release)
     target = data / tool / release
     if target.exists():
         raise TachologError(f"{target} has results already: give the release another name, or remove the folder")

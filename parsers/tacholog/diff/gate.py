@@ -200,7 +200,9 @@ def _soft(dataset: Dataset) -> dict[str, set[str]]:
 def same_build(old: Dataset, new: Dataset) -> bool:
     """Whether both sides are one program, called in the same ways (its lists may come in another order): one build measured twice."""
     sides = [_programs(side) for side in (old, new)]
-    return None not in sides[0] | sides[1] and bool(sides[0]) and (sides[0] <= sides[1] or sides[1] <= sides[0])
+    if None in sides[0] | sides[1] or not (sides[0] <= sides[1] or sides[1] <= sides[0]):
+        return False
+    return all(len({program[0] for program in side if program}) == 1 for side in sides)
 
 
 def _programs(dataset: Dataset) -> set[tuple[str, ...] | None]:

@@ -28,7 +28,9 @@ Percent = Annotated[float, msgspec.Meta(gt=0)]
 
 
 def band_of(statistic: str) -> str:
-    """The kind of threshold that a statistic has: ``centre``, ``high`` percentiles from 90 to 99, or the ``tail`` beyond."""
+    """The kind of threshold that a statistic has: ``centre``, ``high`` percentiles from 90 to 99, or the ``tail`` beyond, a maximum too."""
+    if statistic == "max":
+        return "tail"
     share = percentile(statistic)
     if share is None or share < 90:  # noqa: PLR2004 - the 90th percentile
         return "centre"

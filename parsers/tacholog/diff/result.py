@@ -121,7 +121,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
 
 
 class Untested(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """A number that is shown and never tested: maxima, counts, the percentiles between those that are tested."""
+    """A number that is shown and not tested unless asked for by name: maxima, counts, the percentiles between those that are tested."""
 
     key: Key
     unit: str

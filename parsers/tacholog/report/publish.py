@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import json
-import re
 import shutil
 import subprocess
 import tarfile
@@ -14,13 +13,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tacholog.errors import TachologError, UnreadableInput
+from tacholog.manifest import check_label
 from tacholog.report.claim import MARKER, refuse_foreign
 from tacholog.report.numerals import natural
 
 VERSIONS = "versions"
 _NOTES = "versions.json"
 _KEPT_AT_ROOT = {VERSIONS, ".git", ".nojekyll", "CNAME"}
-_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 _BUILDERS_OWN = (".buildinfo", MARKER, ".doctrees", "objects.inv")
 _PATIENCE_S = 600
 
@@ -39,8 +38,7 @@ def publish(site: Path, target: Path, label: str, *, replace: bool = False) -> P
     """
     if not (site / "index.html").is_file():
         raise UnreadableInput(f"{site}: no built site (tacholog report builds one)")
-    if not _LABEL.fullmatch(label):
-        raise UnreadableInput(f"--release {label!r}: letters, digits and . _ + - only, because it becomes a part of addresses")
+    check_label(label)
     version = target / VERSIONS / label
     if version.exists() and not replace:
         raise UnreadableInput(f"{version}: this release was published already; published pages stay as they are (--replace to publish it anew)")
