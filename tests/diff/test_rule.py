@@ -374,8 +374,9 @@ def test_rows_of_the_gate_are_adjusted_among_themselves(compared: Compared) -> N
     assert without[16].verdict == within[16].verdict == "inconclusive"
 
 
-def test_a_gate_of_which_no_row_could_be_tested_is_never_green(compared: Compared, noise: Floats) -> None:
-    report = compared(noise[0], noise[1], Policy(gate=(Selection(transport="carrier pigeon"),)))
+@pytest.mark.parametrize("others", [(), (Selection(payload_bytes=16),)], ids=["alone", "beside one that was tested"])
+def test_a_gate_of_which_no_row_could_be_tested_is_never_green(compared: Compared, noise: Floats, others: tuple[Selection, ...]) -> None:
+    report = compared(noise[0], noise[1], Policy(gate=(Selection(transport="carrier pigeon"), *others)))
 
     assert report.warnings == ("gate_empty",)
     assert report.counts["no_change"] + report.counts["inconclusive"] == 4

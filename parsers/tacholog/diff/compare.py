@@ -173,7 +173,7 @@ def _report(sides: tuple[Input, Input], policy: Policy, findings: Findings, orde
         settings=_settings(policy),
         counts={verdict: counted.get(CODE[verdict], 0) for verdict in VERDICTS},
         designs=_designs(found, verdicts),
-        warnings=(*_warnings(found, verdicts.by_value, same_build), *_gate_warning(verdicts, policy)),
+        warnings=(*_warnings(found, verdicts.by_value, same_build), *_gate_warning(verdicts)),
         changed=(),
         rows=rows(findings, policy),
         curves=curves(findings, policy),
@@ -201,9 +201,9 @@ def _warnings(found: Estimates, by_value: Flags, same_build: bool) -> tuple[str,
     )
 
 
-def _gate_warning(verdicts: Verdicts, policy: Policy) -> tuple[str, ...]:
+def _gate_warning(verdicts: Verdicts) -> tuple[str, ...]:
     tested = ~np.isnan(verdicts.p_adjusted)
-    return ("gate_empty",) if policy.gate and not (verdicts.gated & tested).any() else ()
+    return () if all((gate & tested).any() for gate in verdicts.gates) else ("gate_empty",)
 
 
 def _settings(policy: Policy) -> Settings:
@@ -240,7 +240,7 @@ def _input(dataset: Dataset, name: str) -> Input:
 
 
 def exit_code(report: Report, fail_on: tuple[str, ...]) -> int:
-    """0, or 4 if nothing could be compared, or nothing of the gate; the highest that applies of it and what ``fail_on`` asks for.
+    """0, or 4 if nothing could be compared, or nothing of a gate; the highest that applies of it and what ``fail_on`` asks for.
 
     ``worse``: 3 for worse rows. ``inconclusive``: 3 for rows that are too noisy to tell. ``implausible``: 5 for figures that cannot be true.
     """

@@ -54,14 +54,22 @@ class Bounds(NamedTuple):
 class Verdicts(NamedTuple):
     """Verdict and reason of each pair, as indices into `VERDICTS` and `REASONS`; whether single values decided; the adjusted p-values.
 
-    ``gated`` rows were adjusted by themselves.
+    ``gates`` says for each gate which rows it holds; they were adjusted apart from all others.
     """
 
     verdict: Integers
     reason: Integers
     by_value: Flags
     p_adjusted: Floats
-    gated: Flags
+    gates: tuple[Flags, ...]
+
+    @property
+    def gated(self) -> Flags:
+        """The rows of any gate."""
+        any_gate = np.zeros(len(self.verdict), bool)
+        for gate in self.gates:
+            any_gate |= gate
+        return any_gate
 
 
 def thresholds(data: Numbers, pairs: Pairs, policy: Policy, measured: SameBuild | None = None) -> Thresholds:
@@ -161,8 +169,9 @@ def decide(data: Numbers, pairs: Pairs, judged: tuple[Flags, Flags], found: Esti
         policy: the false discovery rate, and the rows that are tested apart.
     """
     cells, both = data.cells, pairs.both
-    gated = _gated(data, pairs, policy)
-    result = Verdicts(np.full(len(both), -1), np.zeros(len(both), np.int64), np.zeros(len(both), bool), np.full(len(both), np.nan), gated)
+    cell = np.where(pairs.old != NONE, pairs.old, pairs.new)
+    gates = tuple(_selected(data, cell, selection) for selection in policy.gate)
+    result = Verdicts(np.full(len(both), -1), np.zeros(len(both), np.int64), np.zeros(len(both), bool), np.full(len(both), np.nan), gates)
     _set(result, pairs.new == NONE, "removed")
     _set(result, pairs.old == NONE, "added")
     old, new = pairs
@@ -180,13 +189,6 @@ def decide(data: Numbers, pairs: Pairs, judged: tuple[Flags, Flags], found: Esti
     _by_value(result, data, pairs, judged[1], found, limits)
     _by_test(result, data, pairs, found, limits, policy.false_discovery_rate)
     return result
-
-
-def _gated(data: Numbers, pairs: Pairs, policy: Policy) -> Flags:
-    gated = np.zeros(len(pairs.old), bool)
-    for selection in policy.gate:
-        gated |= _selected(data, np.where(pairs.old != NONE, pairs.old, pairs.new), selection)
-    return gated
 
 
 def _set(result: Verdicts, where: Flags, verdict: Verdict, reason: str = "") -> None:

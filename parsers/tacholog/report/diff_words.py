@@ -107,7 +107,7 @@ WARNINGS: Mapping[str, str] = MappingProxyType(
         "ab_resumed": "Interrupted and resumed: the pairs were not all made in one go. Each pair was.",
         "ab_extended": "Extended: {} pairs were planned, then {}. Whoever adds pairs because of what the first ones showed finds more than there is: "
         "take a verdict near the limit as a reason to measure anew.",
-        "gate_empty": "No row of the gate was tested: its rows are not there, do not compare, or have too few runs.",
+        "gate_empty": "No row of a gate was tested: its rows are not there, do not compare, or have too few runs.",
         "single_values": "Rows with one value a side carry no test. Whether a difference is noise is not known.",
     }
 )
