@@ -93,7 +93,8 @@ def browser(session: nox.Session) -> None:
     """Open the built pages in Chromium and check them, by the W3C's checker of HTML too where there is Java."""
     chromium = _chromium(session)
     _install(session, "package", "browser")
-    _pytest(session, "-m", "browser", *session.posargs, env={"TACHOLOG_CHROMIUM": chromium})
+    at_once = f"--numprocesses={os.cpu_count() or 1}"  # a browser mostly waits for itself
+    _pytest(session, "-m", "browser", at_once, "--dist=worksteal", *session.posargs, env={"TACHOLOG_CHROMIUM": chromium})
 
 
 @nox.session(venv_backend="none", default=False)
@@ -141,7 +142,7 @@ def long(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none", default=False)
 def fuzz(session: nox.Session) -> None:
-    """Feed hostile bytes to every format and every wire decoder, guided by coverage, for ten minutes each (-- SECONDS [NAME...])."""
+    """Feed hostile bytes to every format and wire decoder, guided by coverage, ten minutes each (-- SECONDS [NAME...]; formats and core name all)."""
     _install(session, "package", "fuzz", "tests")
     if _libfuzzer():
         _build(session, "fuzz", "fuzzers")
@@ -149,7 +150,7 @@ def fuzz(session: nox.Session) -> None:
         session.warn("LEFT OUT: the fuzzers of the core's wire decoders, because there is no clang with libFuzzer (Debian: clang libclang-rt-14-dev)")
     seconds, *names = session.posargs or ["600"]
     session.run(_tool("python"), "tests/fuzz/run.py", seconds, *names)
-    if not names:
+    if not names or "formats" in names:
         session.run(_tool("pytest"), "-q", "tests/formats/test_every_format.py", env={"TACHOLOG_RANDOM": "3"})
 
 

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "parsers" / "tacholog"
 # Lowest first. A module may import from its own layer and from those before it.
 LAYERS = (
-    *("__init__", "errors", "records", "formats", "quality", "manifest", "dataset", "checks", "diff"),
+    *("__init__", "errors", "records", "formats", "quality", "manifest", "problems", "dataset", "checks", "diff"),
     *("host", "campaign", "resources", "report", "sphinx", "commands", "cli", "__main__"),
 )
 MODULES = sorted(PACKAGE.rglob("*.py"))

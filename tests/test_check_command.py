@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 from pathlib import Path
 
@@ -38,7 +39,7 @@ def test_a_missing_host_a_changed_log_and_a_broken_line_are_each_one_line(tmp_pa
     done = CliRunner().invoke(check, [str(folder)])
 
     assert done.exit_code == 1
-    assert "keyed-reliable/latency-pub.txt: manifest: the log's SHA-256 is " + hashlib.sha256(log.read_bytes()).hexdigest() in done.output
+    assert "keyed-reliable/latency-pub.txt: altered: the log's SHA-256 is " + hashlib.sha256(log.read_bytes()).hexdigest() in done.output
     assert "latency-pub.txt:23: broken: " in done.output
     assert "hosts/rti-benchmark-lab.toml: missing, although runs name it" in done.output
 
@@ -100,3 +101,17 @@ def test_the_tables_are_held_to_their_schema(tmp_path: Path) -> None:
         ("resolution", 0.0, "results: resolution: greater_than(0)"),
     ):
         assert any(said.startswith(complaint) for said in violations(changed(dataset, column, value))), column
+
+
+def test_bands_of_one_build_need_no_manifest_and_are_read(tmp_path: Path) -> None:
+    folder = published(tmp_path)
+    (table,) = re.findall(r"^```csv\n(.+?)^```", (DATA.parent / "docs/significance.md").read_text(), re.MULTILINE | re.DOTALL)
+    (folder / "same-build").mkdir()
+    (folder / "same-build/host-000000.csv").write_text(table)
+
+    whole = CliRunner().invoke(check, [str(folder)])
+    (folder / "same-build/host-000000.csv").write_text(table.replace("0.006", "much"))
+    spoilt = CliRunner().invoke(check, [str(folder)])
+
+    assert (whole.exit_code, spoilt.exit_code) == (0, 1)
+    assert "same-build/host-000000.csv:2: " in spoilt.output

@@ -71,7 +71,7 @@ def test_what_is_no_text_is_refused_in_a_few_words(tmp_path: Path, data: bytes, 
     [
         ("hello world\n", "no format fits: none of the 12 is near it ('tacholog formats' lists them)"),
         ("Client connecting to host, TCP port 5001, iperf 2.1\n", "no format fits: iperf3 wants '[ ID] Interval "),
-        ("Client connecting to host, TCP port 5001, iperf 2.1\n", " in JSON (the log has 'iperf')\n"),
+        ("Client connecting to host, TCP port 5001, iperf 2.1\n", " (the log has 'iperf')\n"),
     ],
     ids=["nothing", "a name", "why"],
 )

@@ -188,3 +188,11 @@ def test_the_commands_of_hmbdc_are_fields_by_result_and_machine(edition: str) ->
     assert of_4_1.each[0] == {"payload_bytes": 100, "messages_per_s": 500}
     assert of_4_1.each[-1] == {"payload_bytes": 10_000_000, "messages_per_s": 5}
     assert commands["0.1", "a", "pub"].argv[0] == {"14-2": "./tips-ping-pong", "15-17-1": "qperf"}[edition]
+
+
+def test_a_zero_copy_latency_that_grows_with_the_size_is_not_called_that_of_a_reference(dataset: Dataset) -> None:
+    rows = dataset.results[(dataset.results["data_path"] == "zero-copy") & (dataset.results["metric"] == "latency")]
+    marks = {run: {mark for found in rows[rows["run"] == run]["marks"] for mark in found} for run in ("ecal/5.11", "ecal/5.12")}
+
+    # 5.11: from 9 to 2471 microseconds over the sizes; 5.12: 5 (and 3) at any size.
+    assert marks == {"ecal/5.11": {"grows_with_size"}, "ecal/5.12": {"reference_only"}}

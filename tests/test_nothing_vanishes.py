@@ -88,12 +88,12 @@ def test_the_site_shows_a_run_that_was_not_read_and_claims_nothing_for_it(two: P
     assert (first.returncode, second.returncode) == (2, 2)
     assert "data/bad/run.toml" in second.stderr  # nothing has changed, and it is still not read
     quality, home = ((two / "site" / name).read_text() for name in ("quality.html", "index.html"))
-    assert "Every run ended well" not in quality
+    assert "No run ended badly" not in quality
     assert "Every line of every log was understood" not in quality
     assert re.search(r"<code>bad</code>.*?not read.*?unknown field `nonsense`", quality, re.DOTALL)
     assert "1 run, host or folder could not be read at all" in quality
     assert "1 run, host or folder could not be read at all" in home
-    assert "All 1 runs that were read ended well" in home
+    assert "None of 1 runs that were read ended badly" in home
 
 
 def test_a_run_that_is_mended_is_shown_again(two: Path, unprivileged: tuple[str, ...]) -> None:
@@ -104,7 +104,7 @@ def test_a_run_that_is_mended_is_shown_again(two: Path, unprivileged: tuple[str,
     done = reading("report", two, prefix=unprivileged)
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert "Every run ended well" in (two / "site/quality.html").read_text()
+    assert "No run ended badly" in (two / "site/quality.html").read_text()
 
 
 @pytest.mark.parametrize("command", READERS)
@@ -145,13 +145,17 @@ def test_a_log_that_cannot_be_opened_is_named_and_costs_only_itself(two: Path, u
 
 
 def test_a_broken_line_is_named_by_export_which_has_no_other_place_for_it(two: Path) -> None:
-    log = two / "data/bad/throughput-sub.log"
+    log, manifest = two / "data/bad/throughput-sub.log", two / "data/bad/run.toml"
+    as_it_was = hashlib.sha256(log.read_bytes()).hexdigest()
     log.write_text(log.read_text() + "Length:  7  Packets: \n")
 
-    done = reading("export", two)
+    altered = reading("export", two)
+    manifest.write_text(manifest.read_text().replace(as_it_was, hashlib.sha256(log.read_bytes()).hexdigest()))
+    broken = reading("export", two)
 
-    assert done.returncode == 0
-    assert "tacholog: data/bad/throughput-sub.log:19: broken: " in done.stderr
+    assert (altered.returncode, broken.returncode) == (2, 0)
+    assert "tacholog: data/bad/throughput-sub.log: altered: the log's SHA-256 is " in altered.stderr
+    assert "tacholog: data/bad/throughput-sub.log:19: broken: " in broken.stderr
 
 
 def test_an_empty_folder_is_the_same_to_all(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 FORMATS = Path(__file__).parent / "formats"
 DATA = Path(__file__).parent.parent / "data"
 LINE = "Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)\n"
@@ -98,11 +100,18 @@ def test_what_a_terminal_would_act_on_is_not_printed(tmp_path: Path) -> None:
     assert "<script>" in done.stdout
 
 
-def test_an_unknown_format_name_is_answered_with_those_that_there_are() -> None:
-    done = tacholog("parse", "--as", "nonsense", FORMATS / "rti/cut-short.log")
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--as", "nonsense"), "no format is called 'nonsense'; there are: ddsperf, ecal,"),
+        (("--explain", "--format", "csv"), "--explain prints lines, not records"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused_with_the_reason(arguments: tuple[str, ...], why: str) -> None:
+    done = tacholog("parse", FORMATS / "rti/cut-short.log", *arguments)
 
-    assert done.returncode == 2
-    assert "no format is called 'nonsense'; there are: ddsperf, ecal," in done.stderr
+    assert (done.returncode, done.stdout) == (2, "")
+    assert why in done.stderr
 
 
 def test_a_manifest_with_a_mistake_is_named_with_its_key(tmp_path: Path) -> None:
@@ -144,11 +153,20 @@ def test_a_run_that_was_cut_off_is_named_and_strict_fails(tmp_path: Path) -> Non
     assert f"{log}: the run was cut off: " in done.stderr
 
 
-def test_explain_and_a_format_of_records_contradict_each_other() -> None:
-    done = tacholog("parse", DATA / "rti", "--explain", "--format", "csv")
+def test_a_run_without_a_result_is_named_and_strict_fails() -> None:
+    log = FORMATS / "qperf/conf.log"
 
-    assert done.returncode == 2
-    assert "--explain prints lines, not records" in done.stderr
+    done = tacholog("parse", log, "--strict")
+
+    assert done.returncode == 1
+    assert f"{log}: the run has no result: no result in the log" in done.stderr
+
+
+def test_how_a_run_ended_is_not_stated_where_its_log_has_no_word_for_it() -> None:
+    done = tacholog("parse", DATA / "rti/udpv4-wan/keyed-reliable", "--summary", "--strict")
+
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[1].endswith("  not stated")
 
 
 def test_a_format_that_there_is_not_is_said_once(tmp_path: Path) -> None:
@@ -159,3 +177,11 @@ def test_a_format_that_there_is_not_is_said_once(tmp_path: Path) -> None:
 
     assert done.returncode == 2
     assert done.stderr.count("no format is called 'foo'") == 1
+
+
+def test_the_table_has_the_mean_which_is_all_that_some_tools_print() -> None:
+    done = tacholog("parse", FORMATS / "qperf/tcp-lat-plain.log")
+
+    _, header, row = done.stdout.splitlines()
+    assert re.split(r"  +", header.strip())[3:5] == ["min us", "mean us"]
+    assert row.split() == ["2", "-", "rtt/2", "-", "35", *["-"] * 6]

@@ -89,6 +89,15 @@ def test_a_zero_copy_rate_moved_bytes_only_if_somebody_touched_them(touched: str
     assert marked(throughput(), conditions).get("goodput") == expected
 
 
+@pytest.mark.parametrize(("path", "best", "expected"), [(None, 1.01e12, ("no_bytes_moved",)), (None, 0.99e12, None), ("copy", 1.01e12, None)])
+def test_where_the_path_of_the_bytes_is_not_stated_a_rate_beyond_any_memory_says_that_none_moved(
+    path: str | None, best: float, expected: tuple[str, ...] | None
+) -> None:
+    conditions = Conditions(data_path=path)  # type: ignore[arg-type]
+
+    assert marked(throughput(), conditions, RunContext(best_goodput_bit_per_s=best)).get("goodput") == expected
+
+
 def test_more_than_one_percent_lost_is_marked() -> None:
     assert "loss" not in marked(throughput(received=990, lost=10))
     assert marked(throughput(received=989, lost=11))["loss"] == ("loss",)

@@ -1,26 +1,59 @@
-// IPv4 addresses as text, "127.0.0.1:7420", and as the kernel wants them.
+// IP addresses as text, "127.0.0.1:7420" or "[::1]:7420", and as the kernel wants them.
 #pragma once
 
 #include <netinet/in.h>
 
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "core/fd.hpp"
+#include "core/result.hpp"
 
 namespace tacholog {
 
-/// Numeric IPv4 only: a name would need a resolver, which waits without a limit.
-std::optional<sockaddr_in> parse_address(std::string_view host, int port);
+/// An address of either family, and a port.
+class Address {
+public:
+    Address() = default;
+    Address(const sockaddr_in& address) { std::memcpy(&place_, &address, sizeof address); }
+    Address(const sockaddr_in6& address) : place_(address) {}
 
-std::string to_text(const sockaddr_in& address);
+    int family() const { return place_.sin6_family; }
+    std::uint16_t port() const { return ntohs(place_.sin6_port); }
+    socklen_t length() const { return family() == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in); }
+
+    /// Of the family AF_INET.
+    sockaddr_in v4() const {
+        sockaddr_in address{};
+        std::memcpy(&address, &place_, sizeof address);
+        return address;
+    }
+    const sockaddr_in6& v6() const { return place_; }
+
+    const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&place_); }
+
+    /// Where the kernel may write one, with so many bytes at most.
+    sockaddr* room() { return reinterpret_cast<sockaddr*>(&place_); }
+    static constexpr socklen_t room_bytes = sizeof(sockaddr_in6);
+
+private:
+    sockaddr_in6 place_{};  // the larger one; family and port lie at the same places in both
+};
+
+/// Numeric only, an IPv6 address with or without brackets.
+std::optional<Address> parse_address(std::string_view host, int port);
+
+/// The first address of a host, as numbers: a name goes through the system's resolver, which takes the time it takes.
+Result<std::string> resolve(const std::string& host);
+
+/// The address alone, without brackets.
+std::string host_of(const Address& address);
+
+std::string to_text(const Address& address);
 
 /// The address a socket is bound to, as the kernel knows it.
-sockaddr_in local_address(const Fd& socket);
-
-inline const sockaddr* generic(const sockaddr_in& address) {
-    return reinterpret_cast<const sockaddr*>(&address);
-}
+Address local_address(const Fd& socket);
 
 }  // namespace tacholog

@@ -140,26 +140,25 @@ std::optional<Error> Control::reason(Patience limit) {
 }
 
 std::string Control::local_host() const {
-    const std::string address = to_text(local_address(socket_));
-    return address.substr(0, address.find(':'));
+    return host_of(local_address(socket_));
 }
 
 Result<Listener> Listener::open(const std::string& address, int port) {
     const auto where = parse_address(address, port);
-    if (!where) return Error{"listen on " + address + ": not an IPv4 address"};
+    if (!where) return Error{"listen on " + address + ": not an IP address"};
     const std::string name = to_text(*where);
-    Fd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+    Fd socket{::socket(where->family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
     if (!socket) return os_error("listen on " + name);
     // Without it, a port stays taken for a minute after every run.
     const int yes = 1;
     ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (::bind(socket.get(), generic(*where), sizeof *where) != 0) return os_error("listen on " + name);
+    if (::bind(socket.get(), where->get(), where->length()) != 0) return os_error("listen on " + name);
     if (::listen(socket.get(), SOMAXCONN) != 0) return os_error("listen on " + name);
     return Listener{std::move(socket)};
 }
 
 int Listener::port() const {
-    return ntohs(local_address(socket_).sin_port);
+    return local_address(socket_).port();
 }
 
 std::string Listener::name() const {
@@ -181,8 +180,8 @@ Result<Control> Listener::accept(Patience limit, const Stop& stop) const {
 namespace {
 
 /// Begins a connection and waits for it. The errno of what went wrong, 0 if nothing did.
-int connect_within(const Fd& socket, const sockaddr_in& where, const Stop& stop, Patience patience) {
-    if (::connect(socket.get(), generic(where), sizeof where) == 0) return 0;
+int connect_within(const Fd& socket, const Address& where, const Stop& stop, Patience patience) {
+    if (::connect(socket.get(), where.get(), where.length()) == 0) return 0;
     if (errno != EINPROGRESS) return errno;
     int problem = ETIMEDOUT;
     socklen_t length = sizeof problem;
@@ -196,10 +195,10 @@ int connect_within(const Fd& socket, const sockaddr_in& where, const Stop& stop,
 
 Result<Control> connect_control(const std::string& address, int port, Patience limit, const Stop& stop) {
     const auto where = parse_address(address, port);
-    if (!where) return Error{"connect to " + address + ": not an IPv4 address"};
+    if (!where) return Error{"connect to " + address + ": not an IP address"};
     const Deadline deadline{limit};
     while (true) {
-        Fd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+        Fd socket{::socket(where->family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
         if (!socket) return os_error("connect to the publisher");
         const int problem = connect_within(socket, *where, stop, deadline.left());
         if (problem == 0) {

@@ -108,6 +108,12 @@ inline Batches batches_of(const Options& options, std::size_t payload_bytes) {
     return {options.batch_bytes > 0 ? messages_a_batch(options, payload_bytes) : 0};
 }
 
+/// Of keyed data: the instances that the publisher writes, and those of which something came.
+struct Instances {
+    std::uint64_t written = 0;
+    std::uint64_t heard = 0;
+};
+
 /// What went wrong with messages.
 struct Faults {
     std::uint64_t lost = 0;
@@ -121,7 +127,8 @@ struct LatencyResult {
     std::size_t payload_bytes = 0;
     Faults faults;
     Nanoseconds duration_ns = 0;
-    const Histogram* histogram = nullptr;  ///< round trips
+    const Histogram* histogram = nullptr;     ///< round trips
+    std::optional<Instances> instances = {};  ///< of keyed data only
 };
 
 /// How an open loop kept its schedule.
@@ -140,12 +147,6 @@ inline std::optional<double> per_second(std::uint64_t count, Nanoseconds duratio
     if (duration_ns <= 0) return std::nullopt;
     return static_cast<double>(count) * 1e9 / static_cast<double>(duration_ns);
 }
-
-/// Of keyed data: the instances that the publisher writes, and those of which something came.
-struct Instances {
-    std::uint64_t written = 0;
-    std::uint64_t heard = 0;
-};
 
 struct ThroughputResult {
     std::size_t payload_bytes = 0;
@@ -188,6 +189,7 @@ struct Aggregate {
     std::optional<double> slowest_rate_per_s;  ///< of their rates; nothing if one of them has none
     std::optional<double> total_rate_per_s;    ///< their sum
     std::optional<double> offered_rate_per_s;
+    std::optional<Instances> instances = {};  ///< written by each publisher, heard at each of those taken together
     Batches batches = {};
 };
 

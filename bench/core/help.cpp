@@ -35,9 +35,10 @@ What to measure
                              who touches the payload: nobody, the publisher writes every byte,
                              or the subscriber reads them all too (default write+read)
   --verify                   checksum every payload and count those that arrive corrupted
-  --instances N              keyed data, throughput and demand only: the publisher writes N instances
-                             (1 to 65536) in turn; order, loss and duplicates are checked within
-                             each, and the log says of how many something came (default: no key)
+  --instances N              keyed data: the publisher writes N instances (1 to 65536) in turn; order,
+                             loss and duplicates are checked within each, and the log says of how
+                             many something came: messages, or in a latency test answers
+                             (default: no key)
 
   --wait busy-poll|block|spin-then-block
                              how both sides wait for each other: busy-poll: the least latency, and
@@ -74,8 +75,8 @@ Who runs where
                              pub, sub: only that side, the other is started with the same options
   --cpu-pub LIST             CPUs the publisher may run on, like 0 or 2,4-7 (default: any)
   --cpu-sub LIST             CPUs the subscriber may run on (default: any)
-  --address ADDR             IPv4 address of the publisher: it listens there, the subscriber
-                             connects there (default 127.0.0.1: this host only)
+  --address ADDR             the publisher's address (IPv4 or IPv6) or host name: it listens there, the
+                             subscriber connects there (default 127.0.0.1: this host only)
   --port N                   TCP port of the publisher's control channel
                              (default: any free one for both, 7420 for pub and sub)
   --timeout SECONDS          the longest wait for the other side (default 10)

@@ -37,6 +37,62 @@ private:
     std::uint64_t round_ = 0;
 };
 
+inline std::uint64_t key_of(std::uint64_t number) {
+    return number >> key_shift;
+}
+
+/// A message's number within its instance.
+inline std::uint64_t round_of(std::uint64_t number) {
+    return number & ((std::uint64_t{1} << key_shift) - 1);
+}
+
+/// Key and number of the message at this place among all.
+inline std::uint64_t number_at(std::uint64_t place, std::uint64_t instances) {
+    return place % instances << key_shift | place / instances;
+}
+
+/// Its place among all, in the order in which they were written.
+inline std::uint64_t place_of(std::uint64_t number, std::uint64_t instances) {
+    return round_of(number) * instances + key_of(number);
+}
+
+/// An instance's first round among the messages from the `first` of all on.
+inline std::uint64_t first_round(std::uint64_t first, std::uint64_t key, std::uint64_t instances) {
+    return (first + instances - 1 - key) / instances;
+}
+
+/// The newest message of each instance: enough where a message later than another of its instance is of no more use.
+class Newest {
+public:
+    explicit Newest(std::size_t instances) : next_(instances, 0) {}
+
+    /// Counts messages from the `first` of all on.
+    void restart(std::uint64_t first) {
+        first_ = first;
+        for (std::uint64_t key = 0; key < next_.size(); ++key) next_[key] = first_round(first, key, next_.size());
+    }
+
+    /// False if one of its instance that is as new was here before, or if there is no such instance.
+    bool advance(std::uint64_t number) {
+        const std::uint64_t key = key_of(number);
+        if (key >= next_.size() || round_of(number) < next_[key]) return false;
+        next_[key] = round_of(number) + 1;
+        return true;
+    }
+
+    /// Instances of which something came.
+    std::uint64_t heard() const {
+        std::uint64_t count = 0;
+        for (std::uint64_t key = 0; key < next_.size(); ++key)
+            count += next_[key] > first_round(first_, key, next_.size()) ? 1 : 0;
+        return count;
+    }
+
+private:
+    std::vector<std::uint64_t> next_;
+    std::uint64_t first_ = 0;
+};
+
 /// Which messages of each instance came, and how. Order is a matter of one instance: messages of two may overtake each
 /// other. Where a message's place among all of them is asked for or told, it is that in which they were written.
 class KeyedSequence {
@@ -47,16 +103,15 @@ public:
     void restart(std::uint64_t first) {
         first_ = next_ = first;
         received_ = duplicated_ = reordered_ = 0;
-        const std::uint64_t all = sequences_.size();
-        for (std::uint64_t key = 0; key < all; ++key) sequences_[key].restart((first + all - 1 - key) / all);
+        for (std::uint64_t key = 0; key < sequences_.size(); ++key)
+            sequences_[key].restart(first_round(first, key, sequences_.size()));
     }
 
     Arrival arrived(std::uint64_t number) {
-        const std::uint64_t key = number >> key_shift;
-        const std::uint64_t round = number & ((std::uint64_t{1} << key_shift) - 1);
+        const std::uint64_t key = key_of(number);
         if (key >= sequences_.size()) return Arrival::foreign;
-        const Arrival arrival = sequences_[key].arrived(round);
-        if (arrival == Arrival::in_order) next_ = std::max(next_, round * sequences_.size() + key + 1);
+        const Arrival arrival = sequences_[key].arrived(round_of(number));
+        if (arrival == Arrival::in_order) next_ = std::max(next_, place_of(number, sequences_.size()) + 1);
         if (arrival == Arrival::in_order || arrival == Arrival::reordered) ++received_;
         if (arrival == Arrival::reordered) ++reordered_;
         if (arrival == Arrival::duplicated) ++duplicated_;

@@ -2,6 +2,7 @@
 // read once a round trip: the end of one is the beginning of the next.
 #include <algorithm>
 
+#include "core/instances.hpp"
 #include "core/side.hpp"
 #include "core/steady.hpp"
 
@@ -17,7 +18,11 @@ Patience answer_limit(std::size_t payload_bytes) {
 class Pinger {
 public:
     Pinger(const Side& side, Channels channels, std::size_t payload_bytes)
-        : side_(side), channels_(std::move(channels)), payload_bytes_(payload_bytes) {}
+        : side_(side),
+          channels_(std::move(channels)),
+          payload_bytes_(payload_bytes),
+          numbers_(instances_of(side)),
+          newest_(instances_of(side)) {}
 
     Result<void> run() {
         if (auto done = warm_up(); !done) return done;
@@ -84,6 +89,7 @@ private:
 
     Result<void> measure() {
         std::uint64_t index = 0;
+        newest_.restart(numbers_.count());
         const Nanoseconds start = now_ns();
         const Nanoseconds planned = to_nanoseconds(side_.options.duration_s);
         const auto end = loop(start, start + planned, [&](Nanoseconds duration, Nanoseconds) {
@@ -100,7 +106,7 @@ private:
         const auto corrupted_there = end_of_size(side_);
         if (!corrupted_there) return corrupted_there.error();
         if (side_.options.handling.verify) faults_.corrupted = corrupted_ + *corrupted_there;
-        side_.tell(LatencyResult{payload_bytes_, faults_, duration_ns_, &total_});
+        side_.tell(LatencyResult{payload_bytes_, faults_, duration_ns_, &total_, heard(side_, newest_.heard())});
         tell_omission();
         if (total_.count() == 0) {
             side_.tell(Failure{payload_bytes_, "latency over " + std::string{side_.transport.name} + ": none of " +
@@ -128,7 +134,7 @@ private:
     }
 
     Result<Answer> round_trip() {
-        const std::uint64_t number = next_number_++;
+        const std::uint64_t number = numbers_.next();
         {
             auto loan = channels_.publisher->loan(payload_bytes_);
             if (!loan) return loan.error();
@@ -138,7 +144,7 @@ private:
         }
         const auto answer = take_answer();
         if (answer && *answer == number) [[likely]]
-            return Answer::came;
+            return came(number);
         return wait_longer(number, answer);
     }
 
@@ -148,7 +154,7 @@ private:
         const Deadline deadline{lossy ? std::min(answer_limit(payload_bytes_), side_.limit()) : side_.limit()};
         while (true) {
             if (!answer) return answer.error();
-            if (*answer == number) return Answer::came;
+            if (*answer == number) return came(number);
             if (*answer) {
                 count_late(**answer);
             } else if (const auto frame = side_.control.poll(); !frame) {
@@ -172,18 +178,24 @@ private:
         return std::optional{message.number};
     }
 
+    Answer came(std::uint64_t number) {
+        newest_.advance(number);
+        return Answer::came;
+    }
+
     Answer lost(std::uint64_t number) {
         given_up_.push_back(number);
         return Answer::lost;
     }
 
-    // An answer to an earlier message: it was counted as lost and comes too late, or it has been here before.
+    // An answer to an earlier message: it was counted as lost and comes too late, or it has been here before. Out of
+    // order is what another of its instance has overtaken.
     void count_late(std::uint64_t number) {
         const auto found = std::find(given_up_.begin(), given_up_.end(), number);
         if (found == given_up_.end()) {
             ++faults_.duplicated;
         } else {
-            ++faults_.reordered;
+            if (!newest_.advance(number)) ++faults_.reordered;
             given_up_.erase(found);
         }
     }
@@ -191,7 +203,8 @@ private:
     const Side& side_;
     Channels channels_;
     std::size_t payload_bytes_;
-    std::uint64_t next_number_ = 1;
+    InTurn numbers_;
+    Newest newest_;  ///< of those that were answered
     std::uint64_t corrupted_ = 0;
     std::uint64_t last_round_trip_ns_ = 0;
     std::vector<std::uint64_t> given_up_;
@@ -207,6 +220,7 @@ public:
     Ponger(const Side& side, Channels channels, std::size_t payload_bytes)
         : side_(side),
           channels_(std::move(channels)),
+          newest_(instances_of(side)),
           messages_a_pulse_(std::clamp<std::size_t>(bytes_a_pulse / payload_bytes, 1, most_messages_a_pulse)) {}
 
     Result<void> run() {
@@ -243,8 +257,7 @@ private:
         const std::size_t bytes = (*ping)->bytes().size();
         if (!message.intact) ++corrupted_;
         // A duplicate, or late: in a closed loop nobody waits for its answer any more.
-        if (message.number <= last_number_ && !side_.options.rate_per_s) return true;
-        last_number_ = message.number;
+        if (!newest_.advance(message.number) && !side_.options.rate_per_s) return true;
         auto loan = channels_.publisher->loan(bytes);
         if (!loan) return loan.error();
         write_message(loan->bytes(), message.number, side_.options.handling);
@@ -254,8 +267,8 @@ private:
 
     const Side& side_;
     Channels channels_;
+    Newest newest_;
     std::size_t messages_a_pulse_;
-    std::uint64_t last_number_ = 0;
     std::uint64_t corrupted_ = 0;
 };
 

@@ -2,6 +2,7 @@
 // which has the same clock, takes the time; what it found comes back each second.
 #include <algorithm>
 
+#include "core/instances.hpp"
 #include "core/one_way.hpp"
 #include "core/open_loop.hpp"
 #include "core/side.hpp"
@@ -70,18 +71,18 @@ private:
         if (now_ns() < due) wait_until(due, side_.options.waiting);
         auto loan = channels_.publisher->loan(payload_bytes_);
         if (!loan) return loan.error();
-        write_message(loan->bytes(), next_number_, side_.options.handling);
+        write_message(loan->bytes(), number_at(next_place_, instances_of(side_)), side_.options.handling);
         write_due(loan->bytes(), due);
         last_sent_ns_ = now_ns();
         lateness_.record(static_cast<std::uint64_t>(last_sent_ns_ - due));
-        ++next_number_;
+        ++next_place_;
         ++sent_;
         return publish(side_, std::move(*loan), [this](const Frame& frame, std::size_t) { heard(frame); });
     }
 
     /// Tells the subscriber that this phase is sent, and waits for its counts.
     Result<void> end_phase() {
-        if (auto sent = side_.control.send({FrameKind::phase_end, {next_number_}}); !sent) return sent;
+        if (auto sent = side_.control.send({FrameKind::phase_end, {next_place_}}); !sent) return sent;
         while (true) {
             auto frame = side_.control.receive(side_.limit() + drain_allowance);
             if (!frame) return frame.error();
@@ -107,7 +108,8 @@ private:
 
     Result<void> report() {
         const Faults faults{counts_.number(1), counts_.number(2), counts_.number(3), std::nullopt};
-        side_.tell(LatencyResult{payload_bytes_, faults, duration_ns_, &total_});
+        side_.tell(
+            LatencyResult{payload_bytes_, faults, duration_ns_, &total_, tacholog::heard(side_, counts_.number(6))});
         const auto period = static_cast<Nanoseconds>(1e9 / rate());
         const auto offered = per_second(sent_, last_sent_ns_ + period - plan_.start_ns());
         const Histogram unknown;
@@ -132,7 +134,7 @@ private:
     bool steady_ = false;
     std::uint64_t planned_ = 0;
     std::uint64_t sent_ = 0;
-    std::uint64_t next_number_ = 0;
+    std::uint64_t next_place_ = 0;  ///< among all messages
     std::uint64_t index_ = 0;
     Nanoseconds last_sent_ns_ = 0;
     Nanoseconds duration_ns_ = 0;

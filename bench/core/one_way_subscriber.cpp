@@ -2,8 +2,8 @@
 // clock that both sides have.
 #include <algorithm>
 
+#include "core/instances.hpp"
 #include "core/one_way.hpp"
-#include "core/sequence.hpp"
 #include "core/side.hpp"
 
 namespace tacholog {
@@ -12,10 +12,12 @@ namespace {
 /// After the publisher has ended, nothing more is expected of a lossy transport once it was silent for so long.
 constexpr Patience drain_silence{200};
 
+/// `Check` is what keeps account of the messages: Sequence, or of keyed data KeyedSequence.
+template <typename Check>
 class OneWayTaker {
 public:
-    OneWayTaker(const Side& side, Channels channels, std::size_t payload_bytes)
-        : side_(side), channels_(std::move(channels)), payload_bytes_(payload_bytes) {}
+    OneWayTaker(const Side& side, Channels channels, std::size_t payload_bytes, Check check)
+        : side_(side), channels_(std::move(channels)), payload_bytes_(payload_bytes), sequence_(std::move(check)) {}
 
     Result<void> run() {
         return warm_up_and_measure([this](std::uint64_t first, bool measured) { return phase(first, measured); });
@@ -24,12 +26,12 @@ public:
 private:
     /// Takes one phase whose messages begin with `first`; returns the number that the next one begins with.
     Result<std::uint64_t> phase(std::uint64_t first, bool measured) {
-        Sequence sequence{first};
+        sequence_.restart(first);
         begin(measured);
         Deadline silence{side_.limit()};
         Nanoseconds next_pulse = now_ns();
-        while (!complete(sequence)) {
-            const auto taken = take(sequence);
+        while (!complete()) {
+            const auto taken = take();
             if (!taken) return taken.error();
             const Nanoseconds now = now_ns();
             if (*taken && now < next_pulse) continue;
@@ -43,7 +45,7 @@ private:
             if (!over) return over.error();
             if (*over) break;
         }
-        return finish(sequence, first);
+        return finish(first);
     }
 
     /// True if nothing more can be expected of this phase, though messages are missing.
@@ -64,18 +66,16 @@ private:
         start_ns_ = second_ns_ = now_ns();
     }
 
-    bool complete(const Sequence& sequence) const {
-        return end_ && sequence.next() >= *end_ && sequence.lost(*end_) == 0;
-    }
+    bool complete() const { return end_ && sequence_.next() >= *end_ && sequence_.lost(*end_) == 0; }
 
-    Result<bool> take(Sequence& sequence) {
+    Result<bool> take() {
         const auto sample = channels_.subscriber->take(slice);
         if (!sample) return sample.error();
         if (!*sample) return false;
         const auto message = read_message((*sample)->bytes(), side_.options.handling);
         const Nanoseconds latency = now_ns() - read_due((*sample)->bytes());
-        const auto arrival = sequence.arrived(message.number);
-        if (arrival == Arrival::stale || arrival == Arrival::duplicated) return true;
+        const auto arrival = sequence_.arrived(message.number);
+        if (arrival != Arrival::in_order && arrival != Arrival::reordered) return true;
         if (latency < 0) {
             ++early_;
         } else {
@@ -102,23 +102,26 @@ private:
         return {};
     }
 
-    Result<std::uint64_t> finish(const Sequence& sequence, std::uint64_t first) {
+    Result<std::uint64_t> finish(std::uint64_t first) {
         const Nanoseconds now = now_ns();
         if (interval_.count() > 0 || total_.count() == 0) {
             if (auto sent = end_second(now); !sent) return sent.error();
         }
-        const std::uint64_t end = std::max({*end_, sequence.next(), first});
-        const Faults faults{sequence.lost(end), sequence.duplicated(), sequence.reordered(), std::nullopt};
-        const Frame frame{FrameKind::phase_done,
-                          {sequence.received(), faults.lost, faults.duplicated, faults.reordered, 0, early_}};
+        const std::uint64_t end = std::max({*end_, sequence_.next(), first});
+        const Faults faults{sequence_.lost(end), sequence_.duplicated(), sequence_.reordered(), std::nullopt};
+        const Frame frame{
+            FrameKind::phase_done,
+            {sequence_.received(), faults.lost, faults.duplicated, faults.reordered, 0, early_, sequence_.heard()}};
         if (const auto sent = side_.control.send(frame); !sent) return sent.error();
-        if (measured_) side_.tell(LatencyResult{payload_bytes_, faults, now - start_ns_, &total_});
+        if (!measured_) return end;
+        side_.tell(LatencyResult{payload_bytes_, faults, now - start_ns_, &total_, heard(side_, sequence_.heard())});
         return end;
     }
 
     const Side& side_;
     Channels channels_;
     std::size_t payload_bytes_;
+    Check sequence_;
     bool measured_ = false;
     std::optional<std::uint64_t> end_;  ///< where the phase ends, once the publisher has said so
     std::uint64_t early_ = 0;           ///< messages that came before they were due
@@ -134,7 +137,10 @@ private:
 Result<void> run_one_way_subscriber(const Side& side, const Frame& open) {
     auto channels = open_channels_as_subscriber(side, open);
     if (!channels) return channels.error();
-    return OneWayTaker{side, std::move(*channels), case_of(open).payload_bytes}.run();
+    const std::size_t payload_bytes = case_of(open).payload_bytes;
+    if (const auto instances = side.options.instances)
+        return OneWayTaker{side, std::move(*channels), payload_bytes, KeyedSequence{*instances}}.run();
+    return OneWayTaker{side, std::move(*channels), payload_bytes, Sequence{0}}.run();
 }
 
 }  // namespace tacholog

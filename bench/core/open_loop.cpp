@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "core/instances.hpp"
 #include "core/side.hpp"
 #include "core/steady.hpp"
 #include "core/waiting.hpp"
@@ -23,7 +24,12 @@ constexpr Nanoseconds short_pulse_ns = 1'000'000;
 class Pacer {
 public:
     Pacer(const Side& side, Channels channels, std::size_t payload_bytes)
-        : side_(side), channels_(std::move(channels)), payload_bytes_(payload_bytes), plan_(0, rate()) {}
+        : side_(side),
+          channels_(std::move(channels)),
+          payload_bytes_(payload_bytes),
+          instances_(instances_of(side)),
+          plan_(0, rate()),
+          newest_(instances_) {}
 
     Result<void> run() {
         if (auto done = warm_up(); !done) return done;
@@ -114,7 +120,8 @@ private:
         plan_ = Plan{start, rate()};
         planned_ = plan_.due_before(end);
         sent_ = 0;
-        outstanding_.restart(next_number_);
+        outstanding_.restart(next_place_);
+        newest_.restart(next_place_);
     }
 
     /// Nothing is awaited.
@@ -180,7 +187,7 @@ private:
             if (now_ns() < due) return false;
             auto loan = channels_.publisher->loan(payload_bytes_);
             if (!loan) return loan.error();
-            write_message(loan->bytes(), next_number_, side_.options.handling);
+            write_message(loan->bytes(), number_at(next_place_, instances_), side_.options.handling);
             pending_.emplace(std::move(*loan));
             pending_since_ns_ = now_ns();
         }
@@ -191,7 +198,7 @@ private:
         lateness_.record(static_cast<std::uint64_t>(pending_since_ns_ - plan_.due_ns(sent_)));
         outstanding_.sent(pending_since_ns_);
         last_sent_ns_ = pending_since_ns_;
-        ++next_number_;
+        ++next_place_;
         ++sent_;
         return true;
     }
@@ -203,12 +210,12 @@ private:
         const auto message = read_message((*sample)->bytes(), side_.options.handling);
         const Nanoseconds now = now_ns();
         if (!message.intact) ++corrupted_;
-        const auto answer = outstanding_.answered(message.number);
+        const std::uint64_t place = place_of(message.number, instances_);
+        const auto answer = outstanding_.answered(place);
         if (answer.kind == Outstanding::Kind::again) ++faults_.duplicated;
         if (answer.kind != Outstanding::Kind::first) return true;
-        if (message.number < newest_) ++faults_.reordered;
-        newest_ = std::max(newest_, message.number);
-        const std::uint64_t index = message.number - (next_number_ - sent_);
+        if (!newest_.advance(message.number)) ++faults_.reordered;
+        const std::uint64_t index = place - (next_place_ - sent_);
         last_ns_ = static_cast<std::uint64_t>(now - plan_.due_ns(index));
         interval_.record(last_ns_);
         from_send_.record(static_cast<std::uint64_t>(now - answer.sent_ns));
@@ -219,7 +226,7 @@ private:
         const auto corrupted_there = end_of_size(side_);
         if (!corrupted_there) return corrupted_there.error();
         if (side_.options.handling.verify) faults_.corrupted = corrupted_ + *corrupted_there;
-        side_.tell(LatencyResult{payload_bytes_, faults_, duration_ns_, &total_});
+        side_.tell(LatencyResult{payload_bytes_, faults_, duration_ns_, &total_, heard(side_, newest_.heard())});
         const auto period = static_cast<Nanoseconds>(1e9 / rate());
         const auto offered = per_second(sent_, last_sent_ns_ + period - plan_.start_ns());
         side_.tell(Sending{payload_bytes_, planned_, sent_, rate(), offered, &lateness_, &from_send_});
@@ -234,11 +241,12 @@ private:
     const Side& side_;
     Channels channels_;
     std::size_t payload_bytes_;
+    std::size_t instances_;
     Plan plan_;
-    std::uint64_t planned_ = 0;  ///< messages of this phase
-    std::uint64_t sent_ = 0;     ///< those of them that were sent
-    std::uint64_t next_number_ = 1;
-    std::uint64_t newest_ = 0;
+    std::uint64_t planned_ = 0;     ///< messages of this phase
+    std::uint64_t sent_ = 0;        ///< those of them that were sent
+    std::uint64_t next_place_ = 0;  ///< among all messages
+    Newest newest_;
     std::optional<Loan> pending_;  ///< of a transport that is full
     Nanoseconds pending_since_ns_ = 0;
     Nanoseconds last_sent_ns_ = 0;

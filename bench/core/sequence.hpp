@@ -35,6 +35,9 @@ public:
     /// Messages before `end` that never came.
     std::uint64_t lost(std::uint64_t end) const { return end - first_ - received_; }
 
+    /// Instances of which something came: without a key there is one.
+    std::uint64_t heard() const { return received_ > 0 ? 1 : 0; }
+
 private:
     std::uint64_t& word(std::uint64_t number) { return seen_[(number % window) / 64]; }
     static std::uint64_t bit(std::uint64_t number) { return std::uint64_t{1} << (number % 64); }

@@ -133,6 +133,17 @@ Result<void> publish(const Side& side, Loan loan, Heard&& heard) {
         side.options, [&](Patience patience) { return loan.publish(patience); }, [&] { return side.listen(heard); });
 }
 
+/// How many instances messages are numbered over: one, if there is no key.
+inline std::size_t instances_of(const Side& side) {
+    return side.options.instances.value_or(1);
+}
+
+/// What a result says of the instances of which something came.
+inline std::optional<Instances> heard(const Side& side, std::uint64_t count) {
+    if (!side.options.instances) return std::nullopt;
+    return Instances{*side.options.instances, count};
+}
+
 /// Ends a size of a latency test at the publisher: how many messages came to the subscriber corrupted.
 inline Result<std::uint64_t> end_of_size(const Side& side) {
     if (auto sent = side.control.send({FrameKind::size_end}); !sent) return sent.error();

@@ -31,6 +31,7 @@ struct Counted {
 /// What was found by all subscribers, or of all publishers, taken together.
 Aggregate sum_of(const std::vector<Counted>& all) {
     Aggregate sum;
+    sum.instances = all.front().instances;
     sum.faults = {0, 0, 0, all.front().faults.corrupted ? std::optional<std::uint64_t>{0} : std::nullopt,
                   all.front().faults.dropped ? std::optional<std::uint64_t>{0} : std::nullopt};
     std::vector<double> rates;
@@ -39,6 +40,7 @@ Aggregate sum_of(const std::vector<Counted>& all) {
         sum.faults.lost += one.faults.lost;
         sum.faults.duplicated += one.faults.duplicated;
         sum.faults.reordered += one.faults.reordered;
+        if (sum.instances) sum.instances->heard = std::min(sum.instances->heard, one.instances->heard);
         if (sum.faults.corrupted) *sum.faults.corrupted += one.faults.corrupted.value_or(0);
         if (sum.faults.dropped) *sum.faults.dropped += one.faults.dropped.value_or(0);
         if (const auto rate = per_second(one.received, one.duration_ns)) rates.push_back(*rate);

@@ -82,14 +82,6 @@ private:
     Handling handling_;
 };
 
-std::optional<Instances> instances_of(const Sequence&, const Options&) {
-    return std::nullopt;
-}
-
-std::optional<Instances> instances_of(const KeyedSequence& sequence, const Options& options) {
-    return Instances{*options.instances, sequence.heard()};
-}
-
 template <typename Check>
 class Sink {
 public:
@@ -242,7 +234,7 @@ private:
         intake.next_first = std::max(*intake.end, sequence.next());
         const Nanoseconds duration = intake.last_ns - intake.first_ns;
         Faults faults{sequence.lost(intake.next_first), sequence.duplicated(), sequence.reordered(), std::nullopt};
-        const auto instances = instances_of(sequence, side_.options);
+        const auto instances = heard(side_, sequence.heard());
         Frame frame{FrameKind::phase_done,
                     {sequence.received(), faults.lost, faults.duplicated, faults.reordered, intake.corrupted,
                      static_cast<std::uint64_t>(duration)}};

@@ -60,7 +60,8 @@ private:
 };
 
 void ring(fuzz::Input& input) {
-    const RingShape shape{max_bytes, places, stride, 1 + input.take<std::uint8_t>() % most_readers};
+    const bool reuses_last = input.take<std::uint8_t>() % 2 == 0;
+    const RingShape shape{max_bytes, places, stride, 1 + input.take<std::uint8_t>() % most_readers, reuses_last};
     const Memory memory{shape.bytes()};
     const Ring shared{memory.start(), shape};
     RingWriter writer{shared};

@@ -1,4 +1,5 @@
 // A ring of slots as one would write it by hand for one writer and one reader: a turn, and the payload right behind it.
+// The payload is written there, or written elsewhere and copied there; the reader reads it where it lies.
 #pragma once
 
 #include <algorithm>
@@ -7,16 +8,23 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
+#include <vector>
 
 #include "perf/spin.hpp"
 #include "transports/spsc_ring.hpp"
 
 namespace tacholog::perf {
 
+enum class Written { in_place, elsewhere };
+
 class BareRing {
 public:
-    BareRing(std::byte* start, std::size_t bytes, std::size_t slots)
-        : start_(start), bytes_(bytes), slots_(slots), stride_(memory_bytes(bytes, 1)) {}
+    BareRing(std::byte* start, std::size_t bytes, std::size_t slots, Written written = Written::in_place)
+        : start_(start),
+          bytes_(bytes),
+          slots_(slots),
+          stride_(memory_bytes(bytes, 1)),
+          elsewhere_(written == Written::elsewhere ? bytes : 0) {}
 
     static std::size_t memory_bytes(std::size_t bytes, std::size_t slots) {
         return (sizeof(Turn) + bytes + cache_line - 1) / cache_line * cache_line * slots;
@@ -30,11 +38,9 @@ public:
 
     /// Writes every word of the next payload, and hands it over.
     void write() {
-        std::byte* payload = slot() + sizeof(Turn);
-        for (std::size_t at = 0; at + sizeof turn_ <= bytes_; at += sizeof turn_) {
-            const std::uint64_t word = turn_ + at;
-            std::memcpy(payload + at, &word, sizeof word);
-        }
+        std::byte* place = slot() + sizeof(Turn);
+        fill(elsewhere_.empty() ? place : elsewhere_.data());
+        if (!elsewhere_.empty()) std::memcpy(place, elsewhere_.data(), bytes_);
         turn().store(turn_ + 1, std::memory_order_release);
         ++turn_;
     }
@@ -61,6 +67,13 @@ public:
 private:
     using Turn = std::atomic<std::uint64_t>;
 
+    void fill(std::byte* payload) const {
+        for (std::size_t at = 0; at + sizeof turn_ <= bytes_; at += sizeof turn_) {
+            const std::uint64_t word = turn_ + at;
+            std::memcpy(payload + at, &word, sizeof word);
+        }
+    }
+
     std::byte* slot() const { return start_ + turn_ % slots_ * stride_; }
     Turn& turn() const { return *std::launder(reinterpret_cast<Turn*>(slot())); }
 
@@ -68,6 +81,7 @@ private:
     std::size_t bytes_;
     std::size_t slots_;
     std::size_t stride_;
+    std::vector<std::byte> elsewhere_;
     std::uint64_t turn_ = 0;
     std::uint64_t released_ = 0;  // as last seen
 };

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <netinet/tcp.h>
+#include <netinet/udp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <utility>
@@ -29,13 +31,13 @@ inline Fd bound_socket(int kind) {
         ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDBUF, &wanted, sizeof wanted);
     }
     const auto where = parse_address("127.0.0.1", 0);
-    insist(::bind(socket.get(), generic(*where), sizeof *where) == 0, "bind");
+    insist(::bind(socket.get(), where->get(), where->length()) == 0, "bind");
     return socket;
 }
 
 inline void connect_to(const Fd& socket, const Fd& other) {
-    const sockaddr_in where = local_address(other);
-    insist(::connect(socket.get(), generic(where), sizeof where) == 0, "connect");
+    const Address where = local_address(other);
+    insist(::connect(socket.get(), where.get(), where.length()) == 0, "connect");
 }
 
 inline void send_at_once(const Fd& socket) {
@@ -90,6 +92,35 @@ private:
     int flags_;
     bool stream_;
     std::vector<char> buffer_;
+};
+
+/// Datagrams that the kernel cuts from one send, and puts together for one receive, as far as it can.
+class SegmentedSockets {
+public:
+    explicit SegmentedSockets(std::size_t bytes) : sockets_(connected_sockets(SOCK_DGRAM)), bytes_(bytes) {
+        constexpr int yes = 1;
+        constexpr std::size_t most_together = 64;  // what every kernel with segmentation takes
+        constexpr std::size_t most_bytes = 65507;
+        const int segment = static_cast<int>(bytes);
+        insist(::setsockopt(sockets_.first.get(), SOL_UDP, UDP_SEGMENT, &segment, sizeof segment) == 0, "UDP_SEGMENT");
+        insist(::setsockopt(sockets_.second.get(), SOL_UDP, UDP_GRO, &yes, sizeof yes) == 0, "UDP_GRO");
+        together_.resize(std::min(most_together, most_bytes / bytes) * bytes);
+        received_.resize(std::size_t{64} * 1024);
+    }
+
+    void send() { ::send(sockets_.first.get(), together_.data(), together_.size(), 0); }
+
+    /// How many came.
+    std::size_t receive() {
+        const auto count = ::recv(sockets_.second.get(), received_.data(), received_.size(), 0);
+        return count > 0 ? static_cast<std::size_t>(count) / bytes_ : 0;
+    }
+
+private:
+    std::pair<Fd, Fd> sockets_;
+    std::size_t bytes_;
+    std::vector<char> together_;
+    std::vector<char> received_;
 };
 
 }  // namespace tacholog::perf

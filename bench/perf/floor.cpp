@@ -156,11 +156,11 @@ double futex_wake(double seconds, std::size_t) {
     });
 }
 
-/// A hand-written ring each way, `slots` in turn; the payload is written in place and read in place.
-double ring_latency(double seconds, std::size_t bytes, std::size_t slots) {
+/// A hand-written ring each way, `slots` in turn; the payload is read in place.
+double ring_latency(double seconds, std::size_t bytes, std::size_t slots, Written written) {
     const Shared shared{2 * BareRing::memory_bytes(bytes, slots)};
-    BareRing there{shared.at(0), bytes, slots};
-    BareRing back{shared.at(BareRing::memory_bytes(bytes, slots)), bytes, slots};
+    BareRing there{shared.at(0), bytes, slots, written};
+    BareRing back{shared.at(BareRing::memory_bytes(bytes, slots)), bytes, slots, written};
     const Peer peer{[&] {
         there.read();
         back.write();
@@ -185,10 +185,10 @@ double one_buffer_latency(double seconds, std::size_t bytes) {
     });
 }
 
-double ring_rate(double seconds, std::size_t bytes) {
+double ring_rate(double seconds, std::size_t bytes, Written written) {
     const std::size_t slots = BareRing::slots_in_cache(bytes);
     const Shared shared{cache_line + BareRing::memory_bytes(bytes, slots)};
-    BareRing ring{shared.at(cache_line), bytes, slots};
+    BareRing ring{shared.at(cache_line), bytes, slots, written};
     std::atomic<std::uint64_t>& released = shared.word(0);
     std::uint64_t count = 0;
     const Peer peer{[&] {
@@ -227,6 +227,13 @@ double socket_rate(double seconds, std::size_t bytes, int kind) {
     return rate_per_s(seconds, shared.word(0), [&] { ours.send(); });
 }
 
+double segmented_rate(double seconds, std::size_t bytes) {
+    const Shared shared{cache_line};
+    SegmentedSockets sockets{bytes};
+    const Peer peer{[&] { shared.word(0).fetch_add(sockets.receive(), std::memory_order_relaxed); }};
+    return rate_per_s(seconds, shared.word(0), [&] { sockets.send(); });
+}
+
 struct Floor {
     std::string name;
     std::vector<std::size_t> sizes;
@@ -235,9 +242,16 @@ struct Floor {
 
 std::vector<Floor> floors() {
     const std::vector<std::size_t> shared{64, 1024, 16384, 65536, 1048576, 4194304};
+    const std::vector<std::size_t> streamed{64, 1024, 65536, 1048576};
     const std::vector<std::size_t> datagrams{32, 1024, 8192, 63000};
     const auto socket = [](int kind, bool busy) {
         return [kind, busy](double seconds, std::size_t bytes) { return socket_latency(seconds, bytes, kind, busy); };
+    };
+    const auto ring = [](std::size_t slots, Written written) {
+        return [=](double seconds, std::size_t bytes) { return ring_latency(seconds, bytes, slots, written); };
+    };
+    const auto stream = [](Written written) {
+        return [written](double seconds, std::size_t bytes) { return ring_rate(seconds, bytes, written); };
     };
     const auto rate = [](int kind) {
         return [kind](double seconds, std::size_t bytes) { return socket_rate(seconds, bytes, kind); };
@@ -245,15 +259,19 @@ std::vector<Floor> floors() {
     return {
         {"line", {8}, cache_line_hand_over},
         {"futex", {4}, futex_wake},
-        {"ring-1", shared, [](double seconds, std::size_t bytes) { return ring_latency(seconds, bytes, 1); }},
-        {"ring-8", shared, [](double seconds, std::size_t bytes) { return ring_latency(seconds, bytes, 8); }},
+        {"ring-1", shared, ring(1, Written::in_place)},
+        {"ring-8", shared, ring(8, Written::in_place)},
+        {"copying-ring-1", shared, ring(1, Written::elsewhere)},
+        {"copying-ring-8", shared, ring(8, Written::elsewhere)},
         {"one-buffer", shared, one_buffer_latency},
-        {"ring-rate", {64, 1024, 65536, 1048576}, ring_rate},
+        {"ring-rate", streamed, stream(Written::in_place)},
+        {"copying-ring-rate", streamed, stream(Written::elsewhere)},
         {"udp-busy", datagrams, socket(SOCK_DGRAM, true)},
         {"udp-blocking", datagrams, socket(SOCK_DGRAM, false)},
         {"tcp-busy", datagrams, socket(SOCK_STREAM, true)},
         {"tcp-blocking", datagrams, socket(SOCK_STREAM, false)},
         {"udp-rate", {64, 1024, 63000}, rate(SOCK_DGRAM)},
+        {"udp-segmented-rate", {64, 1024}, segmented_rate},
         {"tcp-rate", {64, 1024, 65536}, rate(SOCK_STREAM)},
     };
 }

@@ -170,6 +170,7 @@ public:
             .add("probe_every", probe_every_)
             .add("samples", histogram.count());
         add_faults(line, result.faults);
+        add_instances(line, result.instances);
         line.add("overflow", histogram.overflow()).add("duration_ns", result.duration_ns);
         add_statistics(line, histogram, "");
         put(line);
@@ -230,6 +231,7 @@ public:
         if (all.publishers > 1) line.add("publishers", all.publishers);
         line.add("subscribers", all.subscribers).add("sent", all.sent).add("received", all.received);
         add_faults(line, all.faults);
+        add_instances(line, all.instances);
         add_batches(line, all.batches);
         const double bits = 8 * static_cast<double>(all.measured.payload_bytes);
         if (all.slowest_rate_per_s) line.add("rate_min_per_s", *all.slowest_rate_per_s, 3);

@@ -118,26 +118,10 @@ TEST_P(EveryTransportWithBatches, ALoanThatIsNotPublishedLeavesTheOthersInTheBat
     for (const std::uint64_t number : {1U, 3U, 4U}) expect(*subscriber_, number, 64);
 }
 
-TEST_P(EveryTransportWithBatches, AFullTransportSaysSoAndLosesNothing) {
+TEST_P(EveryTransportWithBatches, AFullTransportSaysSoAndLosesNothingOfItsBatches) {
     if (transport().reliability != Reliability::reliable) GTEST_SKIP() << "a best-effort transport is never full";
     join(4096, 7);
-    std::uint64_t sent_count = 0;
-    std::optional<Loan> loan;
-    while (true) {
-        auto next = publisher_->loan(4096);
-        ASSERT_TRUE(next);
-        loan.emplace(std::move(*next));
-        write_message(loan->bytes(), sent_count, verified);
-        const auto sent = loan->publish(Patience{1});
-        ASSERT_TRUE(sent);
-        if (!*sent) break;
-        ++sent_count;
-    }
-    const std::uint64_t last_full_batch = sent_count / 7 * 7;
-    expect_all(*subscriber_, last_full_batch, 4096);
-    const auto sent = loan->publish(plenty);
-    ASSERT_TRUE(sent && *sent);
-    expect_all(*subscriber_, sent_count + 1 - last_full_batch, 4096, last_full_batch);
+    expect_full_without_loss(*publisher_, *subscriber_, 4096, 7);
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, EveryTransportWithBatches,
@@ -222,7 +206,7 @@ TEST(BatchedUdp, LosesAndRepeatsSingleMessages) {
     for (int number = 0; number < 10; ++number) {
         pollfd waiting{between.get(), POLLIN, 0};
         ASSERT_EQ(::poll(&waiting, 1, 20000), 1);
-        sockaddr_in source{};
+        Address source;
         const auto datagram = receive_datagram(between, source);
         ASSERT_EQ(datagram.size(), sizeof(FragmentHeader) + 64);
         for (int copy = number == 3 ? 0 : number == 5 ? 2 : 1; copy > 0; --copy)

@@ -202,22 +202,7 @@ TEST_P(EveryTransport, ASubscriberThatLeftNeverMakesThePublisherHang) {
 TEST_P(EveryTransport, AFullTransportSaysSoAndLosesNothing) {
     if (transport().reliability != Reliability::reliable) GTEST_SKIP() << "a best-effort transport is never full";
     join(4096);
-    std::uint64_t sent_count = 0;
-    std::optional<Loan> loan;
-    while (true) {
-        auto next = publisher_->loan(4096);
-        ASSERT_TRUE(next);
-        loan.emplace(std::move(*next));
-        write_message(loan->bytes(), sent_count, verified);
-        const auto sent = loan->publish(Patience{1});
-        ASSERT_TRUE(sent);
-        if (!*sent) break;
-        ++sent_count;
-    }
-    for (std::uint64_t number = 0; number < sent_count; ++number) expect(4096, number);
-    const auto sent = loan->publish(plenty);
-    ASSERT_TRUE(sent && *sent);
-    expect(4096, sent_count);
+    expect_full_without_loss(*publisher_, *subscriber_, 4096);
 }
 
 TEST_P(EveryTransport, AnEndpointThatIsNobodysIsAnError) {

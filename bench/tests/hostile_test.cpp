@@ -81,7 +81,7 @@ protected:
         ASSERT_TRUE(where) << endpoint;
         const int kind = std::string_view{GetParam()} == "tcp" ? SOCK_STREAM : SOCK_DGRAM;
         const Fd socket{::socket(AF_INET, kind | SOCK_CLOEXEC, 0)};
-        ASSERT_EQ(::connect(socket.get(), generic(where->address), sizeof where->address), 0);
+        ASSERT_EQ(::connect(socket.get(), where->address.get(), where->address.length()), 0);
         const std::string bytes = random_bytes(random, 200);
         ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     }
@@ -156,7 +156,7 @@ std::string answer_of_publisher_to(const std::string& bytes) {
     const Deadline deadline{plenty};
     while (!deadline.passed()) {
         const Fd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-        if (::connect(socket.get(), generic(*where), sizeof *where) != 0) {
+        if (::connect(socket.get(), where->get(), where->length()) != 0) {
             Program::pause();
             continue;
         }

@@ -90,6 +90,38 @@ TEST(KeyedSequence, WhatBelongsToTheWarmUpIsStaleInEachInstance) {
     EXPECT_EQ(sequence.duplicated() + sequence.reordered(), 0U);
 }
 
+TEST(Instances, PlaceAndNumberSayTheSame) {
+    const auto written = numbers(3, 20);
+    for (std::uint64_t place = 0; place < written.size(); ++place) {
+        EXPECT_EQ(number_at(place, 3), written[place]);
+        EXPECT_EQ(place_of(written[place], 3), place);
+    }
+}
+
+TEST(Newest, OnlyAMessageOfTheSameInstanceMakesOneLate) {
+    const auto written = numbers(3, 9);
+    Newest newest{3};
+
+    EXPECT_TRUE(newest.advance(written[4]));
+    EXPECT_TRUE(newest.advance(written[0]));
+    EXPECT_FALSE(newest.advance(written[1]));
+    EXPECT_FALSE(newest.advance(written[4]));
+    EXPECT_FALSE(newest.advance(std::uint64_t{3} << 48));
+    EXPECT_EQ(newest.heard(), 2U);
+}
+
+TEST(Newest, WhatCameBeforeANewBeginningIsNotHeard) {
+    const auto written = numbers(3, 9);
+    Newest newest{3};
+    for (std::size_t place = 0; place < 4; ++place) newest.advance(written[place]);
+    newest.restart(4);
+
+    EXPECT_EQ(newest.heard(), 0U);
+    EXPECT_FALSE(newest.advance(written[3]));
+    EXPECT_TRUE(newest.advance(written[6]));
+    EXPECT_EQ(newest.heard(), 1U);
+}
+
 TEST(KeyedSequence, AnInstanceThatThereIsNotIsForeign) {
     auto sequence = those_at({0});
 
@@ -127,10 +159,39 @@ TEST_P(KeyedOver, EveryInstanceIsHeardInMessagesOfTheSmallestSize) {
     EXPECT_EQ(number(log, "throughput", "received"), number(log, "throughput", "sent"));
 }
 
+TEST_P(KeyedOver, EveryInstanceIsAnsweredInRoundTrips) {
+    for (const std::string loop : {"", " --rate 2000"}) {
+        Program perftest{"--test latency --instances 7 --sizes 16 --duration 0.2 --warmup 0.05 --verify" + loop +
+                         transport()};
+
+        EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
+        const auto log = perftest.out();
+        EXPECT_EQ(number(log, "latency", "instances"), 7U) << log;
+        EXPECT_EQ(number(log, "latency", "instances_heard"), 7U) << log;
+        EXPECT_EQ(number(log, "latency", "corrupted"), 0U) << log;
+        EXPECT_EQ(number(log, "latency", "duplicated") + number(log, "latency", "reordered"), 0U) << log;
+        if (GetParam()->reliability == Reliability::reliable) {
+            EXPECT_EQ(number(log, "latency", "lost"), 0U) << log;
+        }
+    }
+}
+
+TEST_P(KeyedOver, EveryInstanceIsHeardOneWay) {
+    Program perftest{
+        "--test latency --basis one-way --instances 7 --sizes 16 --rate 2000 --duration 0.2 --warmup 0.05" +
+        transport()};
+
+    EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
+    const auto log = perftest.out();
+    EXPECT_EQ(number(log, "latency", "instances_heard"), 7U) << log;
+    EXPECT_EQ(number(log, "latency", "duplicated") + number(log, "latency", "reordered"), 0U) << log;
+    EXPECT_GT(number(log, "latency", "samples"), 0U) << log;
+}
+
 INSTANTIATE_TEST_SUITE_P(Registry, KeyedOver, testing::ValuesIn(transports_of_one_host()), transport_name);
 
-std::string run_mock(const std::string& options) {
-    Program perftest{"--test throughput --transport mock --sizes 64 --rate 5000 --duration 0.4 --warmup 0.1 " +
+std::string run_mock(const std::string& options, const std::string& test = "throughput") {
+    Program perftest{"--test " + test + " --transport mock --sizes 64 --rate 5000 --duration 0.4 --warmup 0.1 " +
                      options};
     EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
     return perftest.out();
@@ -152,6 +213,36 @@ TEST(Keyed, MessagesAreOutOfOrderOnlyWithinTheirInstance) {
     EXPECT_EQ(number(apart, "throughput", "reordered"), 0U) << apart;
     // The first may belong to the warm-up, and the last may wait for ever for one that overtakes it.
     EXPECT_GE(number(alone, "throughput", "reordered") + 2, number(alone, "throughput", "sent") / 5) << alone;
+}
+
+TEST(Keyed, AnInstanceThatIsNeverAnsweredIsNotHeard) {
+    for (const std::string test : {"latency", "latency --basis one-way"}) {
+        const auto log = run_mock("--instances 10 --mock lose=10", test);
+
+        EXPECT_EQ(number(log, "latency", "instances_heard"), 9U) << log;
+        EXPECT_GT(number(log, "latency", "lost"), 0U) << log;
+    }
+}
+
+TEST(Keyed, AnswersAreOutOfOrderOnlyWithinTheirInstance) {
+    for (const std::string test : {"latency", "latency --basis one-way"}) {
+        const auto apart = run_mock("--instances 4 --mock reorder=5", test);
+        const auto alone = run_mock("--instances 1 --mock reorder=5", test);
+
+        EXPECT_EQ(number(apart, "latency", "reordered"), 0U) << apart;
+        EXPECT_GT(number(alone, "latency", "reordered"), 0U) << alone;
+    }
+}
+
+TEST(Keyed, AllTakenTogetherSayWhatTheLeastWas) {
+    for (const std::string several : {" --subscribers 2", " --publishers 2"}) {
+        Program perftest{"--test throughput --transport shm --instances 5 --sizes 64 --duration 0.2 --warmup 0.05" +
+                         several};
+
+        EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
+        EXPECT_EQ(number(perftest.out(), "aggregate", "instances"), 5U) << perftest.out();
+        EXPECT_EQ(number(perftest.out(), "aggregate", "instances_heard"), 5U) << perftest.out();
+    }
 }
 
 TEST(Keyed, EverySubscriberSaysWhatItHeard) {
@@ -177,13 +268,16 @@ TEST(Keyed, BothSidesMustHaveBeenToldOfAsManyInstances) {
 }
 
 TEST(Keyed, RtisBannerSaysWhetherThereIsAKey) {
-    const std::string line = "--test throughput --transport shm --sizes 64 --duration 0.1 --warmup 0 --reporter rti";
-    Program keyed{line + " --instances 3"};
-    Program unkeyed{line};
+    for (const std::string test : {"throughput", "latency"}) {
+        const std::string line =
+            "--test " + test + " --transport shm --sizes 64 --duration 0.1 --warmup 0 --reporter rti";
+        Program keyed{line + " --instances 3"};
+        Program unkeyed{line};
 
-    EXPECT_EQ(keyed.wait() + unkeyed.wait(), 0) << keyed.err() << unkeyed.err();
-    EXPECT_NE(keyed.err().find("\tKeyed: Yes\n"), std::string::npos) << keyed.err();
-    EXPECT_NE(unkeyed.err().find("\tKeyed: No\n"), std::string::npos) << unkeyed.err();
+        EXPECT_EQ(keyed.wait() + unkeyed.wait(), 0) << keyed.err() << unkeyed.err();
+        EXPECT_NE(keyed.err().find("\tKeyed: Yes\n"), std::string::npos) << keyed.err();
+        EXPECT_NE(unkeyed.err().find("\tKeyed: No\n"), std::string::npos) << unkeyed.err();
+    }
 }
 
 TEST(Keyed, WithoutAKeyTheLogSaysNothingOfInstances) {

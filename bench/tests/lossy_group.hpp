@@ -13,7 +13,7 @@ namespace tacholog {
 class LossyGroup {
 public:
     /// `number` tells the paths of one test apart.
-    LossyGroup(const sockaddr_in& subscriber, LineFaults faults, std::uint32_t number)
+    LossyGroup(const Address& subscriber, LineFaults faults, std::uint32_t number)
         : subscriber_(subscriber), to_subscriber_(faults, 100 + number), to_publisher_(faults, 200 + number) {
         const in_addr loopback{htonl(INADDR_LOOPBACK)};
         ::setsockopt(back_.get(), IPPROTO_IP, IP_MULTICAST_IF, &loopback, sizeof loopback);
@@ -30,7 +30,7 @@ public:
     }
 
     /// Where the publisher is to think that the subscriber is.
-    sockaddr_in address() const { return local_address(front_); }
+    Address address() const { return local_address(front_); }
     std::uint64_t lost() const { return to_subscriber_.lost() + to_publisher_.lost(); }
 
 private:
@@ -73,7 +73,8 @@ private:
         heard_ = Fd{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
         ::setsockopt(heard_.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
         ::setsockopt(heard_.get(), SOL_SOCKET, SO_RCVBUF, &wanted, sizeof wanted);
-        ::bind(heard_.get(), generic(group), sizeof group);
+        const Address where = group;
+        ::bind(heard_.get(), where.get(), where.length());
         const ip_mreq membership{group.sin_addr, {htonl(INADDR_LOOPBACK)}};
         ::setsockopt(heard_.get(), IPPROTO_IP, IP_ADD_MEMBERSHIP, &membership, sizeof membership);
     }
@@ -82,7 +83,7 @@ private:
         if (!heard_) return;
         const auto deliver = [this](const Datagram& datagram) { send_datagram(back_, datagram, own_group_); };
         if (idle) to_subscriber_.flush(deliver);
-        sockaddr_in source{};
+        Address source;
         for (int count = 0; count < 64; ++count) {
             auto datagram = receive_datagram(heard_, source);
             if (datagram.empty()) return;
@@ -93,7 +94,7 @@ private:
     void pass_answers(bool idle) {
         const auto deliver = [this](const Datagram& datagram) { send_datagram(front_, datagram, publisher_); };
         if (idle) to_publisher_.flush(deliver);
-        sockaddr_in source{};
+        Address source;
         for (int count = 0; count < 64; ++count) {
             auto datagram = receive_datagram(back_, source);
             if (datagram.empty()) return;
@@ -101,8 +102,8 @@ private:
         }
     }
 
-    sockaddr_in subscriber_;
-    sockaddr_in publisher_{};
+    Address subscriber_;
+    Address publisher_;
     sockaddr_in own_group_{};
     Fd front_ = open_relay_socket();  ///< to the publisher
     Fd back_ = open_relay_socket();   ///< to the subscriber

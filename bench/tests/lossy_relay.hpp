@@ -19,31 +19,30 @@ inline Fd open_relay_socket() {
     Fd socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
     ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &wanted, sizeof wanted);
     const auto any_port = *parse_address("127.0.0.1", 0);
-    ::bind(socket.get(), generic(any_port), sizeof any_port);
+    ::bind(socket.get(), any_port.get(), any_port.length());
     return socket;
 }
 
 /// The next datagram and where it came from; an empty one if there is none.
 // Into one buffer a thread: a fresh one for each datagram costs a sanitizer more than all else that a relay does.
-inline Datagram receive_datagram(const Fd& socket, sockaddr_in& source) {
+inline Datagram receive_datagram(const Fd& socket, Address& source) {
     thread_local std::array<char, 65536> buffer;
-    socklen_t length = sizeof source;
-    const auto bytes =
-        ::recvfrom(socket.get(), buffer.data(), buffer.size(), 0, reinterpret_cast<sockaddr*>(&source), &length);
+    socklen_t length = Address::room_bytes;
+    const auto bytes = ::recvfrom(socket.get(), buffer.data(), buffer.size(), 0, source.room(), &length);
     Datagram datagram(static_cast<std::size_t>(std::max<ssize_t>(bytes, 0)));
     std::copy_n(buffer.begin(), datagram.size(), datagram.begin());
     return datagram;
 }
 
-inline void send_datagram(const Fd& socket, const Datagram& datagram, const sockaddr_in& to) {
-    ::sendto(socket.get(), datagram.data(), datagram.size(), 0, generic(to), sizeof to);
+inline void send_datagram(const Fd& socket, const Datagram& datagram, const Address& to) {
+    ::sendto(socket.get(), datagram.data(), datagram.size(), 0, to.get(), to.length());
 }
 
 class LossyRelay {
 public:
     using Faults = LineFaults;
 
-    LossyRelay(const sockaddr_in& subscriber, Faults faults)
+    LossyRelay(const Address& subscriber, Faults faults)
         : subscriber_(subscriber), to_subscriber_(faults, 20261121), to_publisher_(faults, 20261122) {
         thread_ = std::thread{[this] { run(); }};
     }
@@ -53,7 +52,7 @@ public:
     }
 
     /// Where the publisher is to send to.
-    sockaddr_in address() const { return local_address(front_); }
+    Address address() const { return local_address(front_); }
     std::uint64_t lost() const { return to_subscriber_.lost() + to_publisher_.lost(); }
     void cut() { cut_ = true; }
 
@@ -64,14 +63,14 @@ private:
         const auto back = [this](const Datagram& datagram) { send_datagram(front_, datagram, publisher_); };
         while (!stopping_) {
             const bool idle = ::poll(sockets.data(), sockets.size(), 2) == 0;
-            sockaddr_in answers_from{};
+            Address answers_from;
             forward(front_, publisher_, to_subscriber_, idle, forth);
             forward(back_, answers_from, to_publisher_, idle, back);
         }
     }
 
     template <typename Deliver>
-    void forward(const Fd& from, sockaddr_in& source, BadLine& line, bool idle, Deliver&& deliver) {
+    void forward(const Fd& from, Address& source, BadLine& line, bool idle, Deliver&& deliver) {
         if (idle) line.flush(deliver);
         for (int count = 0; count < 64; ++count) {
             auto datagram = receive_datagram(from, source);
@@ -80,8 +79,8 @@ private:
         }
     }
 
-    sockaddr_in subscriber_;
-    sockaddr_in publisher_{};
+    Address subscriber_;
+    Address publisher_;
     Fd front_ = open_relay_socket();  ///< to the publisher
     Fd back_ = open_relay_socket();   ///< to the subscriber
     BadLine to_subscriber_;

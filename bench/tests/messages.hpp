@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -59,6 +60,29 @@ inline void send_all(Publisher& publisher, std::uint64_t count, std::size_t byte
 inline void expect_all(Subscriber& subscriber, std::uint64_t count, std::size_t bytes, std::uint64_t first = 0) {
     for (std::uint64_t number = first; number < first + count && !testing::Test::HasFatalFailure(); ++number)
         expect(subscriber, number, bytes);
+}
+
+/// Sends until there is no room, which loses nothing: all that was sent is taken, then the message that found no room.
+/// Of batches, only full ones are on the way.
+inline void expect_full_without_loss(Publisher& publisher, Subscriber& subscriber, std::size_t bytes,
+                                     std::uint64_t batch_messages = 1) {
+    std::uint64_t sent_count = 0;
+    std::optional<Loan> loan;
+    while (true) {
+        auto next = publisher.loan(bytes);
+        ASSERT_TRUE(next) << next.error().text;
+        loan.emplace(std::move(*next));
+        write_message(loan->bytes(), sent_count, verified);
+        const auto sent = loan->publish(Patience{1});
+        ASSERT_TRUE(sent) << sent.error().text;
+        if (!*sent) break;
+        ++sent_count;
+    }
+    const std::uint64_t on_the_way = sent_count / batch_messages * batch_messages;
+    expect_all(subscriber, on_the_way, bytes);
+    const auto sent = loan->publish(plenty);
+    ASSERT_TRUE(sent && *sent);
+    expect_all(subscriber, sent_count + 1 - on_the_way, bytes, on_the_way);
 }
 
 /// Sends and takes at once, as a message may be more than a transport holds: all, once, in order, intact, at everybody.

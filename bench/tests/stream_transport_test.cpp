@@ -29,7 +29,7 @@ protected:
 
     Fd connected() const {
         Fd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-        EXPECT_EQ(::connect(socket.get(), generic(endpoint_.address), sizeof endpoint_.address), 0);
+        EXPECT_EQ(::connect(socket.get(), endpoint_.address.get(), endpoint_.address.length()), 0);
         return socket;
     }
 

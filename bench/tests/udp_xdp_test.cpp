@@ -1,28 +1,15 @@
-// AF_XDP over a real Ethernet between two hosts: a veth pair between two namespaces.
+// AF_XDP over a real Ethernet between two hosts.
 #include <algorithm>
 #include <array>
 #include <optional>
 
-#include "tests/network.hpp"
+#include "tests/cable.hpp"
 #include "tests/program.hpp"
 #include "transports/transport.hpp"
 #include "transports/xdp_endpoint.hpp"
 
 namespace tacholog {
 namespace {
-
-class Cable : public Network {
-public:
-    static constexpr const char* publishers_address = "10.99.0.1";
-
-    Cable() : Network({"pub", "sub"}, {"ip"}) {
-        step("ip link add one netns " + space("pub") + " type veth peer name two netns " + space("sub"));
-        step("ip -n " + space("pub") + " addr add " + publishers_address + "/24 dev one");
-        step("ip -n " + space("sub") + " addr add 10.99.0.2/24 dev two");
-        step("ip -n " + space("pub") + " link set one up");
-        step("ip -n " + space("sub") + " link set two up");
-    }
-};
 
 class UdpXdp : public testing::Test {
 protected:
@@ -76,12 +63,29 @@ TEST_F(UdpXdp, CarriesAPacedStreamIntact) {
     }
 }
 
+TEST_F(UdpXdp, AnswersAndStreamsWhileBothSidesSleepForEachOther) {
+    for (const std::string waiting : {"block", "spin-then-block"}) {
+        start("--test latency --verify --sizes 64,64KiB --wait " + waiting + quick);
+        expect_success();
+        EXPECT_EQ(value(log(), "config", "waiting"), waiting);
+        for (const std::string size : {"64", "65536"}) {
+            EXPECT_GT(number(log(), "latency payload_bytes=" + size, "samples"), 0U) << log();
+            EXPECT_EQ(number(log(), "latency payload_bytes=" + size, "corrupted"), 0U) << log();
+        }
+        start("--test throughput --verify --rate 500 --sizes 64 --wait " + waiting + quick);
+        expect_success();
+        EXPECT_GT(number(log(), "throughput", "received"), 0U) << log();
+    }
+}
+
 TEST_F(UdpXdp, AKilledRunLeavesTheInterfaceAsItWas) {
     start("--test latency --sizes 64 --duration 600 --warmup 0.05 --timeout 2");
     ASSERT_TRUE(publisher_->says("\nwarmup")) << publisher_->err() << log();
+    EXPECT_TRUE(Cable::watched());
     ::kill(publisher_->pid(), SIGKILL);
     publisher_->wait();
     EXPECT_EQ(subscriber_->wait(), 1);
+    EXPECT_FALSE(Cable::watched());
 
     start("--test latency --sizes 64" + quick);
     expect_success();

@@ -1,7 +1,6 @@
 // Threads of one process and a ring of slots between them. Reliable and ordered: a slot is free again when all have
 // read it, and a full ring blocks the publisher. The message is copied into the ring once and read in place. The floor
 // under everything that crosses a process boundary.
-#include <array>
 #include <condition_variable>
 
 #include "transports/meeting_place.hpp"
@@ -88,16 +87,15 @@ Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::spa
     return std::unique_ptr<Publisher>{std::make_unique<RingPublisher>(ring, std::move(shared), topic.name)};
 }
 
-Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
-    return advertise_to_all(topic, std::array{std::string{endpoint}});
-}
-
 }  // namespace
 
-extern const Transport inter_thread{
-    "inter-thread",   "threads of one process; reliable, copied into a ring, read in place",
-    "copy",           Reliability::reliable,
-    Parties::threads, subscribe,
-    advertise,        advertise_to_all};
+extern const Transport inter_thread{"inter-thread",
+                                    "threads of one process; reliable, copied into a ring, read in place",
+                                    "copy",
+                                    Reliability::reliable,
+                                    Parties::threads,
+                                    subscribe,
+                                    advertise_to_one<advertise_to_all>,
+                                    advertise_to_all};
 
 }  // namespace tacholog::transports

@@ -1,5 +1,5 @@
-// Where a subscriber can be reached over IP, as text that travels over the control channel: "127.0.0.1:40000/1234", an
-// address and the token that it drew, so that nothing of another run is taken for its own.
+// Where a subscriber can be reached over IP, as text that travels over the control channel: "127.0.0.1:40000/1234" or
+// "[::1]:40000/1234", an address and the token that it drew, so that nothing of another run is taken for its own.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace tacholog {
 
 struct IpEndpoint {
-    sockaddr_in address{};
+    Address address;
     std::uint64_t token = 0;
 
     std::string text() const { return to_text(address) + "/" + std::to_string(token); }
@@ -26,14 +26,16 @@ inline std::uint64_t new_token() {
 }
 
 inline std::optional<IpEndpoint> parse_endpoint(std::string_view text) {
-    const auto colon = text.find(':');
     const auto slash = text.find('/');
-    if (colon == std::string_view::npos || slash == std::string_view::npos || slash < colon) return std::nullopt;
+    const auto colon = text.substr(0, slash).rfind(':');
+    if (colon == std::string_view::npos || slash == std::string_view::npos) return std::nullopt;
     const auto port = to_number<std::uint16_t>(text.substr(colon + 1, slash - colon - 1));
     const auto token = to_number<std::uint64_t>(text.substr(slash + 1));
     if (!port || *port == 0 || !token) return std::nullopt;
-    const auto address = parse_address(text.substr(0, colon), *port);
-    if (!address) return std::nullopt;
+    const auto host = text.substr(0, colon);
+    const auto address = parse_address(host, *port);
+    // Only with brackets is it clear where an IPv6 address ends and its port begins.
+    if (!address || (address->family() == AF_INET6 && host.front() != '[')) return std::nullopt;
     return IpEndpoint{*address, *token};
 }
 

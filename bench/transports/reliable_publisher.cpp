@@ -31,10 +31,13 @@ std::vector<Receiver> receivers_of(const Link& link) {
 std::size_t piece_for(const Fd& socket) {
     constexpr int smallest_mtu = 576;
     constexpr int largest_mtu = 65535;
-    constexpr std::size_t ip_and_udp = 28;
+    const bool six = local_address(socket).family() == AF_INET6;
+    const std::size_t ip_and_udp = six ? 48 : 28;
     int mtu = 0;
     socklen_t length = sizeof mtu;
-    if (::getsockopt(socket.get(), IPPROTO_IP, IP_MTU, &mtu, &length) != 0) mtu = smallest_mtu;
+    const int asked = six ? ::getsockopt(socket.get(), IPPROTO_IPV6, IPV6_MTU, &mtu, &length)
+                          : ::getsockopt(socket.get(), IPPROTO_IP, IP_MTU, &mtu, &length);
+    if (asked != 0) mtu = smallest_mtu;
     const auto usable = static_cast<std::size_t>(std::clamp(mtu, smallest_mtu, largest_mtu));
     return usable - ip_and_udp - sizeof(PacketHeader);
 }
@@ -170,8 +173,8 @@ bool ReliablePublisher::send_datagram(const PacketHeader& header, std::span<cons
     datagram.msg_iov = parts.data();
     datagram.msg_iovlen = payload.empty() ? 1 : 2;
     if (!link_.connected) {
-        datagram.msg_name = &link_.peer;
-        datagram.msg_namelen = sizeof link_.peer;
+        datagram.msg_name = link_.peer.room();
+        datagram.msg_namelen = link_.peer.length();
     }
     if (::sendmsg(link_.socket.get(), &datagram, MSG_NOSIGNAL) >= 0) return true;
     if (errno == ECONNREFUSED && link_.connected) receivers_.all().front().gone = true;
@@ -190,14 +193,15 @@ void ReliablePublisher::send_heartbeat(Kind kind) {
 }
 
 void ReliablePublisher::invite(const Receiver& guest) {
+    const sockaddr_in group = link_.peer.v4();
     struct {
         PacketHeader header;
         Invitation invitation;
     } said{{guest.token, Kind::invitation, stamp_of(now_ns()), 0, 0, 0, 0, static_cast<std::uint32_t>(piece_bytes_), 0},
-           {link_.peer.sin_addr.s_addr, link_.peer.sin_port, 0, link_.stream}};
+           {group.sin_addr.s_addr, group.sin_port, 0, link_.stream}};
     // Best effort: it is sent again until it is answered.
-    static_cast<void>(::sendto(link_.socket.get(), &said, sizeof said, MSG_NOSIGNAL | MSG_DONTWAIT,
-                               generic(guest.address), sizeof guest.address));
+    static_cast<void>(::sendto(link_.socket.get(), &said, sizeof said, MSG_NOSIGNAL | MSG_DONTWAIT, guest.address.get(),
+                               guest.address.length()));
 }
 
 void ReliablePublisher::welcome(const Receiver& guest) {
@@ -232,10 +236,10 @@ void ReliablePublisher::read_answers() {
     constexpr int most = 64;
     for (int count = 0; count < most; ++count) {
         Answer answer{};
-        sockaddr_in from{};
-        socklen_t length = sizeof from;
-        const auto received = ::recvfrom(link_.socket.get(), &answer, sizeof answer, MSG_DONTWAIT,
-                                         reinterpret_cast<sockaddr*>(&from), &length);
+        Address from;
+        socklen_t length = Address::room_bytes;
+        const auto received =
+            ::recvfrom(link_.socket.get(), &answer, sizeof answer, MSG_DONTWAIT, from.room(), &length);
         if (received < 0) {
             if (errno == ECONNREFUSED && link_.connected) receivers_.all().front().gone = true;
             return;

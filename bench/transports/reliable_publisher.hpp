@@ -5,13 +5,12 @@
 // this whenever it publishes; a housekeeper wakes every few milliseconds for what remains when it does not.
 #pragma once
 
-#include <netinet/in.h>
-
 #include <condition_variable>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include "core/address.hpp"
 #include "core/fd.hpp"
 #include "transports/reliable_receivers.hpp"
 #include "transports/reliable_wire.hpp"
@@ -23,7 +22,7 @@ namespace tacholog::reliable {
 struct Link {
     Fd socket;              ///< non-blocking; connected if the peer can never move
     bool connected = true;  ///< else each datagram goes to `peer`, which follows where answers come from
-    sockaddr_in peer{};     ///< if not connected: where it is thought to be until it is heard
+    Address peer;           ///< if not connected: where it is thought to be until it is heard
     std::uint64_t stream = 0;
     std::string name;                   ///< of the peer, for messages
     std::vector<Receiver> guests = {};  ///< to be invited to the group that `peer` is; none if it is a subscriber

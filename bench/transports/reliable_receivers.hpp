@@ -4,13 +4,12 @@
 // it has caught up with that pace; if all are slow, the furthest sets the pace, or nobody would receive anything.
 #pragma once
 
-#include <netinet/in.h>
-
 #include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/address.hpp"
 #include "core/audience.hpp"
 #include "transports/reliable_wire.hpp"
 
@@ -18,7 +17,7 @@ namespace tacholog::reliable {
 
 struct Receiver {
     std::uint64_t token = 0;         ///< begins its answers
-    sockaddr_in address{};           ///< where it can be invited
+    Address address;                 ///< where it can be invited
     std::string name;                ///< for messages
     std::uint64_t window = 0;        ///< packets; it says how many
     std::uint64_t acknowledged = 0;  ///< packets

@@ -20,7 +20,7 @@ constexpr Nanoseconds keep_alive_ns = 1000 * millisecond_ns;
 }  // namespace
 
 ReliableSubscriber::ReliableSubscriber(Fd socket, std::uint64_t stream, const Topic& topic, std::string endpoint,
-                                       std::vector<sockaddr_in> doors)
+                                       std::vector<Address> doors)
     : socket_(std::move(socket)),
       wait_(topic.waiting, SocketWait::For::receiving),
       token_(stream),
@@ -108,10 +108,10 @@ Result<bool> ReliableSubscriber::receive_datagram() {
     PacketHeader header{};
     const auto payload = expected();
     std::array<iovec, 2> parts{iovec{&header, sizeof header}, iovec{payload.data(), payload.size()}};
-    sockaddr_in from{};
+    Address from;
     msghdr datagram{};
-    datagram.msg_name = &from;
-    datagram.msg_namelen = sizeof from;
+    datagram.msg_name = from.room();
+    datagram.msg_namelen = Address::room_bytes;
     datagram.msg_iov = parts.data();
     datagram.msg_iovlen = parts.size();
     const auto received = ::recvmsg(incoming().get(), &datagram, wait_.flags());
@@ -265,8 +265,8 @@ void ReliableSubscriber::answer(Kind kind) {
     unanswered_ = 0;
     answered_released_ = released_;
     // Best effort: an answer that is lost is asked for.
-    static_cast<void>(::sendto(socket_.get(), &said, said.bytes(), MSG_NOSIGNAL | MSG_DONTWAIT, generic(publisher_),
-                               sizeof publisher_));
+    static_cast<void>(::sendto(socket_.get(), &said, said.bytes(), MSG_NOSIGNAL | MSG_DONTWAIT, publisher_.get(),
+                               publisher_.length()));
 }
 
 void ReliableSubscriber::list_missing(Answer& answer) const {
@@ -285,7 +285,7 @@ void ReliableSubscriber::list_missing(Answer& answer) const {
 void ReliableSubscriber::knock() {
     if (piece_bytes_ > 0 && now_ns() - last_said_ns_ > answer_again_ns) answer(Kind::answer);
     if (piece_bytes_ > 0 || doors_.empty() || now_ns() - last_said_ns_ < knock_every_ns) return;
-    for (const sockaddr_in& door : doors_) {
+    for (const Address& door : doors_) {
         publisher_ = door;
         answer(Kind::answer);
     }

@@ -2,11 +2,10 @@
 // moved; a message is lent in place when it is whole and its turn has come. Everything happens in take.
 #pragma once
 
-#include <netinet/in.h>
-
 #include <functional>
 #include <vector>
 
+#include "core/address.hpp"
 #include "core/fd.hpp"
 #include "transports/reliable_wire.hpp"
 #include "transports/socket_wait.hpp"
@@ -35,7 +34,7 @@ public:
     ReliableSubscriber(Fd socket, std::uint64_t token, const Topic& topic, std::string endpoint, Join join);
     /// `doors` is where the publisher may be waiting to hear from us first; none if it knows where we are.
     ReliableSubscriber(Fd socket, std::uint64_t stream, const Topic& topic, std::string endpoint,
-                       std::vector<sockaddr_in> doors = {});
+                       std::vector<Address> doors = {});
     ~ReliableSubscriber() override;
 
     std::string endpoint() const override { return endpoint_; }
@@ -91,8 +90,8 @@ private:
     std::uint64_t stream_;
     std::size_t max_bytes_;
     std::string endpoint_;
-    std::vector<sockaddr_in> doors_;
-    sockaddr_in publisher_{};
+    std::vector<Address> doors_;
+    Address publisher_;
 
     std::size_t piece_bytes_ = 0;  ///< 0: the publisher has not been heard
     std::size_t slot_bytes_ = 0;

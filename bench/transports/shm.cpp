@@ -1,7 +1,6 @@
 // Shared memory between processes of one host, copied in once and read in place by each subscriber. Reliable and
 // ordered: a slot is free again when all have read it, and a full ring blocks the publisher. The memory has no name in
 // a file system, so nothing is left behind, whatever kills either side.
-#include <array>
 
 #include "transports/ring_transport.hpp"
 #include "transports/shared_memory.hpp"
@@ -57,10 +56,6 @@ Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::spa
     return std::unique_ptr<Publisher>{std::make_unique<ShmPublisher>(std::move(*offered), shape, topic)};
 }
 
-Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
-    return advertise_to_all(topic, std::array{std::string{endpoint}});
-}
-
 }  // namespace
 
 extern const Transport shm{"shm",
@@ -69,7 +64,7 @@ extern const Transport shm{"shm",
                            Reliability::reliable,
                            Parties::processes,
                            subscribe,
-                           advertise,
+                           advertise_to_one<advertise_to_all>,
                            advertise_to_all};
 
 }  // namespace tacholog::transports

@@ -4,7 +4,6 @@
 // or, if told so, drops the message for that one and counts it. What a message costs does not depend on its size;
 // writing and reading it does. The memory has no name in a file system, so nothing is left behind, whatever kills
 // either side.
-#include <array>
 
 #include "transports/chunk_pool.hpp"
 #include "transports/shared_memory.hpp"
@@ -124,10 +123,6 @@ Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::spa
     return std::unique_ptr<Publisher>{std::make_unique<ZeroCopyPublisher>(std::move(*offered), shape, topic)};
 }
 
-Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
-    return advertise_to_all(topic, std::array{std::string{endpoint}});
-}
-
 }  // namespace
 
 extern const Transport shm_zero_copy{
@@ -137,7 +132,7 @@ extern const Transport shm_zero_copy{
     Reliability::reliable,
     Parties::processes,
     subscribe,
-    advertise,
+    advertise_to_one<advertise_to_all>,
     advertise_to_all,
     true};
 

@@ -3,6 +3,9 @@
 // A slot begins with one word that holds the message's turn and length, and the payload follows at once: up to 56 bytes
 // of payload travel in the cache line whose change the reader is polling. There is no shared head index; each reader's
 // progress has a line of its own, which the writer reads only when the ring looks full. Every reader reads every slot.
+//
+// Where payloads are large, each slot is a line that holds turn, length and the payload's place, and the places, as
+// many as slots, are used by the last one given back first: in turn, they would push each other out of the caches.
 #pragma once
 
 #include <sys/mman.h>
@@ -13,8 +16,10 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
+#include <numeric>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/result.hpp"
 #include "transports/parking.hpp"
@@ -37,23 +42,32 @@ struct RingHeader {
 using SlotWord = std::atomic<std::uint64_t>;  // turn << 32 | payload bytes
 static_assert(SlotWord::is_always_lock_free);
 
+/// A slot whose payload lies elsewhere.
+struct alignas(cache_line) RemoteSlot {
+    SlotWord word{0};
+    std::uint64_t place = 0;
+};
+
 struct RingShape {
     std::size_t max_bytes = 0;
     std::size_t slots = 0;
     std::size_t stride = 0;
     std::size_t readers = 1;
+    bool reuses_last = false;  ///< whether payloads lie in places of their own
 
     /// Small messages get many slots so that neither side waits for the other's index; large ones few, so that the
     /// slot written next is still in cache.
     static RingShape for_messages(std::size_t max_bytes, std::size_t readers = 1) {
         constexpr std::size_t cached = std::size_t{512} * 1024;
+        constexpr std::size_t most_bytes_in_turn = std::size_t{2} * 1024 * 1024;
         const std::size_t stride = (sizeof(SlotWord) + max_bytes + cache_line - 1) / cache_line * cache_line;
         const std::size_t slots = std::bit_floor(std::clamp<std::size_t>(cached / stride, 4, 1024));
-        return {max_bytes, slots, stride, readers};
+        return {max_bytes, slots, stride, readers, stride > most_bytes_in_turn};
     }
 
     std::size_t slots_at() const { return sizeof(RingHeader) + readers * sizeof(ReaderProgress); }
-    std::size_t bytes() const { return slots_at() + slots * stride; }
+    std::size_t places_at() const { return slots_at() + (reuses_last ? slots * sizeof(RemoteSlot) : 0); }
+    std::size_t bytes() const { return places_at() + slots * stride; }
 };
 
 /// Anonymous or file-backed shared memory that unmaps itself, its pages already there.
@@ -94,8 +108,10 @@ public:
         : header_(std::launder(reinterpret_cast<RingHeader*>(start))),
           progress_(start + sizeof(RingHeader)),
           slots_(start + shape.slots_at()),
+          places_(start + shape.places_at()),
           shape_(shape),
           mask_(shape.slots - 1),
+          slot_stride_(shape.reuses_last ? sizeof(RemoteSlot) : shape.stride),
           waiting_(waiting) {}
 
     Waiting waiting() const { return waiting_; }
@@ -107,34 +123,44 @@ public:
     SlotWord& word(std::uint64_t turn) const { return *std::launder(reinterpret_cast<SlotWord*>(slot(turn))); }
     std::byte* payload(std::uint64_t turn) const { return slot(turn) + sizeof(SlotWord); }
 
+    /// Where payloads lie elsewhere. The other side may write anything for a place.
+    RemoteSlot& remote(std::uint64_t turn) const { return *std::launder(reinterpret_cast<RemoteSlot*>(slot(turn))); }
+    std::byte* payload_at(std::uint64_t place) const { return places_ + (place & mask_) * shape_.stride; }
+
     static std::uint64_t published(std::uint64_t turn, std::size_t bytes) { return (turn + 1) << 32 | bytes; }
 
 private:
-    std::byte* slot(std::uint64_t turn) const { return slots_ + (turn & mask_) * shape_.stride; }
+    std::byte* slot(std::uint64_t turn) const { return slots_ + (turn & mask_) * slot_stride_; }
 
     RingHeader* header_ = nullptr;
     std::byte* progress_ = nullptr;
     std::byte* slots_ = nullptr;
+    std::byte* places_ = nullptr;
     RingShape shape_;
     std::uint64_t mask_ = 0;
+    std::size_t slot_stride_ = 0;
     Waiting waiting_ = Waiting::busy_poll;
 };
 
 class RingWriter {
 public:
     RingWriter() = default;
-    explicit RingWriter(Ring ring) : ring_(ring) {}
+    explicit RingWriter(Ring ring) : ring_(ring) {
+        if (!ring.shape().reuses_last) return;
+        free_.resize(ring.shape().slots);
+        std::iota(free_.rbegin(), free_.rend(), 0);
+        places_.resize(free_.size());
+    }
 
     /// Copies the message in. False if the ring is full.
     bool write(std::span<const std::byte> message) {
+        if (ring_.shape().reuses_last) [[unlikely]]
+            return write_over_last(message);
         if (turn_ - released_ >= ring_.shape().slots) {
             released_ = released_by_all();
             if (turn_ - released_ >= ring_.shape().slots) return false;
         }
-        std::memcpy(ring_.payload(turn_), message.data(), message.size());
-        ring_.word(turn_).store(Ring::published(turn_, message.size()), std::memory_order_release);
-        ++turn_;
-        if (sleeps(ring_.waiting())) ring_.header().reader.wake();
+        publish(message, ring_.payload(turn_));
         return true;
     }
 
@@ -146,9 +172,38 @@ private:
         return least;
     }
 
+    void publish(std::span<const std::byte> message, std::byte* payload) {
+        std::memcpy(payload, message.data(), message.size());
+        ring_.word(turn_).store(Ring::published(turn_, message.size()), std::memory_order_release);
+        ++turn_;
+        if (sleeps(ring_.waiting())) ring_.header().reader.wake();
+    }
+
+    // Out of the way of small messages, which take some 15 ns each.
+    [[gnu::noinline]] bool write_over_last(std::span<const std::byte> message) {
+        reclaim();
+        if (free_.empty()) return false;
+        const std::uint64_t place = free_.back();
+        free_.pop_back();
+        ring_.remote(turn_).place = places_[turn_ % places_.size()] = place;
+        publish(message, ring_.payload_at(place));
+        return true;
+    }
+
+    /// Takes back what all have read. The places of one look are used again in the order in which they went, but before
+    /// any that were back earlier.
+    void reclaim() {
+        const std::uint64_t released = released_by_all();
+        if (released - released_ > turn_ - released_) return;  // more than there are: somebody scribbles
+        for (std::uint64_t turn = released; turn-- > released_;) free_.push_back(places_[turn % places_.size()]);
+        released_ = released;
+    }
+
     Ring ring_;
     std::uint64_t turn_ = 0;
     std::uint64_t released_ = 0;  // as last seen: the reader's line is touched only when the ring looks full
+    std::vector<std::uint64_t> free_;
+    std::vector<std::uint64_t> places_;  // of each turn from released_ to turn_
 };
 
 class RingReader {
@@ -166,7 +221,10 @@ public:
             announce();  // the writer may be waiting for just these slots
             return {};
         }
-        return {ring_.payload(turn_), std::min<std::size_t>(word & UINT32_MAX, ring_.shape().max_bytes)};
+        const std::size_t bytes = std::min<std::size_t>(word & UINT32_MAX, ring_.shape().max_bytes);
+        if (ring_.shape().reuses_last) [[unlikely]]
+            return {ring_.payload_at(ring_.remote(turn_).place), bytes};
+        return {ring_.payload(turn_), bytes};
     }
 
     void release() {

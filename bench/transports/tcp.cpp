@@ -1,12 +1,11 @@
-// TCP over IPv4, one connection a topic and subscriber, Nagle's algorithm off. Reliable and ordered: when a subscriber
-// is slow, its window closes and the publisher waits; the others then wait with it. Each message goes at once behind a
-// frame of eight bytes, to one subscriber after the other; in batches, if asked for, several go with one call. A frame
-// that announces more than was agreed is refused, and a connection that does not know the subscriber's token is let go.
+// TCP over IPv4 or IPv6, one connection a topic and subscriber, Nagle's algorithm off. Reliable and ordered: when a
+// subscriber is slow, its window closes and the publisher waits; the others then wait with it. Each message goes at
+// once behind a frame of eight bytes, to one subscriber after the other; in batches, if asked for, several go with one
+// call. A frame that announces more than was agreed is refused, and a connection that does not know the subscriber's
+// token is let go.
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
-
-#include <array>
 
 #include "transports/ip_endpoint.hpp"
 #include "transports/stream.hpp"
@@ -21,10 +20,10 @@ void send_at_once(const Fd& socket) {
 
 Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     const auto address = parse_address(topic.local_address, 0);
-    if (!address) return Error{"bind TCP to " + topic.local_address + ": not an IPv4 address"};
-    Fd listener{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    if (!address) return Error{"bind TCP to " + topic.local_address + ": not an IP address"};
+    Fd listener{::socket(address->family(), SOCK_STREAM | SOCK_CLOEXEC, 0)};
     if (!listener) return os_error("open a TCP socket");
-    if (::bind(listener.get(), generic(*address), sizeof *address) != 0)
+    if (::bind(listener.get(), address->get(), address->length()) != 0)
         return os_error("bind TCP to " + topic.local_address);
     if (::listen(listener.get(), 4) != 0) return os_error("listen on TCP at " + topic.local_address);
     const IpEndpoint own{local_address(listener), new_token()};
@@ -33,13 +32,13 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
 }
 
 /// Connects, which takes a round trip of the network; the kernel alone would try for minutes.
-Result<Fd> connect_to(const sockaddr_in& address) {
+Result<Fd> connect_to(const Address& address) {
     constexpr int longest_ms = 5000;
     const std::string operation = "connect TCP to " + to_text(address);
-    Fd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+    Fd socket{::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
     if (!socket) return os_error(operation);
     send_at_once(socket);
-    if (::connect(socket.get(), generic(address), sizeof address) == 0) return socket;
+    if (::connect(socket.get(), address.get(), address.length()) == 0) return socket;
     if (errno != EINPROGRESS) return os_error(operation);
     pollfd waiting{socket.get(), POLLOUT, 0};
     if (::poll(&waiting, 1, longest_ms) <= 0) return os_error(operation, ETIMEDOUT);
@@ -63,19 +62,15 @@ Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::spa
     return std::unique_ptr<Publisher>{std::move(publisher)};
 }
 
-Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
-    return advertise_to_all(topic, std::array{std::string{endpoint}});
-}
-
 }  // namespace
 
 extern const Transport tcp{"tcp",
-                           "TCP, IPv4; reliable, copied in and out, each message sent at once",
+                           "TCP, IPv4 or IPv6; reliable, copied in and out, each message sent at once",
                            "copy",
                            Reliability::reliable,
                            Parties::processes,
                            subscribe,
-                           advertise,
+                           advertise_to_one<advertise_to_all>,
                            advertise_to_all,
                            false,
                            true};

@@ -2,6 +2,7 @@
 // Copying and zero-copy transports share this interface, so one rig measures both.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -174,6 +175,12 @@ struct Transport {
     bool drops_for_slow = false;  ///< whether it can do without a slow subscriber, as SlowSubscriber::drop has it
     bool batches = false;         ///< whether it holds messages back, if asked to, so that several travel together
 };
+
+/// `advertise` of those that reach several: the same with one endpoint.
+template <Result<std::unique_ptr<Publisher>> (*to_all)(const Topic&, std::span<const std::string>)>
+Result<std::unique_ptr<Publisher>> advertise_to_one(const Topic& topic, std::string_view endpoint) {
+    return to_all(topic, std::array{std::string{endpoint}});
+}
 
 /// Every transport of this build, by name. Written by CMake from the tacholog_transport() calls.
 std::span<const Transport* const> all_transports();

@@ -1,6 +1,6 @@
-// UDP over IPv4, best effort: what the receiver's socket buffer cannot hold is lost, and nothing is sent again. A
-// message above one datagram is cut into datagrams of up to 65507 bytes and is put together from them in any order; if
-// one of them is missing when the next message begins, the whole message is lost. On a network whose MTU is smaller,
+// UDP over IPv4 or IPv6, best effort: what the receiver's socket buffer cannot hold is lost, and nothing is sent again.
+// A message above one datagram is cut into datagrams of up to 65507 bytes and is put together from them in any order;
+// if one of them is missing when the next message begins, the whole message is lost. On a network whose MTU is smaller,
 // the kernel cuts each datagram once more, and one lost packet costs the datagram. With batching, datagrams of one
 // message each are handed over many at once (udp_batch.cpp).
 #include <sys/socket.h>
@@ -134,10 +134,10 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
 Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
     const auto subscriber = parse_endpoint(endpoint);
     if (!subscriber) return Error{"advertise to '" + std::string{endpoint} + "': not a UDP endpoint"};
-    auto socket = open_udp_socket();
+    auto socket = open_udp_socket(subscriber->address.family());
     if (!socket) return socket.error();
     const std::string peer = to_text(subscriber->address);
-    if (::connect(socket->get(), generic(subscriber->address), sizeof subscriber->address) != 0)
+    if (::connect(socket->get(), subscriber->address.get(), subscriber->address.length()) != 0)
         return os_error("connect UDP to " + peer);
     if (topic.batch_messages > 1) return batched_udp_publisher(std::move(*socket), subscriber->token, topic, peer);
     return std::unique_ptr<Publisher>{
@@ -147,7 +147,7 @@ Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_vie
 }  // namespace
 
 extern const Transport udp{"udp",
-                           "UDP datagrams, IPv4; best effort, fragments above 65483 bytes",
+                           "UDP datagrams, IPv4 or IPv6; best effort, fragments above 65483 bytes",
                            "copy",
                            Reliability::best_effort,
                            Parties::processes,

@@ -13,7 +13,6 @@
 #include <netinet/ip.h>
 #include <sys/socket.h>
 
-#include <array>
 #include <random>
 
 #include "transports/ip_endpoint.hpp"
@@ -29,18 +28,24 @@ bool set_ip(const Fd& socket, int option, const Value& value) {
     return ::setsockopt(socket.get(), IPPROTO_IP, option, &value, sizeof value) == 0;
 }
 
+Result<Fd> open_v4_socket(const std::string& host) {
+    const auto address = parse_address(host, 0);
+    if (!address || address->family() != AF_INET) return Error{"udp-multicast at " + host + ": not an IPv4 address"};
+    return open_udp_socket(host);
+}
+
 /// A socket that hears the group, over the interface that has this address. Others of this host may hear it too.
-Result<Fd> hear(const sockaddr_in& group, const in_addr& interface) {
+Result<Fd> hear(const Address& group, const in_addr& interface) {
     const std::string name = to_text(group);
-    auto socket = open_udp_socket();
+    auto socket = open_udp_socket(AF_INET);
     if (!socket) return socket.error();
     const int yes = 1;
     const int no = 0;
     ::setsockopt(socket->get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     // Bound to the group, not to any address: the kernel then keeps what comes to the port by other ways.
-    if (::bind(socket->get(), generic(group), sizeof group) != 0) return os_error("bind UDP to group " + name);
+    if (::bind(socket->get(), group.get(), group.length()) != 0) return os_error("bind UDP to group " + name);
     if (!set_ip(*socket, IP_MULTICAST_ALL, no)) return os_error("hear nothing but group " + name);
-    const ip_mreq membership{group.sin_addr, interface};
+    const ip_mreq membership{group.v4().sin_addr, interface};
     if (!set_ip(*socket, IP_ADD_MEMBERSHIP, membership)) return os_error("join group " + name);
     return socket;
 }
@@ -56,10 +61,10 @@ Result<Fd> join(const reliable::Invitation& invitation, const in_addr& interface
 }
 
 Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
-    auto socket = open_udp_socket(topic.local_address);
+    auto socket = open_v4_socket(topic.local_address);
     if (!socket) return socket.error();
     const IpEndpoint own{local_address(*socket), new_token()};
-    const in_addr interface = own.address.sin_addr;
+    const in_addr interface = own.address.v4().sin_addr;
     return std::unique_ptr<Subscriber>{std::make_unique<reliable::ReliableSubscriber>(
         std::move(*socket), own.token, topic, own.text(),
         [interface](const reliable::Invitation& invitation) { return join(invitation, interface); })};
@@ -79,25 +84,25 @@ sockaddr_in draw_group() {
 
 /// Sends to groups over the interface that has this address; answers come to it too.
 Result<Fd> open_speaker(const std::string& host) {
-    auto socket = open_udp_socket(host);
+    auto socket = open_v4_socket(host);
     if (!socket) return socket.error();
-    const in_addr interface = local_address(*socket).sin_addr;
+    const in_addr interface = local_address(*socket).v4().sin_addr;
     if (!set_ip(*socket, IP_MULTICAST_IF, interface)) return os_error("multicast from " + host);
     return socket;
 }
 
 /// What of a message goes into one datagram to the group. A socket of its own is asked: one that is connected to a
 /// group hears no answers.
-Result<std::size_t> piece_for(const std::string& host, const sockaddr_in& group) {
+Result<std::size_t> piece_for(const std::string& host, const Address& group) {
     const auto scout = open_speaker(host);
     if (!scout) return scout.error();
-    if (::connect(scout->get(), generic(group), sizeof group) != 0)
+    if (::connect(scout->get(), group.get(), group.length()) != 0)
         return os_error("find the way from " + host + " to group " + to_text(group));
     return reliable::piece_for(*scout);
 }
 
 Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
-    const sockaddr_in group = draw_group();
+    const Address group = draw_group();
     reliable::Link link{{}, false, group, new_token(), to_text(group), {}, topic.audience.slow};
     for (const std::string& endpoint : endpoints) {
         const auto peer = parse_endpoint(endpoint);
@@ -112,10 +117,6 @@ Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::spa
     return std::unique_ptr<Publisher>{std::make_unique<reliable::ReliablePublisher>(std::move(link), topic, *piece)};
 }
 
-Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
-    return advertise_to_all(topic, std::array{std::string{endpoint}});
-}
-
 }  // namespace
 
 extern const Transport udp_multicast{"udp-multicast",
@@ -124,7 +125,7 @@ extern const Transport udp_multicast{"udp-multicast",
                                      Reliability::reliable,
                                      Parties::processes,
                                      subscribe,
-                                     advertise,
+                                     advertise_to_one<advertise_to_all>,
                                      advertise_to_all,
                                      true};
 

@@ -21,9 +21,9 @@ inline SocketBuffers buffers_of(const Fd& socket) {
 }
 
 /// Not bound yet. Asks for buffers of 8 MiB; the kernel gives less if net.core.[rw]mem_max says so.
-inline Result<Fd> open_udp_socket() {
+inline Result<Fd> open_udp_socket(int family) {
     constexpr int wanted = 8 * 1024 * 1024;
-    Fd socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+    Fd socket{::socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
     if (!socket) return os_error("open a UDP socket");
     ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &wanted, sizeof wanted);
     ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDBUF, &wanted, sizeof wanted);
@@ -32,11 +32,11 @@ inline Result<Fd> open_udp_socket() {
 
 /// Bound to a port of the kernel's choice.
 inline Result<Fd> open_udp_socket(const std::string& host) {
-    auto socket = open_udp_socket();
-    if (!socket) return socket.error();
     const auto address = parse_address(host, 0);
-    if (!address) return Error{"bind UDP to " + host + ": not an IPv4 address"};
-    if (::bind(socket->get(), generic(*address), sizeof *address) != 0)
+    if (!address) return Error{"bind UDP to " + host + ": not an IP address"};
+    auto socket = open_udp_socket(address->family());
+    if (!socket) return socket.error();
+    if (::bind(socket->get(), address->get(), address->length()) != 0)
         return os_error("bind UDP to " + to_text(*address));
     return socket;
 }

@@ -19,7 +19,8 @@
 namespace tacholog::transports {
 namespace {
 
-constexpr std::size_t piece_bytes = 1400 - 28 - sizeof(reliable::PacketHeader);
+constexpr std::size_t ip_and_udp = 48;  // of IPv6; IPv4 needs less
+constexpr std::size_t piece_bytes = 1400 - ip_and_udp - sizeof(reliable::PacketHeader);
 
 /// Below the ports that kernels give to whoever asks for any.
 std::vector<std::uint16_t> propose_doors() {
@@ -34,10 +35,10 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     auto socket = open_udp_socket(topic.local_address);
     if (!socket) return socket.error();
     const WanEndpoint endpoint{{local_address(*socket), new_token()}, propose_doors()};
-    std::vector<sockaddr_in> doors;
+    std::vector<Address> doors;
     for (const std::uint16_t door : endpoint.doors) {
         const auto where = parse_address(topic.peer_address, door);
-        if (!where) return Error{"look for the publisher at " + topic.peer_address + ": not an IPv4 address"};
+        if (!where) return Error{"look for the publisher at " + topic.peer_address + ": not an IP address"};
         doors.push_back(*where);
     }
     return std::unique_ptr<Subscriber>{std::make_unique<reliable::ReliableSubscriber>(
@@ -48,8 +49,8 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
 Result<void> open_door(const Fd& socket, const std::string& host, const std::vector<std::uint16_t>& doors) {
     for (const std::uint16_t door : doors) {
         const auto address = parse_address(host, door);
-        if (!address) return Error{"bind UDP to " + host + ": not an IPv4 address"};
-        if (::bind(socket.get(), generic(*address), sizeof *address) == 0) return {};
+        if (!address) return Error{"bind UDP to " + host + ": not an IP address"};
+        if (::bind(socket.get(), address->get(), address->length()) == 0) return {};
         if (errno != EADDRINUSE) break;
     }
     return os_error("bind UDP on " + host + " to a port that the subscriber proposed");
@@ -58,7 +59,7 @@ Result<void> open_door(const Fd& socket, const std::string& host, const std::vec
 Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view text) {
     const auto endpoint = parse_wan_endpoint(text);
     if (!endpoint) return Error{"advertise to '" + std::string{text} + "': not a UDP endpoint with ports to open"};
-    auto socket = open_udp_socket();
+    auto socket = open_udp_socket(endpoint->own.address.family());
     if (!socket) return socket.error();
     if (auto opened = open_door(*socket, topic.local_address, endpoint->doors); !opened) return opened.error();
     reliable::Link link{std::move(*socket), false, endpoint->own.address, endpoint->own.token, topic.name};
@@ -68,12 +69,13 @@ Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_vie
 
 }  // namespace
 
-extern const Transport udp_wan{"udp-wan",
-                               "reliable UDP, IPv4, for a side behind a NAT: it speaks first, the other answers there",
-                               "copy",
-                               Reliability::reliable,
-                               Parties::processes,
-                               subscribe,
-                               advertise};
+extern const Transport udp_wan{
+    "udp-wan",
+    "reliable UDP, IPv4 or IPv6, for a side behind a NAT: it speaks first, the other answers there",
+    "copy",
+    Reliability::reliable,
+    Parties::processes,
+    subscribe,
+    advertise};
 
 }  // namespace tacholog::transports

@@ -43,9 +43,9 @@ inline std::optional<XdpEndpoint> parse_xdp_endpoint(std::string_view text) {
         if (at + 1 < endpoint.address.mac.size() && text[3 * at + 2] != ':') return std::nullopt;
     }
     const auto ip = parse_endpoint(text.substr(mac_text + 1));
-    if (!ip) return std::nullopt;
-    endpoint.address.ip = ip->address.sin_addr.s_addr;
-    endpoint.address.port = ip->address.sin_port;
+    if (!ip || ip->address.family() != AF_INET) return std::nullopt;
+    endpoint.address.ip = ip->address.v4().sin_addr.s_addr;
+    endpoint.address.port = ip->address.v4().sin_port;
     endpoint.token = ip->token;
     return endpoint;
 }

@@ -112,21 +112,21 @@ Result<void> XdpPort::open(const std::string& address) {
 /// The interface with this address, and a port of it.
 Result<void> XdpPort::find_interface(const std::string& address) {
     const auto wanted = parse_address(address, 0);
-    if (!wanted) return Error{"udp-xdp at " + address + ": not an IPv4 address"};
+    if (!wanted || wanted->family() != AF_INET) return Error{"udp-xdp at " + address + ": not an IPv4 address"};
     ifaddrs* all = nullptr;
     if (::getifaddrs(&all) != 0) return os_error("list the network interfaces");
     for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
         if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
         sockaddr_in found{};
         std::memcpy(&found, one->ifa_addr, sizeof found);
-        if (found.sin_addr.s_addr == wanted->sin_addr.s_addr) name_ = one->ifa_name;
+        if (found.sin_addr.s_addr == wanted->v4().sin_addr.s_addr) name_ = one->ifa_name;
     }
     ::freeifaddrs(all);
     if (name_.empty()) return Error{"udp-xdp at " + address + ": no network interface has this address"};
     interface_ = static_cast<int>(::if_nametoindex(name_.c_str()));
 
     reserved_ = Fd{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
-    if (!reserved_ || ::bind(reserved_.get(), generic(*wanted), sizeof *wanted) != 0)
+    if (!reserved_ || ::bind(reserved_.get(), wanted->get(), wanted->length()) != 0)
         return os_error("bind UDP to " + address);
     ifreq request{};
     name_.copy(request.ifr_name, sizeof request.ifr_name - 1);
@@ -136,8 +136,8 @@ Result<void> XdpPort::find_interface(const std::string& address) {
     }
     if (::ioctl(reserved_.get(), SIOCGIFHWADDR, &request) != 0) return os_error("ask for the address of " + name_);
     std::memcpy(address_.mac.data(), request.ifr_hwaddr.sa_data, address_.mac.size());
-    address_.ip = wanted->sin_addr.s_addr;
-    address_.port = local_address(reserved_).sin_port;
+    address_.ip = wanted->v4().sin_addr.s_addr;
+    address_.port = local_address(reserved_).v4().sin_port;
     return {};
 }
 

@@ -22,7 +22,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         site, diff = Path(folder, "site"), Path(folder, "diff.html")
         subprocess.run([tacholog, "report", "--data", DATA, "--output", site], check=True)
-        subprocess.run([tacholog, "diff", "ecal-5.11", "ecal-5.12", "--data", DATA, "--format", "html", "--output", diff], check=True)
+        subprocess.run([tacholog, "diff", "0.1.0", "0.2.0", "--data", DATA, "--format", "html", "--output", diff], check=True)
         browser = playwright.chromium.launch(executable_path=os.environ["TACHOLOG_CHROMIUM"])
         page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
         for name, shown in (("home-page", site / "index.html"), ("transport-page", site / "rti-connext-dds/shmem.html"), ("diff-page", diff)):

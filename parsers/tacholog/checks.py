@@ -66,7 +66,12 @@ def _runs() -> pa.DataFrameSchema:
     import pandera.pandas as pa
 
     return pa.DataFrameSchema(
-        {"run": pa.Column("string", unique=True), "system": _text(), "status": _text(*get_args(Status)), "published": pa.Column("boolean")}
+        {
+            "run": pa.Column("string", unique=True),
+            "system": _text(),
+            "status": _text(*get_args(Status), nullable=True),
+            "published": pa.Column("boolean"),
+        }
     )
 
 
@@ -77,7 +82,7 @@ def _logs() -> pa.DataFrameSchema:
     every_line_has_a_class = pa.Check(
         lambda logs: logs["lines"].isna() | (logs[list(counts)].sum(axis=1) == logs["lines"]), name="lines = records + chatter + broken + unknown"
     )
-    columns = {"run": _text(), "log": _text(), "status": _text(*get_args(Status)), **{name: _count() for name in counts}}
+    columns = {"run": _text(), "log": _text(), "status": _text(*get_args(Status), nullable=True), **{name: _count() for name in counts}}
     return pa.DataFrameSchema(columns, checks=every_line_has_a_class)
 
 

@@ -20,16 +20,17 @@ from tacholog.formats.lines import Broken
 from tacholog.formats.reading import Account, Event, Scan
 from tacholog.formats.source import open_log
 from tacholog.manifest import HOSTS_FOLDER, RUN_FILE, Host, LogFile, Manifest, folders_below, read_host, read_manifest
-from tacholog.quality import RunContext, best_goodput, judge, mark_republished
+from tacholog.problems import ALTERED, UNREADABLE, add_unlisted_folder, forgotten, problem, unlisted_files
+from tacholog.quality import RunContext, best_goodput, judge, mark_growing, mark_republished
 from tacholog.records import METRICS, SEVERITY, Conditions, Facts, Histogram, Record, Status
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Row = dict[str, Any]
-UNREADABLE = "unreadable"  # The kind of a problem that cost a whole log, run, host or folder.
 TABLES = ("runs", "logs", "problems", "results", "histograms")
 _CONDITION_FIELDS = Conditions.__struct_fields__
+_BUILD = "perftest_git"  # the one tool whose log states the commit that it was built from
 
 
 class Dataset(msgspec.Struct, frozen=True):
@@ -106,16 +107,18 @@ def load(roots: Sequence[Path]) -> Dataset:
     for root in roots:
         if not root.is_dir():
             raise UnreadableInput(f"{root}: no such folder")
-        for folder, files in folders_below(root, partial(_add_unlisted_folder, root, rows["problems"])):
+        for folder, files in folders_below(root, partial(add_unlisted_folder, root, rows["problems"])):
             if folder.name == HOSTS_FOLDER:
                 _load_hosts(folder, files, hosts, rows["problems"])
             if RUN_FILE not in files:
+                rows["problems"].extend(forgotten(root, folder, files))
                 continue
             run = folder.relative_to(root).as_posix()
             if run in seen:
                 raise UnreadableInput(f"{folder}: the run {run} is in {seen[run]} too")
             seen[run] = folder
             _load_run(run, folder, rows)
+    mark_growing(rows["results"])
     mark_republished(rows["results"], {row["run"]: (row["system"], row["release"]) for row in rows["runs"] if row["published"] and row["release"]})
     return Dataset(**{name: _frame(name, rows[name]) for name in TABLES}, hosts=hosts)
 
@@ -135,18 +138,13 @@ def load_logs(paths: Sequence[Path]) -> Dataset:
         except UnreadableInput as error:
             raise UnreadableInput(f"{path}: {error}") from None
         _load_manifest(path.as_posix(), path.parent, Manifest(system=module.SYSTEM, tool=module.TOOL, logs=(entry,)), rows)
+    mark_growing(rows["results"])
     return Dataset(**{name: _frame(name, rows[name]) for name in TABLES}, hosts={})
 
 
 def run_folders(root: Path) -> Iterator[Path]:
     """Every folder below ``root`` (itself included) that holds a ``run.toml``, sorted; links are not followed."""
     return (folder for folder, files in folders_below(root) if RUN_FILE in files)
-
-
-def _add_unlisted_folder(root: Path, problems: list[Row], error: OSError) -> None:
-    folder = Path(error.filename)
-    said = f"{folder}: the folder cannot be listed: {error.strerror}; what is in it was not read"
-    problems.append(_problem(folder.relative_to(root).as_posix(), "", 0, UNREADABLE, "", said))
 
 
 def _load_hosts(folder: Path, files: Sequence[str], hosts: dict[str, Host], problems: list[Row]) -> None:
@@ -156,19 +154,17 @@ def _load_hosts(folder: Path, files: Sequence[str], hosts: dict[str, Host], prob
         try:
             hosts[file.removesuffix(".toml")] = read_host(folder / file)
         except UnreadableInput as error:
-            problems.append(_problem("", file, 0, UNREADABLE, "", str(error)))
+            problems.append(problem("", file, 0, UNREADABLE, "", str(error)))
 
 
 def _load_run(run: str, folder: Path, rows: dict[str, list[Row]]) -> None:
     try:
         manifest = read_manifest(folder / RUN_FILE)
     except UnreadableInput as error:
-        rows["problems"].append(_problem(run, RUN_FILE, 0, UNREADABLE, "", str(error)))
+        rows["problems"].append(problem(run, RUN_FILE, 0, UNREADABLE, "", str(error)))
         return
     _load_manifest(run, folder, manifest, rows)
-    rows["problems"].extend(
-        _problem(run, name, 0, "manifest", "", f"the file is not listed in {RUN_FILE} and was not read") for name in _unlisted(folder, manifest)
-    )
+    rows["problems"].extend(unlisted_files(run, folder, manifest))
 
 
 def _load_manifest(run: str, folder: Path, manifest: Manifest, rows: dict[str, list[Row]]) -> None:
@@ -191,11 +187,6 @@ def _load_manifest(run: str, folder: Path, manifest: Manifest, rows: dict[str, l
             conditions = record.conditions.over(log.conditions(event.run))
             rows["results"].extend(_result_rows(run, log.entry.file, event, judge(record, conditions, context), conditions))
         rows["histograms"].extend(log.histograms)
-
-
-def _unlisted(folder: Path, manifest: Manifest) -> list[str]:
-    known = {RUN_FILE, *(entry.file for entry in manifest.logs)}
-    return sorted(entry.name for entry in folder.iterdir() if entry.is_file() and entry.name not in known and not entry.name.startswith("."))
 
 
 class _LoadedLog:
@@ -230,7 +221,7 @@ class _LoadedLog:
                 self._take(event)
         self.account = scan.account
         if self.account.sha256 != self.entry.sha256:
-            self._complain(0, "manifest", "", f"the log's SHA-256 is {self.account.sha256}, run.toml says {self.entry.sha256}")
+            self._complain(0, ALTERED, "", f"the log's SHA-256 is {self.account.sha256}, run.toml says {self.entry.sha256}")
 
     def _take(self, event: Event) -> None:
         match event.what:
@@ -264,7 +255,7 @@ class _LoadedLog:
             )
 
     def _complain(self, line: int, kind: str, text: str, reason: str) -> None:
-        self.problems.append(_problem(self._run, self.entry.file, line, kind, text, reason))
+        self.problems.append(problem(self._run, self.entry.file, line, kind, text, reason))
 
     @property
     def facts(self) -> Facts:
@@ -283,8 +274,8 @@ class _LoadedLog:
         except (KeyError, ValueError):
             return None
 
-    def status(self) -> tuple[Status, str | None]:
-        """How the log says that the run ended."""
+    def status(self) -> tuple[Status | None, str | None]:
+        """How the log says that the run ended, if it does."""
         return (self.account.status, self.account.reason) if self.account else ("failed", self.facts.reason)
 
     def row(self) -> Row:
@@ -306,14 +297,13 @@ class _LoadedLog:
         }
 
 
-def _status(manifest: Manifest, logs: Sequence[_LoadedLog]) -> tuple[Status, str | None]:
-    """The worst that the manifest and the logs say."""
-    said: list[tuple[Status, str | None]] = [(manifest.status, manifest.reason)] if manifest.status else []
-    said += [log.status() for log in logs]
-    return max(said, key=lambda status: SEVERITY[status[0]], default=("empty", "the run has no log"))
+def _status(manifest: Manifest, logs: Sequence[_LoadedLog]) -> tuple[Status | None, str | None]:
+    """The worst that the manifest and the logs say; logs that do not say how the run ended leave it to the others."""
+    endings = [(manifest.status, manifest.reason), *([log.status() for log in logs] or [("empty", "the run has no log")])]
+    return max((ending for ending in endings if ending[0]), key=lambda ending: SEVERITY[ending[0]], default=(None, None))
 
 
-def _run_row(run: str, folder: Path, manifest: Manifest, logs: Sequence[_LoadedLog], status: tuple[Status, str | None]) -> Row:
+def _run_row(run: str, folder: Path, manifest: Manifest, logs: Sequence[_LoadedLog], status: tuple[Status | None, str | None]) -> Row:
     facts = [log.facts for log in logs]
     return {
         "run": run,
@@ -331,6 +321,7 @@ def _run_row(run: str, folder: Path, manifest: Manifest, logs: Sequence[_LoadedL
         "session": manifest.session,
         "repetition": manifest.repetition,
         "campaign": manifest.campaign,
+        "build": next((f.environment[_BUILD] for f in facts if _BUILD in f.environment), None),
         "root": str(folder),
         "manifest": msgspec.json.encode(manifest).decode(),
     }
@@ -353,6 +344,7 @@ def _result_rows(run: str, log: str, event: Event, record: Record, conditions: C
     }
     for number in record.numbers:
         yield shared | {
+            "value_line": number.line,
             "metric": number.metric,
             "statistic": number.statistic,
             "value": number.value,
@@ -361,10 +353,6 @@ def _result_rows(run: str, log: str, event: Event, record: Record, conditions: C
             "resolution": number.resolution,
             "marks": list(number.marks),
         }
-
-
-def _problem(run: str, log: str, line: int, kind: str, text: str, reason: str) -> Row:
-    return {"run": run, "log": log, "line": line, "kind": kind, "text": text[:200], "reason": reason}
 
 
 _TEXT, _WHOLE, _REAL, _YES, _LIST = "string", "Int64", "Float64", "boolean", "object"
@@ -376,12 +364,13 @@ _CONDITION_TYPES = dict.fromkeys(_CONDITION_FIELDS, _TEXT) | {
 _COLUMNS: Mapping[str, Mapping[str, str]] = {
     "runs": dict.fromkeys(("run", "system", "system_version", "tool", "tool_version", "release", "host"), _TEXT)
     | {"published": _YES, "status": _TEXT, "reason": _TEXT, "start_time": _TEXT, "order_index": _WHOLE, "session": _TEXT}
-    | {"repetition": _WHOLE, "campaign": _TEXT, "root": _TEXT, "manifest": _TEXT},
+    | {"repetition": _WHOLE, "campaign": _TEXT, "build": _TEXT, "root": _TEXT, "manifest": _TEXT},
     "logs": {"run": _TEXT, "log": _TEXT, "sha256": _TEXT, "bytes": _WHOLE, "format": _TEXT, "side": _TEXT}
     | dict.fromkeys(("lines", "records", "chatter", "broken", "unknown"), _WHOLE)
     | {"status": _TEXT},
     "problems": {"run": _TEXT, "log": _TEXT, "line": _WHOLE, "kind": _TEXT, "text": _TEXT, "reason": _TEXT},
-    "results": {"run": _TEXT, "log": _TEXT, "line": _WHOLE, "last_line": _WHOLE, "scope": _TEXT, "test": _TEXT, "side": _TEXT, "participant": _TEXT}
+    "results": {"run": _TEXT, "log": _TEXT, **dict.fromkeys(("line", "last_line", "value_line"), _WHOLE)}
+    | dict.fromkeys(("scope", "test", "side", "participant"), _TEXT)
     | _CONDITION_TYPES
     | {"payload_bytes": _WHOLE, "payload_bytes_high": _WHOLE, "samples": _WHOLE, "metric": _TEXT, "statistic": _TEXT, "value": _REAL, "unit": _TEXT}
     | {"bound": _TEXT, "resolution": _REAL, "marks": _LIST},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import stat
@@ -16,6 +17,7 @@ from tacholog.errors import TachologError, UnreadableInput
 from tacholog.records import Conditions, Side, Status
 
 RUN_FILE = "run.toml"
+PLAN_FILE = "plan.toml"
 HOSTS_FOLDER = "hosts"
 
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
@@ -182,6 +184,7 @@ def read_toml(path: Path, kind: type[Content]) -> Content:
 
 
 _PLACE = re.compile(r" - at `\$\.?(?P<keys>[^`]*)`$")
+_UNKNOWN = re.compile(r"Object contains unknown field `([^`]*)`")
 _CHOICE = re.compile(r"Invalid enum value (?P<value>.*?)(?: - at `.*)?")
 _TYPES = {
     "str": "text",
@@ -204,6 +207,8 @@ def in_words(error: Exception, kind: type) -> str:
     ):
         message = message.replace(pattern, words)
     place = _PLACE.search(message)
+    if unknown := _UNKNOWN.match(message):
+        message = message.replace(unknown[0], f"{unknown[0]}{_nearest(kind, place['keys'] if place else '', unknown[1])}", 1)
     if place and (choice := _CHOICE.fullmatch(message)):
         return f"{place['keys']}: {choice['value']} is none of {', '.join(_choices(kind, place['keys']))}"
     return re.sub(rf"`((?:{'|'.join(_TYPES)})(?: \| \w+)*)`", lambda found: _type_words(found[1]), message)
@@ -213,12 +218,31 @@ def _type_words(types: str) -> str:
     return " or ".join(words for name in types.split(" | ") if (words := _TYPES.get(name, name)))
 
 
+def _nearest(kind: Any, keys: str, word: str) -> str:  # noqa: ANN401 - any annotation
+    """The field that an unknown one may have been meant for, or all that there are."""
+    struct = _struct(_at(kind, keys))
+    known = list(msgspec.structs.fields(struct)) if struct else []
+    near = difflib.get_close_matches(word, [field.encode_name for field in known], 1)
+    if near:
+        return f" (is {near[0]} meant?)"
+    return f" (there are {', '.join(field.encode_name for field in known)})" if known else ""
+
+
 def _choices(kind: Any, keys: str) -> list[str]:  # noqa: ANN401 - any annotation
     """The words that may stand at a place such as ``logs[0].side`` of a struct."""
+    return [str(part) for part in _parts(_at(kind, keys)) if isinstance(part, str)]
+
+
+def _at(kind: Any, keys: str) -> Any:  # noqa: ANN401 - any annotation
+    """What a struct holds at a place such as ``logs[0].side``."""
     for key in re.findall(r"\w+", re.sub(r"\[[^]]*\]", "", keys)):
-        struct = next((part for part in _parts(kind) if isinstance(part, type) and issubclass(part, msgspec.Struct)), None)
+        struct = _struct(kind)
         kind = get_type_hints(struct).get(key) if struct else None
-    return [str(part) for part in _parts(kind) if isinstance(part, str)]
+    return kind
+
+
+def _struct(kind: Any) -> type[msgspec.Struct] | None:  # noqa: ANN401 - any annotation
+    return next((part for part in _parts(kind) if isinstance(part, type) and issubclass(part, msgspec.Struct)), None)
 
 
 def _parts(kind: Any) -> Iterator[Any]:  # noqa: ANN401 - any annotation

@@ -21,6 +21,9 @@ TIMEOUT_NS = (99.9e6, 100.2e6)  # Half of a 200 ms wait for a lost answer, and t
 OWN_LOAD = 2  # Publisher and subscriber of the run before, both polling, may still be in the load average.
 DELIVERY_MARGIN = 1.05  # Well above the rounding of the figures, which is 2 % at the most.
 COINCIDENCE = 3  # So many figures alike are no accident, and fewer may be, unless they are bounds.
+NO_MEMORY_BIT_PER_S = 1e12  # Twice and more of what one core reads from memory or cache, where larger messages no longer fit.
+GROWTH = 2  # Between the ends of a series: more than noise does to a middle, less than bytes do over the sizes that people measure.
+MIDDLES = ("p50", "mean", "typical", "min")
 ORDERED = ("min", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999", "max")
 
 
@@ -37,7 +40,8 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
         "undersampled": Mark(
             "\u2020",
             "Too few samples for this percentile",
-            "Fewer than ten samples lie beyond this percentile, so it is little more than the largest value seen, and mostly too good.",
+            "Fewer than ten samples lie beyond this percentile, so it is little more than the largest value seen, and mostly too good. "
+            "Where the log states no number of samples, it is estimated: no more than fit into the planned time one after another.",
         ),
         "timeout_artefact": Mark(
             "\u2021",
@@ -49,13 +53,19 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
             "\u00a7",
             "No payload was moved",
             "Zero copy hands over a reference. Whether anybody touched the payload is not stated, so this rate counts bytes that did not move: "
-            "read it as messages handed over, not as bandwidth.",
+            "read it as messages handed over, not as bandwidth. Where a log does not say how the bytes went, more than 1 Tbit/s at any size says it.",
         ),
         "reference_only": Mark(
             "r",
             "The latency of a reference",
             "Zero copy hands over a reference, and whether anybody touched the payload is not stated: this is the latency of the reference at any "
             "size, not of the bytes. Compare it with other references, not with copies.",
+        ),
+        "grows_with_size": Mark(
+            "g",
+            "Zero copy in name",
+            "Called zero copy, but the latency grows with the size: within the time that was measured somebody writes, reads or copies the payload, "
+            "and who is not stated. Read it as the latency of the bytes.",
         ),
         "loss": Mark(
             "\u25bd",
@@ -70,7 +80,11 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
         ),
         "warmup_fixed": Mark("w", "Shortened warm-up", "The warm-up had a fixed length and did not wait until the figures were steady."),
         "not_steady": Mark("n", "Never steady", "The warm-up gave up: three intervals in a row never agreed within 5 %."),
-        "clock_coarse": Mark("c", "Near the clock's own cost", "The median is less than 20 times what one reading of the clock costs here."),
+        "clock_coarse": Mark(
+            "c",
+            "Near the clock's own cost",
+            "The median is less than 20 times what one reading of the clock cost in its run; of several runs one is enough.",
+        ),
         "out_of_order": Mark(
             "!",
             "Statistics contradict each other",
@@ -207,9 +221,10 @@ def _clock(record: Record, _: Conditions, run: RunContext) -> Verdicts:
         yield median.key, "clock_coarse"
 
 
-def _moved_nothing(record: Record, conditions: Conditions, _: RunContext) -> Verdicts:
+def _moved_nothing(record: Record, conditions: Conditions, run: RunContext) -> Verdicts:
     goodput = record.number("goodput", "mean")
-    if goodput and _by_reference(conditions):
+    beyond = conditions.data_path is None and (run.best_goodput_bit_per_s or 0) > NO_MEMORY_BIT_PER_S
+    if goodput and (beyond or _by_reference(conditions)):
         yield goodput.key, "no_bytes_moved"
     for number in record.numbers if _by_reference(conditions) else ():
         if number.metric == "latency":
@@ -284,6 +299,33 @@ def mark_republished(rows: Iterable[dict[str, Any]], releases: Mapping[str, tupl
                 row["marks"].append("republished")
 
 
+def mark_growing(rows: Iterable[dict[str, Any]]) -> None:
+    """Judge latencies that are called those of a reference by their whole series: a reference's are the same at any size, and bytes show.
+
+    Args:
+        rows: of the results table, as dictionaries; their marks are changed.
+    """
+    series: dict[tuple[object, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        if "reference_only" in row["marks"]:
+            key = (row["run"], *(row[name] for name in row if name not in (*_OF_ONE_FIGURE, "statistic")))
+            series.setdefault(key, []).append(row)
+    for members in series.values():
+        if _grows(members):
+            for row in members:
+                row["marks"] = sorted({*row["marks"], "grows_with_size"} - {"reference_only"})
+
+
+def _grows(members: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the middle of the distribution is much higher at the largest size than at the smallest."""
+    told = next((name for name in MIDDLES if any(row["statistic"] == name for row in members)), None)
+    known = [row for row in members if row["statistic"] == told and row["value"] is not None and row["payload_bytes"] is not None]
+    if not known:
+        return False
+    least, most = (choose(known, key=lambda row: row["payload_bytes"])["value"] for choose in (min, max))
+    return bool(most >= GROWTH * least)
+
+
 def _alike(by_release: Mapping[str, list[dict[str, Any]]]) -> Iterator[list[dict[str, Any]]]:
     """The results of those releases whose figures are the same as another's, too many to be so by accident."""
     alike: dict[frozenset[object], list[list[dict[str, Any]]]] = {}
@@ -294,7 +336,20 @@ def _alike(by_release: Mapping[str, list[dict[str, Any]]]) -> Iterator[list[dict
             yield from released
 
 
-_OF_ONE_FIGURE = ("run", "log", "line", "last_line", "payload_bytes", "payload_bytes_high", "samples", "value", "bound", "resolution", "marks")
+_OF_ONE_FIGURE = (
+    "run",
+    "log",
+    "line",
+    "last_line",
+    "value_line",
+    "payload_bytes",
+    "payload_bytes_high",
+    "samples",
+    "value",
+    "bound",
+    "resolution",
+    "marks",
+)
 
 
 def _figure(row: Mapping[str, Any]) -> tuple[object, ...]:

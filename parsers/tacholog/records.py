@@ -24,7 +24,7 @@ Status = Literal["ok", "failed", "truncated", "empty"]
 Direction = Literal["lower", "higher"]
 
 #: How bad an ending is.
-SEVERITY: dict[Status, int] = {"ok": 0, "empty": 1, "truncated": 2, "failed": 3}
+SEVERITY: dict[Status | None, int] = {"ok": 0, None: 1, "empty": 2, "truncated": 3, "failed": 4}
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[float, msgspec.Meta(gt=0)]
@@ -85,6 +85,7 @@ class Number(msgspec.Struct, frozen=True, kw_only=True):
     ``value`` is in the metric's unit; ``None`` means that the log prints something impossible there, which ``marks`` explain.
     ``resolution`` is the unit of the last printed place (in the value's unit), ``None`` if the number is exact or it is unknown.
     ``bound`` says what the value is: ``=`` itself, ``<`` a printed 0 of a quantity rounded or truncated to ``value``.
+    ``line`` is the line that it stands on, where its record spans several.
     """
 
     metric: str
@@ -93,6 +94,7 @@ class Number(msgspec.Struct, frozen=True, kw_only=True):
     resolution: float | None = None
     bound: Bound = "="
     marks: tuple[str, ...] = ()
+    line: int | None = None
 
     @property
     def key(self) -> str:

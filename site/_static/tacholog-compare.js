@@ -6,9 +6,9 @@
   const root = document.querySelector(".tl-choose");
   if (!block || !root) return;
 
-  const { metrics, series, marks, hosts } = JSON.parse(block.textContent);
+  const { metrics, series, marks, hosts, tinted_from: TINTED_FROM, untold: UNTOLD } = JSON.parse(block.textContent);
   const targets = [...document.querySelectorAll(".tl-targets a")].map((link) => link.href);
-  const BASES = { rtt: "round trip", "rtt/2": "RTT/2", "one-way": "one way" };
+  const BASES = { rtt: "round trip", "rtt/2": "half round trip", "one-way": "one way" };
   const STEPS = {
     ns: [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]],
     bit_per_s: [["Tbit/s", 1e12], ["Gbit/s", 1e9], ["Mbit/s", 1e6], ["kbit/s", 1e3], ["bit/s", 1]],
@@ -18,7 +18,7 @@
   const BOUNDS = { "=": "", "~": "~", "<": "< ", ">": "> ", "range-low": "from ", "range-high": "to " };
   const [SIZE, VALUE, LOW, HIGH, RUNS, BOUND, PLACE, MARKS] = [0, 1, 2, 3, 4, 5, 6, 7];
   const ANY = "any";
-  const MOST_SIZES = 8; // chosen at first
+  const LISTS = { system: "system", transport: "transport", version: "version", campaign: "campaign" };
 
   function make(name, properties = {}, ...content) {
     const element = Object.assign(document.createElement(name), properties);
@@ -27,7 +27,8 @@
   }
 
   const unique = (values) => [...new Set(values)];
-  const digits = (number) => number.toLocaleString("en", { maximumSignificantDigits: 3 }).replace(/,/g, "\u202f");
+  // As numerals.py does: three significant digits, and all that stand before the point.
+  const digits = (number) => number.toLocaleString("en", Math.abs(number) >= 100 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 3 }).replace(/,/g, "\u202f");
 
   function quantity(value, unit) {
     const steps = STEPS[unit] ?? [["", 1]];
@@ -67,14 +68,32 @@
   }
 
   const given = new URLSearchParams(location.search);
-  const list = (name) => (given.has(name) ? given.get(name).split("|").filter(Boolean) : null);
+  const vain = {}; // what the address asks for and this page does not have
+  const plain = (text) => String(text).toLowerCase().replace(/\s/g, "");
+
+  // What stands on the page is understood in an address too: a version without its label, "64 KiB" as well as 65536.
+  function list(name) {
+    if (!given.has(name)) return null;
+    const words = given.get(name).split("|").filter(Boolean);
+    const meant = words.map((word) => [word, unique(meanings(name).filter(([said]) => plain(said) === plain(word)).map(([, value]) => value))]);
+    vain[name] = meant.filter(([, values]) => !values.length).map(([word]) => word);
+    const found = unique(meant.flatMap(([, values]) => values));
+    return found.length || !words.length ? found : null;
+  }
+
+  function meanings(name) {
+    if (name === "size") return unique(series.flatMap((one) => Object.values(one.cells).flat().map((cell) => cell[SIZE]))).flatMap((bytes) => [[bytes, String(bytes)], [size(bytes), String(bytes)]]);
+    return series.flatMap((one) => [[one[LISTS[name]], one[LISTS[name]]], ...(name === "version" && one.system_version !== null ? [[one.system_version, one.version]] : [])]);
+  }
+
   const chosen = {
     metric: given.get("metric") ?? first(),
     host: given.get("host"),
     system: list("system"), transport: list("transport"), // null: all of them
-    version: list("version"), size: list("size"), // null: the newest; those that most series have
+    version: list("version"), campaign: list("campaign"), size: list("size"), // null: the newest; its main one; those that most series have
     base: given.get("base"),
   };
+  let picked = chosen.base !== null; // by the reader or the address, and not by this page
 
   function remember() {
     const address = new URL(location.href);
@@ -91,7 +110,7 @@
   const known = new Map();
   const once = (make) => () => { if (!known.has(make)) known.set(make, make()); return known.get(make); };
 
-  const metric = once(() => asked.find((one) => one.key === chosen.metric) ?? asked[0]);
+  const metric = once(() => asked.find((one) => one.key === chosen.metric) ?? asked.find((one) => one.key === first()));
   const measured = once(() => series.filter((one) => one.cells[metric().id] && (metric().basis === ANY || one.basis === metric().basis)));
 
   // At first the machine that most can be compared on: a site's own runs, as a rule.
@@ -106,17 +125,19 @@
   const onHost = once(() => measured().filter((one) => host() === ANY || one.host === host()));
   const isIn = (choice, value) => choice === null || choice.includes(value);
   // A baseline that an address names is shown whatever its version.
-  const isOfVersion = (one) => (chosen.version === null ? one.newest || one.id === chosen.base : chosen.version.includes(one.version));
-  const shown = once(() => onHost().filter((one) => isIn(chosen.system, one.system) && isIn(chosen.transport, one.transport) && isOfVersion(one)));
+  const isNewest = (one) => (chosen.campaign === null ? one.newest : newestVersions().includes(`${one.system}\n${one.transport}\n${one.version}`));
+  const newestVersions = once(() => series.filter((one) => one.newest).map((one) => `${one.system}\n${one.transport}\n${one.version}`));
+  const isOfVersion = (one) => (chosen.version === null ? isNewest(one) : chosen.version.includes(one.version));
+  const isOfCampaign = (one) => (chosen.campaign === null ? one.main : chosen.campaign.includes(one.campaign));
+  const isOfBoth = (one) => (isOfVersion(one) && isOfCampaign(one)) || (one.id === chosen.base && chosen.version === null && chosen.campaign === null);
+  const shown = once(() => onHost().filter((one) => isIn(chosen.system, one.system) && isIn(chosen.transport, one.transport) && isOfBoth(one)));
   const allSizes = once(() => unique(onHost().flatMap((one) => one.cells[metric().id].map((cell) => cell[SIZE]))).sort((a, b) => a - b));
 
   const sizes = once(() => {
     if (chosen.size !== null) return allSizes().filter((bytes) => chosen.size.includes(String(bytes)));
     const count = (bytes) => shown().filter((one) => cellAt(one, bytes)).length;
     const most = Math.max(0, ...allSizes().map(count));
-    const all = allSizes().filter((bytes) => count(bytes) === most); // at first those that most series have
-    if (all.length <= MOST_SIZES) return all;
-    return unique(Array.from({ length: MOST_SIZES }, (_, index) => all[Math.round(index * (all.length - 1) / (MOST_SIZES - 1))]));
+    return allSizes().filter((bytes) => count(bytes) === most); // at first all that most series have
   });
 
   // -- What may be compared -----------------------------------------------------------------------------------------------
@@ -133,10 +154,20 @@
     if (one.definition === null || base.definition === null) found.push("a definition of the metric is not stated");
     else if (one.definition !== base.definition) found.push(`another definition (${one.definition}, the baseline's is ${base.definition})`);
     if (one.test !== base.test) found.push(`another test (${one.test}, the baseline's is ${base.test})`);
-    if (one.load_mode && base.load_mode && one.load_mode !== base.load_mode) found.push(`another load (${one.load_mode}, the baseline's is ${base.load_mode})`);
+    if (one.load_mode !== base.load_mode) found.push(`another load (${one.load_mode ?? "not stated"}, the baseline's is ${base.load_mode ?? "not stated"})`);
     if (metric().metric === "goodput" && one.logical !== base.logical) found.push("one of the two moved no bytes");
+    const [mine, theirs] = [one, base].map((each) => each.conditions["operating system"]);
+    if (mine && theirs && mine !== theirs) found.push(`another operating system (${mine}, the baseline's is ${theirs}), and whether one machine ran both is not stated`);
+    const first = one === base ? null : printedAgain(one, base) ? base : !one.newest && shown().find((other) => other.newest && printedAgain(one, other));
+    if (first) found.push(`the same measurement as ${first === base ? "the baseline" : first.label}, published again`);
     if (metric().metric === "latency" && one.reference !== base.reference) found.push("one of the two handed over a reference, not the bytes");
     return found;
+  }
+
+  // A document that prints the figures of an older one has not measured them anew.
+  function printedAgain(one, base) {
+    const both = one.cells[metric().id].map((cell) => [cell, cellAt(base, cell[SIZE])]).filter(([, other]) => other);
+    return both.length > 0 && both.every(([cell, other]) => cell[VALUE] === other[VALUE] && cell[MARKS].includes("republished") && other[MARKS].includes("republished"));
   }
 
   const cellAt = (one, bytes) => one.cells[metric().id].find((cell) => cell[SIZE] === bytes);
@@ -148,12 +179,27 @@
   }
 
   function meanRatio(one, base) {
-    const found = sizes().map((bytes) => ratio(one, base, bytes)).filter((value) => value !== null);
+    const found = sizes().filter((bytes) => told(one, base, bytes)).map((bytes) => ratio(one, base, bytes)).filter((value) => value !== null);
     return found.length ? { mean: Math.exp(found.reduce((sum, value) => sum + Math.log(value), 0) / found.length), count: found.length } : null;
   }
 
-  // Whether the ranges of repeated runs meet: only where they do not is a difference tinted.
+  // Why two series that may be compared have no ratio at the chosen sizes.
+  function without(one, base) {
+    const [mine, theirs] = [one, base].map((each) => sizes().filter((bytes) => cellAt(each, bytes)));
+    if (!mine.length) return "none of the chosen sizes was measured";
+    const common = mine.filter((bytes) => theirs.includes(bytes));
+    if (common.some((bytes) => ratio(one, base, bytes) !== null)) return "at no chosen size was little enough lost, and sampled enough, on both sides";
+    if (!common.length) return "no chosen size is one of the baseline's too";
+    return common.every((bytes) => cellAt(base, bytes)[VALUE] === 0 || cellAt(one, bytes)[VALUE] === 0) ? "nothing divides by zero" : "a bound is no number to divide by";
+  }
+
+  // Where too much was lost or too little sampled, a ratio says nothing of the release; in a table of losses, loss is what is asked for.
+  const isTold = (cell) => !cell[MARKS].some((name) => UNTOLD.includes(name) && !(name === "loss" && metric().metric === "loss"));
+  const told = (one, base, bytes) => [one, base].map((each) => cellAt(each, bytes)).every((cell) => cell && isTold(cell));
+
+  // Whether the ranges of repeated runs meet: only where they do not, and rest on as many runs as a verdict takes, is a difference tinted.
   function apart(mine, theirs) {
+    if (![mine, theirs].every((cell) => cell[RUNS] >= TINTED_FROM && isTold(cell))) return false;
     return mine[LOW] !== null && theirs[LOW] !== null && (mine[LOW] > theirs[HIGH] || mine[HIGH] < theirs[LOW]);
   }
 
@@ -169,7 +215,10 @@
     const inputs = values.map((value) => make("input", { type: "checkbox", name, value, checked: checked(value) }));
     const changed = () => {
       const on = inputs.filter((input) => input.checked).map((input) => input.value);
-      chosen[name] = on.length === values.length && name !== "size" && name !== "version" ? null : on;
+      chosen.base ??= baseline()?.id ?? null; // what is ticked must not move what all is compared with
+      delete vain[name];
+      const first = name in byDefault ? byDefault[name]() : values.map(String);
+      chosen[name] = on.length === first.length && on.every((value) => first.includes(value)) ? null : on; // ticked and unticked: as before
       draw();
     };
     inputs.forEach((input) => input.addEventListener("change", changed));
@@ -177,6 +226,22 @@
     const labels = inputs.map((input, index) => make("label", {}, input, ` ${say(values[index])}`));
     return make("fieldset", { className: "tl-boxes" }, make("legend", { textContent: words }), ...labels, make("span", { className: "tl-tools" }, all(true), all(false)));
   }
+
+  // What is ticked while nothing is chosen.
+  function whileNull(name, find) {
+    const kept = chosen[name];
+    chosen[name] = null;
+    known.clear();
+    const found = find();
+    chosen[name] = kept;
+    known.clear();
+    return found;
+  }
+  const byDefault = {
+    version: () => whileNull("version", () => unique(onHost().filter(isOfVersion).map((one) => one.version))),
+    campaign: () => whileNull("campaign", () => unique(onHost().filter((one) => isOfVersion(one) && isOfCampaign(one)).map((one) => one.campaign))),
+    size: () => whileNull("size", () => sizes().map(String)),
+  };
 
   function hostOptions() {
     const names = unique(measured().map((one) => one.host)).filter((name) => name !== null).sort();
@@ -186,19 +251,46 @@
   function form() {
     const found = onHost();
     const bases = shown().map((one) => [one.id, nameOf(one)]);
-    const clear = (changes) => { Object.assign(chosen, changes); draw(true); };
+    const clear = (changes) => { Object.assign(chosen, picked ? {} : { base: null }, changes); draw(true); };
     return make("div", { className: "tl-form" },
       select("metric", "Metric", asked.map((one) => [one.key, metricWords(one)]), metric().key, (value) => clear({ metric: value, size: null })),
       select("host", "Machine", hostOptions(), host(), (value) => clear({ host: value, size: null })),
-      select("base", "Baseline", bases, baseline()?.id, (value) => clear({ base: value })),
+      select("base", "Baseline", bases, baseline()?.id, (value) => { picked = true; clear({ base: value }); }),
       boxes("system", "Systems", unique(found.map((one) => one.system)), String, (value) => isIn(chosen.system, value)),
       boxes("transport", "Transports", unique(found.map((one) => one.transport)), String, (value) => isIn(chosen.transport, value)),
       boxes("version", "Versions", unique(found.map((one) => one.version)), String, (value) => found.some((one) => one.version === value && isOfVersion(one))),
+      boxes("campaign", "Campaigns (time each, runs)", unique(found.map((one) => one.campaign)), String, (value) => found.some((one) => one.campaign === value && isOfBoth(one))),
       boxes("size", "Sizes", allSizes(), size, (value) => sizes().includes(value)));
   }
 
   const nameOf = (one) => `${one.system}, ${one.transport}: ${one.label}`;
-  const baseline = once(() => shown().find((one) => one.id === chosen.base) ?? shown()[0]);
+  const baseline = once(() => shown().find((one) => one.id === chosen.base) ?? suggested());
+
+  // Before a reader picks one: of those that most others can be set against, the best, so that a ratio says how many times the best.
+  function suggested() {
+    const peers = (base) => shown().filter((one) => one !== base && !reasons(one, base).length && meanRatio(one, base)).length;
+    const counts = new Map(shown().map((one) => [one, peers(one)]));
+    const most = shown().filter((one) => counts.get(one) === Math.max(...counts.values()));
+    const worth = (one) => (metric().better === "lower" ? 1 : -1) * Math.log(meanRatio(one, most[0])?.mean ?? 1);
+    return most.reduce((best, one) => (!reasons(one, most[0]).length && worth(one) < worth(best) ? one : best), most[0]);
+  }
+
+  // What an address asks for and this page does not have: said, because something else is shown in its place.
+  function missing() {
+    const found = [];
+    const ask = (what, value, instead) => found.push(`There is no ${what} \u201c${value}\u201d here${instead ? `: ${instead}` : ""}.`);
+    if (!asked.some((one) => one.key === chosen.metric)) ask("metric", chosen.metric, `${metricWords(metric())} is shown`);
+    if (chosen.host !== null && chosen.host !== host()) ask("machine with this metric,", chosen.host, `${host()} is shown`);
+    for (const name of Object.keys(LISTS)) (vain[name] ?? []).forEach((word) => ask(name, word));
+    (vain.size ?? []).forEach((word) => ask("size of", /^\d+$/.test(word) ? `${word} B` : word));
+    if (!vain.size?.length) (chosen.size ?? []).filter((value) => !allSizes().includes(Number(value))).forEach((value) => ask("size of", `${value} B`));
+    [...given.keys()].filter((name) => !(name in chosen)).forEach((name) => ask("choice named", name));
+    const base = series.find((one) => one.id === chosen.base);
+    const now = baseline() ? `the baseline is ${nameOf(baseline())}` : "there is no baseline";
+    if (chosen.base !== null && !base) ask("baseline", chosen.base, now);
+    else if (base && base !== baseline()) found.push(`${nameOf(base)} is not among what is chosen: ${now}.`);
+    return found.map((text) => make("p", { className: "tl-note tl-missing", textContent: text }));
+  }
 
   // -- The table ----------------------------------------------------------------------------------------------------------
 
@@ -217,6 +309,7 @@
     place.append(target === null ? text : make("a", { href: `${targets[target]}#L${line}`, textContent: text }));
     const signs = cell[MARKS].map((name) => make("span", { className: "tl-mark", textContent: marks[name][0], title: marks[name][1] }));
     if (signs.length) place.append(make("sup", {}, ...signs));
+    if (!one.published) place.append(make("span", { className: "tl-runs", textContent: `${cell[RUNS]}\u00a0run${cell[RUNS] === 1 ? "" : "s"}` }));
     const by = ranked && one !== base ? ratio(one, base, bytes) : null;
     if (by !== null) {
       const better = (by < 1) === (metric().better === "lower");
@@ -230,11 +323,12 @@
     const name = make("th", { scope: "row", className: "tl-text" });
     name.append(one.page === null ? nameOf(one) : make("a", { href: targets[one.page], textContent: nameOf(one) }), " ",
       make("span", { className: `tl-badge ${one.published ? "tl-published" : "tl-own"}`, textContent: one.published ? "published" : "own run" }));
-    if (why.length) name.append(make("span", { className: "tl-why", textContent: `No ratio: ${why.join("; ")}.` }));
+    const mean = why.length || one === base ? null : meanRatio(one, base);
+    const said = why.length || mean || one === base ? why : [without(one, base)];
+    if (said.length) name.append(make("span", { className: "tl-why", textContent: `No ratio: ${said.join("; ")}.` }));
     const others = Object.entries(one.conditions).filter(([title, value]) => base.conditions[title] !== value).map(([title, value]) => `${title}: ${value}`);
     if (one !== base && others.length && !why.length) name.append(make("span", { className: "tl-differs", textContent: `Differs in ${others.join(", ")}` }));
-    const mean = why.length || one === base ? null : meanRatio(one, base);
-    const total = make("td", one === base ? { textContent: "baseline" } : mean ? { textContent: `${digits(mean.mean)}\u00d7`, title: `geometric mean over the ${mean.count} sizes that both have` } : { textContent: "no ratio", className: "tl-null" });
+    const total = make("td", one === base ? { textContent: "baseline" } : mean ? { textContent: `${digits(mean.mean)}\u00d7`, title: `geometric mean over ${mean.count} sizes that both have` } : { textContent: "no ratio", className: "tl-null" });
     if (mean) total.dataset.v = mean.mean;
     if (mean && mean.count < sizes().length) total.append(make("span", { className: "tl-ratio", textContent: `${mean.count} of ${sizes().length} sizes` }));
     return make("tr", one === base ? { className: "tl-base" } : {}, name, total, ...sizes().map((bytes) => numberCell(one, base, bytes, !why.length)));
@@ -242,7 +336,7 @@
 
   function table() {
     const base = baseline();
-    if (!base || !sizes().length) return [make("p", { className: "tl-null", textContent: "Nothing is chosen: tick a system, a transport and a size." })];
+    if (!base || !sizes().length) return [...missing(), make("p", { className: "tl-null", textContent: "Nothing is chosen: tick a system, a transport and a size." })];
     const all = shown().map((one) => [one, reasons(one, base)]);
     const worth = ([one]) => { const mean = meanRatio(one, base)?.mean ?? Infinity; return metric().better === "lower" ? mean : -mean; };
     const ranked = all.filter(([, why]) => !why.length).sort((a, b) => worth(a) - worth(b));
@@ -252,10 +346,22 @@
     const label = `${metricWords(metric())}, compared`;
     const scroller = make("div", { className: "tl-scroll", tabIndex: 0, role: "region", ariaLabel: label }, make("table", { className: "tl-table tl-rows" }, make("thead", {}, make("tr", {}, ...heads)), body));
     const better = metric().better === "lower" ? "lower is better" : "higher is better";
-    const note = `${metricWords(metric())}: ${better}. Ratios are to the baseline, their mean is the geometric one over the ticked sizes; a ratio is tinted where both were repeated and their ranges do not meet. `
+    const note = `${metricWords(metric())}: ${better}. Ratios are to the baseline, their mean is the geometric one over the ticked sizes without those at which too much was lost or too little sampled. `
+      + `A ratio is tinted where both rest on ${TINTED_FROM} runs or more and their ranges do not meet${tintless() ? "; none here does" : ""}. `
       + `${ranked.length} of ${all.length} series may be ranked against it.`;
-    return [make("p", { className: "tl-note", textContent: note }), make("div", { className: "tl-tools" }), scroller, ...legend()];
+    return [...missing(), make("p", { className: "tl-note", textContent: note }), ...stronger(), make("div", { className: "tl-tools" }), scroller, ...legend()];
   }
+
+  const tintless = () => !shown().some((one) => sizes().some((bytes) => (cellAt(one, bytes)?.[RUNS] ?? 0) >= TINTED_FROM));
+
+  // A campaign with enough runs that is not ticked is pointed out, where those that are have too few.
+  function stronger() {
+    const hidden = unique(onHost().filter((one) => !shown().includes(one) && isOfVersionAtAll(one) && Math.max(...one.cells[metric().id].map((cell) => cell[RUNS])) >= TINTED_FROM).map((one) => one.campaign));
+    if (!tintless() || !hidden.length) return [];
+    const choose = () => { chosen.campaign = hidden; chosen.base = null; picked = false; draw(); };
+    return [make("p", { className: "tl-note tl-stronger" }, `Measured more often, at fewer sizes: campaign ${hidden.join("; ")}. `, make("button", { type: "button", textContent: "Show it", onclick: choose }))];
+  }
+  const isOfVersionAtAll = (one) => (chosen.version === null ? newestVersions().includes(`${one.system}\n${one.transport}\n${one.version}`) : chosen.version.includes(one.version));
 
   function legend() {
     const cells = shown().flatMap((one) => sizes().map((bytes) => cellAt(one, bytes))).filter(Boolean);
@@ -268,8 +374,13 @@
     const again = active?.id || null;
     const at = active?.name ? [active.name, active.value] : null;
     known.clear();
+    const drawn = table();
+    if (chosen.base !== null && chosen.base !== baseline()?.id) { // it was said that it is gone: the address must not ask for it for ever
+      chosen.base = baseline()?.id ?? null;
+      known.clear();
+    }
     remember();
-    root.replaceChildren(form(), make("div", { className: "tl-result", ariaLive: "polite" }, ...table()));
+    root.replaceChildren(form(), make("div", { className: "tl-result", ariaLive: "polite" }, ...drawn));
     window.tachologTables?.start(root);
     if (again && keepFocus) document.getElementById(again)?.focus();
     else if (at) root.querySelector(`[name="${CSS.escape(at[0])}"][value="${CSS.escape(at[1])}"]`)?.focus();

@@ -19,7 +19,7 @@
   // What a person reads off a cell: no signs of marks, no ranges, no invisible digits.
   function words(cell) {
     const copy = cell.cloneNode(true);
-    copy.querySelectorAll(".tl-pad, .tl-range, .tl-unit, sup, svg").forEach((part) => part.remove());
+    copy.querySelectorAll(".tl-pad, .tl-range, .tl-runs, .tl-unit, sup, svg").forEach((part) => part.remove());
     return clean(copy.textContent);
   }
 
@@ -148,9 +148,10 @@
       return [line(this.heads, heading), ...rows.map((row) => line(row.cells, words))].join("\n") + "\n";
     }
 
-    // Fades the edge beyond which there is more to see.
+    // Fades the edge beyond which there is more to see; a table that fits needs no scroller, and its heads stay in sight in any browser.
     hint() {
       const { scrollLeft, scrollWidth, clientWidth } = this.scroller;
+      this.scroller.classList.toggle("tl-fits", scrollWidth <= clientWidth);
       this.scroller.classList.toggle("tl-more", scrollLeft + clientWidth < scrollWidth - 1);
     }
   }

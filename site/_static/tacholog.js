@@ -96,6 +96,17 @@
     return [["series", ...spec.columns.map(field)], ...rows].map((row) => `${row.join(",")}\n`).join("");
   }
 
+  // A click on a point leads where a click on its number in the table does: to its line of the log.
+  function leadToLines(figure, target) {
+    const pages = [...figure.querySelectorAll(".tl-targets a")].map((link) => link.href);
+    if (!pages.length) return;
+    target.on("plotly_click", (event) => {
+      const place = event.points.find((point) => point.customdata)?.customdata;
+      if (place) location.assign(`${pages[place[0]]}#L${place[1]}`);
+    });
+    figure.querySelector(".tl-points")?.append(" A click on a point opens its line of the log; by keyboard, the numbers of the table do.");
+  }
+
   function offerCsv(figure, spec) {
     const link = document.createElement("a");
     link.textContent = "CSV";
@@ -118,6 +129,7 @@
     }
     live.set(stage, state);
     offerCsv(figure, state.spec);
+    leadToLines(figure, target);
     legend(figure, state);
   }
 

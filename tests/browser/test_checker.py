@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -37,8 +39,11 @@ def mistakes() -> Checker:
     folder = BUILD / PACKAGE
     jar = folder / "node_modules" / "vnu-jar" / "build" / "dist" / "vnu.jar"
     if not jar.is_file():
+        BUILD.mkdir(exist_ok=True)
         quiet = ("--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "--silent")
-        subprocess.run([npm, "install", "--prefix", folder, *quiet, PACKAGE], check=True, timeout=PATIENCE_S)
+        with tempfile.TemporaryDirectory(dir=BUILD) as fetched:
+            subprocess.run([npm, "install", "--prefix", fetched, *quiet, PACKAGE], check=True, timeout=PATIENCE_S)
+            shutil.copytree(fetched, folder, dirs_exist_ok=True, copy_function=_put)
 
     def found(pages: Path) -> list[str]:
         options = ("--errors-only", "--exit-zero-always", "--format", "gnu", "--skip-non-html")
@@ -47,6 +52,13 @@ def mistakes() -> Checker:
         return done.stderr.splitlines()
 
     return found
+
+
+def _put(source: str, target: str) -> None:
+    """Copy a file so that it is whole or not there: another process of these tests may fetch the checker too."""
+    part = f"{target}.{os.getpid()}"
+    shutil.copy2(source, part)
+    Path(part).replace(target)
 
 
 def test_the_checker_finds_what_parsers_let_pass(tmp_path: Path, mistakes: Checker) -> None:

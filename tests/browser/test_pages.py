@@ -19,6 +19,7 @@ Opener = Callable[..., AbstractContextManager[Page]]
 SCREENSHOTS = Path(__file__).resolve().parent.parent.parent / "build" / "screenshots"
 SCREENS = {"light": (1400, 900), "dark": (1400, 900), "phone": (375, 800)}
 PLOT_PATIENCE_MS = 60_000
+PARTS = 3  # of all pages, which are opened at once
 # One page of each kind, for what is the same on all of a kind.
 KINDS = (
     *("index.html", "systems.html", "compare.html", "hosts.html", "quality.html", "releases.html", "definitions.html", "methodology.html"),
@@ -87,13 +88,14 @@ def violations(page: Page, options: dict[str, object] | None = None) -> Iterator
         yield f"{rule['id']}: {rule['nodes'][0]['html'][:200]}"
 
 
+@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("screen", SCREENS)
-def test_every_page_opens_without_complaint_and_fits_its_screen(site: Path, browser: Browser, screen: str) -> None:
+def test_every_page_opens_without_complaint_and_fits_its_screen(site: Path, browser: Browser, screen: str, part: int) -> None:
     width, height = SCREENS[screen]
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme="dark" if screen == "dark" else "light")
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     complaints: list[str] = []
-    for name in page_names(site, screen):
+    for name in page_names(site, screen)[part::PARTS]:
         page = context.new_page()
         found: list[str] = []
         watch(page, found)
@@ -224,7 +226,7 @@ def test_a_point_under_the_pointer_says_all_its_facts(opened: Opener) -> None:
         words = page.locator(".hovertext").first.text_content() or ""
         assert "10\u00a0MiB: 14.5\u00a0ms" in words
         assert "1 run, samples not stated" in words
-        assert "rti/udpv4-wan/unkeyed-reliable/latency-pub.txt, line 363" in words
+        assert "rti/udpv4-wan/unkeyed-reliable/latency-pub.txt, line 379" in words
         assert "RTI Connext DDS (version not stated)" in words
         assert "machine: rti-benchmark-lab" in words
         assert "published by the vendor" in words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -107,6 +108,18 @@ def test_the_plan_counts_each_tested_percentile_of_a_latency_as_a_row(tmp_path: 
     done = ab(perftest, perftest, campaign(tmp_path, text), "--plan", cwd=tmp_path)
 
     assert "in one row of 6." in done.stderr  # p50, p99 and p99.9 of two sizes
+
+
+@pytest.mark.core
+@pytest.mark.alone
+def test_the_plan_of_few_pairs_says_that_they_find_nothing(tmp_path: Path, perftest: Path) -> None:
+    text = CAMPAIGN.replace("throughput", "latency").replace("max-rate", "closed")
+
+    one, six = (ab(perftest, perftest, campaign(tmp_path, text), "--plan", "--pairs", pairs, cwd=tmp_path).stderr for pairs in ("1", "6"))
+
+    assert "1 pair of 1 variant: " in one
+    assert one.endswith("Fewer than 6 pairs never give a verdict, whatever the change.\n")
+    assert " on in a row alone; in one row of 6 none is, however large: take more pairs, or a smaller campaign." in six
 
 
 @pytest.mark.core
@@ -260,11 +273,46 @@ def test_a_command_template_takes_a_vendors_tool_with_arguments_of_its_own(tmp_p
     text = 'system = "coreutils"\ntool = "seq"\nrepetitions = 1\n[[runs]]\nname = "s"\ncommand = ["seq", "{last}"]\nvary.last = [2]\n'
     file = campaign(tmp_path, text)
 
-    done = ab("seq -s , {arguments}", "printf a\\n", file, "--pairs", "1", cwd=tmp_path)
+    done = ab("seq -s , {arguments}", "echo {arguments}", file, "--pairs", "1", cwd=tmp_path)
 
     logs = {path.relative_to(only(tmp_path)).parts[0]: path.read_text() for path in only(tmp_path).rglob("perftest.log")}
-    assert logs == {"old": "1,2\n", "new": "an"}
+    assert logs == {"old": "1,2\n", "new": "2\n"}
     assert done.returncode == 4  # these are no results: nothing could be compared
+    assert "! The old side has no figures: no log of it holds a result." in done.stdout
+    assert "tacholog: echo {arguments}: none of 1 runs gave a figure (its log cannot be read: " in done.stderr
+    assert "): is it the program that the campaign small runs? build/runs/" in done.stderr
+
+
+def test_a_program_that_prints_nothing_is_named_with_what_came_of_it(tmp_path: Path) -> None:
+    text = 'system = "X"\ntool = "x"\nrepetitions = 1\n[[runs]]\nname = "s"\ncommand = ["x"]\n'
+    silent = shutil.which("true") or ""
+
+    done = ab(silent, silent, campaign(tmp_path, text), "--pairs", "1", cwd=tmp_path)
+
+    assert done.returncode == 4
+    assert done.stderr.count("tacholog: true: none of 1 runs gave a figure (the program printed nothing): is it the program") == 2
+
+
+def test_behind_env_the_version_and_the_build_are_those_of_the_tool(tmp_path: Path) -> None:
+    text = 'system = "S"\ntool = "t"\nversion_command = ["t", "--version"]\nrepetitions = 1\n[[runs]]\nname = "s"\ncommand = ["t", "2"]\n'
+    tool = tmp_path / "ping"
+    tool.write_text('#!/bin/sh\n[ "$2" = --version ] && echo "$MODE 3.7.1" || echo "$MODE $@"\n')
+    tool.chmod(0o755)
+
+    ab(
+        "env MODE=fast ./ping -q {arguments} -v",
+        "nice -n 0 env MODE=slow ./ping -q {arguments}",
+        campaign(tmp_path, text),
+        "--pairs",
+        "1",
+        cwd=tmp_path,
+    )
+
+    runs = in_order(only(tmp_path))
+    assert {run.tool_version for _, run in runs} == {"3.7.1"}
+    assert {run.environment["program_sha256"] for _, run in runs} == {hashlib.sha256(tool.read_bytes()).hexdigest()}
+    logs = {path.relative_to(only(tmp_path)).parts[0]: path.read_text() for path in only(tmp_path).rglob("perftest.log")}
+    assert logs == {"old": "fast -q 2 -v\n", "new": "slow -q 2\n"}
 
 
 def test_more_pairs_add_to_the_end_of_the_order(tmp_path: Path) -> None:
@@ -280,6 +328,13 @@ def test_more_pairs_add_to_the_end_of_the_order(tmp_path: Path) -> None:
     ("name", "said"),
     [
         ("no-such-thing", "no-such-thing: no program, no folder with one, no command template (of several words) and no git revision of that name"),
+        (
+            "perftest --sizes 64",
+            (
+                "perftest --sizes 64: no word of this template is {arguments}, so that nothing of what the campaign varies would reach the tool; "
+                'put it where the arguments of perftest belong, as in "perftest {arguments}"'
+            ),
+        ),
         (".", ".: no program perftest in it (bin/perftest, perftest, build/bench/release/perftest)"),
     ],
 )
@@ -303,10 +358,12 @@ def test_revisions_are_built_in_worktrees_that_are_taken_away_again(tmp_path: Pa
         subprocess.run(["git", *words], cwd=repository, env=environment, check=True)
     plan = read_campaign(campaign(tmp_path))
 
-    builds = [find_build(name, plan, {}, repository, tmp_path / "work") for name in ("v1", "v2")]
+    said_of_builds: list[str] = []
+    builds = [find_build(name, plan, {}, repository, tmp_path / "work", said_of_builds.append) for name in ("v1", "v2", "v1")]
 
     said = [subprocess.run([str(build.tools["perftest"])], capture_output=True, text=True, check=True).stdout for build in builds]
-    assert said == ["version 1.0\n", "version 2.0\n"]
+    assert said == ["version 1.0\n", "version 2.0\n", "version 1.0\n"]
+    assert [line.partition(",")[0] for line in said_of_builds] == [f"building revision {(build.revision or '')[:12]}" for build in builds[:2]]
     assert len({build.revision for build in builds}) == 2
     trees = subprocess.run(["git", "worktree", "list"], cwd=repository, capture_output=True, text=True, check=True).stdout
     assert len(trees.splitlines()) == 1

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tacholog.campaign import Planned, lay_out, read_campaign
+from tacholog.diff.policy import MIN_RUNS
 from tacholog.errors import UnreadableInput
 
 CPUS = ("0", "1")
@@ -101,7 +102,7 @@ def test_a_mistake_is_named(lay: Lay, text: str, message: str) -> None:
     assert message in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["quick", "full"])
+@pytest.mark.parametrize("name", ["quick", "release", "full"])
 def test_our_own_campaigns_can_be_laid_out(checkout: Path, name: str) -> None:
     campaign = read_campaign(checkout / f"bench/campaigns/{name}.toml")
     runs = lay_out(campaign, 1, CPUS)
@@ -114,6 +115,13 @@ def test_the_quick_campaign_takes_well_under_three_minutes(checkout: Path) -> No
     runs = lay_out(read_campaign(checkout / "bench/campaigns/quick.toml"), 1, CPUS)
 
     assert sum(run.expected_s for run in runs) < 150
+
+
+def test_the_release_campaign_takes_ten_minutes_and_repeats_enough_to_name_a_best(checkout: Path) -> None:
+    campaign = read_campaign(checkout / "bench/campaigns/release.toml")
+
+    assert campaign.repetitions >= MIN_RUNS
+    assert sum(run.expected_s for run in lay_out(campaign, 1, CPUS)) < 660
 
 
 def test_the_full_campaign_repeats_each_row_twelve_times(checkout: Path) -> None:

@@ -63,7 +63,7 @@ _SETTINGS: dict[str, Any] = {
 _TYPES = {
     "keyed": "boolean",
     **dict.fromkeys(("instances", "demand", "recovery_time_ns", "batch_bytes", "publishers", "subscribers"), "Int64"),
-    **dict.fromkeys(("payload_bytes", "payload_bytes_high", "samples", "line", "last_line"), "Int64"),
+    **dict.fromkeys(("payload_bytes", "payload_bytes_high", "samples", "line", "last_line", "value_line"), "Int64"),
     **dict.fromkeys(("offered_rate_per_s", "planned_duration_s", "link_bit_per_s", "value", "resolution"), "Float64"),
 }
 Side = Callable[..., Dataset]
@@ -112,6 +112,7 @@ def _runs(runs: int, places: Sequence[int] | None, said: dict[str, Any]) -> dict
         "system_version": None,
         "tool": "perftest",
         "tool_version": "1.2.0",
+        "build": None,
         "release": None,
         "published": False,
         "status": "ok",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -16,8 +17,9 @@ from tacholog.cli import main
 from tacholog.commands.diff import diff, rendered, say
 from tacholog.dataset import Dataset, load
 from tacholog.diff.compare import compare
-from tacholog.diff.policy import Policy
+from tacholog.diff.policy import BANDS, Policy, read_policy
 from tacholog.diff.result import Report
+from tacholog.errors import UnreadableInput
 from tacholog.report import diff_text, diff_words
 from tacholog.report.diff_page import html
 
@@ -38,9 +40,10 @@ def test_worse_comes_first_with_both_values_the_ratio_and_its_interval(compared:
 
     worse, better = text.index("WORSE (1)"), text.index("BETTER (1)")
     assert worse < better
+    assert "ratio  95 % interval\n" in text
     line = next(line for line in text.splitlines() if "16 B" in line)
     assert line.split() == [
-        *("latency", "p50,", "shm,", "copy,", "16", "B", "10", "µs", "11.01", "µs"),
+        *("latency", "p50,", "shm,", "copy,", "16", "B", "10", "µs", "11", "µs"),
         *("x1.100", "x1.098", "to", "x1.103", "10", "%", "worse;", "12", "pairs,", "p", "0.00049"),
     ]
 
@@ -99,7 +102,7 @@ def test_json_has_rows_with_verdict_and_reasons(checkout: Path) -> None:
 
     found = json.loads(result.output)
     assert found["schema"] == "perfdiff/1"
-    assert {row["verdict"] for row in found["rows"]} == {"unreplicated_diff", "unreplicated_same", "invalid", "removed", "added"}
+    assert {row["verdict"] for row in found["rows"]} == {"unreplicated_diff", "unreplicated_same", "lossy", "removed", "added"}
     assert found["rows"][0]["reasons"] == ["single_run"]
     assert len(found["untested"]) > 100
 
@@ -123,8 +126,8 @@ def test_a_saved_dataset_is_a_side(tmp_path: Path, checkout: Path) -> None:
 
     result = run(tmp_path / "saved", checkout / "data/rti/custom-type", "--only", "unreplicated_same")
 
-    assert result.exit_code == 0
-    assert "the same measurement, published again" in result.output
+    assert result.exit_code == 4
+    assert "the same runs on both sides" in result.output
 
 
 def test_a_release_is_looked_up_in_the_data(tmp_path: Path, checkout: Path) -> None:
@@ -153,6 +156,8 @@ def test_a_name_that_is_nothing_says_which_releases_there_are(tmp_path: Path, ca
     [
         (["--across", "moon"], "--across moon: choose from system, host"),
         (["--metric", "moon"], "--metric moon: choose from latency"),
+        (["--metric", "goodput"], "--metric goodput: neither side has it; there are: latency"),
+        (["--metric", "latency:p42"], "--metric latency:p42: neither side has this statistic; of latency there are: range-high, range-low, typical"),
         (["--transport", "moon"], "--transport moon: neither side has it; there are: TCP (qperf), loopback; TCP (qperf), network; inter-process"),
     ],
 )
@@ -171,6 +176,126 @@ def test_a_thresholds_file_with_a_mistake_is_named(tmp_path: Path, capsys: pytes
         main(["diff", "a", "b", "--thresholds", str(tmp_path / "thresholds.toml")])
 
     assert "thresholds.toml: Object missing required field `threshold_percent` - at `$.row[0]`" in capsys.readouterr().err
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, checkout: Path) -> Path:
+    """Two releases in recorded pairs, of one transport: a copy that may be spoilt."""
+    for side in ("old", "new"):
+        shutil.copytree(checkout / "data/perftest/0.1.0-to-0.2.0" / side / "latency-uds", tmp_path / side / "latency-uds")
+    return tmp_path
+
+
+def told(folder: Path, output: str, *words: str) -> tuple[int, str]:
+    result = run(folder / "old", folder / "new", "--format", output, *words)
+    return result.exit_code, result.stdout
+
+
+def test_a_log_that_was_cut_after_its_run_is_exit_code_2_and_named_in_every_output(recorded: Path) -> None:
+    log = recorded / "new/latency-uds/03/perftest.log"
+    log.write_bytes(log.read_bytes()[: log.stat().st_size // 2])
+
+    said = {output: told(recorded, output) for output in ("text", "markdown", "json", "html", "github")}
+
+    assert {code for code, _ in said.values()} == {2}
+    [problem] = [one for one in json.loads(said.pop("json")[1])["problems"] if one["kind"] == "altered"]
+    assert all("latency-uds/03/perftest.log: altered: the log" in text for _, text in said.values())
+    assert (problem["side"], problem["run"], problem["log"]) == ("new", "latency-uds/03", "perftest.log")
+
+
+def test_a_raw_log_without_its_end_is_exit_code_2_and_named(recorded: Path, tmp_path: Path) -> None:
+    whole, cut = recorded / "old/latency-uds/01/perftest.log", tmp_path / "cut.log"
+    cut.write_bytes(b"".join(whole.read_bytes().splitlines(keepends=True)[:-1]))
+
+    result = run(whole, cut)
+
+    assert result.exit_code == 2
+    assert "Not every run of the new side ended well (1 truncated, of 1): " in result.output
+    assert "cut.log (truncated: " in result.output
+
+
+def test_a_folder_without_a_manifest_beside_others_is_exit_code_2_and_named(recorded: Path) -> None:
+    (recorded / "old/latency-uds/05/run.toml").unlink()
+
+    said = {output: told(recorded, output) for output in ("text", "json")}
+
+    assert {code for code, _ in said.values()} == {2}
+    assert all("latency-uds/05: no run.toml in this folder, so that perftest.log was not read" in text for _, text in said.values())
+
+
+def test_runs_against_themselves_are_the_same_measurement_and_exit_code_4(recorded: Path) -> None:
+    result = run(recorded / "old", recorded / "old", "--format", "json", "--fail-on", "worse")
+
+    report = json.loads(result.stdout)
+    assert (result.exit_code, report["warnings"]) == (4, ["same_runs"])
+    assert {(row["verdict"], *row["reasons"]) for row in report["rows"]} == {("unreplicated_same", "same_measurement")}
+    assert "Both sides are the same runs" in run(recorded / "old", recorded / "old").stdout
+
+
+def test_runs_that_one_side_has_beside_others_are_counted(recorded: Path) -> None:
+    assert "! 12 runs are on both sides: as far as these go, a side is compared with itself.\n" in run(recorded / "old", recorded).stdout
+
+
+@pytest.mark.parametrize("output", ["text", "markdown", "json", "html", "github"])
+def test_each_verdict_that_is_asked_for_is_listed_and_no_other_in_every_output(checkout: Path, output: str) -> None:
+    words = ["--only", "removed", "--only", "added", "--format", output]
+
+    said = run(checkout / "data/rti/default-type", checkout / "data/rti/custom-type", "--across", "type", *words).stdout
+
+    if output == "json":
+        assert [row["verdict"] for row in json.loads(said)["rows"]] == ["removed"] * 13 + ["added"] * 4
+        return
+    assert all(title in said.lower() for title in ("only in old (13)", "only in new (4)"))
+    assert not any(title in said.lower() for title in ("not replicated (", "lost ("))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("thresholds_percent.center = 4", "Object contains unknown field `center` (is centre meant?) - at `$.thresholds_percent`"),
+        ("[[gate]]\ntransports = 'x'", "Object contains unknown field `transports` (is transport meant?) - at `$.gate[0]`"),
+        ("[thresholds]\ncentre = 3", "Object contains unknown field `thresholds` (is thresholds_percent meant?)"),
+        ("single_value_percent.xyz = 3", "Object contains unknown field `xyz` (there are centre, high, tail) - at `$.single_value_percent`"),
+    ],
+)
+def test_a_key_that_a_thresholds_file_does_not_have_is_answered_with_the_nearest(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "thresholds.toml"
+    file.write_text(text)
+
+    with pytest.raises(UnreadableInput, match=re.escape(f"thresholds.toml: {said}")):
+        read_policy(file)
+
+
+def test_what_a_thresholds_file_leaves_out_stays_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "thresholds.toml"
+    file.write_text("thresholds_percent.high = 8\nsingle_value_percent.tail = 60\n")
+
+    found = read_policy(file)
+
+    assert [getattr(found.thresholds_percent, band) for band in BANDS] == [3, 8, 10]
+    assert [getattr(found.single_value_percent, band) for band in BANDS] == [10, 25, 60]
+
+
+HEAD = (
+    "session,start,build,pairs,system,test,transport,data_path,type,keyed,publishers,subscribers,participant,payload_bytes,payload_bytes_high,"
+    "demand,metric,statistic,runs,median,deviation,shift,shift_low,shift_high\n"
+)
+LINE = "monday,2026-11-02T10:00:00Z,5e1f,12,Tacholog perftest,latency,uds,copy,,,1,1,,64,,,latency,p50,24,3000,{deviation},0.01,-0.02,{shift_high}\n"
+
+
+@pytest.mark.parametrize("place", [".", "data"])
+def test_the_band_that_was_measured_on_a_host_is_used_for_its_later_comparisons(recorded: Path, tmp_path: Path, place: str) -> None:
+    band = tmp_path / place / "same-build" / "host-087119.csv"
+    band.parent.mkdir(parents=True)
+    band.write_text(HEAD + LINE.format(deviation=0.02, shift_high=0.5))
+
+    report = json.loads(told(recorded, "json", "--data", str(tmp_path / "data"))[1])
+
+    found = {(row["key"]["payload_bytes"], row["key"]["statistic"]): row for row in report["rows"]}
+    assert report["settings"]["same_build_sessions"] == ["monday"]
+    assert (found[64, "p50"]["threshold_source"], found[1024, "p50"]["threshold_source"]) == ("same_build", "policy")
+    assert found[64, "p50"]["threshold"] == pytest.approx(2.718281828**0.5 - 1)
+    assert (found[64, "p50"]["verdict"], found[1024, "p50"]["verdict"]) == ("no_change", "better")
 
 
 def test_nothing_comparable_is_exit_code_4_and_implausible_figures_5_on_request(checkout: Path) -> None:
@@ -210,4 +335,4 @@ def test_without_a_job_the_summary_is_printed(checkout: Path, monkeypatch: pytes
 
     result = run("ecal-5.11", "ecal-5.12", "--data", checkout / "data", "--format", "github")
 
-    assert result.output.startswith("### ecal-5.11 → ecal-5.12: 32 differ, not replicated, 32 alike, not replicated\n\n| verdict | rows |")
+    assert result.output.startswith("### ecal-5.11 → ecal-5.12: 32 not comparable, 32 alike, not replicated\n\n| verdict | rows |")

@@ -71,3 +71,9 @@ def test_values_far_beyond_the_axis_become_arrows(compared: Compared, noise: NDA
     page = html(compared(noise[0], noise[1] * 1000))
 
     assert page.count('<path d="M') == 4
+
+
+def test_a_value_has_three_digits_and_all_of_them_in_its_title(compared: Compared) -> None:
+    page = html(compared(np.full((1, 12), 10_000.0), np.full((1, 12), 11_014.5)))
+
+    assert '<td class="n" title="11.0145\u00a0µs">11\u00a0µs</td>' in page

@@ -10,6 +10,7 @@ from tacholog.diff.compare import compare, exit_code
 from tacholog.diff.policy import Policy
 from tacholog.diff.result import Report, Row
 from tacholog.diff.sides import find
+from tacholog.report.diff_summary import unstated_words
 
 FORMATS = Path(__file__).parent.parent / "formats"
 
@@ -49,7 +50,7 @@ def test_rates_at_which_most_was_lost_carry_no_verdict(checkout: Path) -> None:
     report = diff(checkout / "data/rti/default-type", checkout / "data/rti/custom-type", "type")
 
     lossy = row(report, "goodput", 1048576, transport="UDPv4", data_path="flat-data")
-    assert (lossy.verdict, lossy.reasons) == ("invalid", ("loss",))
+    assert (lossy.verdict, lossy.reasons) == ("lossy", ("loss",))
     assert exit_code(report, ("implausible",)) == 5
 
 
@@ -59,6 +60,22 @@ def test_types_do_not_compare_unless_asked_for(checkout: Path) -> None:
     assert {row.verdict for row in report.rows} == {"removed", "added"}
     assert report.warnings == ("try_across:type",)
     assert exit_code(report, ()) == 4
+
+
+def test_raw_logs_of_zero_copy_are_compared_in_messages_and_say_which_names_are_missing(checkout: Path) -> None:
+    old, new = (checkout / f"data/rti/{kind}-type/shmem-zero-copy/throughput-sub.log" for kind in ("default", "custom"))
+
+    report = diff(old, new)
+
+    assert {row.key.metric for row in report.rows} == {"message_rate"}
+    assert unstated_words(report).endswith("transport, data path")
+
+
+def test_copies_against_references_hint_at_the_data_path_although_the_metric_changes(checkout: Path) -> None:
+    folder = checkout / "data/rti/default-type"
+
+    assert diff(folder / "shmem-regular", folder / "shmem-zero-copy").warnings == ("try_across:data_path",)
+    assert diff(folder / "shmem-regular", folder / "shmem-zero-copy", "data_path").counts["unreplicated_diff"] == 18
 
 
 def test_wan_keyed_against_unkeyed(checkout: Path) -> None:
@@ -82,13 +99,14 @@ def test_wan_best_effort_against_reliable(checkout: Path) -> None:
     assert diff(folder / "unkeyed-best-effort", folder / "unkeyed-reliable").counts["not_comparable"] == 24
 
 
-def test_ecal_5_11_against_5_12_changed_only_its_zero_copy_columns() -> None:
+def test_ecal_5_11_against_5_12_sets_the_latency_of_bytes_against_that_of_a_reference_and_has_no_ratio() -> None:
     report = diff(FORMATS / "ecal/performance-5.11.rst", FORMATS / "ecal/performance-5.12.rst")
 
     found = {(row.key.data_path, row.verdict, row.reasons) for row in report.rows}
-    assert found == {("copy", "unreplicated_same", ("same_measurement",)), ("zero-copy", "unreplicated_diff", ("single_run",))}
+    assert found == {("copy", "unreplicated_same", ("same_measurement",)), ("zero-copy", "not_comparable", ("latency_of",))}
     largest = row(report, "latency", 33554432, data_path="zero-copy", participant="Win10 AMD64")
     assert (largest.old and largest.old.median, largest.new and largest.new.median) == (2_471_000, 5_000)
+    assert largest.ratio is None
 
 
 def test_the_hmbdc_sample_of_14_2_was_published_again_with_15_17() -> None:

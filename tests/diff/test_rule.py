@@ -220,12 +220,25 @@ def test_pairs_that_always_start_with_the_same_side_are_told(side: Side, noise: 
     assert "same_first" in report.warnings
 
 
-@pytest.mark.parametrize("mark", ["run_failed", "loss", "out_of_order", "impossible"])
+@pytest.mark.parametrize("mark", ["run_failed", "out_of_order", "impossible"])
 def test_figures_that_cannot_be_trusted_are_invalid(compared: Compared, noise: Floats, mark: str) -> None:
     report = compared(noise[0], noise[1] * 2, marks=(mark,))
 
     assert (one_verdict(report), report.rows[0].reasons) == ("invalid", (mark,))
     assert exit_code(report, ("implausible",)) == (5 if mark != "run_failed" else 4)
+
+
+def test_a_row_that_lost_too_much_is_called_so_and_not_failed(compared: Compared, noise: Floats) -> None:
+    report = compared(noise[0], noise[1] * 2, marks=("loss",))
+
+    assert (one_verdict(report), report.rows[0].reasons) == ("lossy", ("loss",))
+    assert exit_code(report, ("implausible",)) == 5
+
+
+def test_a_failed_run_that_lost_too_much_is_a_failed_one(compared: Compared, noise: Floats) -> None:
+    report = compared(noise[0], noise[1] * 2, marks=("loss", "run_failed"))
+
+    assert one_verdict(report) == "invalid"
 
 
 def test_a_percentile_needs_a_hundred_samples_beyond_it(compared: Compared, noise: Floats) -> None:

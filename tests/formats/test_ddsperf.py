@@ -6,18 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.formats.reading import Log, read
+from tacholog.formats.reading import Log, read, read_text
 from tacholog.records import Conditions, Number, Record
 
 LOGS = Path(__file__).parent / "ddsperf"
 SUB = "[1] {}.000  size 1024 total {} lost {} delta {} lost {} rate {} kS/s {} Mb/s (1.00 kS/s 8.19 Mb/s)\n"
-
-
-def parsed(tmp_path: Path, text: str) -> Log:
-    """The text as a log that was read."""
-    path = tmp_path / "some.log"
-    path.write_text(text, encoding="utf-8")
-    return read(path, "ddsperf")
 
 
 def intervals(log: Log, definition: str) -> list[Record]:
@@ -89,10 +82,10 @@ def test_a_pings_summary_has_extremes_and_a_mean_weighted_by_samples_and_no_perc
     assert values(summary, "latency") == {"min": 3512, "max": 1587512, "mean": pytest.approx((10721 * 46314 + 11129 * 44660) / 90974)}
 
 
-def test_source_timestamps_make_a_one_way_latency_which_is_impossible_below_zero(tmp_path: Path) -> None:
+def test_source_timestamps_make_a_one_way_latency_which_is_impossible_below_zero() -> None:
     text = "[7] 1.000  sublat vm:9 size 64 mean 1.500us min -2.000us 50% 1.000us 90% 4.000us 99% 5.000us max 5.000us cnt 20\n"
 
-    record = intervals(parsed(tmp_path, text), "ddsperf-one-way")[0]
+    record = intervals(read_text(text, "ddsperf"), "ddsperf-one-way")[0]
 
     assert record.conditions.basis == "one-way"
     assert record.side == "subscriber"
@@ -149,8 +142,8 @@ def test_an_error_makes_the_run_a_failed_one(name: str, reason: str) -> None:
         ("write error: -3", "write error: -3"),
     ],
 )
-def test_other_ways_to_fail_that_no_sample_has(tmp_path: Path, line: str, reason: str) -> None:
-    account = parsed(tmp_path, f"{line}\n").account
+def test_other_ways_to_fail_that_no_sample_has(line: str, reason: str) -> None:
+    account = read_text(f"{line}\n", "ddsperf").account
 
     assert (account.status, account.reason) == ("failed", reason)
 
@@ -160,31 +153,31 @@ def test_no_line_of_any_sample_is_broken_or_unknown() -> None:
         assert (read(path).broken, read(path).unknown) == ([], []), path.name
 
 
-def test_a_line_of_version_0_5_has_no_rates_of_ten_seconds(tmp_path: Path) -> None:
-    log = parsed(tmp_path, "[1] 1.000  size 1024 total 500 lost 2 delta 500 lost 2 rate 0.50 kS/s 4.10 Mb/s\n")
+def test_a_line_of_version_0_5_has_no_rates_of_ten_seconds() -> None:
+    log = read_text("[1] 1.000  size 1024 total 500 lost 2 delta 500 lost 2 rate 0.50 kS/s 4.10 Mb/s\n", "ddsperf")
 
     assert values(log.records[0], "goodput") == {"mean": 4.1e6}
 
 
-def test_counters_of_several_sizes_are_sums_of_their_own_seconds(tmp_path: Path) -> None:
+def test_counters_of_several_sizes_are_sums_of_their_own_seconds() -> None:
     text = SUB.format(1, 500, 0, 500, 0, "0.50", "4.10") + SUB.format(2, 900, 0, 400, 0, "0.40", "3.28").replace("size 1024", "size 64")
 
-    first, second = summaries(parsed(tmp_path, text))
+    first, second = summaries(read_text(text, "ddsperf"))
 
     assert (first.payload_bytes, values(first, "messages_received")) == (1024, {"total": 500})
     assert (second.payload_bytes, values(second, "messages_received")) == (64, {"total": 400})
 
 
-def test_a_process_that_starts_anew_under_the_same_number_has_a_summary_of_its_own(tmp_path: Path) -> None:
+def test_a_process_that_starts_anew_under_the_same_number_has_a_summary_of_its_own() -> None:
     one = "[1] participant vm:1: new (self)\n" + SUB.format(1, 500, 0, 500, 0, "0.50", "4.10")
 
-    assert [values(summary, "messages_received") for summary in summaries(parsed(tmp_path, one + one))] == [{"total": 500}] * 2
+    assert [values(summary, "messages_received") for summary in summaries(read_text(one + one, "ddsperf"))] == [{"total": 500}] * 2
 
 
-def test_a_second_printed_twice_counts_once(tmp_path: Path) -> None:
+def test_a_second_printed_twice_counts_once() -> None:
     one, two = SUB.format(1, 500, 0, 500, 0, "0.50", "4.10"), SUB.format(2, 900, 0, 400, 0, "0.40", "3.28")
 
-    (summary,) = summaries(parsed(tmp_path, one + two + two + one))
+    (summary,) = summaries(read_text(one + two + two + one, "ddsperf"))
 
     assert summary.samples == 900
     assert values(summary, "message_rate") == {"mean": 400}
@@ -202,8 +195,8 @@ def test_a_second_printed_twice_counts_once(tmp_path: Path) -> None:
         "[1] 1.000  rss:7.2MB vcsw:7727 ivcsw:3818 tev:1%+0% recvUC:21",
     ],
 )
-def test_a_line_that_is_cut_or_cannot_be_is_broken(tmp_path: Path, line: str) -> None:
-    log = parsed(tmp_path, f"{line}\n")
+def test_a_line_that_is_cut_or_cannot_be_is_broken(line: str) -> None:
+    log = read_text(f"{line}\n", "ddsperf")
 
     assert len(log.broken) == 1
     assert log.records == []
@@ -213,12 +206,12 @@ def test_a_line_that_is_cut_or_cannot_be_is_broken(tmp_path: Path, line: str) ->
     "line",
     ["[1] 1.000  vm:9 size 64 mean 1.500us min 1.000us 50% 1.000us 90% 4.000us 99% 5.000us max 5.000us cnt 2", "[1] 1.000  vcsw:1 ivcsw:2 tev:1%+0%"],
 )
-def test_an_end_of_the_log_that_may_hide_a_digit_or_a_thread_is_broken(tmp_path: Path, line: str) -> None:
-    assert parsed(tmp_path, line).broken == ["some.log:1: the log ends within this line"]
+def test_an_end_of_the_log_that_may_hide_a_digit_or_a_thread_is_broken(line: str) -> None:
+    assert read_text(line, "ddsperf").broken == ["text:1: the log ends within this line"]
 
 
-def test_a_counter_that_went_below_zero_is_unknown(tmp_path: Path) -> None:
-    log = parsed(tmp_path, SUB.format(1, 500, 18446744073709551615, 500, 0, "0.50", "4.10"))
+def test_a_counter_that_went_below_zero_is_unknown() -> None:
+    log = read_text(SUB.format(1, 500, 18446744073709551615, 500, 0, "0.50", "4.10"), "ddsperf")
 
     summary = summaries(log)[0]
     lost = summary.number("messages_lost", "total")
@@ -226,7 +219,7 @@ def test_a_counter_that_went_below_zero_is_unknown(tmp_path: Path) -> None:
     assert summary.number("loss", "total") is None
 
 
-def test_nothing_received_yet_is_no_result(tmp_path: Path) -> None:
-    log = parsed(tmp_path, "[1] 1.000  size 0 total 0 lost 0 delta 0 lost 0 rate 0.00 kS/s 0.00 Mb/s (0.00 kS/s 0.00 Mb/s)\n")
+def test_nothing_received_yet_is_no_result() -> None:
+    log = read_text("[1] 1.000  size 0 total 0 lost 0 delta 0 lost 0 rate 0.00 kS/s 0.00 Mb/s (0.00 kS/s 0.00 Mb/s)\n", "ddsperf")
 
     assert (log.records, log.broken, log.unknown) == ([], [], [])

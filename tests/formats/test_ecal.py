@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.formats.reading import Log, read
+from tacholog.formats.reading import read, read_text
 from tacholog.formats.registry import detect, formats
 from tacholog.records import Conditions, Number, Record
 
@@ -24,13 +24,6 @@ Throughput                    : 7738 MB/s
                               : 123 kMsg/s
 --------------------------------------------
 """
-
-
-def parsed(tmp_path: Path, text: str) -> Log:
-    """The text as a log that was read."""
-    path = tmp_path / "some.log"
-    path.write_text(text, encoding="utf-8")
-    return read(path, "ecal")
 
 
 def latencies(record: Record) -> list[tuple[str, float | None, str]]:
@@ -93,10 +86,10 @@ def test_the_recorders_own_lines_are_unknown() -> None:
     assert read(LOGS / "latency-6.2-sender.log").unknown == [1, 11, 21, 31, 41, 51, 61, 71]
 
 
-def test_a_run_is_only_said_to_be_what_all_of_its_senders_say_alike(tmp_path: Path) -> None:
+def test_a_run_is_only_said_to_be_what_all_of_its_senders_say_alike() -> None:
     first = (LOGS / "latency-6.2-sender.log").read_text().split("$ ")[2]
 
-    assert parsed(tmp_path, first).account.facts.conditions == Conditions(data_path="zero-copy")
+    assert read_text(first, "ecal").account.facts.conditions == Conditions(data_path="zero-copy")
     assert read(LOGS / "latency-6.2-sender.log").account.facts.conditions == Conditions()
 
 
@@ -119,8 +112,8 @@ def test_a_file_of_single_latencies_becomes_one_record_with_percentiles() -> Non
     assert all(n.resolution == 1000 for n in record.numbers)
 
 
-def test_single_latencies_are_ranked_exactly(tmp_path: Path) -> None:
-    (record,) = parsed(tmp_path, "".join(f"{value}\n" for value in range(1000, 0, -1))).records
+def test_single_latencies_are_ranked_exactly() -> None:
+    (record,) = read_text("".join(f"{value}\n" for value in range(1000, 0, -1)), "ecal").records
 
     assert {n.statistic: n.value for n in record.numbers} == {
         "mean": 500_500,
@@ -137,22 +130,22 @@ def test_single_latencies_are_ranked_exactly(tmp_path: Path) -> None:
     }
 
 
-def test_many_different_latencies_are_ranked_to_a_thousandth_and_say_so(tmp_path: Path) -> None:
-    (record,) = parsed(tmp_path, "".join(f"{value}\n" for value in range(100_000))).records
+def test_many_different_latencies_are_ranked_to_a_thousandth_and_say_so() -> None:
+    (record,) = read_text("".join(f"{value}\n" for value in range(100_000)), "ecal").records
 
     assert record.number("latency", "max") == Number(metric="latency", statistic="max", value=99_999_000, resolution=1000)
     assert record.number("latency", "p99") == Number(metric="latency", statistic="p99", value=98_944_000, resolution=64_000)
 
 
-def test_a_file_of_latencies_with_a_damaged_line_gives_no_statistics(tmp_path: Path) -> None:
-    log = parsed(tmp_path, "2\n1\nx3\n4\n")
+def test_a_file_of_latencies_with_a_damaged_line_gives_no_statistics() -> None:
+    log = read_text("2\n1\nx3\n4\n", "ecal")
 
     assert log.records == []
-    assert log.broken == ["some.log:3: not a whole number of microseconds: statistics of this file would lack it"]
+    assert log.broken == ["text:3: not a whole number of microseconds: statistics of this file would lack it"]
 
 
-def test_a_latency_below_zero_is_impossible(tmp_path: Path) -> None:
-    (record,) = parsed(tmp_path, "-3\n1\n2\n").records
+def test_a_latency_below_zero_is_impossible() -> None:
+    (record,) = read_text("-3\n1\n2\n", "ecal").records
 
     assert record.number("latency", "min") == Number(metric="latency", statistic="min", value=None, marks=("impossible",))
 
@@ -212,18 +205,18 @@ def test_a_row_of_layers_tells_columns_of_one_platform_apart() -> None:
     ]
 
 
-def test_rows_under_columns_that_cannot_be_told_apart_are_broken(tmp_path: Path) -> None:
+def test_rows_under_columns_that_cannot_be_told_apart_are_broken() -> None:
     text = (LOGS / "readme-5.5.2.md").read_text(encoding="utf-8")
-    log = parsed(tmp_path, "".join(line for line in text.splitlines(keepends=True) if "Iceoryx" not in line))
+    log = read_text("".join(line for line in text.splitlines(keepends=True) if "Iceoryx" not in line), "ecal")
 
     assert log.records == []
-    assert log.broken[0] == "some.log:3: two columns of the table have the same heading"
+    assert log.broken[0] == "text:3: two columns of the table have the same heading"
 
 
-def test_a_table_whose_unit_nobody_says_is_broken(tmp_path: Path) -> None:
-    log = parsed(tmp_path, "|Payload Size (kB)|Win10 AMD64|\n|---:|---:|\n| 1 | 13 |\n")
+def test_a_table_whose_unit_nobody_says_is_broken() -> None:
+    log = read_text("|Payload Size (kB)|Win10 AMD64|\n|---:|---:|\n| 1 | 13 |\n", "ecal")
 
-    assert log.broken == ["some.log:3: neither the table's heading nor the text before it says the unit"]
+    assert log.broken == ["text:3: neither the table's heading nor the text before it says the unit"]
 
 
 def test_the_round_trip_of_old_senders_is_told_from_the_one_way_time_of_their_receivers() -> None:
@@ -236,21 +229,21 @@ def test_the_round_trip_of_old_senders_is_told_from_the_one_way_time_of_their_re
 
 
 @pytest.mark.parametrize("seam", [" LATENCY / THROUGHPUT TEST\n", "-------------------------------\n"])
-def test_no_block_takes_the_size_of_the_one_before(tmp_path: Path, seam: str) -> None:
+def test_no_block_takes_the_size_of_the_one_before(seam: str) -> None:
     lines = (LOGS / "latency-5.3.log").read_text().splitlines(keepends=True)
 
-    log = parsed(tmp_path, "".join([*lines[1:5], seam, "Message average roundtrip time 80 us\n"]))
+    log = read_text("".join([*lines[1:5], seam, "Message average roundtrip time 80 us\n"]), "ecal")
 
     assert log.records == []
 
 
-def test_rows_of_two_senders_are_not_one_block(tmp_path: Path) -> None:
+def test_rows_of_two_senders_are_not_one_block() -> None:
     lines = (LOGS / "latency-6.2-sender.log").read_text().splitlines(keepends=True)
     first = next(at for at, line in enumerate(lines) if line.startswith("Zero copy"))
     rest = next(at for at, line in enumerate(lines) if line.startswith("Messages sent"))
 
     for seam in (["-" * 44 + "\n"] * 2, [lines[first]]):
-        assert parsed(tmp_path, "".join([*lines[: first + 1], *seam, *lines[first + 1 : rest + 1]])).records == []
+        assert read_text("".join([*lines[: first + 1], *seam, *lines[first + 1 : rest + 1]]), "ecal").records == []
 
 
 def test_messages_sent_are_derived_where_only_those_asked_for_are_printed() -> None:
@@ -336,43 +329,43 @@ def test_service_calls_and_many_topics_are_read() -> None:
         ("7 GB/s", "9 GB/s"),  # of another block
     ],
 )
-def test_rows_that_do_not_belong_together_are_broken(tmp_path: Path, what: str, instead: str) -> None:
-    assert len(parsed(tmp_path, RECEIVED).records) == 1
+def test_rows_that_do_not_belong_together_are_broken(what: str, instead: str) -> None:
+    assert len(read_text(RECEIVED, "ecal").records) == 1
 
-    log = parsed(tmp_path, RECEIVED.replace(what, instead))
+    log = read_text(RECEIVED.replace(what, instead), "ecal")
 
     assert log.records == []
     assert log.broken
 
 
-def test_a_latency_printed_as_zero_is_less_than_a_microsecond(tmp_path: Path) -> None:
-    (record,) = parsed(tmp_path, RECEIVED.replace("7 us @ 1", "0 us @ 1")).records
+def test_a_latency_printed_as_zero_is_less_than_a_microsecond() -> None:
+    (record,) = read_text(RECEIVED.replace("7 us @ 1", "0 us @ 1"), "ecal").records
 
     assert record.number("latency", "min") == Number(metric="latency", statistic="min", value=1000, resolution=1000, bound="<")
 
 
-def test_a_block_at_the_end_of_a_cut_log_is_broken(tmp_path: Path) -> None:
-    assert parsed(tmp_path, RECEIVED[: RECEIVED.index("Throughput")]).broken == ["some.log:2: the log ends within this block"]
+def test_a_block_at_the_end_of_a_cut_log_is_broken() -> None:
+    assert read_text(RECEIVED[: RECEIVED.index("Throughput")], "ecal").broken == ["text:2: the log ends within this block"]
 
 
-def test_a_block_whose_last_row_may_be_cut_is_broken(tmp_path: Path) -> None:
-    log = parsed(tmp_path, RECEIVED.removesuffix("\n").removesuffix("-" * 44).removesuffix("\n"))
+def test_a_block_whose_last_row_may_be_cut_is_broken() -> None:
+    log = read_text(RECEIVED.removesuffix("\n").removesuffix("-" * 44).removesuffix("\n"), "ecal")
 
     assert log.records == []
-    assert log.broken == ["some.log:2: a row of this block is cut short or garbled, or there twice"]
+    assert log.broken == ["text:2: a row of this block is cut short or garbled, or there twice"]
 
 
-def test_the_mean_of_no_round_trip_is_impossible(tmp_path: Path) -> None:
-    record = parsed(tmp_path, (LOGS / "latency-5.3.log").read_text().replace("message 412", "message 1").replace("80 us", "0 us")).records[1]
+def test_the_mean_of_no_round_trip_is_impossible() -> None:
+    record = read_text((LOGS / "latency-5.3.log").read_text().replace("message 412", "message 1").replace("80 us", "0 us"), "ecal").records[1]
 
     assert record.numbers[0] == Number(metric="latency", statistic="mean", value=None, marks=("impossible",))
     assert record.samples == 0
 
 
-def test_a_receivers_block_may_stand_within_a_senders(tmp_path: Path) -> None:
+def test_a_receivers_block_may_stand_within_a_senders() -> None:
     sender = (LOGS / "latency-5.10.log").read_text().splitlines(keepends=True)[:8]
 
-    log = parsed(tmp_path, "".join([*sender[:6], *RECEIVED, *sender[6:]]))
+    log = read_text("".join([*sender[:6], *RECEIVED, *sender[6:]]), "ecal")
 
     assert [r.side for r in log.records] == ["subscriber", "publisher"]
     assert log.broken == []

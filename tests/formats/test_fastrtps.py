@@ -6,20 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.formats.reading import Log, read
+from tacholog.formats.reading import read, read_text
 from tacholog.formats.registry import detect
 from tacholog.records import Conditions, Number, Record
 
 LOGS = Path(__file__).parent / "fastrtps"
 SAMPLES = Path(__file__).parent / "fastrtps_samples" / "latency-2.9.1.csv"
 IMPOSSIBLE = ("impossible",)
-
-
-def parsed(tmp_path: Path, text: str) -> Log:
-    """The text as a log that was read."""
-    path = tmp_path / "some.log"
-    path.write_text(text, encoding="utf-8")
-    return read(path, "fastrtps")
 
 
 def value(record: Record, metric: str, statistic: str = "mean") -> float | None:
@@ -77,12 +70,12 @@ def test_the_recovery_time_of_a_banner_reaches_the_rows_below_it() -> None:
     assert log.broken == []
 
 
-def test_a_publishers_time_without_its_waits_is_a_definition_of_its_own(tmp_path: Path) -> None:
+def test_a_publishers_time_without_its_waits_is_a_definition_of_its_own() -> None:
     text = (LOGS / "throughput-1.9.3.log").read_text()
     assert {r.conditions.definition for r in read(LOGS / "throughput-1.9.3.log").records[:99]} == {"fastrtps-demand-1.9.1"}
 
     row = "     16,    500,      152500,      5011845,  30427.916,     3.895,      152500,           0,     5019968, 30378.680,     3.888\n"
-    old = parsed(tmp_path, text[: text.index("     16,")] + row)
+    old = read_text(text[: text.index("     16,")] + row, "fastrtps")
 
     assert [r.conditions.definition for r in old.records] == ["fastrtps-demand-1.7"]
 
@@ -109,10 +102,10 @@ def test_an_exported_table_has_times_to_the_nanosecond() -> None:
     assert (log.broken, log.unknown) == ([], [])
 
 
-def test_the_columns_of_derived_exports_may_be_called_a_little_differently(tmp_path: Path) -> None:
+def test_the_columns_of_derived_exports_may_be_called_a_little_differently() -> None:
     text = (LOGS / "throughput-2.9.1.csv").read_text().replace("[sample/burst]", "[samples/burst]").replace("[Mb/s]", "[Mbits/s]")
 
-    assert len(parsed(tmp_path, "\n" + text).records) == 6
+    assert len(read_text("\n" + text, "fastrtps").records) == 6
 
 
 def test_the_table_of_2014_is_the_publishers() -> None:
@@ -136,24 +129,24 @@ def test_the_table_of_2014_is_the_publishers() -> None:
         ("16996,", ""),  # a cell is missing
     ],
 )
-def test_a_row_whose_cells_do_not_belong_together_is_broken(tmp_path: Path, what: str, instead: str) -> None:
-    log = parsed(tmp_path, (LOGS / "throughput-2.9.1-publisher.log").read_text().replace(what, instead))
+def test_a_row_whose_cells_do_not_belong_together_is_broken(what: str, instead: str) -> None:
+    log = read_text((LOGS / "throughput-2.9.1-publisher.log").read_text().replace(what, instead), "fastrtps")
 
     assert log.records == []
     assert len(log.broken) == 1
 
 
-def test_a_row_without_the_header_of_its_table_is_broken(tmp_path: Path) -> None:
+def test_a_row_without_the_header_of_its_table_is_broken() -> None:
     row = (LOGS / "throughput-2.9.1-publisher.log").read_text().splitlines()[9]
 
-    assert parsed(tmp_path, row + "\n").broken == ["some.log:1: a row without the header of its table"]
+    assert read_text(row + "\n", "fastrtps").broken == ["text:1: a row without the header of its table"]
 
 
-def test_a_row_of_another_table_is_told_by_its_size(tmp_path: Path) -> None:
+def test_a_row_of_another_table_is_told_by_its_size() -> None:
     lines = (LOGS / "throughput-1.9.3.log").read_text().splitlines(keepends=True)
     without_second_header = [line for at, line in enumerate(lines) if not (at > 120 and not line.lstrip()[:1].isdigit())]
 
-    log = parsed(tmp_path, "".join(without_second_header))
+    log = read_text("".join(without_second_header), "fastrtps")
 
     assert {r.conditions.recovery_time_ns for r in log.records[:99]} == {0}
     assert "sizes only grow within a table" in log.broken[0]
@@ -182,14 +175,14 @@ def test_what_a_newer_subscriber_received_is_counted() -> None:
     assert record.number("messages_received", "total") == Number(metric="messages_received", statistic="total", value=16999)
 
 
-def test_a_subscribers_lines_out_of_order_are_broken(tmp_path: Path) -> None:
+def test_a_subscribers_lines_out_of_order_are_broken() -> None:
     lines = (LOGS / "throughput-2.10-subscriber.log").read_text().splitlines(keepends=True)
     lines[6], lines[8] = lines[8], lines[6]
 
-    log = parsed(tmp_path, "".join(lines))
+    log = read_text("".join(lines), "fastrtps")
 
     assert log.records == []
-    assert log.broken[0] == "some.log:6: these lines are cut short, garbled or out of order"
+    assert log.broken[0] == "text:6: these lines are cut short, garbled or out of order"
 
 
 def test_three_decimals_are_half_of_a_round_trip() -> None:
@@ -247,8 +240,8 @@ def test_a_percentile_of_too_few_samples_is_not_a_number() -> None:
     ("what", "instead"),
     [("462.214 ", "462.21 "), (" 25.308", " 35.308"), ("20.575", "0.575"), ("      16,", ""), ("      16,", "      0,")],
 )
-def test_a_latency_row_that_is_cut_or_out_of_order_is_broken(tmp_path: Path, what: str, instead: str) -> None:
-    log = parsed(tmp_path, (LOGS / "latency-2.9.1.log").read_text().replace(what, instead))
+def test_a_latency_row_that_is_cut_or_out_of_order_is_broken(what: str, instead: str) -> None:
+    log = read_text((LOGS / "latency-2.9.1.log").read_text().replace(what, instead), "fastrtps")
 
     assert [r.payload_bytes for r in log.records] == [1024]
     assert len(log.broken) == 1
@@ -264,15 +257,15 @@ def test_single_samples_become_one_record_a_payload() -> None:
     assert record.number("latency", "p50") == Number(metric="latency", statistic="p50", value=20_890.8, resolution=0.1)
 
 
-def test_samples_of_the_next_payload_begin_a_record_of_their_own(tmp_path: Path) -> None:
-    log = parsed(tmp_path, "Sample,Payload [Bytes],Latency [us]\n1,16,2.5\n2,16,1.5\n3,32,1e+06\n")
+def test_samples_of_the_next_payload_begin_a_record_of_their_own() -> None:
+    log = read_text("Sample,Payload [Bytes],Latency [us]\n1,16,2.5\n2,16,1.5\n3,32,1e+06\n", "fastrtps")
 
     assert [(r.payload_bytes, r.samples, value(r, "latency", "max")) for r in log.records] == [(16, 2, 2500), (32, 1, 1e9)]
 
 
 @pytest.mark.parametrize("rows", ["1,16,2.5\n3,16,1.5\n", "2,16,2.5\n", "1,16,2.5\n2,16,x\n", "1,16,2.5\n2,16,1"])
-def test_a_payload_with_a_missing_or_garbled_sample_has_no_statistics(tmp_path: Path, rows: str) -> None:
-    log = parsed(tmp_path, "Sample,Payload [Bytes],Latency [us]\n" + rows)
+def test_a_payload_with_a_missing_or_garbled_sample_has_no_statistics(rows: str) -> None:
+    log = read_text("Sample,Payload [Bytes],Latency [us]\n" + rows, "fastrtps")
 
     assert log.records == []
     assert log.broken
@@ -320,17 +313,17 @@ def test_quoted_rates_belong_to_the_headings_above_them() -> None:
     assert (one.conditions.demand, one.conditions.reliability, value(one, "goodput")) == (500, "reliable", 38.4677e6)
 
 
-def test_as_many_quoted_rates_as_headings_are_needed(tmp_path: Path) -> None:
-    log = parsed(tmp_path, (LOGS / "throughput-all.csv").read_text().replace(',"77.165"', ""))
+def test_as_many_quoted_rates_as_headings_are_needed() -> None:
+    log = read_text((LOGS / "throughput-all.csv").read_text().replace(',"77.165"', ""), "fastrtps")
 
     assert log.records == []
-    assert log.broken == ["some.log:2: there are not as many values as headings, or one is garbled"]
+    assert log.broken == ["text:2: there are not as many values as headings, or one is garbled"]
 
 
-def test_a_run_that_the_tool_gave_up_has_failed(tmp_path: Path) -> None:
+def test_a_run_that_the_tool_gave_up_has_failed() -> None:
     text = (LOGS / "latency-1.1.log").read_text().replace("TEST OF SIZE: 16 ENDS", "Error in test ")
 
-    assert (parsed(tmp_path, text).account.status, parsed(tmp_path, text).account.reason) == ("failed", "Error in test")
+    assert (read_text(text, "fastrtps").account.status, read_text(text, "fastrtps").account.reason) == ("failed", "Error in test")
 
 
 @pytest.mark.parametrize("path", [*sorted(path for path in LOGS.iterdir() if path.name != "README.md"), SAMPLES], ids=lambda path: path.name)

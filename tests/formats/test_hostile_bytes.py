@@ -6,6 +6,7 @@ import gzip
 import io
 import lzma
 import random
+import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -85,14 +86,20 @@ def test_a_line_of_ten_megabytes_is_unknown_and_costs_at_most_what_it_stands_in(
 def assert_it_costs_only_what_it_stands_in(stranger: bytes, path: Path, name: str) -> None:
     """Put a line somewhere into a sample and look for it among the unknown, and for what it has made of the records."""
     lines = whole(path).splitlines(keepends=True)
-    plain = {str(event.what) for event in scanned(whole(path), name)[1] if isinstance(event.what, Record)}
+    plain = {wherever(event.what) for event in scanned(whole(path), name)[1] if isinstance(event.what, Record)}
     at = random.Random(path.name).randrange(len(lines)) + 1  # noqa: S311
 
     scan, events = scanned(b"".join([*lines[:at], stranger, b"\n", *lines[at:]]), name)
 
     assert at + 1 in {number for event in events if event.kind in ("unknown", "broken") for number in event.lines}
     assert scan.account.total == len(lines) + 1
-    assert [what for event in events if isinstance(what := event.what, Record) and "derived" not in str(what) and str(what) not in plain] == []
+    found = {wherever(event.what) for event in events if isinstance(event.what, Record)}
+    assert {record for record in found - plain if "derived" not in record} == set()
+
+
+def wherever(record: Record) -> str:
+    """What a record says, wherever its numbers stand: all lines behind one that is put in have moved."""
+    return re.sub(r"\bline=\d+", "", str(record))
 
 
 @pytest.mark.parametrize("mark", ["utf-16-le", "utf-16-be"])

@@ -6,17 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.formats.reading import Log, read
+from tacholog.formats.reading import read, read_text
 from tacholog.records import Conditions, Number, Record
 
 LOGS = Path(__file__).parent / "iceoryx2"
-
-
-def parsed(tmp_path: Path, text: str) -> Log:
-    """The text as a log that was read."""
-    path = tmp_path / "some.log"
-    path.write_text(text, encoding="utf-8")
-    return read(path, "iceoryx2")
 
 
 def test_a_line_is_the_mean_of_half_a_round_trip_over_one_kind_of_service() -> None:
@@ -67,44 +60,44 @@ def test_the_lines_of_cargo_are_chatter_and_the_users_command_and_the_cut_line_a
     ],
 )
 @pytest.mark.parametrize("time", ["Time: 0.0001 s, Latency: 5000", "Time: 0.0001, Latency: 5000"])
-def test_lines_after_the_sources_that_no_sample_has(tmp_path: Path, start: str, time: str, end: str, expected: tuple[object, ...]) -> None:
-    (record,) = parsed(tmp_path, f"{start}{time}{end}\n").records
+def test_lines_after_the_sources_that_no_sample_has(start: str, time: str, end: str, expected: tuple[object, ...]) -> None:
+    (record,) = read_text(f"{start}{time}{end}\n", "iceoryx2").records
 
     assert (record.conditions.definition, record.conditions.transport, record.payload_bytes, record.samples) == expected
 
 
-def test_the_first_versions_print_neither_iterations_nor_sizes_nor_a_unit_of_time(tmp_path: Path) -> None:
-    log = parsed(tmp_path, "iceoryx2::service::process_local::Service ::: Time: 3.1, Latency: 155 ns\n")
+def test_the_first_versions_print_neither_iterations_nor_sizes_nor_a_unit_of_time() -> None:
+    log = read_text("iceoryx2::service::process_local::Service ::: Time: 3.1, Latency: 155 ns\n", "iceoryx2")
 
     assert [(record.conditions.transport, record.payload_bytes, record.samples) for record in log.records] == [("process_local", None, None)]
 
 
-def test_a_latency_that_is_not_the_time_over_twice_the_iterations_is_broken(tmp_path: Path) -> None:
+def test_a_latency_that_is_not_the_time_over_twice_the_iterations_is_broken() -> None:
     line = (LOGS / "0.9.3-publish-subscribe.log").read_text(encoding="utf-8").splitlines()[0]
 
-    assert parsed(tmp_path, f"{line}\n").broken == []
+    assert read_text(f"{line}\n", "iceoryx2").broken == []
     for old, new in (("23397", "23398"), ("20000,", "2000,"), ("20000,", "0,"), ("0.935897869", "0.835897869")):
-        assert parsed(tmp_path, f"{line.replace(old, new)}\n").broken == ["some.log:1: the latency is not the time over twice the iterations"]
+        assert read_text(f"{line.replace(old, new)}\n", "iceoryx2").broken == ["text:1: the latency is not the time over twice the iterations"]
 
 
-def test_a_last_line_without_its_end_may_have_lost_digits_of_its_size(tmp_path: Path) -> None:
+def test_a_last_line_without_its_end_may_have_lost_digits_of_its_size() -> None:
     line = "iceoryx2::service::ipc::Service ::: Iterations: 10, Time: 0.0001 s, Latency: 5000 ns, Sample Size: 81"
 
-    assert parsed(tmp_path, line).broken == ["some.log:1: the log ends within this line"]
+    assert read_text(line, "iceoryx2").broken == ["text:1: the log ends within this line"]
 
 
-def test_a_line_that_lost_its_sample_size_is_broken(tmp_path: Path) -> None:
+def test_a_line_that_lost_its_sample_size_is_broken() -> None:
     line = "iceoryx2::service::ipc::Service ::: Iterations: 10, Time: 0.0001 s, Latency: 5000 ns\n"
 
-    assert parsed(tmp_path, line).broken == ["some.log:1: a line without its sample size: it is cut short"]
+    assert read_text(line, "iceoryx2").broken == ["text:1: a line without its sample size: it is cut short"]
 
 
-def test_what_the_logger_prints_in_debug_mode_is_chatter(tmp_path: Path) -> None:
+def test_what_the_logger_prints_in_debug_mode_is_chatter() -> None:
     text = (
         '12 \x1b[0;90m[T] \x1b[1;90m[\x1b[0;90mpid=\x1b[0;92m7\x1b[1;90m] "ipc::Service::create"\x1b[0m\n| dynamic config created\n'
         "iceoryx2::service::ipc::Service ::: Iterations: 10, Time: 0.0001 s, Latency: 5000 ns, Sample Size: 64\n"
     )
 
-    log = parsed(tmp_path, text)
+    log = read_text(text, "iceoryx2")
 
     assert (len(log.records), log.unknown) == (1, [])

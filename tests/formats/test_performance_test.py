@@ -6,18 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.formats.reading import Log, read
+from tacholog.formats.reading import Log, read, read_text
 from tacholog.records import Number, Record
 
 LOGS = Path(__file__).parent / "performance_test"
 SUBSCRIBER = (LOGS / "layout-subscriber-only.log").read_text(encoding="utf-8")
-
-
-def parsed(tmp_path: Path, text: str) -> Log:
-    """The text as a log that was read."""
-    path = tmp_path / "some.log"
-    path.write_text(text, encoding="utf-8")
-    return read(path, "performance_test")
 
 
 def rows(log: Log, test: str, scope: str = "interval") -> list[Record]:
@@ -97,30 +90,30 @@ def test_a_row_without_samples_has_no_latency() -> None:
 
 
 @pytest.mark.parametrize("huge", ["inf", "1.798e+308", "nan", "-1"])
-def test_extremes_of_nothing_are_impossible(tmp_path: Path, huge: str) -> None:
-    log = parsed(tmp_path, SUBSCRIBER.replace("0.0712", huge))
+def test_extremes_of_nothing_are_impossible(huge: str) -> None:
+    log = read_text(SUBSCRIBER.replace("0.0712", huge), "performance_test")
 
     assert rows(log, "latency")[0].number("latency", "min") == Number(metric="latency", statistic="min", value=None, marks=("impossible",))
 
 
-def test_the_main_side_of_a_round_trip_measures_round_trips(tmp_path: Path) -> None:
-    log = parsed(tmp_path, SUBSCRIBER.replace("Roundtrip Mode: NONE", "Roundtrip Mode: MAIN"))
+def test_the_main_side_of_a_round_trip_measures_round_trips() -> None:
+    log = read_text(SUBSCRIBER.replace("Roundtrip Mode: NONE", "Roundtrip Mode: MAIN"), "performance_test")
 
     assert {record.conditions.basis for record in rows(log, "latency")} == {"rtt"}
     assert {record.conditions.load_mode for record in log.records} == {None}
 
 
-def test_two_experiments_in_one_log_have_their_own_conditions_and_summaries(tmp_path: Path) -> None:
-    log = parsed(tmp_path, SUBSCRIBER + SUBSCRIBER.replace("RELIABLE", "BEST_EFFORT").replace("Array1k", "Array4k"))
+def test_two_experiments_in_one_log_have_their_own_conditions_and_summaries() -> None:
+    log = read_text(SUBSCRIBER + SUBSCRIBER.replace("RELIABLE", "BEST_EFFORT").replace("Array1k", "Array4k"), "performance_test")
 
     found = [(record.conditions.reliability, record.conditions.type) for record in rows(log, "latency", "summary")]
     assert found == [("reliable", "Array1k"), ("best-effort", "Array4k")]
 
 
-def test_a_row_printed_twice_counts_once(tmp_path: Path) -> None:
+def test_a_row_printed_twice_counts_once() -> None:
     last = SUBSCRIBER.splitlines()[-2]
 
-    log = parsed(tmp_path, SUBSCRIBER.replace(last, f"{last}\n{last}"))
+    log = read_text(SUBSCRIBER.replace(last, f"{last}\n{last}"), "performance_test")
 
     assert rows(log, "latency", "summary")[0].samples == 296
 
@@ -136,22 +129,22 @@ def test_a_row_printed_twice_counts_once(tmp_path: Path) -> None:
         ("97,\t\t0,\t\t3,\t\tinf", "97,\t\t100,\t\t3,\t\t0.30", "the cells contradict each other"),
     ],
 )
-def test_a_row_that_cannot_be_is_broken_and_costs_only_itself(tmp_path: Path, old: str, new: str, reason: str) -> None:
-    log = parsed(tmp_path, SUBSCRIBER.replace(old, new))
+def test_a_row_that_cannot_be_is_broken_and_costs_only_itself(old: str, new: str, reason: str) -> None:
+    log = read_text(SUBSCRIBER.replace(old, new), "performance_test")
 
-    assert log.broken == [f"some.log:24: {reason}"]
+    assert log.broken == [f"text:24: {reason}"]
     assert [record.samples for record in rows(log, "latency")] == [100, 99]
 
 
-def test_a_row_without_its_table_is_broken(tmp_path: Path) -> None:
+def test_a_row_without_its_table_is_broken() -> None:
     header = next(line for line in SUBSCRIBER.splitlines() if line.startswith("T_experiment"))
 
-    assert len(parsed(tmp_path, SUBSCRIBER.replace(header, "")).broken) == 4
-    assert len(parsed(tmp_path, SUBSCRIBER.replace(header, header[:200])).broken) == 5
+    assert len(read_text(SUBSCRIBER.replace(header, ""), "performance_test").broken) == 4
+    assert len(read_text(SUBSCRIBER.replace(header, header[:200]), "performance_test").broken) == 5
 
 
-def test_a_last_row_without_its_end_may_have_lost_digits(tmp_path: Path) -> None:
-    assert parsed(tmp_path, SUBSCRIBER[: SUBSCRIBER.index("1.5,\t\t\nMax") + 1]).broken == ["some.log:26: the log ends within this line"]
+def test_a_last_row_without_its_end_may_have_lost_digits() -> None:
+    assert read_text(SUBSCRIBER[: SUBSCRIBER.index("1.5,\t\t\nMax") + 1], "performance_test").broken == ["text:26: the log ends within this line"]
 
 
 def test_every_line_is_known() -> None:
@@ -159,7 +152,7 @@ def test_every_line_is_known() -> None:
         assert (read(path).broken, read(path).unknown) == ([], []), path.name
 
 
-def test_prose_with_colons_is_not_taken_for_what_is_run(tmp_path: Path) -> None:
-    log = parsed(tmp_path, "Note: this is a mail.\n" + SUBSCRIBER + "Bye: me\n")
+def test_prose_with_colons_is_not_taken_for_what_is_run() -> None:
+    log = read_text("Note: this is a mail.\n" + SUBSCRIBER + "Bye: me\n", "performance_test")
 
     assert log.unknown == [1, 29]

@@ -6,17 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.formats.reading import Log, read
+from tacholog.formats.reading import read, read_text
 from tacholog.records import Conditions, Number, Record
 
 LOGS = Path(__file__).parent / "rti"
-
-
-def parsed(tmp_path: Path, text: str) -> Log:
-    """The text as a log that was read."""
-    path = tmp_path / "some.log"
-    path.write_text(text, encoding="utf-8")
-    return read(path, "rti")
 
 
 def test_a_throughput_summary_becomes_one_record_with_the_precision_it_was_printed_with() -> None:
@@ -123,23 +116,23 @@ def test_a_cut_line_is_named_and_costs_only_itself() -> None:
     assert [record.payload_bytes for record in log.records] == [32, 64]
 
 
-def test_a_printed_zero_is_a_bound_of_one_unit(tmp_path: Path) -> None:
+def test_a_printed_zero_is_a_bound_of_one_unit() -> None:
     line = "Length: 16 Latency: Ave 0 us Std 0.2 us Min 0 us Max 9 us 50% 0 us 90% 1 us 99% 1 us 99.99% 9 us 99.9999% 9 us\n"
 
-    record = parsed(tmp_path, line).records[0]
+    record = read_text(line, "rti").records[0]
 
     assert record.number("latency", "p50") == Number(metric="latency", statistic="p50", value=1000, resolution=1000, bound="<")
 
 
 @pytest.mark.parametrize("size", ["0", "9" * 30, "9" * 5000])
-def test_a_size_that_cannot_be_is_refused(tmp_path: Path, size: str) -> None:
+def test_a_size_that_cannot_be_is_refused(size: str) -> None:
     line = f"Length: {size} Packets: 5 Packets/s(ave): 5 Mbps(ave): 5.0 Lost: 0 (0.00%)\n"
 
-    assert parsed(tmp_path, line).broken == ["some.log:1: a message size that cannot be"]
+    assert read_text(line, "rti").broken == ["text:1: a message size that cannot be"]
 
 
-def test_a_loss_count_at_the_very_end_of_a_log_without_its_percentage_may_be_cut(tmp_path: Path) -> None:
+def test_a_loss_count_at_the_very_end_of_a_log_without_its_percentage_may_be_cut() -> None:
     line = "Length: 32 Packets: 10000000 Packets/s(ave): 47913 Mbps(ave): 12.3 Lost: 21"
 
-    assert parsed(tmp_path, line).broken == ["some.log:1: the log ends within this line"]
-    assert len(parsed(tmp_path, line + "\n").records) == 1
+    assert read_text(line, "rti").broken == ["text:1: the log ends within this line"]
+    assert len(read_text(line + "\n", "rti").records) == 1

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.formats.reading import read
+from tacholog.formats.reading import read, read_text
 from tacholog.records import Conditions
 
 LOGS = Path(__file__).parent / "rti"
@@ -102,3 +102,10 @@ def test_every_line_of_a_real_log_is_known() -> None:
         log = read(LOGS / name)
 
         assert (log.broken, log.unknown) == ([], [])
+
+
+@pytest.mark.parametrize(("said", "mode"), [("yes (latencyCount=1)", "closed"), ("ye", None), ("no", "max-rate")])
+def test_a_load_mode_of_perftest_lite_is_not_guessed_from_a_line_that_was_cut(said: str, mode: str | None) -> None:
+    text = (LOGS / "lite-pub.csv").read_text().replace("yes (latencyCount=10000)", said)
+
+    assert {record.conditions.load_mode for record in read_text(text, "rti").records} == {mode}

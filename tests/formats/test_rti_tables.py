@@ -6,19 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.formats.reading import Log, read
+from tacholog.formats.reading import read, read_text
 from tacholog.records import Number, Record
 
 LOGS = Path(__file__).parent / "rti"
 ROW = "          1024,       28,     16.9,       18,       61,       19,       61,       61,          61,            61\n"
 NANOSECONDS = "Length (Bytes), Ave (ns), Std (ns), Min (ns), Max (ns), 50% (ns), 90% (ns), 99% (ns), 99.99% (ns), 99.9999% (ns)\n"
-
-
-def parsed(tmp_path: Path, text: str) -> Log:
-    """The text as a log that was read."""
-    path = tmp_path / "some.log"
-    path.write_text(text, encoding="utf-8")
-    return read(path, "rti")
 
 
 def values(record: Record, metric: str = "latency") -> dict[str, float | None]:
@@ -75,20 +68,20 @@ def test_runs_appended_without_heads_are_under_the_head_of_the_first() -> None:
     assert [n.marks for record in log.records for n in record.numbers if n.marks] == []
 
 
-def test_the_unit_is_the_heads(tmp_path: Path) -> None:
-    assert values(parsed(tmp_path, NANOSECONDS + ROW).records[0])["mean"] == 28
+def test_the_unit_is_the_heads() -> None:
+    assert values(read_text(NANOSECONDS + ROW, "rti").records[0])["mean"] == 28
 
 
-def test_rows_behind_heads_of_two_units_are_refused(tmp_path: Path) -> None:
-    log = parsed(tmp_path, NANOSECONDS + ROW + NANOSECONDS.replace("ns", "us") + ROW)
+def test_rows_behind_heads_of_two_units_are_refused() -> None:
+    log = read_text(NANOSECONDS + ROW + NANOSECONDS.replace("ns", "us") + ROW, "rti")
 
-    assert log.broken == ["some.log:4: heads with two units of time in one run"]
+    assert log.broken == ["text:4: heads with two units of time in one run"]
 
 
-def test_rows_behind_a_garbled_head_are_refused(tmp_path: Path) -> None:
-    log = parsed(tmp_path, NANOSECONDS.replace("Min (ns)", "Min (xs)") + ROW)
+def test_rows_behind_a_garbled_head_are_refused() -> None:
+    log = read_text(NANOSECONDS.replace("Min (ns)", "Min (xs)") + ROW, "rti")
 
-    assert log.broken == ["some.log:1: the head is garbled or of an unknown version", "some.log:2: the head above is garbled"]
+    assert log.broken == ["text:1: the head is garbled or of an unknown version", "text:2: the head above is garbled"]
 
 
 def test_a_build_of_high_resolution_prints_three_decimals() -> None:
@@ -133,17 +126,17 @@ def test_rows_that_a_spreadsheet_saved_keep_the_precision_they_were_printed_with
     assert summary.samples == 6_750_000
 
 
-def test_a_share_of_loss_that_a_spreadsheet_cut_to_0_is_less_than_a_hundredth_of_a_percent(tmp_path: Path) -> None:
+def test_a_share_of_loss_that_a_spreadsheet_cut_to_0_is_less_than_a_hundredth_of_a_percent() -> None:
     text = (LOGS / "csv-saved-anew-sub.csv").read_text(encoding="utf-8").replace("180,0,0,,", "180,12,0,,")
 
-    summary = parsed(tmp_path, text).records[1]
+    summary = read_text(text, "rti").records[1]
 
     assert summary.number("loss", "total") == Number(metric="loss", statistic="total", value=1e-4, resolution=1e-4, bound="<")
 
 
 @pytest.mark.parametrize("row", [ROW.rstrip("\n"), ROW.replace(" 61\n", "\n"), ROW.replace("16.9", "169")])
-def test_a_row_that_is_cut_or_has_slipped_is_refused(tmp_path: Path, row: str) -> None:
-    log = parsed(tmp_path, NANOSECONDS + row)
+def test_a_row_that_is_cut_or_has_slipped_is_refused(row: str) -> None:
+    log = read_text(NANOSECONDS + row, "rti")
 
     assert log.records == []
     assert len(log.broken) == 1
@@ -184,37 +177,37 @@ def test_json_of_java_is_a_whole_document() -> None:
 
 
 @pytest.mark.parametrize("lost", ['"latency_std"', '"CPU": 12.88', '"summary"'])
-def test_an_object_of_json_that_lacks_a_line_is_refused(tmp_path: Path, lost: str) -> None:
+def test_an_object_of_json_that_lacks_a_line_is_refused(lost: str) -> None:
     lines = (LOGS / "printer-4.2-json-pub.txt").read_text().splitlines()
     summary = next(at for at, line in enumerate(lines) if "summary" in line)
     gone = next(at for at, line in enumerate(lines) if lost in line and at >= summary)
 
-    log = parsed(tmp_path, "\n".join(lines[:gone] + lines[gone + 1 :]))
+    log = read_text("\n".join(lines[:gone] + lines[gone + 1 :]), "rti")
 
     assert [record.scope for record in log.records] == ["interval", "interval"]
     assert log.broken
 
 
-def test_intervals_of_json_of_another_size_whose_beginning_is_lost_are_refused(tmp_path: Path) -> None:
+def test_intervals_of_json_of_another_size_whose_beginning_is_lost_are_refused() -> None:
     text = (LOGS / "printer-4.2-json-pub.txt").read_text()
     later = text.replace('"latency_min": 18', '"latency_min": 19').replace('"latency_ave": 18', '"latency_ave": 19').replace(": 18,", ": 19,")
 
-    log = parsed(tmp_path, text[: text.index("\t\t\t],")].rstrip() + ",\n" + later[later.index("\t\t\t\t{") :])
+    log = read_text(text[: text.index("\t\t\t],")].rstrip() + ",\n" + later[later.index("\t\t\t\t{") :], "rti")
 
     assert [record.scope for record in log.records] == ["interval", "interval"]
-    assert log.broken[0].startswith("some.log:20: minimum or maximum go back")
+    assert log.broken[0].startswith("text:20: minimum or maximum go back")
 
 
-def test_json_of_a_publisher_behind_that_of_a_subscriber_is_refused(tmp_path: Path) -> None:
+def test_json_of_a_publisher_behind_that_of_a_subscriber_is_refused() -> None:
     subscriber, publisher = ((LOGS / f"printer-4.2-json-{side}.txt").read_text() for side in ("sub", "pub"))
 
-    log = parsed(tmp_path, subscriber[: subscriber.index('\t\t\t"summary"')] + publisher[publisher.index('\t\t\t"summary"') :])
+    log = read_text(subscriber[: subscriber.index('\t\t\t"summary"')] + publisher[publisher.index('\t\t\t"summary"') :], "rti")
 
-    assert log.broken == ["some.log:26: this object is another program's than those before it"]
+    assert log.broken == ["text:26: this object is another program's than those before it"]
 
 
-def test_two_documents_of_json_that_ran_into_one_another_are_refused(tmp_path: Path) -> None:
-    log = parsed(tmp_path, '\t\t\t"length":64,\n' + (LOGS / "printer-4.2-json-pub.txt").read_text())
+def test_two_documents_of_json_that_ran_into_one_another_are_refused() -> None:
+    log = read_text('\t\t\t"length":64,\n' + (LOGS / "printer-4.2-json-pub.txt").read_text(), "rti")
 
     assert log.records == []
 
@@ -229,34 +222,43 @@ def test_the_processor_time_of_a_page_may_be_missing_from_every_row() -> None:
     assert log.records[0].number("cpu_of_machine", "mean") is None
 
 
-def test_the_processor_time_of_a_page_is_told_from_the_next_size_by_its_decimals(tmp_path: Path) -> None:
+def test_each_number_of_a_page_knows_the_line_that_it_stands_on() -> None:
+    lines = (LOGS / "page-routing.txt").read_text(encoding="utf-8").splitlines()
+
+    for record in read(LOGS / "page-routing.txt").records:
+        for number in record.numbers:
+            assert number.line is not None
+            assert float(lines[number.line - 1]) * 1e3 == pytest.approx(number.value)
+
+
+def test_the_processor_time_of_a_page_is_told_from_the_next_size_by_its_decimals() -> None:
     text = (LOGS / "page-routing.txt").read_text(encoding="utf-8").replace("9344\n\n64\n", "9344\n\n12.50\n\n64\n")
 
-    first, second, _ = parsed(tmp_path, text).records
+    first, second, _ = read_text(text, "rti").records
 
     assert values(first, "cpu_of_machine") == {"mean": 12.5}
     assert second.payload_bytes == 64
 
 
-def test_a_row_of_a_page_that_took_the_next_rows_size_is_refused(tmp_path: Path) -> None:
+def test_a_row_of_a_page_that_took_the_next_rows_size_is_refused() -> None:
     text = (LOGS / "page-routing.txt").read_text(encoding="utf-8").replace("9822\n\n128\n", "128\n")
 
-    log = parsed(tmp_path, text)
+    log = read_text(text, "rti")
 
     assert [record.payload_bytes for record in log.records] == [32]
-    assert log.broken[0] == "some.log:49: cells of this row are missing or out of place"
+    assert log.broken[0] == "text:49: cells of this row are missing or out of place"
 
 
-def test_a_row_of_a_page_whose_cells_are_not_equally_far_apart_lacks_one(tmp_path: Path) -> None:
+def test_a_row_of_a_page_whose_cells_are_not_equally_far_apart_lacks_one() -> None:
     text = (LOGS / "page-subscribers.txt").read_text(encoding="utf-8").replace("\n64\n\n512.3\n", "\n64\n\n\n512.3\n")
 
-    assert parsed(tmp_path, text).broken[0] == "some.log:45: cells of this row are missing or out of place"
+    assert read_text(text, "rti").broken[0] == "text:45: cells of this row are missing or out of place"
 
 
-def test_a_last_row_of_a_page_with_a_cell_too_many_is_refused(tmp_path: Path) -> None:
+def test_a_last_row_of_a_page_with_a_cell_too_many_is_refused() -> None:
     text = (LOGS / "page-throughput.txt").read_text(encoding="utf-8") + "7\n\nBehind the table.\n"
 
-    assert [record.payload_bytes for record in parsed(tmp_path, text).records] == [32]
+    assert [record.payload_bytes for record in read_text(text, "rti").records] == [32]
 
 
 def test_a_page_of_throughput_is_read_like_a_summary() -> None:
@@ -275,7 +277,7 @@ def test_pages_of_several_subscribers_say_how_many() -> None:
     assert spread.payload_bytes is None
     assert values(spread, "goodput") == {"min": 512e6, "p50": 640.5e6, "p90": 811.3e6, "max": 930e6}
     assert (small.conditions.subscribers, small.payload_bytes) == (4, 64)
-    assert small.number("loss", "total") == Number(metric="loss", statistic="total", value=1e-4, resolution=1e-4, bound="<")
+    assert small.number("loss", "total") == Number(metric="loss", statistic="total", value=1e-4, resolution=1e-4, bound="<", line=51)
 
 
 def test_raw_latencies_become_intervals_of_a_thousand_and_a_summary() -> None:
@@ -289,11 +291,11 @@ def test_raw_latencies_become_intervals_of_a_thousand_and_a_summary() -> None:
     assert {n.marks for n in summary.numbers} == {("derived", "unit_assumed")}
 
 
-def test_raw_latencies_with_one_missing_are_no_summary(tmp_path: Path) -> None:
-    log = parsed(tmp_path, (LOGS / "latency-file.csv").read_text().replace("\n77, 20\n", "\n"))
+def test_raw_latencies_with_one_missing_are_no_summary() -> None:
+    log = read_text((LOGS / "latency-file.csv").read_text().replace("\n77, 20\n", "\n"), "rti")
 
     missing = "samples are missing from these: there can be no statistics of them"
-    assert log.broken == [f"some.log:2: {missing}", f"some.log:79: {missing}"]
+    assert log.broken == [f"text:2: {missing}", f"text:79: {missing}"]
     assert [(record.scope, record.samples) for record in log.records] == [("interval", 205)]
 
 
@@ -341,13 +343,13 @@ def test_perftest_lite_prints_tables_too() -> None:
         ("0,714285,15,195.047346,30000012", "a message size that cannot be"),
     ],
 )
-def test_a_row_of_perftest_lite_that_cannot_be_is_refused(tmp_path: Path, row: str, reason: str) -> None:
+def test_a_row_of_perftest_lite_that_cannot_be_is_refused(row: str, reason: str) -> None:
     text = (LOGS / "lite-sub.csv").read_text().replace("1024,714285,15,195.047346,30000012", row)
 
-    assert parsed(tmp_path, text).broken == [f"some.log:29: {reason}"]
+    assert read_text(text, "rti").broken == [f"text:29: {reason}"]
 
 
-def test_a_run_of_perftest_lite_without_an_answer_is_refused(tmp_path: Path) -> None:
+def test_a_run_of_perftest_lite_without_an_answer_is_refused() -> None:
     text = (LOGS / "lite-pub.csv").read_text().replace("1024,714285,21,18,93,0,0,0", "1024,714285,0,0,0,0,0,0")
 
-    assert parsed(tmp_path, text).broken == ["some.log:33: no latency was measured"]
+    assert read_text(text, "rti").broken == ["text:33: no latency was measured"]

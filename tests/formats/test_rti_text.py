@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.formats.reading import Log, read
+from tacholog.formats.reading import read, read_text
 from tacholog.records import Number, Record
 
 LOGS = Path(__file__).parent / "rti"
@@ -18,13 +18,6 @@ SUMMARY = (
     "99.9999%     61 us\n"
 )
 COST = "Serialization/Deserialization: 0.343 us / 0.324 us / TOTAL: 0.667 us\n"
-
-
-def parsed(tmp_path: Path, text: str) -> Log:
-    """The text as a log that was read."""
-    path = tmp_path / "some.log"
-    path.write_text(text, encoding="utf-8")
-    return read(path, "rti")
 
 
 def values(record: Record, metric: str = "latency") -> dict[str, float | None]:
@@ -65,10 +58,10 @@ def test_the_cost_of_serialising_is_of_the_summary_before_it_even_behind_the_las
     assert cost.conditions.definition == "rti-serialization"
 
 
-def test_a_cost_of_serialising_is_of_no_summary_where_not_every_summary_has_one(tmp_path: Path) -> None:
-    assert parsed(tmp_path, COST).broken == ["some.log:1: no summary of latencies stands before this line"]
-    assert parsed(tmp_path, SUMMARY.format(64) + SUMMARY.format(128) + COST).broken == ["some.log:3: no summary of latencies stands before this line"]
-    assert parsed(tmp_path, SUMMARY.format(64) + COST + SUMMARY.format(128) + COST).broken == []
+def test_a_cost_of_serialising_is_of_no_summary_where_not_every_summary_has_one() -> None:
+    assert read_text(COST, "rti").broken == ["text:1: no summary of latencies stands before this line"]
+    assert read_text(SUMMARY.format(64) + SUMMARY.format(128) + COST, "rti").broken == ["text:3: no summary of latencies stands before this line"]
+    assert read_text(SUMMARY.format(64) + COST + SUMMARY.format(128) + COST, "rti").broken == []
 
 
 def test_the_first_version_prints_no_last_percentile_and_no_unit_behind_the_maximum() -> None:
@@ -112,36 +105,36 @@ def test_c_sharp_prints_processor_time_a_hundred_times_too_large() -> None:
 
 
 @pytest.mark.parametrize(("text", "percent"), [("CPU: 17.35%", 17.35), ("CPU: 12.3 percent ", 12.3), ("CPU: 12%", 12), ("CPU 24.12 (%)", 24.12)])
-def test_processor_time_is_read_in_every_spelling(tmp_path: Path, text: str, percent: float) -> None:
+def test_processor_time_is_read_in_every_spelling(text: str, percent: float) -> None:
     line = f"Length:    64  Packets:  1420059  Packets/s(ave):   11833  Mbps(ave):     6.1  Lost:     0 (0.00%) {text}\n"
 
-    assert values(parsed(tmp_path, line).records[0], "cpu_of_machine") == {"mean": percent}
+    assert values(read_text(line, "rti").records[0], "cpu_of_machine") == {"mean": percent}
 
 
 @pytest.mark.parametrize("text", ["(0.00%)", "(0.0 %)", "(0.00 %)", "(0.00 (%))"])
-def test_the_share_of_loss_is_read_in_every_spelling(tmp_path: Path, text: str) -> None:
+def test_the_share_of_loss_is_read_in_every_spelling(text: str) -> None:
     line = f"Length:    64  Packets:  1420059  Packets/s(ave):   11833  Mbps(ave):     6.1  Lost:     0 {text}\n"
 
-    assert values(parsed(tmp_path, line).records[0], "loss") == {"total": 0}
+    assert values(read_text(line, "rti").records[0], "loss") == {"total": 0}
 
 
-def test_an_interval_without_a_head_has_no_size_and_is_refused(tmp_path: Path) -> None:
-    assert parsed(tmp_path, SECOND).broken == ["some.log:1: no head says of which size this interval is"]
-    assert parsed(tmp_path, HEAD.format(1024) + SECOND).broken == []
+def test_an_interval_without_a_head_has_no_size_and_is_refused() -> None:
+    assert read_text(SECOND, "rti").broken == ["text:1: no head says of which size this interval is"]
+    assert read_text(HEAD.format(1024) + SECOND, "rti").broken == []
 
 
-def test_two_logs_that_ran_into_one_another_yield_no_interval_of_the_wrong_size(tmp_path: Path) -> None:
-    log = parsed(tmp_path, HEAD.format(1024) + HEAD.format(64) + SECOND)
+def test_two_logs_that_ran_into_one_another_yield_no_interval_of_the_wrong_size() -> None:
+    log = read_text(HEAD.format(1024) + HEAD.format(64) + SECOND, "rti")
 
-    assert log.broken == ["some.log:7: two sizes at once: whose interval this is cannot be told"]
-
-
-def test_an_interval_whose_rate_is_of_another_size_is_refused(tmp_path: Path) -> None:
-    assert parsed(tmp_path, HEAD.format(64) + SECOND).broken == ["some.log:4: rate, size and Mbps contradict each other"]
+    assert log.broken == ["text:7: two sizes at once: whose interval this is cannot be told"]
 
 
-def test_a_minimum_that_grows_is_another_size_whose_head_is_lost(tmp_path: Path) -> None:
-    log = parsed(tmp_path, HEAD.format(64) + ANSWER.format(20, 18, 25) + ANSWER.format(40, 38, 45) + ANSWER.format(40, 38, 45))
+def test_an_interval_whose_rate_is_of_another_size_is_refused() -> None:
+    assert read_text(HEAD.format(64) + SECOND, "rti").broken == ["text:4: rate, size and Mbps contradict each other"]
+
+
+def test_a_minimum_that_grows_is_another_size_whose_head_is_lost() -> None:
+    log = read_text(HEAD.format(64) + ANSWER.format(20, 18, 25) + ANSWER.format(40, 38, 45) + ANSWER.format(40, 38, 45), "rti")
 
     assert [record.payload_bytes for record in log.records] == [64]
     assert [text.partition(": ")[2] for text in log.broken] == [
@@ -150,46 +143,46 @@ def test_a_minimum_that_grows_is_another_size_whose_head_is_lost(tmp_path: Path)
     ]
 
 
-def test_statistics_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
+def test_statistics_that_contradict_each_other_are_refused() -> None:
     line = SUMMARY.format(64).replace("50%     19", "50%     91")
 
-    assert parsed(tmp_path, line).broken == ["some.log:1: the statistics contradict each other"]
+    assert read_text(line, "rti").broken == ["text:1: the statistics contradict each other"]
 
 
-def test_a_mean_that_no_distribution_with_these_percentiles_has_is_refused(tmp_path: Path) -> None:
+def test_a_mean_that_no_distribution_with_these_percentiles_has_is_refused() -> None:
     line = SUMMARY.format(64).replace("Ave     28", "Ave     58")  # Half of the samples are 19 at the most, the others 61.
 
-    assert parsed(tmp_path, line).broken == ["some.log:1: the statistics contradict each other"]
+    assert read_text(line, "rti").broken == ["text:1: the statistics contradict each other"]
 
 
-def test_java_takes_the_smallest_sample_for_the_last_percentiles_which_are_unknown_then(tmp_path: Path) -> None:
+def test_java_takes_the_smallest_sample_for_the_last_percentiles_which_are_unknown_then() -> None:
     line = SUMMARY.format(64).replace("99.99%     61", "99.99%     18").replace("99.9999%     61", "99.9999%     18")
 
-    record = parsed(tmp_path, line).records[0]
+    record = read_text(line, "rti").records[0]
 
     assert record.number("latency", "p99.99") == Number(metric="latency", statistic="p99.99", value=None, marks=("impossible",))
     assert record.number("latency", "p99.9999") == Number(metric="latency", statistic="p99.9999", value=None, marks=("impossible",))
     assert values(record)["p99"] == 61_000
 
 
-def test_a_share_of_loss_that_does_not_follow_from_the_counts_is_refused(tmp_path: Path) -> None:
+def test_a_share_of_loss_that_does_not_follow_from_the_counts_is_refused() -> None:
     line = "Length: 31457280  Packets:     1120  Packets/s(ave):      37  Mbps(ave):  9358.5  Lost: 215763 (99.84%)\n"
 
-    assert parsed(tmp_path, line).broken == ["some.log:1: the share of loss contradicts the counts"]
+    assert read_text(line, "rti").broken == ["text:1: the share of loss contradicts the counts"]
 
 
 @pytest.mark.parametrize("line", [SUMMARY.format(64), "Length: 64 Packets: 1420059 Packets/s(ave): 11833 Mbps(ave): 6.1 Lost: 0 (0.00%)\n"])
-def test_a_summary_that_the_log_ends_within_may_lack_its_processor_time(tmp_path: Path, line: str) -> None:
-    assert parsed(tmp_path, line.rstrip("\n")).broken == ["some.log:1: the log ends within this line"]
+def test_a_summary_that_the_log_ends_within_may_lack_its_processor_time(line: str) -> None:
+    assert read_text(line.rstrip("\n"), "rti").broken == ["text:1: the log ends within this line"]
 
 
-def test_a_summary_whose_rate_and_goodput_do_not_fit_its_size_is_refused(tmp_path: Path) -> None:
+def test_a_summary_whose_rate_and_goodput_do_not_fit_its_size_is_refused() -> None:
     line = "Length: 128  Packets:  1420059  Packets/s(ave):   11833  Mbps(ave):     6.1  Lost:     0 (0.00%)\n"
 
-    assert parsed(tmp_path, line).broken == ["some.log:1: rate, size and Mbps contradict each other"]
+    assert read_text(line, "rti").broken == ["text:1: rate, size and Mbps contradict each other"]
 
 
-def test_an_interval_that_is_printed_unlike_those_before_it_is_another_logs(tmp_path: Path) -> None:
+def test_an_interval_that_is_printed_unlike_those_before_it_is_another_logs() -> None:
     other = SECOND.replace(" (0.00%)", "")
 
-    assert parsed(tmp_path, HEAD.format(1024) + SECOND + other).broken == ["some.log:5: two sizes at once: whose interval this is cannot be told"]
+    assert read_text(HEAD.format(1024) + SECOND + other, "rti").broken == ["text:5: two sizes at once: whose interval this is cannot be told"]

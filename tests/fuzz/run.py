@@ -1,4 +1,4 @@
-"""Fuzz every format, and every decoder of the core that was built: ``run.py SECONDS [NAME...]``.
+"""Fuzz every format, and every decoder of the core that was built: ``run.py SECONDS [NAME...]``, where ``formats`` and ``core`` name all of a kind.
 
 As many at once as there are processors, and at least two; findings stay under ``build/fuzz/``.
 """
@@ -24,11 +24,13 @@ FUZZERS = ROOT / "build/bench/fuzz/fuzz"
 TIMEOUT_S = 25
 MEMORY_MB = 2048
 LONGEST = 8192
+FORMATS, CORE = "formats", "core"
 
 
 class Job(NamedTuple):
     """What is fuzzed, and from where it starts."""
 
+    kind: str
     name: str
     command: list[str]
     seeds: Path
@@ -47,8 +49,8 @@ def jobs() -> list[Job]:
     core = {path.name.removeprefix("fuzz_"): path for path in sorted(FUZZERS.glob("fuzz_*"))}
     script = str(Path(__file__).with_name("fuzz_format.py"))
     return [
-        *(Job(f"core-{name}", [str(path)], ROOT / "bench/fuzz/seeds" / name) for name, path in core.items()),
-        *(Job(name, [sys.executable, script, name], ROOT / "tests/formats" / name) for name in sorted(formats())),
+        *(Job(CORE, f"core-{name}", [str(path)], ROOT / "bench/fuzz/seeds" / name) for name, path in core.items()),
+        *(Job(FORMATS, name, [sys.executable, script, name], ROOT / "tests/formats" / name) for name in sorted(formats())),
     ]
 
 
@@ -70,12 +72,13 @@ def fuzz(job: Job, seconds: int) -> Outcome:
 
 
 def chosen(names: list[str]) -> list[Job]:
-    """The jobs of these names, or all."""
+    """The jobs of these names and kinds, or all."""
     known = jobs()
-    missing = set(names) - {job.name for job in known}
+    there = [FORMATS, CORE, *(job.name for job in known)]
+    missing = set(names) - set(there)
     if missing:
-        sys.exit(f"nothing to fuzz is called {', '.join(sorted(missing))}; there are {', '.join(job.name for job in known)}")
-    return [job for job in known if not names or job.name in names]
+        sys.exit(f"nothing to fuzz is called {', '.join(sorted(missing))}; there are {', '.join(there)}")
+    return [job for job in known if not names or {job.name, job.kind} & set(names)]
 
 
 def main() -> None:

@@ -101,6 +101,7 @@ def _runs(names: np.ndarray[tuple[int], np.dtype[np.str_]], repetitions: int, ne
             "run": pd.Series(names, dtype="string"),
             **{name: pd.Series([value] * count, dtype="string") for name, value in text.items()},
             "tool_version": pd.Series(["1.0"] * count, dtype="string"),
+            "build": pd.Series([None] * count, dtype="string"),
             "published": pd.Series([False] * count, dtype="boolean"),
             "status": pd.Series(["ok"] * count, dtype="string"),
             "start_time": pd.Series([moment.isoformat() for moment in moments], dtype="string"),

@@ -38,7 +38,7 @@ def test_the_area_from_the_median_to_the_99th_percentile_is_shaded() -> None:
 
     (shade,) = figure.shades
     assert [(point.x, point.y) for point in shade.points] == [(64, 3851), (1024, 4667), (1024, 270591), (64, 913407)]
-    assert figure.note == "The shaded area reaches from the median to the 99th percentile."
+    assert figure.note.startswith("The shaded area reaches from the median to the 99th percentile.")
     assert draw(figure, "a").count('class="tl-shade') == 1
 
 
@@ -55,11 +55,11 @@ def test_a_single_size_has_no_shaded_area() -> None:
 
     assert figure
     assert figure.shades == ()
-    assert figure.note == ""
+    assert "shaded" not in figure.note
 
 
 def test_a_point_says_all_that_is_known_of_it() -> None:
-    (shade, first, *_) = json.loads(json.dumps(spec(figure_of("0.1"))))["data"]
+    (shade, first, *_) = json.loads(json.dumps(spec(figure_of("0.1"), lambda fact: (3, fact.line or 0) if fact else None)))["data"]
 
     assert shade["meta"]["shade"] is True
     assert first["text"][0].split("<br>") == [
@@ -69,6 +69,7 @@ def test_a_point_says_all_that_is_known_of_it() -> None:
         "marked: Shortened warm-up",
         "0.1/latency-udp.log, line 13",
     ]
+    assert first["customdata"][0] == [3, 13]
     assert first["meta"]["facts"].split("<br>") == ["Ours 0.1", "machine: desk", "own run, by perftest, round trip, load closed"]
 
 
@@ -88,3 +89,16 @@ def test_later_versions_are_said_first_and_take_no_colour_from_earlier_ones() ->
     assert [(one.slot, one.facts[0].run.system_version) for one in after] == [(0, "0.9"), (1, "0.10")]
     said = latency_summary(after, Links())
     assert said.index("version 0.10") < said.index("version 0.9")
+
+
+def test_a_point_of_too_few_samples_is_faint_and_the_caption_says_why() -> None:
+    figure, good = (latency_over_size(series_of(found)) for found in (facts(), [fact for fact in facts() if fact.statistic == "p50"]))
+
+    assert figure
+    assert good
+    assert draw(figure, "a").count("tl-faint") == 2  # the 99th percentiles of both sizes, of 737 samples
+    assert "Faint points rest on too few samples" in figure.note
+    opacities = [trace["marker"].get("opacity") for trace in json.loads(json.dumps(spec(figure, lambda _: None)))["data"] if "marker" in trace]
+    assert opacities.count([0.3, 0.3]) == 1
+    assert "tl-faint" not in draw(good, "a")
+    assert good.note == ""

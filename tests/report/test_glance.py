@@ -9,20 +9,23 @@ import msgspec
 import pytest
 
 from tacholog.records import Conditions
-from tacholog.report.comparable import Compared, Group, best_of, groups, ordered
+from tacholog.report.comparable import Compared, Group, best_of, groups, leaders, not_set_off, ordered
 from tacholog.report.facts import Fact, Run
-from tacholog.report.glance import newest
+from tacholog.report.glance import glance, newest
 from tacholog.report.news import news
 from tacholog.report.series import series_of
+from tacholog.report.tables import Links
 from tacholog.report.views import View
 
 # What MyST and the theme still use of Sphinx is their business.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 
-def one(transport: str, *values_ns: float, host: str = "desk", bound: str = "=", marks: tuple[str, ...] = ()) -> Compared:
+def one(
+    transport: str, *values_ns: float, host: str = "desk", bound: str = "=", marks: tuple[str, ...] = (), batch_bytes: int | None = None
+) -> Compared:
     """A series of median latencies of 64 bytes, a run a value."""
-    conditions = Conditions(transport=transport, basis="rtt", definition="ours", load_mode="closed")
+    conditions = Conditions(transport=transport, basis="rtt", definition="ours", load_mode="closed", batch_bytes=batch_bytes)
     facts = [
         Fact(
             run=Run(run=f"{transport}/{number}", system="X", host=host),
@@ -43,6 +46,12 @@ def one(transport: str, *values_ns: float, host: str = "desk", bound: str = "=",
 
 
 def best(*members: Compared) -> list[str]:
+    """The transports that lead at 64 bytes."""
+    ((group, found),) = groups(members).items()
+    return [found[index].transport for index in sorted(leaders(group, {at: group.cells(each)[64] for at, each in enumerate(found)}))]
+
+
+def set_off(*members: Compared) -> list[str]:
     """The transports that are set off at 64 bytes."""
     ((group, found),) = groups(members).items()
     return [found[index].transport for index in sorted(best_of(group, {at: group.cells(each)[64] for at, each in enumerate(found)}))]
@@ -54,6 +63,98 @@ def test_the_lowest_latency_is_the_best() -> None:
 
 def test_those_whose_repeated_runs_meet_the_best_are_the_best_too() -> None:
     assert best(one("a", 790.0, 810.0), one("b", 700.0, 800.0), one("c", 801.0, 900.0)) == ["a", "b"]
+
+
+SIX = (700.0, 701.0, 702.0, 703.0, 704.0, 705.0)
+
+
+def test_a_best_is_set_off_only_where_all_that_lead_rest_on_six_runs() -> None:
+    slow = one("c", 900.0)
+
+    assert set_off(one("a", *SIX), slow) == ["a"]
+    assert set_off(one("a", *SIX[:5]), slow) == []
+    assert set_off(one("a", *SIX), one("b", 690.0, 720.0), slow) == []
+
+
+def test_a_table_says_why_it_sets_nothing_off() -> None:
+    group = Group("latency", "p50", "latency", "desk", "ours", "closed", "rtt")
+
+    assert not_set_off(group, [one("a", *SIX), one("b", 900.0)], [64]) == ""
+    assert not_set_off(group, [one("a", 700.0), one("b", 900.0)], [64]).startswith("No best is set off: what leads there")
+    assert "fewer than 6 runs" in not_set_off(group, [one("a", 700.0), one("b", 900.0)], [64])
+    assert "single published figures" in not_set_off(group, [released("1", None, 700.0), released("2", None, 800.0)], [64])
+
+
+def campaign(name: str, transport: str, *values_ns: float, build: str = "abc", began: str = "2026-01-01") -> Compared:
+    """A series of one release at 64 bytes, a run a value, that was measured in a campaign."""
+    made = one(transport, *values_ns)
+    changes = {"release": "1", "system_version": "1", "start_time": began, "campaign": name, "build": build}
+    facts = [
+        msgspec.structs.replace(fact, run=msgspec.structs.replace(fact.run, run=f"{name}/{build}/{fact.run.run}", **changes))
+        for fact in made.series.facts
+    ]
+    (series,) = series_of(facts)
+    return Compared("X", transport, series)
+
+
+def shown(*members: Compared) -> str:
+    """The tables of the home page that these make."""
+    facts = [fact for each in members for fact in each.series.facts]
+    runs = {fact.run.run: fact.run for fact in facts}
+    return glance(View({run: [fact for fact in facts if fact.run.run == run] for run in runs}, runs, [], [], {}), {}, Links(), "x")
+
+
+def rows(html: str) -> list[list[str]]:
+    """The transports of each table."""
+    return [re.findall(r'<th scope="row"[^>]*><strong>([^<]+)', table) for table in html.split('class="tl-ranked"')[1:]]
+
+
+def test_a_winner_is_only_named_among_runs_of_one_campaign() -> None:
+    quick = [campaign("quick", "shm", 445.0, 446.0), campaign("quick", "threads", 445.0, 447.0), campaign("quick", "tcp", 5000.0, 5001.0)]
+    pairs = [campaign("pairs", "shm", *(value - 342.0 for value in SIX)), campaign("pairs", "tcp", *(value + 4000.0 for value in SIX))]
+
+    html = shown(*quick, *pairs)
+
+    assert rows(html) == [["shm", "threads", "tcp"]]  # the other campaign measured fewer of them
+    assert "Campaign quick, X built from abc." in html
+    assert 'class="tl-best"' not in html
+    assert "Each number is the median of 2\u00a0runs." in html
+
+
+def test_messages_in_batches_are_ranked_by_themselves() -> None:
+    found = groups([one("a", 1.0), one("b", 2.0), one("c", 3.0, batch_bytes=61440), one("d", 4.0, batch_bytes=61440)])
+
+    assert {group.words: [each.transport for each in members] for group, members in found.items()} == {
+        "Latency, median, round trip": ["a", "b"],
+        "Latency, median, round trip, in batches": ["c", "d"],
+    }
+
+
+def test_a_campaign_that_measured_one_transport_alone_ranks_nothing() -> None:
+    assert "nothing can be ranked" in shown(campaign("quick", "shm", 700.0), campaign("pairs", "tcp", 800.0))
+
+
+def test_what_is_not_listed_is_named_with_its_reason() -> None:
+    unknown = one("udp", 900.0, host="desk")
+    (fact,) = unknown.series.facts
+    (unknown_series,) = series_of([msgspec.structs.replace(fact, run=msgspec.structs.replace(fact.run, host=None))])
+    alone = campaign("pairs", "uds", 800.0)
+
+    html = shown(one("shm", 700.0), one("tcp", 800.0), Compared("X", "udp", unknown_series), alone)
+
+    assert "X (udp): machine not stated." in html
+    assert "X 1 (uds): nothing else was measured on the same machine in the same way and in the same campaign." in html
+    assert "shm" not in html[html.index("Not listed") :]
+
+
+def test_two_builds_of_one_release_are_never_ranked_against_each_other() -> None:
+    old = [campaign("quick", name, 500.0, build="0ld") for name in ("shm", "tcp")]
+    new = [campaign("quick", name, 700.0, build="768d353abc-dirty", began="2026-02-01") for name in ("shm", "tcp", "udp")]
+
+    html = shown(*old, *new)
+
+    assert rows(html) == [["shm", "tcp", "udp"]]
+    assert "X built from 768d353 with uncommitted changes." in html
 
 
 def test_a_reference_handed_over_is_not_ranked_with_copies() -> None:
@@ -91,7 +192,9 @@ def test_the_home_page_ranks_within_a_machine_and_leads_to_the_page_that_compare
     html = (site / "index.html").read_text()
     glance = html[html.index('class="tl-glance"') : html.index("</section>", html.index('class="tl-glance"'))]
 
-    assert 'class="tl-best"' in glance
+    assert 'class="tl-best"' not in glance
+    assert "rests on fewer than 6 runs" in glance
+    assert re.search(r'<span class="tl-runs"><a href="rti-connext-dds/udpv4\.html#tl-throughput-[^"]*-each"', glance)
     assert re.search(r'href="compare\.html\?metric=goodput\.mean&amp;host=host-[0-9a-f]{6}"', glance)
     assert "RTI Connext DDS" in glance
 
@@ -153,6 +256,23 @@ def test_a_later_campaign_of_fewer_sizes_hides_nothing() -> None:
     full = msgspec.structs.replace(full, series=series)
 
     assert newest([full, later]) == [full]
+
+
+def test_a_followed_release_is_not_shown_because_the_next_one_is_of_another_kind() -> None:
+    copied, handed_over, copies = zero_copy("5.11", 9000.0), zero_copy("5.12", 5.0, "reference_only"), one("copies", 8.0)
+    facts = [*copied, *handed_over, *copies.series.facts]
+    view = View({fact.run.run: [fact] for fact in facts}, {fact.run.run: fact.run for fact in facts}, [], [], {})
+
+    html = glance(view, {}, Links(), "x")
+
+    assert "nothing can be ranked" in html  # not 9 \u00b5s of 5.11 beside the copies
+
+
+def zero_copy(release: str, value_ns: float, *marks: str) -> list[Fact]:
+    """The latency of a release's zero copy, which moved the bytes in one and hands over a reference in the next."""
+    (fact,) = one("a", value_ns, marks=marks).series.facts
+    run = msgspec.structs.replace(fact.run, run=release, release=release, system_version=release, published=True)
+    return [msgspec.structs.replace(fact, run=run)]
 
 
 def test_a_published_table_gives_way_to_that_of_the_next_release_and_to_no_other_of_its_own() -> None:

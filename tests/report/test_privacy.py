@@ -149,6 +149,9 @@ def test_no_file_of_the_site_tells_a_secret(telling: Path, tmp_path: Path) -> No
     for text in pages.values():
         assert "The text shown here and offered for download is redacted" in text
         assert "SHA-256 of the original" in text
+        offered = re.search(r"SHA-256 of the file offered here</dt><dd><code[^>]*>([0-9a-f]{64})", text)
+        assert offered
+        assert offered[1] in {hashlib.sha256(path.read_bytes()).hexdigest() for path in site.rglob("raw/**/*.txt")}
     originals = [hashlib.sha256(path.read_bytes()).hexdigest() for path in telling.rglob("*.log")]
     assert all(any(sha256 in text for text in pages.values()) for sha256 in originals)
 

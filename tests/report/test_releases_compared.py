@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import shutil
 from itertools import pairwise
@@ -43,7 +44,7 @@ def releases(tmp_path: Path, checkout: Path) -> Path:
     """Three releases of one system; the third was measured on another machine."""
     root = tmp_path / "data"
     (root / "hosts").mkdir(parents=True)
-    (known,) = (checkout / "data/hosts").glob("host-*.toml")
+    known = checkout / "data/hosts/host-087119.toml"
     shutil.copy2(known, root / "hosts")
     host: Host = read_host(known)
     write(root / "hosts/host-000000.toml", msgspec.structs.replace(host, cpu=host.cpu | {"model": "Another CPU"}))
@@ -108,6 +109,7 @@ def test_the_site_compares_neighbours_and_shows_the_newest_at_home(tmp_path: Pat
     assert 'href="diffs/tacholog-perftest-1.10-to-1.11.html"' in home
     assert "<b>21</b> not comparable" in home
     assert "/diffs/" not in (site / "releases.html").read_text().replace('href="diffs/', "")
+    assert json.loads((site / "downloads/perfdiff-1.schema.json").read_text())["$defs"]["Report"]["properties"]["schema"]["enum"] == ["perfdiff/1"]
     assert (site / "downloads/latest-diff.md").read_text().startswith("### 1.10 → 1.11: 21 not comparable")
 
 
@@ -179,9 +181,22 @@ def test_a_release_that_names_its_rows_otherwise_starts_lines_of_the_new_names_a
         (
             "Ubuntu22 AMD64",
             (2, 3),
-            f"{program}; participant: Ubuntu16 AMD64 -> Ubuntu22 AMD64; transport: not stated -> SHM; data path: not stated -> copy",
+            f"{program}; operating system: Ubuntu16 AMD64 -> Ubuntu22 AMD64; transport: not stated -> SHM; data path: not stated -> copy",
         ),
         ("Win10 AMD64", (0,), ""),
         ("Win10 AMD64", (1,), "tool: ecal_sample_latency_rec -> ecal_sample_latency_rec_cb"),
         ("Win10 AMD64", (2, 3), f"{program}; transport: not stated -> SHM; data path: not stated -> copy"),
     ]
+
+
+def test_a_comparison_on_a_page_uses_the_band_of_one_build(releases: Path, tmp_path: Path) -> None:
+    (releases / "same-build").mkdir()
+    (known,) = (file.stem for file in (releases / "hosts").glob("host-*.toml") if file.stem != "host-000000")
+    head = "session,start,build,pairs,system,test,transport,data_path,type,keyed,publishers,subscribers,participant,payload_bytes,payload_bytes_high"
+    row = "monday,,5e1f,12,Tacholog perftest,latency,shm,copy,,,1,1,,64,,,latency,p50,24,300,0.5,0.01,-0.02,0.02"
+    (releases / f"same-build/{known}.csv").write_text(f"{head},demand,metric,statistic,runs,median,deviation,shift,shift_low,shift_high\n{row}\n")
+
+    page, warnings = build(tmp_path, "```{perf-diff} 1.9 1.10\n```", releases)
+
+    assert warnings == ""
+    assert "measured in 1 session of one build" in page

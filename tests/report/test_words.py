@@ -14,7 +14,7 @@ from tacholog.report.facts import Fact, Run
 from tacholog.report.figures import latency_over_size
 from tacholog.report.hosts import missing
 from tacholog.report.markup import Html, markdown, path_slug, slug, tag, visible
-from tacholog.report.numerals import decimals, grouped, quantity, size, unit_shown, with_bound
+from tacholog.report.numerals import decimals, in_full, quantity, rounded, size, unit_shown, with_bound
 from tacholog.report.script import shell_script, words_of
 from tacholog.report.series import CONDITION_WORDS, series_of
 from tacholog.report.summary import latency_summary
@@ -38,16 +38,41 @@ def test_a_size_is_whole_or_in_bytes(payload_bytes: int | None, shown: str) -> N
         (664.2e6, "bit_per_s", "664 Mbit/s"),
         (28.2622e9, "bit_per_s", "28.3 Gbit/s"),
         (0.9948, "ratio", "99.5 %"),
+        (0.0000123, "ratio", "0.00123 %"),
+        (322.5, "ns", "323 ns"),
+        (999.6, "ns", "1 µs"),
+        (71_581_305.0, "messages", "71\u202f581\u202f305"),
     ],
 )
 def test_a_quantity_is_in_the_unit_that_reads_best(value: float, unit: str, shown: str) -> None:
     assert quantity(value, unit).replace("\u00a0", " ") == shown
 
 
-def test_a_number_has_the_decimals_that_were_printed() -> None:
-    assert grouped(664.2, decimals(664.2e6, 1e5, unit_shown("bit_per_s"))) == "664.2"
-    assert decimals(16_000, 1000, unit_shown("ns")) == 0
-    assert decimals(842, None, unit_shown("ns")) == 3
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [
+        *((664.2, "664"), (16.0, "16"), (16.5, "16.5"), (0.3225, "0.323"), (1.005, "1.01"), (1.004, "1"), (0.01234, "0.0123")),
+        *((0.9996, "1"), (9.996, "10"), (97232.4, "97\u202f232"), (-1.255, "-1.26"), (0.0, "0"), (1e-12, "0.000000000001")),
+    ],
+)
+def test_a_number_has_three_digits_and_all_before_its_point(number: float, shown: str) -> None:
+    assert rounded(number) == shown
+
+
+def test_a_number_is_the_same_in_a_table_and_in_a_sentence() -> None:
+    for value_ns in (322.5, 323.5, 1004.9, 1005.0, 16_500.0, 99_950.0):
+        number, _, unit = quantity(value_ns, "ns").partition("\u00a0")
+        assert float(rounded(value_ns / 1e3)) == pytest.approx(float(number) * {"ns": 1e-3, "\u00b5s": 1.0}[unit], rel=1e-12)
+
+
+def test_the_title_of_a_number_has_all_digits_of_the_log() -> None:
+    assert in_full(322.5, "ns") == "322.5\u00a0ns"
+    assert in_full(10_452_123.0, "ns") == "10.452123\u00a0ms"
+    assert in_full(664.2e6, "bit_per_s") == "664.2\u00a0Mbit/s"
+
+
+def test_decimals_are_counted_as_shown() -> None:
+    assert [decimals(text) for text in ("16", "16.5", "1\u202f222", "0.323")] == [0, 1, 0, 3]
 
 
 def test_a_bound_is_said_with_the_number() -> None:
@@ -63,7 +88,16 @@ def test_ticks_stand_at_one_two_and_five() -> None:
 
 
 def test_sizes_have_ticks_at_powers_of_two_and_shares_start_at_zero() -> None:
-    assert all(tick.is_integer() and int(tick).bit_count() == 1 for tick in size_axis([32, 31457280]).ticks)
+    assert all(tick.is_integer() and int(tick).bit_count() == 1 for tick in size_axis([32, 31457280]).ticks[:-1])
+
+
+def test_an_axis_of_sizes_names_the_first_and_the_last_and_keeps_others_off_them() -> None:
+    axis = size_axis([28, 100_000])
+
+    assert (axis.ticks[0], axis.ticks[-1]) == (28, 100_000)
+    assert 32 not in axis.ticks
+    assert 65536 not in axis.ticks
+    assert [size_axis([16, 1 << 20]).ticks[end] for end in (0, -1)] == [16, 1 << 20]
     assert share_axis([0.0, 0.98], "Loss").ticks[0] == 0
 
 

@@ -147,7 +147,8 @@ def half_us(round_trip_ns: int) -> int:
 def test_every_line_is_known_and_the_format_is_recognised(run: Callable[..., Run], transport: str, test: str, dialect: str) -> None:
     log = run(test, transport).others[dialect]
 
-    assert (log.format, log.broken, log.unknown, log.account.status) == (FORMATS[dialect], [], [], "ok")
+    assert (log.format, log.broken, log.unknown) == (FORMATS[dialect], [], [])
+    assert log.account.status == ("ok" if FORMATS[dialect] == "fastrtps" else None)  # The others have no word for how a run ended.
 
 
 def test_what_no_dialect_can_say_is_in_the_native_log(run: Callable[..., Run], transport: str) -> None:

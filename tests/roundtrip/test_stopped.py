@@ -15,15 +15,16 @@ from tacholog.formats.reading import read
 pytestmark = pytest.mark.core
 
 PATIENCE_S = 60
+DIALECTS = ("rti", "rti-csv", "hmbdc", "ecal", "fastrtps", "fastrtps-1")
 SIZES = ",".join(str(64 + size) for size in range(100))
 
 
-def stopped(perftest: Path, folder: Path, dialect: str) -> Path:
+def stopped(perftest: Path, folder: Path, dialect: str, *, errors: int = subprocess.STDOUT) -> Path:
     """The log of a run that got a signal after its first result, with what went to standard error, as ``> log 2>&1`` leaves them."""
     log, native = folder / "some.log", folder / "native.log"
     command = [str(perftest), "--test", "latency", "--transport", "shm", "--sizes", SIZES, "--duration", "0.3", "--warmup", "0.02"]
     reporters = ["--reporter", "native", "--output", str(native), "--reporter", dialect, "--output", "-"]
-    with log.open("wb") as both, subprocess.Popen([*command, *reporters], stdout=both, stderr=both) as run:
+    with log.open("wb") as both, subprocess.Popen([*command, *reporters], stdout=both, stderr=errors) as run:
         deadline = time.monotonic() + PATIENCE_S
         while "\nlatency " not in (native.read_text() if native.exists() else ""):
             assert run.poll() is None, log.read_text()
@@ -34,7 +35,7 @@ def stopped(perftest: Path, folder: Path, dialect: str) -> Path:
     return log
 
 
-@pytest.mark.parametrize("dialect", ["rti", "rti-csv", "hmbdc", "ecal", "fastrtps", "fastrtps-1"])
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_stopped_run_is_a_failed_one_in_every_dialect(perftest: Path, tmp_path: Path, dialect: str) -> None:
     log = read(stopped(perftest, tmp_path, dialect))
 
@@ -42,3 +43,11 @@ def test_a_stopped_run_is_a_failed_one_in_every_dialect(perftest: Path, tmp_path
     assert log.records
     assert not log.unknown
     assert not log.broken
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_without_what_went_to_standard_error_no_dialect_says_that_a_stopped_run_ended_well(perftest: Path, tmp_path: Path, dialect: str) -> None:
+    account = read(stopped(perftest, tmp_path, dialect, errors=subprocess.DEVNULL)).account
+
+    assert account.records
+    assert account.status is None

@@ -11,8 +11,9 @@ whole or not at all, so a run without one is still to be done: that is all that 
 """
 
 from tacholog.campaign.plan import Campaign, Plan, Planned, lay_out, read_campaign
-from tacholog.campaign.runs import PLAN_FILE, folders, keep, measure, pending, place_of_release, resume, start, trouble, unfinished
+from tacholog.campaign.runs import folders, keep, measure, pending, place_of_release, resume, start, trouble, unfinished
 from tacholog.campaign.tools import programs
+from tacholog.manifest import PLAN_FILE
 
 __all__ = [
     "PLAN_FILE",

@@ -6,18 +6,20 @@ checkout, which is then built; a program on the PATH.
 
 from __future__ import annotations
 
+import itertools
 import os
 import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from tacholog.campaign.plan import Block, Campaign
+from tacholog.campaign.tools import measured, program
 from tacholog.errors import TachologError
 
 ARGUMENTS = "{arguments}"
@@ -33,7 +35,9 @@ class Build(NamedTuple):
     template: tuple[str, ...] = ()
 
 
-def find_build(name: str, campaign: Campaign, tools: Mapping[str, Path], checkout: Path | None, work: Path) -> Build:
+def find_build(
+    name: str, campaign: Campaign, tools: Mapping[str, Path], checkout: Path | None, work: Path, say: Callable[[str], object] = lambda _: None
+) -> Build:
     """Find or make one side.
 
     Args:
@@ -42,6 +46,7 @@ def find_build(name: str, campaign: Campaign, tools: Mapping[str, Path], checkou
         tools: programs that are known already, for templates.
         checkout: the repository whose revisions can be built.
         work: the folder for builds of revisions.
+        say: is told of a build before it begins, because it takes minutes.
 
     Raises:
         TachologError: the name is nothing of all that, or the revision cannot be built.
@@ -52,14 +57,26 @@ def find_build(name: str, campaign: Campaign, tools: Mapping[str, Path], checkou
         return Build(path.name, dict.fromkeys(_the_one(words, name), path.resolve()))
     if path.is_dir():
         return Build(path.resolve().name, {word: _installed(path, word) for word in words})
-    if len(template := shlex.split(name)) > 1:
-        own = tools.get(template[0]) or shutil.which(template[0])
-        return Build(name, {**tools, **({template[0]: Path(own).absolute()} if own else {})}, template=tuple(template))
+    if len(shlex.split(name)) > 1:
+        return _from_template(name, campaign, tools)
     if checkout and (commit := _commit(name, checkout)):
-        return Build(name, {"perftest": build_revision(commit, checkout, work)}, revision=commit)
+        return Build(name, {"perftest": build_revision(commit, checkout, work, say)}, revision=commit)
     if known := tools.get(name) or shutil.which(name):
         return Build(name, dict.fromkeys(_the_one(words, name), Path(known)))
     raise TachologError(f"{name}: no program, no folder with one, no command template (of several words) and no git revision of that name")
+
+
+def _from_template(name: str, campaign: Campaign, tools: Mapping[str, Path]) -> Build:
+    template = shlex.split(name)
+    if ARGUMENTS not in template and any(len(block.command) > 1 for block in campaign.runs):
+        raise TachologError(
+            f"{name}: no word of this template is {ARGUMENTS}, so that nothing of what the campaign varies would reach the tool; "
+            f'put it where the arguments of {campaign.runs[0].command[0]} belong, as in "{template[0]} {ARGUMENTS}"'
+        )
+    word = measured(template, tools)
+    if (place := template.index(word)) and ("/" in word or word in tools):  # what runs it looks in the run's folder and on the PATH
+        template[place] = str(program(word, tools).absolute())
+    return Build(name, {**tools, template[0]: program(template[0], tools).absolute()}, template=tuple(template))
 
 
 def _the_one(words: Sequence[str], name: str) -> Sequence[str]:
@@ -79,7 +96,7 @@ def _installed(folder: Path, word: str) -> Path:
 def with_template(campaign: Campaign, build: Build, pairs: int) -> Campaign:
     """Return the campaign of one side: as many repetitions as pairs, and its commands made by the side's template, if it has one.
 
-    ``{arguments}`` in the template stands for the words of the campaign's command behind the program's; a template without it is the whole command.
+    ``{arguments}`` in the template stands for the words of the campaign's command behind the program's; where there are none, a template needs none.
     """
     blocks = tuple(msgspec.structs.replace(block, command=_command(block, build.template)) for block in campaign.runs)
     return msgspec.structs.replace(campaign, repetitions=pairs, runs=blocks, version_command=_version_command(campaign, build.template))
@@ -92,14 +109,17 @@ def _command(block: Block, template: Sequence[str]) -> tuple[str, ...]:
 
 
 def _version_command(campaign: Campaign, template: Sequence[str]) -> tuple[str, ...] | None:
-    """The command that prints the version, of the template's own program where the campaign asks the program that it runs."""
+    """The command that prints the version, of the template's own program where the campaign asks the program that it runs.
+
+    It is the template up to its ``{arguments}``: the first word alone may be that of ``env`` or ``taskset``.
+    """
     asked = campaign.version_command
     if not asked or not template or asked[0] not in {block.command[0] for block in campaign.runs}:
         return asked
-    return (template[0], *asked[1:])
+    return (*itertools.takewhile(lambda word: word != ARGUMENTS, template), *asked[1:])
 
 
-def build_revision(commit: str, checkout: Path, work: Path) -> Path:
+def build_revision(commit: str, checkout: Path, work: Path, say: Callable[[str], object]) -> Path:
     """Build perftest as of a commit, in a worktree that is taken away again, and return it; once built, it is kept.
 
     Raises:
@@ -110,6 +130,7 @@ def build_revision(commit: str, checkout: Path, work: Path) -> Path:
     if program.is_file():
         return program.resolve()
     source, out, log = place / "source", place / "build", place / "build.log"
+    say(f"building revision {commit[:12]}, which takes a minute or two and is done once: {log}")
     place.mkdir(parents=True, exist_ok=True)
     git = ["git", "-C", str(checkout)]
     steps = (

@@ -19,13 +19,12 @@ import tomli_w
 
 from tacholog import host
 from tacholog.campaign.plan import Campaign, Plan, Planned, lay_out, read_campaign, read_plan
-from tacholog.campaign.tools import program, sha256, version
+from tacholog.campaign.tools import measured, program, sha256, version
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.formats.reading import Scan
 from tacholog.formats.source import open_log
-from tacholog.manifest import HOSTS_FOLDER, RUN_FILE, Command, LogFile, Manifest, check_label, read_manifest, write
+from tacholog.manifest import HOSTS_FOLDER, PLAN_FILE, RUN_FILE, Command, LogFile, Manifest, check_label, read_manifest, write
 
-PLAN_FILE = "plan.toml"
 _ERRORS = "stderr.txt"
 _GRACE_S = 2.0  # between asking a process to end and killing it
 
@@ -130,7 +129,7 @@ def measure(folder: Path, planned: Plan, run: Planned, tools: Mapping[str, Path]
     environment = host.environment(checkout=checkout) | _named(host.moment(), "before")
     began = now()
     status, reason = _execute(run, place, planned.log, program(run.command[0], tools))
-    environment |= _named(host.moment(), "after") | {"program_sha256": planned.programs[run.command[0]]}
+    environment |= _named(host.moment(), "after") | {"program_sha256": planned.programs[measured(run.command, tools)]}
     manifest = Manifest(
         system=planned.system,
         system_version=planned.tool_version,
@@ -169,7 +168,7 @@ def trouble(folder: Path, planned: Plan, run: Planned) -> str | None:
                 pass
     except UnreadableInput as error:
         return f"its log cannot be read: {str(error).partition(':')[0]} (tacholog parse says more)"
-    return None if scan.account.status == "ok" else f"its log says {scan.account.status}: {scan.account.reason}"
+    return None if scan.account.status in ("ok", None) else f"its log says {scan.account.status}: {scan.account.reason}"
 
 
 def keep(folder: Path, planned: Plan, data: Path, place: Path | None = None) -> Path:
@@ -258,7 +257,7 @@ def cpus() -> tuple[str, str]:
 
 
 def _builds(runs: Iterable[Planned], tools: Mapping[str, Path]) -> dict[str, str]:
-    return {word: sha256(program(word, tools)) for word in sorted({run.command[0] for run in runs})}
+    return {word: sha256(program(word, tools)) for word in sorted({measured(run.command, tools) for run in runs})}
 
 
 def _named(facts: Mapping[str, str], when: str) -> dict[str, str]:

@@ -12,6 +12,12 @@ from pathlib import Path
 
 from tacholog.errors import TachologError
 
+# What runs another program, or measures or confines it: the tool is the program behind it.
+_WRAPPERS = (
+    *("chrt", "doas", "env", "ionice", "ip", "linux32", "linux64", "ltrace", "nice", "nohup", "nsenter", "numactl", "perf", "runuser", "setarch"),
+    *("setpriv", "setsid", "stdbuf", "strace", "sudo", "systemd-run", "taskset", "time", "timeout", "unbuffer", "unshare", "valgrind"),
+)
+
 
 def programs(perftest: Path | None, checkout: Path | None) -> dict[str, Path]:
     """Find perftest: as asked for, as ``$TACHOLOG_PERFTEST`` says, as built in the checkout or here, or on the PATH."""
@@ -33,11 +39,27 @@ def program(word: str, tools: Mapping[str, Path]) -> Path:
     return Path(found)
 
 
+def measured(command: Sequence[str], tools: Mapping[str, Path]) -> str:
+    """Return the word of a command that names the program it measures: the first one that does not merely run the one behind it, as ``env`` does."""
+    words = command if Path(command[0]).name in _WRAPPERS else ()
+    return next((word for word in words[1:] if _names_a_program(word, tools)), command[0])
+
+
+def _names_a_program(word: str, tools: Mapping[str, Path]) -> bool:
+    if word.startswith("-") or Path(word).name in _WRAPPERS:
+        return False
+    return word in tools or shutil.which(word) is not None
+
+
 def version(command: Sequence[str] | None, tools: Mapping[str, Path]) -> str | None:
     """Return the first thing like a version number in what the command prints; None if there is none."""
     if command is None:
         return None
-    done = subprocess.run([str(program(command[0], tools)), *command[1:]], capture_output=True, text=True, timeout=20, check=False)
+    words = [str(program(command[0], tools)), *command[1:]]
+    try:
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=20, check=False)
+    except subprocess.TimeoutExpired:  # a tool that does not know the option may begin to measure
+        return None
     found = re.search(r"\d+(?:\.\d+)+\S*", done.stdout)
     return found[0] if found else None
 

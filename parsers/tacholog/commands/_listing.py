@@ -19,7 +19,7 @@ from tacholog.formats.reading import CLAIM_WINDOW_LINES, Account, Event
 from tacholog.records import METRICS, Conditions, Number, Record
 
 SHOWN_CHARACTERS = 160
-ENDED_BADLY = {"failed": "failed", "truncated": "was cut off"}
+ENDED_BADLY = {"failed": "failed", "truncated": "was cut off", "empty": "has no result"}
 CSV_COLUMNS = ("log", "line", "last_line", "system", "scope", "test", "side", "payload_bytes", "samples")
 CSV_NUMBER_COLUMNS = ("metric", "statistic", "value", "unit", "bound", "resolution", "marks")
 
@@ -127,7 +127,7 @@ class Explained:
 
 LISTINGS: Mapping[str, Callable[[], Listing]] = {"table": Table, "jsonl": JsonLines, "csv": Csv}
 _LOOKED_FOR = {"latency", "goodput", "message_rate", "messages_received"}
-_LATENCY_STATISTICS = ("min", "p50", "p90", "p99", "p99.99", "max")
+_LATENCY_STATISTICS = ("min", "mean", "p50", "p90", "p99", "p99.99", "max")
 _HEADERS = {
     True: f"{'line':>7}  {'bytes':>10}  {'basis':>12}  " + "  ".join(f"{name + ' us':>12}" for name in _LATENCY_STATISTICS) + f"  {'samples':>12}",
     False: f"{'line':>7}  {'bytes':>10}  {'Mbit/s':>12}  {'messages/s':>12}  {'received':>12}  {'lost':>12}  {'lost %':>12}",
@@ -183,7 +183,7 @@ def _printable(text: str) -> str:
 
 
 class Complaints:
-    """What is wrong with a log, on standard error: its first broken and unknown lines, and how its run ended."""
+    """What is wrong with a log, on standard error: its first broken and unknown lines, and how its run ended if not well."""
 
     def __init__(self, log: str, shown: int) -> None:
         """Name up to ``shown`` lines; 0 where all lines are listed anyway."""
@@ -229,7 +229,7 @@ class Totals:
         self._tests.update(tests)
         self._ended_badly += account.status in ENDED_BADLY
         counts = (account.lines["record"], account.lines["chatter"], account.lines["broken"], account.lines["unknown"], account.total)
-        ending = account.status + (f": {_printable(account.reason)}" if account.reason else "")
+        ending = (account.status or "not stated") + (f": {_printable(account.reason)}" if account.reason else "")
         self._rows.append((log, format_name, str(account.records), *map(str, counts), ending))
 
     def print(self, each: bool) -> None:
@@ -241,11 +241,12 @@ class Totals:
             aligned = (f"{cell:{'<' if column in (0, 1, 8) else '>'}{widths[column]}}" for column, cell in enumerate(row))
             click.echo("  ".join(aligned).rstrip())
         by_test = ", ".join(f"{count} {test}" for test, count in sorted(self._tests.items()))
-        records = _counted(self._tests.total(), "record") + (f" ({by_test})" if by_test else "")
+        records = counted(self._tests.total(), "record") + (f" ({by_test})" if by_test else "")
         suspicious = f"{self._lines['broken']} broken and {self._lines['unknown']} unknown of {self._lines.total()} lines"
-        click.echo(f"{_counted(len(self._rows), 'log')}: {records}, {suspicious}", err=not each)
+        click.echo(f"{counted(len(self._rows), 'log')}: {records}, {suspicious}", err=not each)
         sys.stdout.flush()
 
 
-def _counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
+    """The number with its noun."""
     return f"{count} {noun}{'' if count == 1 else 's'}"

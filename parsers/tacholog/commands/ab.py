@@ -3,8 +3,12 @@
 OLD and NEW are each a program, a folder that it was installed in, a git revision of the checkout (which is built below build/ab), or a command
 template of several words, in which {arguments} stands for those of the campaign's command: "env MODE=fast /opt/tool/bin/ping {arguments}".
 
+A template's version and SHA-256 are those of the tool, also behind env, taskset and their like.
+
 CAMPAIGN says what to measure; without it, bench/campaigns/quick.toml. The number of pairs is fixed before the first one, and nothing stops early.
 A build compared with itself is the calibration: how far it is from itself is kept in same-build/ beside the runs, and used by tacholog diff.
+
+Exit codes are those of tacholog diff; 130: interrupted, and --resume goes on.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from __future__ import annotations
 import shutil
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
@@ -19,6 +24,7 @@ import click
 from tacholog.campaign.builds import Build
 from tacholog.campaign.pairs import Pairs
 from tacholog.campaign.plan import Planned
+from tacholog.commands._listing import counted
 from tacholog.commands._paths import Folder
 from tacholog.commands.diff import FAIL_ON, FORMATS
 from tacholog.diff.result import Report
@@ -33,7 +39,12 @@ _ASSUMED_NOISE = 0.02
 @click.argument("new")
 @click.argument("campaign", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--pairs", type=click.IntRange(1), help="How many pairs of each variant.  [default: 12]")
-@click.option("--plan", "only_plan", is_flag=True, help="Say what would be run, how long it takes and what effect it can find, and stop.")
+@click.option(
+    "--plan",
+    "only_plan",
+    is_flag=True,
+    help="Say what would be run, how long it takes and what effect it can find, and stop; a revision is built first.",
+)
 @click.option("--resume", is_flag=True, help="Go on with the newest comparison of this campaign; with more --pairs, add some.")
 @click.option("--release", "releases", nargs=2, metavar="OLD NEW", help="Label the sides, and copy both to DATA/<tool>/OLD-to-NEW when all is done.")
 @click.option("--output", default="build/runs", show_default=True, type=Folder(), help="Where runs are kept.")
@@ -42,7 +53,9 @@ _ASSUMED_NOISE = 0.02
     "--perftest", type=click.Path(path_type=Path), help="The perftest of command templates; else the one built in the checkout, or on the PATH."
 )
 @click.option("--format", "output_format", type=click.Choice(FORMATS), default="text", show_default=True, help="How to print the comparison.")
-@click.option("--fail-on", multiple=True, type=click.Choice(FAIL_ON), help="Exit with 3 (implausible: 5) if a row is so. May be repeated.")
+@click.option(
+    "--fail-on", multiple=True, type=click.Choice(FAIL_ON), help="Exit with 3 (implausible: 5) if a row is so, as in tacholog diff. May be repeated."
+)
 def ab(
     *,
     old: str,
@@ -70,7 +83,7 @@ def ab(
     path = campaign or _default_campaign()
     planned = read_campaign(path)
     tools, work = programs(perftest, checkout()), (checkout() or Path.cwd()) / "build" / "ab"
-    builds = [find_build(name, planned, tools, checkout(), work) for name in (old, new)]
+    builds = [find_build(name, planned, tools, checkout(), work, partial(click.echo, err=True)) for name in (old, new)]
     if releases:
         place_of_pairs(data, planned.tool, releases)  # hours later would be too late to say so
     sides = builds[0], builds[1]
@@ -82,6 +95,7 @@ def ab(
     _measure(begun)
     report = _compared(begun, data)
     say(output_format, report, rendered(output_format, report), None)
+    _say_if_nothing_was_measured(begun, report)
     sys.exit(exit_code(report, fail_on))
 
 
@@ -103,25 +117,29 @@ def _said(begun: Pairs, output: Path, data: Path) -> str:
     seconds = sum(task.run.expected_s for task in tasks)
     noise, whence = _noise(begun, output, data)
     rows = max(_rows(begun), 1)
-    found = [_percent(smallest_found(pairs, level) * noise * 2**0.5) for level in (0.05, 0.05 / rows)]
+    found = [smallest_found(pairs, level) * noise * 2**0.5 for level in (0.05, 0.05 / rows)]
     lines = [
         f"OLD  {_build(begun.builds[0])}",
         f"NEW  {_build(begun.builds[1])}",
-        f"{pairs} pairs of {variants} variant{'s' if variants > 1 else ''}: {len(tasks)} runs to do, about {duration(seconds)}.",
+        f"{counted(pairs, 'pair')} of {counted(variants, 'variant')}: {len(tasks)} runs to do, about {duration(seconds)}.",
         f"Run-to-run noise: {noise:.1%} ({whence}).",
-        f"With it, four changes of five are found from {found[0]} on in a row alone, from {found[1]} on in one row of {rows}.",
+        _finds(found[0], found[1], rows) if pairs >= MIN_RUNS else f"Fewer than {MIN_RUNS} pairs never give a verdict, whatever the change.",
     ]
-    return "\n".join([*lines, *(["Fewer than 6 pairs never give a verdict."] if pairs < MIN_RUNS else [])])
+    return "\n".join(lines)
+
+
+def _finds(alone: float, among: float, rows: int) -> str:
+    """How small a change is found in four cases of five; with few pairs none is, in one row of many."""
+    from math import expm1, isinf
+
+    said = f"With it, four changes of five are found from {expm1(alone):.1%} on in a row alone"
+    if isinf(among):
+        return f"{said}; in one row of {rows} none is, however large: take more pairs, or a smaller campaign."
+    return f"{said}, from {expm1(among):.1%} on in one row of {rows}."
 
 
 def _build(build: Build) -> str:
     return f"{build.name} ({build.revision[:12]})" if build.revision else build.name
-
-
-def _percent(shift: float) -> str:
-    from math import expm1, isinf
-
-    return "no size" if isinf(shift) else f"{expm1(shift):.1%}"
 
 
 def _noise(begun: Pairs, output: Path, data: Path) -> tuple[float, str]:
@@ -171,10 +189,21 @@ def _measure(begun: Pairs) -> None:
         raise SystemExit(130) from None
 
 
+def _say_if_nothing_was_measured(begun: Pairs, report: Report) -> None:
+    """Name each side without a single figure, and why: its program may not be what the campaign means to run."""
+    from tacholog.campaign import trouble
+
+    for side, folder, plan, build in zip((report.old, report.new), begun.sides, begun.plans, begun.builds, strict=True):
+        if not side.numbers:
+            why = trouble(folder, plan, plan.runs[0]) or "what it printed holds no result"
+            said = f"{build.name}: none of {side.runs} runs gave a figure ({why}): is it the program that the campaign {plan.campaign} runs?"
+            click.echo(f"tacholog: {said} {folder} holds what it printed.", err=True)
+
+
 def _compared(begun: Pairs, data: Path) -> Report:
     """Compare both sides; keep them for publication if they have labels, and the band if they are one build."""
     from tacholog.campaign.pairs import keep_pairs
-    from tacholog.commands.diff import known_roots
+    from tacholog.commands.diff import band_roots
     from tacholog.diff import bands
     from tacholog.diff.compare import compare
     from tacholog.diff.policy import Policy
@@ -182,7 +211,7 @@ def _compared(begun: Pairs, data: Path) -> Report:
 
     sides = [find(str(folder), ()) for folder in begun.sides]
     names = begun.record.old.name, begun.record.new.name
-    report = compare(sides[0], sides[1], Policy(), names, measured=bands.known(sides, known_roots()))
+    report = compare(sides[0], sides[1], Policy(), names, measured=bands.known(sides, band_roots()))
     click.echo(f"kept: {begun.folder}", err=True)
     if labelled := begun.plans[0].release is not None:
         click.echo(f"kept for publication: {keep_pairs(begun, data)}", err=True)

@@ -3,7 +3,7 @@
 CAMPAIGN is a file that says what to measure, such as bench/campaigns/quick.toml.
 Each campaign gets a folder under --output, with its plan and one folder a run. A failed run is kept and marked; a campaign that was
 interrupted goes on with --resume where it stopped. Each log is read back after its run. Exit code 1: all runs were tried, and some failed or left a
-log that no format reads; 2: nothing was run.
+log that no format reads; 2: nothing was run; 130: interrupted.
 """
 
 from __future__ import annotations

@@ -9,13 +9,15 @@ print, or the format has to learn it. Logs are evidence: mend run.toml or the fo
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from tacholog.commands._listing import ENDED_BADLY, counted
 from tacholog.commands._paths import Folder
+from tacholog.errors import UnreadableInput
 
 if TYPE_CHECKING:
     from tacholog.dataset import Dataset
@@ -36,7 +38,9 @@ def check(folder: Path) -> None:
     for line in wrong:
         click.echo(line)
     lines = int(dataset.logs["lines"].sum())
-    click.echo(f"{_count(len(dataset.runs), 'run')}, {_count(lines, 'line')}, {_count(len(dataset.results), 'number')}, {len(wrong)} wrong", err=True)
+    click.echo(
+        f"{counted(len(dataset.runs), 'run')}, {counted(lines, 'line')}, {counted(len(dataset.results), 'number')}, {len(wrong)} wrong", err=True
+    )
     if wrong:
         sys.exit(WRONG)
 
@@ -44,27 +48,40 @@ def check(folder: Path) -> None:
 def _unread(folder: Path) -> Iterator[str]:
     """What has no manifest beside it and is in no run: a forgotten run.toml must not look like a clean bill."""
     from tacholog.dataset import run_folders
+    from tacholog.diff import bands
     from tacholog.manifest import RUN_FILE, folders_below
 
     runs = [*run_folders(folder)]
     if not runs:
         yield f"{folder}: no run: there is no {RUN_FILE} in this folder or below"
     for inside, files in folders_below(folder):
+        if inside.name == bands.FOLDER:
+            yield from _wrong_bands(inside, files)
+            continue
         for file in files if inside not in runs else ():
             if Path(file).suffix not in NO_LOGS:
                 yield f"{(inside / file).relative_to(folder)}: not read: there is no {RUN_FILE} beside it"
 
 
+def _wrong_bands(folder: Path, files: Sequence[str]) -> Iterator[str]:
+    """The files of a folder for bands of one build that are none."""
+    from tacholog.diff import bands
+
+    for file in files:
+        try:
+            bands.read(folder / file)
+        except UnreadableInput as error:
+            yield str(error)
+
+
 def _complaints(dataset: Dataset) -> Iterator[str]:
+    from tacholog.problems import FORGOTTEN
     from tacholog.report.complaints import complaint
 
-    yield from map(complaint, dataset.problems.to_dict("records"))
+    problems = dataset.problems[dataset.problems["kind"] != FORGOTTEN]  # named file by file already
+    yield from map(complaint, problems.to_dict("records"))
     for row in dataset.runs.to_dict("records"):
-        if row["status"] != "ok":
+        if row["status"] in ENDED_BADLY:
             yield f"{row['run']}: {row['status']}: {row['reason']}"
     for host in sorted(set(dataset.runs["host"].dropna()) - dataset.hosts.keys()):
         yield f"hosts/{host}.toml: missing, although runs name it"
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -1,11 +1,21 @@
 """Compare two releases, and say how sure the comparison is.
 
-OLD and NEW are each a release label, a folder of runs (run.toml files below it), a saved dataset, a raw log of any format, or a folder of such logs.
+OLD and NEW are each a release label, a folder of runs (run.toml files below it), a raw log of any format, a folder of such logs, or a dataset that
+tacholog report has saved: build/dataset, beside the site, copied to keep it.
 
-A row is better or worse only if repeated runs show it; a single published number never is. Exit code 4 says that nothing could be compared; with
---fail-on worse, 3 says that something is worse, with --fail-on inconclusive that something is too noisy to tell; with --fail-on implausible, 5 says
-that figures cannot be true; 2 that a run, a log or a folder could not be read, while all others were compared. The highest one that applies is given.
-"""
+A row is better or worse only if repeated runs show it; a single published number never is.
+
+\b
+Exit codes, of which the highest that applies is given:
+  0  compared, and nothing is as --fail-on says
+  2  wrong usage, or a run, log or folder could not be read, is cut, or is
+     not what its run.toml states: it is named, all others were compared
+  3  with --fail-on worse: something is worse;
+     with --fail-on inconclusive: something is too noisy to tell
+  4  nothing could be compared, or no row of a gate could be tested
+  5  with --fail-on implausible: the figures of a row contradict each other,
+     are impossible, or stand where more than 1 % was lost
+"""  # noqa: D301 - click takes the sign itself for "leave these lines as they are"
 
 from __future__ import annotations
 
@@ -15,14 +25,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
-from tacholog.commands._complaints import tell
+from tacholog.commands._complaints import UNREADABLE_EXIT, tell
 from tacholog.commands._paths import write_output
 from tacholog.diff.result import VERDICTS, Report
 from tacholog.errors import TachologError
 
 if TYPE_CHECKING:
     from tacholog.dataset import Dataset
+    from tacholog.diff.policy import Policy
 
 LIMITS = {"text": 20, "markdown": 50, "html": 500, "github": 50}
 FAIL_ON = ("worse", "inconclusive", "implausible")
@@ -51,11 +63,17 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
 @click.option(
     "--across", multiple=True, metavar="FIELD", help="Compare configurations: rows may differ in this field, such as type. May be repeated."
 )
-@click.option("--only", multiple=True, type=click.Choice(VERDICTS), metavar="VERDICT", help=f"List only this verdict: {', '.join(VERDICTS)}.")
+@click.option(
+    "--only",
+    multiple=True,
+    type=click.Choice(VERDICTS),
+    metavar="VERDICT",
+    help=f"List only rows of this verdict, in every format; all are counted. May be repeated. One of {', '.join(VERDICTS)}.",
+)
 @click.option("--thresholds", metavar="FILE", type=click.Path(path_type=Path), help="What counts as a change (TOML; see docs/significance.md).")
 @click.option("--same-build", "band", metavar="FILE", type=click.Path(path_type=Path), help="The band of one build; else the one beside the runs.")
 @click.option("--renames", metavar="FILE", type=click.Path(path_type=Path), help="What was called otherwise (TOML); else data/renames.toml.")
-@click.option("--fail-on", multiple=True, type=click.Choice(FAIL_ON), help="Exit with 3 (implausible: 5) if a row is so. May be repeated.")
+@click.option("--fail-on", multiple=True, type=click.Choice(FAIL_ON), help="Exit with 3 (implausible: 5) if a row is so; see above. May be repeated.")
 @click.option("--limit", type=click.IntRange(0), help="Rows to list of each verdict; 0: all.  [default: 20; markdown: 50; html: 500]")
 @click.option("--schema", is_flag=True, is_eager=True, expose_value=False, callback=_print_schema, help="Print the JSON Schema of --format json.")
 def diff(
@@ -76,8 +94,6 @@ def diff(
     limit: int | None,
 ) -> None:
     """Read both sides, compare, print."""
-    import msgspec
-
     from tacholog.diff.bands import known
     from tacholog.diff.compare import check_across, compare, exit_code
     from tacholog.diff.policy import Policy, read_policy
@@ -92,12 +108,21 @@ def diff(
     policy.tests()
     names = read_renames(renames) if renames else find_renames(roots or known_roots())
     sides = [renamed(find(name, roots or known_roots()), names) for name in (old, new)]
-    lost = tell(map(complaints, sides))
+    lost = max(tell(map(complaints, sides)), *map(_cut, sides))
     _check_transports(transports, sides)
-    measured = known(sides, roots or known_roots(), band)
+    _check_metrics(policy, sides)
+    measured = known(sides, band_roots(roots), band)
     report = compare(sides[0], sides[1], policy, (old, new), everything=output == "json", measured=measured)
     say(output, report, rendered(output, report, only, limit), path)
     sys.exit(max(lost, exit_code(report, fail_on)))
+
+
+def _cut(side: Dataset) -> int:
+    """The exit code that logs without their end make, unless their own manifest says that they have none: the report names them."""
+    from tacholog.manifest import Manifest
+
+    ends = side.runs[side.runs["status"] == "truncated"]["manifest"].dropna()
+    return UNREADABLE_EXIT if any(msgspec.json.decode(text, type=Manifest).status in (None, "ok") for text in ends) else 0
 
 
 def _check_transports(asked: tuple[str, ...], sides: Sequence[Dataset]) -> None:
@@ -110,6 +135,25 @@ def _check_transports(asked: tuple[str, ...], sides: Sequence[Dataset]) -> None:
     for name in asked:
         if name not in there:
             raise TachologError(f"--transport {name}: neither side has it; there are: {'; '.join(sorted(there)) or 'none'}")
+
+
+def _check_metrics(policy: Policy, sides: Sequence[Dataset]) -> None:
+    """Refuse a metric or statistic that neither side has, and name those that are there.
+
+    Raises:
+        TachologError: neither side has it.
+    """
+    if not policy.metrics:
+        return
+    frames = [side.results[side.results["scope"] == "summary"][["metric", "statistic"]].drop_duplicates() for side in sides]
+    there = {(str(metric), str(statistic)) for frame in frames for metric, statistic in frame.itertuples(index=False)}
+    for word in policy.metrics:
+        metric, _, statistic = word.partition(":")
+        statistics = sorted(name for of, name in there if of == metric)
+        if not statistics:
+            raise TachologError(f"--metric {word}: neither side has it; there are: {', '.join(sorted({of for of, _ in there})) or 'none'}")
+        if statistic and statistic not in statistics:
+            raise TachologError(f"--metric {word}: neither side has this statistic; of {metric} there are: {', '.join(statistics)}")
 
 
 def say(output: str, report: Report, said: str, path: Path | None) -> None:
@@ -138,6 +182,13 @@ def known_roots() -> tuple[Path, ...]:
     return tuple(path for path in (root / "data", *reversed(folders(root / "build" / "runs"))) if path.is_dir())
 
 
+def band_roots(roots: Sequence[Path] = ()) -> tuple[Path, ...]:
+    """Where the band of one build may lie if not beside the runs: in the data, or where `tacholog ab` has just measured it."""
+    from tacholog.resources import checkout
+
+    return (*(roots or known_roots()), (checkout() or Path.cwd()) / "build" / "runs")
+
+
 def rendered(output: str, report: Report, only: tuple[str, ...] = (), limit: int | None = None) -> str:
     """The report in one of `FORMATS`; ``limit`` rows of each verdict, as many as the format deserves if not given."""
     limit = LIMITS.get(output, 0) if limit is None else limit
@@ -146,7 +197,8 @@ def rendered(output: str, report: Report, only: tuple[str, ...] = (), limit: int
 
     match output:
         case "json":
-            return to_json(report).decode() + "\n"
+            listed = tuple(row for row in report.rows if row.verdict in only) if only else report.rows
+            return to_json(msgspec.structs.replace(report, rows=listed)).decode() + "\n"
         case "html":
             from tacholog.report.diff_page import html
 

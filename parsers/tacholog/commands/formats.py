@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tacholog.commands._listing import counted
+
 if TYPE_CHECKING:
     from tacholog.formats.registry import Format
 
@@ -38,7 +40,7 @@ def formats(names: tuple[str, ...]) -> None:
         click.secho(f"{name}: {reason}\n", fg="red")
     dialects = [dialect for module in wanted.values() for dialect in module.DIALECTS]
     unreal = sum(dialect.evidence.startswith(UNREAL) for dialect in dialects)
-    click.echo(f"{len(wanted)} formats, {len(dialects)} dialects, {unreal} of them {UNREAL}", err=True)
+    click.echo(f"{counted(len(wanted), 'format')}, {counted(len(dialects), 'dialect')}, {unreal} of them {UNREAL}", err=True)
 
 
 def _paragraph(name: str, module: Format) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """Print the records in raw logs.
 
 PATH is a log, a folder of logs (searched to any depth), or - for standard input. Logs may be compressed with gzip, xz or zstd. A run.toml beside a
-log completes what the log does not say. Broken and unknown lines are counted, and named on standard error; so are runs that failed or were cut off.
+log completes what the log does not say. Broken and unknown lines are counted, and named on standard error, and so are
+runs that failed, were cut off or have no result.
 Exit code 2: a log or a folder could not be read, or there was none; the others were.
 """
 
@@ -37,7 +38,7 @@ UNREADABLE = 2
 @click.option("--as", "log_format", metavar="FORMAT", help="Read the logs as this format ('tacholog formats' lists them) instead of detecting it.")
 @click.option("--summary", is_flag=True, help="Print only the account: records, and lines of each class, by log.")
 @click.option("--explain", is_flag=True, help="Print every line with its class.")
-@click.option("--strict", is_flag=True, help="Exit with 1 if any line is broken or unknown, or any run failed or was cut off.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if any line is broken or unknown, or any run failed, was cut off or has no result.")
 def parse(paths: tuple[str, ...], output: str, log_format: str | None, summary: bool, explain: bool, strict: bool) -> None:
     """Read each log, print what is found, then the account."""
     if explain and (summary or _given("output")):

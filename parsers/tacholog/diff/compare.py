@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
@@ -13,18 +13,21 @@ import numpy as np
 from tacholog.diff import gate
 from tacholog.diff.bands import SameBuild
 from tacholog.diff.estimate import Estimates, estimate
+from tacholog.diff.loss import losses
 from tacholog.diff.match import NONE, Pairs, match
-from tacholog.diff.numbers import CONDITIONS, SETTING, Flags, Integers, Numbers, numbers
+from tacholog.diff.numbers import CONDITIONS, LATENCY_OF, SETTING, Flags, Integers, Numbers, latency_of, numbers
 from tacholog.diff.pairing import remarks
 from tacholog.diff.policy import BANDS, MIN_RUNS, Policy
-from tacholog.diff.result import COMPARED, VERDICTS, Input, Report, RunOrder, Settings
+from tacholog.diff.result import COMPARED, VERDICTS, Input, Problem, Report, RunOrder, Settings
 from tacholog.diff.rows import Findings, curves, rows, untested
-from tacholog.diff.verdict import CODE, Verdicts, decide, thresholds
+from tacholog.diff.same import same_runs, shared
+from tacholog.diff.verdict import CODE, Judged, Verdicts, decide, thresholds
 from tacholog.errors import TachologError
 
 if TYPE_CHECKING:
     from tacholog.dataset import Dataset
 
+_OF_LINES, _LINES_NAMED = ("broken", "unknown"), 100
 ACROSS = ("system", "host", *SETTING, *CONDITIONS)
 
 
@@ -57,7 +60,7 @@ def compare(
         everything: whether the numbers that are never tested go into the report too.
         measured: how far one build is from itself on this machine, if somebody measured it.
     """
-    profiles = [profile if "host" not in policy.across else profile._replace(host=None) for side in (old, new) for profile in gate.profiles(side)]
+    profiles = [_placed(profile, policy) for side in (old, new) for profile in gate.profiles(side)]
     order = _run_orders(old, "old") + _run_orders(new, "new")
     known: dict[gate.Profile, int] = {}
     codes = np.array([known.setdefault(_compared(profile, policy), len(known)) for profile in profiles], np.int64)
@@ -66,31 +69,42 @@ def compare(
     wanted = np.where(pairs.old != NONE, data.tested[pairs.old], True) & np.where(pairs.new != NONE, data.tested[pairs.new], True)
     shown = Pairs(pairs.old[wanted], pairs.new[wanted])
     judged, which = _judge(data, shown, profiles, policy)
-    findings = _find(data, shown, (judged, which), order, policy, measured)
+    common = shared(old, new)
+    findings = _find(data, shown, (judged, which), (order, common.codes), policy, measured)
     sides = _input(old, names[0]), _input(new, names[1])
-    report = _report(sides, policy, findings, order, same_build=gate.same_build(old, new))
+    report = _report(sides, policy, findings, order, same_build="same_runs" not in common.warning and gate.same_build(old, new))
     rest = Pairs(pairs.old[~wanted], pairs.new[~wanted])
     said = (*remarks([root for side in (old, new) if "root" in side.runs for root in side.runs["root"].dropna()]), *_hint(report))
     settings = msgspec.structs.replace(report.settings, same_build_sessions=measured.sessions if measured else ())
+    lossy, lossless = losses(data, pairs, policy)
     return msgspec.structs.replace(
         report,
         settings=settings,
-        warnings=(*report.warnings, *said),
+        losses=lossy,
+        lossless=lossless,
+        warnings=(*(report.warnings if "same_runs" not in common.warning else ()), *_without_figures(report), *common.warning, *said),
         changed=gate.changed(old, new),
         untested=untested(data, rest, policy) if everything else (),
+        problems=_problems(old, "old") + _problems(new, "new"),
     )
+
+
+def _without_figures(report: Report) -> tuple[str, ...]:
+    """The sides that hold no number at all: a report of nothing must not look like one of no change."""
+    return tuple(f"no_figures:{name}" for name, side in (("old", report.old), ("new", report.new)) if not side.numbers)
 
 
 def _hint(report: Report) -> tuple[str, ...]:
     """A field without which rows of one side would meet rows of the other, where nothing met at all."""
     if any(row.old and row.new for row in report.rows):
         return ()
-    for field in (*SETTING, "system"):
-        found = [
-            {msgspec.structs.replace(row.key, **{field: None}) for row in report.rows if row.verdict == verdict} for verdict in ("removed", "added")
-        ]
-        if found[0] & found[1]:
-            return (f"try_across:{field}",)
+    alone = [[row.key for row in report.rows if row.verdict == verdict] for verdict in ("removed", "added")]
+    # Across data paths or types the tested metric changes too: a reference's rate is in messages, a copy's in bytes.
+    for rest in ({}, {"metric": "", "statistic": ""}):
+        for field in (*SETTING, "system"):
+            found = [{msgspec.structs.replace(key, **rest, **{field: None}) for key in keys} for keys in alone]
+            if found[0] & found[1]:
+                return (f"try_across:{field}",)
     return ()
 
 
@@ -98,11 +112,11 @@ def _find(
     data: Numbers,
     pairs: Pairs,
     asked: tuple[list[gate.Judgement], Integers],
-    order: list[RunOrder],
+    runs: tuple[list[RunOrder], Integers],
     policy: Policy,
     measured: SameBuild | None,
 ) -> Findings:
-    judged, which = asked
+    (judged, which), (order, codes) = asked, runs
     limits = thresholds(data, pairs, policy, measured)
     different = np.array([bool(judgement.different) for judgement in judged] or [False])[which]
     unverified = np.array([bool(judgement.unverified) for judgement in judged] or [False])[which]
@@ -110,8 +124,9 @@ def _find(
     positive = pairs.both & (np.fmin(_least(data, pairs.old), _least(data, pairs.new)) > 0)
     enough = np.minimum(cells.values[pairs.old], cells.values[pairs.new]) >= MIN_RUNS
     found = estimate(data, pairs, positive & enough & ~different, order, limits.least)
-    verdicts = decide(data, pairs, (different, unverified), found, limits, policy)
-    return Findings(data, pairs, judged, which, found, limits, verdicts)
+    same = same_runs(data, pairs, codes)
+    verdicts = decide(data, pairs, Judged(different, unverified, same), found, limits, policy)
+    return Findings(data, pairs, judged, which, found, limits, verdicts, same)
 
 
 def _least(data: Numbers, side: Integers) -> Any:  # noqa: ANN401 - an array of floats
@@ -124,11 +139,14 @@ def _least(data: Numbers, side: Integers) -> Any:  # noqa: ANN401 - an array of 
     return least[side]
 
 
+def _placed(profile: gate.Profile, policy: Policy) -> gate.Profile:
+    """The profile without its place, where the diff goes across machines."""
+    return profile._replace(host=None, machine=None) if "host" in policy.across else profile
+
+
 def _compared(profile: gate.Profile, policy: Policy) -> gate.Profile:
     """The profile without what the diff goes across."""
-    if "host" not in policy.across:
-        return profile
-    return profile._replace(host=None, **dict.fromkeys(gate.MACHINE))
+    return _placed(profile, policy)._replace(**dict.fromkeys(gate.MACHINE)) if "host" in policy.across else profile
 
 
 def _run_orders(dataset: Dataset, side: str) -> list[RunOrder]:
@@ -136,6 +154,14 @@ def _run_orders(dataset: Dataset, side: str) -> list[RunOrder]:
     frame = dataset.runs[columns].astype(object)
     cells = frame.where(frame.notna(), None).to_dict("records")
     return [msgspec.convert({"side": side, **row}, RunOrder) for row in cells]
+
+
+def _problems(dataset: Dataset, side: Literal["old", "new"]) -> tuple[Problem, ...]:
+    found = [
+        Problem(side=side, **{name: row[name] for name in ("run", "log", "line", "kind", "reason")}) for row in dataset.problems.to_dict("records")
+    ]
+    lines = [one for one in found if one.kind in _OF_LINES]
+    return (*(one for one in found if one.kind not in _OF_LINES), *lines[:_LINES_NAMED])
 
 
 def _judge(data: Numbers, pairs: Pairs, profiles: list[gate.Profile], policy: Policy) -> tuple[list[gate.Judgement], Integers]:
@@ -147,12 +173,12 @@ def _judge(data: Numbers, pairs: Pairs, profiles: list[gate.Profile], policy: Po
     if not len(both):
         return judged, which
     old, new = pairs.old[both], pairs.new[both]
-    code = data.codes(where)
-    asked = np.stack([cells.conditions[old], cells.conditions[new], code[old], code[new]], axis=1)
+    code, of = data.codes(where), latency_of(cells)
+    asked = np.stack([cells.conditions[old], cells.conditions[new], code[old], code[new], of[old], of[new]], axis=1)
     _, first, inverse = np.unique(asked, axis=0, return_index=True, return_inverse=True)
     which[both] = inverse.reshape(-1) + 1
     for place in first:
-        facts = [_facts(data, int(cell), where, profiles) for cell in (old[place], new[place])]
+        facts = [{**_facts(data, int(cell), where, profiles), "latency_of": LATENCY_OF[of[cell]]} for cell in (old[place], new[place])]
         judged.append(gate.judge(facts[0], facts[1], policy.across))
     return judged, which
 
@@ -173,11 +199,10 @@ def _report(sides: tuple[Input, Input], policy: Policy, findings: Findings, orde
         settings=_settings(policy),
         counts={verdict: counted.get(CODE[verdict], 0) for verdict in VERDICTS},
         designs=_designs(found, verdicts),
-        warnings=(*_warnings(found, verdicts.by_value, same_build), *_gate_warning(verdicts)),
+        warnings=(*_warnings(found, verdicts.by_value, same_build), *_gate_warning(verdicts), *_of_references(findings)),
         changed=(),
         rows=rows(findings, policy),
         curves=curves(findings, policy),
-        untested=(),
         runs=tuple(order),
     )
 
@@ -204,6 +229,13 @@ def _warnings(found: Estimates, by_value: Flags, same_build: bool) -> tuple[str,
 def _gate_warning(verdicts: Verdicts) -> tuple[str, ...]:
     tested = ~np.isnan(verdicts.p_adjusted)
     return () if all((gate & tested).any() for gate in verdicts.gates) else ("gate_empty",)
+
+
+def _of_references(findings: Findings) -> tuple[str, ...]:
+    """How many rows have the latency of bytes on one side and that of a reference on the other: as a ratio it would look like a thousandfold gain."""
+    refused = np.array([any(one.field == "latency_of" for one in judgement.different) for judgement in findings.judged])
+    count = int(refused[findings.which].sum())
+    return (f"latency_of:{count}",) if count else ()
 
 
 def _settings(policy: Policy) -> Settings:
@@ -240,11 +272,15 @@ def _input(dataset: Dataset, name: str) -> Input:
 
 
 def exit_code(report: Report, fail_on: tuple[str, ...]) -> int:
-    """0, or 4 if nothing could be compared, or nothing of a gate; the highest that applies of it and what ``fail_on`` asks for.
+    """0, or 4 if nothing could be compared but with itself, or nothing of a gate; the highest that applies of it and what ``fail_on`` asks for.
 
-    ``worse``: 3 for worse rows. ``inconclusive``: 3 for rows that are too noisy to tell. ``implausible``: 5 for figures that cannot be true.
+    ``worse``: 3 for worse rows. ``inconclusive``: 3 for rows that are too noisy to tell. ``implausible``: 5 for figures that
+    contradict each other, are impossible, or stand where more than 1 % was lost.
     """
-    implausible = any(row.verdict == "invalid" and {"impossible", "out_of_order", "loss"} & {*row.reasons, *row.marks} for row in report.rows)
-    compared = any(report.counts[verdict] for verdict in COMPARED) and "gate_empty" not in report.warnings
+    implausible = any(
+        row.verdict in ("invalid", "lossy") and {"impossible", "out_of_order", "loss"} & {*row.reasons, *row.marks} for row in report.rows
+    )
+    with_itself = sum("same_runs" in row.flags for row in report.rows)
+    compared = sum(report.counts[verdict] for verdict in COMPARED) > with_itself and "gate_empty" not in report.warnings
     asked = any(verdict in fail_on and report.counts[verdict] for verdict in ("worse", "inconclusive"))
     return max(0 if compared else 4, 3 if asked else 0, 5 if "implausible" in fail_on and implausible else 0)

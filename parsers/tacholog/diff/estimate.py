@@ -10,7 +10,7 @@ import numpy as np
 
 from tacholog.diff.design import Design, lay_out
 from tacholog.diff.match import Pairs
-from tacholog.diff.numbers import Cells, Entries, Flags, Floats, Integers, Numbers
+from tacholog.diff.numbers import Cells, Entries, Flags, Floats, Integers, Numbers, run_sets
 from tacholog.diff.result import RunOrder
 from tacholog.diff.statistics import Shift, paired_shift, smallest_detectable, two_modes, unpaired_shift
 
@@ -69,10 +69,7 @@ def _designs(cells: Cells, entries: Entries, pairs: Pairs, wanted: Flags, runs: 
     rows = np.flatnonzero(wanted)
     if not len(rows):
         return which, ()
-    # The sum of a random number for each run names a set of runs.
-    names = np.random.default_rng(1).integers(0, 2**62, len(runs), dtype=np.uint64)
-    totals = np.concatenate([[np.uint64(0)], np.cumsum(names[entries.run])])
-    signature = totals[cells.first + cells.values] - totals[cells.first]
+    signature = run_sets(cells, entries, np.arange(len(runs)))
     both = np.stack([signature[pairs.old[rows]], signature[pairs.new[rows]]], axis=1)
     _, first, inverse = np.unique(both, axis=0, return_index=True, return_inverse=True)
     which[rows] = inverse.reshape(-1)

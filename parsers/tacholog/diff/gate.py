@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tacholog.dataset import Dataset
 
 Facts = Mapping[str, Any]
+_IN_MEMORY = re.compile(r"shm|shmem|shared|inter-?thread|inter-?process|intra|ipc|pointer", re.IGNORECASE)  # where zero copy may be meant
 _LOCAL = re.compile(r"shm|shmem|shared|inter-?thread|inter-?process|intra|ipc|uds|unix|loopback|pointer", re.IGNORECASE)
 _MTU = re.compile(r"\bMTU (\d+)")
 _NOT_A_CARD = ("switch", "cable", "mtu", "loopback_mtu")
@@ -25,6 +26,7 @@ class Profile(NamedTuple):
     """What a run was made on and with, as far as it decides whether numbers compare."""
 
     host: str | None
+    machine: str | None
     cpu_model: str | None
     cores: str | None
     memory: str | None
@@ -43,6 +45,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "reliability": "qos",
         "batch_bytes": "batching",
         "payload_touched": "payload_touched",
+        "latency_of": "latency_of",
         "offered_rate_per_s": "offered_rate",
         "recovery_time_ns": "recovery_time",
         "instances": "instances",
@@ -92,6 +95,7 @@ _MUST_BE_KNOWN: Mapping[str, Callable[[Facts], bool]] = MappingProxyType(
         "instances": lambda row: row["keyed"] is True,
         "side": _never,
         "waiting": _never,
+        "latency_of": _never,
         "cpu_model": _always,
         "cores": _always,
         "memory": _always,
@@ -101,15 +105,18 @@ _MUST_BE_KNOWN: Mapping[str, Callable[[Facts], bool]] = MappingProxyType(
         "harness_major": _always,
         "participant": _never,
         **dict.fromkeys(STATED, _never),
+        "transport": _always,
+        "data_path": lambda row: row["transport"] is None or _IN_MEMORY.search(row["transport"]) is not None,
     }
 )
 
 
 class Judgement(NamedTuple):
-    """What the gate says: conditions that differ (not comparable), and such that would have to be known."""
+    """What the gate says: conditions that differ (not comparable), such that would have to be known, and machines that go by other names."""
 
     different: tuple[Difference, ...]
     unverified: tuple[str, ...]
+    machines: tuple[Difference, ...] = ()
 
 
 def judge(old: Facts, new: Facts, across: Iterable[str]) -> Judgement:
@@ -119,10 +126,15 @@ def judge(old: Facts, new: Facts, across: Iterable[str]) -> Judgement:
     """
     same_host = old["host"] is not None and old["host"] == new["host"]
     fields = [field for field in CODES if not (field in across or (field in MACHINE and "host" in across))]
-    different = [Difference(CODES[field], _said(old[field]), _said(new[field])) for field in fields if _differ(field, old[field], new[field])]
+    different = [Difference(CODES[field], said_of(old[field]), said_of(new[field])) for field in fields if _differ(field, old[field], new[field])]
     open_fields = [field for field in fields if old[field] is None or new[field] is None]
     unverified = [CODES[field] for field in open_fields if not (same_host and field in MACHINE) and _needed(field, old, new)]
-    return Judgement(tuple(different), tuple(unverified))
+    return Judgement(tuple(different), tuple(unverified), _machines(old["machine"], new["machine"]))
+
+
+def _machines(old: str | None, new: str | None) -> tuple[Difference, ...]:
+    """The names of two machines that are not the same one. They forbid nothing: two machines may be alike in all that counts."""
+    return (Difference("host", old, new),) if old != new else ()
 
 
 def _differ(field: str, old: object, new: object) -> bool:
@@ -135,7 +147,8 @@ def _needed(field: str, old: Facts, new: Facts) -> bool:
     return _MUST_BE_KNOWN[field](old) or _MUST_BE_KNOWN[field](new)
 
 
-def _said(value: object) -> str | None:
+def said_of(value: object) -> str | None:
+    """A condition as a word; ``None`` if it is not stated."""
     if value is None:
         return None
     return f"{value:g}" if isinstance(value, float) else str(value)
@@ -150,7 +163,7 @@ def _profile(run: Mapping[Hashable, Any], hosts: Mapping[str, Host]) -> Profile:
     host, tool, version = (_known(run[name]) for name in ("host", "tool", "tool_version"))
     found = hosts.get(host or "")
     machine = dict(zip(MACHINE, _machine(found), strict=True)) if found else dict.fromkeys(MACHINE)
-    return Profile(host=host, tool=tool, harness_major=version.split(".")[0] if version else None, **machine)
+    return Profile(host=host, machine=found.name if found else host, tool=tool, harness_major=version.split(".")[0] if version else None, **machine)
 
 
 def _machine(host: Host) -> tuple[str | None, ...]:
@@ -192,6 +205,7 @@ def _soft(dataset: Dataset) -> dict[str, set[str]]:
             if not _PER_RUN.search(name):
                 facts.setdefault(name, set()).add(text)
     facts["tool_version"] = set(dataset.runs["tool_version"].dropna())
+    facts["build"] = set(dataset.runs["build"].dropna())
     for name in _SOFT_CONDITIONS:
         facts[name] = {str(value) for value in dataset.results[name].dropna().unique()}
     return facts

@@ -34,6 +34,7 @@ CONDITIONS = (
 _COLUMNS = (*SETTING, *SIZE, *NAME, *CONDITIONS)
 BOUNDS = ("=", "~", "<", ">", "range-low", "range-high")
 MARK_BITS = {name: 1 << index for index, name in enumerate(MARKS)}
+LATENCY_OF = (None, "bytes", "a reference")  # what a latency that is called one of zero copy turned out to be of; None: nothing is to be told apart
 
 
 class Column(NamedTuple):
@@ -66,6 +67,13 @@ class Cells(NamedTuple):
     samples: Floats
     marks: Integers
     mixed: Flags
+
+
+def latency_of(cells: Cells) -> Integers:
+    """What each cell's latency is of, as its marks say: an index into `LATENCY_OF`."""
+    grows, handed = (cells.marks & MARK_BITS[name] > 0 for name in ("grows_with_size", "reference_only"))
+    found: Integers = np.where(grows, 1, np.where(handed, 2, 0))
+    return found
 
 
 class Entries(NamedTuple):
@@ -121,6 +129,15 @@ def numbers(old: Dataset, new: Dataset, policy: Policy, profiles: Integers) -> N
     for name, column in columns.items():  # one after the other, so that they are never all there twice
         columns[name] = _spread(column, at)
     return Numbers(columns, cells, entries, tested[at], published[cells.run])
+
+
+def run_sets(cells: Cells, entries: Entries, codes: Integers) -> Integers:
+    """A number for the runs of each cell: cells share it whose runs have the same codes (one for each run of both sides)."""
+    names = np.random.default_rng(1).integers(0, 2**62, int(codes.max(initial=0)) + 1, dtype=np.uint64)
+    totals = np.concatenate([[np.uint64(0)], np.cumsum(names[codes][entries.run])])
+    first, count = cells.first, cells.values  # noqa: PD011 - no frame
+    sums: Integers = totals[first + count] - totals[first]  # of a random number for each run
+    return sums
 
 
 def _spread(column: Column, positions: Integers) -> Column:

@@ -5,7 +5,7 @@ It lies in the folder that holds ``old/`` and ``new/``, and travels with them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -13,7 +13,7 @@ import msgspec
 import tomli_w
 
 from tacholog.errors import UnreadableInput
-from tacholog.manifest import read_toml
+from tacholog.manifest import RUN_FILE, read_toml
 
 RECORD_FILE = "ab.toml"
 _LEVELS = 3  # folders between a run and the record: the repetition, the variant, the side
@@ -77,16 +77,24 @@ def remarks(roots: Iterable[str | None]) -> tuple[str, ...]:
     Args:
         roots: the folders of both sides' runs; a record counts once, and only if it can be read.
     """
-    runs = [Path(root) for root in roots if root]
+    runs = list(dict.fromkeys(Path(root) for root in roots if root))
     folders = dict.fromkeys(above for run in runs for above in list(run.parents)[:_LEVELS] if (above / RECORD_FILE).is_file())
-    said: list[str] = []
-    for folder in folders:
-        record = read_record(folder)
-        done = sum(folder in run.parents for run in runs)
-        if done < record.runs:
-            said.append(f"ab_unfinished:{done}:{record.runs}")
-        if any(event.what == "extended" for event in record.events):
-            said.append(f"ab_extended:{record.planned_pairs}:{record.pairs}")
-        elif any(event.what == "resumed" for event in record.events):
-            said.append("ab_resumed")
-    return tuple(said)
+    return tuple(code for folder in folders for code in _remarks(read_record(folder), [run for run in runs if folder in run.parents]))
+
+
+def _remarks(record: PairRecord, compared: Sequence[Path]) -> Iterator[str]:
+    planned = sum(_planned(record, side, compared) for side in {run.parent.parent for run in compared})
+    if len(compared) < planned:
+        yield f"ab_unfinished:{len(compared)}:{planned}"
+    happened = {event.what for event in record.events}
+    if "extended" in happened:
+        yield f"ab_extended:{record.planned_pairs}:{record.pairs}"
+    elif "resumed" in happened:
+        yield "ab_resumed"
+
+
+def _planned(record: PairRecord, side: Path, compared: Sequence[Path]) -> int:
+    """How many runs were planned of what is compared of a side: of all of it, or of the variants that were picked out."""
+    picked = {run.parent for run in compared if run.parent.parent == side}
+    there = {file.parent.parent for file in side.glob(f"*/*/{RUN_FILE}")}
+    return record.runs // 2 if picked >= there else record.pairs * len(picked)

@@ -46,11 +46,19 @@ def percentile(statistic: str) -> float | None:
 
 
 class Bands(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A percentage for each kind of statistic."""
+    """A percentage for each kind of statistic; what a file leaves out stays as it is here."""
 
-    centre: Percent
-    high: Percent
-    tail: Percent
+    centre: Percent = 3.0
+    high: Percent = 5.0
+    tail: Percent = 10.0
+
+
+class SingleBands(Bands, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How far single values may be apart by chance, as long as nobody has measured it."""
+
+    centre: Percent = 10.0
+    high: Percent = 25.0
+    tail: Percent = 50.0
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -85,8 +93,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     """
 
     false_discovery_rate: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.05
-    thresholds_percent: Bands = Bands(centre=3.0, high=5.0, tail=10.0)
-    single_value_percent: Bands = Bands(centre=10.0, high=25.0, tail=50.0)
+    thresholds_percent: Bands = Bands()
+    single_value_percent: SingleBands = SingleBands()
     same_build_percent: Percent | None = None
     row: tuple[Override, ...] = ()
     gate: tuple[Selection, ...] = ()

@@ -27,9 +27,10 @@ Verdict = Literal[
     "removed",
     "added",
     "invalid",
+    "lossy",
 ]
 VERDICTS: tuple[Verdict, ...] = (
-    *("worse", "better", "unreplicated_diff", "inconclusive", "insufficient", "invalid"),
+    *("worse", "better", "unreplicated_diff", "inconclusive", "insufficient", "invalid", "lossy"),
     *("not_comparable", "removed", "added", "no_change", "unreplicated_same"),
 )
 COMPARED: frozenset[Verdict] = frozenset({"worse", "better", "no_change", "inconclusive", "unreplicated_diff", "unreplicated_same"})
@@ -58,7 +59,11 @@ class Key(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """One side of a row: how many runs gave a value, their median, and each run's value in the order of `Report.runs` (paired rows: pair by pair)."""
+    """One side of a row: how many runs gave a value, the median of them all, and the values that the ratio was computed from.
+
+    ``values`` holds each run's value in the order of `Report.runs`; pair by pair where runs are pairs (a run without its pair is not among them),
+    and the median of each session where sessions are compared.
+    """
 
     runs: int
     median: float | None = None
@@ -79,11 +84,14 @@ class Difference(msgspec.Struct, frozen=True):
 class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One row of the comparison and its one verdict.
 
-    ``new_key`` is there where the new side names the row otherwise; such rows are not comparable, and ``differences`` says what differs.
-    ``ratio`` is new over old. ``interval`` is the 95 % confidence interval of the ratio where ``interval_kind`` is ``confidence``, and what rounding
-    allows where it is ``rounding``. ``threshold`` is the smallest relative change that counts (0.03: 3 %), ``threshold_source`` where it comes from.
+    ``new_key`` is there where the new side names the row otherwise; such rows are not comparable. ``differences`` are the conditions and machines
+    that are not the same; ``reasons`` names those that forbid a comparison. ``across`` is what each side has of the fields that the diff goes across.
+    ``ratio`` is new over old; rows that are not comparable have none. ``interval`` is the 95 % confidence interval of the ratio where
+    ``interval_kind`` is ``confidence``, and what rounding allows where it is ``rounding``. ``threshold`` is the smallest relative change that counts
+    (0.03: 3 %), ``threshold_source`` where it comes from.
     ``flags``: ``two_modes``, the runs of a side fall into two groups; ``same_first``, in every pair the same side went first; ``significant``, the
-    adjusted p-value is below the false discovery rate, whatever the size of the change; ``gated``, it was adjusted among the rows of the gate alone.
+    adjusted p-value is below the false discovery rate, whatever the size of the change; ``gated``, it was adjusted among the rows of the gate alone;
+    ``same_runs``, both sides are the same runs.
     ``detectable`` is the smallest relative change that these runs would have found in four cases of five.
     """
 
@@ -108,6 +116,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     marks: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     differences: tuple[Difference, ...] = ()
+    across: tuple[Difference, ...] = ()
     unverified: tuple[str, ...] = ()
 
     @property
@@ -147,6 +156,23 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     new_flat: float | None = None
 
 
+class LossSide(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The loss of one side of a row: how many runs state it, in how many something was lost, the median share and the largest."""
+
+    runs: int
+    lossy: int
+    median: float
+    most: float
+
+
+class Loss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """What was lost where anything was, as shares of the messages. It is not tested: most runs lose nothing, and a ratio to nothing is none."""
+
+    key: Key
+    old: LossSide | None = None
+    new: LossSide | None = None
+
+
 class RunOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A run that was compared: when it was made, in which session, as which repetition; how it ended, and why if not well."""
 
@@ -158,6 +184,17 @@ class RunOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     start_time: str | None = None
     status: str | None = None
     reason: str | None = None
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A run, log, folder or line that could not be used as it should be; ``log`` and ``line`` say where in the run, if it is not all of it."""
+
+    side: Literal["old", "new"]
+    run: str
+    log: str = ""
+    line: int = 0
+    kind: str
+    reason: str
 
 
 class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -191,7 +228,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "schema"}):
-    """The whole comparison. ``counts`` holds every verdict, also those that no row has."""
+    """The whole comparison. ``counts`` holds every verdict, also those that no row has.
+
+    ``losses`` are the rows in which a run lost something, ``lossless`` counts those in which none did.
+    ``problems``: what could not be used of either side, lost runs and logs first; of broken and unknown lines at most a hundred a side
+    (`Input.problems` counts them all).
+    """
 
     schema_: Literal["perfdiff/1"] = "perfdiff/1"
     generated_by: str
@@ -205,8 +247,11 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "sche
     changed: tuple[Difference, ...]
     rows: tuple[Row, ...]
     curves: tuple[Curve, ...]
-    untested: tuple[Untested, ...]
-    runs: tuple[RunOrder, ...]
+    losses: tuple[Loss, ...] = ()
+    lossless: int = 0
+    untested: tuple[Untested, ...] = ()
+    runs: tuple[RunOrder, ...] = ()
+    problems: tuple[Problem, ...] = ()
 
 
 def to_json(report: Report) -> bytes:

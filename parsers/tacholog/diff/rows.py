@@ -8,12 +8,12 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from tacholog.diff.estimate import Estimates
-from tacholog.diff.gate import Judgement
+from tacholog.diff.gate import Judgement, said_of
 from tacholog.diff.keys import KEY_FIELDS, keys_of
 from tacholog.diff.match import NONE, Pairs
 from tacholog.diff.numbers import BOUNDS, SETTING, SIZE, Flags, Floats, Integers, Numbers, mark_names
 from tacholog.diff.policy import Policy
-from tacholog.diff.result import VERDICTS, Curve, Key, Level, Row, Side, Untested, Verdict
+from tacholog.diff.result import VERDICTS, Curve, Difference, Key, Level, Row, Side, Untested, Verdict
 from tacholog.diff.statistics import Shift
 from tacholog.diff.verdict import CODE, INVALID_BITS, REASONS, SERIES, SOURCES, Thresholds, Verdicts, bounds, flags
 from tacholog.records import METRICS, Bound
@@ -34,15 +34,16 @@ class Findings(NamedTuple):
     found: Estimates
     limits: Thresholds
     verdicts: Verdicts
+    same_runs: Flags
 
 
 def rows(findings: Findings, policy: Policy) -> tuple[Row, ...]:
     """The rows, by verdict, the largest effect first, then in the order of their names."""
-    cell = _either(findings.pairs)
+    cell = either(findings.pairs)
     effect = _effect(findings)
     kind = findings.verdicts.verdict
     large = np.isin(kind, [CODE[verdict] for verdict in _BY_EFFECT])
-    order = np.lexsort((*_natural(findings.data, cell), np.where(large, -np.abs(effect), 0.0), kind))
+    order = np.lexsort((*natural(findings.data, cell), np.where(large, -np.abs(effect), 0.0), kind))
     columns = _said(findings, order, policy.false_discovery_rate) | _estimated(findings, order) | _names(findings, order, policy)
     metrics = [METRICS[key.metric] for key in columns["key"]]
     columns |= {"unit": [metric.unit for metric in metrics], "better": [metric.better or "lower" for metric in metrics]}
@@ -58,13 +59,26 @@ def _names(findings: Findings, order: Integers, policy: Policy) -> dict[str, lis
     renamed: list[Key | None] = [None] * len(order)
     for place, key in zip(other.tolist(), keys_of(data, new[other], policy), strict=True):
         renamed[place] = key
-    return {"key": keys_of(data, _either(Pairs(old, new)), policy), "new_key": renamed}
+    return {"key": keys_of(data, either(Pairs(old, new)), policy), "new_key": renamed, "across": _across(data, Pairs(old, new), policy)}
+
+
+def _across(data: Numbers, pairs: Pairs, policy: Policy) -> list[tuple[Difference, ...]]:
+    """What each side of the rows has of the fields that the diff goes across."""
+    found: list[tuple[Difference, ...]] = [()] * len(pairs.old)
+    for name in (name for name in policy.across if name in data.columns):
+        column = data.columns[name]
+        said = [None, *map(said_of, column.words)]
+        codes = (np.where(side == NONE, 0, column.codes[side]).tolist() for side in pairs)
+        for place, (old, new) in enumerate(zip(*codes, strict=True)):
+            if old or new:
+                found[place] += (Difference(name, said[old], said[new]),)
+    return found
 
 
 def untested(data: Numbers, pairs: Pairs, policy: Policy) -> tuple[Untested, ...]:
     """The numbers that are shown and never tested, in the order of their names."""
-    cell = _either(pairs)
-    order = np.lexsort(tuple(_natural(data, cell)))
+    cell = either(pairs)
+    order = np.lexsort(tuple(natural(data, cell)))
     keys = keys_of(data, cell[order], policy)
     old, new = (_known(np.where(side == NONE, np.nan, data.cells.median[side])[order]) for side in pairs)
     return tuple(Untested(key=key, unit=METRICS[key.metric].unit, old=first, new=second) for key, first, second in zip(keys, old, new, strict=True))
@@ -113,11 +127,12 @@ def _curve(key: Key, shift: Floats, flat: tuple[float | None, float | None]) -> 
     )
 
 
-def _either(pairs: Pairs) -> Integers:
+def either(pairs: Pairs) -> Integers:
+    """The cell that names each pair: the old side's, or the new one's where there is none."""
     return np.where(pairs.old != NONE, pairs.old, pairs.new)
 
 
-def _natural(data: Numbers, cell: Integers) -> Iterator[Any]:
+def natural(data: Numbers, cell: Integers) -> Iterator[Any]:
     """Sort keys, least significant first: sizes within statistics within metrics within settings."""
     for name in ("demand", "payload_bytes_high", "payload_bytes", "statistic", "metric", *reversed(SETTING), "system"):
         column = data.columns[name]
@@ -148,7 +163,7 @@ def _said(findings: Findings, order: Integers, rate: float) -> dict[str, list[An
         "level": _levels(findings, order),
         "threshold_source": _sources(findings, order),
         "marks": [mark_names(marks) for marks in bits],
-        "differences": [one.different for one in judged],
+        "differences": [one.different + one.machines for one in judged],
         "unverified": [one.unverified for one in judged],
     }
 
@@ -163,7 +178,10 @@ def _designed(findings: Findings, order: Integers, rate: float) -> dict[str, lis
     return {
         "design": [design.kind if design else "single" if single else None for design, single in zip(designs, by_value, strict=True)],
         "interval_kind": ["confidence" if one else "rounding" if single else None for one, single in zip(tested, by_value, strict=True)],
-        "flags": [flags(design, *said) if one else () for one, design, *said in flagged],
+        "flags": [
+            flags(design, *said) if one else ("same_runs",) if same else ()
+            for (one, design, *said), same in zip(flagged, findings.same_runs[order].tolist(), strict=True)
+        ],
     }
 
 
@@ -180,6 +198,7 @@ def _estimated(findings: Findings, order: Integers) -> dict[str, list[Any]]:
     shift = Shift(*(values[order] for values in found.shift))
     with np.errstate(divide="ignore", invalid="ignore"):
         single = cells.median[pairs.new] / cells.median[pairs.old]
+    single[findings.verdicts.verdict[order] == CODE["not_comparable"]] = np.nan  # whoever sees a ratio compares
     rounding = bounds(cells, pairs)
     ends = [np.exp(np.where(tested, *pair)) for pair in ((shift.low, rounding.low), (shift.high, rounding.high))]
     decided = tested | by_value

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-_UNUSED = ("log", "line", "last_line", "unit")  # No row of a comparison says whence in the log it is; a million of them take 40 MB.
+_UNUSED = ("log", "line", "last_line", "value_line", "unit")  # No row of a comparison says whence in the log it is; a million of them take 40 MB.
 
 
 def find(name: str, roots: Sequence[Path]) -> Dataset:

@@ -19,6 +19,7 @@ from tacholog.records import METRICS
 
 INVALIDATING = ("run_failed", "loss", "out_of_order", "impossible")
 INVALID_BITS = sum(MARK_BITS[name] for name in INVALIDATING)
+FAILED_BITS = INVALID_BITS & ~MARK_BITS["loss"]
 CODE: dict[Verdict, int] = {verdict: index for index, verdict in enumerate(VERDICTS)}
 REASONS = (
     *("", "few_runs", "undersampled", "single_run", "unverified", "order_confounded", "order_unknown", "bound"),
@@ -49,6 +50,14 @@ class Bounds(NamedTuple):
 
     low: Floats
     high: Floats
+
+
+class Judged(NamedTuple):
+    """Which pairs differ in a condition, which leave one unstated, and which are the same runs on both sides."""
+
+    different: Flags
+    unverified: Flags
+    same_runs: Flags
 
 
 class Verdicts(NamedTuple):
@@ -157,13 +166,13 @@ def testable(cells: Cells, pairs: Pairs, statistic: Column) -> tuple[Flags, Flag
     return enough, poor
 
 
-def decide(data: Numbers, pairs: Pairs, judged: tuple[Flags, Flags], found: Estimates, limits: Thresholds, policy: Policy) -> Verdicts:
+def decide(data: Numbers, pairs: Pairs, judged: Judged, found: Estimates, limits: Thresholds, policy: Policy) -> Verdicts:
     """Give each pair its verdict.
 
     Args:
         data: both sides' numbers.
         pairs: the pairs of cells.
-        judged: which pairs differ in a condition, and which leave one unstated.
+        judged: what is known of each pair before its values are looked at.
         found: the estimates.
         limits: the thresholds.
         policy: the false discovery rate, and the rows that are tested apart.
@@ -178,15 +187,17 @@ def decide(data: Numbers, pairs: Pairs, judged: tuple[Flags, Flags], found: Esti
     marks = np.where(both, cells.marks[old] | cells.marks[new], 0)
     low, missing = np.fmin(cells.median[old], cells.median[new]), np.isnan(cells.median[old]) | np.isnan(cells.median[new])
     _set(result, both & (cells.mixed[old] | cells.mixed[new]), "not_comparable", "mixed")
-    _set(result, both & judged[0], "not_comparable", "differs")
-    _set(result, both & (marks & INVALID_BITS > 0), "invalid", "marked")
+    _set(result, both & judged.different, "not_comparable", "differs")
+    _set(result, both & (marks & FAILED_BITS > 0), "invalid", "marked")
     _set(result, both & missing, "invalid", "no_value")
+    _set(result, both & (marks & MARK_BITS["loss"] > 0), "lossy", "marked")
     _set(result, both & (low <= 0), "invalid", "not_positive")
+    _set(result, judged.same_runs, "unreplicated_same", "same_measurement")
     runs = np.minimum(cells.values[old], cells.values[new])
     enough, poor = testable(cells, pairs, data.columns["statistic"])
     _set(result, poor | (~enough & (runs >= MIN_RUNS)), "insufficient", "undersampled")
     _set(result, (runs > 1) & (runs < MIN_RUNS), "insufficient", "few_runs")
-    _by_value(result, data, pairs, judged[1], found, limits)
+    _by_value(result, data, pairs, judged.unverified, found, limits)
     _by_test(result, data, pairs, found, limits, policy.false_discovery_rate)
     return result
 

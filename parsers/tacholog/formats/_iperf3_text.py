@@ -124,6 +124,8 @@ class Text:
             self._is_server_output = True
         elif text == "iperf Done.":
             self._is_server_output = self.client_is_running = False
+            yield Found(line, Facts(status="ok"))
+            return
         elif not text.strip():
             self._forget()
         elif not _CHATTER.fullmatch(text):

@@ -71,7 +71,7 @@ class Banner:
         self._inside = False
         self._throughput_test = False
         self._discovering: str | None = None
-        self._running = self._failed = self._crashed = False
+        self._running = self._failed = self._crashed = self._ended = False
 
     def take(self, line: Line) -> Found | None:
         """What a line around the results means; ``None`` for a line that the tool is not known to print."""
@@ -91,14 +91,16 @@ class Banner:
             return Found(line, Facts(reason=text.strip()))
         return self._progress(line) or self._configuration(line) or (Found(line, None) if _CHATTER.match(text) else None)
 
-    def close(self) -> Iterator[Found]:
-        """How the run ended, as far as its progress lines say."""
+    def close(self, *, results: bool) -> Iterator[Found]:
+        """How the run ended, as far as its progress lines say, and whether it had results."""
         if self._failed:
             return
         if self._discovering:
             yield Found(None, Facts(status="failed", reason=f"the log stops at {self._discovering!r}"))
         elif self._running:
             yield Found(None, Facts(status="truncated", reason="the log stops before 'Test ended.'"))
+        elif self._ended and results:
+            yield Found(None, Facts(status="ok"))
 
     def _progress(self, line: Line) -> Found | None:
         """How far the run got."""
@@ -107,9 +109,9 @@ class Banner:
             count = int(discovery["count"])
             return self._learn(line, Conditions(publishers=count) if discovery["whom"] == "publishers" else Conditions(subscribers=count))
         if _STARTED.match(line.text):
-            self._discovering, self._running = None, True
+            self._discovering, self._running, self._ended = None, True, False
         elif _ENDED.fullmatch(line.text):
-            self._discovering, self._running = None, False
+            self._discovering, self._running, self._ended = None, False, True
         else:
             return None
         return Found(line, None)

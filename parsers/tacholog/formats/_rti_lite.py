@@ -103,7 +103,7 @@ class Lite:
         if key == "Pubrate" and read:
             self._rate = conditions
             conditions = msgspec.structs.replace(conditions, load_mode=None)  # A ping-pong stays one, whatever rate was asked for.
-        elif key == "Latency test" and not conditions.load_mode and self._rate:
+        elif key == "Latency test" and value.partition(" ")[0] == "no" and self._rate:
             conditions = Conditions(load_mode=self._rate.load_mode)
         self.conditions = conditions.over(self.conditions)
         environment = {f"lite_{key.lower()}": value} if key in ("Domain", "NIC", "Datalen") else {}

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tacholog.formats._rti_figures import OUT_OF_PLACE, Rates, cpu, impossible, last_place, latency, printed, throughput
+from tacholog.formats._rti_figures import OUT_OF_PLACE, STATISTICS, Rates, cpu, impossible, last_place, latency, printed, throughput
 from tacholog.formats.lines import Broken, Found, Line
 from tacholog.records import Conditions, Record
 
@@ -28,15 +28,26 @@ _TITLES = (
 )
 _CELL = re.compile(r"\d{1,18}(?:\.\d{1,3})?")
 _CPU_COLUMN = "CPU (%)"
+_CPU = ("cpu_of_machine", "mean")
+_RATES = (
+    None,
+    ("messages_received", "total"),
+    ("message_rate", "mean"),
+    ("goodput", "mean"),
+    ("messages_lost", "total"),
+    ("loss", "total"),
+)
+_SPREAD = (None, *(("goodput", statistic) for statistic in ("min", "p50", "p90", "max")))
 _PERCENT_CELL = re.compile(r"\d{1,3}\.\d\d")
 
 
 class _Table(NamedTuple):
-    """The columns of a kind of table, and what makes a record of a row's cells."""
+    """The columns of a kind of table, what makes a record of a row's cells, and which number each cell is (``None``: a setting, not a number)."""
 
     columns: tuple[str, ...]
     first_decimal: int
     read: Callable[[Sequence[str]], Record | Broken]
+    numbers: tuple[tuple[str, str] | None, ...]
 
 
 class Page:
@@ -146,7 +157,9 @@ class Page:
         record = table.read(cells)
         if isinstance(record, Broken):
             return record
-        return msgspec.structs.replace(record, conditions=record.conditions.over(self._reliability.over(self._title)))
+        places = {name: cell.number for name, cell in zip((*table.numbers, _CPU), self._row, strict=False) if name}
+        numbers = tuple(msgspec.structs.replace(number, line=places[number.metric, number.statistic]) for number in record.numbers)
+        return msgspec.structs.replace(record, numbers=numbers, conditions=record.conditions.over(self._reliability.over(self._title)))
 
 
 def _tables(columns: Sequence[str]) -> list[_Table]:
@@ -217,10 +230,18 @@ _TABLES = (
         ),
         2,
         _latency,
+        (None, *(("latency", statistic) for statistic in STATISTICS)),
     ),
-    _Table(("Length", "Total Samples", "A(?:vg|ve) Samples/s", "A(?:vg|ve) Mbps", "Lost Samples", r"Lost Samples (?:%|\(%\))"), 3, _throughput),
-    _Table(("Subscribers", *(rf"{name}(?: \(Mbps\))?" for name in ("Min", "Median", "90percentile", "Max"))), 1, _over_subscribers),
-    _Table(("Subscribers", r"Sample Size \(Bytes\)", "A(?:vg|ve) Mbps", r"Lost Samples \(%\)"), 2, _to_many),
+    _Table(
+        ("Length", "Total Samples", "A(?:vg|ve) Samples/s", "A(?:vg|ve) Mbps", "Lost Samples", r"Lost Samples (?:%|\(%\))"), 3, _throughput, _RATES
+    ),
+    _Table(("Subscribers", *(rf"{name}(?: \(Mbps\))?" for name in ("Min", "Median", "90percentile", "Max"))), 1, _over_subscribers, _SPREAD),
+    _Table(
+        ("Subscribers", r"Sample Size \(Bytes\)", "A(?:vg|ve) Mbps", r"Lost Samples \(%\)"),
+        2,
+        _to_many,
+        (None, None, ("goodput", "mean"), ("loss", "total")),
+    ),
 )
 # One look that says of nearly every line that it is no heading.
 _HEADING = re.compile("|".join({re.escape(_CPU_COLUMN), *(f"(?:{wanted})" for table in _TABLES for wanted in table.columns)}))

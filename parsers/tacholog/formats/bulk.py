@@ -114,7 +114,8 @@ class Runs:
     def __init__(self, bulks: Sequence[Bulk], least: int) -> None:
         """Look for runs of at least ``least`` lines."""
         self._bulks = bulks
-        shapes = b"|".join(rb"((?:%b\r?\n){%d,}+)" % (bulk.line, least) for bulk in bulks)
+        # Not possessive (`}+`): before Python 3.11.4 that forgets where the last whole line ended if the next one begins alike.
+        shapes = b"|".join(rb"((?:%b\r?\n){%d,})" % (bulk.line, least) for bulk in bulks)
         self._pattern = re.compile(b"(?m:^)(?:" + shapes + b")") if bulks else None
 
     def cut(self, lines: bytes) -> Iterator[tuple[bytes, Bulk | None]]:

@@ -1,4 +1,4 @@
-"""Fast RTPS and Fast DDS: the tables of ThroughputTest and LatencyTest, what their subscribers print, and their CSV files.
+"""Fast RTPS and Fast DDS: the tables of ThroughputTest, LatencyTest and VideoTest, what their subscribers print, and their CSV files.
 
 ThroughputTest writes bursts ("demand") of a payload and waits ("recovery time") after each; the publisher prints a row a run::
 
@@ -18,13 +18,14 @@ from collections.abc import Iterable, Iterator
 
 from tacholog.formats import _fastrtps_latency as latency
 from tacholog.formats import _fastrtps_throughput as throughput
+from tacholog.formats import _fastrtps_video as video
 from tacholog.formats._fastrtps_samples import HEADER, RawFile
 from tacholog.formats._printed import counted, printed, unit_of_last_place
 from tacholog.formats.lines import Broken, Detected, Dialect, Found, Line
 from tacholog.records import Conditions, Facts, Number, Record
 
 SYSTEM = "Fast DDS"
-TOOL = "ThroughputTest and LatencyTest"
+TOOL = "ThroughputTest, LatencyTest and VideoTest"
 DIALECTS = (
     Dialect("throughput-0.4", "0.4 and 0.5", "from source only"),
     Dialect("throughput-0.5.1", "0.5.1 to 1.6", "a published manual"),
@@ -34,6 +35,7 @@ DIALECTS = (
     Dialect("latency-1.1", "1.1 to 1.9.3", "from source only"),
     Dialect("latency-1.9.4", "1.9.4 and later, single samples too", "real logs of 2.9.1, a published log of a 1.9.2 with three decimals"),
     Dialect("csv-1.4", "1.4 to 1.9.3 (throughput), 1.1 and later (latency)", "from source only"),
+    Dialect("video", "VideoTest of 2.x and 3.x, CSV files too", "from source only"),
     Dialect("eprosima-csv", "eProsima's summaries", "a published file"),
 )
 _RATES = (
@@ -57,6 +59,8 @@ DEFINITIONS = {
     "fastrtps-latency-1.9.4": f"Half of a round trip less the cost of reading the clock, although the title says round-trip. {_SORTED}",
     "fastrtps-latency-summary": "eProsima's summary of single samples, each half of a round trip. Jitter is the difference between one and the next.",
     "fastrtps-latency-csv": "Minimum and average as exported: round trips up to 1.9.0, halves of them from 1.9.1 on; the file does not say which.",
+    video.DEFINITION: "Frames that VideoTest's subscriber showed a second, as averages since the test began that were read now and then; and by "
+    "how many frames of a thirtieth of a second what it got was behind.",
     "fastrtps-samples": "Single samples, each half of a round trip less the cost of reading the clock; the statistics are Tacholog's.",
 }
 
@@ -65,6 +69,7 @@ _SIGNS = re.compile(
     r"|^Bytes,Samples,Max,Min,Mean,|^Sample,Payload \[Bytes\],Latency \[us\]|^[ \t]*Payload \[Bytes\],Demand \[|^\"Minimum of \d+ samples \("
     r"|^\"\d+ samples of \d+ bytes \(us\)\""
     r"|^\"\d+ bytes; demand \d+ \(|^Test of size \d+ and demand \d+ ends\.|^FAST-RTPS THROUGHPUT TEST|[Ss]tarting [Tt]hroughput [Tt]est"
+    r"|^Statistics for video test|^[ \t]*Samples,[ \t]*(?:Avg|FameDrop) stdev,"
     r"|^Printing round-trip times in us, statistics for ",
     re.MULTILINE,
 )
@@ -76,12 +81,13 @@ _TITLE = re.compile(r"\[{1,2}TEST\]\[[A-Z]{5,12}\]\[[A-Z]{5,12}\]")
 _ASKED = re.compile(r"Performing test with (\d{1,9}) subscribers and \d{1,12} samples")
 _SAMPLES = re.compile(r"Printing round-trip times in us, statistics for (\d{1,12}) samples")
 _OVERHEAD = re.compile(r"(?:Overhead|(?:Publisher|Subscriber)'s clock access overhead:) (\d{1,9}(?:\.\d{1,12})?) [nu]s")
+_STOPPED = "EVERYTHING STOPPED FINE"
 _FAILED = re.compile(r"The test expected results, stopping|PROBLEM READING RESULTS;|Error in test")
 _STARTS = re.compile(r"Starting [Tt]hroughput [Tt]est|Reading (?:[Ff]ile|demands file): |Performing test with this payloads/demands:")
 _CHATTER = re.compile(
-    r"\s*$|\*{20,}$|-{71}$|Payload: +\d|Recovery times: |EVERYTHING STOPPED FINE|ALL_STOPS Not acked! in |"
+    r"\s*$|\*{20,}$|-{71}$|Payload: +\d|Recovery times: |ALL_STOPS Not acked! in |"
     r"DISCOVERY COMPLETE|REMOVING (?:PUBLISHER|SUBSCRIBER)|Command: [A-Z_]+$|R?COMMAND: \d+$|Publisher has new test ready\.\.\.|Sending results|"
-    r"TEST OF SIZE: \d+ ENDS|"
+    r"TEST OF SIZE: \d+ ENDS|TEST (?:STARTED|FINISHED)$|Statistics for video test|# GST INTERNAL # |"
     r"(?:Pub: |Sub:? )?(?:Waiting for (?:command|data) discovery|Discovery (?:command|data) complete)|Waiting clean state|"
     r"(?:Pub: |Sub: )?(?:Publisher )?(?:COMMAND|DATA|Command|Data) (?:Pub|Sub) Matched|(?:COMMAND|DATA) (?:PUBLISHER|SUBSCRIBER) MATCHING REMOVAL"
 )
@@ -107,11 +113,12 @@ class _Output:
     """Which table the log is in, and what was said before it."""
 
     def __init__(self) -> None:
-        self._table: throughput.Table | latency.Table | latency.DecimalCommas | None = None
+        self._table: throughput.Table | latency.Table | latency.DecimalCommas | video.Table | None = None
         self._quoted: latency.QuotedFile | None = None
         self._raw: RawFile | None = None
         self._recovery_ms: int | None = None
         self._samples: int | None = None
+        self._stopped_fine = False  # The latest run in the log.
         self._subscriber = _Subscriber()
 
     def line(self, line: Line) -> Iterator[Found]:
@@ -138,16 +145,24 @@ class _Output:
         """Yield what was still open when the log ended."""
         yield from self._leave()
         yield from self._subscriber.close("the log ends within these lines")
+        if self._stopped_fine:
+            yield Found(None, Facts(status="ok"))
 
     def _opens(self, text: str, squeezed: str) -> bool:
-        known = squeezed in throughput.FORMS or squeezed in latency.FORMS or squeezed in {latency.DECIMAL_COMMAS, HEADER}
-        return known or throughput.csv_header(squeezed) == throughput.CSV_HEADER or latency.QuotedFile.is_heading(text)
+        tables = (throughput.FORMS, latency.FORMS, video.FORMS, {latency.DECIMAL_COMMAS, HEADER})
+        return (
+            any(squeezed in forms for forms in tables)
+            or throughput.csv_header(squeezed) == throughput.CSV_HEADER
+            or latency.QuotedFile.is_heading(text)
+        )
 
     def _open(self, text: str, squeezed: str) -> None:
         if squeezed in throughput.FORMS:
             self._table, self._recovery_ms = throughput.Table(throughput.FORMS[squeezed], self._recovery_ms), None
         elif squeezed in latency.FORMS:
             self._table, self._samples = latency.Table(latency.FORMS[squeezed], self._samples), None
+        elif squeezed in video.FORMS:
+            self._table = video.Table(video.FORMS[squeezed])
         elif squeezed == latency.DECIMAL_COMMAS:
             self._table = latency.DecimalCommas()
         elif squeezed == HEADER:
@@ -166,16 +181,20 @@ class _Output:
         """Lines that are no results: facts, and what the tools are known to print."""
         if banner := _BANNER.fullmatch(line.text):
             yield from self._leave()
-            self._recovery_ms = int(banner[1])
+            self._recovery_ms, self._stopped_fine = int(banner[1]), False
             yield Found(line, None)
         elif _STARTS.match(line.text):
             yield from self._leave()
+            self._stopped_fine = False
             yield Found(line, None)
         elif samples := _SAMPLES.fullmatch(line.text.strip()):
             self._samples = int(samples[1])
             yield Found(line, None)
         elif facts := self._facts(line.text):
             yield Found(line, facts)
+        elif line.text.startswith(_STOPPED):
+            self._stopped_fine = True
+            yield Found(line, None)
         elif _CHATTER.match(line.text) or _RULE.fullmatch(squeezed) or _TITLE.fullmatch(squeezed):
             yield Found(line, None)
         elif self._subscriber.is_open:
@@ -183,7 +202,7 @@ class _Output:
 
     def _facts(self, text: str) -> Facts | None:
         if asked := _ASKED.fullmatch(text.strip()):
-            self._table = None
+            self._table, self._stopped_fine = None, False
             return Facts(conditions=Conditions(subscribers=int(asked[1])))
         if overhead := _OVERHEAD.fullmatch(text.strip()):  # In microseconds, whatever it says: 1.1 to 2.10 print "ns" behind them.
             return Facts(environment={"clock_overhead_ns": f"{float(overhead[1]) * 1000:.6g}"})

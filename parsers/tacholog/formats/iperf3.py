@@ -9,7 +9,7 @@ In text, interval rows, then behind a second header a row of either side; with s
 Transfers are in units of 1024, bitrates of 1000, both with three digits; JSON has them in full. Intervals of the warm-up, marked as omitted,
 are no results. An interval row of TCP with neither a role nor retransmissions does not say whose it is.
 In UDP's old rows and in JSON's ``sum`` the bytes are the sender's while losses and jitter are the receiver's.
-Source: the reports of iperf3 3.12, and logs recorded with it; samples in tests/formats/iperf3/.
+Source: the reports of iperf3 3.12 and 3.17, and logs recorded with 3.12; samples in tests/formats/iperf3/.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from tacholog.formats._iperf3_json import Document
+from tacholog.formats._iperf3_stream import SIGN, Events
 from tacholog.formats._iperf3_text import Text
 from tacholog.formats.lines import Detected, Dialect, Found, Line
 from tacholog.records import Facts
@@ -28,6 +29,7 @@ DIALECTS = (
     Dialect("text", "3.2 to 3.16", "real logs of 3.12"),
     Dialect("text-3.0", "3.0 and 3.1: 'Bandwidth' for 'Bitrate', one UDP row for both sides", "from source only"),
     Dialect("json", "3.x with -J", "real logs of 3.12"),
+    Dialect("json-stream", "3.17 and later with --json-stream", "from source only"),
 )
 DEFINITIONS = {
     "iperf3-sent": "Bytes that the sender handed to its socket over the time of the test; for UDP that says nothing of what arrived.",
@@ -47,17 +49,22 @@ def detect(head: str) -> Detected:
         head,
         re.MULTILINE,
     )
-    return Detected(fits is not None, wants="'[ ID] Interval           Transfer     Bitrate', 'iperf3: ', or '\"version\": \"iperf 3.' in JSON")
+    fits = fits or re.search(rf"^{SIGN.pattern}", head, re.MULTILINE)
+    wants = '\'[ ID] Interval           Transfer     Bitrate\', \'iperf3: \', \'"version": "iperf 3.\' in JSON, or \'{"event":"start","data":\''
+    return Detected(fits is not None, wants)
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Found]:
     """Yield a record a row or result; a client's text that ends before its last line is truncated."""
-    document, text = Document(), Text()
+    document, events, text = Document(), Events(), Text()
     for line in lines:
         if document.is_open or line.text.rstrip() == "{":
             yield from document.take(line)
+        elif (found := events.take(line)) is not None:
+            yield from found
         else:
             yield from text.take(line)
     yield from document.close()
+    yield from events.close()
     if text.client_is_running:
         yield Found(None, Facts(status="truncated", reason="the log ends before 'iperf Done.'"))

@@ -107,6 +107,7 @@ def _latency(fields: Fields) -> Record:
     numbers = [n for name in _LATENCY_STATISTICS for n in _number("latency", name, fields, f"{name}_ns")]
     for name in _COUNTS:
         numbers += _number(f"messages_{name}", "total", fields, name)
+    numbers += _instances(fields, "total")
     numbers += _number("histogram_overflow", "total", fields, "overflow")
     numbers += _number("duration", "total", fields, "duration_ns")
     return Record(
@@ -144,21 +145,26 @@ def _sending(fields: Fields) -> Record:
 
 
 def _counts(fields: Fields) -> list[Number]:
-    """What became of messages, and of the instances that they belong to if there is a key."""
+    """What became of messages."""
     received, lost = count(fields, "received"), count(fields, "lost")
     numbers = [n for name in _COUNTS for n in _number(f"messages_{name}", "total", fields, name)]
     if received + lost:
         numbers.append(Number(metric="loss", statistic="total", value=lost / (received + lost)))
-    if "instances_heard" in fields:
-        heard, instances = count(fields, "instances_heard"), count(fields, "instances")
-        if heard > instances:
-            raise ValueError(f"{heard} of {instances} instances were heard")
-        numbers.append(Number(metric="instances_heard", statistic="total", value=heard))
     return numbers
 
 
+def _instances(fields: Fields, statistic: str) -> list[Number]:
+    """Of keyed data, of how many instances something came."""
+    if "instances_heard" not in fields:
+        return []
+    heard, instances = count(fields, "instances_heard"), count(fields, "instances")
+    if heard > instances:
+        raise ValueError(f"{heard} of {instances} instances were heard")
+    return [Number(metric="instances_heard", statistic=statistic, value=heard)]
+
+
 def _throughput(fields: Fields) -> Record:
-    numbers = _counts(fields)
+    numbers = _counts(fields) + _instances(fields, "total")
     numbers += _number("message_rate", "mean", fields, "rate_per_s")
     numbers += _number("goodput", "mean", fields, "goodput_bit_per_s")
     numbers += _number("offered_rate", "mean", fields, "offered_rate_per_s")
@@ -180,7 +186,7 @@ def _alone(fields: Fields) -> int | None:
 
 
 def _demand(fields: Fields) -> Record:
-    numbers = _counts(fields)
+    numbers = _counts(fields) + _instances(fields, "total")
     numbers += _number("send_duration", "total", fields, "send_duration_ns")
     numbers += _number("duration", "total", fields, "receive_duration_ns")
     numbers += _number("offered_rate", "mean", fields, "offered_rate_per_s")
@@ -199,7 +205,7 @@ def _demand(fields: Fields) -> Record:
 
 
 def _aggregate(fields: Fields) -> Record:
-    numbers = _counts(fields)
+    numbers = _counts(fields) + _instances(fields, "min")
     for statistic in ("min", "sum"):
         numbers += _number("message_rate", statistic, fields, f"rate_{statistic}_per_s")
         numbers += _number("goodput", statistic, fields, f"goodput_{statistic}_bit_per_s")

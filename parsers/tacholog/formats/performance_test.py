@@ -40,7 +40,10 @@ DEFINITIONS = {
 _KEY = re.compile(r"(?P<key>[A-Za-z][\w .()/-]{0,60}?) ?: ?(?P<value>.{0,400})")
 _OPENING = "Experiment id"
 _START = "---EXPERIMENT-START---"
-_CHATTER = re.compile(r"\s*|(?:Maximum runtime reached|Caught signal)\. Exiting\.")
+_ENDINGS = {
+    "Maximum runtime reached. Exiting.": Facts(status="ok"),
+    "Caught signal. Exiting.": Facts(status="truncated", reason="Caught signal. Exiting."),
+}
 _HEADER = re.compile(r"T_experiment,\s*T_loop,\s*received,")
 _ROW = re.compile(r"-?\d{1,12}\.\d{1,9},\s*-?\d{1,12}\.\d{1,9},")
 _RELIABILITY = re.compile(r"Reliability: (RELIABLE|BEST_EFFORT)\b")
@@ -65,8 +68,8 @@ def parse(lines: Iterable[Line]) -> Iterator[Found]:
         elif line.text.rstrip() == _START:
             experiment.columns = ()
             yield Found(line, None)
-        elif _CHATTER.fullmatch(line.text):
-            yield Found(line, None)
+        elif not line.text.strip() or line.text in _ENDINGS:
+            yield Found(line, _ENDINGS.get(line.text))
         elif found := _KEY.fullmatch(line.text):
             if found["key"] == _OPENING:
                 yield from experiment.summaries()

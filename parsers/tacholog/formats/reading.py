@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -61,9 +62,12 @@ class Account(msgspec.Struct):
         return self.lines.total()
 
     @property
-    def status(self) -> Status:
-        """How the run ended: as the log says, else ``empty`` without any record and ``ok`` with."""
-        return self.facts.status or ("ok" if self.records else "empty")
+    def status(self) -> Status | None:
+        """How the run ended: as the log says, else ``empty`` without any record, and ``None``, not stated, with.
+
+        Many tools have no word for it: the log of a run that was stopped is then like that of a shorter one.
+        """
+        return self.facts.status or (None if self.records else "empty")
 
     @property
     def reason(self) -> str | None:
@@ -224,6 +228,8 @@ class Scan:
             self.account.facts, self._records_before = Facts(), self.account.records
         old = self.account.facts
         known = {name: value for name in Facts.__struct_fields__ if (value := getattr(facts, name))}
+        if facts.status == "ok" and old.status:
+            known.pop("status")  # What went wrong in a run is not undone by its closing words.
         known["conditions"] = facts.conditions.over(old.conditions)
         known["environment"] = old.environment | facts.environment
         self.account.facts = msgspec.structs.replace(old, **known)
@@ -235,7 +241,7 @@ def _common(runs: Sequence[Facts]) -> Facts:
     if not others:
         return first
     conditions = {name: value for name, value in msgspec.structs.asdict(first.conditions).items() if all(_says(run, name, value) for run in others)}
-    worst = max(runs, key=lambda run: SEVERITY[run.status or "ok"])
+    worst = max(runs, key=lambda run: SEVERITY[run.status])
     return Facts(
         conditions=Conditions(**conditions),
         tool_version=first.tool_version if all(run.tool_version == first.tool_version for run in others) else None,
@@ -293,8 +299,21 @@ def read(path: Path, name: str | None = None) -> Log:
     """
     try:
         with open_log(path) as text:
-            scan = Scan(text, name)
-            events = tuple(scan)
+            return _read(text, name, path.name)
     except UnreadableInput as error:
         raise UnreadableInput(f"{path}: {error}") from None
-    return Log(path.name, scan.format_name, scan.account, events)
+
+
+def read_text(text: str, name: str | None = None) -> Log:
+    """Read a log that is a text, as `read` reads a file.
+
+    Raises:
+        UnreadableInput: its format is not known.
+    """
+    return _read(LogText(io.BytesIO(text.encode())), name, "text")
+
+
+def _read(text: LogText, format_name: str | None, log_name: str) -> Log:
+    scan = Scan(text, format_name)
+    events = tuple(scan)
+    return Log(log_name, scan.format_name, scan.account, events)

@@ -95,10 +95,11 @@ def parse(lines: Iterable[Line]) -> Iterator[Found]:
     for line in lines:
         if begins_run(line.text):
             yield from run.close("another run begins within this")
+            yield from run.ending()
             run = _Run()
         yield from run.take(line)
     yield from run.close()
-    yield from run.banner.close()
+    yield from run.ending()
 
 
 class _Run:
@@ -106,6 +107,7 @@ class _Run:
 
     def __init__(self) -> None:
         self.banner = Banner()
+        self._results = False
         self._legacy = Legacy()
         self._json = Json(self.banner)
         self._lite = Lite()
@@ -135,11 +137,16 @@ class _Run:
         yield from self._page.close(*([reason] if reason else []))
         yield from self._samples.close(reason or "the log ends within these samples")
 
+    def ending(self) -> Iterator[Found]:
+        """How it ended, if its progress lines say so."""
+        yield from self.banner.close(results=self._results)
+
     def _completed(self, found: Found) -> Found:
         """The record with the conditions of its run and, if it is a summary of latencies, the marks that notices before it left."""
         record = found.what
         if not isinstance(record, Record):
             return found
+        self._results = True
         stated = self._lite.conditions if (record.conditions.definition or "").startswith("lite") else self.banner.conditions
         numbers = record.numbers
         if record.conditions.definition in {"rti-one-way", "rti-low-resolution"}:

@@ -34,11 +34,15 @@ class Axis(msgspec.Struct, frozen=True):
 
 
 def size_axis(values: Sequence[float], title: str = "Message size") -> Axis:
-    """Return the axis of payload sizes in bytes: ticks at powers of two, because sizes are."""
+    """Return the axis of payload sizes in bytes: ticks at the first and the last, and between them at powers of two, because sizes are."""
     low, high = _ends(values)
     powers = range(math.floor(math.log2(low)), math.ceil(math.log2(high)) + 1)
     step = max(1, math.ceil(len(powers) / _MANY))
-    return _log(title, low, high, [2.0**power for power in powers if power % step == 0], size, "bytes")
+    ends = (float(min(values)), float(max(values)))
+    between = [
+        2.0**power for power in powers if (power - powers[0]) % step == 0 and all(abs(math.log2(2.0**power / end)) >= step * 0.75 for end in ends)
+    ]
+    return _log(title, low, high, sorted({*between, *ends}), size, "bytes")
 
 
 def number_axis(values: Sequence[float], title: str, unit: str) -> Axis:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,9 +10,11 @@ from pathlib import Path
 import msgspec
 
 from tacholog.dataset import Dataset
+from tacholog.diff.bands import known
 from tacholog.diff.compare import compare
 from tacholog.diff.policy import Policy
 from tacholog.diff.renames import find_renames, renamed
+from tacholog.diff.result import SCHEMA, json_schema
 from tacholog.diff.sides import of_release
 from tacholog.errors import TachologError
 from tacholog.manifest import RUN_FILE, as_toml
@@ -30,6 +33,7 @@ from tacholog.resources import site_dir, templates_dir
 
 _EXTRA = "_extra"
 LATEST_DIFF = "downloads/latest-diff.md"
+SCHEMA_FILE = f"downloads/{SCHEMA.replace('/', '-')}.schema.json"
 
 
 def build_site(roots: Sequence[Path], site: Path, work: Path, settings: SiteSettings | None = None) -> Path:
@@ -59,6 +63,7 @@ def build_site(roots: Sequence[Path], site: Path, work: Path, settings: SiteSett
     _offer_raw(sources, view)
     write_downloads(sources, _EXTRA, data)
     _write_latest(sources, data, view)
+    sources.write(f"{_EXTRA}/{SCHEMA_FILE}", json.dumps(json_schema(), indent=2))
     sources.tidy()
     _run_sphinx(sources.folder, site, work)
     delete_orphans(site, [*documents, *(path.stem for path in site_dir().glob("*.md"))])
@@ -95,9 +100,10 @@ def _write_latest(sources: Sources, data: Dataset, view: View) -> None:
     if pair is None:
         return
     system, *releases = pair
-    named = renamed(data, find_renames([sources.folder.parent / "dataset"]))
+    dataset = sources.folder.parent / "dataset"
+    named = renamed(data, find_renames([dataset]))
     old, new = (of_release(named, release, system) for release in releases)
-    report = compare(old, new, Policy(), (releases[0], releases[1]), everything=False)
+    report = compare(old, new, Policy(), (releases[0], releases[1]), everything=False, measured=known((old, new), (dataset,)))
     sources.write(f"{_EXTRA}/{LATEST_DIFF}", github(report))
 
 

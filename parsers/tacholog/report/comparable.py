@@ -1,4 +1,4 @@
-"""What may stand side by side: series of one machine, one basis, one definition. Nothing else is ever ranked."""
+"""What may stand side by side: series of one machine, one campaign, one basis, one definition. Nothing else is ever ranked."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from tacholog.diff.policy import MIN_RUNS
 from tacholog.records import METRICS
 from tacholog.report.figures import LOGICAL, LOSS, REFERENCE
-from tacholog.report.markup import Html, tag
+from tacholog.report.markup import NOTHING, Html, tag
 from tacholog.report.numerals import NOT_STATED, size, unit_shown
+from tacholog.report.platforms import participant_title
 from tacholog.report.series import Cell, Series, words
-from tacholog.report.tables import CellWriter, Links, badge, column_decimals, scroller
+from tacholog.report.tables import CellWriter, Links, badge, column_decimals, each_run, marks_of_cells, page_anchor, scroller
 from tacholog.report.views import Selection, View
 
 _REFERENCE = "reference_only"  # the mark of a latency that grows with no bytes, because none moved
-_TOLD_BY = (("latency", "p50"), ("latency", "mean"), ("goodput", "mean"))
+TOLD_BY = (("latency", "p50"), ("latency", "mean"), ("goodput", "mean"))
 
 
 class Compared(msgspec.Struct, frozen=True):
@@ -34,13 +36,22 @@ class Compared(msgspec.Struct, frozen=True):
         return hashlib.sha256(repr((self.system, self.series.facts[0].test, self.series.key)).encode()).hexdigest()[:8]
 
     @property
+    def each(self) -> str | None:
+        """The link to the numbers of each of its runs, if it has a page and was repeated."""
+        return each_run(self.series, self.document) if self.document else None
+
+    @property
     def name(self) -> str:
         """What it is called among all others."""
         return f"{self.system}, {self.transport}: {self.series.label}"
 
 
 class Group(msgspec.Struct, frozen=True):
-    """What must be equal for two series to be compared; all of it is known."""
+    """What must be equal for two series to be compared; all of it is known.
+
+    A campaign measures its transports in turns within the same hour. A few runs of one campaign and many of another lie apart by more than
+    two transports do, so that whoever had the more runs would win.
+    """
 
     metric: str
     statistic: str
@@ -50,13 +61,17 @@ class Group(msgspec.Struct, frozen=True):
     load: str
     basis: str | None = None
     of_reference: bool = False
+    platform: str | None = None
+    campaign: str | None = None
+    batched: bool = False  # a rate of messages that travel together says nothing of one by one, nor have both been measured at the same sizes
 
     @property
     def words(self) -> str:
         """The number that is compared, in words."""
         told = {"p50": "median"}.get(self.statistic, "")
         of = "of a reference" if self.of_reference else ""
-        return ", ".join(filter(None, (METRICS[self.metric].words, told, words("basis", self.basis), of)))
+        how = "in batches" if self.batched else ""
+        return ", ".join(filter(None, (METRICS[self.metric].words, told, words("basis", self.basis), of, how, self.platform)))
 
     def cells(self, one: Compared) -> dict[int, Cell]:
         """Return the numbers of a series by size in bytes; those for a range of sizes or of no stated size are no place on a line."""
@@ -88,7 +103,7 @@ def groups(everything: Iterable[Compared]) -> dict[Group, list[Compared]]:
 def _groups_of(one: Compared) -> list[Group]:
     """Return what a series is measured by: nothing where machine, definition or basis is not known, or no bytes moved."""
     key = dict(one.series.key)
-    for metric, statistic in _TOLD_BY:
+    for metric, statistic in TOLD_BY:
         basis = key["basis"] if metric == "latency" else None
         known = (key["host"], key["definition"]) if metric == "goodput" else (key["host"], key["definition"], basis)
         if not one.series.cells(metric, statistic) or (metric == "goodput" and one.series.has_mark(LOGICAL)):
@@ -97,9 +112,12 @@ def _groups_of(one: Compared) -> list[Group]:
             return []
         test, load = one.series.facts[0].test, str(key["load_mode"] or NOT_STATED)
         said = None if basis is None else str(basis)
-        group = Group(
-            metric, statistic, test, str(key["host"]), str(key["definition"]), load, said, metric == "latency" and one.series.has_mark(REFERENCE)
-        )
+        reference = metric == "latency" and one.series.has_mark(REFERENCE)
+        # A document that prints a column for each operating system does not say that one machine ran them all.
+        platform = str(key["participant"]) if participant_title(key["participant"]) == "operating system" else None
+        campaign = None if key["campaign"] is None else str(key["campaign"])
+        of = (metric, statistic, test, str(key["host"]), str(key["definition"]), load)
+        group = Group(*of, said, reference, platform, campaign, batched=bool(key["batch_bytes"]))
         return [group] if group.cells(one) else []
     return []
 
@@ -117,7 +135,13 @@ def sizes_of(group: Group, members: Sequence[Compared], most: int) -> list[int]:
 
 
 def best_of(group: Group, cells: Mapping[int, Cell]) -> set[int]:
-    """Return the keys of the best cells: of one, or of several that repeated runs do not tell apart.
+    """Return the keys of the best cells; of none where one of them rests on too few runs to be called so."""
+    found = leaders(group, cells)
+    return found if all(cells[key].run_count >= MIN_RUNS for key in found) else set()
+
+
+def leaders(group: Group, cells: Mapping[int, Cell]) -> set[int]:
+    """Return the keys of the cells that lead, however few runs they rest on: of one, or of several that repeated runs do not tell apart.
 
     A bound is no number to win with, nor is a rate that more than 1 % of the messages were lost at, nor a reference's latency beside those of bytes.
     """
@@ -159,8 +183,7 @@ def ordered(group: Group, members: Sequence[Compared], sizes: Sequence[int]) -> 
 
 def marks_of_all(group: Group, members: Sequence[Compared], sizes: Sequence[int]) -> list[str]:
     """Return the marks on every number of a group: said once, they leave the cells to what differs."""
-    shown = [found[at] for found in map(group.cells, members) for at in sizes if at in found]
-    return [mark for mark in shown[0].marks if all(mark in cell.marks for cell in shown)] if shown else []
+    return marks_of_cells(found[at] for found in map(group.cells, members) for at in sizes if at in found)
 
 
 def group_table(group: Group, members: Sequence[Compared], sizes: Sequence[int], write: CellWriter, links: Links) -> Html:
@@ -168,13 +191,20 @@ def group_table(group: Group, members: Sequence[Compared], sizes: Sequence[int],
     unit = unit_shown(METRICS[group.metric].unit)
     cells = [group.cells(one) for one in members]
     places = {at: column_decimals([found[at] for found in cells if at in found], unit) for at in sizes}
-    best = {at: best_of(group, {index: found[at] for index, found in enumerate(cells) if at in found}) for at in sizes}
+    best = {at: best_of(group, _column(cells, at)) for at in sizes}
     several = len({one.system for one in members}) > 1
     mixed = len({one.series.published for one in members}) > 1
+    alike = runs_of_all(group, members, sizes)
+
+    def below(one: Compared, cell: Cell) -> Html:
+        return NOTHING if alike else _runs(one, cell, links)
+
     rows = []
     for index, (one, found) in enumerate(zip(members, cells, strict=True)):
         shown = [
-            write.cell(found[at], unit, places[at], best=index in best[at]) if at in found else tag("td", "not measured", class_="tl-null")
+            write.cell(found[at], unit, places[at], best=index in best[at], below=below(one, found[at]), each=one.each)
+            if at in found
+            else tag("td", "not measured", class_="tl-null")
             for at in sizes
         ]
         rows.append(tag("tr", _name(one, links, several=several, mixed=mixed), *shown))
@@ -182,6 +212,49 @@ def group_table(group: Group, members: Sequence[Compared], sizes: Sequence[int],
     head = tag("tr", tag("th", "transport", scope="col", class_="tl-text"), *heads)
     table = tag("table", tag("thead", head), tag("tbody", *rows), class_="tl-table tl-rows")
     return scroller(f"{group.words} on {group.host}, {group.test}, load {group.load}, {group.definition}", table)
+
+
+def _column(cells: Sequence[Mapping[int, Cell]], at: int) -> dict[int, Cell]:
+    return {index: found[at] for index, found in enumerate(cells) if at in found}
+
+
+def runs_of_all(group: Group, members: Sequence[Compared], sizes: Sequence[int]) -> str:
+    """Return how many runs each number of a group rests on, where all rest on as many: said once, it leaves the cells to the numbers."""
+    said = {_counted(one, found[at]) for one in members for found in (group.cells(one),) for at in sizes if at in found}
+    return said.pop() if len(said) == 1 else ""
+
+
+def _counted(one: Compared, cell: Cell) -> str:
+    """Return how many runs a number rests on, and how long each was meant to take; a document prints one, and seldom says what it was made of."""
+    if one.series.published:
+        return ""
+    count, duration = cell.run_count, dict(one.series.key)["planned_duration_s"]
+    return f"{count}\u202f\u00d7\u202f{duration:g}\u00a0s" if duration is not None else f"{count}\u00a0run{'s' if count > 1 else ''}"
+
+
+def _runs(one: Compared, cell: Cell, links: Links) -> Html:
+    """Return the number of runs, linked to the numbers of each."""
+    series, text = one.series, _counted(one, cell)
+    if not text:
+        return NOTHING
+    anchor = page_anchor(series.facts[0].test, one.system, one.transport)
+    place = f"{anchor}-{series.slot}{'-each' if series.repeated else ''}"
+    if one.document is None or links.logs is None:
+        return tag("span", text, class_="tl-runs")
+    return tag("span", tag("a", text, href=f"doc:{one.document}#{place}", title="The numbers of each run"), class_="tl-runs")
+
+
+def not_set_off(group: Group, members: Sequence[Compared], sizes: Sequence[int]) -> str:
+    """Say at which sizes no best is set off, and why; nothing where one is at each."""
+    cells = [group.cells(one) for one in members]
+    columns = {at: _column(cells, at) for at in sizes}
+    bare = [at for at in sizes if leaders(group, columns[at]) and not best_of(group, columns[at])]
+    if not bare:
+        return ""
+    where = "" if len(bare) == len(sizes) else f" at {', '.join(size(at) for at in bare)}"
+    if all(one.series.published for one in members):
+        return f"No best is set off{where}: single published figures name no winner, which takes {MIN_RUNS} runs."
+    return f"No best is set off{where}: what leads there, or cannot be told from it, rests on fewer than {MIN_RUNS} runs."
 
 
 def _name(one: Compared, links: Links, *, several: bool, mixed: bool) -> Html:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tacholog.diff.policy import MIN_RUNS
 from tacholog.records import METRICS
 from tacholog.report.comparable import Compared, Group, compared, group_table, groups, marks_of_all, ordered, sizes_of
 from tacholog.report.figures import LOGICAL, REFERENCE
-from tacholog.report.glance import newest
+from tacholog.report.glance import main_campaigns, newest
 from tacholog.report.marks import mark_notes, mark_of, said_of_all
 from tacholog.report.markup import Html, data_block, join, tag
 from tacholog.report.numerals import NOT_STATED
+from tacholog.report.platforms import participant_title
 from tacholog.report.series import title, words
 from tacholog.report.tables import CellWriter, Links, Marks
+from tacholog.report.targets import Targets
 from tacholog.report.views import View
 
 # What is offered, in the order of asking.
@@ -28,14 +31,16 @@ _GATE = ("host", "basis", "definition", "load_mode")  # what must be equal befor
 _SAID_ELSEWHERE = (*_GATE, "published", "run", "transport")
 _SAYS_VERSION = ("release", "tool_version")
 _MOST_COLUMNS = 10
+_PUBLISHED = "published figures"
+UNTOLD = frozenset({"loss", "undersampled", "run_failed", "out_of_order", "impossible"})  # marks under which a diff gives no verdict either
 
 
 def compare(view: View, pages: Mapping[tuple[str, str], str], links: Links, anchor: str) -> Html:
     """Return the place where a script lets a reader choose, its data, and static tables of what may stand side by side."""
     everything = compared(view, pages)
-    targets = _Targets()
-    last = {one.id for one in newest(everything)}
-    entries = [entry | {"newest": one.id in last} for one in everything if (entry := _entry(one, links, targets))]
+    targets = Targets()
+    last, first = {one.id for one in newest(everything)}, main_campaigns(everything)
+    entries = [entry | {"newest": one.id in last, "main": one.id in first} for one in everything if (entry := _entry(one, links, targets))]
     if not entries:
         return tag("p", "There is nothing to compare.", class_="tl-null")
     used = dict.fromkeys(mark for entry in entries for cells in entry["cells"].values() for cell in cells for mark in cell[7])
@@ -43,28 +48,12 @@ def compare(view: View, pages: Mapping[tuple[str, str], str], links: Links, anch
         "metrics": [_metric(*one) for one in METRICS_SHOWN if any(f"{one[0]}.{one[1]}" in entry["cells"] for entry in entries)],
         "series": entries,
         "marks": {name: [mark_of(name).sign, mark_of(name).title] for name in used},
+        "tinted_from": MIN_RUNS,
+        "untold": sorted(UNTOLD & used.keys()),
         "hosts": {name: host.name for name, host in view.hosts.items()},
     }
     shown = tag("div", class_="tl-choose", id=anchor)
-    return join(
-        [shown, tag("div", *targets.links(), hidden=True, class_="tl-targets"), data_block(data, "tl-compare"), _static(everything, links, anchor)]
-    )
-
-
-class _Targets:
-    """The links that the script needs: as elements, so that the builder resolves them like all others."""
-
-    def __init__(self) -> None:
-        self._places: dict[str, int] = {}
-
-    def number(self, link: str | None) -> int | None:
-        """Return the number of a link without its anchor."""
-        return None if link is None else self._places.setdefault(link.partition("#")[0], len(self._places))
-
-    def links(self) -> Iterator[Html]:
-        """Yield an element a link, in the order of numbers."""
-        for link in self._places:
-            yield tag("a", href=link, tabindex=-1)
+    return join([shown, targets.html(), data_block(data, "tl-compare"), _static(everything, links, anchor)])
 
 
 def _metric(metric: str, statistic: str, said: str) -> dict[str, object]:
@@ -78,7 +67,7 @@ def _metric(metric: str, statistic: str, said: str) -> dict[str, object]:
     }
 
 
-def _entry(one: Compared, links: Links, targets: _Targets) -> dict[str, Any] | None:
+def _entry(one: Compared, links: Links, targets: Targets) -> dict[str, Any] | None:
     cells = {f"{metric}.{statistic}": rows for metric, statistic, _ in METRICS_SHOWN if (rows := list(_rows(one, metric, statistic, links, targets)))}
     if not cells:
         return None
@@ -87,12 +76,23 @@ def _entry(one: Compared, links: Links, targets: _Targets) -> dict[str, Any] | N
     facts = {"id": one.id, "system": one.system, "transport": one.transport, "label": one.series.label, "published": one.series.published}
     facts |= {
         "version": str(key["release"] or key["system_version"] or NOT_STATED),
+        "system_version": key["system_version"],
+        "campaign": _campaign(one),
         "test": one.series.facts[0].test,
         "logical": one.series.has_mark(LOGICAL),
         "reference": one.series.has_mark(REFERENCE),
         **{name: key[name] for name in _GATE},
     }
     return {**facts, "conditions": said, "cells": cells, "page": targets.number(f"doc:{one.document}" if one.document else None)}
+
+
+def _campaign(one: Compared) -> str:
+    """Return how long each size was measured, and how often: two campaigns of one release differ in nothing else."""
+    if one.series.published:
+        return _PUBLISHED
+    duration = words("planned_duration_s", dict(one.series.key)["planned_duration_s"])
+    runs = max(cell.run_count for metric, statistic, _ in METRICS_SHOWN for cell in one.series.cells(metric, statistic).values())
+    return ", ".join(filter(None, (duration, f"{runs} run{'s' if runs > 1 else ''}")))
 
 
 def _conditions(key: Mapping[str, object]) -> Iterator[tuple[str, str]]:
@@ -102,16 +102,17 @@ def _conditions(key: Mapping[str, object]) -> Iterator[tuple[str, str]]:
         if name in _SAYS_VERSION and key[name] in told:
             continue
         told |= {key[name]} if name in _SAYS_VERSION else set()
-        yield title(name), words(name, key[name]).removeprefix(f"{title(name)} ")
+        called = participant_title(key[name]) if name == "participant" else title(name)
+        yield called, words(name, key[name]).removeprefix(f"{called} ")
 
 
-def _rows(one: Compared, metric: str, statistic: str, links: Links, targets: _Targets) -> Iterator[list[object]]:
+def _rows(one: Compared, metric: str, statistic: str, links: Links, targets: Targets) -> Iterator[list[object]]:
     """Yield size, value, lowest and highest of repeated runs, runs, bound, where it stands (link and line), and marks."""
     for at, cell in sorted(one.series.cells(metric, statistic).items(), key=lambda item: item[0] or 0):
         if at is None or cell.value is None or cell.sizes_high is not None:
             continue
         repeated = len(cell.facts) > 1
-        place = [targets.number(links.to_line(cell.shown)), cell.shown.line]
+        place = [targets.number(links.to_line(cell.shown)), cell.shown.place]
         yield [
             at,
             cell.value,
@@ -129,8 +130,8 @@ def _static(everything: Sequence[Compared], links: Links, anchor: str) -> Html:
     seen: dict[str, None] = {}
     tables = [_group(group, members, links, anchor, seen) for group, members in groups(everything).items()]
     intro = (
-        "What may stand side by side: measured on one machine, by one definition; the best of each size is set off, several where repeated runs "
-        "do not tell them apart. With scripts, this page lets you choose and shows ratios."
+        "What may stand side by side: measured on one machine, by one definition; the best of each size is set off where it rests on "
+        f"{MIN_RUNS} runs or more, several where repeated runs do not tell them apart. With scripts, this page lets you choose and shows ratios."
     )
     return tag("div", tag("p", intro), *tables, mark_notes(seen, anchor), class_="tl-static")
 

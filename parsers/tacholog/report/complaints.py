@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tacholog.dataset import UNREADABLE
 from tacholog.manifest import RUN_FILE
+from tacholog.problems import FORGOTTEN, LOST, UNREADABLE
 
 if TYPE_CHECKING:
     from tacholog.dataset import Dataset
@@ -18,7 +18,7 @@ _FILE = "complaints.json"
 
 
 class Complaints(msgspec.Struct, frozen=True):
-    """``unread``: runs, logs, hosts and folders that could not be read at all. ``others``: lines, and files that are not what a manifest says."""
+    """``unread``: runs, logs, hosts and folders that could not be read, or are not those of a manifest. ``others``: lines, and unlisted files."""
 
     unread: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
@@ -43,12 +43,12 @@ def saved_complaints(folder: Path) -> Complaints:
 
 
 def _unique(rows: Iterable[Mapping[Any, Any]], places: Mapping[str, Path], *, unread: bool) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(complaint(row, places) for row in rows if (row["kind"] == UNREADABLE) == unread))
+    return tuple(dict.fromkeys(complaint(row, places) for row in rows if (row["kind"] in LOST) == unread))
 
 
 def complaint(row: Mapping[Any, Any], places: Mapping[str, Path] | None = None) -> str:
     """Return one problem as a line: where, what kind, why, and the text if it is that of a line. ``places`` are the folders of runs."""
-    if not row["run"] or (row["kind"] == UNREADABLE and row["log"] in ("", RUN_FILE)):
+    if not row["run"] or row["kind"] == FORGOTTEN or (row["kind"] == UNREADABLE and row["log"] in ("", RUN_FILE)):
         return str(row["reason"])  # It names the file or folder, and the key in it.
     place = (places or {}).get(row["run"], Path(row["run"])) / row["log"]
     line = f":{row['line']}" if row["line"] else ""

@@ -3,12 +3,69 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Literal
 
-from tacholog.diff.result import Report, RunOrder
+from tacholog.diff.result import Problem, Report, RunOrder
+from tacholog.problems import LOST
 from tacholog.quality import MARKS
 
 _NAMED = 5
+SAME_BUILD_USED = "Thresholds are at least as wide as the band of one build with itself on this machine, measured in"
+UNPAIRED = (
+    "Pairs are runs of one session and repetition that were made next to each other. Where there are more runs than pairs (of so many runs), "
+    "the others were not made side by side, as those of another campaign: they have no part in the ratio, the test or the values shown."
+)
+WARNINGS: Mapping[str, str] = MappingProxyType(
+    {
+        "same_build": "Both sides are the same build (A/A): every worse or better here is a false alarm.",
+        "order_confounded": "Unpaired and order-confounded: runs of one side were made in a block before those of the other. Whatever else changed "
+        "in between, such as temperature or load, looks like a change of the release. Rows are judged as single values (their medians). "
+        "Interleave the runs to get a verdict.",
+        "order_unknown": "The order in which the runs were made is not known, so drift cannot be told from change. Rows are judged as single "
+        "values (their medians).",
+        "same_first": "In every pair the same side ran first: a drift within the pairs would look like a change.",
+        "ab_unfinished": "Interrupted: {} of {} planned runs were made. What is here is judged as what it is: fewer pairs find less.",
+        "ab_resumed": "Interrupted and resumed: the pairs were not all made in one go. Each pair was.",
+        "ab_extended": "Extended: {} pairs were planned, then {}. Whoever adds pairs because of what the first ones showed finds more than there is: "
+        "take a verdict near the limit as a reason to measure anew.",
+        "same_runs": "Both sides are the same runs, by the SHA-256 of their logs and by when they were made: nothing was compared.",
+        "shared_runs": "{} runs are on both sides: as far as these go, a side is compared with itself.",
+        "latency_of": "{} rows have the latency of bytes on one side, because it grows with the size (g), and that of a reference on the other (r). "
+        "These are two quantities: no ratio of them says anything of the release.",
+        "no_figures": "The {} side has no figures: no log of it holds a result.",
+        "gate_empty": "No row of a gate was tested: its rows are not there, do not compare, or have too few runs.",
+        "single_values": "Rows with one value a side carry no test. Whether a difference is noise is not known.",
+    }
+)
+
+
+def warnings(report: Report) -> list[str]:
+    """What a reader must know before the rows."""
+    said = [*unusable(report), *ended(report), *(_warning(code) for code in report.warnings)]
+    sessions = report.settings.same_build_sessions
+    said += _unpaired(report)
+    return [*said, f"{SAME_BUILD_USED} {len(sessions)} session{'s' if len(sessions) > 1 else ''} of one build."] if sessions else said
+
+
+def _unpaired(report: Report) -> list[str]:
+    """Why some rows have fewer pairs than runs."""
+    tested = [row for row in report.rows if row.design == "paired" and row.old and row.new and row.p_adjusted is not None]
+    if not any(len(row.old.values) < max(row.old.runs, row.new.runs) for row in tested if row.old and row.new):
+        return []
+    return [UNPAIRED]
+
+
+def _warning(code: str) -> str:
+    name, _, facts = code.partition(":")
+    if name == "try_across":
+        return _hint(facts)
+    return WARNINGS.get(name, code).format(*facts.split(":"))
+
+
+def _hint(field: str) -> str:
+    return f"No row of one side has its like on the other, but without {field.replace('_', ' ')} some would: --across {field} compares them."
 
 
 def ended(report: Report) -> list[str]:
@@ -31,8 +88,32 @@ def _ended(runs: list[RunOrder], side: str, total: int) -> str | None:
     )
 
 
+def unusable(report: Report) -> list[str]:
+    """What of each side could not be used: each run, log or folder by name, of lines the first and how many there are."""
+    sides: tuple[tuple[Literal["old", "new"], int], ...] = (("old", report.old.problems), ("new", report.new.problems))
+    return [said for side, total in sides for said in _unusable([one for one in report.problems if one.side == side], side, total)]
+
+
+def _unusable(found: list[Problem], side: str, total: int) -> Iterator[str]:
+    lost = [one for one in found if one.kind in LOST]
+    if lost:
+        more = f"; and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
+        yield f"Not all of the {side} side could be used as it should be: {'; '.join(map(_place, lost[:_NAMED]))}{more}."
+    rest = [one for one in found if one.kind not in LOST]
+    if rest:
+        count = total - len(lost)
+        yield f"{count} {'lines or files' if count > 1 else 'line or file'} of the {side} side could not be used, the first: {_place(rest[0])}."
+
+
+def _place(found: Problem) -> str:
+    place = "/".join(part for part in (found.run, found.log) if part)
+    return f"{place}{f':{found.line}' if found.line else ''}: {found.kind}: {found.reason}"
+
+
 def marked(report: Report) -> list[str]:
     """What the marks of the rows that were compared mean, each once. That a row failed or was published again, the row itself says."""
-    found = Counter(mark for row in report.rows if row.marks and row.old and row.new and row.verdict != "invalid" for mark in row.marks)
+    found = Counter(
+        mark for row in report.rows if row.marks and row.old and row.new and row.verdict not in ("invalid", "lossy") for mark in row.marks
+    )
     found.pop("republished", None)
     return [f"{mark.title} ({found[name]} row{'s' if found[name] > 1 else ''}): {mark.sentence}" for name, mark in MARKS.items() if name in found]

@@ -8,33 +8,38 @@ from typing import Any
 import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from tacholog.diff.result import VERDICTS, Report, RunOrder, Verdict
+from tacholog.diff.result import VERDICTS, Report, Row, RunOrder, Verdict
 from tacholog.report import diff_plot
 from tacholog.report import diff_words as words
-from tacholog.report.diff_notes import marked
+from tacholog.report.diff_notes import marked, warnings
+from tacholog.report.diff_summary import LOSS_SAYS, across_words, conclusion, curve_words, loss_lines, loss_sentence, side_words, unstated_words
 from tacholog.report.diff_words import Line, Section
 from tacholog.report.markup import Html, tag
+from tacholog.report.numerals import in_full
 from tacholog.resources import site_dir, templates_dir
 
 _PLOTTED = ("worse", "better", "inconclusive", "no_change", "unreplicated_diff", "unreplicated_same")
+_MOST = 10_000  # rows of a verdict on a page: a browser does not show a million
 _FOLDED = ("no_change", "unreplicated_same", "removed", "added")
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """A row of the page: its words and its drawings."""
+    """A row of the page: its words, its drawings, and both values with all their digits."""
 
     line: Line
     ratio_plot: Html
     runs_plot: Html
+    full: tuple[str, str]
 
 
 class Block(msgspec.Struct, frozen=True):
-    """The rows of one verdict, with the axis that their drawings share."""
+    """The rows of one verdict, with the axis that their drawings share: those that are seen at once, and those that a reader unfolds."""
 
     section: Section
     folded: bool
     axis: Html | None
     cells: tuple[Cell, ...]
+    more: tuple[Cell, ...]
     with_runs: bool
     with_intervals: bool
 
@@ -45,7 +50,7 @@ def html(report: Report, only: Sequence[str] = (), limit: int = 500) -> str:
     Args:
         report: the comparison.
         only: the verdicts to show; none: all.
-        limit: rows to show of each verdict; 0: all.
+        limit: rows to show at once of each verdict, the others are folded; 0: all.
     """
     style = (site_dir() / "_static" / "tacholog-diff.css").read_text(encoding="utf-8")
     return _templates().get_template("diff.html.jinja").render(**_context(report, only, limit), style=style, heading="h2", prefix="")
@@ -62,7 +67,7 @@ def brief(report: Report, target: str | None) -> Html:
     title = f"{report.old.name} \u2192 {report.new.name}"
     counts = [tag("li", tag("b", count), f" {title_.lower()}", class_=verdict) for verdict, title_, count in _counts(report)]
     name = tag("a", title, href=f"doc:{target}") if target else tag("b", title)
-    return tag("div", tag("p", name, class_="lead"), tag("ul", *counts, class_="counts"), class_="tl-diff")
+    return tag("div", tag("p", name, class_="lead"), tag("p", conclusion(report)), tag("ul", *counts, class_="counts"), class_="tl-diff")
 
 
 def _templates() -> Environment:
@@ -73,16 +78,20 @@ def _context(report: Report, only: Sequence[str], limit: int) -> dict[str, Any]:
     moments = sorted(report.runs, key=lambda run: (run.start_time or "", run.order_index or 0))
     return {
         "report": report,
-        "headline": words.headline(report),
-        "sides": [("Old", words.side(report.old)), ("New", words.side(report.new))],
+        "conclusion": conclusion(report),
+        "across": across_words(report),
+        "sides": [("Old", side_words(report.old)), ("New", side_words(report.new))],
         "counts": _counts(report),
-        "warnings": words.warnings(report),
-        "blocks": [_block(section) for section in words.sections(report, only, limit)],
-        "curves": [words.curve(curve) for curve in report.curves],
-        "unstated": words.unstated(report),
+        "warnings": warnings(report),
+        "blocks": [_block(section, limit) for section in words.sections(report, only, limit and max(limit, _MOST))],
+        "losses": loss_lines(report, _MOST),
+        "loss_says": LOSS_SAYS if report.losses else "",
+        "loss_sentence": loss_sentence(report),
+        "curves": [curve_words(curve) for curve in report.curves],
+        "unstated": unstated_words(report),
         "marked": marked(report),
         "legend": diff_plot.legend(),
-        "runs": [_moment(run) for run in moments][: limit or None],
+        "runs": [_moment(run) for run in moments],
     }
 
 
@@ -90,19 +99,24 @@ def _counts(report: Report) -> list[tuple[Verdict, str, int]]:
     return [(verdict, words.MEANINGS[verdict].title, report.counts[verdict]) for verdict in VERDICTS if report.counts[verdict]]
 
 
-def _block(section: Section) -> Block:
+def _block(section: Section, limit: int) -> Block:
     shown = section.lines
     plotted = section.verdict in _PLOTTED
     span = diff_plot.reach([line.row for line in shown])
-    cells = tuple(Cell(line, diff_plot.ratio_plot(line.row, span), diff_plot.runs_plot(line.row)) for line in shown)
+    cells = tuple(Cell(line, diff_plot.ratio_plot(line.row, span), diff_plot.runs_plot(line.row), _in_full(line.row)) for line in shown)
     return Block(
         section=section,
         folded=section.verdict in _FOLDED,
         axis=diff_plot.axis(span) if plotted else None,
-        cells=cells,
+        cells=cells[: limit or None],
+        more=cells[limit:] if limit else (),
         with_runs=any(cell.runs_plot for cell in cells),
         with_intervals=any(line.interval for line in shown),
     )
+
+
+def _in_full(row: Row) -> tuple[str, str]:
+    return words.value_of(row, "old", in_full), words.value_of(row, "new", in_full)
 
 
 def _moment(run: RunOrder) -> tuple[Html, str, str, str]:

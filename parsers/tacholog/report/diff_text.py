@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from tacholog.diff.result import Report
 from tacholog.report import diff_words as words
-from tacholog.report.diff_notes import marked
+from tacholog.report.diff_notes import marked, warnings
+from tacholog.report.diff_summary import LOSS_SAYS, across_words, conclusion, curve_words, loss_lines, loss_sentence, side_words, unstated_words
 from tacholog.report.diff_words import Line, Section
 from tacholog.report.markup import unhidden
 from tacholog.report.numerals import NOT_STATED
@@ -15,7 +16,6 @@ from tacholog.report.numerals import NOT_STATED
 FOLDED = ("no_change", "unreplicated_same")  # Counted, and listed only on request: they are what nobody needs to look at.
 _ACTIVE = re.compile(r"[\\|<>*_`\[\]~$&@#]")
 _ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;", "#": "&#35;"}  # a name must not ping a person or link an issue
-_COLUMNS = ("", "old", "new", "ratio", "interval")
 
 
 def text(report: Report, only: Sequence[str] = (), limit: int = 20) -> str:
@@ -56,30 +56,32 @@ def _command(text: str) -> str:
 
 
 def _text(report: Report, only: Sequence[str], limit: int) -> Iterator[str]:
-    yield f"OLD  {words.side(report.old)}"
-    yield f"NEW  {words.side(report.new)}"
+    yield f"OLD  {side_words(report.old)}"
+    yield f"NEW  {side_words(report.new)}"
     if report.settings.across:
-        yield f"A comparison of configurations, across: {', '.join(report.settings.across)}"
+        yield f"A comparison of configurations, across: {across_words(report)}"
     yield ""
     yield f"{words.headline(report)}."
-    yield from (f"! {warning}" for warning in words.warnings(report))
+    yield conclusion(report)
+    yield from (f"! {warning}" for warning in warnings(report))
     for section in words.sections(report, only, limit):
         if section.verdict in FOLDED and not only:
             continue
         yield ""
         yield f"{section.title.upper()} ({section.total}). {section.sentence}"
         yield from _table(section)
-    yield from _footer(report)
+    yield from _footer(report, limit)
 
 
 def _table(section: Section) -> Iterator[str]:
     shown = section.lines
     cells = [(line.name, line.old, line.new, line.ratio, line.interval) for line in shown]
-    widths = [max(len(row[column]) for row in [_COLUMNS, *cells]) for column in range(len(_COLUMNS))]
+    heads = ("", "old", "new", "ratio", section.interval_title)
+    widths = [max(len(row[column]) for row in [heads, *cells]) for column in range(len(heads))]
     if section.verdict in ("removed", "added"):
         yield from (f"  {line.name}  {line.old if section.verdict == 'removed' else line.new}" for line in shown)
     else:
-        for row, remark in zip([_COLUMNS, *cells], ["", *(line.remark for line in shown)], strict=True):
+        for row, remark in zip([heads, *cells], ["", *(line.remark for line in shown)], strict=True):
             padded = (
                 row[0].ljust(widths[0]),
                 *(cell.rjust(width) for cell, width in zip(row[1:4], widths[1:4], strict=True)),
@@ -90,17 +92,27 @@ def _table(section: Section) -> Iterator[str]:
         yield f"  ... and {section.hidden} more (--limit 0 lists all)"
 
 
-def _footer(report: Report) -> Iterator[str]:
+def _footer(report: Report, limit: int) -> Iterator[str]:
+    yield ""
+    yield from _loss(report, limit)
     if report.curves:
         yield ""
         yield "SERIES OF SINGLE VALUES. Sizes share a session, so there is no test over them."
-        yield from (f"  {words.curve(curve)}" for curve in report.curves)
+        yield from (f"  {curve_words(curve)}" for curve in report.curves)
     yield from _notes(report)
+
+
+def _loss(report: Report, limit: int) -> Iterator[str]:
+    lines, total = loss_lines(report, limit), len(report.losses)
+    yield f"LOSS ({total}). {LOSS_SAYS} {loss_sentence(report)}" if lines else f"LOSS. {loss_sentence(report)}"
+    yield from (f"  {line.name}  old: {line.old}; new: {line.new}; {line.remark}" for line in lines)
+    if len(lines) < total:
+        yield f"  ... and {total - len(lines)} more (--limit 0 lists all)"
 
 
 def _notes(report: Report) -> Iterator[str]:
     notes = []
-    unstated = words.unstated(report)
+    unstated = unstated_words(report)
     if unstated:
         notes.append(f"Not stated on one side or both, so that nothing beyond single values can be said: {unstated}.")
     notes += [f"Marked: {said}" for said in marked(report)]
@@ -113,27 +125,43 @@ def _notes(report: Report) -> Iterator[str]:
 def _markdown(report: Report, only: Sequence[str], limit: int) -> Iterator[str]:
     yield f"### {_escape(report.old.name)} → {_escape(report.new.name)}: {words.headline(report)}"
     yield ""
-    yield f"- old: {_escape(words.side(report.old))}"
-    yield f"- new: {_escape(words.side(report.new))}"
+    yield f"- old: {_escape(side_words(report.old))}"
+    yield f"- new: {_escape(side_words(report.new))}"
     if report.settings.across:
-        yield f"- a comparison of configurations, across: {', '.join(report.settings.across)}"
-    for warning in words.warnings(report):
+        yield f"- a comparison of configurations, across: {_escape(across_words(report))}"
+    yield ""
+    yield _escape(conclusion(report))
+    for warning in warnings(report):
         yield ""
         yield f"> **Note** {_escape(warning)}"
     for section in words.sections(report, only, limit):
         yield ""
         yield from _block(section, folded=section.verdict not in ("worse", "better") and not only)
-    notes = [*(words.curve(curve) for curve in report.curves), *(note for note in _notes(report) if note)]
+    yield ""
+    yield from _loss_block(report, limit)
+    notes = [*(curve_words(curve) for curve in report.curves), *(note for note in _notes(report) if note)]
     if notes:
         yield ""
         yield from (f"- {_escape(note)}" for note in notes)
+
+
+def _loss_block(report: Report, limit: int) -> Iterator[str]:
+    lines, total = loss_lines(report, limit), len(report.losses)
+    yield f"**Loss ({total})**: {LOSS_SAYS} {loss_sentence(report)}" if total else f"**Loss**: {loss_sentence(report)}"
+    if total:
+        yield ""
+        yield "| row | old | new | |"
+        yield "|---|---|---|---|"
+        yield from ("| " + " | ".join(_escape(cell) for cell in (line.name, line.old, line.new, line.remark)) + " |" for line in lines)
+    if len(lines) < total:
+        yield f"| ... and {total - len(lines)} more | | | |"
 
 
 def _block(section: Section, *, folded: bool) -> Iterator[str]:
     title = f"{section.title} ({section.total})"
     yield f"<details><summary><b>{title}</b>: {section.sentence}</summary>" if folded else f"**{title}**: {section.sentence}"
     yield ""
-    yield "| row | old | new | ratio | interval | |"
+    yield f"| row | old | new | ratio | {section.interval_title} | |"
     yield "|---|--:|--:|--:|:-:|---|"
     yield from (_cells(line) for line in section.lines)
     if section.hidden:

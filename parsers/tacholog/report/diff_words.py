@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
-from math import log1p
+from math import log, log1p
+from statistics import median
 from types import MappingProxyType
 
 import msgspec
 
 from tacholog.diff.policy import MIN_RUNS, TESTABLE_BEYOND
-from tacholog.diff.result import VERDICTS, Curve, Input, Key, Report, Row, Side, Verdict
+from tacholog.diff.result import VERDICTS, Difference, Key, Report, Row, Side, Verdict
 from tacholog.diff.statistics import modes
 from tacholog.quality import MARKS
 from tacholog.records import METRICS
-from tacholog.report.diff_notes import ended
 from tacholog.report.numerals import NOT_STATED, quantity, size, with_bound
+from tacholog.report.platforms import participant_title
 
-_DIGITS = 4
+_PLAIN_GAP = 0.02  # between two ratios, as a logarithm
 _PLAIN_RATIO = (0.1, 10.0)
 _WHOLE_PERCENT = 9.95
-_BY_VALUE = ("unreplicated_diff", "unreplicated_same", "not_comparable")
 
 
 class Meaning(msgspec.Struct, frozen=True):
@@ -50,7 +50,8 @@ MEANINGS: Mapping[Verdict, Meaning] = MappingProxyType(
         "not_comparable": Meaning("Not comparable", "Something else than the release is different."),
         "removed": Meaning("Only in old", "The new side has no such row."),
         "added": Meaning("Only in new", "The old side has no such row."),
-        "invalid": Meaning("Failed", "A run failed, more than 1 % was lost, or the figures contradict each other."),
+        "invalid": Meaning("Failed", "A run failed or gave no value, or its figures contradict each other."),
+        "lossy": Meaning("Too much lost", "On a side more than 1 % of the messages were lost: its figures are of those that were left."),
     }
 )
 REASONS: Mapping[str, str] = MappingProxyType(
@@ -74,14 +75,16 @@ FIELDS: Mapping[str, str] = MappingProxyType(
         "qos": "reliability",
         "batching": "batching",
         "payload_touched": "whether the payload was touched",
+        "latency_of": "bytes against a reference",
         "offered_rate": "offered rate",
         "recovery_time": "recovery time",
         "cpu_model": "CPU model",
         "cores_smt": "cores and threads",
         "nic": "network card",
         "mtu": "MTU",
-        "harness_major": "version of the tool",
+        "harness_major": "major version of the tool",
         "participant": "participant",
+        "host": "machine",
     }
 )
 THRESHOLD_SOURCES: Mapping[str, str] = MappingProxyType(
@@ -91,24 +94,6 @@ THRESHOLD_SOURCES: Mapping[str, str] = MappingProxyType(
         "rounding": "what rounding hides",
         "same_build": "as measured with one build",
         "assumed": "assumed",
-    }
-)
-SAME_BUILD_USED = "Thresholds are at least as wide as the band of one build with itself on this machine, measured in"
-WARNINGS: Mapping[str, str] = MappingProxyType(
-    {
-        "same_build": "Both sides are the same build (A/A): every worse or better here is a false alarm.",
-        "order_confounded": "Unpaired and order-confounded: runs of one side were made in a block before those of the other. Whatever else changed "
-        "in between, such as temperature or load, looks like a change of the release. Rows are judged as single values (their medians). "
-        "Interleave the runs to get a verdict.",
-        "order_unknown": "The order in which the runs were made is not known, so drift cannot be told from change. Rows are judged as single "
-        "values (their medians).",
-        "same_first": "In every pair the same side ran first: a drift within the pairs would look like a change.",
-        "ab_unfinished": "Interrupted: {} of {} planned runs were made. What is here is judged as what it is: fewer pairs find less.",
-        "ab_resumed": "Interrupted and resumed: the pairs were not all made in one go. Each pair was.",
-        "ab_extended": "Extended: {} pairs were planned, then {}. Whoever adds pairs because of what the first ones showed finds more than there is: "
-        "take a verdict near the limit as a reason to measure anew.",
-        "gate_empty": "No row of a gate was tested: its rows are not there, do not compare, or have too few runs.",
-        "single_values": "Rows with one value a side carry no test. Whether a difference is noise is not known.",
     }
 )
 
@@ -135,6 +120,12 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
     lines: tuple[Line, ...]
 
     @property
+    def interval_title(self) -> str:
+        """What the intervals of these rows are."""
+        kinds = {line.row.interval_kind for line in self.lines if line.interval}
+        return "95 % interval" if kinds == {"confidence"} else "by rounding" if kinds == {"rounding"} else "interval"
+
+    @property
     def hidden(self) -> int:
         """How many rows are counted and not listed."""
         return self.total - len(self.lines)
@@ -155,32 +146,14 @@ def sections(report: Report, only: Sequence[str] = (), limit: int = 0) -> list[S
 def line(row: Row, *, with_system: bool = False) -> Line:
     """One row in words."""
     return Line(
-        name=name(row.key, with_system=with_system),
-        old=_value(row, "old"),
-        new=_value(row, "new"),
+        name=name(row.key, with_system=with_system) + _across(row),
+        old=value_of(row, "old"),
+        new=value_of(row, "new"),
         ratio=ratio(row.ratio) if row.ratio is not None else "",
         interval=interval(row),
         remark=remark(row),
         row=row,
     )
-
-
-def warnings(report: Report) -> list[str]:
-    """What a reader must know before the rows."""
-    said = [*ended(report), *(_warning(code) for code in report.warnings)]
-    sessions = report.settings.same_build_sessions
-    return [*said, f"{SAME_BUILD_USED} {len(sessions)} session{'s' if len(sessions) > 1 else ''} of one build."] if sessions else said
-
-
-def _warning(code: str) -> str:
-    name, _, facts = code.partition(":")
-    if name == "try_across":
-        return _hint(facts)
-    return WARNINGS.get(name, code).format(*facts.split(":"))
-
-
-def _hint(field: str) -> str:
-    return f"No row of one side has its like on the other, but without {field.replace('_', ' ')} some would: --across {field} compares them."
 
 
 def counts(report: Report) -> list[tuple[str, int]]:
@@ -215,6 +188,35 @@ def name(key: Key, *, with_system: bool = False) -> str:
     return ", ".join(part for part in parts if part)
 
 
+def _across(row: Row) -> str:
+    """What the sides are where configurations are compared; of a row that only one side has, what that side is."""
+    if row.old and row.new:
+        return f" ({sides_of(row.across)})" if row.across else ""
+    alone = [msgspec.structs.replace(one, old=one.old or one.new, new=one.old or one.new) for one in row.across]
+    return f" ({sides_of(alone)})" if alone else ""
+
+
+def sides_of(across: Sequence[Difference]) -> str:
+    """What each side is of the fields that a diff goes across: once where both are the same."""
+    return "; ".join(field_words(one) for one in across)
+
+
+def field_words(one: Difference) -> str:
+    """A condition and what it is on either side."""
+    if one.field == "keyed":
+        old, new = ({None: NOT_STATED, "True": "keyed", "False": "unkeyed"}[value] for value in (one.old, one.new))
+        return old if old == new else f"{old} -> {new}"
+    old, new = (value or NOT_STATED for value in (one.old, one.new))
+    if one.field == "latency_of":
+        return f"the latency of {old} against that of {new}"
+    return f"{field_title(one)}: {old if old == new else f'{old} -> {new}'}"
+
+
+def field_title(one: Difference) -> str:
+    """What a condition is called."""
+    return participant_title(one.old or one.new) if one.field == "participant" else FIELDS.get(one.field, one.field.replace("_", " "))
+
+
 def sizes(key: Key) -> str | None:
     """The payload size, or the range of sizes."""
     if key.payload_bytes is None:
@@ -247,13 +249,14 @@ def interval(row: Row) -> str:
 
 def remark(row: Row) -> str:
     """What there is to say of a row beside its numbers: how large the change is, on what evidence, or why there is no verdict."""
-    found = [change(row), evidence(row), _limits(row), *(reason(row, code) for code in row.reasons), *_flags(row)]
+    machines = [field_words(found) for found in row.differences if found.field == "host" and row.old and row.new]
+    found = [change(row), evidence(row), *_medians(row), _limits(row), *(reason(row, code) for code in row.reasons), *machines, *_flags(row)]
     return "; ".join(part for part in found if part)
 
 
 def change(row: Row) -> str:
     """The change in words. Better and worse only where repeated runs show it."""
-    if row.ratio is None or row.verdict in ("not_comparable", "invalid", "insufficient"):
+    if row.ratio is None or row.verdict in ("not_comparable", "invalid", "lossy", "insufficient"):
         return ""
     amount = percent(abs(row.ratio - 1))
     if row.verdict in ("worse", "better"):
@@ -265,11 +268,31 @@ def change(row: Row) -> str:
 
 def evidence(row: Row) -> str:
     """How many runs there are on each side, and what the test says."""
-    if row.p_adjusted is None or row.old is None or row.new is None:
+    if row.old is None or row.new is None:
         return ""
+    if row.p_adjusted is None:
+        few = row.reasons[:1] == ("few_runs",) or max(row.old.runs, row.new.runs) <= 1
+        return "" if few else f"medians of {row.old.runs} and {row.new.runs} runs"
     old, new = len(row.old.values), len(row.new.values)
     runs = f"{old} pairs" if row.design == "paired" else f"{old} and {new} sessions"
-    return f"{runs}, p {row.p_adjusted:.2g}{' in the gate' if 'gated' in row.flags else ''}"
+    rest = f" (of {row.old.runs} and {row.new.runs} runs)" if row.design == "paired" and old < max(row.old.runs, row.new.runs) else ""
+    return f"{runs}{rest}, p\u00a0{row.p_adjusted:.2g}{' in the gate' if 'gated' in row.flags else ''}"
+
+
+def _medians(row: Row) -> list[str]:
+    """What the shown medians would make of the ratio, where it is plainly another one: a reader divides."""
+    old, new = median_of(row, row.old), median_of(row, row.new)
+    if row.p_adjusted is None or not row.ratio or not old or not new or abs(log(new / old / row.ratio)) < _PLAIN_GAP:
+        return []
+    kind = "pair by pair" if row.design == "paired" else "session by session"
+    return [f"the ratio is estimated {kind}; that of the two medians is {ratio(new / old)}"]
+
+
+def median_of(row: Row, side: Side | None) -> float | None:
+    """The median of a side: of the pairs or sessions that the ratio was computed from, where it was, else of all runs."""
+    if side is None:
+        return None
+    return median(side.values) if row.p_adjusted is not None and side.values else side.median
 
 
 def reason(row: Row, code: str) -> str:
@@ -278,7 +301,9 @@ def reason(row: Row, code: str) -> str:
         return MARKS[code].title.lower()
     difference = next((d for d in row.differences if d.field == code), None)
     if difference:
-        return f"{FIELDS.get(code, code)}: {difference.old or NOT_STATED} -> {difference.new or NOT_STATED}"
+        return field_words(difference)
+    if "same_runs" in row.flags and code == "same_measurement":
+        return "the same runs on both sides"
     if code == "few_runs":
         return f"{_runs(row.old)} and {_runs(row.new)} runs, {MIN_RUNS} a side are needed"
     return _few_samples(row) if code == "undersampled" else REASONS.get(code, code)
@@ -294,56 +319,16 @@ def _few_samples(row: Row) -> str:
     return f"{of} for this percentile" if row.level == "a" else f"{of}, {TESTABLE_BEYOND} beyond the percentile are needed"
 
 
-def unstated(report: Report) -> str:
-    """The conditions that would have to be known for a verdict, over all rows that lack one."""
-    fields = dict.fromkeys(field for row in report.rows if row.verdict in _BY_VALUE for field in row.unverified)
-    return ", ".join(FIELDS.get(field, field) for field in fields)
-
-
-def curve(found: Curve) -> str:
-    """A series of single values in words."""
-    ends = f"{ratio(found.least)} to {ratio(found.most)}"
-    ways = (f"{found.lower} lower", f"{found.equal} equal" if found.equal else "", f"{found.higher} higher")
-    counted = f"{ratio(found.mean_ratio)} on average of {found.rows} sizes ({ends}; {', '.join(way for way in ways if way)})"
-    return "; ".join([f"{name(found.key)}: {counted}", *_flat(found)])
-
-
-def _flat(found: Curve) -> list[str]:
-    """The sides whose latency is the same at all sizes, which bytes that move do not have."""
-    unit = METRICS[found.key.metric].unit
-    means = "at every size, as when a reference is handed over and no payload moves"
-    levels = (("old", found.old_flat), ("new", found.new_flat))
-    return [f"{side}: {quantity(level, unit, _DIGITS)} {means}" for side, level in levels if level is not None]
-
-
-def side(found: Input) -> str:
-    """What one side is, in words."""
-    parts = [
-        " and ".join(found.systems),
-        ", ".join(found.versions),
-        f"{found.runs} run{'s' if found.runs != 1 else ''}, {found.numbers} numbers",
-        ", ".join(found.hosts) or "machine not stated",
-        _when(found),
-        "published figures" if found.published else "",
-        f"{found.problems} {'lines or files' if found.problems > 1 else 'line or file'} could not be read" if found.problems else "",
-    ]
-    return f"{found.name}: " + "; ".join(part for part in parts if part)
-
-
-def _when(found: Input) -> str:
-    if found.first is None:
-        return ""
-    return found.first if found.first == found.last else f"{found.first} to {found.last}"
-
-
-def _value(row: Row, which: str) -> str:
+def value_of(row: Row, which: str, said: Callable[[float, str], str] = quantity) -> str:
+    """The value of a side, ``old`` or ``new``, in the words of ``said``."""
     found = row.old if which == "old" else row.new
     if found is None:
         return "-"
-    if found.median is None:
+    value = median_of(row, found)
+    if value is None:
         return NOT_STATED
     bound = "=" if found.bound.startswith("range") else found.bound
-    return with_bound(quantity(found.median, row.unit, _DIGITS), bound)
+    return with_bound(said(value, row.unit), bound)
 
 
 def _limits(row: Row) -> str:
@@ -375,4 +360,4 @@ def _flags(row: Row) -> list[str]:
 
 
 def _quantity(row: Row, value: float) -> str:
-    return quantity(value, row.unit, _DIGITS)
+    return quantity(value, row.unit)

@@ -20,7 +20,10 @@ _LISTS = ("marks", "bins")  # pandas would ask each of their elements whether it
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """One run: a row of ``runs``. ``manifest`` is the manifest as JSON, ``root`` the folder that holds the logs."""
+    """One run: a row of ``runs``. ``manifest`` is the manifest as JSON, ``root`` the folder that holds the logs.
+
+    ``build`` is the commit that the program was built from, with ``-dirty`` where its sources had been changed.
+    """
 
     run: str
     system: str | None = None
@@ -37,6 +40,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     session: str | None = None
     repetition: int | None = None
     campaign: str | None = None
+    build: str | None = None
     root: str | None = None
     manifest: str | None = None
 
@@ -100,6 +104,12 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
     resolution: float | None = None
     samples: int | None = None
     marks: tuple[str, ...] = ()
+    value_line: int | None = None
+
+    @property
+    def place(self) -> int | None:
+        """The line that the number itself stands on."""
+        return self.line if self.value_line is None else self.value_line
 
 
 def runs(data: Dataset) -> dict[str, Run]:

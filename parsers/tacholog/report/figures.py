@@ -5,15 +5,16 @@ One `Figure` is drawn twice from the same points: as static SVG (`svg`) and as a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
 
 from tacholog.report.axes import Axis, number_axis, share_axis, size_axis
+from tacholog.report.facts import Fact
 from tacholog.report.hover import facts_of, more_of
 from tacholog.report.numerals import quantity, size, with_bound
-from tacholog.report.series import Cell, Series
+from tacholog.report.series import BASIS_WORDS, Cell, Series
 
 LOSS = "loss"  # the mark of a rate that more than 1 % of the messages were lost at
 LOGICAL = "no_bytes_moved"  # the mark of a rate that counts bytes which nobody moved
@@ -23,6 +24,9 @@ _DASHES = ("solid", "dash", "dot")
 _SHADED = ("p50", "p99")
 MOST_SHADED = 2  # more of them lie over one another, and none can be read
 _LATENCY_STYLES = 3
+_FAINT = "undersampled"
+_FAINT_NOTE = "Faint points rest on too few samples for their percentile: they say little more than the largest value that was seen."
+_NAMED = 2  # a median of two stands in no log: both are named
 _RANGE_NOTE = (
     "A filled area is a range: the source gives only its ends, for all sizes together, and not how latency rises within it. "
     "Triangles that point down mark an upper bound: what was measured lies below."
@@ -31,11 +35,13 @@ _SHADE_NOTE = "The shaded area reaches from the median to the 99th percentile."
 _SHADE_LATER = (
     f"Where no more than {MOST_SHADED} series are shown (the legend hides them), the area from the median to the 99th percentile is shaded."
 )
-_BASES = {"rtt": "round trip", "rtt/2": "one way (RTT/2)", "one-way": "one way"}
 
 
 class Point(NamedTuple):
-    """One point: payload bytes, value in the schema's unit, the words shown beside it, the lowest and highest of its runs, what else is known."""
+    """One point: payload bytes, value in the schema's unit, the words shown beside it, the lowest and highest of its runs, what else is known.
+
+    ``fact`` is the number that it shows, which has its line in a log; what is ``faint`` rests on too few samples.
+    """
 
     x: float
     y: float
@@ -43,6 +49,8 @@ class Point(NamedTuple):
     low: float | None = None
     high: float | None = None
     more: tuple[str, ...] = ()
+    fact: Fact | None = None
+    faint: bool = False
 
 
 class Trace(msgspec.Struct, frozen=True):
@@ -87,6 +95,7 @@ def latency_over_size(series: Sequence[Series]) -> Figure | None:
     ranges = sorted((trace for one in series for trace in _ranges(one)), key=lambda trace: trace.shape != "area")  # what is drawn last is on top
     shades = tuple(shade for one in series if (shade := _shade(one)))
     notes = [_RANGE_NOTE if ranges else "", (_SHADE_NOTE if len(shades) <= MOST_SHADED else _SHADE_LATER) if shades else ""]
+    notes.append(_FAINT_NOTE if any(point.faint for trace in traces for point in trace.points) else "")
     figure = _figure("Latency over message size", latency_words(series), "ns", [*ranges, *traces], " ".join(filter(None, notes)))
     return msgspec.structs.replace(figure, shades=shades) if figure else None
 
@@ -128,20 +137,23 @@ FIGURES = {
 }
 
 
-def words_of(cell: Cell, unit: str) -> str:
-    """Return a cell's number with its bound, unit and, where runs were repeated, their range."""
+def words_of(cell: Cell, unit: str, said: Callable[[float, str], str] = quantity) -> str:
+    """Return a cell's number with its bound, unit and, where runs were repeated, their range, in the words of ``said``."""
     if cell.value is None:
         return "not stated"
-    text = with_bound(quantity(cell.value, unit), cell.shown.bound)
+    text = with_bound(said(cell.value, unit), cell.shown.bound)
     if cell.low is None or cell.high is None or len(cell.facts) == 1:
         return text
-    return f"{text} (median of {len(cell.facts)}; {quantity(cell.low, unit)} to {quantity(cell.high, unit)})"
+    values = sorted(fact.value for fact in cell.facts if fact.value is not None)
+    if len(values) <= _NAMED:
+        return f"{text} (median of {len(values)} runs: {' and '.join(said(value, unit) for value in values)})"
+    return f"{text} (median of {len(values)} runs, {said(cell.low, unit)} to {said(cell.high, unit)})"
 
 
 def latency_words(series: Sequence[Series]) -> str:
     """Say what the latencies of a figure span, if they all span the same."""
     bases = {dict(one.key).get("basis") for one in series}
-    words = _BASES.get(str(bases.pop())) if len(bases) == 1 else None
+    words = BASIS_WORDS.get(str(bases.pop())) if len(bases) == 1 else None
     return f"Latency, {words}" if words else "Latency"
 
 
@@ -157,7 +169,7 @@ def _percentiles_of(series: Sequence[Series]) -> list[str]:
 def _trace(series: Series, metric: str, statistic: str, unit: str, dash: str) -> Trace | None:
     least = -1.0 if unit == "ratio" else 0.0  # a log axis has no zero
     points = tuple(
-        Point(x, cell.value, f"{size(x)}: {words_of(cell, unit)}", *_ends(cell), more_of(cell))
+        Point(x, cell.value, f"{size(x)}: {words_of(cell, unit)}", *_ends(cell), more_of(cell), cell.shown, _FAINT in cell.marks)
         for x, cell in sorted(series.cells(metric, statistic).items(), key=lambda item: item[0] or 0)
         if x and cell.value is not None and cell.value > least and cell.sizes_high is None  # a range of sizes is no point
     )
@@ -183,13 +195,13 @@ def _ranges(series: Series) -> Iterator[Trace]:
             words, more = f"{low.size_words}: {quantity(low.value, 'ns')} to {quantity(high.value, 'ns')}", more_of(low)
             last = low.sizes_high or at
             corners = ((at, low.value), (last, low.value), (last, high.value), (at, high.value))
-            ends = tuple(Point(x, y, words, more=more) for x, y in corners)
+            ends = tuple(Point(x, y, words, more=more, fact=low.shown) for x, y in corners)
             yield Trace(series.label, series.slot, "total", "solid", series.published, ends, "area", facts_of(series))
     for statistic in ("typical", "mean", "min", "max"):
         for at, cell in series.cells("latency", statistic).items():
             if at and cell.value and cell.sizes_high:
                 words, more = f"{cell.size_words}: {words_of(cell, 'ns')}", more_of(cell)
-                ends = tuple(Point(x, cell.value, words, more=more) for x in (at, cell.sizes_high))
+                ends = tuple(Point(x, cell.value, words, more=more, fact=cell.shown) for x in (at, cell.sizes_high))
                 shape: Literal["line", "below"] = "below" if cell.shown.bound == "<" else "line"
                 yield Trace(series.label, series.slot, statistic, "solid", series.published, ends, shape, facts_of(series))
 

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from urllib.parse import urlencode
 
 import msgspec
 
 from tacholog.manifest import Host
 from tacholog.records import METRICS
-from tacholog.report.comparable import Compared, Group, compared, group_table, groups, marks_of_all, ordered, sizes_of
+from tacholog.report.comparable import Compared, Group, compared, group_table, groups, marks_of_all, not_set_off, ordered, runs_of_all, sizes_of
 from tacholog.report.facts import Run
 from tacholog.report.history import releases_of
 from tacholog.report.hosts import host_anchor
 from tacholog.report.marks import mark_notes, said_of_all
 from tacholog.report.markup import NOTHING, Html, esc, join, tag
+from tacholog.report.remarks import remarks
+from tacholog.report.series import build_words
 from tacholog.report.tables import CellWriter, Links, Marks, badge
+from tacholog.report.unlisted import not_listed
 from tacholog.report.views import View
 
 _HOSTS, _CHOOSER = "hosts", "compare"  # documents of our own site
 _MOST_SIZES = 7
 _MOST_ROWS = 8
-_OF_A_RELEASE = ("release", "system_version", "tool_version", "planned_duration_s", "run")
+_OF_A_CAMPAIGN = ("planned_duration_s", "warmup", "campaign", "build")
+_OF_A_RELEASE = ("release", "system_version", "tool_version", "run", *_OF_A_CAMPAIGN)
 
 
 def glance(view: View, pages: Mapping[tuple[str, str], str], links: Links, anchor: str, documents: Collection[str] = ()) -> Html:
@@ -35,17 +39,37 @@ def glance(view: View, pages: Mapping[tuple[str, str], str], links: Links, ancho
         documents: which of the pages that are linked to (machines, compare) there are.
     """
     seen: dict[str, None] = {}
-    found = groups(compared(view, pages))
+    everything = compared(view, pages)
+    # Of all that there is, before it is sorted by what may be ranked: a release that was followed by one of another kind is not the newest.
+    last = [one for each in _last_releases(everything) for one in each]
+    found = _ranked(last)
     shown = []
     for host, of_host in _by_host(found).items():
-        tables = [_Ranked(group, found[group]).html(links, anchor, seen, documents) for group in of_host]
+        ranked = [_Ranked(group, found[group]) for group in of_host]
+        tables = [one.html(links, anchor, seen, documents) for one in ranked]
+        said = remarks(run for one in ranked for member in one.members for run in member.series.runs)
         published = {one.series.published for group in of_host for one in found[group]}
         head = _machine(host, view.hosts.get(host), published, documents)
-        shown.append(tag("section", head, *tables, class_="tl-glance"))
+        shown.append(tag("section", head, said, *tables, class_="tl-glance"))
     if not shown:
         words = "No two numbers here were measured on one machine, on one basis and by one definition: nothing can be ranked."
         return tag("p", words, class_="tl-null")
-    return join([*shown, mark_notes(seen, anchor)])
+    return join([*shown, not_listed(everything, last, [one for members in found.values() for one in members]), mark_notes(seen, anchor)])
+
+
+def _ranked(last: Sequence[Compared]) -> dict[Group, list[Compared]]:
+    """Return what may be ranked: of campaigns that measured the same, that of the most series, then of the most sizes."""
+    kept = {group: members for group, found in groups(last).items() if len(members := best_measured(found)) > 1}
+    main: dict[Group, Group] = {}
+    for group, members in kept.items():
+        of = msgspec.structs.replace(group, campaign=None)
+        if of not in main or _breadth(group, members) > _breadth(main[of], kept[main[of]]):
+            main[of] = group
+    return {group: kept[group] for group in main.values()}
+
+
+def _breadth(group: Group, members: Sequence[Compared]) -> tuple[int, int]:
+    return len(members), sum(len(group.cells(one)) for one in members)
 
 
 def _by_host(found: Mapping[Group, Sequence[Compared]]) -> dict[str, list[Group]]:
@@ -72,23 +96,36 @@ class _Ranked:
     """One group, the best first."""
 
     def __init__(self, group: Group, members: Sequence[Compared]) -> None:
-        found = newest(members)
-        self.group, self.count = group, len(found)
-        self.sizes = sizes_of(group, found, _MOST_SIZES)
-        self.members = ordered(group, found, self.sizes)[:_MOST_ROWS]
+        self.group, self.count = group, len(members)
+        self.sizes = sizes_of(group, members, _MOST_SIZES)
+        self.members = ordered(group, members, self.sizes)[:_MOST_ROWS]
 
     def html(self, links: Links, anchor: str, seen: dict[str, None], documents: Collection[str]) -> Html:
         """Return its table, with what is said of all of it above and where to go on from it below."""
         said = marks_of_all(self.group, self.members, self.sizes)
         seen.update(dict.fromkeys(said))
         table = group_table(self.group, self.members, self.sizes, CellWriter(links, anchor, Marks(seen, said), None), links)
-        return join([self._caption(), said_of_all(said, anchor), table, self._more(documents)])
+        return join([self._caption(), said_of_all(said, anchor), table, self._remark(), self._more(documents)])
 
     def _caption(self) -> Html:
         systems = list(dict.fromkeys(one.system for one in self.members))
         of = f" of {systems[0]}" if len(systems) == 1 else ""
         words = f"{of}: {METRICS[self.group.metric].better} is better. Load {self.group.load}, definition {self.group.definition}."
-        return tag("p", tag("strong", self.group.words), words, class_="tl-ranked")
+        if counted := runs_of_all(self.group, self.members, self.sizes):
+            words += f" Each number is the median of {counted}."
+        return tag("p", tag("strong", self.group.words), words, self._campaign(), class_="tl-ranked")
+
+    def _campaign(self) -> str:
+        """Say what the runs have in common that makes them fit to be ranked: the campaign, and of each system the one build."""
+        builds = {(one.system, build) for one in self.members if (build := _build(one))}
+        built = "; ".join(f"{system} built from {build_words(str(build))}" for system, build in sorted(builds, key=str))
+        campaign = f"campaign {self.group.campaign}" if self.group.campaign else ""
+        said = ", ".join(filter(None, (campaign, built)))
+        return f" {said[0].upper()}{said[1:]}." if said else ""
+
+    def _remark(self) -> Html:
+        said = not_set_off(self.group, self.members, self.sizes)
+        return tag("p", said, class_="tl-note") if said else NOTHING
 
     def _more(self, documents: Collection[str]) -> Html:
         left_out = f"The best {_MOST_ROWS} of {self.count} series are shown. " if self.count > _MOST_ROWS else ""
@@ -101,20 +138,52 @@ class _Ranked:
 
 def newest(members: Sequence[Compared]) -> list[Compared]:
     """Return the series without those that a later release, or a later campaign of the same one, has measured anew in as many sizes."""
+    kept = {id(one) for found in _last_releases(members) for one in (found if found[0].series.published else found[-1:])}
+    return [one for one in members if id(one) in kept]
+
+
+def main_campaigns(members: Sequence[Compared]) -> set[str]:
+    """Return the ids of the series that stand for their release: of campaigns that measured the same, that with the most sizes, then the latest."""
+    alike: dict[object, list[Compared]] = {}
+    for one in members:
+        of = tuple((name, value) for name, value in one.series.key if name not in (*_OF_A_CAMPAIGN, "run"))
+        alike.setdefault((one.system, one.transport, one.series.facts[0].test, of), []).append(one)
+    kept = (found if found[0].series.published else [max(found, key=lambda one: _age(one, ()))] for found in alike.values())
+    return {one.id for found in kept for one in found}
+
+
+def best_measured(members: Sequence[Compared]) -> list[Compared]:
+    """Return the last release of each series, and of each system only what one build was measured by: that of the most of it, of these the latest."""
+    kept = {id(one) for found in _last_releases(members) for one in found}
+    last = [one for one in members if id(one) in kept]
+    builds: dict[tuple[str, bool], dict[object, list[Compared]]] = {}
+    for one in last:
+        builds.setdefault((one.system, one.series.published), {}).setdefault(_build(one), []).append(one)
+    chosen = {system: max(of, key=lambda build: (len(of[build]), _latest(of[build]))) for system, of in builds.items()}
+    return [one for one in last if _build(one) == chosen[one.system, one.series.published]]
+
+
+def _build(one: Compared) -> object:
+    return dict(one.series.key)["build"]
+
+
+def _latest(members: Iterable[Compared]) -> str:
+    return max(run.start_time or "" for one in members for run in one.series.runs)
+
+
+def _last_releases(members: Sequence[Compared]) -> list[list[Compared]]:
+    """Return what was measured alike of the last release of each, the campaign with the most sizes, of these the latest, last."""
     order = releases_of(msgspec.structs.replace(run, release=_label(run)) for one in members for run in one.series.runs)
     alike: dict[object, list[Compared]] = {}
     for one in members:
         of = tuple((name, value) for name, value in one.series.key if name not in _OF_A_RELEASE)
         alike.setdefault((one.system, one.transport, one.series.facts[0].test, of), []).append(one)
-    kept = {id(one) for found in alike.values() for one in _last(found, order.get(found[0].system, ()))}
-    return [one for one in members if id(one) in kept]
-
-
-def _last(found: Sequence[Compared], order: Sequence[str]) -> list[Compared]:
-    """Return the last of own runs; of published tables all of the last release, because a document that prints two means them to differ."""
-    ages = [_age(one, order) for one in found]
-    last = max(ages)
-    return [one for one, age in zip(found, ages, strict=True) if age == last or (one.series.published and age[0] == last[0])]
+    rows = []
+    for found in alike.values():
+        ages = {id(one): _age(one, order.get(one.system, ())) for one in found}
+        last = max(ages.values())[0]
+        rows.append(sorted((one for one in found if ages[id(one)][0] == last), key=lambda one: ages[id(one)]))
+    return rows
 
 
 def _age(one: Compared, order: Sequence[str]) -> tuple[int, int, str]:

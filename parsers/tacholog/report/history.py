@@ -28,6 +28,7 @@ _SHORT: Mapping[Verdict, str] = {
     "unreplicated_diff": "differs, not replicated",
     "unreplicated_same": "alike, not replicated",
     "invalid": "failed",
+    "lossy": "too much lost",
     "not_comparable": "not comparable",
     "removed": "",
     "added": "",
@@ -129,7 +130,8 @@ def history(runs: Sequence[Run], metric: str, statistic: str, compare: Compare, 
 
 _LEGEND = (
     "Below each value: what the comparison with the release before it found. A line begins anew where two releases do not compare, as on another "
-    "machine; the trend is drawn on a scale of its own for each line."
+    "machine; the trend is drawn on a scale of its own for each line. A value is the median over all runs of its release, of each campaign and build "
+    "together; the pages of transports keep these apart, and a comparison in pairs shows the medians of its pairs, so their values differ from these."
 )
 
 
@@ -189,7 +191,7 @@ def _row(line: Line, releases: int) -> Html:
 def _cell(point: Point | None, key: Key) -> Html:
     if point is None:
         return tag("td", class_="n")
-    value = quantity(point.value, METRICS[key.metric].unit, 4)
+    value = quantity(point.value, METRICS[key.metric].unit)
     return tag("td", value, _marker(point.row) if point.row else NOTHING, class_="n")
 
 

@@ -36,5 +36,5 @@ def more_of(cell: Cell) -> tuple[str, ...]:
     runs = f"{cell.run_count} run{'s' if cell.run_count != 1 else ''}"
     samples = f"{grouped(fact.samples)} samples{' each' if cell.run_count > 1 else ''}" if fact.samples is not None else f"samples {NOT_STATED}"
     marks = [f"marked: {mark_of(name).title}" for name in in_order(cell.marks)]
-    place = f"{fact.run.run}/{fact.log}" + (f", line {fact.line}" if fact.line else "")
+    place = f"{fact.run.run}/{fact.log}" + (f", line {fact.place}" if fact.place else "")
     return (f"{runs}, {samples}", *marks, place)

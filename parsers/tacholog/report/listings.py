@@ -5,23 +5,26 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tacholog.manifest import RUN_FILE
 from tacholog.quality import MARKS
 from tacholog.records import METRICS
-from tacholog.report.facts import Problem
-from tacholog.report.figures import LOGICAL, LOSS
+from tacholog.report.comparable import Compared, compared
+from tacholog.report.facts import Log, Problem, Run
+from tacholog.report.figures import LOGICAL, LOSS, REFERENCE, words_of
+from tacholog.report.glance import newest
 from tacholog.report.hosts import host_anchor
 from tacholog.report.marks import in_order, mark_of
 from tacholog.report.markup import NOTHING, Html, esc, join, path_slug, tag, visible
-from tacholog.report.numerals import NOT_STATED, grouped, quantity, size, with_bound
-from tacholog.report.series import CONDITION_WORDS, Cell, Series, title, words
+from tacholog.report.numerals import NOT_STATED, grouped, in_full, quantity, size, with_bound
+from tacholog.report.series import CONDITION_WORDS, Cell, Series, build_words, title, words
 from tacholog.report.tables import Links, badge, scroller
 from tacholog.report.views import Selection, View
 
 _SHA_SHOWN = 12
+_TOLD = {"p50": "median", "range-low": "lower end of a range", "min": "least"}
 _REDACTED = (
     "The text shown here and offered for download is redacted: pseudonyms such as host-3fa94c, user-1, address-1 and path-1 stand for names that the "
     "site's owner does not show. Each stands for one original throughout the run. Everything else, and every number, is as it was written."
@@ -41,18 +44,35 @@ def _cell(content: object, head: str) -> Html:
 
 def runs_table(view: View, links: Links) -> Html:
     """Return every run with its logs: when, where, how it ended, and the identity of each log's bytes."""
-    rows = []
+    rows, builds = [], any(run.build for run in view.runs.values())
     for run in view.runs.values():
         logs = [log for log in view.logs if log.run == run.run]
-        files = [
-            tag("div", _log_link(run.run, log.log, links), tag("code", (log.sha256 or "")[:_SHA_SHOWN], title=f"SHA-256 {log.sha256}"))
-            for log in logs
-        ]
+        files = [tag("div", _log_link(run.run, log.log, links), *_checksums(run, log)) for log in logs]
         shown = tag("code", _manifest_link(run.run, links), class_="tl-run")
-        rows.append(
-            [shown, badge(published=run.published), run.start_time or null(), run.host or null(), _status(run.status, run.reason), join(files)]
-        )
-    return plain_table("Runs", ("run", "kind", "started", "host", "status", "raw log and its SHA-256"), rows)
+        built = [build_words(run.build) if run.build else null()] if builds else []
+        ended = _status(run.status, run.reason)
+        rows.append([shown, badge(published=run.published), run.start_time or null(), *built, run.host or null(), ended, join(files)])
+    head = ("build",) if builds else ()
+    return plain_table("Runs", ("run", "kind", "started", *head, "host", "status", "raw log and its SHA-256"), rows)
+
+
+def _checksums(run: Run, log: Log) -> Iterator[Html]:
+    """Yield the SHA-256 of a log, and of the file that is offered where names were taken out of it: only that one can be checked."""
+    yield tag("code", (log.sha256 or "")[:_SHA_SHOWN], title=f"SHA-256 of the log as it was written: {log.sha256}")
+    offered = offered_sha256(run, log)
+    if offered != log.sha256:
+        yield tag("span", "offered: ", tag("code", offered[:_SHA_SHOWN], title=f"SHA-256 of the redacted file that is offered: {offered}"))
+
+
+def offered_sha256(run: Run, log: Log) -> str:
+    """Return the SHA-256 of the file that is offered for a log: its own, or that of its copy without names."""
+    if run.root is None or log.sha256 is None:
+        return log.sha256 or ""
+    try:
+        with Path(run.root, log.log).open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError:
+        return log.sha256
 
 
 def _manifest_link(run: str, links: Links) -> Html:
@@ -71,7 +91,8 @@ def log_facts(view: View, run: str, log: str, documents: Collection[str] = ()) -
         return NOTHING
     root = view.runs[run].root
     readable = root is not None and os.access(Path(root, log), os.R_OK)
-    changed = root is not None and found.sha256 is not None and is_redacted(Path(root, log), found.sha256)
+    offered = offered_sha256(view.runs[run], found)
+    changed = offered != (found.sha256 or "")
     pairs = [
         ("run", tag("code", tag("a", run, href=f"root:{raw_name(run, RUN_FILE)}", title="The run's manifest"))),
         ("machine", _machine(view, run, documents)),
@@ -79,6 +100,7 @@ def log_facts(view: View, run: str, log: str, documents: Collection[str] = ()) -
         ("size", quantity_bytes(found.bytes)),
         ("lines", str(found.lines) if found.lines is not None else null()),
         ("SHA-256 of the original" if changed else "SHA-256", tag("code", found.sha256 or NOT_STATED, class_="tl-sha")),
+        *([("SHA-256 of the file offered here", tag("code", offered, class_="tl-sha"))] if changed else []),
         ("raw file", tag("a", log, href=f"root:{raw_name(run, log)}", download=Path(log).name) if readable else "cannot be read"),
     ]
     facts = tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs), class_="tl-facts")
@@ -90,15 +112,6 @@ def _machine(view: View, run: str, documents: Collection[str]) -> Html:
     if host is None:
         return null()
     return tag("a", host, href=f"doc:hosts#{host_anchor(host)}") if host in view.hosts and "hosts" in documents else esc(host)
-
-
-def is_redacted(path: Path, sha256: str) -> bool:
-    """Whether the file that is shown is not the log with that SHA-256 but its copy without names."""
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest() != sha256
-    except OSError:
-        return False
 
 
 def problems_table(view: View, links: Links) -> Html:
@@ -121,9 +134,9 @@ def problems_table(view: View, links: Links) -> Html:
 
 def bad_runs_table(view: View) -> Html:
     """Return the runs that did not end well, and what could not be read at all."""
-    bad = [run for run in view.runs.values() if run.status != "ok"]
+    bad = [run for run in view.runs.values() if run.status not in ("ok", None)]
     if not bad and not view.unread:
-        return tag("p", "Every run ended well.")
+        return tag("p", "No run ended badly.")
     rows = [[tag("code", run.run), run.system or null(), _status(run.status, None), run.reason or null()] for run in bad]
     rows += [[tag("code", lost.run or lost.log), null(), _status("not read", None), lost.reason or null()] for lost in view.unread]
     return plain_table("Runs that did not end well", ("run", "system", "status", "reason"), rows)
@@ -195,7 +208,7 @@ def shared_conditions(view: View) -> Html:
     for name in CONDITION_WORDS:
         values = {getattr(conditions, name) for conditions in found}
         if len(values) > 1:
-            known = sorted({words(name, value) for value in values if value is not None})
+            known = [*sorted({words(name, value) for value in values if value is not None}), *([NOT_STATED] if None in values else [])]
             pairs.append((title(name), tag("em", f"differs: {'; '.join(known)}")))
         elif values:
             value = next(iter(values))
@@ -205,22 +218,25 @@ def shared_conditions(view: View) -> Html:
 
 def overview(view: View, pages: dict[tuple[str, str], str], links: Links) -> Html:
     """Return systems and transports at a glance. ``pages`` maps them to their documents."""
-    rows = [_overview_row(view, pair, document, links) for pair, document in pages.items()]
-    heads = ("transport", "system", "kind", "lowest median latency", "highest goodput, loss up to 1\u202f%", "runs", "numbers", "hosts")
+    last: dict[tuple[str, str], list[Compared]] = {}
+    for one in newest(compared(view, pages)):
+        last.setdefault((one.system, one.transport), []).append(one)
+    rows = [_overview_row(view, pair, document, last.get(pair, ()), links) for pair, document in pages.items()]
+    heads = ("transport", "system", "kind", "lowest latency", "highest goodput, loss up to 1\u202f%", "runs", "numbers, all releases", "hosts")
     return plain_table("Systems and transports", heads, rows)
 
 
-def _overview_row(view: View, pair: tuple[str, str], document: str, links: Links) -> list[object]:
+def _overview_row(view: View, pair: tuple[str, str], document: str, last: Sequence[Compared], links: Links) -> list[object]:
+    """``last`` is what was measured of the newest release, or of an older one only of that: each best figure names its release."""
     system, transport = pair
     part = view.only(Selection(system=system, transport=transport))
-    series = part.series()
     kinds = sorted({run.published for run in part.runs.values()})
     return [
         tag("a", transport, href=f"doc:{document}"),
         system,
         join([badge(published=published) for published in kinds], " "),
-        _best(series, "latency", "ns", links),
-        _best(series, "goodput", "bit_per_s", links),
+        _best(last, "latency", "ns", links),
+        _best(last, "goodput", "bit_per_s", links),
         str(len(part.runs)),
         str(len(part.facts)),
         ", ".join(sorted({run.host or NOT_STATED for run in part.runs.values()})),
@@ -237,16 +253,22 @@ def quantity_bytes(count: int | None) -> object:
     return null() if count is None else size(count)
 
 
-def _best(series: Sequence[Series], metric: str, unit: str, links: Links) -> Html:
-    """Return the best number of a transport, named with its size: of latency the lowest median, of goodput the highest that bytes moved for."""
-    found = [one for each in series for one in _candidates(each, metric)]
+def _best(members: Sequence[Compared], metric: str, unit: str, links: Links) -> Html:
+    """Return the best number of a transport, named with its size: of latency the lowest, of goodput the highest that bytes moved for."""
+    found = [(*one, of) for of in members for one in _candidates(of.series, metric)]
     if not found:
         return tag("span", "not measured", class_="tl-null")
-    value, cell, told = (min if metric == "latency" else max)(found, key=lambda one: one[0])
-    link = links.to_line(cell.shown)
+    found = [one for one in found if REFERENCE not in one[1].marks] or found
+    value, cell, told, of = (min if metric == "latency" else max)(found, key=lambda one: one[0])
+    link = links.to_number(cell, of.each)
+    version = dict(of.series.key)["system_version"] or dict(of.series.key)["release"]
+    released = f", {version}" if version else f", release {NOT_STATED}"
     text = with_bound(quantity(value, unit), cell.shown.bound)
     return tag(
-        "span", tag("a", text, href=link) if link else text, tag("span", f" {cell.size_words}{told}", class_="tl-muted"), data_v=f"{value:.12g}"
+        "span",
+        tag("a", text, href=link, title=words_of(cell, unit, in_full)) if link else text,
+        tag("span", f" {cell.size_words}{told}{released}", class_="tl-muted"),
+        data_v=f"{value:.12g}",
     )
 
 
@@ -267,8 +289,8 @@ def _told(series: Series, metric: str, statistic: str) -> str:
     if metric != "latency":
         return ""
     basis = dict(series.key).get("basis")
-    parts = [words("basis", basis) if basis else "basis not stated", "" if statistic in ("p50", "range-low") else statistic]
-    return "".join(f", {part}" for part in parts if part)
+    parts = [_TOLD.get(statistic, statistic), words("basis", basis) if basis else "basis not stated"]
+    return "".join(f", {part}" for part in [*parts, *(["of a reference"] if series.has_mark(REFERENCE) else [])])
 
 
 def _log_link(run: str, log: str, links: Links) -> Html:
@@ -286,7 +308,9 @@ def _place(problem: Problem, links: Links) -> Html:
 
 
 def _status(status: str | None, reason: str | None) -> Html:
-    return tag("span", status or NOT_STATED, class_=f"tl-status tl-status-{'ok' if status == 'ok' else 'bad'}", title=reason)
+    if status is None:
+        return null()
+    return tag("span", status, class_=f"tl-status tl-status-{'ok' if status == 'ok' else 'bad'}", title=reason)
 
 
 def _unit_words(unit: str) -> str:

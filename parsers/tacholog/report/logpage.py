@@ -8,27 +8,31 @@ from pathlib import Path
 from tacholog.errors import UnreadableInput
 from tacholog.formats.reading import LineClass, Scan
 from tacholog.formats.source import open_log
+from tacholog.records import METRICS
 from tacholog.report import logtext
+from tacholog.report.facts import Fact
 from tacholog.report.markup import NOTHING, Html, join, tag, visible
+from tacholog.report.numerals import size
 
 SHOWN_LINES = 5000
 SHOWN_CHARACTERS = 2000  # of one line: a histogram of a few KiB is cut, and the raw file has the rest
 _CLASSES: Mapping[LineClass, str] = {"record": "result", "chatter": "chatter", "broken": "broken", "unknown": "unknown"}
 
 
-def log_page(path: Path, format_name: str | None, wanted: Iterable[int]) -> Html:
+def log_page(path: Path, format_name: str | None, wanted: Iterable[int], labels: Mapping[int, str] | None = None) -> Html:
     """Return the lines of a log.
 
     Args:
         path: the log file.
         format_name: the format that it was read in; ``None`` if no format fitted.
         wanted: numbers of lines that must be there whatever the log's size, because something links to them.
+        labels: what the number on a line is, of lines that do not say so themselves.
     """
     classes = _classes(path, format_name)
     needed = set(wanted)
     try:
         with open_log(path) as text:
-            rows = list(_rows(((line.number, line.text) for line in text.lines()), classes, needed))
+            rows = list(_rows(((line.number, line.text) for line in text.lines()), classes, needed, labels or {}))
     except (UnreadableInput, OSError) as error:
         return tag("p", f"The log cannot be shown: {error}.", class_="tl-null")
     if not rows:
@@ -63,7 +67,7 @@ def _classes(path: Path, format_name: str | None) -> dict[int, LineClass]:
     return found
 
 
-def _rows(lines: Iterable[tuple[int, str]], classes: Mapping[int, LineClass], needed: set[int]) -> Iterator[Html]:
+def _rows(lines: Iterable[tuple[int, str]], classes: Mapping[int, LineClass], needed: set[int], labels: Mapping[int, str]) -> Iterator[Html]:
     left_out = 0
     for number, text in lines:
         if number > SHOWN_LINES and number not in needed:
@@ -72,16 +76,27 @@ def _rows(lines: Iterable[tuple[int, str]], classes: Mapping[int, LineClass], ne
         if left_out:
             yield _gap(left_out)
             left_out = 0
-        yield _row(number, text, classes.get(number, "unknown" if not classes else "chatter"))
+        yield _row(number, text, classes.get(number, "unknown" if not classes else "chatter"), labels.get(number))
     if left_out:
         yield _gap(left_out)
 
 
-def _row(number: int, text: str, kind: LineClass) -> Html:
+def _row(number: int, text: str, kind: LineClass, label: str | None) -> Html:
     shown = text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS]
     cut = tag("span", f" … {len(text) - len(shown)} more characters", class_="tl-muted") if len(shown) < len(text) else ""
     link = tag("a", str(number), href=f"#L{number}", class_="tl-number", aria_label=f"Line {number}, {_CLASSES[kind]}")
-    return tag("li", link, tag("code", visible(shown), cut), id=f"L{number}", class_=f"tl-{kind}")
+    said = tag("span", label, class_="tl-what") if label else NOTHING
+    return tag("li", link, tag("code", visible(shown), cut), said, id=f"L{number}", class_=f"tl-{kind}")
+
+
+def labels_of(facts: Iterable[Fact]) -> dict[int, str]:
+    """Return what the number of each line is where a record spans several: a table that a page was extracted to has one cell a line."""
+    found: dict[int, list[str]] = {}
+    for fact in facts:
+        if fact.value_line is not None and fact.last_line not in (None, fact.line):
+            words = f"{size(fact.payload_bytes)}: " if fact.payload_bytes is not None else ""
+            found.setdefault(fact.value_line, []).append(f"{words}{METRICS[fact.metric].words}, {fact.statistic}")
+    return {line: "; ".join(dict.fromkeys(words)) for line, words in found.items()}
 
 
 def _gap(count: int) -> Html:

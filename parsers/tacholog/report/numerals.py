@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import re
+from decimal import ROUND_HALF_UP, Decimal
 from typing import NamedTuple
 
 NOT_STATED = "not stated"
 _THIN = "\u202f"  # narrow no-break space: groups digits, and a number never wraps
 _NBSP = "\u00a0"  # stands between a number and its unit
-_MOST_DECIMALS = 3
+_DIGITS = 3
+_ALL_DIGITS = 12  # more than any log prints, and less than binary fractions spoil
 _BOUNDS = {"=": "", "~": "~", "<": "<" + _THIN, ">": ">" + _THIN, "range-low": "from ", "range-high": "to "}
 
 
@@ -53,6 +54,17 @@ def grouped(number: float, decimals: int = 0) -> str:
     return f"{number:,.{decimals}f}".replace(",", _THIN)
 
 
+def rounded(number: float, digits: int = _DIGITS) -> str:
+    """Return a number as every page shows it: three significant digits, halves away from zero, no zeros at its end.
+
+    Digits before the point are never dropped. All digits of the log are in the title of the number, and in the downloads.
+    """
+    exact = Decimal(f"{number:.{_ALL_DIGITS}g}")
+    places = max(0, digits - 1 - exact.adjusted()) if exact else 0
+    text = f"{exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP):,f}".replace(",", _THIN)
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 def size(payload_bytes: float | None) -> str:
     """Return a payload size: exact B, KiB or MiB where it is a whole number of them, else bytes."""
     if payload_bytes is None:
@@ -63,33 +75,28 @@ def size(payload_bytes: float | None) -> str:
     return f"{grouped(payload_bytes)}{_NBSP}B"
 
 
-def quantity(value: float, unit: str, digits: int = 3) -> str:
+def quantity(value: float, unit: str, digits: int = _DIGITS) -> str:
     """Return ``value``, given in the schema's ``unit``, in the step that reads best (ns, µs, ms, s; Mbit/s, Gbit/s, ...)."""
     steps = _STEPS.get(unit, (Unit(unit, 1.0),))
-    step = next((s for s in steps if abs(value) >= s.size), steps[-1])
-    shown = value / step.size
-    text = grouped(shown, _decimals_for(shown, digits) if unit != "messages" else 0)
-    if "." in text:
-        text = text.rstrip("0").rstrip(".")
+    near = abs(float(f"{value:.{digits}g}"))  # 999.6 ns are 1 µs
+    step = next((s for s in steps if near >= s.size), steps[-1])
+    text = grouped(value) if unit == "messages" else rounded(value / step.size, digits)
     return f"{text}{_NBSP}{step.sign}".rstrip()
 
 
-def decimals(value: float, resolution: float | None, unit: Unit) -> int:
-    """Return how many decimals ``value`` deserves in ``unit``: those that were printed, else three significant digits."""
-    if resolution is not None and resolution > 0:
-        return min(max(0, -math.floor(math.log10(resolution / unit.size) + 1e-9)), _MOST_DECIMALS)
-    return _decimals_for(value / unit.size, 3) if value != int(value) or unit.size != 1 else 0
+def in_full(value: float, unit: str) -> str:
+    """Return ``value`` likewise, with all digits of the log."""
+    return quantity(value, unit, _ALL_DIGITS)
+
+
+def decimals(text: str) -> int:
+    """Return how many decimals a number has as it is shown."""
+    return len(text.partition(".")[2])
 
 
 def with_bound(text: str, bound: str) -> str:
     """Put the bound's sign before a number's text: ``<`` of a printed 0, ``~``, the end of a range."""
     return _BOUNDS.get(bound, f"{bound} ") + text
-
-
-def _decimals_for(value: float, digits: int) -> int:
-    if value == 0:
-        return 0
-    return min(max(0, digits - 1 - math.floor(math.log10(abs(value)) + 1e-12)), _MOST_DECIMALS)
 
 
 def natural(label: str) -> list[tuple[int, int, str]]:

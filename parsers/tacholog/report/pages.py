@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from tacholog.diff.policy import MIN_RUNS
 from tacholog.records import METRICS
 from tacholog.report.downloads import number_id
 from tacholog.report.figures import FIGURES
@@ -17,7 +18,7 @@ from tacholog.report.history import METRICS_SHOWN, diff_document, history_docume
 from tacholog.report.intervals import interval_figures
 from tacholog.report.markup import heading, markdown, slug
 from tacholog.report.news import news
-from tacholog.report.numerals import NOT_STATED, grouped
+from tacholog.report.numerals import NOT_STATED, grouped, size
 from tacholog.report.series import words
 from tacholog.report.sidebyside import has_side_by_side
 from tacholog.report.views import TESTS, Selection, View, log_document, manifest_of, transport_of
@@ -110,7 +111,13 @@ def _keywords(part: View) -> str:
     for run in part.runs.values():
         host = part.hosts.get(run.host or "")
         found |= {word for word in (run.system_version, run.tool, run.tool_version, run.release, run.host, host.name if host else None) if word}
-    return ", ".join(sorted(word for word in found if word))
+    return ", ".join([*sorted(word for word in found if word), *_size_words(part)])
+
+
+def _size_words(part: View) -> list[str]:
+    """Return the message sizes as words of a search, which knows no blanks within one: ``64kib``. The search page makes them of what is typed."""
+    sizes = sorted({fact.payload_bytes for fact in part.facts if fact.payload_bytes is not None})
+    return [size(at).replace("\u00a0", "").replace("\u202f", "").lower() for at in sizes]
 
 
 def _kind(part: View) -> str:
@@ -126,10 +133,9 @@ def _counts(view: View) -> dict[str, Any]:
         "published_runs": published,
         "numbers": len(view.facts),
         "marked": sum(bool(fact.marks) for fact in view.facts),
-        "bad_runs": sum(run.status != "ok" for run in view.runs.values()),
+        "bad_runs": sum(run.status not in ("ok", None) for run in view.runs.values()),
         "unread_runs": len(view.unread),
         "sources": list(_sources(view)),
-        "notes": list(_notes(view)),
         **_line_counts(view),
     }
 
@@ -137,17 +143,6 @@ def _counts(view: View) -> dict[str, Any]:
 def _line_counts(view: View) -> dict[str, int]:
     unread = sum((log.broken or 0) + (log.unknown or 0) for log in view.logs)
     return {"logs": len(view.logs), "lines": sum(log.lines or 0 for log in view.logs), "unread_lines": unread}
-
-
-def _notes(view: View) -> Iterator[str]:
-    """Yield what the manifests remark on their runs, each remark once."""
-    seen: set[str] = set()
-    for run in view.runs.values():
-        manifest = manifest_of(run)
-        for note in manifest.notes if manifest else ():
-            if note not in seen:
-                seen.add(note)
-                yield note
 
 
 def _sources(view: View) -> Iterator[dict[str, str | None]]:
@@ -166,10 +161,14 @@ def _index(view: View, systems: Mapping[str, Sequence[Page]]) -> Page:
     context = {
         **_counts(view),
         "rows": json.dumps(rows),
-        "rows_count": len(rows),
+        "transports_count": len(
+            {page.context["transport"].casefold().partition(",")[0] for pages in systems.values() for page in pages if page.context["stated"]}
+        ),
         "systems": [_system_entry(name, pages) for name, pages in systems.items()],
         "news": news(view),
+        "min_runs": MIN_RUNS,
         **_compared(view),
+        "keywords": ", ".join(_size_words(view)),
     }
     return Page("index", "index.md.jinja", context)
 

@@ -6,13 +6,17 @@ from tacholog.report.figures import Figure
 from tacholog.report.markup import Html, data_block, tag
 from tacholog.report.spec import spec
 from tacholog.report.svg import draw, series_class, swatch
+from tacholog.report.tables import Links
+from tacholog.report.targets import Targets
 
 _LINK = "Link to this figure"
 _STYLES = {"p50": "median", "mean": "mean", "min": "min", "max": "max"}
 
 
-def plot(figure: Figure, anchor: str) -> Html:
+def plot(figure: Figure, anchor: str, links: Links) -> Html:
     """Return the ``figure`` element. It says everything without scripts; a script may replace the drawing by a live one."""
+    targets = Targets()
+    data = data_block(spec(figure, lambda fact: targets.line(links, fact)), "tl-spec")
     note = tag("p", figure.note, class_="tl-note") if figure.note else ""
     return tag(
         "figure",
@@ -21,7 +25,8 @@ def plot(figure: Figure, anchor: str) -> Html:
         _legend(figure),
         note,
         tag("p", class_="tl-points"),  # a script offers the points here; its place is kept, so that nothing jumps
-        data_block(spec(figure), "tl-spec"),
+        targets.html(),
+        data,
         class_="tl-figure",
         id=anchor,
     )

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tacholog.dataset import TABLES, Dataset, load
+from tacholog.diff.bands import FOLDER as BANDS
 from tacholog.diff.renames import FILE as RENAMES
 from tacholog.errors import UnreadableInput
 from tacholog.report.complaints import complaints
@@ -28,8 +29,21 @@ def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings) -> Datase
         raise UnreadableInput(f"no run.toml below {', '.join(str(root) for root in roots)}: nothing to report")
     complaints(data).save(work)
     data = redacted(_only(data, settings.systems), settings.privacy, (work / "shown").resolve())
+    _keep_bands(roots, work / "dataset" / BANDS)
     _save(data, work / "dataset", next((root / RENAMES for root in roots if (root / RENAMES).is_file()), None))
     return data
+
+
+def _keep_bands(roots: Sequence[Path], folder: Path) -> None:
+    """Copy the bands of one build that lie in the roots beside the dataset: the comparisons on its pages use them, and notice if one changes."""
+    found = {file.name: file for root in reversed(roots) for file in (root / BANDS).glob("*.csv")}
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in folder.glob("*.csv"):
+        if file.name not in found:
+            file.unlink()
+    for name, file in found.items():
+        if not (folder / name).is_file() or not filecmp.cmp(file, folder / name, shallow=False):
+            shutil.copyfile(file, folder / name)
 
 
 def _only(data: Dataset, systems: Sequence[str] | None) -> Dataset:

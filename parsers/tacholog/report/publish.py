@@ -6,8 +6,8 @@ import html
 import json
 import shutil
 import subprocess
-import tarfile
 import tempfile
+import zipfile
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -147,8 +147,8 @@ def _restore(branch: str, target: Path) -> None:
     """Put what the branch holds now into a folder: of two, origin's is the one that readers see."""
     for name in (f"refs/remotes/origin/{branch}", f"refs/heads/{branch}"):
         if subprocess.run(["git", "rev-parse", "--verify", "--quiet", name], capture_output=True, check=False).returncode == 0:
-            archive = target.with_suffix(".tar")
+            archive = target.with_suffix(".zip")  # before Python 3.11.4 a tar file is unpacked with no care
             subprocess.run(["git", "archive", "--output", str(archive), name], check=True, timeout=_PATIENCE_S)
-            with tarfile.open(archive) as content:
-                content.extractall(target, filter="data")
+            with zipfile.ZipFile(archive) as content:
+                content.extractall(target)
             return

@@ -9,6 +9,7 @@ from tacholog.report.facts import Run
 from tacholog.report.listings import null, plain_table, raw_name
 from tacholog.report.markup import Html, join, tag
 from tacholog.report.numerals import NOT_STATED
+from tacholog.report.series import build_words
 from tacholog.report.tables import Links, badge
 from tacholog.report.views import View, transport_of
 
@@ -20,7 +21,9 @@ def releases_table(view: View, links: Links) -> Html:
         by_release.setdefault(run.release or "", []).append(run)
     names = sorted(by_release, key=lambda name: (not name, _latest(by_release[name]), name))
     rows = [_row(name, by_release[name], view, links) for name in names]
-    return plain_table("Releases", ("release", "kind", "systems and versions", "transports", "machines", "measured", "numbers", "runs"), rows)
+    counted = "numbers, those of intervals too"
+    heads = ("release", "kind", "systems and versions", "transports", "machines", "measured", counted, "builds", "runs")
+    return plain_table("Releases", heads, rows)
 
 
 def _row(name: str, runs: list[Run], view: View, links: Links) -> list[object]:
@@ -34,6 +37,7 @@ def _row(name: str, runs: list[Run], view: View, links: Links) -> list[object]:
         _listed(run.host for run in runs if run.host) or null(),
         _days(runs),
         tag("span", str(numbers), data_v=numbers),
+        _listed(build_words(run.build) for run in runs if run.build) or null(),
         _runs(runs, links),
     ]
 

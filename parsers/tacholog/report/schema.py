@@ -20,6 +20,7 @@ _BEFORE = {
     "log": (TEXT, "The name of the log in that folder."),
     "line": (WHOLE, "The line of the log that the number was read from, from 1."),
     "last_line": (WHOLE, "The last of its lines, where a result spans several."),
+    "value_line": (WHOLE, "The line that the number itself stands on, where a result spans several."),
     "scope": (TEXT, "`summary`: a whole measurement. `interval`: a part of one; parts add up to no summary. `resources`: what it cost."),
     "test": (TEXT, "`latency`, `throughput`, or `demand` (bursts of a given size)."),
     "side": (TEXT, "Who measured: `publisher`, `subscriber`, or `both`."),
@@ -43,7 +44,7 @@ _AFTER = {
     "release": (TEXT, "The label under which runs are published and compared."),
     "host": (TEXT, "The machine's id."),
     "published": (YES_NO, "True: a figure that somebody else published. False: an own run."),
-    "status": (TEXT, "How the run ended: `ok`, `empty`, `truncated`, `failed`."),
+    "status": (TEXT, "How the run ended: `ok`, `empty`, `truncated`, `failed`; null: neither its log nor its manifest says."),
 }
 
 

@@ -14,10 +14,11 @@ import msgspec
 from tacholog.report.facts import CONDITIONS, Fact, Run
 from tacholog.report.numerals import grouped, natural, quantity, size
 
-_RUN_PARTS = ("published", "host", "release", "system_version", "tool", "tool_version")
-_SHOWN_LAST = ("definition", "planned_duration_s", "warmup", "basis", "load_mode")
+_RUN_PARTS = ("published", "host", "release", "system_version", "tool", "tool_version", "campaign", "build")
+_SHOWN_LAST = ("definition", "planned_duration_s", "warmup", "basis", "load_mode", "campaign", "build")
 _SAID_TWICE = ("release", "tool", "tool_version")  # where the system's version says it too
 _SAYS_MOST = ("data_path", "reliability", "keyed")  # names a series that has nothing to differ from
+_COMMIT_SHOWN = 7
 _SIDES = {"publisher": "at the publisher", "subscriber": "at the subscriber", "both": "both sides"}
 _TITLES = {
     "data_path": "data path",
@@ -35,6 +36,8 @@ _TITLES = {
     "tool_version": "tool version",
     "published": "own or published",
 }
+
+BASIS_WORDS = {"rtt": "round trip", "rtt/2": "half round trip", "one-way": "one way"}  # Half of a round trip is never called one way: methodology.
 
 # What each condition says, for the page of definitions. A test holds that none is missing.
 CONDITION_WORDS = {
@@ -120,6 +123,11 @@ class Series(msgspec.Struct, frozen=True):
     def runs(self) -> list[Run]:
         """The runs behind it, in order."""
         return list({fact.run.run: fact.run for fact in self.facts}.values())
+
+    @property
+    def repeated(self) -> bool:
+        """Whether any number was measured more than once."""
+        return len({(fact.payload_bytes, fact.metric, fact.statistic) for fact in self.facts}) < len(self.facts)
 
     def sizes(self) -> list[int | None]:
         """The payload sizes in bytes, ascending; ``None`` (not stated) comes first."""
@@ -255,6 +263,12 @@ def title(name: str) -> str:
     return _TITLES.get(name, name.replace("_", " "))
 
 
+def build_words(build: str) -> str:
+    """Return a commit as people write it, and whether its sources had been changed."""
+    commit, dirty, _ = build.partition("-dirty")
+    return f"{commit[:_COMMIT_SHOWN]} with uncommitted changes" if dirty else commit[:_COMMIT_SHOWN]
+
+
 def _number(value: object) -> float:
     return float(str(value))
 
@@ -280,6 +294,8 @@ _WORDS: dict[str, Callable[[object], str]] = {
     "system_version": lambda value: f"version {value}",
     "tool_version": lambda value: f"tool {value}",
     "release": lambda value: f"release {value}",
+    "campaign": lambda value: f"campaign {value}",
+    "build": lambda value: f"build {build_words(str(value))}",
     "host": lambda value: str(value) if str(value).startswith("host") else f"host {value}",
-    "basis": lambda value: {"rtt": "round trip", "rtt/2": "RTT/2", "one-way": "one-way"}.get(str(value), str(value)),
+    "basis": lambda value: BASIS_WORDS.get(str(value), str(value)),
 }

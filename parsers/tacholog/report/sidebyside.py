@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tacholog.records import METRICS
 from tacholog.report.figures import LOGICAL
-from tacholog.report.marks import mark_notes
+from tacholog.report.marks import mark_notes, said_of_all
 from tacholog.report.markup import NOTHING, Html, join, tag
-from tacholog.report.numerals import Unit, unit_shown
-from tacholog.report.series import Series
+from tacholog.report.numerals import NOT_STATED, Unit, unit_shown
+from tacholog.report.series import BASIS_WORDS, Cell, Series
 from tacholog.report.svg import swatch
-from tacholog.report.tables import CellWriter, Links, Marks, badge, column_decimals, scroller
+from tacholog.report.tables import CellWriter, Links, Marks, badge, column_decimals, each_run, marks_of_cells, page_anchor, scroller
 
 _HEADLINES = (("latency", "p50", "Median latency"), ("latency", "mean", "Mean latency"), ("goodput", "mean", "Goodput"))
 _MOST = 12
@@ -24,12 +24,16 @@ def side_by_side(series: Sequence[Series], links: Links, anchor: str) -> Html:
         return NOTHING
     (metric, statistic, words), shown = found
     unit = unit_shown(METRICS[metric].unit)
-    seen: dict[str, None] = {}
-    rows = _rows(shown, metric, statistic, unit, CellWriter(links, anchor, Marks(seen, ()), None))
+    cells = [one.cells(metric, statistic) for one in shown]
+    said = marks_of_cells(cell for found in cells for cell in found.values())
+    seen = dict.fromkeys(said)
+    rows = _rows(cells, [_each(one, anchor) for one in shown], unit, CellWriter(links, anchor, Marks(seen, said), None))
     heads = [tag("th", tag("div", swatch(one.slot, hollow=one.published), one.label), badge(published=one.published), scope="col") for one in shown]
     table = tag("table", tag("thead", tag("tr", tag("th", "size", scope="col"), *heads)), tag("tbody", *rows), class_="tl-table tl-beside")
-    title = tag("p", tag("strong", f"{words}, {unit.sign}"), class_="tl-caption")
-    return join([title, scroller(f"{words} of every series", table), mark_notes(seen, anchor)])
+    bases = {dict(one.key)["basis"] for one in shown}
+    basis = BASIS_WORDS.get(str(bases.pop())) if metric == "latency" and len(bases) == 1 else None
+    title = tag("p", tag("strong", ", ".join(filter(None, (words, basis, unit.sign)))), class_="tl-caption")
+    return join([title, said_of_all(said, anchor), scroller(f"{words} of every series", table), mark_notes(seen, anchor)])
 
 
 def has_side_by_side(series: Sequence[Series]) -> bool:
@@ -45,15 +49,21 @@ def _headline(series: Sequence[Series]) -> tuple[tuple[str, str, str], list[Seri
     return None
 
 
-def _rows(series: Sequence[Series], metric: str, statistic: str, unit: Unit, write: CellWriter) -> list[Html]:
-    cells = [one.cells(metric, statistic) for one in series]
+def _each(one: Series, anchor: str) -> str | None:
+    """Return the link to each run's numbers, if they are on this page: it shows one transport of one system."""
+    fact = one.facts[0]
+    of_transport = page_anchor("side-by-side", fact.run.system or NOT_STATED, fact.conditions.transport or NOT_STATED, fact.test)
+    return each_run(one) if anchor == of_transport else None
+
+
+def _rows(cells: Sequence[Mapping[int | None, Cell]], targets: Sequence[str | None], unit: Unit, write: CellWriter) -> list[Html]:
     places = [column_decimals(found.values(), unit) for found in cells]
     sizes = sorted({at for found in cells for at in found}, key=lambda at: -1 if at is None else at)
     rows = []
     for at in sizes:
         values = [
-            write.cell(found[at], unit, place) if at in found else tag("td", "not measured", class_="tl-null")
-            for found, place in zip(cells, places, strict=True)
+            write.cell(found[at], unit, place, each=each) if at in found else tag("td", "not measured", class_="tl-null")
+            for found, place, each in zip(cells, places, targets, strict=True)
         ]
         rows.append(tag("tr", tag("th", next(found[at] for found in cells if at in found).size_words, scope="row", data_v=at), *values))
     return rows

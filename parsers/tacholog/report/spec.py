@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from tacholog.report.axes import Axis
+from tacholog.report.facts import Fact
 from tacholog.report.figures import MOST_SHADED, Figure, Trace
 from tacholog.report.markup import esc
 
 _SYMBOLS = ("circle", "square", "diamond")
 _COLOURS = 8
+_FAINT_OPACITY = 0.3  # as in the style sheet
 
 
-def spec(figure: Figure) -> dict[str, object]:
-    """Return ``data`` and ``layout`` for Plotly. ``meta`` of a trace names its colour and series, says if it is a shade, and holds its facts."""
+Places = Callable[[Fact | None], tuple[int, int] | None]
+
+
+def spec(figure: Figure, place: Places) -> dict[str, object]:
+    """Return ``data`` and ``layout`` for Plotly. ``meta`` of a trace names its colour and series, says if it is a shade, and holds its facts.
+
+    ``place`` says where the log line of a number is, as its script numbers the pages of logs.
+    """
     return {
         "title": figure.title,
         "columns": [_column(figure.x), _column(figure.y)],
         "shades": MOST_SHADED,
-        "data": [*(_shade(shade) for shade in figure.shades), *(_trace(trace, 4 if figure.dense else 7) for trace in figure.traces)],
+        "data": [*(_shade(shade) for shade in figure.shades), *(_trace(trace, 4 if figure.dense else 7, place) for trace in figure.traces)],
         "layout": {
             "xaxis": {**_axis(figure.x), "title": {"text": esc(figure.x.title)}},
             "yaxis": _axis(figure.y),
@@ -29,12 +38,13 @@ def spec(figure: Figure) -> dict[str, object]:
     }
 
 
-def _trace(trace: Trace, marker_px: int) -> dict[str, object]:
+def _trace(trace: Trace, marker_px: int, place: Places) -> dict[str, object]:
     symbol = _SYMBOLS[trace.slot // _COLOURS % len(_SYMBOLS)]
     style = "" if trace.style in ("mean", "total") else f" {trace.style}"
     # Plotly reads some HTML in these texts, so names are escaped here as on the page.
     name = esc(trace.name + style)
     points = [*trace.points, trace.points[0]] if trace.shape == "area" else trace.points
+    places = [place(point.fact) for point in points]
     symbol = "triangle-down" if trace.shape == "below" else symbol
     return {
         "type": "scatter",
@@ -46,10 +56,17 @@ def _trace(trace: Trace, marker_px: int) -> dict[str, object]:
         **({"fill": "toself", "hoveron": "points"} if trace.shape == "area" else {}),
         "hovertemplate": "%{text}<extra></extra>",
         "line": {"dash": trace.dash, "width": 2},
+        **({"customdata": places} if any(places) else {}),
         **_error_bars(trace),
-        "marker": {"symbol": f"{symbol}-open" if trace.hollow else symbol, "size": marker_px},
+        "marker": {"symbol": f"{symbol}-open" if trace.hollow else symbol, "size": marker_px, **_faint(trace)},
         "meta": {**_meta(trace), "facts": "<br>".join(map(esc, trace.facts))},
     }
+
+
+def _faint(trace: Trace) -> dict[str, object]:
+    """Return how far points can be seen through, where some rest on too few samples."""
+    faint = [point.faint for point in trace.points]
+    return {"opacity": [_FAINT_OPACITY if one else 1 for one in faint]} if any(faint) else {}
 
 
 def _meta(trace: Trace) -> dict[str, object]:

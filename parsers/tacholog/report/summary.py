@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tacholog.report.figures import LOGICAL, LOSS
+from tacholog.report.figures import LOGICAL, LOSS, words_of
 from tacholog.report.markup import NOTHING, Html, esc, join, tag
-from tacholog.report.numerals import quantity, size, with_bound
-from tacholog.report.series import Cell, Series, newest_first
+from tacholog.report.numerals import in_full, quantity, size, with_bound
+from tacholog.report.series import BASIS_WORDS, Cell, Series, newest_first
 from tacholog.report.svg import swatch
-from tacholog.report.tables import Links
+from tacholog.report.tables import Links, each_run
 
 _RANGE = ("range-low", "range-high")
-_BASES = {"rtt": "round-trip time", "rtt/2": "one-way latency (RTT/2)", "one-way": "one-way latency"}
+_BASES = {**BASIS_WORDS, "rtt/2": f"{BASIS_WORDS['rtt/2']} (RTT/2)", "one-way": "one-way latency"}
 _STATISTICS = {"p50": "Median", "mean": "Mean", "min": "Least", "max": "Greatest", "typical": "Typical", "range-low": ""}
 
 
@@ -47,7 +47,7 @@ def _latency(series: Series, links: Links) -> Html:
     ends = list(dict.fromkeys((min(cells, key=_order), max(cells, key=_order))))
     numbers = join([_ranged(series, cells[at], at, links) if statistic in _RANGE else _at(cells[at], at, "ns", links) for at in ends], " and ")
     start = f"{named} {basis} is " if named else f"{basis[0].upper()}{basis[1:]} is "
-    return join([start, numbers, _runs(series), ".", _tail(series, ends[0], links)])
+    return join([start, numbers, _runs(series, links), ".", _tail(series, ends[0], links)])
 
 
 def _ranged(series: Series, low: Cell, at: int | None, links: Links) -> Html:
@@ -75,7 +75,7 @@ def _tail(series: Series, at: int | None, links: Links) -> Html:
     cell = series.cells("latency", "p99").get(at)
     if cell is None or cell.value is None:
         return NOTHING
-    return join([" 99\u202f% of the messages of ", size(at), " took at most ", _number(cell, "ns", links), "."])
+    return join([" 99\u202f% of them at ", size(at), " are at most ", _number(cell, "ns", links), "."])
 
 
 def _throughput(series: Series, links: Links) -> Html:
@@ -98,7 +98,7 @@ def _peak(series: Series, links: Links) -> Html:
     found = whole or cells
     at = max(found, key=lambda one: found[one].value or 0.0)
     limit = "" if len(whole) == len(cells) else " where at most 1\u202f% is lost" if whole else ", with more than 1\u202f% lost at every size"
-    return join(["Goodput peaks at ", _at(found[at], at, "bit_per_s", links), limit, _runs(series), ". "])
+    return join(["Goodput peaks at ", _at(found[at], at, "bit_per_s", links), limit, _runs(series, links), ". "])
 
 
 def _loss(series: Series, links: Links) -> Html:
@@ -112,9 +112,12 @@ def _loss(series: Series, links: Links) -> Html:
     return join(["Up to ", tag("strong", _number(worst, "ratio", links)), " of the messages were lost (", size(at), ")."])
 
 
-def _runs(series: Series) -> str:
-    count = len(series.runs)
-    return f" (medians of {count} runs)" if count > 1 else ""
+def _runs(series: Series, links: Links) -> Html:
+    count, each = len(series.runs), each_run(series)
+    if count == 1:
+        return NOTHING
+    words = f"medians of {count} runs"
+    return join([" (", tag("a", words, href=each, title="The numbers of each run") if each and links.logs is not None else words, ")"])
 
 
 def _at(cell: Cell, at: int | None, unit: str, links: Links) -> Html:
@@ -128,4 +131,4 @@ def _preposition(cell: Cell) -> str:
 def _number(cell: Cell, unit: str, links: Links) -> Html:
     text = with_bound(quantity(cell.value or 0.0, unit), cell.shown.bound)
     link = links.to_line(cell.shown)
-    return tag("a", text, href=link) if link else esc(text)
+    return tag("a", text, href=link, title=words_of(cell, unit, in_full)) if link else esc(text)

@@ -12,8 +12,8 @@ from tacholog.report.columns import Column, columns_of, marks_everywhere, withou
 from tacholog.report.facts import Fact
 from tacholog.report.figures import words_of
 from tacholog.report.marks import in_order, mark_link, mark_notes, mark_of
-from tacholog.report.markup import NOTHING, Html, esc, join, tag
-from tacholog.report.numerals import NOT_STATED, Unit, decimals, grouped, size, with_bound
+from tacholog.report.markup import NOTHING, Html, esc, join, slug, tag
+from tacholog.report.numerals import NOT_STATED, Unit, decimals, grouped, in_full, rounded, size, with_bound
 from tacholog.report.series import Cell, Series
 from tacholog.report.svg import swatch
 from tacholog.report.views import log_document
@@ -29,13 +29,26 @@ class Links(msgspec.Struct, frozen=True):
 
     def to_line(self, fact: Fact) -> str | None:
         """Return the link to the line that a number was read from."""
-        if self.logs is None or fact.line is None:
+        if self.logs is None or fact.place is None:
             return None
-        return f"{self.to_log(fact.run.run, fact.log)}#L{fact.line}"
+        return f"{self.to_log(fact.run.run, fact.log)}#L{fact.place}"
 
     def to_log(self, run: str, log: str) -> str | None:
         """Return the link to the page of a log."""
         return None if self.logs is None else f"doc:{log_document(self.logs, run, log)}"
+
+    def to_number(self, cell: Cell, each: str | None) -> str | None:
+        """Return the link to where a cell's number stands: its line, or of a median the numbers of ``each`` run, for it may be in no log."""
+        return each if each and self.logs is not None and len(cell.facts) > 1 and cell.value is not None else self.to_line(cell.shown)
+
+
+def each_run(series: Series, document: str | None = None) -> str | None:
+    """Return the link to the numbers of each run of a series on the page of its transport; nothing where none was repeated."""
+    if not series.repeated:
+        return None
+    fact = series.facts[0]
+    anchor = page_anchor(fact.test, fact.run.system or NOT_STATED, fact.conditions.transport or NOT_STATED)
+    return f"{f'doc:{document}' if document else ''}#{anchor}-{series.slot}-each"
 
 
 def numbers(series: Sequence[Series], links: Links, anchor: str) -> Html:
@@ -43,6 +56,11 @@ def numbers(series: Sequence[Series], links: Links, anchor: str) -> Html:
     seen: dict[str, None] = {}
     tables = [_series_table(one, links, f"{anchor}-{one.slot}", anchor, seen) for one in series]
     return join([*tables, mark_notes(seen, anchor)])
+
+
+def page_anchor(*what: str) -> str:
+    """Return the id that the tables of a page start theirs with: made from what they show, so that links last."""
+    return slug("-".join(["tl", *what]))
 
 
 def scroller(label: str, *content: object) -> Html:
@@ -63,7 +81,7 @@ def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, 
     everywhere = marks_everywhere(series, columns)
     seen.update(dict.fromkeys(everywhere))
     cells = [series.cells(column.metric, column.statistic) for column in columns]
-    repeated = any(len(cell.facts) > 1 for column in cells for cell in column.values())
+    repeated = series.repeated
     places = [column_decimals(found.values(), column.unit) for column, found in zip(columns, cells, strict=True)]
     write = CellWriter(links, marks_anchor, Marks(seen, everywhere), f"{anchor}-each" if repeated else None)
     rows = []
@@ -100,8 +118,11 @@ class CellWriter:
     def __init__(self, links: Links, marks_anchor: str, marks: Marks, each: str | None) -> None:
         self._links, self._marks_anchor, self._marks, self._each = links, marks_anchor, marks, each
 
-    def cell(self, cell: Cell | None, unit: Unit, places: int, *, best: bool = False) -> Html:
-        """Write one cell: the number (the median, where runs were repeated), its range, its marks; set off if it is the best of its kind."""
+    def cell(self, cell: Cell | None, unit: Unit, places: int, *, best: bool = False, below: Html = NOTHING, each: str | None = None) -> Html:
+        """Write one cell: the number (the median, where runs were repeated), its range, its marks; set off if it is the best of its kind.
+
+        What is ``below`` the number stands under its range; ``each`` leads to the numbers that a median is of.
+        """
         if cell is None:
             return tag("td", NOT_STATED, class_="tl-null")
         self._marks.seen.update(dict.fromkeys(cell.marks))
@@ -111,7 +132,7 @@ class CellWriter:
             link = f"#{self._each}" if cell.stated and self._each else self._links.to_line(fact)
             return tag("td", _linked(NOT_STATED, link), *marks, class_="tl-null", title=_partly(cell))
         spread = cell.low is not None and cell.high is not None and len(cell.facts) > 1
-        link = f"#{self._each}" if spread and self._each else self._links.to_line(fact)
+        link = f"#{self._each}" if spread and self._each else self._links.to_number(cell, each)
         text, pad = _aligned(cell.value, fact, unit, places)
         range_ = _range(cell, unit) if spread else NOTHING
         return tag(
@@ -120,7 +141,8 @@ class CellWriter:
             pad,
             tag("sup", *marks) if marks else "",
             range_,
-            title=words_of(cell, METRICS[fact.metric].unit),
+            below,
+            title=words_of(cell, METRICS[fact.metric].unit, in_full),
             data_v=f"{cell.value:.12g}",
         )
 
@@ -194,31 +216,38 @@ def _runs_cell(series: Series, payload: int | None, *, repeated: bool) -> list[H
     return [tag("td", str(len(_by_record(series, payload))))] if repeated else []
 
 
+def marks_of_cells(cells: Iterable[Cell]) -> list[str]:
+    """Return the marks on every one of the cells: said once, they leave the cells to what differs."""
+    first, *rest = [cell.marks for cell in cells] or [()]
+    return [mark for mark in first if all(mark in marks for marks in rest)]
+
+
 def column_decimals(cells: Iterable[Cell], unit: Unit) -> int:
     """Return how many decimals a column needs, so that the decimal points of all its numbers can stand under each other."""
-    shown = [decimals(cell.value, cell.shown.resolution, unit) for cell in cells if cell.value is not None]
+    shown = [decimals(rounded(cell.value / unit.size)) for cell in cells if cell.value is not None]
     return min(max(shown, default=0), _MAX_PAD)
 
 
 def _aligned(value: float, fact: Fact, unit: Unit, places: int) -> tuple[str, Html]:
     """Return the number, and what fills it up unseen and unheard, so that decimal points stand under each other."""
-    own = decimals(value, fact.resolution, unit)
-    text = with_bound(grouped(value / unit.size, own), fact.bound)
+    shown = rounded(value / unit.size)
+    own = decimals(shown)
     lacking = ("." if own == 0 else "") + "0" * (places - own) if places > own else ""
-    return text, tag("span", lacking, class_="tl-pad", aria_hidden="true") if lacking else NOTHING
+    return with_bound(shown, fact.bound), tag("span", lacking, class_="tl-pad", aria_hidden="true") if lacking else NOTHING
 
 
 def _range(cell: Cell, unit: Unit) -> Html:
-    shown = cell.shown
-    ends = [grouped((end or 0.0) / unit.size, decimals(end or 0.0, shown.resolution, unit)) for end in (cell.low, cell.high)]
+    if cell.low is None or cell.high is None:
+        return NOTHING
+    ends = [rounded(end / unit.size) for end in (cell.low, cell.high)]
     return tag("span", _TO.join(ends), class_="tl-range") if ends[0] != ends[1] else NOTHING
 
 
 def _plain(fact: Fact | None, unit: Unit, links: Links) -> Html:
     if fact is None or fact.value is None:
         return tag("td", NOT_STATED, class_="tl-null")
-    text = with_bound(grouped(fact.value / unit.size, decimals(fact.value, fact.resolution, unit)), fact.bound)
-    return tag("td", _linked(text, links.to_line(fact)), data_v=f"{fact.value:.12g}")
+    text = with_bound(rounded(fact.value / unit.size), fact.bound)
+    return tag("td", _linked(text, links.to_line(fact)), title=in_full(fact.value, METRICS[fact.metric].unit), data_v=f"{fact.value:.12g}")
 
 
 def _linked(text: object, link: str | None) -> Html:

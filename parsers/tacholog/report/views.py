@@ -55,9 +55,7 @@ class View(msgspec.Struct, frozen=True):
 
     def only(self, selection: Selection) -> View:
         """Return the part that is asked for: its numbers and the runs that they come from (or that hold none at all)."""
-        candidates = [name for name, run in self.runs.items() if selection.wants_run(run)]
-        found = {name: selection.of_run(self.by_run.get(name, ())) for name in candidates}
-        found = {name: facts for name, facts in found.items() if facts}
+        found = {name: facts for name in self._wanted(selection) if (facts := selection.of_run(self.by_run.get(name, ())))}
         kept = set(found) | self._without_numbers(selection)
         runs = {name: run for name, run in self.runs.items() if name in kept}
         logs = [log for log in self.logs if log.run in kept]
@@ -65,6 +63,10 @@ class View(msgspec.Struct, frozen=True):
         # Of runs that could not be read nobody knows what they were: they are told where everything is asked for.
         problems += self.unread if selection == Selection() else []
         return View(found, runs, logs, problems, self.hosts, [one for one in self.histograms if one.run in kept])
+
+    def _wanted(self, selection: Selection) -> list[str]:
+        named = self.runs if selection.run is None else {selection.run} & self.runs.keys()
+        return [name for name in named if selection.wants_run(self.runs[name])]
 
     def _without_numbers(self, selection: Selection) -> set[str]:
         """Return failed and empty runs: they belong to the transport that their manifest names, and to no test."""

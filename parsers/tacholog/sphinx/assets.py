@@ -34,7 +34,14 @@ def setup(app: Sphinx) -> None:
         app.add_css_file(style)
     for script in ("tacholog.js", "tacholog-tables.js", "tacholog-compare.js"):
         app.add_js_file(script, loading_method="defer")
+    app.connect("html-page-context", _add_search)
     app.connect("build-finished", _finish)
+
+
+def _add_search(app: Sphinx, page: str, *_context: object) -> None:
+    """Give the page of search results what it needs alone."""
+    if page == "search":
+        app.add_js_file("tacholog-search.js", loading_method="defer")
 
 
 def _add_static(_app: Sphinx, config: Config) -> None:

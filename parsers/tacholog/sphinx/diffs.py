@@ -13,6 +13,7 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 
 from tacholog.dataset import Dataset, open_saved
+from tacholog.diff.bands import known
 from tacholog.diff.compare import check_across, compare
 from tacholog.diff.policy import Policy
 from tacholog.diff.renames import find_renames, renamed
@@ -115,7 +116,7 @@ def _report(folder: Path, now: State, which: tuple[str | None, str, str], policy
     system, *releases = which
     dataset = _dataset(folder, now)
     old, new = (of_release(dataset, release, system) for release in releases)
-    return compare(old, new, policy, (releases[0], releases[1]), everything=False)
+    return compare(old, new, policy, (releases[0], releases[1]), everything=False, measured=known((old, new), (folder,)))
 
 
 def setup(app: Sphinx) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -21,17 +22,18 @@ from tacholog.report.figures import FIGURES, Figure
 from tacholog.report.glance import glance
 from tacholog.report.hosts import host_card
 from tacholog.report.intervals import interval_figures
-from tacholog.report.logpage import log_page
-from tacholog.report.markup import Html, slug, tag
+from tacholog.report.logpage import labels_of, log_page
+from tacholog.report.markup import Html, tag
 from tacholog.report.numerals import NOT_STATED
 from tacholog.report.plots import plot
 from tacholog.report.releases import releases_table
+from tacholog.report.remarks import remarks
 from tacholog.report.schema import schema_table
 from tacholog.report.script import shell_script
 from tacholog.report.sidebyside import side_by_side
 from tacholog.report.tables import Links
 from tacholog.report.views import Selection, View, manifest_of
-from tacholog.sphinx.node import PerfHtml
+from tacholog.sphinx.node import PerfHtml, words_of
 from tacholog.sphinx.store import view
 
 if TYPE_CHECKING:
@@ -67,9 +69,11 @@ class Perf(SphinxDirective):
         _LOGGER.warning("%s: %s", self.name, message, location=self.get_location(), type="perf", subtype="nodata")
         return []
 
-    def html(self, html: Html) -> list[nodes.Node]:
-        """Wrap HTML into the node that carries it."""
+    def html(self, html: Html, *, searched: bool = False) -> list[nodes.Node]:
+        """Wrap HTML into the node that carries it; its words are ``searched`` where they are what it is about."""
         node = PerfHtml(html=str(html))
+        if searched:
+            node += words_of(node["html"])
         self.set_source_info(node)
         return [node]
 
@@ -85,7 +89,7 @@ class Perf(SphinxDirective):
 
     def anchor(self, wanted: Selection) -> str:
         """Return an id for the page: made from what is shown, so that links to it last."""
-        return slug("-".join(["tl", self.subject, *(value for value in msgspec.structs.astuple(wanted) if value)]))
+        return tables.page_anchor(self.subject, *(value for value in msgspec.structs.astuple(wanted) if value))
 
 
 class PerfTable(Perf):
@@ -100,7 +104,7 @@ class PerfTable(Perf):
             part = part.only(Selection(test=self.subject))
             if not part.summaries():
                 return self.warn(f"no data set for {_described(wanted)} (test {self.subject})")
-        return self.html(make(part, self.links, self.anchor(wanted)))
+        return self.html(make(part, self.links, self.anchor(wanted)), searched=self.subject in _WORDS)
 
 
 class PerfDownloads(Perf):
@@ -139,11 +143,21 @@ class PerfPlot(Perf):
         if not series:
             return self.warn(f"no data set for {_described(wanted)}")
         figure = make(series)
-        return self.html(plot(figure, self.anchor(wanted))) if figure else []
+        return self.html(plot(figure, self.anchor(wanted), self.links)) if figure else []
 
     def _each(self, figures: Iterable[tuple[int, Figure | None]], anchor: str) -> list[nodes.Node]:
         """Return one figure a series, for those that have something to draw."""
-        return [node for slot, figure in figures if figure for node in self.html(plot(figure, f"{anchor}-{slot}"))]
+        return [node for slot, figure in figures if figure for node in self.html(plot(figure, f"{anchor}-{slot}", self.links))]
+
+
+class PerfRemarks(Perf):
+    """``{perf-remarks}``: what the manifests remark on the selected runs, each remark once. Its argument names releases, if only these are meant."""
+
+    def show(self, part: View, _wanted: Selection) -> list[nodes.Node]:
+        """Return the banner; nothing where nothing is remarked."""
+        releases = shlex.split(self.subject)
+        banner = remarks(run for run in part.runs.values() if not releases or run.release in releases)
+        return self.html(banner) if banner else []
 
 
 class PerfScript(Perf):
@@ -181,7 +195,7 @@ class PerfHost(Perf):
         if self.subject:
             if self.subject not in part.hosts and self.subject != NOT_STATED:
                 return self.warn(f"no host {self.subject!r}")
-            return self.html(host_card(self.subject, part.hosts.get(self.subject), named=False))
+            return self.html(host_card(self.subject, part.hosts.get(self.subject), named=False), searched=True)
         ids = sorted({run.host or "" for run in part.runs.values()})
         if not ids:
             return self.warn(f"no data set for {_described(wanted)}")
@@ -201,16 +215,21 @@ class PerfLog(Perf):
         path = Path(run.root, found.log)
         self.env.note_dependency(str(path))
         facts = listings.log_facts(part, run.run, found.log, self.env.found_docs)
-        return self.html(Html(facts + log_page(path, found.format, lines)))
+        labels = labels_of(fact for fact in part.facts if fact.log == found.log)
+        return self.html(Html(facts + log_page(path, found.format, lines, labels)))
 
 
 def _linked_lines(part: View, log: str) -> set[int]:
     """Return the numbers of the lines that something on the site links to."""
-    found = [*(fact.line for fact in part.facts if fact.log == log), *(problem.line for problem in part.problems if problem.log == log)]
+    found = [
+        *(line for fact in part.facts if fact.log == log for line in (fact.line, fact.place)),
+        *(problem.line for problem in part.problems if problem.log == log),
+    ]
     return {line for line in found if line}
 
 
 _NUMBERS = ("latency", "throughput", "demand")
+_WORDS = ("releases", "schema", "marks", "metrics", "conditions", "definitions")
 _Table = Callable[[View, Links, str], Html]
 _TABLES: dict[str, _Table] = {
     **dict.fromkeys(_NUMBERS, lambda part, links, anchor: tables.numbers(part.series(), links, anchor)),
@@ -234,6 +253,7 @@ def setup(app: Sphinx) -> None:
         ("perf-table", PerfTable),
         ("perf-summary", PerfSummary),
         ("perf-plot", PerfPlot),
+        ("perf-remarks", PerfRemarks),
         ("perf-script", PerfScript),
         ("perf-host", PerfHost),
         ("perf-log", PerfLog),
@@ -256,6 +276,7 @@ class PerfOverview(Perf):
     """``{perf-overview}``: every system and transport at a glance. The body maps them to pages: JSON of [system, transport, document] rows."""
 
     has_content = True
+    searched: ClassVar[bool] = False  # its words
 
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
         """Return the table; without a body, nothing is linked."""
@@ -265,7 +286,8 @@ class PerfOverview(Perf):
             return self.warn(f"the body is no list of [system, transport, document]: {error}")
         if not part.facts:
             return self.html(tag("p", f"No numbers: {_described(wanted)}."))
-        return self.html(self.made(part, {(system, transport): document for system, transport, document in rows}, wanted))
+        made = self.made(part, {(system, transport): document for system, transport, document in rows}, wanted)
+        return self.html(made, searched=self.searched)
 
     def made(self, part: View, pages: dict[tuple[str, str], str], _wanted: Selection) -> Html:
         """Return the HTML for the selected part, which holds numbers."""
@@ -274,6 +296,8 @@ class PerfOverview(Perf):
 
 class PerfDoubts(PerfOverview):
     """``{perf-doubts}``: the marks, and on which pages the numbers are that carry them. Its body is that of the overview."""
+
+    searched = True
 
     def made(self, part: View, pages: dict[tuple[str, str], str], _wanted: Selection) -> Html:
         """Return the table."""

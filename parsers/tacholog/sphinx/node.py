@@ -5,6 +5,7 @@ It is not ``nodes.raw``: Sphinx puts the text of raw HTML into the search index,
 
 from __future__ import annotations
 
+import html as markup
 import re
 from typing import TYPE_CHECKING
 
@@ -19,10 +20,18 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger(__name__)
 # Every `"` of content is escaped in this HTML, so that `href="doc:` can only be ours.
 _LINK = re.compile(r'href="(doc|root):([^"#?]*)')
+_TAG = re.compile(r"<[^>]*>")  # likewise: `<` and `>` of content are escaped
+_WORD = re.compile(r"[^\W\d_]{3,}(?:-[^\W\d_]+)*")
 
 
 class PerfHtml(nodes.General, nodes.Element):
     """HTML made by `tacholog.report`, in the attribute ``html``. Links ``doc:NAME?QUERY#ANCHOR`` and ``root:PATH`` are resolved in writing."""
+
+
+def words_of(html: str) -> nodes.Text:
+    """Return each word of HTML once, without the numbers: a child that the search index reads and no page shows."""
+    found = _WORD.findall(markup.unescape(_TAG.sub(" ", html)))
+    return nodes.Text(" ".join(dict.fromkeys(found)))
 
 
 def setup(app: Sphinx) -> None:

@@ -12,6 +12,7 @@ import msgspec
 from sphinx.errors import ExtensionError
 from sphinx.util.logging import getLogger
 
+from tacholog.diff.bands import FOLDER as BANDS
 from tacholog.errors import TachologError
 from tacholog.report.facts import Fact, Histogram, Log, Problem
 from tacholog.report.numerals import NOT_STATED
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from sphinx.environment import BuildEnvironment
 
 _LOG = getLogger(__name__)
-_KINDS = ("*.parquet", "*.json", "*.toml")
+_KINDS = ("*.parquet", "*.json", "*.toml", f"{BANDS}/*.csv")
 State = tuple[tuple[str, int], ...]
 _FACT_FIELDS = tuple(name for name in Fact.__struct_fields__ if name != "run")  # the run holds the manifest: once is enough
 
@@ -44,12 +45,16 @@ class RunState(msgspec.Struct, frozen=True):
 
 
 class Shown(msgspec.Struct):
-    """What Sphinx's environment keeps from one build to the next: the dataset as it was, and what each page showed of it."""
+    """What Sphinx's environment keeps from one build to the next: the dataset as it was, and what each page showed of it.
+
+    ``now`` is the state that this build found, so that each of a thousand directives need not look for it in the file system.
+    """
 
     state: State = ()
     hosts: str = ""
     runs: dict[str, RunState] = {}
     pages: dict[str, set[Selection]] = {}
+    now: State = ()
 
 
 def setup(app: Sphinx) -> None:
@@ -93,7 +98,7 @@ def view(env: BuildEnvironment, selection: Selection) -> View:
     if folder is None:
         raise TachologError("no data set: set tacholog_data in conf.py to a folder of runs, or tacholog_dataset to one that Tacholog saved")
     _shown(env).pages.setdefault(env.docname, set()).add(selection)
-    return _selected(folder, state_of(folder), selection)
+    return _selected(folder, _shown(env).now or state_of(folder), selection)
 
 
 def dataset_folder(env: BuildEnvironment) -> Path:
@@ -116,8 +121,17 @@ def state_of(folder: Path) -> State:
 
 @lru_cache(maxsize=16)
 def _selected(folder: Path, state: State, selection: Selection) -> View:
-    """Select from a dataset; the directives of a page mostly ask for the same."""
-    return _opened(folder, state).only(selection)
+    """Select from a dataset; the directives of a page mostly ask for the same, and those of a system's pages look only through its runs."""
+    of_system = Selection(system=selection.system)
+    if selection in (of_system, Selection()):
+        return _opened(folder, state).only(selection)
+    return _of_system(folder, state, of_system).only(selection)
+
+
+@lru_cache(maxsize=4)
+def _of_system(folder: Path, state: State, of_system: Selection) -> View:
+    """Select what is known of one system, or everything where none is named."""
+    return _opened(folder, state).only(of_system) if of_system.system is not None else _opened(folder, state)
 
 
 @lru_cache(maxsize=1)
@@ -142,13 +156,16 @@ def _merge(into: Shown, other: Shown, pages: Iterable[str]) -> None:
 
 
 def _outdated(_app: Sphinx, env: BuildEnvironment, _added: set[str], _changed: set[str], _removed: set[str]) -> list[str]:
-    """Return the pages that show a run which is new, gone, or not what it was; all, if a machine's facts or what is unread have changed."""
+    """Return the pages that show a run which is new, gone, or not what it was; all, if a machine's facts, a band or what is unread have changed."""
     shown, folder = _shown(env), _folder(env)
-    state = state_of(folder) if folder else ()
+    state = shown.now = state_of(folder) if folder else ()
     if not state or folder is None or state == shown.state:
         return []
     everything = _opened(folder, state)
-    runs, hosts = _run_states(everything), _digest([everything.hosts, everything.unread])
+    runs, hosts = (
+        _run_states(everything),
+        _digest([everything.hosts, everything.unread, [file.read_bytes() for file in sorted(folder.glob(_KINDS[-1]))]]),
+    )
     before, same_hosts = shown.runs, hosts == shown.hosts
     shown.state, shown.runs, shown.hosts = state, runs, hosts
     changed = [one for name in before.keys() | runs.keys() if before.get(name) != runs.get(name) for one in (before.get(name), runs.get(name)) if one]

@@ -1,0 +1,96 @@
+#include "core/option_rules.hpp"
+
+#include <string>
+
+namespace tacholog {
+namespace {
+
+Result<void> check_roles(const Options& options) {
+    if (options.role == Role::pub && !options.cpu_sub.empty()) {
+        return Error{"--cpu-sub with --role pub: give it to the process with --role sub"};
+    }
+    if (options.role == Role::sub && !options.cpu_pub.empty()) {
+        return Error{"--cpu-pub with --role sub: give it to the process with --role pub"};
+    }
+    if (options.role != Role::both && options.port == 0) {
+        return Error{"--port 0 with --role " + std::string{to_text(options.role)} +
+                     ": the sides have to agree on a port"};
+    }
+    return {};
+}
+
+Result<void> check_pace(const Options& options, const Given& given) {
+    if (options.rate_per_s && options.test == Test::demand) {
+        return Error{"--rate is for --test latency and throughput: a demand test is paced by --recovery"};
+    }
+    for (const std::string option : {"demands", "demands-file", "recovery"}) {
+        if (given.has(option) && options.test != Test::demand) return Error{"--" + option + " is for --test demand"};
+    }
+    for (const std::string option : {"sizes", "demands"}) {
+        if (given.has(option) && given.has("demands-file")) {
+            return Error{"--" + option + " with --demands-file: the file says which sizes and demands"};
+        }
+    }
+    return {};
+}
+
+Result<void> check_audience(const Options& options) {
+    if (options.test != Test::latency) return {};
+    if (options.audience.subscribers > 1) {
+        return Error{
+            "--subscribers is for --test throughput and demand: a round trip has one publisher and one subscriber"};
+    }
+    if (options.audience.slow == SlowSubscriber::drop) {
+        return Error{"--slow-subscriber drop is for --test throughput and demand: a round trip waits for its answer"};
+    }
+    return {};
+}
+
+Result<void> check_batch(const Options& options) {
+    if (options.batch_bytes == 0 || options.test != Test::latency) return {};
+    return Error{
+        "--batch-bytes is for --test throughput and demand: a message held back for others would only be late"};
+}
+
+Result<void> check_basis(const Options& options) {
+    if (options.basis == Basis::round_trip) return {};
+    if (options.test != Test::latency || !options.rate_per_s) {
+        return Error{"--basis one-way needs --test latency and --rate: messages that nobody answers follow a schedule"};
+    }
+    if (options.handling.verify) {
+        return Error{"--basis one-way with --verify: a message has no place for both its time and a checksum"};
+    }
+    return {};
+}
+
+Result<void> check_logs(const std::vector<LogOrder>& logs) {
+    for (const auto& log : logs) {
+        if (logs.size() > 1 && (log.reporter.empty() || log.output.empty())) {
+            return Error{"--reporter and --output: for more than one log give them in pairs"};
+        }
+        const auto same = [&](const LogOrder& other) { return other.output == log.output; };
+        if (std::count_if(logs.begin(), logs.end(), same) > 1) {
+            return Error{"--output " + log.output + " is there twice: each log needs its own"};
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<void> check(const Options& options, const Given& given) {
+    if (!given.has("test")) return Error{"--test is missing: latency, throughput or demand"};
+    if (options.transport.empty()) return Error{"--transport is missing: --list-transports shows what there is"};
+    if (const auto fine = check_pace(options, given); !fine) return fine;
+    if (given.has("mock") && options.transport != "mock") return Error{"--mock is for --transport mock"};
+    if (options.handling.verify && options.handling.touch != Touch::write_read) {
+        return Error{"--verify needs --touch write+read: a checksum covers bytes that were written and are read"};
+    }
+    if (const auto fine = check_audience(options); !fine) return fine;
+    if (const auto fine = check_batch(options); !fine) return fine;
+    if (const auto fine = check_basis(options); !fine) return fine;
+    if (const auto fine = check_logs(options.logs); !fine) return fine;
+    return check_roles(options);
+}
+
+}  // namespace tacholog

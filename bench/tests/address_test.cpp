@@ -1,0 +1,106 @@
+// Addresses of both families, host names, and runs over the loopback of IPv6.
+#include "core/address.hpp"
+
+#include "tests/program.hpp"
+#include "transports/ip_endpoint.hpp"
+
+namespace tacholog {
+namespace {
+
+TEST(Address, IsReadAsItWasWritten) {
+    for (const std::string text : {"127.0.0.1:7420", "[::1]:7420", "[fd00:99::1]:65535", "[::ffff:10.0.0.1]:1"}) {
+        const auto endpoint = parse_endpoint(text + "/1234");
+        ASSERT_TRUE(endpoint) << text;
+        EXPECT_EQ(endpoint->text(), text + "/1234");
+    }
+}
+
+TEST(Address, OfIpv6NeedsNoBracketsWhereNoPortFollows) {
+    for (const char* text : {"::1", "[::1]"}) {
+        const auto address = parse_address(text, 80);
+        ASSERT_TRUE(address) << text;
+        EXPECT_EQ(to_text(*address), "[::1]:80");
+        EXPECT_EQ(host_of(*address), "::1");
+    }
+}
+
+TEST(Address, AnythingElseIsNone) {
+    for (const char* text : {"", "localhost", "1.2.3", "::g", "[::1", "::1]", "[127.0.0.1]:1", "1.2.3.4 "}) {
+        EXPECT_FALSE(parse_address(text, 0)) << text;
+    }
+    for (const char* text : {"::1:7420/1", "[::1]/1", "[::1]:0/1", "[::1]:7420", "[]:7420/1", "/", ":1/1"}) {
+        EXPECT_FALSE(parse_endpoint(text)) << text;
+    }
+}
+
+TEST(Address, AHostNameBecomesOne) {
+    const auto found = resolve("localhost");
+
+    ASSERT_TRUE(found) << found.error().text;
+    EXPECT_TRUE(*found == "127.0.0.1" || *found == "::1") << *found;
+    EXPECT_FALSE(resolve("no such host"));
+}
+
+class OverIpv6 : public testing::TestWithParam<const char*> {
+protected:
+    void SetUp() override {
+        if (!Listener::open("::1", 0)) GTEST_SKIP() << "needs IPv6 on the loopback";
+    }
+};
+
+TEST_P(OverIpv6, BothRolesMeetAndTheLogSaysWhere) {
+    const std::string common =
+        "--test latency --verify --sizes 64,100KiB --duration 0.1 --warmup 0.05 --address [::1]" +
+        (" --port " + std::to_string(free_port())) + " --transport " + GetParam();
+    Program publisher{common + " --role pub"};
+    Program subscriber{common + " --role sub"};
+
+    EXPECT_EQ(publisher.wait(), 0) << publisher.err() << publisher.out();
+    EXPECT_EQ(subscriber.wait(), 0) << subscriber.err();
+    EXPECT_EQ(value(publisher.out(), "config", "address"), "::1");
+    for (const std::string size : {"64", "102400"}) {
+        const std::string line = "latency payload_bytes=" + size;
+        EXPECT_GT(number(publisher.out(), line, "samples"), 0U) << publisher.out();
+        EXPECT_EQ(number(publisher.out(), line, "corrupted"), 0U) << publisher.out();
+    }
+}
+
+TEST_P(OverIpv6, AStreamArrives) {
+    Program both{"--test throughput --rate 2000 --sizes 1KiB --duration 0.1 --warmup 0.05 --address ::1 --transport " +
+                 std::string{GetParam()}};
+
+    EXPECT_EQ(both.wait(), 0) << both.err() << both.out();
+    EXPECT_GT(number(both.out(), "throughput", "received"), 0U) << both.out();
+}
+
+INSTANTIATE_TEST_SUITE_P(Sockets, OverIpv6, testing::Values("tcp", "udp", "udp-reliable", "udp-wan"),
+                         [](const testing::TestParamInfo<const char*>& one) {
+                             std::string name{one.param};
+                             std::replace(name.begin(), name.end(), '-', '_');
+                             return name;
+                         });
+
+TEST(Ipv6, BatchesTravelOverIt) {
+    if (!Listener::open("::1", 0)) GTEST_SKIP() << "needs IPv6 on the loopback";
+    for (const std::string transport : {"tcp", "udp"}) {
+        Program both{
+            "--test throughput --rate 5000 --verify --sizes 64 --batch-bytes 4KiB --duration 0.1 --warmup 0.05 "
+            "--address ::1 --transport " +
+            transport};
+
+        EXPECT_EQ(both.wait(), 0) << both.err() << both.out();
+        EXPECT_GT(number(both.out(), "throughput", "received"), 0U) << both.out();
+        EXPECT_EQ(number(both.out(), "throughput", "corrupted"), 0U) << both.out();
+    }
+}
+
+TEST(Ipv6, MulticastSaysThatItHasOnlyIpv4) {
+    if (!Listener::open("::1", 0)) GTEST_SKIP() << "needs IPv6 on the loopback";
+    Program both{"--test latency --transport udp-multicast --sizes 64 --address ::1"};
+
+    EXPECT_EQ(both.wait(), 1);
+    EXPECT_NE(both.err().find("udp-multicast at ::1: not an IPv4 address"), std::string::npos) << both.err();
+}
+
+}  // namespace
+}  // namespace tacholog

@@ -1,0 +1,179 @@
+// Runs whose sides are on hosts of their own: whose clocks differ, and who hears a group over a switch.
+#include <sys/mount.h>
+
+#include <array>
+#include <fstream>
+#include <memory>
+
+#include "tests/cable.hpp"
+#include "tests/program.hpp"
+
+namespace tacholog {
+namespace {
+
+class TwoHosts : public testing::Test {
+protected:
+    void SetUp() override {
+        if (!cable_.missing().empty()) GTEST_SKIP() << "needs " << cable_.missing();
+    }
+
+    /// Starts both sides; `aside` makes the subscriber's host another one than the publisher's.
+    template <typename Aside>
+    void start(const std::string& options, Aside&& aside, const char* address = Cable::publishers_address) {
+        const std::string common = options + " --address " + address;
+        cable_.within("pub", [&] { publisher_.emplace(common + " --role pub"); });
+        cable_.within("sub", [&] {
+            aside_ = aside();
+            subscriber_.emplace(common + " --role sub");
+        });
+    }
+
+    Cable cable_;
+    std::optional<Program> publisher_;
+    std::optional<Program> subscriber_;
+    bool aside_ = false;
+};
+
+const std::string one_way =
+    "--test latency --basis one-way --rate 500 --transport udp --sizes 64 --duration 0.2 --warmup 0.05";
+
+/// What this thread starts from now on has another boot's identity, as on another machine.
+bool another_boot() {
+    const std::filesystem::path fake = std::filesystem::temp_directory_path() / ("boot-" + std::to_string(::getpid()));
+    std::ofstream{fake} << "00000000-1111-2222-3333-444444444444\n";
+    const bool done = ::unshare(CLONE_NEWNS) == 0 && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                      ::mount(fake.c_str(), "/proc/sys/kernel/random/boot_id", nullptr, MS_BIND, nullptr) == 0;
+    std::filesystem::remove(fake);
+    return done;
+}
+
+/// Another clock, as in a container that was moved here.
+bool another_clock() {
+    constexpr int new_time_space = 0x80;  // CLONE_NEWTIME
+    return ::unshare(new_time_space) == 0;
+}
+
+TEST_F(TwoHosts, OneWayLatencyIsMeasuredWhereTheyReadOneClock) {
+    start(one_way, [] { return true; });
+
+    EXPECT_EQ(publisher_->wait(), 0) << publisher_->err() << publisher_->out();
+    EXPECT_EQ(subscriber_->wait(), 0) << subscriber_->err();
+    EXPECT_GT(number(publisher_->out(), "latency", "samples"), 0U);
+}
+
+TEST_F(TwoHosts, OneWayLatencyIsRefusedWhereTheyDoNot) {
+    for (bool (*const aside)() : {another_boot, another_clock}) {
+        start(one_way, aside);
+        if (!aside_) GTEST_SKIP() << "needs the right to make mount and time namespaces";
+
+        EXPECT_EQ(publisher_->wait(), 1) << publisher_->out();
+        EXPECT_EQ(subscriber_->wait(), 1) << subscriber_->out();
+        EXPECT_NE(publisher_->err().find("the two sides do not read one clock"), std::string::npos)
+            << publisher_->err();
+        EXPECT_EQ(publisher_->out().find("\nlatency "), std::string::npos) << publisher_->out();
+    }
+}
+
+TEST_F(TwoHosts, RoundTripsNeedNoCommonClock) {
+    start("--test latency --transport udp --sizes 64 --duration 0.2 --warmup 0.05", another_clock);
+    if (!aside_) GTEST_SKIP() << "needs the right to make time namespaces";
+
+    EXPECT_EQ(publisher_->wait(), 0) << publisher_->err() << publisher_->out();
+    EXPECT_GT(number(publisher_->out(), "latency", "samples"), 0U);
+}
+
+TEST_F(TwoHosts, EverythingOverSocketsMeetsOverIpv6) {
+    for (const std::string transport : {"tcp", "udp", "udp-reliable", "udp-wan"}) {
+        start(
+            "--test latency --verify --sizes 64,100KiB --duration 0.2 --warmup 0.05 --transport " + transport,
+            [] { return true; }, Cable::publishers_v6_address);
+
+        EXPECT_EQ(publisher_->wait(), 0) << publisher_->err() << publisher_->out();
+        EXPECT_EQ(subscriber_->wait(), 0) << subscriber_->err();
+        for (const std::string size : {"64", "102400"}) {
+            const std::string line = "latency payload_bytes=" + size;
+            EXPECT_GT(number(publisher_->out(), line, "samples"), 0U) << publisher_->out();
+            EXPECT_EQ(number(publisher_->out(), line, "corrupted"), 0U) << publisher_->out();
+        }
+    }
+}
+
+constexpr std::array hearers{"one", "two", "three"};
+
+/// A publisher and three hearers, each with a cable to one switch.
+class Switch : public Network {
+public:
+    static constexpr const char* publishers_address = "10.88.0.1";
+
+    Switch() : Network({"pub", "one", "two", "three", "mid"}, {"ip"}) {
+        step("ip -n " + space("mid") + " link add br0 type bridge");
+        step("ip -n " + space("mid") + " link set br0 up");
+        int host = 1;
+        for (const char* name : {"pub", "one", "two", "three"}) {
+            const std::string port = "port" + std::to_string(host);
+            step("ip link add eth netns " + space(name) + " type veth peer name " + port + " netns " + space("mid"));
+            step("ip -n " + space(name) + " addr add 10.88.0." + std::to_string(host++) + "/24 dev eth");
+            step("ip -n " + space(name) + " link set eth up");
+            step("ip -n " + space("mid") + " link set " + port + " master br0 up");
+        }
+    }
+
+    /// From here on one datagram in ten does not reach this host.
+    static bool lose_at(const char* name) {
+        return run("ip netns exec " + space(name) +
+                   " nft 'table netdev loss { chain in { type filter hook ingress device eth priority 0; "
+                   "policy accept; meta l4proto udp numgen random mod 10 == 3 counter drop; }; };'");
+    }
+
+    static bool has_lost_at(const char* name) {
+        return run("ip netns exec " + space(name) + " nft list table netdev loss | grep -q 'packets [1-9]'");
+    }
+};
+
+class OverASwitch : public testing::Test {
+protected:
+    void SetUp() override {
+        if (!switch_.missing().empty()) GTEST_SKIP() << "needs " << switch_.missing();
+    }
+
+    void run_and_expect_everything(const std::string& options) {
+        const std::string common = "--transport udp-multicast --subscribers 3 --verify --duration 0.3 --warmup 0.05" +
+                                   options + " --address " + Switch::publishers_address;
+        switch_.within("pub", [&] { programs_.push_back(std::make_unique<Program>(common + " --role pub")); });
+        for (const char* name : hearers) {
+            switch_.within(name, [&] { programs_.push_back(std::make_unique<Program>(common + " --role sub")); });
+        }
+        for (const auto& program : programs_) EXPECT_EQ(program->wait(), 0) << program->err() << program->out();
+        const auto log = programs_.front()->out();
+        for (const std::string name : {"sub1", "sub2", "sub3"}) {
+            const std::string line = "throughput payload_bytes=20000 participant=" + name;
+            EXPECT_GT(number(log, line, "received"), 0U) << log;
+            EXPECT_EQ(number(log, line, "received"), number(log, line, "sent")) << log;
+            EXPECT_EQ(number(log, line, "corrupted") + number(log, line, "duplicated"), 0U) << log;
+        }
+    }
+
+    Switch switch_;
+    std::vector<std::unique_ptr<Program>> programs_;
+};
+
+TEST_F(OverASwitch, OneStreamReachesAllWhoJoinedTheGroup) {
+    run_and_expect_everything(" --test throughput --sizes 20000 --rate 500");
+    const auto log = programs_.front()->out();
+
+    // Each datagram left the publisher's host once, however many heard it: three streams would be three times as many.
+    constexpr std::uint64_t pieces = 14;  // of 20000 bytes, at an MTU of 1500
+    const auto messages = number(log, "warmup", "messages") + number(log, "throughput", "sent");
+    EXPECT_GE(number(log, "path", "udp_out_datagrams"), pieces * messages) << log;
+    EXPECT_LT(number(log, "path", "udp_out_datagrams"), 2 * pieces * messages) << log;
+}
+
+TEST_F(OverASwitch, WhatOneOfThemLosesIsRepaired) {
+    if (!Switch::lose_at("two")) GTEST_SKIP() << "needs nft";
+
+    run_and_expect_everything(" --test throughput --sizes 20000 --rate 200");
+    EXPECT_TRUE(Switch::has_lost_at("two"));
+}
+
+}  // namespace
+}  // namespace tacholog

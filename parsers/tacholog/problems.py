@@ -1,0 +1,60 @@
+"""What of a folder of runs could not be used: the kinds of problems, and the folders whose ``run.toml`` was forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tacholog.errors import UnreadableInput
+from tacholog.formats.reading import Scan
+from tacholog.formats.source import open_log
+from tacholog.manifest import HOSTS_FOLDER, PLAN_FILE, RUN_FILE, Manifest
+
+UNREADABLE = "unreadable"  # A log, run, host or folder that could not be read at all.
+ALTERED = "altered"  # A log that is not the one whose SHA-256 its manifest states: cut, or changed since.
+FORGOTTEN = "forgotten"  # A folder of logs without a manifest.
+LOST = (UNREADABLE, ALTERED, FORGOTTEN)  # Whoever asked for these does not have all that was asked for.
+_NO_LOGS = (".toml", ".md")
+_TEXT_SHOWN = 200
+
+
+def problem(run: str, log: str, line: int, kind: str, text: str, reason: str) -> dict[str, Any]:
+    """Return a row of a dataset's ``problems``."""
+    return {"run": run, "log": log, "line": line, "kind": kind, "text": text[:_TEXT_SHOWN], "reason": reason}
+
+
+def add_unlisted_folder(root: Path, problems: list[dict[str, Any]], error: OSError) -> None:
+    """Add a folder that nobody can look into."""
+    folder = Path(error.filename)
+    said = f"{folder}: the folder cannot be listed: {error.strerror}; what is in it was not read"
+    problems.append(problem(folder.relative_to(root).as_posix(), "", 0, UNREADABLE, "", said))
+
+
+def unlisted_files(run: str, folder: Path, manifest: Manifest) -> Iterator[dict[str, Any]]:
+    """The files beside a manifest that it does not name."""
+    known = {RUN_FILE, *(entry.file for entry in manifest.logs)}
+    for name in sorted(entry.name for entry in folder.iterdir() if entry.is_file() and entry.name not in known and not entry.name.startswith(".")):
+        yield problem(run, name, 0, "manifest", "", f"the file is not listed in {RUN_FILE} and was not read")
+
+
+def forgotten(root: Path, folder: Path, files: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The logs of a folder that has no manifest, as one problem: beside runs that have one they would be missing in silence.
+
+    Not those of a run that is still to be done: ``plan.toml`` above it knows of that.
+    """
+    if RUN_FILE in files or folder.name == HOSTS_FOLDER:
+        return
+    logs = [name for name in files if Path(name).suffix not in _NO_LOGS and _is_log(folder / name)]
+    if logs and not any((above / PLAN_FILE).is_file() for above in (folder, *folder.resolve().parents)):
+        said = f"{folder}: no {RUN_FILE} in this folder, so that {', '.join(logs)} {'was' if len(logs) == 1 else 'were'} not read"
+        yield problem(folder.relative_to(root).as_posix(), "", 0, FORGOTTEN, "", said)
+
+
+def _is_log(path: Path) -> bool:
+    try:
+        with open_log(path) as text:
+            Scan(text)
+    except UnreadableInput:
+        return False
+    return True

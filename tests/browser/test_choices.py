@@ -1,0 +1,232 @@
+"""The page that compares, the page of search results and the points of figures: what a reader asks for is there, or its absence is said."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, quote_plus, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page
+
+Opener = Callable[..., AbstractContextManager[Page]]
+
+pytestmark = [
+    pytest.mark.browser,
+    # What MyST and the theme still use of Sphinx is their business.
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+OWN = "compare.html?host=host-087119&metric=latency.p50%40rtt"
+
+
+def missing(page: Page) -> str:
+    return " ".join(page.locator(".tl-missing").all_inner_texts())
+
+
+def test_at_first_all_is_compared_with_the_best(opened: Opener) -> None:
+    with opened(OWN) as page:
+        ratios = [text.rstrip("\u00d7") for text in page.locator(".tl-result tbody td:nth-child(2)").all_inner_texts()]
+
+    assert ratios[0] == "baseline"
+    assert len(ratios) > 3
+    assert all(float(ratio) >= 1 for ratio in ratios[1:])
+
+
+def test_ticking_versions_and_transports_does_not_move_the_baseline(opened: Opener) -> None:
+    with opened(OWN) as page:
+        before = page.locator("tr.tl-base th").inner_text()
+        page.get_by_label("0.1.0", exact=True).check()
+        page.get_by_label("tcp", exact=True).uncheck()
+
+        assert page.locator("tr.tl-base th").inner_text() == before
+        assert parse_qs(urlsplit(page.url).query)["base"]
+        assert missing(page) == ""
+
+
+def test_a_baseline_that_is_unticked_is_said_to_be_another_one(opened: Opener) -> None:
+    with opened(OWN) as page:
+        name = page.locator("#tl-base option:checked").inner_text()
+        page.get_by_label(name.split(", ")[1].split(":")[0], exact=True).uncheck()
+
+        assert f"{name} is not among what is chosen: the baseline is " in missing(page)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("base=abc", "There is no baseline \u201cabc\u201d here: the baseline is Tacholog perftest, "),
+        ("base=abc&transport=moon", "There is no transport \u201cmoon\u201d here."),
+        ("metric=speed", "There is no metric \u201cspeed\u201d here: Latency, median, round trip is shown."),
+        ("host=moon", "There is no machine with this metric, \u201cmoon\u201d here: "),
+        ("version=9", "There is no version \u201c9\u201d here."),
+        ("size=7", "There is no size of \u201c7 B\u201d here."),
+        ("wrong=1", "There is no choice named \u201cwrong\u201d here."),
+    ],
+)
+def test_what_an_address_asks_for_in_vain_is_said(opened: Opener, asked: str, said: str) -> None:
+    with opened(f"compare.html?{asked}") as page:
+        assert said in missing(page)
+
+
+def names(page: Page) -> list[str]:
+    return page.locator(".tl-result tbody th").all_inner_texts()
+
+
+@pytest.mark.parametrize(
+    ("shown", "meant"),
+    [("version=5.12", "version=ecal-5.12"), ("size=64KiB", "size=65536"), ("transport=shm%7Ctcp", "transport=shm%7CSHM%7Ctcp")],
+)
+def test_what_is_shown_is_understood_in_an_address(opened: Opener, shown: str, meant: str) -> None:
+    with opened(f"compare.html?host=any&metric=latency.mean&{shown}") as page:
+        assert names(page)
+        assert missing(page) == ""
+        understood = parse_qs(urlsplit(page.url).query)[shown.partition("=")[0]]
+
+    assert {*understood[0].split("|")} == {*meant.split("=")[1].split("%7C")}
+
+
+def test_a_version_that_is_ticked_and_unticked_gives_back_the_same_table(opened: Opener) -> None:
+    with opened(OWN) as page:
+        before = page.locator(".tl-result tbody").inner_text()
+        page.get_by_label("0.1.0", exact=True).check()
+        assert len(names(page)) == 12
+        page.get_by_label("0.1.0", exact=True).uncheck()
+
+        assert page.locator(".tl-result tbody").inner_text() == before
+        assert len(names(page)) == 6
+
+
+def test_the_campaign_with_more_runs_is_offered_and_only_it_is_tinted(opened: Opener) -> None:
+    tinted = ".tl-ratio.tl-better, .tl-ratio.tl-worse"
+    with opened(OWN) as page:
+        assert page.locator(tinted).count() == 0  # of two runs a side
+        assert page.locator(".tl-result td .tl-runs").first.inner_text() == "2\u00a0runs"
+        page.get_by_role("button", name="Show it").click()
+
+        assert len(names(page)) == 4
+        assert {*page.locator(".tl-result td .tl-runs").all_inner_texts()} == {"12\u00a0runs"}
+        assert page.locator(tinted).count() > 0
+
+
+def with_base(page: Page, transport: str) -> str:
+    """Make the series of a transport the baseline; its id."""
+    value = page.locator("#tl-base option", has_text=f", {transport}:").first.get_attribute("value") or ""
+    page.locator("#tl-base").select_option(value)
+    return value
+
+
+def test_a_baseline_that_was_unticked_leaves_the_address(opened: Opener) -> None:
+    with opened(f"{OWN}&transport=shm%7Cuds%7Ctcp") as page:
+        base = with_base(page, "shm")
+        assert parse_qs(urlsplit(page.url).query)["base"] == [base]
+        page.get_by_label("shm", exact=True).uncheck()
+
+        assert parse_qs(urlsplit(page.url).query)["base"] != [base]
+        assert "is not among what is chosen" in missing(page)
+
+
+def test_operating_systems_are_no_one_machine_and_what_was_printed_again_no_second_series(opened: Opener) -> None:
+    with opened("compare.html?host=ecal-hp-zbook-15-g5&metric=latency.mean&version=5.11%7C5.12") as page:
+        rows = {text.splitlines()[0]: text for text in page.locator(".tl-result tbody tr").all_inner_texts()}
+        base = page.locator("tr.tl-base th").inner_text()
+
+    assert "Win10" in base
+    assert all("another operating system" in text for name, text in rows.items() if "Ubuntu22" in name)
+    (again,) = (text for name, text in rows.items() if "copy, version 5.11, Win10" in name and "zero" not in name)
+    assert "the same measurement as copy, version 5.12, Win10 AMD64, published again" in again
+
+
+def test_sizes_with_too_few_samples_have_no_part_in_the_mean_and_who_has_no_others_has_none(opened: Opener) -> None:
+    with opened("compare.html?host=host-087119&metric=latency.p99.99%40rtt") as page:
+        with_base(page, "shm")
+        rows = {text.split(",")[1].partition(":")[0].strip(): text for text in page.locator(".tl-result tbody tr").all_inner_texts()}
+
+    assert "4 of 6 sizes" in rows["uds"]
+    assert "3 of 6 sizes" in rows["udp"]
+    assert "No ratio: at no chosen size was little enough lost, and sampled enough, on both sides." in rows["tcp"]
+
+
+def test_every_series_without_a_ratio_says_why(opened: Opener) -> None:
+    for asked in ("metric=loss.total", "metric=goodput.mean&host=any", "metric=latency.mean&host=any"):
+        with opened(f"compare.html?{asked}") as page:
+            rows = page.locator(".tl-result tbody tr", has_text="no ratio")
+            assert rows.count() > 0
+            assert all("No ratio: " in text for text in rows.all_inner_texts())
+
+
+def test_an_operating_system_is_no_participant(opened: Opener) -> None:
+    with opened("compare.html?host=any&metric=latency.mean&system=eCAL&transport=SHM") as page:
+        differences = " ".join(page.locator(".tl-differs, .tl-why").all_inner_texts())
+
+    assert "another operating system (" in differences
+    assert "participant" not in differences
+
+
+def results(page: Page) -> list[str]:
+    """The titles that a search finds, the best first."""
+    page.locator("#search-results", has_text=re.compile("Search finished|did not match")).wait_for()
+    return page.locator("#search-results ul.search > li > a").all_inner_texts()
+
+
+def errors_of(page: Page) -> list[str]:
+    """What goes wrong in a page from now on."""
+    said: list[str] = []
+
+    def on_console(message: ConsoleMessage) -> None:
+        if message.type == "error":
+            said.append(message.text)
+
+    page.on("console", on_console)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    return said
+
+
+@pytest.fixture(scope="module")
+def served(site: Path) -> Iterator[str]:
+    """The site from a web server of its own."""
+    handler = partial(SimpleHTTPRequestHandler, directory=str(site))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize("query", ["64 KiB", "64KB", "65536"])
+def test_a_size_is_found_however_it_is_written_on_a_disk_too(site: Path, browser: Browser, served: str, query: str) -> None:
+    for root in (site.as_uri(), served):
+        context = browser.new_context()
+        page = context.new_page()
+        said = errors_of(page)
+        page.goto(f"{root}/search.html?q={quote_plus(query)}")
+        found = results(page)
+        context.close()
+
+        assert "Compare" in found
+        assert "Tacholog perftest over shm" in found
+        assert "RTI Connext DDS over UDPv4_WAN" not in found  # which stops at other sizes
+        assert said == []
+
+
+def test_pages_of_logs_come_after_those_that_say_something(opened: Opener) -> None:
+    with opened("search.html?q=shm") as page:
+        found = results(page)
+
+    assert found[0].endswith(("over shm", "over SHM", "over shm-zero-copy"))
+
+
+def test_a_click_on_a_point_opens_its_line_of_the_log(opened: Opener) -> None:
+    with opened("rti-connext-dds/shmem.html") as page:
+        figure = page.locator(".tl-figure").first
+        figure.locator(".tl-is-live").wait_for(timeout=60_000)
+        assert "A click on a point opens its line of the log" in figure.inner_text()
+        figure.scroll_into_view_if_needed()
+        figure.locator(".scatterlayer .trace .point").first.click(force=True)
+        page.wait_for_url("**/logs/rti/**")
+
+        assert page.locator("li:target").count() == 1

@@ -1,0 +1,131 @@
+"""What a report says of its rows: the values that belong to a ratio, the result in a sentence, what was lost, what each side is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tacholog.dataset import Dataset
+from tacholog.diff.compare import compare
+from tacholog.diff.policy import Policy
+from tacholog.diff.result import Report
+from tacholog.diff.sides import find
+from tacholog.manifest import Host
+from tacholog.report import diff_words as words
+from tacholog.report.diff_page import html
+from tacholog.report.diff_summary import conclusion, loss_lines, loss_sentence
+from tacholog.report.diff_text import markdown, text
+
+Side = Callable[..., Dataset]
+Compared = Callable[..., Report]
+SHOWN = (text, markdown, html)
+
+
+def test_old_and_new_are_the_medians_of_the_pairs_that_the_ratio_comes_from(side: Side) -> None:
+    lone, pairs = np.full(8, 99_000.0), np.full(7, 10_000.0)
+    again = [*range(1, 9), *range(1, 8)]
+    before = {"session": ["first"] * 8 + ["session-1"] * 7, "repetition": again}
+    after = {"session": ["third"] * 8 + ["session-1"] * 7, "repetition": again}
+    old = side(np.array([[*lone, *pairs]]), [*range(8), *range(10, 24, 2)], **before)
+    new = side(np.array([[*lone, *pairs * 1.2]]), [*range(30, 38), *range(11, 25, 2)], **after)
+
+    report = compare(old, new, Policy())
+
+    (line,) = (words.line(row) for row in report.rows)
+    assert (line.old, line.new, line.ratio) == ("10\u00a0µs", "12\u00a0µs", "x1.200")
+    assert "7 pairs (of 15 and 15 runs)" in line.remark
+    assert all("7 pairs (of 15 and 15 runs)" in show(report) for show in SHOWN)
+    assert all("Where there are more runs than pairs" in show(report) for show in SHOWN)
+
+
+def test_a_sentence_leads_with_the_medians_and_not_with_the_tail(checkout: Path) -> None:
+    report = compare(find("0.1.0", [checkout / "data"]), find("0.2.0", [checkout / "data"]), Policy())
+
+    assert conclusion(report).startswith(
+        "Better in 12 of 204 rows (latency over tcp, udp, uds: medians by 5.8 % to 35 %); worse in none; no change in 10; "
+    )  # not "to 41 %", which is the 99.9 % of one
+
+
+def test_a_ratio_that_is_not_that_of_the_medians_says_so(compared: Compared) -> None:
+    old = np.array([10.0, 10, 10, 30, 30, 30, 30]) * 1000
+    new = np.array([10.0, 10, 10, 10, 10, 30, 30]) * 1000
+
+    (line,) = (words.line(row) for row in compared(old, new).rows)
+
+    assert "the ratio is estimated pair by pair; that of the two medians is x0.333" in line.remark
+
+
+def test_single_runs_and_medians_of_several_say_what_they_are(compared: Compared, side: Side) -> None:
+    values = np.array([[10_000.0, 10_100, 10_200, 10_050, 10_020, 10_080]])
+    blocks = compare(side(values, range(6)), side(values * 1.01, range(6, 12), session="second"), Policy())
+
+    assert "medians of 6 and 6 runs" in words.line(blocks.rows[0]).remark
+    assert "medians" not in words.line(compared(values[:, :1], values[:, 1:2]).rows[0]).remark
+
+
+@pytest.mark.parametrize("show", SHOWN)
+def test_rows_that_do_not_compare_have_no_ratio_and_name_the_machine(side: Side, other_host: Host, show: Callable[[Report], str]) -> None:
+    values = np.array([[10_000.0, 10_100]])
+    report = compare(side(values), side(values * 2, host=other_host), Policy())
+    unknown = compare(side(values, host=None, basis="rtt"), side(values), Policy())
+
+    assert [row.ratio for row in (*report.rows, *unknown.rows)] == [None, None]
+    assert "CPU model: Made-up CPU" in show(report)
+    assert "machine: not stated" in show(unknown)
+    assert "1 do not compare (other or unstated: basis, machine)" in show(unknown)
+
+
+def test_the_result_is_said_in_a_sentence(compared: Compared, noise: NDArray[np.float64]) -> None:
+    report = compared(noise[0], noise[1] * np.array([[1.2], [0.7], [1.0], [1.0]]))
+
+    assert conclusion(report) == (
+        "Worse in 1 of 4 rows (latency over shm: by 20 %); better in 1 of 4 rows (latency over shm: by 30 %); no change in 2."
+    )
+    assert conclusion(compared(noise[0][:, :1], noise[1][:, :1])) == (
+        "Nothing is shown to be better or worse; by one value a side, none differ and 4 are alike."
+    )
+    assert all("no change in 2" in show(report) for show in SHOWN)
+
+
+def test_nothing_measured_twice_is_said_to_be_nothing(compared: Compared) -> None:
+    assert conclusion(compared(np.empty((0, 6)), np.empty((0, 6)))) == "There is nothing to compare."
+
+
+def test_what_was_lost_is_a_row_with_what_can_be_told(compared: Compared) -> None:
+    old = np.zeros((2, 6))
+    new = np.array([[0.0, 0.001, 0, 0, 0.005, 0], [0.0] * 6])
+    report = compared(old, new, metric="loss", statistic="total", test="throughput")
+
+    (line,) = loss_lines(report)
+    assert line.name == "share of messages lost, shm, copy, 1:1, 16\u00a0B".replace("1:1, ", "")
+    assert (line.old, line.new) == ("nothing in 6 runs", "in 2 of 6 runs, at most 0.5 %, median 0.0 %")
+    assert line.remark == "in more of the new runs"
+    assert loss_sentence(report) == "In the other 1 row with a statement of loss no run lost anything."
+    assert all("in more of the new runs" in show(report) for show in SHOWN)
+
+
+def test_loss_that_nobody_states_is_not_none(compared: Compared, noise: NDArray[np.float64]) -> None:
+    assert loss_sentence(compared(noise[0], noise[1])) == "Neither side says how much was lost."
+    assert loss_sentence(compared(np.zeros(6), np.zeros(6), metric="loss", statistic="total")) == "No run lost anything (1 row states it)."
+
+
+@pytest.mark.parametrize("show", SHOWN)
+def test_rows_across_configurations_say_what_each_side_is(checkout: Path, show: Callable[[Report], str]) -> None:
+    folder = checkout / "data/rti/udpv4-wan"
+    sides = [find(str(folder / name), []) for name in ("keyed-reliable", "unkeyed-reliable")]
+
+    shown = show(compare(sides[0], sides[1], Policy(across=("keyed", "instances")))).replace("&gt;", ">")
+
+    assert "UDPv4_WAN, 32 B (keyed -> unkeyed; instances: 100000 -> not stated)" in shown.replace("\u00a0", " ").replace("\\", "")
+    assert "UDPv4_WAN, 500 000 B (unkeyed)" in shown.replace("\u202f", " ").replace("\u00a0", " ").replace("\\", "")
+
+
+def test_rows_beyond_the_limit_are_on_the_page_folded(compared: Compared, noise: NDArray[np.float64]) -> None:
+    page = html(compared(noise[0], noise[1] * 1.2), limit=1)
+
+    assert "<summary>3 more rows</summary>" in page
+    assert page.count('<th scope="row">') == 4

@@ -1,0 +1,54 @@
+"""What holds for every format and each of its sample logs: a new one is held to it by being there."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tacholog.formats.reading import read
+from tacholog.formats.registry import formats
+from tacholog.records import METRICS, Record
+
+HERE = Path(__file__).parent
+#: Other people's packages have their logs elsewhere.
+LOGS = [(name, path) for name in sorted(formats()) for path in sorted(HERE.glob(f"{name}/*")) if path.name != "README.md"]
+NAMES = sorted({name for name, _ in LOGS})
+
+
+@pytest.mark.parametrize("name", formats())
+def test_a_format_says_what_it_reads(name: str) -> None:
+    module = formats()[name]
+
+    assert (module.__doc__ or "").strip().endswith(".")
+    assert "Source:" in (module.__doc__ or "")
+    assert all(dialect.name and dialect.versions and dialect.evidence for dialect in module.DIALECTS)
+
+
+def test_every_format_of_this_project_has_sample_logs_and_says_where_they_are_from() -> None:
+    ours = tomllib.loads((HERE.parent.parent / "pyproject.toml").read_text())["project"]["entry-points"]["tacholog.formats"]
+
+    assert [name for name in ours if name not in NAMES or not (HERE / name / "README.md").is_file()] == []
+
+
+@pytest.mark.parametrize(("name", "path"), LOGS)
+def test_a_log_is_known_by_its_content_to_its_own_format_alone(name: str, path: Path) -> None:
+    head = path.read_text(errors="replace")
+
+    assert [other for other, module in formats().items() if module.detect(head).fits] == [name]
+
+
+@pytest.mark.parametrize(("name", "path"), LOGS)
+def test_every_line_of_a_log_is_in_one_class(name: str, path: Path) -> None:
+    log = read(path, name)
+
+    assert sorted(number for event in log.events for number in event.lines) == list(range(1, log.account.total + 1))
+
+
+@pytest.mark.parametrize(("name", "path"), LOGS)
+def test_every_number_is_of_a_known_metric_and_every_definition_is_defined(name: str, path: Path) -> None:
+    for record in (event.what for event in read(path, name).events):
+        if isinstance(record, Record):
+            assert {number.metric for number in record.numbers} <= METRICS.keys()
+            assert record.conditions.definition in formats()[name].DEFINITIONS

@@ -1,0 +1,60 @@
+"""What runs remark on themselves, where their figures are used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from tacholog.manifest import Manifest
+from tacholog.report.facts import Run
+from tacholog.report.remarks import remarks
+
+# What MyST and the theme still use of Sphinx is their business.
+pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+
+
+def run(name: str, *notes: str, system: str = "X", published: bool = False, release: str | None = None) -> Run:
+    """A run with these remarks."""
+    manifest = Manifest(system=system, notes=notes, logs=())
+    return Run(run=name, system=system, published=published, release=release, manifest=msgspec.json.encode(manifest).decode())
+
+
+def test_each_remark_is_said_once_with_the_runs_that_it_is_on() -> None:
+    html = remarks([run("a", "A first look."), run("b", "A first look."), run("c")])
+
+    assert html.count("A first look.") == 1
+    assert "2 of 3 runs" in html
+
+
+def test_a_remark_on_all_runs_needs_no_number() -> None:
+    assert ">The document states no host.</p>" in remarks([run("a", "The document states no host.")])
+
+
+def test_a_remark_on_all_runs_of_a_release_names_it() -> None:
+    assert "<strong>1.4</strong>: Old." in remarks([run("a", "Old.", release="1.4"), run("b", release="1.5")])
+    assert "<strong>1 of 2 runs</strong>: Old." in remarks([run("a", "Old.", release="1.4"), run("b", release="1.4")])
+
+
+def test_runs_of_several_systems_are_named() -> None:
+    assert "<strong>Y, 1 run</strong>: Old." in remarks([run("a"), run("b", "Old.", system="Y")])
+
+
+def test_many_remarks_on_published_figures_are_folded_and_those_on_own_runs_are_not() -> None:
+    html = remarks([run("own", "A first look."), *(run(str(n), f"Remark {n}.", published=True) for n in range(4))])
+
+    assert html.index("A first look.") < html.index("<details>") < html.index("Remark 0.")
+    assert "4 remarks on published figures" in html
+
+
+def test_runs_without_remarks_get_no_banner() -> None:
+    assert remarks([run("a")]) == ""
+
+
+@pytest.mark.parametrize("document", ["index", "rti-connext-dds/index", "rti-connext-dds/shmem", "compare", "quality"])
+def test_a_remark_stands_once_on_every_page_that_shows_the_figures(page: Callable[[str], Any], document: str) -> None:
+    shown = page(document)
+
+    assert shown.text.count("The document states no host.") == (1 if document != "index" else 0)  # nothing of theirs is ranked there
