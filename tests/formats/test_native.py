@@ -355,3 +355,13 @@ def test_a_probe_is_a_round_trip_under_load_whatever_else_was_measured() -> None
     assert probed.conditions.definition == "perftest-rtt-probe"
     assert log.account.facts.conditions.load_mode == "max-rate"
     assert log.account.facts.environment["perftest_probe_every"] == "200"
+
+
+@pytest.mark.parametrize(("name", "key"), [("throughput-probes-shm.log", "probe_every"), ("latency-one-way-shm.log", "from")])
+def test_a_result_told_apart_by_a_key_that_is_not_known_is_broken_not_taken_for_another(name: str, key: str, tmp_path: Path) -> None:
+    changed = tmp_path / name
+    changed.write_text((LOGS / name).read_text().replace(f" {key}=", f" p_{key}="))
+    log = read(changed)
+
+    assert f"latency line is of something this version does not know: p_{key}=" in log.broken[-1]
+    assert "latency" not in {record.test for record in log.records if record.samples and record.conditions.definition != "perftest-sending"}

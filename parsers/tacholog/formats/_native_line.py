@@ -5,6 +5,7 @@ Source: docs/native-log.md of this project.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
@@ -28,6 +29,9 @@ _BEHIND: Mapping[str, Sequence[tuple[str, str]]] = {
     "interval": (("counted", "max_ns"), ("received", "lost")),
     "resources": (("always", "peak_memory_bytes"),),
 }
+# What stands before the first number of a result says what it is of, and how it was measured.
+_OF = {"payload_bytes", "demand", "recovery_time_ns", "basis", "from", "probe_every", "test", "role", "participant", "publishers", "subscribers"}
+_FIRST_NUMBERS = {"samples", "messages", "planned", "sent", "received", "index", "duration_ns", "target_rate_per_s"}
 
 
 def pairs_of(text: str) -> Fields | None:
@@ -44,6 +48,15 @@ def lacks(kind: str, fields: Fields) -> bool:
     """Whether a result lacks a key that always comes behind one it has: the line was cut off behind a whole pair."""
     counted = fields.get("samples", fields.get("messages", "0")) != "0"
     return any((has in fields or (has == "counted" and counted) or has == "always") and needs not in fields for has, needs in _BEHIND.get(kind, ()))
+
+
+def unknown_kind_of_result(kind: str, fields: Fields) -> str | None:
+    """The first key before a result's numbers that this reader does not know.
+
+    A key among the numbers adds one and may be skipped. One before them makes the result another than it would be without: of probes, of a schedule.
+    """
+    before = itertools.takewhile(lambda key: key not in _FIRST_NUMBERS, fields)
+    return next((key for key in before if key not in _OF), None) if kind in _BEHIND else None
 
 
 def _unescape(escape: re.Match[str]) -> str:

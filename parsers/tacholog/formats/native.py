@@ -17,7 +17,7 @@ from typing import get_args
 
 import msgspec
 
-from tacholog.formats._native_line import Fields, count, decimal, lacks, one_of, pairs_of, payload_bytes
+from tacholog.formats._native_line import Fields, count, decimal, lacks, one_of, pairs_of, payload_bytes, unknown_kind_of_result
 from tacholog.formats.lines import Broken, Detected, Dialect, Found, Line
 from tacholog.records import Basis, Conditions, Facts, Histogram, Number, Record, Side, Test
 
@@ -87,7 +87,9 @@ def parse(lines: Iterable[Line]) -> Iterator[Found]:
 
 def _read(read: Reader, fields: Fields, kind: str) -> Record | Facts | Histogram | Broken | None:
     try:
-        return read(fields)
+        what = read(fields)
+        unknown = unknown_kind_of_result(kind, fields)
+        return what if unknown is None else Broken(f"{kind} line is of something this version does not know: {unknown}={fields[unknown]}")
     except KeyError as missing:
         return Broken(f"{kind} line without {missing.args[0]}")
     except ValueError as error:
