@@ -309,7 +309,9 @@
     place.append(target === null ? text : make("a", { href: `${targets[target]}#L${line}`, textContent: text }));
     const signs = cell[MARKS].map((name) => make("span", { className: "tl-mark", textContent: marks[name][0], title: marks[name][1] }));
     if (signs.length) place.append(make("sup", {}, ...signs));
-    if (!one.published) place.append(make("span", { className: "tl-runs", textContent: `${cell[RUNS]}\u00a0run${cell[RUNS] === 1 ? "" : "s"}` }));
+    const runs = `${cell[RUNS]}\u00a0run${cell[RUNS] === 1 ? "" : "s"}`;
+    const each = one.each !== null && one.page !== null && cell[RUNS] > 1;
+    if (!one.published) place.append(make("span", { className: "tl-runs" }, each ? make("a", { href: `${targets[one.page]}#${one.each}`, title: "Each run's numbers", textContent: runs }) : runs));
     const by = ranked && one !== base ? ratio(one, base, bytes) : null;
     if (by !== null) {
       const better = (by < 1) === (metric().better === "lower");

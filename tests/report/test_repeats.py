@@ -62,3 +62,20 @@ def test_numbers_of_one_run_may_stand_in_several_of_its_lines() -> None:
 
     assert series.cells("latency", "p99")[64].value == 469.0
     assert series.cells("latency", "max")[64].value == 3935468.0
+
+
+def test_a_median_leads_to_the_line_of_the_run_in_the_middle_and_its_range_to_the_numbers_of_each_run() -> None:
+    (series,) = series_of(fact for index, values in enumerate(PRINTED) for fact in facts_of(f"run-{index}", values, line=index + 1))
+
+    shown = str(numbers([series], Links("logs"), "t"))
+    row = shown[shown.index("<tbody>") : shown.index("</tr>", shown.index("<tbody>"))]
+
+    assert '<a href="doc:logs/run-2/a#L3">0.355</a>' in row  # of 0.362, 0.351 and 0.355 us
+    assert '<a class="tl-range" href="#t-0-each" title="Each run&#x27;s numbers">0.351\u20130.362</a>' in row
+    assert 'id="t-0-each"' in shown
+
+
+def test_without_pages_of_logs_neither_a_median_nor_its_range_is_a_link() -> None:
+    (series,) = series_of(fact for index, values in enumerate(PRINTED) for fact in facts_of(f"run-{index}", values))
+
+    assert '<span class="tl-range">0.351\u20130.362</span>' in numbers([series], Links(), "t")

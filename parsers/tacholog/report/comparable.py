@@ -14,11 +14,16 @@ from tacholog.report.figures import LOGICAL, LOSS, REFERENCE
 from tacholog.report.markup import NOTHING, Html, tag
 from tacholog.report.numerals import NOT_STATED, size, unit_shown
 from tacholog.report.platforms import participant_title
-from tacholog.report.series import Cell, Series, words
+from tacholog.report.series import Cell, Series, common_words, labels_among, words
 from tacholog.report.tables import CellWriter, Links, badge, column_decimals, each_run, marks_of_cells, page_anchor, scroller
 from tacholog.report.views import Selection, View
 
 _REFERENCE = "reference_only"  # the mark of a latency that grows with no bytes, because none moved
+# What stands in a group's own words, above its table or nowhere because it says little there.
+_SAID_OF_GROUP = (
+    *("transport", "host", "definition", "load_mode", "basis", "campaign", "build", "planned_duration_s", "published", "side", "participant"),
+    *("tool", "tool_version", "warmup", "run"),
+)
 TOLD_BY = (("latency", "p50"), ("latency", "mean"), ("goodput", "mean"))
 
 
@@ -199,15 +204,16 @@ def group_table(group: Group, members: Sequence[Compared], sizes: Sequence[int],
     def below(one: Compared, cell: Cell) -> Html:
         return NOTHING if alike else _runs(one, cell, links)
 
+    labels = labels_among([(one.system, one.series) for one in members])
     rows = []
-    for index, (one, found) in enumerate(zip(members, cells, strict=True)):
+    for index, (one, label, found) in enumerate(zip(members, labels, cells, strict=True)):
         shown = [
             write.cell(found[at], unit, places[at], best=index in best[at], below=below(one, found[at]), each=one.each)
             if at in found
             else tag("td", "not measured", class_="tl-null")
             for at in sizes
         ]
-        rows.append(tag("tr", _name(one, links, several=several, mixed=mixed), *shown))
+        rows.append(tag("tr", _name(one, label, links, several=several, mixed=mixed), *shown))
     heads = [tag("th", size(at), tag("span", unit.sign, class_="tl-unit"), scope="col") for at in sizes]
     head = tag("tr", tag("th", "transport", scope="col", class_="tl-text"), *heads)
     table = tag("table", tag("thead", head), tag("tbody", *rows), class_="tl-table tl-rows")
@@ -257,8 +263,15 @@ def not_set_off(group: Group, members: Sequence[Compared], sizes: Sequence[int])
     return f"No best is set off{where}: what leads there, or cannot be told from it, rests on fewer than {MIN_RUNS} runs."
 
 
-def _name(one: Compared, links: Links, *, several: bool, mixed: bool) -> Html:
+def said_of_members(members: Sequence[Compared]) -> str:
+    """Return what else all members of a group have in common, which their labels therefore leave out."""
+    versions = {dict(one.series.key)["system_version"] for one in members}
+    found = common_words((one.series for one in members), {*_SAID_OF_GROUP, *(("release",) if versions != {None} else ())})
+    return ", ".join(found)
+
+
+def _name(one: Compared, label: str, links: Links, *, several: bool, mixed: bool) -> Html:
     text = f"{one.system}, {one.transport}" if several else one.transport
     named = tag("a", text, href=f"doc:{one.document}") if one.document and links.logs is not None else tag("strong", text)
-    label = tag("span", f" {one.series.label} ", class_="tl-muted")
-    return tag("th", named, label, badge(published=one.series.published) if mixed else "", scope="row", class_="tl-text")
+    shown = tag("span", f" {label} ", class_="tl-muted") if label else NOTHING
+    return tag("th", named, shown, badge(published=one.series.published) if mixed else "", scope="row", class_="tl-text")

@@ -7,7 +7,7 @@ from typing import Any
 
 from tacholog.diff.policy import MIN_RUNS
 from tacholog.records import METRICS
-from tacholog.report.comparable import Compared, Group, compared, group_table, groups, marks_of_all, ordered, sizes_of
+from tacholog.report.comparable import Compared, Group, compared, group_table, groups, marks_of_all, ordered, said_of_members, sizes_of
 from tacholog.report.figures import LOGICAL, REFERENCE
 from tacholog.report.glance import main_campaigns, newest
 from tacholog.report.marks import mark_notes, mark_of, said_of_all
@@ -81,6 +81,7 @@ def _entry(one: Compared, links: Links, targets: Targets) -> dict[str, Any] | No
         "test": one.series.facts[0].test,
         "logical": one.series.has_mark(LOGICAL),
         "reference": one.series.has_mark(REFERENCE),
+        "each": one.each.partition("#")[2] if one.each else None,
         **{name: key[name] for name in _GATE},
     }
     return {**facts, "conditions": said, "cells": cells, "page": targets.number(f"doc:{one.document}" if one.document else None)}
@@ -141,5 +142,6 @@ def _group(group: Group, members: Sequence[Compared], links: Links, anchor: str,
     said = marks_of_all(group, members, sizes)
     seen.update(dict.fromkeys(said))
     table = group_table(group, ordered(group, members, sizes), sizes, CellWriter(links, anchor, Marks(seen, said), None), links)
-    words = f" on {group.host}, {group.test}, load {group.load} ({group.definition})"
+    common = said_of_members(members)
+    words = f" on {group.host}, {group.test}, load {group.load} ({group.definition}){f'. In common: {common}' if common else ''}."
     return join([tag("p", tag("strong", group.words), words, class_="tl-ranked"), said_of_all(said, anchor), table])

@@ -9,7 +9,19 @@ import msgspec
 
 from tacholog.manifest import Host
 from tacholog.records import METRICS
-from tacholog.report.comparable import Compared, Group, compared, group_table, groups, marks_of_all, not_set_off, ordered, runs_of_all, sizes_of
+from tacholog.report.comparable import (
+    Compared,
+    Group,
+    compared,
+    group_table,
+    groups,
+    marks_of_all,
+    not_set_off,
+    ordered,
+    runs_of_all,
+    said_of_members,
+    sizes_of,
+)
 from tacholog.report.facts import Run
 from tacholog.report.history import releases_of
 from tacholog.report.hosts import host_anchor
@@ -121,7 +133,8 @@ class _Ranked:
         built = "; ".join(f"{system} built from {build_words(str(build))}" for system, build in sorted(builds, key=str))
         campaign = f"campaign {self.group.campaign}" if self.group.campaign else ""
         said = ", ".join(filter(None, (campaign, built)))
-        return f" {said[0].upper()}{said[1:]}." if said else ""
+        common = said_of_members(self.members)
+        return "".join((f" {said[0].upper()}{said[1:]}." if said else "", f" In common: {common}." if common else ""))
 
     def _remark(self) -> Html:
         said = not_set_off(self.group, self.members, self.sizes)

@@ -260,7 +260,7 @@ def _best(members: Sequence[Compared], metric: str, unit: str, links: Links) -> 
         return tag("span", "not measured", class_="tl-null")
     found = [one for one in found if REFERENCE not in one[1].marks] or found
     value, cell, told, of = (min if metric == "latency" else max)(found, key=lambda one: one[0])
-    link = links.to_number(cell, of.each)
+    link = links.to_line(cell.shown)
     version = dict(of.series.key)["system_version"] or dict(of.series.key)["release"]
     released = f", {version}" if version else f", release {NOT_STATED}"
     text = with_bound(quantity(value, unit), cell.shown.bound)

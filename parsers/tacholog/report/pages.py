@@ -84,10 +84,11 @@ def _free(document: str, taken: set[str]) -> str:
 
 
 def _transport_context(part: View, system: str, transport: str) -> dict[str, Any]:
-    tests = []
+    tests, repeated = [], False
     for test in TESTS:
         series = part.only(Selection(test=test)).series()
         if series:
+            repeated |= any(one.repeated for one in series)
             drawn = [name for name in _FIGURES[test] if FIGURES[name](series)]
             drawn += ["distribution"] if test == "latency" and part.histograms else []
             drawn += ["intervals"] if interval_figures(part.only(Selection(test=test)).intervals()) else []
@@ -98,6 +99,7 @@ def _transport_context(part: View, system: str, transport: str) -> dict[str, Any
         "transport": transport,
         "stated": transport != NOT_STATED,
         "tests": tests,
+        "repeated": repeated,
         "kind": _kind(part),
         "keywords": _keywords(part),
     }

@@ -6,7 +6,7 @@ Runs of one series repeat each other. Repetitions are shown as the median over r
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from statistics import median
 
 import msgspec
@@ -19,6 +19,7 @@ _SHOWN_LAST = ("definition", "planned_duration_s", "warmup", "basis", "load_mode
 _SAID_TWICE = ("release", "tool", "tool_version")  # where the system's version says it too
 _SAYS_MOST = ("data_path", "reliability", "keyed")  # names a series that has nothing to differ from
 _COMMIT_SHOWN = 7
+_SEVERAL = 2
 _SIDES = {"publisher": "at the publisher", "subscriber": "at the subscriber", "both": "both sides"}
 _TITLES = {
     "data_path": "data path",
@@ -168,6 +169,20 @@ def series_of(facts: Iterable[Fact]) -> list[Series]:
     return [Series(label, slot, key, tuple(groups[key])) for slot, (label, key) in enumerate(zip(labels, ordered, strict=True))]
 
 
+def labels_among(series: Sequence[tuple[str, Series]]) -> list[str]:
+    """Return what each series is called among others, by only what differs between these; its system and transport stand beside the label."""
+    keys = [one.key for _, one in series]
+    names = ["" for _ in keys] if len(keys) < _SEVERAL else [_joined(parts) for parts in _told_apart(keys, but="transport")]
+    beside = [(system, dict(one.key)["transport"], label) for (system, one), label in zip(series, names, strict=True)]
+    return [f"{label} ({_origin(key)})".strip() if beside.count(whole) > 1 else label for label, key, whole in zip(names, keys, beside, strict=True)]
+
+
+def common_words(series: Iterable[Series], but: Container[str]) -> list[str]:
+    """Return, in words, what all series have in common and is known, but for the names given."""
+    first, *rest = [dict(one.key) for one in series]
+    return [said for name, value in first.items() if name not in but and all(one[name] == value for one in rest) and (said := words(name, value))]
+
+
 def newest_first(series: Iterable[Series]) -> list[Series]:
     """Return series of later versions before those of earlier ones, and else in their order."""
     return sorted(series, key=lambda one: _version(one.key), reverse=True)
@@ -206,14 +221,16 @@ def _key(fact: Fact) -> Key:
 
 
 def _labels(keys: Sequence[Key]) -> list[str]:
-    if not keys:
-        return []
+    return _made_different([_joined(parts) for parts in _told_apart(keys)], keys) if keys else []
+
+
+def _told_apart(keys: Sequence[Key], but: str = "") -> list[list[tuple[str, object]]]:
+    """Return of each the fewest conditions that tell it from the others, ``but`` one that is said elsewhere."""
     facts = [dict(key) for key in keys]
     differing = sorted(_differing(facts), key=lambda name: name in _SHOWN_LAST)
     full = [[(name, one[name]) for name in differing] for one in facts]
-    used = _fewest(full)
-    labels = [_joined([(name, value) for name, value in parts if name in used]) for parts in full]
-    return _made_different(labels, keys)
+    used = _fewest(full) - {but}
+    return [[(name, value) for name, value in parts if name in used] for parts in full]
 
 
 def _differing(facts: Sequence[dict[str, object]]) -> list[str]:

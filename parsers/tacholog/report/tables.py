@@ -37,10 +37,6 @@ class Links(msgspec.Struct, frozen=True):
         """Return the link to the page of a log."""
         return None if self.logs is None else f"doc:{log_document(self.logs, run, log)}"
 
-    def to_number(self, cell: Cell, each: str | None) -> str | None:
-        """Return the link to where a cell's number stands: its line, or of a median the numbers of ``each`` run, for it may be in no log."""
-        return each if each and self.logs is not None and len(cell.facts) > 1 and cell.value is not None else self.to_line(cell.shown)
-
 
 def each_run(series: Series, document: str | None = None) -> str | None:
     """Return the link to the numbers of each run of a series on the page of its transport; nothing where none was repeated."""
@@ -83,7 +79,7 @@ def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, 
     cells = [series.cells(column.metric, column.statistic) for column in columns]
     repeated = series.repeated
     places = [column_decimals(found.values(), column.unit) for column, found in zip(columns, cells, strict=True)]
-    write = CellWriter(links, marks_anchor, Marks(seen, everywhere), f"{anchor}-each" if repeated else None)
+    write = CellWriter(links, marks_anchor, Marks(seen, everywhere), f"#{anchor}-each" if repeated else None)
     rows = []
     for payload in series.sizes():
         shown = [write.cell(found.get(payload), column.unit, place) for column, found, place in zip(columns, cells, places, strict=True)]
@@ -121,7 +117,8 @@ class CellWriter:
     def cell(self, cell: Cell | None, unit: Unit, places: int, *, best: bool = False, below: Html = NOTHING, each: str | None = None) -> Html:
         """Write one cell: the number (the median, where runs were repeated), its range, its marks; set off if it is the best of its kind.
 
-        What is ``below`` the number stands under its range; ``each`` leads to the numbers that a median is of.
+        The number leads to its line, a median to that of the run in the middle; the range leads to the numbers of ``each`` run.
+        What is ``below`` the number stands under its range.
         """
         if cell is None:
             return tag("td", NOT_STATED, class_="tl-null")
@@ -129,12 +126,12 @@ class CellWriter:
         marks = [mark_link(mark, self._marks_anchor) for mark in in_order(cell.marks) if mark not in self._marks.said]
         fact = cell.shown
         if cell.value is None:
-            link = f"#{self._each}" if cell.stated and self._each else self._links.to_line(fact)
+            link = self._each if cell.stated and self._each else self._links.to_line(fact)
             return tag("td", _linked(NOT_STATED, link), *marks, class_="tl-null", title=_partly(cell))
         spread = cell.low is not None and cell.high is not None and len(cell.facts) > 1
-        link = f"#{self._each}" if spread and self._each else self._links.to_number(cell, each)
+        link = self._links.to_line(fact)
         text, pad = _aligned(cell.value, fact, unit, places)
-        range_ = _range(cell, unit) if spread else NOTHING
+        range_ = _range(cell, unit, (self._each or each) if link else None) if spread else NOTHING
         return tag(
             "td",
             tag("strong", _linked(text, link), class_="tl-best") if best else _linked(text, link),
@@ -236,11 +233,14 @@ def _aligned(value: float, fact: Fact, unit: Unit, places: int) -> tuple[str, Ht
     return with_bound(shown, fact.bound), tag("span", lacking, class_="tl-pad", aria_hidden="true") if lacking else NOTHING
 
 
-def _range(cell: Cell, unit: Unit) -> Html:
+def _range(cell: Cell, unit: Unit, each: str | None) -> Html:
     if cell.low is None or cell.high is None:
         return NOTHING
     ends = [rounded(end / unit.size) for end in (cell.low, cell.high)]
-    return tag("span", _TO.join(ends), class_="tl-range") if ends[0] != ends[1] else NOTHING
+    if ends[0] == ends[1]:
+        return NOTHING
+    text = _TO.join(ends)
+    return tag("a", text, class_="tl-range", href=each, title="Each run's numbers") if each else tag("span", text, class_="tl-range")
 
 
 def _plain(fact: Fact | None, unit: Unit, links: Links) -> Html:
