@@ -8,10 +8,15 @@ from html.parser import HTMLParser
 import numpy as np
 from numpy.typing import NDArray
 
+from tacholog.dataset import Dataset
+from tacholog.diff.compare import compare
+from tacholog.diff.policy import Policy
 from tacholog.diff.result import Report
+from tacholog.manifest import Host
 from tacholog.report.diff_page import html
 
 Compared = Callable[..., Report]
+Side = Callable[..., Dataset]
 VOID = {"meta", "br"}
 
 
@@ -77,3 +82,21 @@ def test_a_value_has_three_digits_and_all_of_them_in_its_title(compared: Compare
     page = html(compared(np.full((1, 12), 10_000.0), np.full((1, 12), 11_014.5)))
 
     assert '<td class="n" title="11.0145\u00a0µs">11\u00a0µs</td>' in page
+
+
+def test_a_reason_that_all_rows_of_a_verdict_share_is_said_once_and_what_differs_stays_in_the_rows(
+    side: Side, noise: NDArray[np.float64], other_host: Host
+) -> None:
+    page = html(compare(side(noise[0], range(0, 24, 2)), side(noise[1], range(1, 25, 2), host=other_host), Policy()))
+
+    assert page.count("Made-up CPU -&gt; Another CPU") == 1
+    assert '<p class="shared">In all of these rows: ' in page
+    assert '<td class="r">' not in page[: page.index('id="loss"')]
+    assert (parsed(page).open, parsed(page).wrong) == ([], [])
+
+
+def test_a_single_row_keeps_its_reason_beside_its_numbers(side: Side, noise: NDArray[np.float64], other_host: Host) -> None:
+    page = html(compare(side(noise[0, :1], range(0, 24, 2)), side(noise[1, :1], range(1, 25, 2), host=other_host), Policy()))
+
+    assert 'class="shared"' not in page
+    assert "CPU model: Made-up CPU -&gt; Another CPU" in page[page.index('<td class="r">') :]
