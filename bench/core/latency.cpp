@@ -214,24 +214,44 @@ private:
     Nanoseconds duration_ns_ = 0;
 };
 
+/// How many messages go by between two looks at the control channel. A look is a system call, and so a blip in
+/// somebody's round trip, and reading the clock for each message would be one too: the number follows from how long the
+/// last ones took. What a message costs is not known from its size: it need not be copied, nor touched.
+class LooksAtControl {
+public:
+    bool due() { return --left_ == 0; }
+
+    void looked(bool messages_came) {
+        const Nanoseconds now = now_ns();
+        if (messages_came && now - last_ns_ < pulse_ns / 2) messages_ = std::min(2 * messages_, most_messages);
+        if (messages_came && now - last_ns_ > pulse_ns) messages_ = std::max<std::size_t>(messages_ / 2, 1);
+        left_ = messages_;
+        last_ns_ = now;
+    }
+
+private:
+    static constexpr std::size_t most_messages = 50'000;
+
+    std::size_t messages_ = 1;
+    std::size_t left_ = 1;
+    Nanoseconds last_ns_ = now_ns();
+};
+
 /// Sends every new message back, with a payload of its own.
 class Ponger {
 public:
-    Ponger(const Side& side, Channels channels, std::size_t payload_bytes)
-        : side_(side),
-          channels_(std::move(channels)),
-          newest_(instances_of(side)),
-          messages_a_pulse_(std::clamp<std::size_t>(bytes_a_pulse / payload_bytes, 1, most_messages_a_pulse)) {}
+    Ponger(const Side& side, Channels channels)
+        : side_(side), channels_(std::move(channels)), newest_(instances_of(side)) {}
 
     Result<void> run() {
         Deadline silence{side_.limit()};
-        std::size_t until_pulse = messages_a_pulse_;
+        LooksAtControl looks;
         while (true) {
             const auto echoed = echo();
             if (!echoed) return echoed.error();
-            if (*echoed && --until_pulse > 0) [[likely]]
+            if (*echoed && !looks.due()) [[likely]]
                 continue;
-            until_pulse = messages_a_pulse_;
+            looks.looked(*echoed);
             const auto frame = side_.control.poll();
             if (!frame) return frame.error();
             if (is_end(*frame)) break;
@@ -242,11 +262,6 @@ public:
     }
 
 private:
-    // Looking at the control channel is a system call, and so a blip in somebody's round trip: rarely, but every
-    // second.
-    static constexpr std::size_t bytes_a_pulse = std::size_t{64} * 1024 * 1024;
-    static constexpr std::size_t most_messages_a_pulse = 50'000;
-
     static bool is_end(const std::optional<Frame>& frame) { return frame && frame->kind == FrameKind::size_end; }
 
     Result<bool> echo() {
@@ -268,7 +283,6 @@ private:
     const Side& side_;
     Channels channels_;
     Newest newest_;
-    std::size_t messages_a_pulse_;
     std::uint64_t corrupted_ = 0;
 };
 
@@ -286,7 +300,7 @@ Result<void> run_latency_subscriber(const Side& side, const Frame& open) {
     if (side.options.basis == Basis::one_way) return run_one_way_subscriber(side, open);
     auto channels = open_channels_as_subscriber(side, open);
     if (!channels) return channels.error();
-    return Ponger{side, std::move(*channels), case_of(open).payload_bytes}.run();
+    return Ponger{side, std::move(*channels)}.run();
 }
 
 }  // namespace tacholog

@@ -15,8 +15,6 @@
 
 namespace tacholog::perf {
 
-enum class Written { in_place, elsewhere };
-
 class BareRing {
 public:
     BareRing(std::byte* start, std::size_t bytes, std::size_t slots, Written written = Written::in_place)

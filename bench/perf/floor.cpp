@@ -1,7 +1,7 @@
 // How fast the machine itself is, for `nox -s perf`: bare loops between two processes, each on a core of its own,
 // without perftest. What perftest measures is compared with these in the same run; the absolute figures say little.
 //
-//   floor SECONDS [NAME...]    prints a line for each measured value: NAME BYTES VALUE
+//   floor SECONDS [NAME[:BYTES]...]    prints a line for each measured value: NAME BYTES VALUE
 //
 // Latencies are half of a round trip's median, in nanoseconds; rates are messages received a second.
 #include <sys/syscall.h>
@@ -276,8 +276,11 @@ std::vector<Floor> floors() {
     };
 }
 
-bool wanted(const std::string& name, int argc, char* argv[]) {
-    return argc == 2 || std::find(argv + 2, argv + argc, name) != argv + argc;
+bool wanted(const std::string& name, std::size_t bytes, int argc, char* argv[]) {
+    const auto named = [&](const std::string& word) {
+        return word == name || word == name + ":" + std::to_string(bytes);
+    };
+    return argc == 2 || std::any_of(argv + 2, argv + argc, named);
 }
 
 }  // namespace
@@ -285,13 +288,13 @@ bool wanted(const std::string& name, int argc, char* argv[]) {
 int main(int argc, char* argv[]) {
     const double seconds = argc > 1 ? std::atof(argv[1]) : 0;
     if (seconds <= 0) {
-        std::cerr << "usage: floor SECONDS [NAME...]\n";
+        std::cerr << "usage: floor SECONDS [NAME[:BYTES]...]\n";
         return 2;
     }
     pin(0);
     for (const Floor& floor : floors()) {
-        if (!wanted(floor.name, argc, argv)) continue;
         for (const std::size_t bytes : floor.sizes) {
+            if (!wanted(floor.name, bytes, argc, argv)) continue;
             std::cout << floor.name << ' ' << bytes << ' ' << floor.measure(seconds, bytes) << std::endl;
         }
     }

@@ -47,6 +47,10 @@ struct alignas(cache_line) Reference {
     std::atomic<std::uint64_t> word{0};
 };
 
+/// Where all are waited for, the chunks of messages up to so large may be used in turn: what the subscriber still has
+/// in its cache is dearer to overwrite than what has left it. Larger ones go where the last was, which is in cache.
+inline constexpr std::size_t most_chunk_bytes_in_turn = std::size_t{128} * 1024;
+
 struct PoolShape {
     std::size_t max_bytes = 0;
     std::size_t references = 0;
@@ -67,10 +71,9 @@ struct PoolShape {
     std::size_t chunks_at() const { return rings_at() + audience.subscribers * references * sizeof(Reference); }
     std::size_t bytes() const { return chunks_at() + chunks() * stride; }
 
-    /// Large payloads go into the chunk that was given back last, which is in cache. Smaller ones go round: a look
-    /// whether the last chunk is back would take its line from the subscriber that is just reading it, and what the
-    /// subscriber still has in its cache is dearer to overwrite than what has left it.
-    bool reuses_last() const { return stride > std::size_t{128} * 1024; }
+    /// Smaller ones go round: a look whether the last chunk is back would take its line from the subscriber that is
+    /// just reading it.
+    bool reuses_last() const { return max_bytes > most_chunk_bytes_in_turn; }
 };
 
 /// Where things are in the pool's memory. Fresh memory of zeros is an empty pool.

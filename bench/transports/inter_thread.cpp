@@ -84,7 +84,8 @@ Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::spa
     auto shared = std::make_shared<SharedRing>(std::move(*mapping), shape, topic.waiting);
     for (std::size_t place = 0; place < seats.size(); ++place) seats[place]->give(shared, place);
     const Ring ring = shared->ring;
-    return std::unique_ptr<Publisher>{std::make_unique<RingPublisher>(ring, std::move(shared), topic.name)};
+    return std::unique_ptr<Publisher>{
+        std::make_unique<RingPublisher>(ring, std::move(shared), topic.name, Written::elsewhere)};
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // What the transports over a ring have in common: the publisher loans its own buffer and copies it into the ring (that
-// is the copy in `data_path=copy`), the subscriber lends the slot in place, and both poll or sleep at the ring.
+// is the copy in `data_path=copy`), or loans the slot itself; the subscriber lends the slot in place, and both poll or
+// sleep at the ring.
 #pragma once
 
 #include <vector>
@@ -13,11 +14,11 @@ namespace tacholog {
 class RingPublisher : public Publisher {
 public:
     /// `memory` is what keeps the ring's memory there.
-    RingPublisher(Ring ring, std::shared_ptr<const void> memory, std::string name)
+    RingPublisher(Ring ring, std::shared_ptr<const void> memory, std::string name, Written written)
         : memory_(std::move(memory)),
           ring_(ring),
           writer_(ring),
-          buffer_(ring.shape().max_bytes),
+          buffer_(written == Written::elsewhere ? ring.shape().max_bytes : 0),
           name_(std::move(name)) {}
     ~RingPublisher() override {
         ring_.header().writer_left.store(true, std::memory_order_release);
@@ -30,15 +31,17 @@ protected:
 
 private:
     Result<std::span<std::byte>> acquire(std::size_t bytes) override {
-        if (bytes > buffer_.size())
+        if (bytes > ring_.shape().max_bytes)
             return Error{"loan " + std::to_string(bytes) + " bytes on " + name_ + ": too large"};
-        loaned_ = std::span{buffer_}.first(bytes);
+        loaned_ = {buffer_.empty() ? writer_.loan() : buffer_.data(), bytes};
         return loaned_;
     }
 
+    bool write() { return buffer_.empty() ? writer_.publish(loaned_.size()) : writer_.write(loaned_); }
+
     Result<bool> commit(Patience patience) override {
-        if (writer_.write(loaned_)) return true;
-        const auto written = [this] { return writer_.write(loaned_); };
+        if (write()) return true;
+        const auto written = [this] { return write(); };
         const auto gone = [this] { return ring_.header().reader_left.load(std::memory_order_acquire) || peer_gone(); };
         if (wait_until(written, ring_.waiting(), patience, ring_.header().writer, gone)) return true;
         if (gone()) return Error{"publish on " + name_ + ": the subscriber is gone"};

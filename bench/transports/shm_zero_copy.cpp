@@ -7,6 +7,7 @@
 
 #include "transports/chunk_pool.hpp"
 #include "transports/shared_memory.hpp"
+#include "transports/shm_ring.hpp"
 #include "transports/transport.hpp"
 
 namespace tacholog::transports {
@@ -110,13 +111,21 @@ private:
     ChunkReader reader_;
 };
 
+// What waits for all comes back in the order in which it went. The chunks of small messages are then the slots of a
+// ring and need no references: the line that says that a message is there brings its beginning with it.
+bool goes_round(const Topic& topic) {
+    return topic.audience.slow == SlowSubscriber::block && topic.max_bytes <= most_chunk_bytes_in_turn;
+}
+
 Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
+    if (goes_round(topic)) return subscribe_to_shm_ring(topic);
     auto listener = listen_locally(topic.name);
     if (!listener) return listener.error();
     return std::unique_ptr<Subscriber>{std::make_unique<ZeroCopySubscriber>(MemoryTaker{std::move(*listener), topic})};
 }
 
 Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
+    if (goes_round(topic)) return advertise_shm_ring(topic, endpoints, Written::in_place);
     const auto shape = PoolShape::for_messages(topic.max_bytes, topic.audience);
     auto offered = offer_memory(endpoints, shape.bytes(), topic.max_bytes);
     if (!offered) return offered.error();

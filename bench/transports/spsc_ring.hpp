@@ -142,6 +142,9 @@ private:
     Waiting waiting_ = Waiting::busy_poll;
 };
 
+/// Where the publisher writes a message: in the ring itself, or in a buffer of its own that is copied there.
+enum class Written { in_place, elsewhere };
+
 class RingWriter {
 public:
     RingWriter() = default;
@@ -160,7 +163,20 @@ public:
             released_ = released_by_all();
             if (turn_ - released_ >= ring_.shape().slots) return false;
         }
-        publish(message, ring_.payload(turn_));
+        copy_in(message, ring_.payload(turn_));
+        return true;
+    }
+
+    /// The slot to write the next message into, where payloads go in turn: `publish` leaves it free.
+    std::byte* loan() const { return ring_.payload(turn_); }
+
+    /// Hands over what was written into the loan. False if there would be no slot for the next one.
+    bool publish(std::size_t bytes) {
+        if (turn_ + 1 - released_ >= ring_.shape().slots) {
+            released_ = released_by_all();
+            if (turn_ + 1 - released_ >= ring_.shape().slots) return false;
+        }
+        hand_over(bytes);
         return true;
     }
 
@@ -172,9 +188,13 @@ private:
         return least;
     }
 
-    void publish(std::span<const std::byte> message, std::byte* payload) {
+    void copy_in(std::span<const std::byte> message, std::byte* payload) {
         std::memcpy(payload, message.data(), message.size());
-        ring_.word(turn_).store(Ring::published(turn_, message.size()), std::memory_order_release);
+        hand_over(message.size());
+    }
+
+    void hand_over(std::size_t bytes) {
+        ring_.word(turn_).store(Ring::published(turn_, bytes), std::memory_order_release);
         ++turn_;
         if (sleeps(ring_.waiting())) ring_.header().reader.wake();
     }
@@ -186,7 +206,7 @@ private:
         const std::uint64_t place = free_.back();
         free_.pop_back();
         ring_.remote(turn_).place = places_[turn_ % places_.size()] = place;
-        publish(message, ring_.payload_at(place));
+        copy_in(message, ring_.payload_at(place));
         return true;
     }
 

@@ -91,9 +91,9 @@ def perftest(what: str, arguments: str, payload_bytes: int, seconds: float) -> I
             yield from figures_of(record, what, payload_bytes)
 
 
-def floor(seconds: float) -> Iterator[Figure]:
-    """What the machine itself can do."""
-    for line in run([str(FLOOR), str(seconds)]).decode().splitlines():
+def floor(seconds: float, what: str) -> Iterator[Figure]:
+    """What the machine itself can do: one thing, or one at one size (``ring-1:64``)."""
+    for line in run([str(FLOOR), str(seconds), what]).decode().splitlines():
         name, size, value = line.split()
         yield Figure(f"bare {name}", int(size), "rate" if name.endswith("-rate") else "p50", float(value))
 

@@ -1,0 +1,60 @@
+// A ring of slots in shared memory between processes of one host, which a publisher offers to its subscribers. A slot
+// is free again when all have given it back, and a full ring blocks the publisher. The memory has no name in a file
+// system, so nothing is left behind, whatever kills either side.
+#pragma once
+
+#include "transports/ring_transport.hpp"
+#include "transports/shared_memory.hpp"
+
+namespace tacholog {
+
+class ShmRingPublisher final : public RingPublisher {
+public:
+    ShmRingPublisher(OfferedMemory memory, RingShape shape, const Topic& topic, Written written)
+        : RingPublisher(Ring{memory.mapping->start(), shape, topic.waiting}, memory.mapping, topic.name, written),
+          memory_(std::move(memory)) {}
+
+private:
+    bool peer_gone() override { return memory_.a_subscriber_hung_up(); }
+
+    OfferedMemory memory_;
+};
+
+class ShmRingSubscriber final : public RingSubscriber {
+public:
+    explicit ShmRingSubscriber(MemoryTaker taker) : RingSubscriber(taker.name()), taker_(std::move(taker)) {}
+
+    std::string endpoint() const override { return taker_.name(); }
+
+    Result<bool> match(Patience patience) override {
+        if (attached()) return true;
+        const auto shape = RingShape::for_messages(taker_.max_bytes(), taker_.audience().subscribers);
+        auto mapping = taker_.take(patience, shape.bytes());
+        if (!mapping) return mapping.error();
+        if (*mapping == nullptr) return false;
+        const Ring ring{(*mapping)->start(), shape, taker_.waiting()};
+        attach(ring, std::move(*mapping), taker_.place());
+        return true;
+    }
+
+private:
+    bool peer_gone() override { return taker_.publisher_hung_up(); }
+
+    MemoryTaker taker_;
+};
+
+inline Result<std::unique_ptr<Subscriber>> subscribe_to_shm_ring(const Topic& topic) {
+    auto listener = listen_locally(topic.name);
+    if (!listener) return listener.error();
+    return std::unique_ptr<Subscriber>{std::make_unique<ShmRingSubscriber>(MemoryTaker{std::move(*listener), topic})};
+}
+
+inline Result<std::unique_ptr<Publisher>> advertise_shm_ring(const Topic& topic, std::span<const std::string> endpoints,
+                                                             Written written) {
+    const auto shape = RingShape::for_messages(topic.max_bytes, endpoints.size());
+    auto offered = offer_memory(endpoints, shape.bytes(), topic.max_bytes);
+    if (!offered) return offered.error();
+    return std::unique_ptr<Publisher>{std::make_unique<ShmRingPublisher>(std::move(*offered), shape, topic, written)};
+}
+
+}  // namespace tacholog
