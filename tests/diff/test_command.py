@@ -130,6 +130,21 @@ def test_a_saved_dataset_is_a_side(tmp_path: Path, checkout: Path) -> None:
     assert "the same runs on both sides" in result.output
 
 
+@pytest.mark.parametrize("saved", [("old", "new"), ("old",)])
+def test_saved_datasets_compare_as_the_folders_do_that_they_were_saved_from(recorded: Path, tmp_path: Path, saved: tuple[str, ...]) -> None:
+    (tmp_path / "renames.toml").write_text('[transport]\nuds = "domain socket"\n')
+    for name in saved:
+        load([recorded / name]).save(tmp_path / "saved" / name)
+    sides = [tmp_path / "saved" / name if name in saved else recorded / name for name in ("old", "new")]
+
+    words = ["--format", "json", "--renames", tmp_path / "renames.toml"]
+    found, expected = (json.loads(run(*one, *words).stdout) for one in (sides, (recorded / "old", recorded / "new")))
+
+    assert {row["key"]["transport"] for row in found["rows"]} == {"domain socket"}
+    for part in ("rows", "untested", "losses", "changed"):
+        assert found[part] == expected[part]
+
+
 def test_a_release_is_looked_up_in_the_data(tmp_path: Path, checkout: Path) -> None:
     for release, source in (("6.0", "default-type"), ("6.1", "custom-type")):
         shutil.copytree(checkout / "data/rti" / source / "shmem-regular", tmp_path / release)

@@ -161,8 +161,10 @@ def _wanted(results: pd.DataFrame, policy: Policy) -> pd.DataFrame:
 
 def _column(parts: Sequence[pd.Series]) -> Column:
     import pandas as pd
+    from pandas.api.types import union_categoricals
 
-    codes, words = pd.factorize(pd.concat(parts, ignore_index=True))
+    categories = all(isinstance(part.dtype, pd.CategoricalDtype) for part in parts)  # which concat would write out, row by row
+    codes, words = pd.factorize(union_categoricals([part.array for part in parts]) if categories else pd.concat(parts, ignore_index=True))
     return Column((codes + 1).astype(np.min_scalar_type(len(words))), words.tolist())
 
 

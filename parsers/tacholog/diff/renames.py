@@ -62,4 +62,5 @@ def renamed(dataset: Dataset, renames: Renames) -> Dataset:
 
 
 def _replaced(frame: pd.DataFrame, field: str, names: Mapping[str, str]) -> pd.DataFrame:
-    return frame.assign(**{field: frame[field].replace(dict(names)).astype(frame[field].dtype)})
+    column = frame[field].astype("string")  # categories would take no new name
+    return frame.assign(**{field: column.replace(dict(names)).astype(column.dtype)})

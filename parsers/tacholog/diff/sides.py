@@ -39,7 +39,7 @@ def find(name: str, roots: Sequence[Path]) -> Dataset:
 
 def _folder(path: Path) -> Dataset:
     if (path / "results.parquet").is_file():
-        return open_saved(path, _UNUSED)
+        return open_saved(path, _UNUSED, as_categories=True)
     if next(run_folders(path), None) is not None:
         return _with_hosts(load([path]), path)
     logs = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith(".") and file.suffix not in (".toml", ".md"))
