@@ -195,6 +195,23 @@ def test_a_block_that_lacks_a_row_or_contradicts_itself_is_broken(old: str, new:
     assert [text.partition(":")[2].partition(":")[0] for text in log.broken] == ["1"]
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("rem_send_msgs    =  146,692 ", "rem_send_msgs    =  155,689 "),  # 146,691 of them came back
+        ("msg_rate         =      293 K/sec", "msg_rate         =      299 K/sec"),  # for 293,383 messages in a second
+        ("recv_msgs         =  24,282 ", "recv_msgs         =  26,282 "),  # at 24.3 thousand a second
+    ],
+)
+def test_counts_of_another_test_make_a_block_broken(old: str, new: str) -> None:
+    text = (LOGS / "multi-vv.log").read_text()
+    assert old in text
+    log = read_text(text.replace(old, new), "qperf")
+
+    assert [why.partition(": ")[2] for why in log.broken] == ["the rows of this test contradict each other, or some are missing"]
+    assert len(log.records) == 2
+
+
 def test_the_last_row_without_its_end_may_be_cut() -> None:
     assert len(read_text(PLAIN, "qperf").records) == 1
     assert read_text(PLAIN.rstrip("\n"), "qperf").records == []

@@ -280,6 +280,12 @@ def test_pages_of_several_subscribers_say_how_many() -> None:
     assert small.number("loss", "total") == Number(metric="loss", statistic="total", value=1e-4, resolution=1e-4, bound="<", line=51)
 
 
+def test_a_bullet_above_a_garbled_head_says_nothing_of_the_next_table() -> None:
+    text = (LOGS / "page-subscribers.txt").read_text(encoding="utf-8").replace("Subscribers\n\nMin", "Subscr bers\n\nMin")
+
+    assert [record.conditions.reliability for record in read_text(text, "rti").records] == [None, None]
+
+
 def test_raw_latencies_become_intervals_of_a_thousand_and_a_summary() -> None:
     first, rest, summary = read(LOGS / "latency-file.csv").records
 

@@ -173,3 +173,16 @@ def test_memory_does_not_grow_with_the_log(line: bytes) -> None:
         assert lines == megabytes * (1_000_000 // (len(line) + 1))
 
     assert peaks[1] < peaks[0] * 1.5
+
+
+def test_memory_holds_a_few_megabytes_of_lines_that_nobody_knows_however_long_they_are() -> None:
+    stream = cast("BinaryIO", Endless(b"z" * 60_000, 40))
+
+    tracemalloc.start()
+    scan = Scan(LogText(stream), "rti")
+    lines = sum(len(event.lines) for event in scan)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert lines == scan.account.lines["unknown"] == 640
+    assert peak < 25_000_000

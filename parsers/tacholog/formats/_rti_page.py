@@ -112,6 +112,7 @@ class Page:
             self._bullets.add(words)
             self._reliability = _RELIABILITY[words]
         else:
+            self._reliability = self._of_title  # A bullet stands right above its table, whose head may be garbled.
             return
         yield Found(line, None)
 

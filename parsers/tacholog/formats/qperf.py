@@ -59,6 +59,8 @@ _TRANSPORTS = {"tcp": "TCP", "udp": "UDP", "sctp": "SCTP", "sdp": "SDP", "rds": 
 _HEADLINES = {"lat": {"latency"}, "bw": {"bw", "send_bw"}}
 _RDMA = {"rc": "RDMA RC", "uc": "RDMA UC", "ud": "RDMA UD", "xrc": "RDMA XRC", "ver": "RDMA RC"}
 _ROWS = 100
+_LAST_MESSAGES = 2  # Under way when the time is over.
+_LATE_SHARE = 0.001
 
 
 def detect(head: str) -> Detected:
@@ -141,7 +143,7 @@ def _record(test: str, rows: list[Row]) -> Record | Broken:
     headlines = {row.name for row in rows[:1]} & _HEADLINES.get(test.rpartition("_")[2], {"msg_rate"})
     if test == "quit" or not headlines or not in_order(rows):
         return Broken("a test without its headline, or with rows out of order")
-    if test.split("_", maxsplit=1)[0] in _TRANSPORTS and not (sides_agree(by_name) and _complete(by_name) and _agree(by_name)):
+    if test.split("_", maxsplit=1)[0] in _TRANSPORTS and not (sides_agree(by_name) and _complete(by_name) and _agree(by_name) and _counts_agree(by_name)):
         return Broken("the rows of this test contradict each other, or some are missing")
     digits = precision(rows)
     size = by_name.get("msg_size")
@@ -204,8 +206,27 @@ def _agree(rows: dict[str, Row]) -> bool:
     return True
 
 
+def _counts_agree(rows: dict[str, Row]) -> bool:
+    """Whether the messages were counted in the test of this rate: what one side of a ping-pong sent the other received, and all are rate times time."""
+    for sent, received in (("loc_send_msgs", "rem_recv_msgs"), ("rem_send_msgs", "loc_recv_msgs")):
+        one, other = (row.value if (row := rows.get(name)) and row.factor == 1 else None for name in (sent, received))
+        if "latency" in rows and one is not None and other is not None and abs(one - other) > _LAST_MESSAGES + _LATE_SHARE * max(one, other):
+            return False
+    samples, rate = _samples(rows), rows.get("msg_rate")
+    times = [row for name in ("loc_real_time", "send_real_time", "recv_real_time") if (row := rows.get(name)) and row.number]
+    if samples is None or not rate or not rate.number or not times:
+        return True
+    rounding = 10.0 ** (1 - max(_digits(row) for row in rows.values() if row.number and row.exact is None and row.quantity not in {"count", "size"}))
+    return any(abs(samples - rate.value * row.value / 1e9) <= rounding * samples for row in times)
+
+
+def _digits(row: Row) -> int:
+    """How many digits a figure is printed with."""
+    return len(str(row.number).replace(".", "").lstrip("0"))
+
+
 def _close(one: float, other: float, *rows: Row) -> bool:
     """Whether two values are as near as the rounding of the figures behind them allows, which may be to fewer than three digits with -e."""
-    shown = [len(str(row.number).replace(".", "").lstrip("0")) for row in rows if row.exact is None]
+    shown = [_digits(row) for row in rows if row.exact is None]
     allowed = sum(10.0 ** (1 - digits) for digits in shown)
     return abs(one - other) <= allowed * max(one, other)

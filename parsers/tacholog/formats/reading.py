@@ -21,6 +21,7 @@ from tacholog.records import SEVERITY, Conditions, Facts, Histogram, Record, Sta
 
 LineClass = Literal["record", "chatter", "broken", "unknown"]
 CLAIM_WINDOW_LINES = 4096
+HELD_CHARACTERS = 1 << 23  # Of lines that wait for their class, and as many of those that wait to be reported, whatever their number.
 LOOKS = 16  # A line in doubt costs another look at what is left of its run; after so many, the rest is read line by line.
 # What our own perftest says on standard error, in whichever tool's words it logs, and behind the signs of progress that it may print as hmbdc does.
 _PERFTEST_SAYS = re.compile(r"[xC.]{0,64}perftest: (?P<note>note: )?(?P<said>.{1,1000})")
@@ -92,7 +93,9 @@ class Scan:
         self.account = Account()
         self._runs = Runs(getattr(self.format, "BULK", ()), run_lines)
         self._waiting: dict[int, Line] = {}
+        self._waiting_characters = 0
         self._overdue: list[Line] = []
+        self._overdue_characters = 0
         self._noise: list[int] = []  # First, last and how many of a stretch of unknown lines that is too long to list.
         self._rows: list[Rows] = []
         self._latest: Found | None = None
@@ -128,7 +131,7 @@ class Scan:
         yield from self._at_once()
         if self._text.trouble:
             self._learn(Facts(status="truncated", reason=self._text.trouble))
-        self._give_up(0)
+        self._give_up(0, 0)
         yield from self._given_up()
         self.account.runs.append(self.account.facts)
         self.account.facts = _common(self.account.runs)
@@ -168,18 +171,26 @@ class Scan:
 
     def _offered(self, line: Line) -> Line:
         self._waiting[line.number] = line
+        self._waiting_characters += len(line.text)
         self._reached = line.number
-        if len(self._waiting) > CLAIM_WINDOW_LINES:
-            self._give_up(CLAIM_WINDOW_LINES)
+        if len(self._waiting) > CLAIM_WINDOW_LINES or self._waiting_characters > HELD_CHARACTERS:
+            self._give_up(CLAIM_WINDOW_LINES, HELD_CHARACTERS)
         return line
 
-    def _give_up(self, window: int) -> None:
-        """Take the oldest lines beyond ``window`` for unknown."""
-        while len(self._waiting) > window:
+    def _claimed(self, number: int) -> Line | None:
+        """The line, if nothing has claimed it before: now something has."""
+        line = self._waiting.pop(number, None)
+        self._waiting_characters -= len(line.text) if line else 0
+        return line
+
+    def _give_up(self, lines: int, characters: int) -> None:
+        """Take the oldest lines beyond so many, or so many characters of them, for unknown."""
+        while len(self._waiting) > lines or self._waiting_characters > characters:
             number = next(iter(self._waiting))
-            line = self._waiting.pop(number)
-            if len(self._overdue) < UNKNOWN_IN_A_ROW:
+            line = self._claimed(number)
+            if line and len(self._overdue) < UNKNOWN_IN_A_ROW and self._overdue_characters < HELD_CHARACTERS:
                 self._overdue.append(line)
+                self._overdue_characters += len(line.text)
             else:
                 first, _, count = self._noise or (number, number, 0)
                 self._noise = [first, number, count + 1]
@@ -191,7 +202,7 @@ class Scan:
             first, last, count = self._noise
             self.account.lines["unknown"] += count
             yield Event(first, last, range(first, last + 1), f"{count} more lines that no rule knows", "unknown", None, len(self.account.runs))
-        self._overdue, self._noise = [], []
+        self._overdue, self._overdue_characters, self._noise = [], 0, []
 
     def _said_by_perftest(self, line: Line) -> Event | None:
         """What the dialects that it writes have no words for: why a run ended badly, or a note."""
@@ -207,7 +218,7 @@ class Scan:
         if isinstance(found.what, Record) and (fault := fault_of(found.what)):
             found = found._replace(what=Broken(fault))
         lines = tuple(sorted((found.line, *found.also))) if found.line else found.also
-        claimed = tuple(line.number for line in lines if self._waiting.pop(line.number, None))
+        claimed = tuple(line.number for line in lines if self._claimed(line.number))
         self._latest = found
         if isinstance(found.what, Facts):
             self._learn(found.what)
