@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tacholog.formats.reading import Log, read
+from tacholog.formats.reading import Log, read, read_text
 from tacholog.records import Conditions, Number, Record
 
 LOGS = Path(__file__).parent / "iperf3"
+Changed = Callable[[str, str, str], Log]  # see conftest.py
 GIB, MIB = 2**30, 2**20
 
 
 def logged(name: str) -> Log:
     """A sample log."""
     return read(LOGS / name, "iperf3")
-
-
-def changed(tmp_path: Path, name: str, old: str, new: str) -> Log:
-    """A sample log with one change."""
-    text = (LOGS / name).read_text()
-    assert old in text
-    path = tmp_path / "some.log"
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
-    return read(path, "iperf3")
 
 
 def summaries(log: Log) -> list[Record]:
@@ -86,8 +79,8 @@ def test_streams_have_names_and_their_sum_has_none_and_the_warm_up_is_left_out()
 
 
 @pytest.mark.parametrize(("old", "new"), [("Reverse mode", "Reverse mode"), ("Reverse mode, remote", "Reverse mode remote")])
-def test_an_interval_that_does_not_say_whose_it_is_has_no_side_whatever_stands_above(tmp_path: Path, old: str, new: str) -> None:
-    log = changed(tmp_path, "tcp-reverse.log", old, new)
+def test_an_interval_that_does_not_say_whose_it_is_has_no_side_whatever_stands_above(changed: Changed, old: str, new: str) -> None:
+    log = changed("iperf3/tcp-reverse.log", old, new)
 
     assert log.records[0].numbers[0] == Number(metric="transfer_rate", statistic="mean", value=46.6e9, resolution=1e8)
     assert [(record.scope, record.side) for record in log.records] == [
@@ -121,8 +114,8 @@ def test_a_receivers_datagrams_have_jitter_and_losses_and_a_senders_do_not() -> 
     assert (received.samples, received.conditions.transport) == (53549, "UDP")
 
 
-def test_a_jitter_that_rounds_to_nothing_is_less_than_a_microsecond(tmp_path: Path) -> None:
-    log = changed(tmp_path, "udp.log", "0.002 ms  0/53549 (0%)  receiver", "0.000 ms  27/53549 (0.05%)  receiver")
+def test_a_jitter_that_rounds_to_nothing_is_less_than_a_microsecond(changed: Changed) -> None:
+    log = changed("iperf3/udp.log", "0.002 ms  0/53549 (0%)  receiver", "0.000 ms  27/53549 (0.05%)  receiver")
 
     received = log.records[-1]
     assert received.number("jitter", "mean") == Number(metric="jitter", statistic="mean", value=1000, resolution=1000, bound="<")
@@ -215,8 +208,8 @@ def test_a_summary_without_its_header_or_its_dashes_is_never_an_interval(tmp_pat
         assert {record.numbers[2].value for record in log.records if record.number("duration", "total")} <= {1e9, 1e7}
 
 
-def test_what_is_said_of_a_test_is_not_said_of_the_servers_output(tmp_path: Path) -> None:
-    server = changed(tmp_path, "tcp-verbose.log", "Server output:\nAccepted connection from", "Server\nAccepted").records[-1]
+def test_what_is_said_of_a_test_is_not_said_of_the_servers_output(changed: Changed) -> None:
+    server = changed("iperf3/tcp-verbose.log", "Server output:\nAccepted connection from", "Server\nAccepted").records[-1]
 
     assert (server.side, server.payload_bytes) == ("subscriber", None)
 
@@ -251,8 +244,8 @@ def test_a_run_that_did_not_end_well_says_why(name: str, status: str, reason: st
     assert (account.status, account.reason) == (status, reason)
 
 
-def test_a_client_without_its_last_line_is_truncated(tmp_path: Path) -> None:
-    assert changed(tmp_path, "tcp.log", "iperf Done.\n", "").account.reason == "the log ends before 'iperf Done.'"
+def test_a_client_without_its_last_line_is_truncated(changed: Changed) -> None:
+    assert changed("iperf3/tcp.log", "iperf Done.\n", "").account.reason == "the log ends before 'iperf Done.'"
 
 
 @pytest.mark.parametrize(
@@ -272,27 +265,24 @@ def test_a_client_without_its_last_line_is_truncated(tmp_path: Path) -> None:
         ("tcp.json", '\t\t\t\t"bytes":\t2770731008,', '\t\t\t\t"bytes":\t27707x1008,', "57: a member of this result is damaged or missing"),
     ],
 )
-def test_a_damaged_result_costs_only_itself(tmp_path: Path, name: str, old: str, new: str, broken: str) -> None:
+def test_a_damaged_result_costs_only_itself(changed: Changed, name: str, old: str, new: str, broken: str) -> None:
     whole = logged(name)
 
-    log = changed(tmp_path, name, old, new) if name.endswith(".log") else sum_changed(tmp_path, name, old, new)
+    log = changed(f"iperf3/{name}", old, new) if name.endswith(".log") else sum_changed(name, old, new)
 
-    assert log.broken[0] == f"some.log:{broken}"
+    assert log.broken[0] == f"text:{broken}"
     assert len(log.records) == len(whole.records) - len(log.broken)
 
 
-def sum_changed(tmp_path: Path, name: str, old: str, new: str) -> Log:
+def sum_changed(name: str, old: str, new: str) -> Log:
     """A sample with a change to the sum of its first interval, which has the same bytes as its stream."""
-    text = (LOGS / name).read_text()
-    before, mark, after = text.partition('"sum":')
+    before, mark, after = (LOGS / name).read_text().partition('"sum":')
     assert old in after
-    path = tmp_path / "some.log"
-    path.write_text(before + mark + after.replace(old, new, 1))
-    return read(path, "iperf3")
+    return read_text(before + mark + after.replace(old, new, 1), "iperf3")
 
 
-def test_json_whose_brackets_are_damaged_gives_what_stood_before_and_is_truncated(tmp_path: Path) -> None:
-    log = changed(tmp_path, "tcp.json", '\t"end":\t{\n', "")
+def test_json_whose_brackets_are_damaged_gives_what_stood_before_and_is_truncated(changed: Changed) -> None:
+    log = changed("iperf3/tcp.json", '\t"end":\t{\n', "")
 
     assert [record.scope for record in log.records] == ["interval"] * 3
     assert (log.account.status, log.account.reason) == ("truncated", "the JSON has no 'end'")

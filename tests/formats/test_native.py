@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,15 +11,7 @@ from tacholog.formats.reading import Log, read
 from tacholog.records import Conditions, Histogram, Number, Record
 
 LOGS = Path(__file__).parent / "native"
-
-
-def changed(tmp_path: Path, old: str, new: str) -> Log:
-    """The sample of a latency run with one text replaced, read."""
-    path = tmp_path / "changed.log"
-    text = (LOGS / "latency-udp.log").read_text()
-    assert old in text
-    path.write_text(text.replace(old, new, 1))
-    return read(path)
+Changed = Callable[[str, str, str], Log]  # see conftest.py
 
 
 def test_a_one_way_latency_is_the_subscribers_from_the_schedule() -> None:
@@ -139,9 +132,9 @@ def test_each_of_several_publishers_has_its_own_record_and_the_aggregate_is_of_t
     assert [r.participant for r in log.records if r.scope == "interval"] == [None, None]
 
 
-def test_what_was_dropped_for_a_slow_subscriber_is_counted(tmp_path: Path) -> None:
+def test_what_was_dropped_for_a_slow_subscriber_is_counted(changed: Changed) -> None:
     line = "throughput payload_bytes=64 participant=sub2 sent=10 received=7 lost=3 duplicated=0 reordered=0 dropped=2 duration_ns=5\n"
-    record = changed(tmp_path, "start time=", line + "start time=").records[0]
+    record = changed("native/latency-udp.log", "start time=", line + "start time=").records[0]
 
     assert record.number("messages_dropped", "total") == Number(metric="messages_dropped", statistic="total", value=2)
 
@@ -179,20 +172,20 @@ def test_each_kind_of_burst_is_a_record_of_its_own() -> None:
     assert [(record.payload_bytes, record.conditions.demand) for record in records] == [(64, 100), (64, 1000), (65536, 100), (65536, 1000)]
 
 
-def test_an_interval_between_bursts_belongs_to_its_demand(tmp_path: Path) -> None:
+def test_an_interval_between_bursts_belongs_to_its_demand(changed: Changed) -> None:
     interval = "interval payload_bytes=64 demand=100 recovery_time_ns=5000000 index=0 duration_ns=1000000000 received=5000 lost=2\n"
-    record = changed(tmp_path, "start time=", interval + "start time=").records[0]
+    record = changed("native/latency-udp.log", "start time=", interval + "start time=").records[0]
 
     assert (record.test, record.scope, record.conditions.demand) == ("demand", "interval", 100)
     assert record.number("messages_lost", "total") == Number(metric="messages_lost", statistic="total", value=2)
 
 
-def test_what_a_role_used_is_a_record_of_its_side(tmp_path: Path) -> None:
+def test_what_a_role_used_is_a_record_of_its_side(changed: Changed) -> None:
     line = (
         "resources payload_bytes=64 test=throughput role=sub duration_ns=282076840 user_ns=30742000 system_ns=118851000 "
         "voluntary_switches=1 involuntary_switches=136 peak_memory_bytes=2871296\n"
     )
-    record = changed(tmp_path, "start time=", line + "start time=").records[0]
+    record = changed("native/latency-udp.log", "start time=", line + "start time=").records[0]
 
     assert (record.test, record.payload_bytes, record.side) == ("throughput", 64, "subscriber")
     assert record.conditions == Conditions(definition="perftest-resources")
@@ -222,10 +215,10 @@ def test_an_open_loop_is_another_definition_and_says_how_late_it_sent(tmp_path: 
     assert records[-1].number("offered_rate", "mean") == Number(metric="offered_rate", statistic="mean", value=1999.998)
 
 
-def test_a_role_that_nobody_has_is_broken(tmp_path: Path) -> None:
+def test_a_role_that_nobody_has_is_broken(changed: Changed) -> None:
     line = "resources payload_bytes=64 test=latency role=audience peak_memory_bytes=1\n"
 
-    assert changed(tmp_path, "start time=", line + "start time=").broken == ["changed.log:6: resources line: role=audience is not known"]
+    assert changed("native/latency-udp.log", "start time=", line + "start time=").broken == ["text:6: resources line: role=audience is not known"]
 
 
 @pytest.mark.parametrize("name", ["latency-udp.log", "throughput-udp.log", "demand-udp.log"])
@@ -241,21 +234,21 @@ def test_a_result_cut_behind_a_whole_pair_is_broken_or_lacks_numbers_but_never_l
         assert read(cut).broken == [f"cut.log:3: {kind} line is cut short or garbled"] or "offered_rate_per_s=" in pairs[-1], at
 
 
-def test_a_warm_up_that_ended_in_a_way_that_is_not_known_is_none(tmp_path: Path) -> None:
-    assert changed(tmp_path, "outcome=fixed", "outcome=fi").records[0].conditions.warmup is None
+def test_a_warm_up_that_ended_in_a_way_that_is_not_known_is_none(changed: Changed) -> None:
+    assert changed("native/latency-udp.log", "outcome=fixed", "outcome=fi").records[0].conditions.warmup is None
 
 
-def test_the_kernels_counters_are_facts_of_the_run(tmp_path: Path) -> None:
+def test_the_kernels_counters_are_facts_of_the_run(changed: Changed) -> None:
     line = "path tcp_in_segs=42 udp_in_datagrams=99806\n"
-    facts = changed(tmp_path, "load at=end", line + "load at=end").account.facts
+    facts = changed("native/latency-udp.log", "load at=end", line + "load at=end").account.facts
 
     assert facts.environment["path_udp_in_datagrams"] == "99806"
 
 
-def test_bursts_of_no_messages_are_broken(tmp_path: Path) -> None:
+def test_bursts_of_no_messages_are_broken(changed: Changed) -> None:
     line = "demand payload_bytes=64 demand=0 recovery_time_ns=0 received=0 lost=0 receive_duration_ns=0\n"
 
-    assert changed(tmp_path, "start time=", line + "start time=").broken == ["changed.log:6: demand line: bursts of no messages"]
+    assert changed("native/latency-udp.log", "start time=", line + "start time=").broken == ["text:6: demand line: bursts of no messages"]
 
 
 def test_the_configuration_becomes_the_runs_conditions() -> None:
@@ -313,19 +306,19 @@ def test_a_log_without_its_end_is_truncated_and_keeps_what_it_has() -> None:
         ("samples=737", 'samples="737', "latency line is cut short or garbled"),
     ],
 )
-def test_a_result_that_cannot_be_is_broken_and_costs_only_itself(tmp_path: Path, old: str, new: str, reason: str) -> None:
-    log = changed(tmp_path, old, new)
+def test_a_result_that_cannot_be_is_broken_and_costs_only_itself(changed: Changed, old: str, new: str, reason: str) -> None:
+    log = changed("native/latency-udp.log", old, new)
 
-    assert log.broken == [f"changed.log:13: {reason}"]
+    assert log.broken == [f"text:13: {reason}"]
     assert [record.payload_bytes for record in log.records if record.scope == "summary"] == [1024]
 
 
-def test_a_kind_that_is_not_known_is_unknown(tmp_path: Path) -> None:
-    assert changed(tmp_path, "affinity role=pub", "banana role=pub").unknown == [7]
+def test_a_kind_that_is_not_known_is_unknown(changed: Changed) -> None:
+    assert changed("native/latency-udp.log", "affinity role=pub", "banana role=pub").unknown == [7]
 
 
-def test_quoted_text_is_unescaped(tmp_path: Path) -> None:
-    log = changed(tmp_path, "start time=", r'error text="a \"quoted\" tab\t and \x41"' + "\nstart time=")
+def test_quoted_text_is_unescaped(changed: Changed) -> None:
+    log = changed("native/latency-udp.log", "start time=", r'error text="a \"quoted\" tab\t and \x41"' + "\nstart time=")
 
     assert log.account.facts.reason == 'a "quoted" tab\t and A'
 

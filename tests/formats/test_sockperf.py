@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tacholog.formats.reading import Log, read
+from tacholog.formats.reading import Log, read, read_text
 from tacholog.records import Conditions, Histogram, Number
 
 LOGS = Path(__file__).parent / "sockperf"
+Changed = Callable[[str, str, str], Log]  # see conftest.py
 
 
 def logged(name: str) -> Log:
     """A sample log."""
     return read(LOGS / name, "sockperf")
-
-
-def changed(tmp_path: Path, name: str, old: str, new: str) -> Log:
-    """A sample log with one change."""
-    text = (LOGS / name).read_text()
-    assert old in text
-    path = tmp_path / "some.log"
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
-    return read(path, "sockperf")
 
 
 def test_statistics_are_half_of_round_trips_to_the_nanosecond() -> None:
@@ -92,19 +85,18 @@ def test_throughput_is_what_was_sent_in_units_of_two_to_the_twenty(name: str, pa
     assert log.unknown == []
 
 
-def test_without_a_note_messages_have_the_size_that_the_note_recommends(tmp_path: Path) -> None:
+def test_without_a_note_messages_have_the_size_that_the_note_recommends(changed: Changed) -> None:
     note = "sockperf: \x1b[2;35mNOTE: test was performed, using msg-size=1400. For getting maximum throughput consider using --msg-size=1472\x1b[0m\n"
 
-    log = changed(tmp_path, "throughput-udp.log", note, "")
-    assert log.broken == ["some.log:8: bandwidth is not rate times size"]
+    log = changed("sockperf/throughput-udp.log", note, "")
+    assert log.broken == ["text:8: bandwidth is not rate times size"]
 
-    path = tmp_path / "some.log"
-    path.write_text(path.read_text().replace("515.849 MBps (4126.791 Mbps)", "542.378 MBps (4339.026 Mbps)"))
-    assert [record.payload_bytes for record in read(path).records] == [1472]
+    text = (LOGS / "throughput-udp.log").read_text().replace(note, "").replace("515.849 MBps (4126.791 Mbps)", "542.378 MBps (4339.026 Mbps)")
+    assert [record.payload_bytes for record in read_text(text).records] == [1472]
 
 
-def test_a_rate_that_was_asked_for_is_paced_and_a_range_of_sizes_has_two_ends(tmp_path: Path) -> None:
-    log = changed(tmp_path, "throughput-udp.log", "using msg-size=1400.", "using average msg-size=1400 (+/-100), mps=400000.")
+def test_a_rate_that_was_asked_for_is_paced_and_a_range_of_sizes_has_two_ends(changed: Changed) -> None:
+    log = changed("sockperf/throughput-udp.log", "using msg-size=1400.", "using average msg-size=1400 (+/-100), mps=400000.")
 
     (record,) = log.records
     assert (record.payload_bytes, record.payload_bytes_high) == (1300, 1500)
@@ -138,10 +130,10 @@ def test_a_full_log_that_lacks_packets_is_truncated_and_keeps_its_summary() -> N
     assert not any(isinstance(event.what, Histogram) for event in log.events)
 
 
-def test_a_full_log_without_its_last_packet_is_truncated(tmp_path: Path) -> None:
+def test_a_full_log_without_its_last_packet_is_truncated(changed: Changed) -> None:
     last = next(line for line in (LOGS / "full-log.csv").read_text().splitlines(keepends=True) if line.startswith("53, "))
 
-    log = changed(tmp_path, "full-log.csv", last, "")
+    log = changed("sockperf/full-log.csv", last, "")
 
     assert log.account.reason == "the full log has 53 of 54 packets"
     assert not any(isinstance(event.what, Histogram) for event in log.events)
@@ -155,10 +147,10 @@ def test_a_full_log_without_its_last_packet_is_truncated(tmp_path: Path) -> None
         ("855.980\n", "855.98\n"),
     ],
 )
-def test_a_packet_that_is_not_the_next_or_not_its_own_time_is_broken(tmp_path: Path, old: str, new: str) -> None:
-    log = changed(tmp_path, "full-log.csv", old, new)
+def test_a_packet_that_is_not_the_next_or_not_its_own_time_is_broken(changed: Changed, old: str, new: str) -> None:
+    log = changed("sockperf/full-log.csv", old, new)
 
-    assert log.broken[0] == "some.log:24: a packet's row that is cut, garbled or out of its place"
+    assert log.broken[0] == "text:24: a packet's row that is cut, garbled or out of its place"
     assert log.account.status == "truncated"
 
 
@@ -193,11 +185,11 @@ def test_a_server_has_no_results() -> None:
         ("sockperf: # dropped", "sockperf: Test ended\nsockperf: # dropped", "10: a result that does not go on to its end"),
     ],
 )
-def test_statistics_that_are_not_of_one_result_are_broken(tmp_path: Path, old: str, new: str, broken: str) -> None:
-    log = changed(tmp_path, "ping-pong-udp.log", old, new)
+def test_statistics_that_are_not_of_one_result_are_broken(changed: Changed, old: str, new: str, broken: str) -> None:
+    log = changed("sockperf/ping-pong-udp.log", old, new)
 
     assert log.records == []
-    assert log.broken[0] == f"some.log:{broken}"
+    assert log.broken[0] == f"text:{broken}"
 
 
 @pytest.mark.parametrize(
@@ -208,20 +200,20 @@ def test_statistics_that_are_not_of_one_result_are_broken(tmp_path: Path, old: s
         ("515.849", "516.849", "8: bandwidth is not rate times size"),
     ],
 )
-def test_rates_that_do_not_follow_from_each_other_are_broken(tmp_path: Path, old: str, new: str, broken: str) -> None:
-    assert changed(tmp_path, "throughput-udp.log", old, new).broken == [f"some.log:{broken}"]
+def test_rates_that_do_not_follow_from_each_other_are_broken(changed: Changed, old: str, new: str, broken: str) -> None:
+    assert changed("sockperf/throughput-udp.log", old, new).broken == [f"text:{broken}"]
 
 
-def test_the_last_line_without_its_end_may_be_cut(tmp_path: Path) -> None:
-    log = changed(tmp_path, "ping-pong-udp.log", "    1.571\n", "    1.571")
+def test_the_last_line_without_its_end_may_be_cut(changed: Changed) -> None:
+    log = changed("sockperf/ping-pong-udp.log", "    1.571\n", "    1.571")
 
     assert log.records == []
 
 
-def test_a_newer_versions_statistics_behind_the_mean_are_read(tmp_path: Path) -> None:
+def test_a_newer_versions_statistics_behind_the_mean_are_read(changed: Changed) -> None:
     more = "std-dev=57.581, mean-ad=1.100, median-ad=0.090, siqr=0.069, cv=15.310, std-error=0.099, 99.0% ci=[3.506, 4.016])"
 
-    record = changed(tmp_path, "ping-pong-udp.log", "std-dev=57.581)", more).records[0]
+    record = changed("sockperf/ping-pong-udp.log", "std-dev=57.581)", more).records[0]
 
     assert [record.numbers[at].value for at in (12, 13, 14, 15)] == [1100, 90, 69, 99]
     assert record.numbers[15].statistic == "std-error"

@@ -38,3 +38,14 @@ def test_intervals_of_no_stated_length_are_numbered() -> None:
 
 def test_one_interval_is_no_course() -> None:
     assert figures("native/latency-udp.log") == []
+
+
+def test_intervals_that_all_stand_on_one_line_are_drawn_one_by_one() -> None:
+    goodput, latency = figures("performance_test/layout.json")
+
+    assert [(point.x, round(point.y)) for point in latency.traces[0].points] == [(1, 65_123), (2, 60_017), (3, 62_001)]
+    assert [(round(point.x, 6), round(point.y / 1e6, 3)) for point in goodput.traces[0].points] == [
+        (1.000188, 32.824),
+        (2.00036, 32.890),
+        (3.00051, 32.858),
+    ]

@@ -1,4 +1,4 @@
-"""A row of performance_test's table: its cells by name, what they must add up to, and the records in it.
+"""A row of performance_test's table, or an object of its JSON: its cells by name, what they must add up to, and the records in it.
 
 Source: performance_test/src/experiment_execution/analysis_result.cpp of performance_test.
 """
@@ -19,13 +19,13 @@ from tacholog.records import Conditions, Number, Record
 
 _STATISTICS = ("min", "max", "mean", "variance")
 COUNTS = ("received", "sent", "lost", "data_received")
-_USAGE = tuple(
+USAGE = tuple(
     f"ru_{name}"
     for name in "utime stime maxrss ixrss idrss isrss minflt majflt nswap inblock oublock msgsnd msgrcv nsignals nvcsw nivcsw".split()  # noqa: SIM905
 )
 COLUMNS = frozenset(
     (
-        *("T_experiment", "T_loop", "relative_loss", "cpu_usage (%)", *COUNTS, *_USAGE),
+        *("T_experiment", "T_loop", "relative_loss", "cpu_usage (%)", *COUNTS, *USAGE),
         *(f"{what}_{statistic} (ms)" for what in ("latency", "pub_loop_res", "sub_loop_res") for statistic in _STATISTICS),
     )
 )
@@ -38,13 +38,14 @@ _DIGITS = 4
 
 
 class Row(NamedTuple):
-    """The cells by the name of their column."""
+    """The cells by the name of their column; ``digits`` are those that are printed of a latency, ``None`` if all are."""
 
     time: float
     cells: Mapping[str, str]
+    digits: int | None = _DIGITS
 
-    def records(self, conditions: Conditions, *, trip: bool) -> tuple[Record, ...]:
-        """The latencies, if anything was received, and the counts. ``trip`` says that latencies are round trips."""
+    def records(self, conditions: Conditions, meaning: Conditions) -> tuple[Record, ...]:
+        """The latencies, if anything was received, and the counts. ``meaning`` says what a latency is of."""
         counts = Record(
             test="throughput",
             payload_bytes=self._payload_bytes,
@@ -52,11 +53,11 @@ class Row(NamedTuple):
             scope="interval",
             conditions=Conditions(definition="performance_test-counts").over(conditions),
         )
-        if not self._count("received") or not all(f"latency_{statistic} (ms)" in self.cells for statistic in ("min", "max", "mean")):
+        samples = int(Decimal(self.cells.get("latencies", self.cells.get("received", "0"))))
+        if not samples or not all(f"latency_{statistic} (ms)" in self.cells for statistic in ("min", "max", "mean")):
             return (counts,)
-        meaning = Conditions(basis="rtt" if trip else "one-way", definition="performance_test-rtt" if trip else "performance_test-one-way")
         latency = msgspec.structs.replace(
-            counts, test="latency", numbers=tuple(self._latencies()), samples=self._count("received"), conditions=meaning.over(conditions)
+            counts, test="latency", numbers=tuple(self._latencies()), samples=samples, conditions=meaning.over(conditions)
         )
         return (latency, counts)
 
@@ -76,7 +77,7 @@ class Row(NamedTuple):
 
     def _latencies(self) -> Iterator[Number]:
         for statistic in ("min", "max", "mean"):
-            yield _milliseconds(statistic, self.cells[f"latency_{statistic} (ms)"])
+            yield self._milliseconds(statistic, self.cells[f"latency_{statistic} (ms)"])
         variance = float(self.cells.get("latency_variance (ms)", "nan"))
         if 0 <= variance < _HUGE_MS:
             yield Number(metric="latency", statistic="std", value=round(sqrt(variance / 1000) * 1e9, 3), marks=(DERIVED,))
@@ -93,15 +94,28 @@ class Row(NamedTuple):
         for metric, count in rates:
             if count and seconds > 0:
                 yield Number(metric=metric, statistic="mean", value=count / seconds, marks=(DERIVED,))
-        yield Number(metric="duration", statistic="total", value=float(Decimal(self.cells["T_loop"]) * 10**9), resolution=1e3)
+        resolution = 1e3 if self.digits else None
+        yield Number(metric="duration", statistic="total", value=float(Decimal(self.cells["T_loop"]) * 10**9), resolution=resolution)
         yield from self._process()
 
     def _process(self) -> Iterator[Number]:
         if 0 <= float(self.cells.get("cpu_usage (%)", "nan")) <= _ALL_CORES:
-            yield _significant("cpu_of_machine", "mean", Decimal(self.cells["cpu_usage (%)"]))
+            yield self._significant("cpu_of_machine", "mean", Decimal(self.cells["cpu_usage (%)"]))
         peak_kib = self.cells.get("ru_maxrss", "")
         if peak_kib.isdigit() and 0 < int(peak_kib) < _LARGEST_COUNT:
             yield Number(metric="peak_memory", statistic="max", value=float(int(peak_kib) * 1024), resolution=1024.0)
+
+    def _milliseconds(self, statistic: str, text: str) -> Number:
+        if not 0 <= float(text) < _HUGE_MS:
+            return Number(metric="latency", statistic=statistic, value=None, marks=("impossible",))
+        return self._significant("latency", statistic, Decimal(text) * 1_000_000)
+
+    def _significant(self, metric: str, statistic: str, value: Decimal) -> Number:
+        """A number of which so many significant digits are printed, less trailing zeros; of a zero it is not known how small it was."""
+        if not value or self.digits is None:
+            return Number(metric=metric, statistic=statistic, value=float(value))
+        resolution = float(Decimal(10) ** (value.adjusted() - self.digits + 1))
+        return Number(metric=metric, statistic=statistic, value=float(value), resolution=resolution)
 
 
 def read_row(text: str, columns: Sequence[str]) -> Row | Broken:
@@ -111,7 +125,11 @@ def read_row(text: str, columns: Sequence[str]) -> Row | Broken:
         return Broken("a row without a table's header before it")
     if len(cells) != len(columns) or not all(_CELL.fullmatch(cell) for cell in cells):
         return Broken("row is cut short, garbled or of another table")
-    row = Row(float(cells[0]), dict(zip(columns, cells, strict=True)))
+    return checked(Row(float(cells[0]), dict(zip(columns, cells, strict=True))))
+
+
+def checked(row: Row) -> Row | Broken:
+    """The row, if what it says can be."""
     if any(not cell.isdigit() or int(cell) >= _LARGEST_COUNT for name, cell in row.cells.items() if name in COUNTS):
         return Broken("a count that no counter of the tool can hold")
     if not 0 < float(row.cells["T_loop"]) <= row.time + 0.01 or not _adds_up(row.cells):
@@ -130,17 +148,3 @@ def _adds_up(cells: Mapping[str, str]) -> bool:
         return True
     slack = 1 + 10.0 ** (1 - _DIGITS)
     return low <= mean * slack and mean <= high * slack
-
-
-def _milliseconds(statistic: str, text: str) -> Number:
-    if not 0 <= float(text) < _HUGE_MS:
-        return Number(metric="latency", statistic=statistic, value=None, marks=("impossible",))
-    return _significant("latency", statistic, Decimal(text) * 1_000_000)
-
-
-def _significant(metric: str, statistic: str, value: Decimal) -> Number:
-    """A number of which four significant digits are printed, less trailing zeros; of a zero it is not known how small it was."""
-    if not value:
-        return Number(metric=metric, statistic=statistic, value=0.0)
-    resolution = float(Decimal(10) ** (value.adjusted() - _DIGITS + 1))
-    return Number(metric=metric, statistic=statistic, value=float(value), resolution=resolution)

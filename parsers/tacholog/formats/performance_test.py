@@ -1,4 +1,4 @@
-"""Apex.AI performance_test: what is run, one ``Key: value`` a line, and then a table in CSV with a row about every second.
+"""Apex.AI performance_test: what is run, one ``Key: value`` a line, and then a table in CSV with a row about every second; or all of it in JSON.
 
 The table itself names its columns; they are separated by commas and tabs::
 
@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from math import isfinite
 
 from tacholog.formats._intervals import Tally
+from tacholog.formats._performance_test_json import SIGN, looks_like_document, read_document
 from tacholog.formats._performance_test_row import COLUMNS, Row, read_row
 from tacholog.formats.lines import Broken, Detected, Dialect, Found, Line
 from tacholog.records import Conditions, Facts, LoadMode, Record
@@ -29,7 +30,9 @@ TOOL = "performance_test"
 DIALECTS = (
     Dialect("csv-2", "2.x: 'Communicator'", "from source only"),
     Dialect("csv-1", "1.x and before: 'Communication mean'", "from source only, and a log written by hand after it"),
+    Dialect("json", "1.x and 2.x with a log file in JSON", "from source only"),
 )
+LINE_BYTES = 1 << 22  # Its JSON is one line, of 750 bytes a second.
 DEFINITIONS = {
     "performance_test-one-way": "From the time stamp that the publisher put into a message to its receipt by a subscriber, on one clock or on two.",
     "performance_test-rtt": "Round trip of a message that a relay sent back (roundtrip mode MAIN), on one clock.",
@@ -48,13 +51,17 @@ _HEADER = re.compile(r"T_experiment,\s*T_loop,\s*received,")
 _ROW = re.compile(r"-?\d{1,12}\.\d{1,9},\s*-?\d{1,12}\.\d{1,9},")
 _RELIABILITY = re.compile(r"Reliability: (RELIABLE|BEST_EFFORT)\b")
 _TYPE = re.compile(r"(?:Array|Struct|PointCloud|BoundedSequence|UnboundedSequence|Radar|NavSatFix|Range|String)\w{0,30}")
+_ONE_WAY = Conditions(basis="one-way", definition="performance_test-one-way")
+_MEANINGS = {"NONE": _ONE_WAY, "RELAY": _ONE_WAY, "MAIN": Conditions(basis="rtt", definition="performance_test-rtt")}
+_WITHOUT_MODES = "Communication mean"  # What versions print that know no modes, and some that do;
+_WITH_MODES = {"Shared memory transfer", "Unbounded message size", "Ignore seconds from beginning"}  # and what only those print that do.
 _KEYS = 60  # The tool prints about twenty, and whatever the environment variable APEX_PERFORMANCE_TEST holds.
 
 
 def detect(head: str) -> Detected:
-    """Say whether the log has the mark that stands before the table, or the table's first columns."""
-    fits = f"\n{_START}" in f"\n{head}" or re.search(_HEADER.pattern, head) is not None
-    return Detected(fits, wants=f"'{_START}' or a header 'T_experiment, T_loop, received, ...'")
+    """Say whether the log has the mark that stands before the table, the table's first columns, or the first members of the JSON."""
+    fits = f"\n{_START}" in f"\n{head}" or (re.search(_HEADER.pattern, head) or re.search(rf"^{SIGN.pattern}", head, re.MULTILINE)) is not None
+    return Detected(fits, wants=f"'{_START}', a header 'T_experiment, T_loop, received, ...', or its JSON on one line, as it prints it")
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Found]:
@@ -65,6 +72,10 @@ def parse(lines: Iterable[Line]) -> Iterator[Found]:
             yield Found(line, experiment.begin(line))
         elif _ROW.match(line.text):
             yield from experiment.row(line)
+        elif looks_like_document(line.text):
+            yield from experiment.summaries()
+            experiment = _Experiment()
+            yield from experiment.document(line)
         elif line.text.rstrip() == _START:
             experiment.columns = ()
             yield Found(line, None)
@@ -93,10 +104,27 @@ class _Experiment:
         """A line of the head: before the opening line and behind the table there is none."""
         if self.columns or len(self._stated) >= _KEYS or not (self._stated or key == _OPENING):
             return None
-        self._stated[key] = value
+        return self._learned({key: value})
+
+    def _learned(self, stated: Mapping[str, str]) -> Facts:
+        self._stated |= stated
         self._conditions = _conditions(self._stated)
-        version = value if key == "Performance Test Version" else None
-        return Facts(tool_version=version, conditions=self._conditions, environment={f"performance_test {key}": value} if value else {})
+        environment = {f"performance_test {key}": value for key, value in stated.items() if value}
+        return Facts(tool_version=stated.get("Performance Test Version"), conditions=self._conditions, environment=environment)
+
+    def document(self, line: Line) -> Iterator[Found]:
+        """All of an experiment: facts first, for what they say holds of its records."""
+        document = read_document(line.text)
+        if isinstance(document, Broken):
+            yield Found(line, document)
+            return
+        yield Found(None, self._learned(document.stated))
+        for row in document.rows:
+            yield from self._of_row(line, row)
+        if not document.rows:
+            yield Found(line, None)
+        if document.ends_early:
+            yield Found(None, Facts(status="truncated", reason="the JSON ends before its last brace"))
 
     def begin(self, line: Line) -> Broken | None:
         """The table's header names the columns."""
@@ -107,11 +135,13 @@ class _Experiment:
 
     def row(self, line: Line) -> Iterator[Found]:
         """The two records of a row; only rows in their order count for the summaries."""
-        row = read_row(line.text, self.columns) if line.whole else Broken("the log ends within this line")
+        yield from self._of_row(line, read_row(line.text, self.columns) if line.whole else Broken("the log ends within this line"))
+
+    def _of_row(self, line: Line, row: Row | Broken) -> Iterator[Found]:
         if isinstance(row, Broken):
             yield Found(line, row)
             return
-        records = row.records(self._conditions, trip=self._stated.get("Roundtrip Mode") == "MAIN")
+        records = row.records(self._conditions, _MEANINGS.get(_mode(self._stated), Conditions()))
         for record in records:
             yield Found(line, record)
         if row.time > self._time and not row.idle:
@@ -141,12 +171,17 @@ def _conditions(stated: Mapping[str, str]) -> Conditions:
         reliability=None if reliability is None else "reliable" if reliability[1] == "RELIABLE" else "best-effort",
         type=stated.get("Msg name") or _type_as_topic(stated.get("Topic name", "")),
         offered_rate_per_s=rate,
-        load_mode=mode if stated.get("Roundtrip Mode", "NONE") == "NONE" else None,
+        load_mode=mode if _mode(stated) == "NONE" else None,
         planned_duration_s=_positive(stated.get("Maximum runtime (sec)")),
         publishers=_count(stated.get("Number of publishers")),
         subscribers=_count(stated.get("Number of subscribers")),
         data_path="zero-copy" if stated.get("Zero copy transfer") == "1" else None,
     )
+
+
+def _mode(stated: Mapping[str, str]) -> str:
+    """Whether a relay sent messages back: ``NONE``, ``MAIN``, ``RELAY``; nothing where it is not said by a version that says so."""
+    return stated.get("Roundtrip Mode", "NONE" if _WITHOUT_MODES in stated and not _WITH_MODES & stated.keys() else "")
 
 
 def _type_as_topic(topic: str) -> str | None:

@@ -143,7 +143,8 @@ def _record(test: str, rows: list[Row]) -> Record | Broken:
     headlines = {row.name for row in rows[:1]} & _HEADLINES.get(test.rpartition("_")[2], {"msg_rate"})
     if test == "quit" or not headlines or not in_order(rows):
         return Broken("a test without its headline, or with rows out of order")
-    if test.split("_", maxsplit=1)[0] in _TRANSPORTS and not (sides_agree(by_name) and _complete(by_name) and _agree(by_name) and _counts_agree(by_name)):
+    checks = (sides_agree, _complete, _agree, _counts_agree, _ways_agree)
+    if test.split("_", maxsplit=1)[0] in _TRANSPORTS and not all(check(by_name) for check in checks):
         return Broken("the rows of this test contradict each other, or some are missing")
     digits = precision(rows)
     size = by_name.get("msg_size")
@@ -207,17 +208,27 @@ def _agree(rows: dict[str, Row]) -> bool:
 
 
 def _counts_agree(rows: dict[str, Row]) -> bool:
-    """Whether the messages were counted in the test of this rate: what one side of a ping-pong sent the other received, and all are rate times time."""
-    for sent, received in (("loc_send_msgs", "rem_recv_msgs"), ("rem_send_msgs", "loc_recv_msgs")):
-        one, other = (row.value if (row := rows.get(name)) and row.factor == 1 else None for name in (sent, received))
-        if "latency" in rows and one is not None and other is not None and abs(one - other) > _LAST_MESSAGES + _LATE_SHARE * max(one, other):
-            return False
+    """Whether the messages were counted in the test of this rate: they are the rate times the time, up to rounding."""
     samples, rate = _samples(rows), rows.get("msg_rate")
     times = [row for name in ("loc_real_time", "send_real_time", "recv_real_time") if (row := rows.get(name)) and row.number]
     if samples is None or not rate or not rate.number or not times:
         return True
-    rounding = 10.0 ** (1 - max(_digits(row) for row in rows.values() if row.number and row.exact is None and row.quantity not in {"count", "size"}))
-    return any(abs(samples - rate.value * row.value / 1e9) <= rounding * samples for row in times)
+    digits = max(_digits(row) for row in rows.values() if row.number and row.quantity in {"rate", "time", "band", "cost", "cpu"})
+    return any(abs(samples - rate.value * time.value / 1e9) <= _step(rate, time, digits) for time in times)
+
+
+def _step(rate: Row, time: Row, digits: int) -> float:
+    """How many messages the last places of a rate and a time stand for."""
+    return ((resolution(rate, digits) or 0.0) * time.value + (resolution(time, digits) or 0.0) * rate.value) / 1e9
+
+
+def _ways_agree(rows: dict[str, Row]) -> bool:
+    """Whether each side of a ping-pong received what the other sent, but for the last messages under way."""
+    if "latency" not in rows:
+        return True
+    counts = {name: row.value for name, row in rows.items() if name.endswith("_msgs") and row.factor == 1}
+    pairs = [(counts.get(f"{one}_send_msgs"), counts.get(f"{other}_recv_msgs")) for one, other in (("loc", "rem"), ("rem", "loc"))]
+    return all(sent is None or got is None or abs(sent - got) <= _LAST_MESSAGES + _LATE_SHARE * sent for sent, got in pairs)
 
 
 def _digits(row: Row) -> int:

@@ -16,7 +16,7 @@ from tacholog.formats.bulk import RUN_LINES, Rows, Run, Runs, rows_of
 from tacholog.formats.lines import Broken, Found, Line
 from tacholog.formats.registry import Format, detect, format_named
 from tacholog.formats.sound import fault_of
-from tacholog.formats.source import LogText, open_log
+from tacholog.formats.source import LINE_BYTES, LogText, open_log
 from tacholog.records import SEVERITY, Conditions, Facts, Histogram, Record, Status
 
 LineClass = Literal["record", "chatter", "broken", "unknown"]
@@ -145,7 +145,7 @@ class Scan:
         self._rows = []
 
     def _handed_out(self) -> Iterator[Line]:
-        for piece in self._text.pieces(self._runs):
+        for piece in self._text.pieces(self._runs, getattr(self.format, "LINE_BYTES", LINE_BYTES)):
             if isinstance(piece, Run):
                 yield from self._sampled(piece)
             else:

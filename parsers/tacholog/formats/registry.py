@@ -23,9 +23,10 @@ _BINARY_SHARE = 0.1  # Of characters that no text has; a log with a few stray by
 class Format(Protocol):
     """A format module.
 
-    ``parse`` claims every line it understands within 4096 lines, or 8 MiB of them, of having been given it; a line that it does not claim is unknown and is reported.
-    It opens nothing, reads no environment, and keeps no more than a bounded number of lines. A format whose tool prints results by the hundred
-    thousand may have a constant ``BULK`` besides: see `tacholog.formats.bulk`.
+    ``parse`` claims every line it understands within 4096 lines, or 8 MiB of them, of having been given it; a line that it does not claim is
+    unknown and is reported. It opens nothing, reads no environment, and keeps no more than a bounded number of lines. A format whose tool prints
+    results by the hundred thousand may have a constant ``BULK`` besides: see `tacholog.formats.bulk`; one whose tool prints lines of more than
+    64 KiB, their limit as ``LINE_BYTES``, of at most 4 MiB.
     """
 
     __doc__: str | None

@@ -15,7 +15,7 @@ from tacholog.formats.bulk import Run, Runs
 from tacholog.formats.lines import Line
 
 HEAD_BYTES = 1 << 20
-LINE_BYTES = 1 << 16  # The longest line that a known tool prints is a histogram of a few KiB.
+LINE_BYTES = 1 << 16  # The longest line that most tools print is a histogram of a few KiB; a format may have a constant of its own.
 UTF8_MARK = b"\xef\xbb\xbf"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _CONTROL = re.compile(r"\x1b\[[0-9;]{0,100}[A-Za-z]")  # Colours, and moves of the cursor.
@@ -81,15 +81,18 @@ class LogText:
         """
         return (piece for piece in self.pieces(Runs((), 1)) if isinstance(piece, Line))
 
-    def pieces(self, runs: Runs) -> Iterator[Line | Run]:
-        """Yield each line as `lines` does, and whole runs of lines as they stand in the log; a run ends where a chunk does."""
+    def pieces(self, runs: Runs, limit: int = LINE_BYTES) -> Iterator[Line | Run]:
+        """Yield each line as `lines` does, and whole runs of lines as they stand in the log; a run ends where a chunk does.
+
+        A line over ``limit`` bytes is cut there.
+        """
         number, rest, whole = 1, b"", True
         for chunk in self._all_chunks():
             begin, end = chunk.find(b"\n"), chunk.rfind(b"\n") + 1
             if begin < 0:
-                rest, whole = _clip(rest + chunk, whole)
+                rest, whole = _clip(rest + chunk, limit, whole)
                 continue
-            yield _line(number, *_clip(rest + chunk[:begin], whole))
+            yield _line(number, *_clip(rest + chunk[:begin], limit, whole))
             number += 1
             for text, bulk in runs.cut(chunk[begin + 1 : end]):
                 if bulk:
@@ -97,9 +100,9 @@ class LogText:
                     number += text.count(b"\n")
                     continue
                 for raw in text[:-1].split(b"\n"):
-                    yield _line(number, *_clip(raw, True))
+                    yield _line(number, *_clip(raw, limit))
                     number += 1
-            rest, whole = _clip(chunk[end:], True)
+            rest, whole = _clip(chunk[end:], limit)
         if rest or not whole:
             yield _line(number, rest, False)
 
@@ -136,8 +139,8 @@ def _line(number: int, raw: bytes, whole: bool) -> Line:
     return Line(number, _text(raw.removesuffix(b"\r")), whole)
 
 
-def _clip(raw: bytes, whole: bool) -> tuple[bytes, bool]:
-    return (raw, whole) if len(raw) <= LINE_BYTES else (raw[:LINE_BYTES], False)
+def _clip(raw: bytes, limit: int, whole: bool = True) -> tuple[bytes, bool]:
+    return (raw, whole) if len(raw) <= limit else (raw[:limit], False)
 
 
 @contextmanager

@@ -71,11 +71,16 @@ def _log_of(facts: Sequence[Fact]) -> list[str]:
     return [f"{facts[0].run.run}/{facts[0].log}"]
 
 
-def _by_line(facts: Sequence[Fact]) -> dict[int, list[Fact]]:
-    lines: dict[int, list[Fact]] = {}
+def _by_interval(facts: Sequence[Fact]) -> list[list[Fact]]:
+    """Group the facts of each interval: those of one line, unless one comes again, as in JSON that is all on one line."""
+    intervals: list[list[Fact]] = []
     for fact in sorted(facts, key=lambda fact: fact.line or 0):
-        lines.setdefault(fact.line or 0, []).append(fact)
-    return lines
+        latest = intervals[-1] if intervals else []
+        again = any((one.metric, one.statistic) == (fact.metric, fact.statistic) for one in latest)
+        if not latest or again or latest[0].line != fact.line:
+            intervals.append([])
+        intervals[-1].append(fact)
+    return intervals
 
 
 def _value(facts: Sequence[Fact], metric: str, statistic: str) -> float | None:
@@ -83,13 +88,13 @@ def _value(facts: Sequence[Fact], metric: str, statistic: str) -> float | None:
 
 
 def _is_timed(facts: Sequence[Fact]) -> bool:
-    return all(_value(found, "duration", "total") for found in _by_line(facts).values())
+    return all(_value(found, "duration", "total") for found in _by_interval(facts))
 
 
 def _points(facts: Sequence[Fact], metric: str, statistic: str, *, timed: bool) -> Iterator[Point]:
     """Yield a point an interval, at its end; a log axis has no place for nothing, which an interval with no message is."""
     at = 0.0
-    for found in _by_line(facts).values():
+    for found in _by_interval(facts):
         at += (_value(found, "duration", "total") or 0.0) / 1e9 if timed else 1.0
         value = _value(found, metric, statistic)
         if value:

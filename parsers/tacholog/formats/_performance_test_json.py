@@ -1,0 +1,157 @@
+"""The JSON of performance_test: what is run, then an object about every second; the tool prints all of it on one line without an end.
+
+As the tool prints it, but for the line breaks::
+
+    {"id":"...","perf_test_version":"2.3.0","com_mean_str":"...","roundtrip_mode":"NONE",...,"analysis_results":[
+    {"experiment_start":1000312000,"loop_start":1000204000,"num_samples_received":97,...,"latency_min":0.0000712,...},...]}
+
+Times are in nanoseconds, latencies in seconds with all their digits; what is not finite is printed as 0.
+Source: utilities/json_logger.hpp of performance_test 1.x and outputs/json_output.cpp of 2.x; no real log was read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from tacholog.formats._performance_test_row import USAGE, Row, checked
+from tacholog.formats.lines import Broken
+
+LIST = '"analysis_results":['
+SIGN = re.compile(r"\{\"id\":\"[^\"\\]{0,100}\",\"perf_test_version\":\"")
+_OBJECT = re.compile(r"\{[^{}]{0,8000}\}")
+_HEAD_CHARACTERS = 20_000
+_GARBLED = Broken("an object of the list is garbled, or has not the members that the tool prints")
+
+# What the text of the tool calls the members of the head.
+_NAMES = {
+    "perf_test_version": "Performance Test Version",
+    "com_mean_str": "Communicator",
+    "rmw_implementation": "RMW Implementation",
+    "dds_domain_id": "DDS domain id",
+    "rate": "Publishing rate",
+    "topic_name": "Topic name",
+    "msg_name": "Msg name",
+    "max_runtime": "Maximum runtime (sec)",
+    "number_of_publishers": "Number of publishers",
+    "number_of_subscribers": "Number of subscribers",
+    "with_security": "With security",
+    "is_zero_copy_transfer": "Zero copy transfer",
+    "roundtrip_mode": "Roundtrip Mode",
+}
+_QOS = {"qos_reliability": "Reliability", "qos_durability": "Durability", "qos_history_kind": "History kind", "qos_history_depth": "History depth"}
+
+
+def _whole(value: Any) -> str | None:  # noqa: ANN401 - whatever JSON holds
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _nanoseconds(value: Any) -> str | None:  # noqa: ANN401
+    return str(Decimal(value) / 10**9) if _whole(value) else None
+
+
+def _seconds(value: Any) -> str | None:  # noqa: ANN401
+    return str(value * 1000) if isinstance(value, Decimal) and value.is_finite() else None
+
+
+def _number(value: Any) -> str | None:  # noqa: ANN401
+    return str(value) if isinstance(value, Decimal) and value.is_finite() else _whole(value)
+
+
+_MEMBERS: Mapping[str, tuple[str, Callable[[Any], str | None]]] = {
+    "experiment_start": ("T_experiment", _nanoseconds),
+    "loop_start": ("T_loop", _nanoseconds),
+    "num_samples_received": ("received", _whole),
+    "num_samples_sent": ("sent", _whole),
+    "num_samples_lost": ("lost", _whole),
+    "total_data_received": ("data_received", _whole),
+    **{f"latency_{name}": (f"latency_{name} (ms)", _seconds) for name in ("min", "max", "mean", "variance")},
+    "latency_n": ("latencies", _number),
+    "latency_M2": ("latency_M2", _number),
+}
+_SYSTEM: Mapping[str, tuple[str, Callable[[Any], str | None]]] = {
+    **{f"sys_tracker_{name}": (name, _whole) for name in USAGE},
+    "cpu_info_cpu_cores": ("cpu_cores", _whole),
+    "cpu_info_cpu_usage": ("cpu_usage (%)", _number),
+}
+
+
+class Document(NamedTuple):
+    """An experiment: what its head states, in the words of the tool's text; its rows in order; and why there is no end, if there is none."""
+
+    stated: Mapping[str, str]
+    rows: tuple[Row | Broken, ...]
+    ends_early: bool
+
+
+def looks_like_document(text: str) -> bool:
+    """Whether a line is such a document, whole or not."""
+    return text.startswith("{") and (SIGN.match(text) is not None or LIST in text[:_HEAD_CHARACTERS])
+
+
+def read_document(text: str) -> Document | Broken:
+    """Read as much of a document as there is: an object that is garbled costs itself, a head that is costs them all."""
+    head, found, results = text.partition(LIST)
+    if not found:
+        return Broken("the JSON ends before its results")
+    members = _loaded(head.rstrip(",") + "}") if head.endswith(",") else None
+    if members is None:
+        return Broken("the JSON says in a garbled way what was run")
+    rows = tuple(_rows(results))
+    return Document(dict(_stated(members)), rows, ends_early=not results.rstrip().endswith("]}"))
+
+
+def _stated(members: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    qos = " ".join(f"{words}: {members[name]}" for name, words in _QOS.items() if name in members)
+    if qos:
+        yield "QOS", qos
+    for name, value in members.items():
+        if name not in _QOS and isinstance(value, str | int | Decimal):
+            yield _NAMES.get(name, name), str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def _rows(results: str) -> Iterator[Row | Broken]:
+    """The objects of the list; what stands between two of them but a comma is left of a garbled one."""
+    at = 0
+    for found in _OBJECT.finditer(results):
+        if results[at : found.start()] != ("," if at else ""):
+            yield _GARBLED
+        yield _row(found[0])
+        at = found.end()
+    if results[at:].rstrip() not in ("", "]", "]}"):
+        yield _GARBLED
+
+
+def _row(text: str) -> Row | Broken:
+    members = _loaded(text)
+    if members is None or not _MEMBERS.keys() <= members.keys() <= _MEMBERS.keys() | _SYSTEM.keys():
+        return _GARBLED
+    cells = {}
+    for name, value in members.items():
+        cell, read = _MEMBERS.get(name) or _SYSTEM[name]
+        if (shown := read(value)) is None:
+            return _GARBLED
+        cells[cell] = shown
+    return checked(Row(float(cells["T_experiment"]), cells, digits=None))
+
+
+def _loaded(text: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(text, parse_float=Decimal, parse_constant=_refused, object_pairs_hook=_without_doubles)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _without_doubles(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(members)
+    if len(found) != len(members):
+        raise ValueError("two members of one name")
+    return found

@@ -1,0 +1,24 @@
+"""What the tests of formats share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tacholog.formats.reading import Log, read_text
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="session")
+def changed() -> Callable[[str, str, str], Log]:
+    """Read a sample log, named as in ``rti/page.txt``, with the first ``old`` that is in it made ``new``."""
+
+    def read_changed(sample: str, old: str, new: str) -> Log:
+        text = (HERE / sample).read_text(encoding="utf-8")
+        assert old in text
+        return read_text(text.replace(old, new, 1), sample.partition("/")[0])
+
+    return read_changed
