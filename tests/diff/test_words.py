@@ -129,3 +129,36 @@ def test_rows_beyond_the_limit_are_on_the_page_folded(compared: Compared, noise:
 
     assert "<summary>3 more rows</summary>" in page
     assert page.count('<th scope="row">') == 4
+
+
+def test_text_and_markdown_say_once_what_all_rows_of_a_verdict_share(side: Side, noise: NDArray[np.float64], other_host: Host) -> None:
+    report = compare(side(noise[0], range(0, 24, 2)), side(noise[1], range(1, 25, 2), host=other_host), Policy())
+
+    for said in (text(report), markdown(report)):
+        assert said.count("Another CPU") == 1
+        assert "In all of these rows: medians of 12 and 12 runs; CPU model: Made-up CPU" in said
+    rows = [line for line in text(report).splitlines() if line.startswith("  latency")]
+    assert [len(line.split()) for line in rows] == [10] * 4  # the name and two values, and nothing beside
+
+
+def test_a_row_that_the_other_side_has_under_other_conditions_alone_says_under_which(side: Side, noise: NDArray[np.float64]) -> None:
+    waits = [*["busy-poll"] * 6, *["blocking"] * 6]
+    old = side(noise[0][:1], range(0, 24, 2))
+    old.results["waiting"] = waits
+    new = side(noise[1][:1], range(1, 25, 2), waiting="yield")
+
+    report = compare(old, new, Policy())
+
+    rows = {(row.verdict, row.differences[0].old, row.differences[0].new) for row in report.rows}
+    assert rows == {("removed", "busy-poll", "yield"), ("removed", "blocking", "yield"), ("added", "busy-poll", "yield")}
+    assert "In all of these rows: the new side has it under other conditions than the old one." in text(report)
+    assert "waiting: blocking -> yield" in text(report)
+    assert all(row.unverified == () for row in report.rows)
+
+
+def test_a_row_that_only_one_side_has_at_all_says_nothing_of_conditions(side: Side, noise: NDArray[np.float64]) -> None:
+    report = compare(side(noise[0], range(0, 24, 2)), side(noise[1][:3], range(1, 25, 2)), Policy())
+
+    (row,) = (row for row in report.rows if row.verdict == "removed")
+    assert row.differences == ()
+    assert "under other conditions than" not in text(report)

@@ -165,9 +165,13 @@ def _problems(dataset: Dataset, side: Literal["old", "new"]) -> tuple[Problem, .
 
 
 def _judge(data: Numbers, pairs: Pairs, profiles: list[gate.Profile], policy: Policy) -> tuple[list[gate.Judgement], Integers]:
-    """What the gate says of each pair. It is asked once for all rows that have the same conditions on both sides."""
+    """What the gate says of each pair. It is asked once for all rows that have the same conditions on both sides.
+
+    A row that only one side has under its conditions is held against the other side's under others, so that a reader is told of these.
+    """
     where = (*SETTING, "metric")
-    cells, both = data.cells, np.flatnonzero(pairs.both)
+    cells, pairs = data.cells, _with_others(data, pairs)
+    both = np.flatnonzero(pairs.both)
     which = np.zeros(len(pairs.old), np.int64)
     judged = [gate.Judgement((), ())]
     if not len(both):
@@ -181,6 +185,16 @@ def _judge(data: Numbers, pairs: Pairs, profiles: list[gate.Profile], policy: Po
         facts = [{**_facts(data, int(cell), where, profiles), "latency_of": LATENCY_OF[of[cell]]} for cell in (old[place], new[place])]
         judged.append(gate.judge(facts[0], facts[1], policy.across))
     return judged, which
+
+
+def _with_others(data: Numbers, pairs: Pairs) -> Pairs:
+    """The pairs, and for a cell without one the other side's first cell of the same row, if it has any."""
+    cells, (old, new) = data.cells, pairs
+    first = np.full((2, int(cells.row.max(initial=0)) + 1), NONE)
+    for side in (False, True):
+        there = np.flatnonzero(cells.new == side)[::-1]
+        first[int(side), cells.row[there]] = there
+    return Pairs(np.where(old == NONE, first[0, cells.row[new]], old), np.where(new == NONE, first[1, cells.row[old]], new))
 
 
 def _facts(data: Numbers, cell: int, where: tuple[str, ...], profiles: list[gate.Profile]) -> dict[str, Any]:
@@ -234,7 +248,7 @@ def _gate_warning(verdicts: Verdicts) -> tuple[str, ...]:
 def _of_references(findings: Findings) -> tuple[str, ...]:
     """How many rows have the latency of bytes on one side and that of a reference on the other: as a ratio it would look like a thousandfold gain."""
     refused = np.array([any(one.field == "latency_of" for one in judgement.different) for judgement in findings.judged])
-    count = int(refused[findings.which].sum())
+    count = int((refused[findings.which] & findings.pairs.both).sum())
     return (f"latency_of:{count}",) if count else ()
 
 

@@ -85,7 +85,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     """One row of the comparison and its one verdict.
 
     ``new_key`` is there where the new side names the row otherwise; such rows are not comparable. ``differences`` are the conditions and machines
-    that are not the same; ``reasons`` names those that forbid a comparison. ``across`` is what each side has of the fields that the diff goes across.
+    that are not the same; ``reasons`` names those that forbid a comparison. Of a row that one side alone has they say under which other conditions
+    the other side has it. ``across`` is what each side has of the fields that the diff goes across.
     ``ratio`` is new over old; rows that are not comparable have none. ``interval`` is the 95 % confidence interval of the ratio where
     ``interval_kind`` is ``confidence``, and what rounding allows where it is ``rounding``. ``threshold`` is the smallest relative change that counts
     (0.03: 3 %), ``threshold_source`` where it comes from.

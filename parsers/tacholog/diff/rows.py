@@ -164,7 +164,7 @@ def _said(findings: Findings, order: Integers, rate: float) -> dict[str, list[An
         "threshold_source": _sources(findings, order),
         "marks": [mark_names(marks) for marks in bits],
         "differences": [one.different + one.machines for one in judged],
-        "unverified": [one.unverified for one in judged],
+        "unverified": [one.unverified if both else () for one, both in zip(judged, findings.pairs.both[order].tolist(), strict=True)],
     }
 
 

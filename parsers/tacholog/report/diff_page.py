@@ -19,7 +19,6 @@ from tacholog.report.numerals import in_full
 from tacholog.resources import site_dir, templates_dir
 
 _PLOTTED = ("worse", "better", "inconclusive", "no_change", "unreplicated_diff", "unreplicated_same")
-_BETWEEN = "; "  # between the parts of a remark
 _MOST = 10_000  # rows of a verdict on a page: a browser does not show a million
 _FOLDED = ("no_change", "unreplicated_same", "removed", "added")
 
@@ -34,10 +33,7 @@ class Cell(msgspec.Struct, frozen=True):
 
 
 class Block(msgspec.Struct, frozen=True):
-    """The rows of one verdict, with the axis that their drawings share: those that are seen at once, and those that a reader unfolds.
-
-    ``shared`` is what the remarks of all rows have in common: said once, it leaves them to what differs.
-    """
+    """The rows of one verdict, with the axis that their drawings share: those that are seen at once, and those that a reader unfolds."""
 
     section: Section
     folded: bool
@@ -46,7 +42,6 @@ class Block(msgspec.Struct, frozen=True):
     more: tuple[Cell, ...]
     with_runs: bool
     with_intervals: bool
-    shared: str
     with_remarks: bool
 
 
@@ -106,7 +101,7 @@ def _counts(report: Report) -> list[tuple[Verdict, str, int]]:
 
 
 def _block(section: Section, limit: int) -> Block:
-    shared, shown = _said_once(section.lines)
+    shown = section.lines
     plotted = section.verdict in _PLOTTED
     span = diff_plot.reach([line.row for line in shown])
     cells = tuple(Cell(line, diff_plot.ratio_plot(line.row, span), diff_plot.runs_plot(line.row), _in_full(line.row)) for line in shown)
@@ -118,17 +113,8 @@ def _block(section: Section, limit: int) -> Block:
         more=cells[limit:] if limit else (),
         with_runs=any(cell.runs_plot for cell in cells),
         with_intervals=any(line.interval for line in shown),
-        shared=shared,
         with_remarks=any(line.remark for line in shown),
     )
-
-
-def _said_once(lines: Sequence[Line]) -> tuple[str, Sequence[Line]]:
-    """Return what the remarks of several rows all say, and the rows without it."""
-    said = [line.remark.split(_BETWEEN) for line in lines]
-    shared = [part for part in said[0] if part and all(part in parts for parts in said)] if len(lines) > 1 else []
-    rest = [_BETWEEN.join(part for part in parts if part not in shared) for parts in said]
-    return _BETWEEN.join(shared), [msgspec.structs.replace(line, remark=remark) for line, remark in zip(lines, rest, strict=True)]
 
 
 def _in_full(row: Row) -> tuple[str, str]:

@@ -14,6 +14,8 @@ from tacholog.report.markup import unhidden
 from tacholog.report.numerals import NOT_STATED
 
 FOLDED = ("no_change", "unreplicated_same")  # Counted, and listed only on request: they are what nobody needs to look at.
+_NUMERIC = (1, 2, 3)  # columns that stand flush right
+_LISTED = "listed"
 _ACTIVE = re.compile(r"[\\|<>*_`\[\]~$&@#]")
 _ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;", "#": "&#35;"}  # a name must not ping a person or link an issue
 
@@ -69,6 +71,8 @@ def _text(report: Report, only: Sequence[str], limit: int) -> Iterator[str]:
             continue
         yield ""
         yield f"{section.title.upper()} ({section.total}). {section.sentence}"
+        if section.shared:
+            yield f"  In all {_LISTED if section.hidden else 'of these'} rows: {section.shared}."
         yield from _table(section)
     yield from _footer(report, limit)
 
@@ -77,17 +81,11 @@ def _table(section: Section) -> Iterator[str]:
     shown = section.lines
     cells = [(line.name, line.old, line.new, line.ratio, line.interval) for line in shown]
     heads = ("", "old", "new", "ratio", section.interval_title)
+    there = [column for column in range(len(heads)) if any(row[column] not in ("", "-") for row in cells)]  # no column that says nothing
     widths = [max(len(row[column]) for row in [heads, *cells]) for column in range(len(heads))]
-    if section.verdict in ("removed", "added"):
-        yield from (f"  {line.name}  {line.old if section.verdict == 'removed' else line.new}" for line in shown)
-    else:
-        for row, remark in zip([heads, *cells], ["", *(line.remark for line in shown)], strict=True):
-            padded = (
-                row[0].ljust(widths[0]),
-                *(cell.rjust(width) for cell, width in zip(row[1:4], widths[1:4], strict=True)),
-                row[4].ljust(widths[4]),
-            )
-            yield f"  {'  '.join(padded)}  {remark}".rstrip()
+    for row, remark in zip([heads, *cells], ["", *(line.remark for line in shown)], strict=True):
+        padded = (row[column].rjust(widths[column]) if column in _NUMERIC else row[column].ljust(widths[column]) for column in there)
+        yield f"  {'  '.join(padded)}  {remark}".rstrip()
     if section.hidden:
         yield f"  ... and {section.hidden} more (--limit 0 lists all)"
 
@@ -161,6 +159,9 @@ def _block(section: Section, *, folded: bool) -> Iterator[str]:
     title = f"{section.title} ({section.total})"
     yield f"<details><summary><b>{title}</b>: {section.sentence}</summary>" if folded else f"**{title}**: {section.sentence}"
     yield ""
+    if section.shared:
+        yield f"In all {_LISTED if section.hidden else 'of these'} rows: {_escape(section.shared)}."
+        yield ""
     yield f"| row | old | new | ratio | {section.interval_title} | |"
     yield "|---|--:|--:|--:|:-:|---|"
     yield from (_cells(line) for line in section.lines)

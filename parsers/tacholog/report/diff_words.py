@@ -18,6 +18,7 @@ from tacholog.records import METRICS
 from tacholog.report.numerals import NOT_STATED, quantity, size, with_bound
 from tacholog.report.platforms import participant_title
 
+_BETWEEN = "; "  # between the parts of a remark
 _PLAIN_GAP = 0.02  # between two ratios, as a logarithm
 _PLAIN_RATIO = (0.1, 10.0)
 _WHOLE_PERCENT = 9.95
@@ -48,8 +49,8 @@ MEANINGS: Mapping[Verdict, Meaning] = MappingProxyType(
         ),
         "unreplicated_same": Meaning("Alike, not replicated", "The values differ by no more than the band. One value a side cannot show more."),
         "not_comparable": Meaning("Not comparable", "Something else than the release is different."),
-        "removed": Meaning("Only in old", "The new side has no such row."),
-        "added": Meaning("Only in new", "The old side has no such row."),
+        "removed": Meaning("Only in old", "The new side has no such row, or only under other conditions."),
+        "added": Meaning("Only in new", "The old side has no such row, or only under other conditions."),
         "invalid": Meaning("Failed", "A run failed or gave no value, or its figures contradict each other."),
         "lossy": Meaning("Too much lost", "On a side more than 1 % of the messages were lost: its figures are of those that were left."),
     }
@@ -111,12 +112,16 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of one verdict, worst first: how many there are, and those that are listed."""
+    """The rows of one verdict, worst first: how many there are, and those that are listed.
+
+    ``shared`` is what the remarks of all listed rows have in common: said once, it leaves them to what differs.
+    """
 
     verdict: Verdict
     title: str
     sentence: str
     total: int
+    shared: str
     lines: tuple[Line, ...]
 
     @property
@@ -138,9 +143,17 @@ def sections(report: Report, only: Sequence[str] = (), limit: int = 0) -> list[S
     for verdict, rows in groupby(report.rows, key=lambda row: row.verdict):
         if not only or verdict in only:
             meaning, listed = MEANINGS[verdict], list(rows)
-            lines = tuple(line(row, with_system=several) for row in listed[: limit or None])  # not all: there may be a million
-            found.append(Section(verdict=verdict, title=meaning.title, sentence=meaning.sentence, total=len(listed), lines=lines))
+            shared, lines = _said_once([line(row, with_system=several) for row in listed[: limit or None]])  # not all: there may be a million
+            found.append(Section(verdict=verdict, title=meaning.title, sentence=meaning.sentence, total=len(listed), shared=shared, lines=lines))
     return found
+
+
+def _said_once(lines: Sequence[Line]) -> tuple[str, tuple[Line, ...]]:
+    """Return what the remarks of several rows all say, and the rows without it."""
+    said = [line.remark.split(_BETWEEN) for line in lines]
+    shared = [part for part in said[0] if part and all(part in parts for parts in said)] if len(lines) > 1 else []
+    rest = [_BETWEEN.join(part for part in parts if part not in shared) for parts in said]
+    return _BETWEEN.join(shared), tuple(msgspec.structs.replace(line, remark=remark) for line, remark in zip(lines, rest, strict=True))
 
 
 def line(row: Row, *, with_system: bool = False) -> Line:
@@ -251,7 +264,15 @@ def remark(row: Row) -> str:
     """What there is to say of a row beside its numbers: how large the change is, on what evidence, or why there is no verdict."""
     machines = [field_words(found) for found in row.differences if found.field == "host" and row.old and row.new]
     found = [change(row), evidence(row), *_medians(row), _limits(row), *(reason(row, code) for code in row.reasons), *machines, *_flags(row)]
-    return "; ".join(part for part in found if part)
+    return _BETWEEN.join(part for part in [*found, *_elsewhere(row)] if part)
+
+
+def _elsewhere(row: Row) -> list[str]:
+    """Under which other conditions the other side has a row that only one side has under its own."""
+    if row.differences and (row.old is None or row.new is None):
+        other, this = ("old", "new") if row.old is None else ("new", "old")
+        return [f"the {other} side has it under other conditions than the {this} one", *map(field_words, row.differences)]
+    return []
 
 
 def change(row: Row) -> str:
