@@ -1,4 +1,4 @@
-// IP addresses as text, "127.0.0.1:7420" or "[::1]:7420", and as the kernel wants them.
+// IP addresses as text, "127.0.0.1:7420", "[::1]:7420" or "[fe80::1%eth0]:7420", and as the kernel wants them.
 #pragma once
 
 #include <netinet/in.h>
@@ -32,6 +32,17 @@ public:
     }
     const sockaddr_in6& v6() const { return place_; }
 
+    /// Whether it says nothing without its zone: the same one may be on each network that this host is on.
+    bool is_of_one_link() const {
+        return family() == AF_INET6 &&
+               (IN6_IS_ADDR_LINKLOCAL(&place_.sin6_addr) || IN6_IS_ADDR_MC_LINKLOCAL(&place_.sin6_addr));
+    }
+    /// The index of the interface to that network; 0: none is named.
+    std::uint32_t zone() const { return family() == AF_INET6 ? place_.sin6_scope_id : 0; }
+    void set_zone(std::uint32_t interface) {
+        if (family() == AF_INET6) place_.sin6_scope_id = interface;
+    }
+
     const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&place_); }
 
     /// Where the kernel may write one, with so many bytes at most.
@@ -42,18 +53,26 @@ private:
     sockaddr_in6 place_{};  // the larger one; family and port lie at the same places in both
 };
 
-/// Numeric only, an IPv6 address with or without brackets.
+/// Numeric only, an IPv6 address with or without brackets, one of a single link with its zone: "fe80::1%eth0".
 std::optional<Address> parse_address(std::string_view host, int port);
 
-/// The first address of a host, as numbers: a name goes through the system's resolver, which takes the time it takes.
+/// The first address of a host, as numbers (but the zone): a name goes through the system's resolver, which takes the
+/// time it takes.
 Result<std::string> resolve(const std::string& host);
 
-/// The address alone, without brackets.
+/// The address alone, without brackets, with its zone.
 std::string host_of(const Address& address);
 
 std::string to_text(const Address& address);
 
 /// The address a socket is bound to, as the kernel knows it.
 Address local_address(const Fd& socket);
+
+/// The network interface that has this address; empty if none has.
+std::string interface_with(const Address& address);
+
+/// Either family in sixteen bytes, IPv4 as the IPv6 address that stands for it (::ffff:192.0.2.1), and back.
+in6_addr to_bytes(const Address& address);
+Address from_bytes(const in6_addr& bytes, std::uint16_t port);
 
 }  // namespace tacholog

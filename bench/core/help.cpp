@@ -76,7 +76,8 @@ Who runs where
   --cpu-pub LIST             CPUs the publisher may run on, like 0 or 2,4-7 (default: any)
   --cpu-sub LIST             CPUs the subscriber may run on (default: any)
   --address ADDR             the publisher's address (IPv4 or IPv6) or host name: it listens there, the
-                             subscriber connects there (default 127.0.0.1: this host only)
+                             subscriber connects there (default 127.0.0.1: this host only). A link-local
+                             one has the interface of the own side: fe80::1%eth0
   --port N                   TCP port of the publisher's control channel
                              (default: any free one for both, 7420 for pub and sub)
   --timeout SECONDS          the longest wait for the other side (default 10)

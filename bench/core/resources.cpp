@@ -35,21 +35,56 @@ struct Counter {
     const char* key;
 };
 
-constexpr std::array<Counter, 9> counters{{{"Udp:", "InDatagrams", "udp_in_datagrams"},
-                                           {"Udp:", "OutDatagrams", "udp_out_datagrams"},
-                                           {"Udp:", "InErrors", "udp_in_errors"},
-                                           {"Udp:", "NoPorts", "udp_no_ports"},
-                                           {"Udp:", "RcvbufErrors", "udp_rcvbuf_errors"},
-                                           {"Udp:", "SndbufErrors", "udp_sndbuf_errors"},
-                                           {"Tcp:", "InSegs", "tcp_in_segs"},
-                                           {"Tcp:", "OutSegs", "tcp_out_segs"},
-                                           {"Tcp:", "RetransSegs", "tcp_retrans_segs"}}};
+constexpr std::array<Counter, 15> counters{{{"Udp:", "InDatagrams", "udp_in_datagrams"},
+                                            {"Udp:", "OutDatagrams", "udp_out_datagrams"},
+                                            {"Udp:", "InErrors", "udp_in_errors"},
+                                            {"Udp:", "NoPorts", "udp_no_ports"},
+                                            {"Udp:", "RcvbufErrors", "udp_rcvbuf_errors"},
+                                            {"Udp:", "SndbufErrors", "udp_sndbuf_errors"},
+                                            {"Udp6", "InDatagrams", "udp6_in_datagrams"},
+                                            {"Udp6", "OutDatagrams", "udp6_out_datagrams"},
+                                            {"Udp6", "InErrors", "udp6_in_errors"},
+                                            {"Udp6", "NoPorts", "udp6_no_ports"},
+                                            {"Udp6", "RcvbufErrors", "udp6_rcvbuf_errors"},
+                                            {"Udp6", "SndbufErrors", "udp6_sndbuf_errors"},
+                                            {"Tcp:", "InSegs", "tcp_in_segs"},
+                                            {"Tcp:", "OutSegs", "tcp_out_segs"},
+                                            {"Tcp:", "RetransSegs", "tcp_retrans_segs"}}};
 
-const Counter* wanted(std::string_view protocol, std::string_view name) {
-    const auto* found = std::find_if(counters.begin(), counters.end(), [&](const Counter& counter) {
+void add(PathCounters& found, std::string_view protocol, std::string_view name, std::string_view value) {
+    const auto* wanted = std::find_if(counters.begin(), counters.end(), [&](const Counter& counter) {
         return counter.protocol == protocol && counter.kernel_name == name;
     });
-    return found == counters.end() ? nullptr : found;
+    const auto count = to_number<std::uint64_t>(value);
+    if (wanted != counters.end() && count) found.push_back({wanted->key, *count});
+}
+
+/// Of IPv4, and of TCP over either: lines in pairs, "Udp: InDatagrams NoPorts ..." and "Udp: 17 3 ...".
+void add_pairs_of_lines(PathCounters& found) {
+    std::ifstream file{"/proc/self/net/snmp"};
+    std::string names_line;
+    std::string values_line;
+    while (std::getline(file, names_line) && std::getline(file, values_line)) {
+        std::istringstream names{names_line};
+        std::istringstream values{values_line};
+        std::string protocol;
+        std::string name;
+        std::string value;
+        names >> protocol;
+        values >> value;
+        while (names >> name && values >> value) add(found, protocol, name, value);
+    }
+}
+
+/// Of IPv6: "Udp6InDatagrams 17". There is none where it is switched off.
+void add_lines(PathCounters& found) {
+    constexpr std::size_t protocol_letters = 4;
+    std::ifstream file{"/proc/self/net/snmp6"};
+    std::string name;
+    std::string value;
+    while (file >> name >> value) {
+        if (name.starts_with("Udp6")) add(found, "Udp6", name.substr(protocol_letters), value);
+    }
 }
 
 }  // namespace
@@ -67,25 +102,9 @@ Resources Usage::so_far() const {
 }
 
 PathCounters read_path_counters() {
-    // Lines in pairs: "Udp: InDatagrams NoPorts ..." and "Udp: 17 3 ...".
     PathCounters found;
-    std::ifstream file{"/proc/self/net/snmp"};
-    std::string names_line;
-    std::string values_line;
-    while (std::getline(file, names_line) && std::getline(file, values_line)) {
-        std::istringstream names{names_line};
-        std::istringstream values{values_line};
-        std::string protocol;
-        std::string name;
-        std::string value;
-        names >> protocol;
-        values >> value;
-        while (names >> name && values >> value) {
-            const Counter* counter = wanted(protocol, name);
-            const auto count = to_number<std::uint64_t>(value);
-            if (counter != nullptr && count) found.push_back({counter->key, *count});
-        }
-    }
+    add_pairs_of_lines(found);
+    add_lines(found);
     return found;
 }
 

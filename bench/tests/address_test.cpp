@@ -1,6 +1,8 @@
 // Addresses of both families, host names, and runs over the loopback of IPv6.
 #include "core/address.hpp"
 
+#include <net/if.h>
+
 #include "tests/program.hpp"
 #include "transports/ip_endpoint.hpp"
 
@@ -22,6 +24,44 @@ TEST(Address, OfIpv6NeedsNoBracketsWhereNoPortFollows) {
         EXPECT_EQ(to_text(*address), "[::1]:80");
         EXPECT_EQ(host_of(*address), "::1");
     }
+}
+
+TEST(Address, OfOneLinkHasItsInterfaceByNameOrIndex) {
+    const std::string lo = std::to_string(::if_nametoindex("lo"));
+    for (const std::string text : {"fe80::1%lo", "[fe80::1%lo]"}) {
+        const auto address = parse_address(text, 80);
+        ASSERT_TRUE(address) << text;
+        EXPECT_EQ(to_text(*address), "[fe80::1%lo]:80");
+    }
+    EXPECT_EQ(host_of(*parse_address("fe80::1%" + lo, 0)), "fe80::1%lo");
+    for (const std::string text : {"fe80::1%", "fe80::1%0", "fe80::1%nosuch", "::1%lo", "127.0.0.1%lo", "%lo"}) {
+        EXPECT_FALSE(parse_address(text, 0)) << text;
+    }
+}
+
+TEST(Address, OfOneLinkIsRefusedAsAnOptionWithoutItsInterface) {
+    EXPECT_EQ(*resolve("fe80::1%lo"), "fe80::1%lo");
+    EXPECT_EQ(resolve("fe80::1").error().text, "a link-local address needs its interface, as in fe80::1%eth0");
+    EXPECT_NE(resolve("fe80::1%nosuch").error().text.find("an interface of this host"), std::string::npos);
+}
+
+TEST(Address, OfOneLinkIsToldWithoutTheInterfaceWhichThePeerPutsIn) {
+    EXPECT_EQ((IpEndpoint{*parse_address("fe80::1%lo", 7420), 5}.text()), "[fe80::1]:7420/5");
+    EXPECT_EQ(to_text(parse_endpoint("[fe80::1]:7420/5", "fe80::2%lo")->address), "[fe80::1%lo]:7420");
+    EXPECT_EQ(to_text(parse_endpoint("[fd00::1]:7420/5", "fe80::2%lo")->address), "[fd00::1]:7420");
+    EXPECT_FALSE(parse_endpoint("[fe80::1%lo]:7420/5", "fe80::2%lo"));
+}
+
+TEST(Address, GoesIntoSixteenBytesAndBack) {
+    for (const std::string text : {"239.192.0.1", "ff12::1:2"}) {
+        EXPECT_EQ(to_text(from_bytes(to_bytes(*parse_address(text, 1)), 80)), to_text(*parse_address(text, 80)));
+    }
+}
+
+TEST(Address, IsFoundAtItsInterface) {
+    EXPECT_EQ(interface_with(*parse_address("127.0.0.1", 0)), "lo");
+    EXPECT_EQ(interface_with(*parse_address("192.0.2.77", 0)), "");
+    EXPECT_EQ(interface_with(*parse_address("fe80::1:2:3%lo", 0)), "");
 }
 
 TEST(Address, AnythingElseIsNone) {
@@ -94,12 +134,13 @@ TEST(Ipv6, BatchesTravelOverIt) {
     }
 }
 
-TEST(Ipv6, MulticastSaysThatItHasOnlyIpv4) {
+TEST(Ipv6, MulticastSaysThatTheLoopbackHasNoWayForIt) {
     if (!Listener::open("::1", 0)) GTEST_SKIP() << "needs IPv6 on the loopback";
     Program both{"--test latency --transport udp-multicast --sizes 64 --address ::1"};
 
     EXPECT_EQ(both.wait(), 1);
-    EXPECT_NE(both.err().find("udp-multicast at ::1: not an IPv4 address"), std::string::npos) << both.err();
+    EXPECT_NE(both.err().find("find the way from ::1 to group [ff12::"), std::string::npos) << both.err();
+    EXPECT_NE(both.err().find("give --address one of another interface"), std::string::npos) << both.err();
 }
 
 }  // namespace

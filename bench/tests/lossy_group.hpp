@@ -58,7 +58,7 @@ private:
             if (datagram.size() != sizeof invited) continue;
             std::memcpy(&invited, datagram.data(), sizeof invited);
             if (!heard_) hear(invited.invitation);
-            invited.invitation.group = own_group_.sin_addr.s_addr;
+            invited.invitation.group = to_bytes(own_group_);
             std::memcpy(datagram.data(), &invited, sizeof invited);
             send_datagram(back_, datagram, subscriber_);
         }
@@ -68,7 +68,7 @@ private:
         const int yes = 1;
         constexpr int wanted = 4 * 1024 * 1024;
         sockaddr_in group = own_group_;
-        group.sin_addr.s_addr = invitation.group;
+        group.sin_addr = from_bytes(invitation.group, 0).v4().sin_addr;
         group.sin_port = own_group_.sin_port = invitation.port;
         heard_ = Fd{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
         ::setsockopt(heard_.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);

@@ -19,20 +19,40 @@ protected:
 
     /// Starts both sides; `aside` makes the subscriber's host another one than the publisher's.
     template <typename Aside>
-    void start(const std::string& options, Aside&& aside, const char* address = Cable::publishers_address) {
-        const std::string common = options + " --address " + address;
-        cable_.within("pub", [&] { publisher_.emplace(common + " --role pub"); });
+    void start(const std::string& options, Aside&& aside) {
+        cable_.within("pub", [&] { publisher_.emplace(options + to_publisher() + " --role pub"); });
         cable_.within("sub", [&] {
             aside_ = aside();
-            subscriber_.emplace(common + " --role sub");
+            subscriber_.emplace(options + to_publisher() + " --role sub");
         });
     }
+
+    /// Both sides meet at the publisher's address, which each may call by a name of its own.
+    void expect_round_trips(const std::string& transport, const std::string& address, const std::string& here,
+                            const std::string& there) {
+        const std::string common =
+            "--test latency --verify --sizes 64,100KiB --duration 0.2 --warmup 0.05 --transport " + transport +
+            " --address " + address;
+        cable_.within("pub", [&] { publisher_.emplace(common + here + " --role pub"); });
+        cable_.within("sub", [&] { subscriber_.emplace(common + there + " --role sub"); });
+        EXPECT_EQ(publisher_->wait(), 0) << publisher_->err() << publisher_->out();
+        EXPECT_EQ(subscriber_->wait(), 0) << subscriber_->err();
+        for (const std::string size : {"64", "102400"}) {
+            const std::string line = "latency payload_bytes=" + size;
+            EXPECT_GT(number(publisher_->out(), line, "samples"), 0U) << publisher_->out();
+            EXPECT_EQ(number(publisher_->out(), line, "corrupted"), 0U) << publisher_->out();
+        }
+    }
+
+    static std::string to_publisher() { return std::string{" --address "} + Cable::publishers_address; }
 
     Cable cable_;
     std::optional<Program> publisher_;
     std::optional<Program> subscriber_;
     bool aside_ = false;
 };
+
+constexpr std::array over_sockets{"tcp", "udp", "udp-reliable", "udp-multicast", "udp-wan"};
 
 const std::string one_way =
     "--test latency --basis one-way --rate 500 --transport udp --sizes 64 --duration 0.2 --warmup 0.05";
@@ -83,18 +103,22 @@ TEST_F(TwoHosts, RoundTripsNeedNoCommonClock) {
 }
 
 TEST_F(TwoHosts, EverythingOverSocketsMeetsOverIpv6) {
-    for (const std::string transport : {"tcp", "udp", "udp-reliable", "udp-wan"}) {
-        start(
-            "--test latency --verify --sizes 64,100KiB --duration 0.2 --warmup 0.05 --transport " + transport,
-            [] { return true; }, Cable::publishers_v6_address);
+    for (const std::string transport : over_sockets) {
+        SCOPED_TRACE(transport);
+        expect_round_trips(transport, Cable::publishers_v6_address, "", "");
+        if (transport == "tcp") continue;
+        EXPECT_GT(number(publisher_->out(), "path", "udp6_out_datagrams"), 0U) << publisher_->out();
+        EXPECT_EQ(number(publisher_->out(), "path", "udp_out_datagrams"), 0U) << publisher_->out();
+    }
+}
 
-        EXPECT_EQ(publisher_->wait(), 0) << publisher_->err() << publisher_->out();
-        EXPECT_EQ(subscriber_->wait(), 0) << subscriber_->err();
-        for (const std::string size : {"64", "102400"}) {
-            const std::string line = "latency payload_bytes=" + size;
-            EXPECT_GT(number(publisher_->out(), line, "samples"), 0U) << publisher_->out();
-            EXPECT_EQ(number(publisher_->out(), line, "corrupted"), 0U) << publisher_->out();
-        }
+TEST_F(TwoHosts, EverythingOverSocketsMeetsAtALinkLocalAddressByEachSidesOwnInterface) {
+    const std::string here = std::string{"%"} + Cable::publishers_interface;
+    const std::string there = std::string{"%"} + Cable::subscribers_interface;
+    for (const std::string transport : over_sockets) {
+        SCOPED_TRACE(transport);
+        expect_round_trips(transport, Cable::publishers_link_address, here, there);
+        EXPECT_EQ(value(publisher_->out(), "config", "address"), Cable::publishers_link_address + here);
     }
 }
 
@@ -104,6 +128,7 @@ constexpr std::array hearers{"one", "two", "three"};
 class Switch : public Network {
 public:
     static constexpr const char* publishers_address = "10.88.0.1";
+    static constexpr const char* publishers_v6_address = "fd00:88::1";
 
     Switch() : Network({"pub", "one", "two", "three", "mid"}, {"ip"}) {
         step("ip -n " + space("mid") + " link add br0 type bridge");
@@ -112,7 +137,8 @@ public:
         for (const char* name : {"pub", "one", "two", "three"}) {
             const std::string port = "port" + std::to_string(host);
             step("ip link add eth netns " + space(name) + " type veth peer name " + port + " netns " + space("mid"));
-            step("ip -n " + space(name) + " addr add 10.88.0." + std::to_string(host++) + "/24 dev eth");
+            step("ip -n " + space(name) + " addr add 10.88.0." + std::to_string(host) + "/24 dev eth");
+            step("ip -n " + space(name) + " -6 addr add fd00:88::" + std::to_string(host++) + "/64 dev eth nodad");
             step("ip -n " + space(name) + " link set eth up");
             step("ip -n " + space("mid") + " link set " + port + " master br0 up");
         }
@@ -130,7 +156,8 @@ public:
     }
 };
 
-class OverASwitch : public testing::Test {
+/// The publisher's address, of IPv4 or of IPv6.
+class OverASwitch : public testing::TestWithParam<const char*> {
 protected:
     void SetUp() override {
         if (!switch_.missing().empty()) GTEST_SKIP() << "needs " << switch_.missing();
@@ -138,7 +165,7 @@ protected:
 
     void run_and_expect_everything(const std::string& options) {
         const std::string common = "--transport udp-multicast --subscribers 3 --verify --duration 0.3 --warmup 0.05" +
-                                   options + " --address " + Switch::publishers_address;
+                                   options + " --address " + GetParam();
         switch_.within("pub", [&] { programs_.push_back(std::make_unique<Program>(common + " --role pub")); });
         for (const char* name : hearers) {
             switch_.within(name, [&] { programs_.push_back(std::make_unique<Program>(common + " --role sub")); });
@@ -157,23 +184,31 @@ protected:
     std::vector<std::unique_ptr<Program>> programs_;
 };
 
-TEST_F(OverASwitch, OneStreamReachesAllWhoJoinedTheGroup) {
+TEST_P(OverASwitch, OneStreamReachesAllWhoJoinedTheGroup) {
     run_and_expect_everything(" --test throughput --sizes 20000 --rate 500");
     const auto log = programs_.front()->out();
 
     // Each datagram left the publisher's host once, however many heard it: three streams would be three times as many.
     constexpr std::uint64_t pieces = 14;  // of 20000 bytes, at an MTU of 1500
     const auto messages = number(log, "warmup", "messages") + number(log, "throughput", "sent");
-    EXPECT_GE(number(log, "path", "udp_out_datagrams"), pieces * messages) << log;
-    EXPECT_LT(number(log, "path", "udp_out_datagrams"), 2 * pieces * messages) << log;
+    const std::string counter =
+        std::string_view{GetParam()} == Switch::publishers_address ? "udp_out_datagrams" : "udp6_out_datagrams";
+    EXPECT_GE(number(log, "path", counter), pieces * messages) << log;
+    EXPECT_LT(number(log, "path", counter), 2 * pieces * messages) << log;
 }
 
-TEST_F(OverASwitch, WhatOneOfThemLosesIsRepaired) {
+TEST_P(OverASwitch, WhatOneOfThemLosesIsRepaired) {
     if (!Switch::lose_at("two")) GTEST_SKIP() << "needs nft";
 
     run_and_expect_everything(" --test throughput --sizes 20000 --rate 200");
     EXPECT_TRUE(Switch::has_lost_at("two"));
 }
+
+INSTANTIATE_TEST_SUITE_P(Families, OverASwitch,
+                         testing::Values(Switch::publishers_address, Switch::publishers_v6_address),
+                         [](const testing::TestParamInfo<const char*>& one) {
+                             return one.param == std::string_view{Switch::publishers_address} ? "Ipv4" : "Ipv6";
+                         });
 
 }  // namespace
 }  // namespace tacholog

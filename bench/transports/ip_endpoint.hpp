@@ -17,8 +17,20 @@ struct IpEndpoint {
     Address address;
     std::uint64_t token = 0;
 
-    std::string text() const { return to_text(address) + "/" + std::to_string(token); }
+    /// Without a zone: each host has names of its own for its interfaces.
+    std::string text() const {
+        Address told = address;
+        told.set_zone(0);
+        return to_text(told) + "/" + std::to_string(token);
+    }
 };
+
+/// A link-local address that the peer told is on the link that our own address is on.
+inline Address reached_from(Address peer, std::string_view own_host) {
+    const auto own = parse_address(own_host, 0);
+    if (own && peer.is_of_one_link()) peer.set_zone(own->zone());
+    return peer;
+}
 
 inline std::uint64_t new_token() {
     std::random_device random;
@@ -33,10 +45,18 @@ inline std::optional<IpEndpoint> parse_endpoint(std::string_view text) {
     const auto token = to_number<std::uint64_t>(text.substr(slash + 1));
     if (!port || *port == 0 || !token) return std::nullopt;
     const auto host = text.substr(0, colon);
+    if (host.find('%') != std::string_view::npos) return std::nullopt;
     const auto address = parse_address(host, *port);
     // Only with brackets is it clear where an IPv6 address ends and its port begins.
     if (!address || (address->family() == AF_INET6 && host.front() != '[')) return std::nullopt;
     return IpEndpoint{*address, *token};
+}
+
+/// As seen from this side, which the peer can reach at `own_host`.
+inline std::optional<IpEndpoint> parse_endpoint(std::string_view text, std::string_view own_host) {
+    auto endpoint = parse_endpoint(text);
+    if (endpoint) endpoint->address = reached_from(endpoint->address, own_host);
+    return endpoint;
 }
 
 }  // namespace tacholog

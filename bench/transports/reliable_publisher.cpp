@@ -193,12 +193,11 @@ void ReliablePublisher::send_heartbeat(Kind kind) {
 }
 
 void ReliablePublisher::invite(const Receiver& guest) {
-    const sockaddr_in group = link_.peer.v4();
     struct {
         PacketHeader header;
         Invitation invitation;
     } said{{guest.token, Kind::invitation, stamp_of(now_ns()), 0, 0, 0, 0, static_cast<std::uint32_t>(piece_bytes_), 0},
-           {group.sin_addr.s_addr, group.sin_port, 0, link_.stream}};
+           {to_bytes(link_.peer), htons(link_.peer.port()), {}, link_.stream}};
     // Best effort: it is sent again until it is answered.
     static_cast<void>(::sendto(link_.socket.get(), &said, sizeof said, MSG_NOSIGNAL | MSG_DONTWAIT, guest.address.get(),
                                guest.address.length()));

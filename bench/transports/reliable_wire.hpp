@@ -2,6 +2,8 @@
 // whole stream; the subscriber says which it has, which it lacks, and how many messages it has given back.
 #pragma once
 
+#include <netinet/in.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -24,9 +26,9 @@ enum class Kind : std::uint32_t {
 
 /// What follows the header of an invitation.
 struct Invitation {
-    std::uint32_t group;  ///< as the kernel has addresses
-    std::uint16_t port;   ///< likewise
-    std::uint16_t unused;
+    in6_addr group;      ///< of either family, as to_bytes has it
+    std::uint16_t port;  ///< as the kernel has ports
+    std::array<std::uint16_t, 3> unused;
     std::uint64_t stream;
 };
 

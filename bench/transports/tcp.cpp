@@ -52,7 +52,7 @@ Result<Fd> connect_to(const Address& address) {
 Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
     auto publisher = std::make_unique<StreamPublisher>(topic);
     for (const std::string& endpoint : endpoints) {
-        const auto peer = parse_endpoint(endpoint);
+        const auto peer = parse_endpoint(endpoint, topic.local_address);
         if (!peer) return Error{"advertise to '" + endpoint + "': not a TCP endpoint"};
         auto socket = connect_to(peer->address);
         if (!socket) return socket.error();

@@ -132,7 +132,7 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
 }
 
 Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
-    const auto subscriber = parse_endpoint(endpoint);
+    const auto subscriber = parse_endpoint(endpoint, topic.local_address);
     if (!subscriber) return Error{"advertise to '" + std::string{endpoint} + "': not a UDP endpoint"};
     auto socket = open_udp_socket(subscriber->address.family());
     if (!socket) return socket.error();

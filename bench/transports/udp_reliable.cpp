@@ -23,7 +23,7 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
 }
 
 Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
-    const auto peer = parse_endpoint(endpoint);
+    const auto peer = parse_endpoint(endpoint, topic.local_address);
     if (!peer) return Error{"advertise to '" + std::string{endpoint} + "': not a UDP endpoint"};
     auto socket = open_udp_socket(peer->address.family());
     if (!socket) return socket.error();

@@ -62,7 +62,8 @@ Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_vie
     auto socket = open_udp_socket(endpoint->own.address.family());
     if (!socket) return socket.error();
     if (auto opened = open_door(*socket, topic.local_address, endpoint->doors); !opened) return opened.error();
-    reliable::Link link{std::move(*socket), false, endpoint->own.address, endpoint->own.token, topic.name};
+    const Address peer = reached_from(endpoint->own.address, topic.local_address);
+    reliable::Link link{std::move(*socket), false, peer, endpoint->own.token, topic.name};
     return std::unique_ptr<Publisher>{
         std::make_unique<reliable::ReliablePublisher>(std::move(link), topic, piece_bytes)};
 }
