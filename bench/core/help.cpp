@@ -62,8 +62,8 @@ What to measure
                              A message of more than half of it goes alone (default: each goes at once)
 
   --probe-every N            throughput only: latency under its load: every N-th message is a probe,
-                             whose answer gives a round trip; one subscriber, no --batch-bytes
-                             (default: none)
+                             whose answer gives a round trip; with --instances each instance has
+                             its probes in turn; one subscriber, no --batch-bytes (default: none)
 
   --mock LIST                --transport mock only: faults on the way to the subscriber, to test
                              the figures: hold=TIME, stall=TIME/PERIOD (subscriber), send-stall=

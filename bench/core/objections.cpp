@@ -81,9 +81,9 @@ std::optional<std::string> objection_to_dialects(const Options& options) {
 std::optional<std::string> objection_to_probes(const Options& options) {
     if (options.probe_every == 0) return std::nullopt;
     if (options.test != Test::throughput) return "--probe-every is for --test throughput: latency under its load";
-    if (options.publishers > 1 || options.audience.subscribers > 1 || options.instances || options.batch_bytes > 0) {
-        return "--probe-every goes without --publishers, --subscribers, --instances and --batch-bytes: a probe has one "
-               "answer, one number, and nothing to wait for";
+    if (options.publishers > 1 || options.audience.subscribers > 1 || options.batch_bytes > 0) {
+        return "--probe-every goes without --publishers, --subscribers and --batch-bytes: a probe has one answer, one "
+               "number, and nothing to wait for";
     }
     return std::nullopt;
 }

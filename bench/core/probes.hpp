@@ -2,31 +2,65 @@
 // takes the answers beside its sending, also while it waits for room: or each side could wait for the other's.
 #pragma once
 
+#include <numeric>
+
 #include "core/histogram.hpp"
+#include "core/instances.hpp"
 #include "core/open_loop.hpp"
 #include "core/side.hpp"
 
 namespace tacholog {
 
+/// Which messages are probes, by their place among all: one in each `every` of them. Where `every` and the instances
+/// have a common divisor, the same place would always fall to the same few instances: then it moves on by one after
+/// each round in which that comes to light, so that every instance has its probes.
+class ProbePlan {
+public:
+    ProbePlan(std::uint64_t every, std::uint64_t instances)
+        : every_(every), shifts_(std::gcd(every, instances)), round_(std::lcm(every, instances)) {}
+
+    bool includes(std::uint64_t place) const { return place % every_ == shift_at(place); }
+
+    /// Probes are numbered from 0 on: this place's, if it is one.
+    std::uint64_t probe_at(std::uint64_t place) const { return place / every_; }
+
+    /// The first probe that is not before this place.
+    std::uint64_t first_from(std::uint64_t place) const {
+        return probe_at(place) + (place % every_ > shift_at(place) ? 1 : 0);
+    }
+
+private:
+    std::uint64_t shift_at(std::uint64_t place) const { return shifts_ == 1 ? 0 : place / round_ % shifts_; }
+
+    std::uint64_t every_;
+    std::uint64_t shifts_;
+    std::uint64_t round_;
+};
+
 class Probes {
 public:
     /// `answers` is nullptr if there are none.
-    Probes(const Side& side, Subscriber* answers) : side_(side), answers_(answers), every_(side.options.probe_every) {}
+    Probes(const Side& side, Subscriber* answers)
+        : side_(side),
+          answers_(answers),
+          instances_(instances_of(side)),
+          plan_(side.options.probe_every, instances_),
+          newest_(instances_) {}
 
-    bool active() const { return every_ > 0; }
+    bool active() const { return side_.options.probe_every > 0; }
 
-    /// A phase begins with this message.
-    void begin(std::uint64_t message) {
+    /// A phase begins with the message at this place among all.
+    void begin(std::uint64_t place) {
         if (!active()) return;
-        first_ = next_ = (message + every_ - 1) / every_;
-        newest_ = first_;
+        first_ = next_ = plan_.first_from(place);
+        newest_.restart(place);
         outstanding_.restart(first_);
         round_trips_.clear();
         faults_ = {};
         corrupted_ = 0;
     }
 
-    bool due(std::uint64_t message) const { return active() && message % every_ == 0; }
+    bool due(std::uint64_t place) const { return active() && plan_.includes(place); }
 
     /// The probe that was due is handed over from this moment on.
     void sent(Nanoseconds time_ns) {
@@ -43,14 +77,14 @@ public:
         if (!*sample) return false;
         const auto message = read_message((*sample)->bytes(), side_.options.handling);
         const Nanoseconds now = now_ns();
-        const std::uint64_t probe = message.number / every_;
-        if (probe < first_ || message.number % every_ != 0) return true;  // late, from the phase before
+        const std::uint64_t place = place_of(message.number, instances_);
+        const std::uint64_t probe = plan_.probe_at(place);
+        if (probe < first_ || !plan_.includes(place)) return true;  // late, from the phase before
         if (!message.intact) ++corrupted_;
         const auto answer = outstanding_.answered(probe);
         if (answer.kind == Outstanding::Kind::again) ++faults_.duplicated;
         if (answer.kind != Outstanding::Kind::first) return true;
-        if (probe < newest_) ++faults_.reordered;
-        newest_ = std::max(newest_, probe);
+        if (!newest_.advance(message.number)) ++faults_.reordered;
         round_trips_.record(static_cast<std::uint64_t>(now - answer.sent_ns));
         return true;
     }
@@ -84,6 +118,8 @@ public:
     /// How many this phase has had.
     std::uint64_t count() const { return next_ - first_; }
     const Histogram& round_trips() const { return round_trips_; }
+    /// Of how many instances a probe was answered.
+    std::uint64_t heard() const { return newest_.heard(); }
 
     Faults faults() const {
         Faults all = faults_;
@@ -95,10 +131,11 @@ public:
 private:
     const Side& side_;
     Subscriber* answers_;
-    std::uint64_t every_;
-    std::uint64_t first_ = 0;  ///< of this phase; probes are numbered from 0 on
+    std::uint64_t instances_;
+    ProbePlan plan_;
+    Newest newest_;
+    std::uint64_t first_ = 0;  ///< probe of this phase
     std::uint64_t next_ = 0;
-    std::uint64_t newest_ = 0;
     Outstanding outstanding_;
     Histogram round_trips_;
     Faults faults_;

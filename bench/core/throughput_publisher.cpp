@@ -172,7 +172,8 @@ private:
         if (!probes.active()) return;
         const std::string size = std::to_string(payload_bytes_) + " bytes";
         if (probes.count() == 0) return side_.tell(Note{"probes: " + size + ": too few messages for one"});
-        side_.tell(LatencyResult{payload_bytes_, probes.faults(), sent.duration_ns, &probes.round_trips()});
+        side_.tell(LatencyResult{payload_bytes_, probes.faults(), sent.duration_ns, &probes.round_trips(),
+                                 heard(side_, probes.heard())});
         if (probes.round_trips().count() > 0) return;
         side_.tell(Failure{payload_bytes_, "throughput over " + std::string{side_.transport.name} + ": none of " +
                                                std::to_string(probes.count()) + " probes was answered"});

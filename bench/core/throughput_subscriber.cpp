@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/instances.hpp"
+#include "core/probes.hpp"
 #include "core/side.hpp"
 #include "core/waiting.hpp"
 
@@ -90,7 +91,8 @@ public:
           answers_(std::move(channels.publisher)),
           payload_bytes_(measured.payload_bytes),
           demand_(measured.demand),
-          messages_a_look_(messages_between_looks(payload_bytes_)) {
+          messages_a_look_(messages_between_looks(payload_bytes_)),
+          probes_(side.options.probe_every, instances_of(side)) {
         const Handling handling = side.options.handling;
         intakes_.emplace_back(std::move(channels.subscriber), check, handling);
         for (auto& subscriber : channels.more_subscribers)
@@ -163,8 +165,7 @@ private:
 
     /// The publisher takes answers whatever else it waits for, so that room for one comes.
     Result<void> answer_if_probe(std::uint64_t number) {
-        const std::size_t every = side_.options.probe_every;
-        if (every == 0 || number % every != 0) return {};
+        if (side_.options.probe_every == 0 || !probes_.includes(place_of(number, instances_of(side_)))) return {};
         auto loan = answers_->loan(payload_bytes_);
         if (!loan) return loan.error();
         write_message(loan->bytes(), number, side_.options.handling);
@@ -261,6 +262,7 @@ private:
     std::size_t payload_bytes_;
     std::optional<Demand> demand_;
     std::size_t messages_a_look_;
+    ProbePlan probes_;
     bool measured_ = false;  ///< else it is the warm-up
     bool ended_ = false;     ///< whether the publisher has said where the phase ends
     Nanoseconds next_pulse_ns_ = 0;

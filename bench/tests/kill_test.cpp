@@ -68,7 +68,12 @@ protected:
     }
 
     std::string line() {
-        static const std::array<std::string, 4> tests{"latency", "throughput", "demand", "latency --rate 1000"};
+        static const std::array<std::string, 6> tests{"latency",
+                                                      "throughput",
+                                                      "demand",
+                                                      "latency --rate 1000",
+                                                      "latency --rate 1000 --basis one-way",
+                                                      "throughput --instances 5 --probe-every 3"};
         return "--test " + tests[random_() % tests.size()] + " --transport " + std::string{GetParam()->name} +
                " --sizes 64,100KiB --timeout 2 --duration 600 --warmup 0.05";
     }

@@ -230,14 +230,18 @@ def test_rti_says_in_its_banner_how_much_travels_together(perftest: Path, tmp_pa
     assert [record.conditions.batch_bytes for record in summaries(native)] == ([None, 0] if batch_bytes else [None, None])
 
 
+@pytest.mark.parametrize(("options", "heard"), [((), []), (("--instances", "3"), [3])])
 @pytest.mark.parametrize("dialect", RTI)
-def test_rti_prints_latency_under_load_beside_throughput(run: Callable[..., Run], transport: str, dialect: str) -> None:
-    logs = run("throughput", transport, "--probe-every", "5")
+def test_rti_prints_latency_under_load_beside_throughput(
+    run: Callable[..., Run], transport: str, dialect: str, options: tuple[str, ...], heard: list[int]
+) -> None:
+    logs = run("throughput", transport, "--probe-every", "6", *options)
     records = summaries(logs.others[dialect])
 
     assert [(record.test, record.payload_bytes) for record in records] == [(test, size) for size in SIZES for test in ("throughput", "latency")]
     for told, record in zip(logs.told(), records, strict=True):
         assert told.record.test == record.test
+        assert [number.value for number in told.record.numbers if number.metric == "instances_heard"] == heard
         if record.test == "latency":
             assert told.record.conditions.definition == "perftest-rtt-probe"
             assert_printed(said(record, "latency", "max"), half_us(int(told.value("latency", "max"))) * MICROSECOND, MICROSECOND)
