@@ -5,9 +5,11 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace tacholog;
     const auto frame = std::as_bytes(std::span{data, size});
-    const auto payload = carried(frame);
-    if (payload.data() == nullptr) return 0;
-    fuzz::require(payload.size() <= size - sizeof(UdpFrame));
-    fuzz::touch(payload);
+    for (const int family : {AF_INET, AF_INET6}) {
+        const auto payload = carried(frame, family);
+        if (payload.data() == nullptr) continue;
+        fuzz::require(payload.size() <= size - header_bytes(family));
+        fuzz::touch(payload);
+    }
     return 0;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <tuple>
 
 #include "tests/cable.hpp"
 #include "tests/program.hpp"
@@ -17,11 +18,24 @@ protected:
         if (!cable_.missing().empty()) GTEST_SKIP() << "needs " << cable_.missing();
     }
 
-    /// Starts both sides, each on its own host.
-    void start(const std::string& options) {
-        const std::string common = options + " --transport udp-xdp --address " + Cable::publishers_address;
-        cable_.within("pub", [&] { publisher_.emplace(common + " --role pub"); });
-        cable_.within("sub", [&] { subscriber_.emplace(common + " --role sub"); });
+    /// Starts both sides, each on its own host, which may have names of their own for the interface.
+    void start(const std::string& options, const std::string& address = Cable::publishers_address,
+               const std::string& here = "", const std::string& there = "") {
+        const std::string common = options + " --transport udp-xdp --address " + address;
+        cable_.within("pub", [&] { publisher_.emplace(common + here + " --role pub"); });
+        cable_.within("sub", [&] { subscriber_.emplace(common + there + " --role sub"); });
+    }
+
+    void expect_answers(std::initializer_list<const char*> sizes) {
+        expect_success();
+        for (const std::string size : sizes) {
+            const std::string line = "latency payload_bytes=" + size;
+            EXPECT_GT(number(log(), line, "samples"), 0U) << log();
+            EXPECT_EQ(number(log(), line, "corrupted"), 0U) << log();
+        }
+        // The kernel of the publisher's host counts no datagram: they went another way.
+        EXPECT_EQ(value(log(), "path", "udp_out_datagrams"), "0") << log();
+        EXPECT_EQ(value(log(), "path", "udp6_out_datagrams"), "0") << log();
     }
 
     void expect_success() {
@@ -40,15 +54,18 @@ const std::string quick = " --duration 0.2 --warmup 0.05";
 
 TEST_F(UdpXdp, AnswersEverySizePastTheIpStack) {
     start("--test latency --verify --sizes 16,1448,1449,64KiB" + quick);
+    expect_answers({"16", "1448", "1449", "65536"});
+}
 
-    expect_success();
-    for (const std::string size : {"16", "1448", "1449", "65536"}) {
-        const std::string line = "latency payload_bytes=" + size;
-        EXPECT_GT(std::stoll("0" + value(log(), line, "samples")), 0) << log();
-        EXPECT_EQ(value(log(), line, "corrupted"), "0");
-    }
-    // The kernel of the publisher's host counts no datagram: they went another way.
-    EXPECT_EQ(value(log(), "path", "udp_out_datagrams"), "0") << log();
+TEST_F(UdpXdp, AnswersEverySizeOverIpv6) {
+    start("--test latency --verify --sizes 16,1428,1429,64KiB" + quick, Cable::publishers_v6_address);
+    expect_answers({"16", "1428", "1429", "65536"});
+}
+
+TEST_F(UdpXdp, AnswersAtALinkLocalAddress) {
+    start("--test latency --verify --sizes 64" + quick, Cable::publishers_link_address,
+          std::string{"%"} + Cable::publishers_interface, std::string{"%"} + Cable::subscribers_interface);
+    expect_answers({"64"});
 }
 
 TEST_F(UdpXdp, CarriesAPacedStreamIntact) {
@@ -99,11 +116,13 @@ TEST(UdpXdpAlone, OneCommandCannotBeBothSides) {
 }
 
 TEST(XdpEndpoint, IsReadAsItWasWritten) {
-    const auto read = parse_xdp_endpoint("0a:1b:2c:3d:4e:ff/10.0.0.2:40000/1234");
+    for (const std::string text : {"0a:1b:2c:3d:4e:ff/10.0.0.2:40000/1234", "0a:1b:2c:3d:4e:ff/[fd00::2]:40000/1234"}) {
+        const auto read = parse_xdp_endpoint(text);
 
-    ASSERT_TRUE(read);
-    EXPECT_EQ(read->text(), "0a:1b:2c:3d:4e:ff/10.0.0.2:40000/1234");
-    EXPECT_EQ(read->token, 1234U);
+        ASSERT_TRUE(read) << text;
+        EXPECT_EQ(read->text(), text);
+        EXPECT_EQ(read->token, 1234U);
+    }
 }
 
 TEST(XdpEndpoint, AnythingElseIsRefused) {
@@ -114,21 +133,46 @@ TEST(XdpEndpoint, AnythingElseIsRefused) {
     }
 }
 
-TEST(XdpFrame, GivesBackWhatItCarriesWithoutThePadding) {
-    std::array<std::byte, 60> frame{};
-    write_headers(frame.data(), {}, {}, 3);
-    frame[sizeof(UdpFrame)] = std::byte{7};
+/// From one host to another, both of the family of these addresses.
+void write_between(const char* from, const char* to, std::byte* frame, std::size_t bytes) {
+    write_headers(frame, {{}, *parse_address(from, 1000)}, {{}, *parse_address(to, 2000)}, bytes);
+}
 
-    EXPECT_EQ(carried(frame).size(), 3U);
-    EXPECT_EQ(carried(frame).front(), std::byte{7});
+TEST(XdpFrame, GivesBackWhatItCarriesWithoutThePadding) {
+    for (const auto& [family, from, to] :
+         {std::tuple{AF_INET, "10.0.0.1", "10.0.0.2"}, std::tuple{AF_INET6, "fd00::1", "fd00::2"}}) {
+        std::array<std::byte, 80> frame{};
+        frame[header_bytes(family)] = std::byte{7};
+        write_between(from, to, frame.data(), 3);
+
+        ASSERT_EQ(carried(frame, family).size(), 3U);
+        EXPECT_EQ(carried(frame, family).front(), std::byte{7});
+    }
 }
 
 TEST(XdpFrame, ALengthBeyondTheFrameCarriesNothing) {
-    std::array<std::byte, 60> frame{};
-    write_headers(frame.data(), {}, {}, 19);
+    for (const auto& [family, from, to] :
+         {std::tuple{AF_INET, "10.0.0.1", "10.0.0.2"}, std::tuple{AF_INET6, "fd00::1", "fd00::2"}}) {
+        std::array<std::byte, 80> frame{};
+        write_between(from, to, frame.data(), 18);
+        const auto cut = std::span{frame}.first(header_bytes(family) + 17);
 
-    EXPECT_TRUE(carried(frame).empty());
-    EXPECT_TRUE(carried(std::span{frame}.first(sizeof(UdpFrame) - 1)).empty());
+        EXPECT_EQ(carried(frame, family).size(), 18U);
+        EXPECT_TRUE(carried(cut, family).empty());
+        EXPECT_TRUE(carried(cut.first(header_bytes(family) - 1), family).empty());
+    }
+}
+
+TEST(XdpFrame, OfIpv6HasTheChecksumOfWhatItCarries) {
+    std::array<std::byte, 80> frame{};
+    std::memcpy(frame.data() + sizeof(UdpFrameV6), "abc", 3);
+    write_between("fd00::1", "fd00::2", frame.data(), 3);
+    UdpFrameV6 headers{};
+    std::memcpy(&headers, frame.data(), sizeof headers);
+
+    EXPECT_EQ(ntohs(headers.udp.check), 0x35B9);
+    EXPECT_EQ(ntohs(headers.ip.ip6_plen), 11U);
+    EXPECT_EQ(ntohs(headers.ethernet.ether_type), ETHERTYPE_IPV6);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
-// UDP over IPv4 past the kernel's IP stack, by AF_XDP, best effort: what arrives while all frames are taken is lost,
-// and nothing is sent again. Both sides must be on one Ethernet, each at an interface of its own with an MTU of 1500 or
-// more, whose first queue gets the datagrams; the interface is the one with the address that the control channel uses.
-// A message above one frame is cut as `udp` cuts it, into fragments of 1448 bytes. Needs root; in the driver where it
-// can, else behind it, and always with one copy between driver and process (XDP_COPY).
+// UDP over IPv4 or IPv6 past the kernel's IP stack, by AF_XDP, best effort: what arrives while all frames are taken is
+// lost, and nothing is sent again. Both sides must be on one Ethernet, each at an interface of its own with an MTU of
+// 1500 or more, whose first queue gets the datagrams; the interface is the one with the address that the control
+// channel uses. A message above one frame is cut as `udp` cuts it, into fragments of 1448 bytes (1428 over IPv6). Needs
+// root; in the driver where it can, else behind it, and always with one copy between driver and process (XDP_COPY).
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -17,7 +17,10 @@
 namespace tacholog::transports {
 namespace {
 
-constexpr std::size_t fragment_bytes = frame_payload - sizeof(FragmentHeader);
+constexpr std::size_t fragment_bytes_of(int family) {
+    return frame_payload(family) - sizeof(FragmentHeader);
+}
+
 constexpr Patience longest_nap{5};
 constexpr std::uint32_t frames_a_flush = 32;  // what the kernel takes at one call
 
@@ -27,6 +30,7 @@ public:
         : port_(port),
           wait_(topic.waiting, SocketWait::For::sending),
           to_(subscriber.address),
+          fragment_bytes_(fragment_bytes_of(to_.host.family())),
           header_{subscriber.token, 0, 0, 0},
           buffer_(topic.max_bytes) {}
 
@@ -41,7 +45,7 @@ private:
     // What was sent of a message stays sent: after a false, the next call goes on with the fragment that did not fit.
     Result<bool> commit(Patience patience) override {
         wait_.begin(port_.descriptor(), patience, longest_nap);
-        while (header_.fragment * fragment_bytes < header_.total_bytes) {
+        while (header_.fragment * fragment_bytes_ < header_.total_bytes) {
             if (enqueue()) {
                 if (++header_.fragment % frames_a_flush == 0) port_.flush();
             } else if (!port_.flush() && !wait_.again()) {
@@ -58,8 +62,8 @@ private:
     bool enqueue() {
         const auto room = port_.acquire();
         if (room.empty()) return false;
-        const std::size_t offset = header_.fragment * fragment_bytes;
-        const std::size_t bytes = std::min(fragment_bytes, header_.total_bytes - offset);
+        const std::size_t offset = header_.fragment * fragment_bytes_;
+        const std::size_t bytes = std::min(fragment_bytes_, header_.total_bytes - offset);
         std::memcpy(room.data(), &header_, sizeof header_);
         std::memcpy(room.data() + sizeof header_, buffer_.data() + offset, bytes);
         port_.send(to_, sizeof header_ + bytes);
@@ -73,6 +77,7 @@ private:
     XdpPort& port_;
     SocketWait wait_;
     XdpAddress to_;
+    std::size_t fragment_bytes_;
     FragmentHeader header_;
     std::vector<std::byte> buffer_;
 };
@@ -83,7 +88,8 @@ public:
         : port_(port),
           wait_(topic.waiting, SocketWait::For::receiving),
           token_(token),
-          assembly_(token, topic.max_bytes, fragment_bytes) {}
+          fragment_bytes_(fragment_bytes_of(port.address().host.family())),
+          assembly_(token, topic.max_bytes, fragment_bytes_) {}
 
     std::string endpoint() const override { return XdpEndpoint{port_.address(), token_}.text(); }
     Result<bool> match(Patience) override { return true; }  // its filter stands, which is all it can do
@@ -109,7 +115,7 @@ private:
         FragmentHeader header{};
         std::memcpy(&header, datagram.data(), sizeof header);
         const auto fragment = datagram.subspan(sizeof header);
-        if (fragment.size() > fragment_bytes) return {};
+        if (fragment.size() > fragment_bytes_) return {};
         std::memcpy(assembly_.expected().data(), fragment.data(), fragment.size());
         return assembly_.accept(header, datagram.size());
     }
@@ -119,6 +125,7 @@ private:
     XdpPort& port_;
     SocketWait wait_;
     std::uint64_t token_;
+    std::size_t fragment_bytes_;
     Assembly assembly_;
 };
 
@@ -133,13 +140,15 @@ Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_vie
     if (!subscriber) return Error{"advertise to '" + std::string{endpoint} + "': not an AF_XDP endpoint"};
     const auto port = XdpPort::at(topic.local_address);
     if (!port) return port.error();
+    if (subscriber->address.host.family() != (*port)->address().host.family())
+        return Error{"advertise to '" + std::string{endpoint} + "': not of the family of " + topic.local_address};
     return std::unique_ptr<Publisher>{std::make_unique<XdpPublisher>(**port, *subscriber, topic)};
 }
 
 }  // namespace
 
 extern const Transport udp_xdp{
-    "udp-xdp",      "UDP past the kernel's IP stack (AF_XDP), one Ethernet; best effort, needs root",
+    "udp-xdp",      "UDP past the kernel's IP stack (AF_XDP), IPv4 or IPv6, one Ethernet; best effort, needs root",
     "copy",         Reliability::best_effort,
     Parties::hosts, subscribe,
     advertise};

@@ -1,5 +1,6 @@
 // Where a subscriber can be reached past the IP stack, as text that travels over the control channel:
-// "0a:1b:2c:3d:4e:5f/10.0.0.2:40000/1234", the interface and what IpEndpoint says.
+// "0a:1b:2c:3d:4e:5f/10.0.0.2:40000/1234" or "0a:1b:2c:3d:4e:5f/[fd00::2]:40000/1234", the interface and what
+// IpEndpoint says.
 #pragma once
 
 #include <array>
@@ -24,11 +25,7 @@ struct XdpEndpoint {
             if (!mac.empty()) mac += ':';
             mac += {digits[byte >> 4], digits[byte & 0xf]};
         }
-        sockaddr_in ip{};
-        ip.sin_family = AF_INET;
-        ip.sin_port = address.port;
-        ip.sin_addr.s_addr = address.ip;
-        return mac + "/" + IpEndpoint{ip, token}.text();
+        return mac + "/" + IpEndpoint{address.host, token}.text();
     }
 };
 
@@ -43,9 +40,8 @@ inline std::optional<XdpEndpoint> parse_xdp_endpoint(std::string_view text) {
         if (at + 1 < endpoint.address.mac.size() && text[3 * at + 2] != ':') return std::nullopt;
     }
     const auto ip = parse_endpoint(text.substr(mac_text + 1));
-    if (!ip || ip->address.family() != AF_INET) return std::nullopt;
-    endpoint.address.ip = ip->address.v4().sin_addr.s_addr;
-    endpoint.address.port = ip->address.v4().sin_port;
+    if (!ip) return std::nullopt;
+    endpoint.address.host = ip->address;
     endpoint.token = ip->token;
     return endpoint;
 }

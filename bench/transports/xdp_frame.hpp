@@ -4,22 +4,23 @@
 #include <arpa/inet.h>
 #include <net/ethernet.h>
 #include <netinet/ip.h>
+#include <netinet/ip6.h>
 #include <netinet/udp.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <span>
+
+#include "core/address.hpp"
 
 namespace tacholog {
 
-/// Where a frame comes from or goes to: the interface, the host, the port (both as on the wire).
+/// Where a frame comes from or goes to: the interface, the host and its port. Both ends are of one family.
 struct XdpAddress {
     std::array<std::uint8_t, ETH_ALEN> mac{};
-    std::uint32_t ip = 0;
-    std::uint16_t port = 0;
+    Address host;
 };
 
 struct [[gnu::packed]] UdpFrame {
@@ -28,52 +29,109 @@ struct [[gnu::packed]] UdpFrame {
     udphdr udp;
 };
 
-/// What a frame carries behind its headers, at an MTU of 1500.
-inline constexpr std::size_t frame_payload = 1500 - sizeof(iphdr) - sizeof(udphdr);
-inline constexpr std::size_t largest_frame = sizeof(UdpFrame) + frame_payload;
+struct [[gnu::packed]] UdpFrameV6 {
+    ether_header ethernet;
+    ip6_hdr ip;
+    udphdr udp;
+};
 
-/// The checksum of an IPv4 header whose own checksum is 0 (RFC 1071).
-inline std::uint16_t checksum(const iphdr& header) {
-    std::array<std::uint16_t, sizeof(iphdr) / 2> words{};
-    std::memcpy(words.data(), &header, sizeof header);
-    std::uint32_t sum = 0;
-    for (const auto word : words) sum += word;
+/// What comes before that which a frame carries.
+inline constexpr std::size_t header_bytes(int family) {
+    return family == AF_INET6 ? sizeof(UdpFrameV6) : sizeof(UdpFrame);
+}
+
+/// What a frame carries behind its headers, at an MTU of 1500.
+inline constexpr std::size_t frame_payload(int family) {
+    return 1500 + sizeof(ether_header) - header_bytes(family);
+}
+
+inline constexpr std::size_t largest_frame = 1500 + sizeof(ether_header);
+
+/// The sum of these bytes as words of 16 bits, as the checksums of IP want it (RFC 1071), with what was summed before.
+inline std::uint64_t sum_of_words(std::span<const std::byte> bytes, std::uint64_t sum = 0) {
+    std::uint32_t word = 0;  // two at a time: their carries are folded in at the end
+    std::size_t at = 0;
+    for (; at + sizeof word <= bytes.size(); at += sizeof word) {
+        std::memcpy(&word, bytes.data() + at, sizeof word);
+        sum += word;
+    }
+    word = 0;
+    if (at < bytes.size()) std::memcpy(&word, bytes.data() + at, bytes.size() - at);
+    return sum + word;
+}
+
+inline std::uint16_t checksum_of(std::uint64_t sum) {
     while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
     return static_cast<std::uint16_t>(~sum);
 }
 
-/// Writes the headers of a frame that carries `bytes`. UDP's checksum is left out, as IPv4 allows: Ethernet has its
-/// own.
-inline void write_headers(std::byte* frame, const XdpAddress& from, const XdpAddress& to, std::size_t bytes) {
-    UdpFrame headers{};
-    std::memcpy(headers.ethernet.ether_dhost, to.mac.data(), to.mac.size());
-    std::memcpy(headers.ethernet.ether_shost, from.mac.data(), from.mac.size());
-    headers.ethernet.ether_type = htons(ETHERTYPE_IP);
+inline ether_header ethernet_header(const XdpAddress& from, const XdpAddress& to, std::uint16_t type) {
+    ether_header ethernet{};
+    std::memcpy(ethernet.ether_dhost, to.mac.data(), to.mac.size());
+    std::memcpy(ethernet.ether_shost, from.mac.data(), from.mac.size());
+    ethernet.ether_type = htons(type);
+    return ethernet;
+}
+
+inline udphdr udp_header(const XdpAddress& from, const XdpAddress& to, std::size_t bytes) {
+    udphdr udp{};
+    udp.source = htons(from.host.port());
+    udp.dest = htons(to.host.port());
+    udp.len = htons(static_cast<std::uint16_t>(sizeof(udphdr) + bytes));
+    return udp;
+}
+
+/// UDP's checksum is left out, as IPv4 allows: Ethernet has its own.
+inline void write_headers_v4(std::byte* frame, const XdpAddress& from, const XdpAddress& to, std::size_t bytes) {
     iphdr ip{};
     ip.version = 4;
     ip.ihl = sizeof ip / 4;
     ip.ttl = 64;
     ip.frag_off = htons(IP_DF);
     ip.protocol = IPPROTO_UDP;
-    ip.saddr = from.ip;
-    ip.daddr = to.ip;
+    ip.saddr = from.host.v4().sin_addr.s_addr;
+    ip.daddr = to.host.v4().sin_addr.s_addr;
     ip.tot_len = htons(static_cast<std::uint16_t>(sizeof(iphdr) + sizeof(udphdr) + bytes));
-    ip.check = checksum(ip);
-    headers.ip = ip;
-    headers.udp.source = from.port;
-    headers.udp.dest = to.port;
-    headers.udp.len = htons(static_cast<std::uint16_t>(sizeof(udphdr) + bytes));
+    ip.check = checksum_of(sum_of_words(std::as_bytes(std::span{&ip, 1})));
+    const UdpFrame headers{ethernet_header(from, to, ETHERTYPE_IP), ip, udp_header(from, to, bytes)};
     std::memcpy(frame, &headers, sizeof headers);
 }
 
-/// What a frame carries, without the padding of short ones; nothing if its lengths are not those of a UDP datagram.
-inline std::span<const std::byte> carried(std::span<const std::byte> frame) {
-    if (frame.size() < sizeof(UdpFrame)) return {};
-    UdpFrame headers{};
-    std::memcpy(&headers, frame.data(), sizeof headers);
-    const std::size_t length = ntohs(headers.udp.len);
-    if (length < sizeof(udphdr) || sizeof(UdpFrame) - sizeof(udphdr) + length > frame.size()) return {};
-    return frame.subspan(sizeof(UdpFrame), length - sizeof(udphdr));
+/// With UDP's checksum, without which IPv6 takes no datagram: what the frame carries has to be there already.
+inline void write_headers_v6(std::byte* frame, const XdpAddress& from, const XdpAddress& to, std::size_t bytes) {
+    ip6_hdr ip{};
+    ip.ip6_flow = htonl(6U << 28);
+    ip.ip6_plen = htons(static_cast<std::uint16_t>(sizeof(udphdr) + bytes));
+    ip.ip6_nxt = IPPROTO_UDP;
+    ip.ip6_hlim = 64;
+    ip.ip6_src = from.host.v6().sin6_addr;
+    ip.ip6_dst = to.host.v6().sin6_addr;
+    udphdr udp = udp_header(from, to, bytes);
+    std::uint64_t sum = std::uint64_t{udp.len} + htons(IPPROTO_UDP);
+    sum = sum_of_words(std::as_bytes(std::span{&ip.ip6_src, 1}), sum);
+    sum = sum_of_words(std::as_bytes(std::span{&ip.ip6_dst, 1}), sum);
+    sum = sum_of_words(std::as_bytes(std::span{&udp, 1}), sum);
+    udp.check = checksum_of(sum_of_words({frame + sizeof(UdpFrameV6), bytes}, sum));
+    if (udp.check == 0) udp.check = 0xffff;  // 0 would say that there is none
+    const UdpFrameV6 headers{ethernet_header(from, to, ETHERTYPE_IPV6), ip, udp};
+    std::memcpy(frame, &headers, sizeof headers);
+}
+
+/// Writes the headers of a frame that carries `bytes`.
+inline void write_headers(std::byte* frame, const XdpAddress& from, const XdpAddress& to, std::size_t bytes) {
+    to.host.family() == AF_INET6 ? write_headers_v6(frame, from, to, bytes) : write_headers_v4(frame, from, to, bytes);
+}
+
+/// What a frame of this family carries, without the padding of short ones; nothing if its lengths are not those of a
+/// UDP datagram.
+inline std::span<const std::byte> carried(std::span<const std::byte> frame, int family) {
+    const std::size_t headers = header_bytes(family);
+    if (frame.size() < headers) return {};
+    udphdr udp{};
+    std::memcpy(&udp, frame.data() + headers - sizeof udp, sizeof udp);
+    const std::size_t length = ntohs(udp.len);
+    if (length < sizeof udp || headers - sizeof udp + length > frame.size()) return {};
+    return frame.subspan(headers, length - sizeof udp);
 }
 
 }  // namespace tacholog

@@ -1,7 +1,6 @@
 #include "transports/xdp_port.hpp"
 
 #include <bpf/bpf.h>
-#include <ifaddrs.h>
 #include <linux/bpf.h>
 #include <linux/if_link.h>
 #include <linux/if_xdp.h>
@@ -49,35 +48,59 @@ constexpr bpf_insn skip_unless(unsigned reg, int value, int count) {
     return instruction(BPF_JMP | BPF_JNE | BPF_K, reg, 0, count, value);
 }
 
-/// Sends to `map` what is an IPv4 UDP datagram for this port (as on the wire), and passes everything else on.
-std::vector<bpf_insn> filter_program(int map, std::uint16_t port) {
-    constexpr int protocol_at = offsetof(UdpFrame, ip) + offsetof(iphdr, protocol);
-    constexpr int port_at = offsetof(UdpFrame, udp) + offsetof(udphdr, dest);
+/// The field of this size at this place is asked for: what has another value passes on.
+struct Wanted {
+    int size;
+    int place;
+    int value;
+};
+
+/// A UDP datagram of this family for this port (as on the wire).
+std::vector<Wanted> wanted_of(int family, std::uint16_t port) {
     constexpr int five_words_of_version_4 = 0x45;
-    return {
+    constexpr int type_at = offsetof(UdpFrame, ethernet) + offsetof(ether_header, ether_type);
+    constexpr int destination_at = offsetof(udphdr, dest);
+    if (family == AF_INET6) {
+        return {{BPF_H, type_at, htons(ETHERTYPE_IPV6)},
+                {BPF_B, offsetof(UdpFrameV6, ip) + offsetof(ip6_hdr, ip6_nxt), IPPROTO_UDP},
+                {BPF_H, offsetof(UdpFrameV6, udp) + destination_at, port}};
+    }
+    return {{BPF_H, type_at, htons(ETHERTYPE_IP)},
+            {BPF_B, offsetof(UdpFrame, ip), five_words_of_version_4},
+            {BPF_B, offsetof(UdpFrame, ip) + offsetof(iphdr, protocol), IPPROTO_UDP},
+            {BPF_H, offsetof(UdpFrame, udp) + destination_at, port}};
+}
+
+/// Sends to `map` the UDP datagrams of this family for this port, and passes everything else on.
+std::vector<bpf_insn> filter_program(int map, int family, std::uint16_t port) {
+    const auto wanted = wanted_of(family, port);
+    constexpr int instructions_to_redirect = 6;
+    int to_the_end = instructions_to_redirect + 2 * static_cast<int>(wanted.size());
+    std::vector<bpf_insn> program{
         move(6, 1),
         load(BPF_W, 2, 1, offsetof(xdp_md, data)),
         load(BPF_W, 3, 1, offsetof(xdp_md, data_end)),
         move(4, 2),
-        instruction(BPF_ALU64 | BPF_ADD | BPF_K, 4, 0, 0, sizeof(UdpFrame)),
-        instruction(BPF_JMP | BPF_JGT | BPF_X, 4, 3, 14),
-        load(BPF_H, 5, 2, offsetof(UdpFrame, ethernet) + offsetof(ether_header, ether_type)),
-        skip_unless(5, htons(ETHERTYPE_IP), 12),
-        load(BPF_B, 5, 2, offsetof(UdpFrame, ip)),
-        skip_unless(5, five_words_of_version_4, 10),
-        load(BPF_B, 5, 2, protocol_at),
-        skip_unless(5, IPPROTO_UDP, 8),
-        load(BPF_H, 5, 2, port_at),
-        skip_unless(5, port, 6),
-        load(BPF_W, 2, 6, offsetof(xdp_md, rx_queue_index)),
-        instruction(BPF_LD | BPF_DW | BPF_IMM, 1, BPF_PSEUDO_MAP_FD, 0, map),
-        instruction(0),
-        set(3, XDP_PASS),
-        instruction(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_redirect_map),
-        instruction(BPF_JMP | BPF_EXIT),
-        set(0, XDP_PASS),
-        instruction(BPF_JMP | BPF_EXIT),
+        instruction(BPF_ALU64 | BPF_ADD | BPF_K, 4, 0, 0, static_cast<int>(header_bytes(family))),
+        instruction(BPF_JMP | BPF_JGT | BPF_X, 4, 3, to_the_end),
     };
+    for (const Wanted& field : wanted) {
+        to_the_end -= 2;
+        program.push_back(load(field.size, 5, 2, field.place));
+        program.push_back(skip_unless(5, field.value, to_the_end));
+    }
+    for (const bpf_insn& one : {
+             load(BPF_W, 2, 6, offsetof(xdp_md, rx_queue_index)),
+             instruction(BPF_LD | BPF_DW | BPF_IMM, 1, BPF_PSEUDO_MAP_FD, 0, map),
+             instruction(0),
+             set(3, XDP_PASS),
+             instruction(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_redirect_map),
+             instruction(BPF_JMP | BPF_EXIT),
+             set(0, XDP_PASS),
+             instruction(BPF_JMP | BPF_EXIT),
+         })
+        program.push_back(one);
+    return program;
 }
 
 Error failed(const std::string& what, int code) {
@@ -112,22 +135,20 @@ Result<void> XdpPort::open(const std::string& address) {
 /// The interface with this address, and a port of it.
 Result<void> XdpPort::find_interface(const std::string& address) {
     const auto wanted = parse_address(address, 0);
-    if (!wanted || wanted->family() != AF_INET) return Error{"udp-xdp at " + address + ": not an IPv4 address"};
-    ifaddrs* all = nullptr;
-    if (::getifaddrs(&all) != 0) return os_error("list the network interfaces");
-    for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
-        if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
-        sockaddr_in found{};
-        std::memcpy(&found, one->ifa_addr, sizeof found);
-        if (found.sin_addr.s_addr == wanted->v4().sin_addr.s_addr) name_ = one->ifa_name;
-    }
-    ::freeifaddrs(all);
+    if (!wanted) return Error{"udp-xdp at " + address + ": not an IP address"};
+    name_ = interface_with(*wanted);
     if (name_.empty()) return Error{"udp-xdp at " + address + ": no network interface has this address"};
     interface_ = static_cast<int>(::if_nametoindex(name_.c_str()));
 
-    reserved_ = Fd{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+    reserved_ = Fd{::socket(wanted->family(), SOCK_DGRAM | SOCK_CLOEXEC, 0)};
     if (!reserved_ || ::bind(reserved_.get(), wanted->get(), wanted->length()) != 0)
         return os_error("bind UDP to " + address);
+    address_.host = local_address(reserved_);
+    return read_interface();
+}
+
+/// Its MTU and its address.
+Result<void> XdpPort::read_interface() {
     ifreq request{};
     name_.copy(request.ifr_name, sizeof request.ifr_name - 1);
     if (::ioctl(reserved_.get(), SIOCGIFMTU, &request) != 0) return os_error("ask for the MTU of " + name_);
@@ -136,8 +157,6 @@ Result<void> XdpPort::find_interface(const std::string& address) {
     }
     if (::ioctl(reserved_.get(), SIOCGIFHWADDR, &request) != 0) return os_error("ask for the address of " + name_);
     std::memcpy(address_.mac.data(), request.ifr_hwaddr.sa_data, address_.mac.size());
-    address_.ip = wanted->v4().sin_addr.s_addr;
-    address_.port = local_address(reserved_).v4().sin_port;
     return {};
 }
 
@@ -176,7 +195,7 @@ Result<void> XdpPort::open_socket() {
 Result<void> XdpPort::filter() {
     map_ = Fd{bpf_map_create(BPF_MAP_TYPE_XSKMAP, "tacholog", sizeof(int), sizeof(int), queue + 1, nullptr)};
     if (!map_) return os_error("make a map of sockets");
-    const auto code = filter_program(map_.get(), address_.port);
+    const auto code = filter_program(map_.get(), family(), htons(address_.host.port()));
     program_ = Fd{bpf_prog_load(BPF_PROG_TYPE_XDP, "tacholog", "Apache-2.0", code.data(), code.size(), nullptr)};
     if (!program_) return os_error("load the filter for " + name_);
     if (const int error = xsk_socket__update_xskmap(socket_, map_.get()); error != 0)
@@ -198,7 +217,7 @@ std::span<const std::byte> XdpPort::receive() {
     lent_ = found->addr;
     const std::span<const std::byte> bytes{frame(found->addr), found->len};
     xsk_ring_cons__release(&received_, 1);
-    const auto what = carried(bytes);
+    const auto what = carried(bytes, family());
     if (what.empty()) release();
     return what;
 }
@@ -213,7 +232,7 @@ void XdpPort::release() {
 std::span<std::byte> XdpPort::acquire() {
     if (free_.empty()) collect();
     if (free_.empty()) return {};
-    return {frame(free_.back()) + sizeof(UdpFrame), frame_payload};
+    return {frame(free_.back()) + header_bytes(family()), frame_payload(family())};
 }
 
 void XdpPort::send(const XdpAddress& to, std::size_t bytes) {
@@ -222,7 +241,7 @@ void XdpPort::send(const XdpAddress& to, std::size_t bytes) {
     xsk_ring_prod__reserve(&sent_, 1, &place);
     xdp_desc* next = xsk_ring_prod__tx_desc(&sent_, place);
     next->addr = free_.back();
-    next->len = static_cast<std::uint32_t>(sizeof(UdpFrame) + bytes);
+    next->len = static_cast<std::uint32_t>(header_bytes(family()) + bytes);
     next->options = 0;
     xsk_ring_prod__submit(&sent_, 1);
     free_.pop_back();

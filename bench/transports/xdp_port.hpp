@@ -22,7 +22,7 @@ namespace tacholog {
 
 class XdpPort {
 public:
-    /// The port at the interface that has this IPv4 address; one for the whole process.
+    /// The port at the interface that has this address; one for the whole process.
     static Result<XdpPort*> at(const std::string& address);
 
     XdpPort(const XdpPort&) = delete;
@@ -52,9 +52,11 @@ private:
     XdpPort() = default;
     Result<void> open(const std::string& address);
     Result<void> find_interface(const std::string& address);
+    Result<void> read_interface();
     Result<void> open_socket();
     Result<void> filter();
     std::byte* frame(std::uint64_t place) { return memory_ + place; }
+    int family() const { return address_.host.family(); }
     void collect();
 
     int interface_ = 0;
