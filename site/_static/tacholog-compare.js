@@ -306,7 +306,7 @@
     const [target, line] = cell[PLACE];
     place.dataset.v = cell[VALUE];
     place.title = cell[LOW] === null ? "one run" : `median of ${cell[RUNS]} runs, ${quantity(cell[LOW], metric().unit)} to ${quantity(cell[HIGH], metric().unit)}`;
-    place.append(target === null ? text : make("a", { href: `${targets[target]}#L${line}`, textContent: text }));
+    place.append(target === null ? text : make("a", { href: `${targets[target]}#L${line}:${metric().id}`, textContent: text }));
     const signs = cell[MARKS].map((name) => make("span", { className: "tl-mark", textContent: marks[name][0], title: marks[name][1] }));
     if (signs.length) place.append(make("sup", {}, ...signs));
     const runs = `${cell[RUNS]}\u00a0run${cell[RUNS] === 1 ? "" : "s"}`;

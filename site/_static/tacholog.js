@@ -101,8 +101,8 @@
     const pages = [...figure.querySelectorAll(".tl-targets a")].map((link) => link.href);
     if (!pages.length) return;
     target.on("plotly_click", (event) => {
-      const place = event.points.find((point) => point.customdata)?.customdata;
-      if (place) location.assign(`${pages[place[0]]}#L${place[1]}`);
+      const point = event.points.find((one) => one.customdata);
+      if (point) location.assign(`${pages[point.customdata[0]]}#L${point.customdata[1]}${point.data.meta.number ?? ""}`);
     });
     figure.querySelector(".tl-points")?.append(" A click on a point opens its line of the log; by keyboard, the numbers of the table do.");
   }

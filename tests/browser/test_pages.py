@@ -250,9 +250,11 @@ def test_the_area_of_percentiles_is_shaded_once_two_series_are_left(opened: Open
 
 def test_a_number_leads_to_its_highlighted_line(opened: Opener) -> None:
     with opened("rti-connext-dds/shmem.html") as page:
-        page.locator(".tl-table tbody td a[href*='#L']").first.click()
+        page.locator("#tl-throughput-rti-connext-dds-shmem-0 tbody td a[href*='#L']").first.click()
         page.wait_for_load_state()
 
-        line = page.locator(".tl-log li:target")
-        assert line.count() == 1
-        assert line.evaluate("element => getComputedStyle(element).backgroundColor") != "rgba(0, 0, 0, 0)"
+        line, number = page.locator(".tl-log li:has(:target)"), page.locator(".tl-log code :target")
+        assert (line.count(), number.count()) == (1, 1)
+        grounds = [one.evaluate("element => getComputedStyle(element).backgroundColor") for one in (line, number)]
+        assert len({*grounds, "rgba(0, 0, 0, 0)"}) == 3
+        assert number.inner_text() in ("3558453", "118614", "30.4")

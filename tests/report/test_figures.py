@@ -91,14 +91,14 @@ def test_later_versions_are_said_first_and_take_no_colour_from_earlier_ones() ->
     assert said.index("version 0.10") < said.index("version 0.9")
 
 
-def test_a_point_of_too_few_samples_is_faint_and_the_caption_says_why() -> None:
+def test_a_point_of_too_few_samples_is_a_cross_and_the_caption_says_why() -> None:
     figure, good = (latency_over_size(series_of(found)) for found in (facts(), [fact for fact in facts() if fact.statistic == "p50"]))
 
     assert figure
     assert good
-    assert draw(figure, "a").count("tl-faint") == 2  # the 99th percentiles of both sizes, of 737 samples
-    assert "Faint points rest on too few samples" in figure.note
-    opacities = [trace["marker"].get("opacity") for trace in json.loads(json.dumps(spec(figure, lambda _: None)))["data"] if "marker" in trace]
-    assert opacities.count([0.3, 0.3]) == 1
-    assert "tl-faint" not in draw(good, "a")
+    assert draw(figure, "a").count("l6 6m0-6l-6 6") == 2  # the 99th percentiles of both sizes, of 737 samples
+    assert "Crosses rest on too few samples" in figure.note
+    symbols = [trace["marker"]["symbol"] for trace in json.loads(json.dumps(spec(figure, lambda _: None)))["data"] if "marker" in trace]
+    assert symbols.count(["x-thin", "x-thin"]) == 1
+    assert "l6 6m0-6l-6 6" not in draw(good, "a")
     assert good.note == ""

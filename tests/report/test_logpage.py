@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from tacholog.report.facts import Fact, Run
+from tacholog.report.inline import printed_at, with_anchors
 from tacholog.report.logpage import labels_of, log_page
 
 
@@ -27,11 +29,62 @@ def test_a_log_without_control_sequences_says_nothing_of_them(tmp_path: Path) ->
 
 def test_a_number_that_stands_alone_on_its_line_is_named_beside_it(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text("32\n21\n1.3\n")
-    record = Fact(run=Run(run="r"), log="a.log", line=1, last_line=3, payload_bytes=32, metric="latency", statistic="mean", value=21e3, value_line=2)
+    told = {"metric": "latency", "statistic": "mean", "value": 21e3, "resolution": 1e3}
+    record = msgspec.convert({"run": {"run": "r"}, "log": "a.log", "line": 1, "last_line": 3, "value_line": 2, "payload_bytes": 32, **told}, Fact)
     whole = msgspec.structs.replace(record, last_line=1, value_line=None)
 
-    shown = log_page(tmp_path / "a.log", None, [], labels_of([record]))
+    shown = log_page(tmp_path / "a.log", None, [], [record])
 
-    assert '<code>21</code><span class="tl-what">32\u00a0B: Latency, mean</span>' in shown
+    assert '<code><span id="L1:latency.mean">21</span></code><span class="tl-what">32\u00a0B: Latency, mean</span>' in shown
     assert shown.count("tl-what") == 1
     assert labels_of([whole]) == {}
+
+
+NATIVE = "latency payload_bytes=239 samples=90 lost=0 reordered=0 mean_ns=461.4 min_ns=239 p50_ns=407 p99_ns=794 p99.9_ns=794"
+
+
+@pytest.mark.parametrize(
+    ("text", "metric", "statistic", "value", "resolution", "printed"),
+    [
+        (NATIVE, "latency", "mean", 461.4, None, "mean_ns=461.4"),
+        (NATIVE, "latency", "min", 239.0, None, "min_ns=239"),
+        (NATIVE, "latency", "p99", 794.0, None, "p99_ns=794"),
+        (NATIVE, "latency", "p99.9", 794.0, None, "p99.9_ns=794"),
+        (NATIVE, "messages_lost", "total", 0.0, None, "lost=0"),
+        ("  1 kB || 11 || 9.0 us || 1", "latency", "mean", 9000.0, 100.0, "|| 9.0"),
+        ("Length: 32  Mbps(ave):  664.2  Lost:  0 (0.00%)", "goodput", "mean", 664.2e6, 1e5, "(ave):  664.2"),
+        ("Length: 32  Mbps(ave):  664.2  Lost:  5 (1.25%)", "loss", "total", 0.0125, 1e-4, "(1.25"),
+        ("7738 MB/s", "goodput", "mean", 7738 * 8 * 2.0**20, 8 * 2.0**20, "7738"),
+    ],
+)
+def test_a_number_is_found_on_its_line_by_its_value_its_last_place_and_the_word_before_it(
+    text: str, metric: str, statistic: str, value: float, resolution: float | None, printed: str
+) -> None:
+    span = printed_at(text, Fact(run=Run(run="r"), log="a", line=1, metric=metric, statistic=statistic, value=value, resolution=resolution))
+
+    assert span is not None
+    assert text[: span[1]].endswith(printed)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "resolution"),
+    [
+        ("|| 9 || 9 ||", 9000.0, 1000.0),  # which of the two nobody can tell
+        ("|| 9.4 ||", 9000.0, 1000.0),  # another number
+        ("took 1000 ms", 1000.0, 100.0),  # printed to another place than this number was
+        ("on host9000", 9000.0, None),  # part of a name
+        ("|| 9 ||", None, None),
+    ],
+)
+def test_a_number_that_cannot_be_told_is_not_marked(text: str, value: float | None, resolution: float | None) -> None:
+    fact = Fact(run=Run(run="r"), log="a", line=1, metric="latency", statistic="mean", value=value, resolution=resolution)
+
+    assert printed_at(text, fact) is None
+    assert with_anchors(text, {"L1:latency.mean": [fact]}) == f'<span id="L1:latency.mean"></span>{text}'
+
+
+def test_a_line_is_escaped_around_its_numbers_and_those_of_one_name_or_place_share_it() -> None:
+    p50, mean = (Fact(run=Run(run="r"), log="a", line=1, metric="latency", statistic=name, value=5.0) for name in ("p50", "mean"))
+
+    assert with_anchors("<b> 5 & 6", {"a": [p50], "b": [mean]}) == '&lt;b&gt; <span id="b"><span id="a">5</span></span> &amp; 6'
+    assert with_anchors("5 6", {"a": [p50, mean]}) == '<span id="a"></span>5 6'

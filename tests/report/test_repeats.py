@@ -70,7 +70,7 @@ def test_a_median_leads_to_the_line_of_the_run_in_the_middle_and_its_range_to_th
     shown = str(numbers([series], Links("logs"), "t"))
     row = shown[shown.index("<tbody>") : shown.index("</tr>", shown.index("<tbody>"))]
 
-    assert '<a href="doc:logs/run-2/a#L3">0.355</a>' in row  # of 0.362, 0.351 and 0.355 us
+    assert '<a href="doc:logs/run-2/a#L3:latency.p50">0.355</a>' in row  # of 0.362, 0.351 and 0.355 us
     assert '<a class="tl-range" href="#t-0-each" title="Each run&#x27;s numbers">0.351\u20130.362</a>' in row
     assert 'id="t-0-each"' in shown
 

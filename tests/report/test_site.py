@@ -67,7 +67,7 @@ def test_every_number_links_to_its_line(site: Path) -> None:
     cells = numbers(html, "64\u00a0B")
 
     assert "2\u202f386\u202f046" in cells[0]
-    assert all('href="../logs/rti/copy/sub.log.html#L2"' in cell for cell in cells)
+    assert all('href="../logs/rti/copy/sub.log.html#L2:' in cell for cell in cells)
 
 
 def test_the_linked_line_is_the_line_of_the_log(site: Path) -> None:
@@ -107,6 +107,31 @@ def test_the_distribution_of_a_run_is_drawn_from_its_histogram_as_far_as_ten_sam
     assert "64\u00a0B" in figure
     assert "90\u00a0%</text>" in figure
     assert "99.9\u00a0%</text>" not in figure  # 813 samples: too few to show it
+
+
+def test_points_of_a_distribution_lead_to_the_line_of_their_record_and_to_no_number_on_it(site: Path) -> None:
+    html = (site / "tacholog-perftest/udp.html").read_text()
+    figure = html[html.index('id="tl-distribution') :]
+
+    drawn = re.search(r'<script type="application/json" class="tl-spec">(.*?)</script>', figure)
+    assert drawn
+    first = json.loads(drawn[1])["data"][0]
+    page_of_log = re.search(r'class="tl-targets"[^>]*><a href="([^"]*)"', figure)
+    assert page_of_log
+    line = first["customdata"][0][1]
+    log = (site / "tacholog-perftest" / page_of_log[1]).resolve().read_text()
+    assert re.search(rf'<li id="L{line}" [^>]*>.*?latency payload_bytes=64', log)
+    assert "number" not in first["meta"]
+
+
+def test_a_link_to_a_number_ends_where_its_permanent_id_does_and_marks_it_on_its_line(site: Path) -> None:
+    log = (site / "logs/rti/copy/sub.log.html").read_text()
+
+    row = re.search(r'<li id="L2" .*?</li>', log)
+
+    assert row
+    assert '<span id="L2:goodput.mean">1221.7</span>' in row[0]
+    assert 'href="../logs/rti/copy/sub.log.html#L2:goodput.mean"' in (site / f"{SHMEM}.html").read_text()
 
 
 def test_marks_are_explained_below_the_table(page: Reader) -> None:

@@ -113,7 +113,7 @@ def _rows(one: Compared, metric: str, statistic: str, links: Links, targets: Tar
         if at is None or cell.value is None or cell.sizes_high is not None:
             continue
         repeated = len(cell.facts) > 1
-        place = [targets.number(links.to_line(cell.shown)), cell.shown.place]
+        place = [targets.number(links.to_line(cell.shown)), cell.shown.line]
         yield [
             at,
             cell.value,

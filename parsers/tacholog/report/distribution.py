@@ -41,7 +41,7 @@ def spread(sizes: Sequence[int | None]) -> list[int | None]:
 
 def _trace(series: Series, at: int | None, slot: int, by_record: dict[tuple[str, str, int], Histogram]) -> Trace | None:
     medians = [
-        (fact.value, histogram)
+        (fact.value, fact, histogram)
         for fact in series.facts
         if (fact.payload_bytes, fact.metric, fact.statistic) == (at, "latency", "p50") and fact.value is not None
         if (histogram := by_record.get((fact.run.run, fact.log, fact.line or 0)))
@@ -49,10 +49,10 @@ def _trace(series: Series, at: int | None, slot: int, by_record: dict[tuple[str,
     medians.sort(key=itemgetter(0))
     if not medians:
         return None
-    middle = medians[len(medians) // _MIDDLE][1]
-    points = tuple(_points(middle))
+    _, fact, middle = medians[len(medians) // _MIDDLE]
+    points = tuple(point._replace(fact=fact) for point in _points(middle))
     facts = (*facts_of(series), f"{middle.run}/{middle.log}, line {middle.line}")
-    return Trace(size(at), slot, "total", "solid", series.published, points, facts=facts) if points else None
+    return Trace(size(at), slot, "total", "solid", series.published, points, facts=facts, records=True) if points else None
 
 
 def _points(histogram: Histogram) -> Iterator[Point]:

@@ -24,8 +24,8 @@ _DASHES = ("solid", "dash", "dot")
 _SHADED = ("p50", "p99")
 MOST_SHADED = 2  # more of them lie over one another, and none can be read
 _LATENCY_STYLES = 3
-_FAINT = "undersampled"
-_FAINT_NOTE = "Faint points rest on too few samples for their percentile: they say little more than the largest value that was seen."
+_UNDERSAMPLED = "undersampled"
+_CROSS_NOTE = "Crosses rest on too few samples for their percentile: they say little more than the largest value that was seen."
 _NAMED = 2  # a median of two stands in no log: both are named
 _RANGE_NOTE = (
     "A filled area is a range: the source gives only its ends, for all sizes together, and not how latency rises within it. "
@@ -40,7 +40,7 @@ _SHADE_LATER = (
 class Point(NamedTuple):
     """One point: payload bytes, value in the schema's unit, the words shown beside it, the lowest and highest of its runs, what else is known.
 
-    ``fact`` is the number that it shows, which has its line in a log; what is ``faint`` rests on too few samples.
+    ``fact`` is the number that it shows, which has its line in a log; what is ``undersampled`` rests on too few samples.
     """
 
     x: float
@@ -50,14 +50,14 @@ class Point(NamedTuple):
     high: float | None = None
     more: tuple[str, ...] = ()
     fact: Fact | None = None
-    faint: bool = False
+    undersampled: bool = False
 
 
 class Trace(msgspec.Struct, frozen=True):
     """One line: its series' name and slot (colour), its style's name and dash, and whether its marks are hollow (published figures).
 
     An ``area`` is what lies within its points, somewhere in which the numbers are; what is ``below`` its points is less than they say.
-    ``facts`` hold for all of its points.
+    ``facts`` hold for all of its points. Those of ``records`` are worked out from all of a record: they lead to its line and to no number there.
     """
 
     name: str
@@ -68,6 +68,7 @@ class Trace(msgspec.Struct, frozen=True):
     points: tuple[Point, ...]
     shape: Literal["line", "area", "below"] = "line"
     facts: tuple[str, ...] = ()
+    records: bool = False
 
 
 class Figure(msgspec.Struct, frozen=True):
@@ -95,7 +96,7 @@ def latency_over_size(series: Sequence[Series]) -> Figure | None:
     ranges = sorted((trace for one in series for trace in _ranges(one)), key=lambda trace: trace.shape != "area")  # what is drawn last is on top
     shades = tuple(shade for one in series if (shade := _shade(one)))
     notes = [_RANGE_NOTE if ranges else "", (_SHADE_NOTE if len(shades) <= MOST_SHADED else _SHADE_LATER) if shades else ""]
-    notes.append(_FAINT_NOTE if any(point.faint for trace in traces for point in trace.points) else "")
+    notes.append(_CROSS_NOTE if any(point.undersampled for trace in traces for point in trace.points) else "")
     figure = _figure("Latency over message size", latency_words(series), "ns", [*ranges, *traces], " ".join(filter(None, notes)))
     return msgspec.structs.replace(figure, shades=shades) if figure else None
 
@@ -169,7 +170,7 @@ def _percentiles_of(series: Sequence[Series]) -> list[str]:
 def _trace(series: Series, metric: str, statistic: str, unit: str, dash: str) -> Trace | None:
     least = -1.0 if unit == "ratio" else 0.0  # a log axis has no zero
     points = tuple(
-        Point(x, cell.value, f"{size(x)}: {words_of(cell, unit)}", *_ends(cell), more_of(cell), cell.shown, _FAINT in cell.marks)
+        Point(x, cell.value, f"{size(x)}: {words_of(cell, unit)}", *_ends(cell), more_of(cell), cell.shown, _UNDERSAMPLED in cell.marks)
         for x, cell in sorted(series.cells(metric, statistic).items(), key=lambda item: item[0] or 0)
         if x and cell.value is not None and cell.value > least and cell.sizes_high is None  # a range of sizes is no point
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from tacholog.errors import UnreadableInput
 from tacholog.formats.reading import LineClass, Scan
@@ -11,7 +12,8 @@ from tacholog.formats.source import open_log
 from tacholog.records import METRICS
 from tacholog.report import logtext
 from tacholog.report.facts import Fact
-from tacholog.report.markup import NOTHING, Html, join, tag, visible
+from tacholog.report.inline import by_line, with_anchors
+from tacholog.report.markup import NOTHING, Html, join, tag
 from tacholog.report.numerals import size
 
 SHOWN_LINES = 5000
@@ -19,20 +21,21 @@ SHOWN_CHARACTERS = 2000  # of one line: a histogram of a few KiB is cut, and the
 _CLASSES: Mapping[LineClass, str] = {"record": "result", "chatter": "chatter", "broken": "broken", "unknown": "unknown"}
 
 
-def log_page(path: Path, format_name: str | None, wanted: Iterable[int], labels: Mapping[int, str] | None = None) -> Html:
+def log_page(path: Path, format_name: str | None, wanted: Iterable[int], facts: Sequence[Fact] = ()) -> Html:
     """Return the lines of a log.
 
     Args:
         path: the log file.
         format_name: the format that it was read in; ``None`` if no format fitted.
         wanted: numbers of lines that must be there whatever the log's size, because something links to them.
-        labels: what the number on a line is, of lines that do not say so themselves.
+        facts: the numbers of the log: each has its id where it was printed, and its name where its line does not say what it is.
     """
     classes = _classes(path, format_name)
     needed = set(wanted)
+    written = _Written(labels_of(facts), by_line(facts))
     try:
         with open_log(path) as text:
-            rows = list(_rows(((line.number, line.text) for line in text.lines()), classes, needed, labels or {}))
+            rows = list(_rows(((line.number, line.text) for line in text.lines()), classes, needed, written))
     except (UnreadableInput, OSError) as error:
         return tag("p", f"The log cannot be shown: {error}.", class_="tl-null")
     if not rows:
@@ -67,7 +70,14 @@ def _classes(path: Path, format_name: str | None) -> dict[int, LineClass]:
     return found
 
 
-def _rows(lines: Iterable[tuple[int, str]], classes: Mapping[int, LineClass], needed: set[int], labels: Mapping[int, str]) -> Iterator[Html]:
+class _Written(NamedTuple):
+    """What is known of lines beside their text: the name of a number that stands alone, and the numbers by their ids."""
+
+    labels: Mapping[int, str]
+    numbers: Mapping[int, Mapping[str, list[Fact]]]
+
+
+def _rows(lines: Iterable[tuple[int, str]], classes: Mapping[int, LineClass], needed: set[int], written: _Written) -> Iterator[Html]:
     left_out = 0
     for number, text in lines:
         if number > SHOWN_LINES and number not in needed:
@@ -76,17 +86,18 @@ def _rows(lines: Iterable[tuple[int, str]], classes: Mapping[int, LineClass], ne
         if left_out:
             yield _gap(left_out)
             left_out = 0
-        yield _row(number, text, classes.get(number, "unknown" if not classes else "chatter"), labels.get(number))
+        yield _row(number, text, classes.get(number, "unknown" if not classes else "chatter"), written)
     if left_out:
         yield _gap(left_out)
 
 
-def _row(number: int, text: str, kind: LineClass, label: str | None) -> Html:
+def _row(number: int, text: str, kind: LineClass, written: _Written) -> Html:
     shown = text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS]
     cut = tag("span", f" … {len(text) - len(shown)} more characters", class_="tl-muted") if len(shown) < len(text) else ""
     link = tag("a", str(number), href=f"#L{number}", class_="tl-number", aria_label=f"Line {number}, {_CLASSES[kind]}")
+    label = written.labels.get(number)
     said = tag("span", label, class_="tl-what") if label else NOTHING
-    return tag("li", link, tag("code", visible(shown), cut), said, id=f"L{number}", class_=f"tl-{kind}")
+    return tag("li", link, tag("code", with_anchors(shown, written.numbers.get(number, {})), cut), said, id=f"L{number}", class_=f"tl-{kind}")
 
 
 def labels_of(facts: Iterable[Fact]) -> dict[int, str]:

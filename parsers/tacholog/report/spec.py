@@ -12,7 +12,7 @@ from tacholog.report.markup import esc
 
 _SYMBOLS = ("circle", "square", "diamond")
 _COLOURS = 8
-_FAINT_OPACITY = 0.3  # as in the style sheet
+_CROSS = "x-thin"  # of too few samples: seen as well as the others in both themes, which a faint point was not
 
 
 Places = Callable[[Fact | None], tuple[int, int] | None]
@@ -58,15 +58,21 @@ def _trace(trace: Trace, marker_px: int, place: Places) -> dict[str, object]:
         "line": {"dash": trace.dash, "width": 2},
         **({"customdata": places} if any(places) else {}),
         **_error_bars(trace),
-        "marker": {"symbol": f"{symbol}-open" if trace.hollow else symbol, "size": marker_px, **_faint(trace)},
-        "meta": {**_meta(trace), "facts": "<br>".join(map(esc, trace.facts))},
+        "marker": {"symbol": _symbols(trace, f"{symbol}-open" if trace.hollow else symbol), "size": marker_px},
+        "meta": {**_meta(trace), "facts": "<br>".join(map(esc, trace.facts)), **_number(trace)},
     }
 
 
-def _faint(trace: Trace) -> dict[str, object]:
-    """Return how far points can be seen through, where some rest on too few samples."""
-    faint = [point.faint for point in trace.points]
-    return {"opacity": [_FAINT_OPACITY if one else 1 for one in faint]} if any(faint) else {}
+def _number(trace: Trace) -> dict[str, object]:
+    """Return what the address of a point's number ends in beside its line: all points of a trace are of one metric."""
+    fact = trace.points[0].fact
+    return {"number": f":{fact.metric}.{fact.statistic}"} if fact and not trace.records else {}
+
+
+def _symbols(trace: Trace, symbol: str) -> object:
+    """Return the sign of all points, or that of each where some rest on too few samples."""
+    found = [_CROSS if point.undersampled else symbol for point in trace.points]
+    return found if _CROSS in found else symbol
 
 
 def _meta(trace: Trace) -> dict[str, object]:

@@ -99,16 +99,18 @@ def _markers(places: Sequence[tuple[float, float]], points: Sequence[Point], tra
     style = "" if trace.style in ("mean", "total") else f" {trace.style}"
     for (x, y), point in zip(places, points, strict=True):
         words = tag("title", f"{trace.name}{style}, {point.words}")
-        yield _triangle(x, y, words) if trace.shape == "below" else _marker(x, y, trace.slot, words, hollow=trace.hollow, faint=point.faint)
+        yield _triangle(x, y, words) if trace.shape == "below" else _marker(x, y, trace.slot, words, hollow=trace.hollow, cross=point.undersampled)
 
 
 def _path(path: str, dash: str) -> Html:
     return tag("path", d=path, class_="tl-path", stroke_dasharray=_DASHES[dash])
 
 
-def _marker(x: float, y: float, slot: int, words: Html = NOTHING, *, hollow: bool, faint: bool = False) -> Html:
-    """Draw a point. After as many series as there are colours the shape changes."""
-    class_ = " ".join(["tl-point", *(["tl-hollow"] if hollow else []), *(["tl-faint"] if faint else [])])
+def _marker(x: float, y: float, slot: int, words: Html = NOTHING, *, hollow: bool, cross: bool = False) -> Html:
+    """Draw a point, a cross for what rests on too few samples. After as many series as there are colours the shape changes."""
+    if cross:
+        return tag("path", words, d=f"M{x - 3:g} {y - 3:g}l6 6m0-6l-6 6", class_="tl-point")
+    class_ = "tl-point tl-hollow" if hollow else "tl-point"
     shape = _SHAPES[slot // COLOURS % len(_SHAPES)]
     inside = join([words])
     if shape == "circle":

@@ -11,6 +11,7 @@ from tacholog.records import METRICS
 from tacholog.report.columns import Column, columns_of, marks_everywhere, without_zeros
 from tacholog.report.facts import Fact
 from tacholog.report.figures import words_of
+from tacholog.report.inline import number_anchor
 from tacholog.report.marks import in_order, mark_link, mark_notes, mark_of
 from tacholog.report.markup import NOTHING, Html, esc, join, slug, tag
 from tacholog.report.numerals import NOT_STATED, Unit, decimals, grouped, in_full, rounded, size, with_bound
@@ -28,10 +29,9 @@ class Links(msgspec.Struct, frozen=True):
     logs: str | None = None
 
     def to_line(self, fact: Fact) -> str | None:
-        """Return the link to the line that a number was read from."""
-        if self.logs is None or fact.place is None:
-            return None
-        return f"{self.to_log(fact.run.run, fact.log)}#L{fact.place}"
+        """Return the link to the number itself on the line that it was read from."""
+        anchor = number_anchor(fact)
+        return None if self.logs is None or anchor is None else f"{self.to_log(fact.run.run, fact.log)}#{anchor}"
 
     def to_log(self, run: str, log: str) -> str | None:
         """Return the link to the page of a log."""

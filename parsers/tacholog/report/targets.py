@@ -20,9 +20,9 @@ class Targets:
         return None if link is None else self._places.setdefault(link.partition("#")[0], len(self._places))
 
     def line(self, links: Links, fact: Fact | None) -> tuple[int, int] | None:
-        """Return the number of a log's page and the line there that a number was read from, if there is such a page."""
+        """Return the number of a log's page and the line there that the record of a number begins on, if there is such a page."""
         number = self.number(links.to_line(fact)) if fact else None
-        return None if number is None or fact is None or fact.place is None else (number, fact.place)
+        return None if number is None or fact is None or fact.line is None else (number, fact.line)
 
     def links(self) -> Iterator[Html]:
         """Yield an element a link, in the order of numbers."""

@@ -22,7 +22,7 @@ from tacholog.report.figures import FIGURES, Figure
 from tacholog.report.glance import glance
 from tacholog.report.hosts import host_card
 from tacholog.report.intervals import interval_figures
-from tacholog.report.logpage import labels_of, log_page
+from tacholog.report.logpage import log_page
 from tacholog.report.markup import Html, tag
 from tacholog.report.numerals import NOT_STATED
 from tacholog.report.plots import plot
@@ -215,8 +215,7 @@ class PerfLog(Perf):
         path = Path(run.root, found.log)
         self.env.note_dependency(str(path))
         facts = listings.log_facts(part, run.run, found.log, self.env.found_docs)
-        labels = labels_of(fact for fact in part.facts if fact.log == found.log)
-        return self.html(Html(facts + log_page(path, found.format, lines, labels)))
+        return self.html(Html(facts + log_page(path, found.format, lines, [fact for fact in part.facts if fact.log == found.log])))
 
 
 def _linked_lines(part: View, log: str) -> set[int]:
