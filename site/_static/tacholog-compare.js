@@ -111,15 +111,17 @@
   const once = (make) => () => { if (!known.has(make)) known.set(make, make()); return known.get(make); };
 
   const metric = once(() => asked.find((one) => one.key === chosen.metric) ?? asked.find((one) => one.key === first()));
+  const mostRuns = (one) => Math.max(...one.cells[metric().id].map((cell) => cell[RUNS]));
   const measured = once(() => series.filter((one) => one.cells[metric().id] && (metric().basis === ANY || one.basis === metric().basis)));
 
-  // At first the machine that most can be compared on: a site's own runs, as a rule.
+  // At first the machine on which most transports were measured often enough for a verdict, then that with the most series.
   const host = once(() => {
     const found = measured();
     const names = unique(found.map((one) => one.host)).filter((name) => name !== null);
     if (chosen.host === ANY || names.includes(chosen.host)) return chosen.host;
-    const count = (name) => found.filter((one) => one.host === name).length;
-    return names.sort((a, b) => count(b) - count(a))[0] ?? ANY;
+    const on = (name) => found.filter((one) => one.host === name);
+    const often = (name) => unique(on(name).filter((one) => one.newest && one.main && mostRuns(one) >= TINTED_FROM).map((one) => `${one.system}\n${one.transport}`)).length;
+    return names.sort((a, b) => often(b) - often(a) || on(b).length - on(a).length)[0] ?? ANY;
   });
 
   const onHost = once(() => measured().filter((one) => host() === ANY || one.host === host()));
@@ -358,7 +360,7 @@
 
   // A campaign with enough runs that is not ticked is pointed out, where those that are have too few.
   function stronger() {
-    const hidden = unique(onHost().filter((one) => !shown().includes(one) && isOfVersionAtAll(one) && Math.max(...one.cells[metric().id].map((cell) => cell[RUNS])) >= TINTED_FROM).map((one) => one.campaign));
+    const hidden = unique(onHost().filter((one) => !shown().includes(one) && isOfVersionAtAll(one) && mostRuns(one) >= TINTED_FROM).map((one) => one.campaign));
     if (!tintless() || !hidden.length) return [];
     const choose = () => { chosen.campaign = hidden; chosen.base = null; picked = false; draw(); };
     return [make("p", { className: "tl-note tl-stronger" }, `Measured more often, at fewer sizes: campaign ${hidden.join("; ")}. `, make("button", { type: "button", textContent: "Show it", onclick: choose }))];

@@ -38,6 +38,13 @@ def test_at_first_all_is_compared_with_the_best(opened: Opener) -> None:
     assert all(float(ratio) >= 1 for ratio in ratios[1:])
 
 
+def test_the_machine_that_was_measured_often_enough_for_a_verdict_is_shown_first(opened: Opener) -> None:
+    with opened("compare.html") as page:
+        assert page.locator("#tl-host").input_value() == "host-98223e"
+        assert {*page.locator(".tl-result td .tl-runs").all_inner_texts()} == {"6\u00a0runs"}
+        assert len(names(page)) == 9
+
+
 def test_ticking_versions_and_transports_does_not_move_the_baseline(opened: Opener) -> None:
     with opened(OWN) as page:
         before = page.locator("tr.tl-base th").inner_text()

@@ -11,7 +11,7 @@ import pytest
 from tacholog.records import Conditions
 from tacholog.report.comparable import Compared, Group, best_of, groups, leaders, not_set_off, ordered
 from tacholog.report.facts import Fact, Run
-from tacholog.report.glance import glance, newest
+from tacholog.report.glance import glance, main_campaigns, newest, of_last_releases
 from tacholog.report.news import news
 from tacholog.report.series import series_of
 from tacholog.report.tables import Links
@@ -279,3 +279,17 @@ def test_a_published_table_gives_way_to_that_of_the_next_release_and_to_no_other
     old, first, second = released("5.9", None, 700.0), released("5.12", None, 800.0), released("5.12", None, 600.0, "b")
 
     assert newest([old, first, second]) == [first, second]
+
+
+def test_a_release_is_shown_by_the_campaign_of_enough_runs_though_a_quick_one_came_later() -> None:
+    careful, quick = campaign("release", "a", *range(6)), campaign("quick", "a", 7.0, 8.0, began="2026-02-01")
+
+    assert main_campaigns([careful, quick]) == {careful.id}
+    assert {one.id for one in of_last_releases([careful, quick])} == {careful.id, quick.id}
+
+
+def test_a_campaign_of_more_transports_is_not_mixed_with_one_of_more_runs() -> None:
+    often = campaign("pairs", "a", *range(12), began="2026-02-01")
+    broad = [campaign("quick", transport, 7.0, 8.0) for transport in "ab"]
+
+    assert main_campaigns([often, *broad]) == {each.id for each in broad}

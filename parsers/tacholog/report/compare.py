@@ -9,7 +9,7 @@ from tacholog.diff.policy import MIN_RUNS
 from tacholog.records import METRICS
 from tacholog.report.comparable import Compared, Group, compared, group_table, groups, marks_of_all, ordered, said_of_members, sizes_of
 from tacholog.report.figures import LOGICAL, REFERENCE
-from tacholog.report.glance import main_campaigns, newest
+from tacholog.report.glance import main_campaigns, of_last_releases
 from tacholog.report.marks import mark_notes, mark_of, said_of_all
 from tacholog.report.markup import Html, data_block, join, tag
 from tacholog.report.numerals import NOT_STATED
@@ -39,7 +39,7 @@ def compare(view: View, pages: Mapping[tuple[str, str], str], links: Links, anch
     """Return the place where a script lets a reader choose, its data, and static tables of what may stand side by side."""
     everything = compared(view, pages)
     targets = Targets()
-    last, first = {one.id for one in newest(everything)}, main_campaigns(everything)
+    last, first = {one.id for one in of_last_releases(everything)}, main_campaigns(everything)
     entries = [entry | {"newest": one.id in last, "main": one.id in first} for one in everything if (entry := _entry(one, links, targets))]
     if not entries:
         return tag("p", "There is nothing to compare.", class_="tl-null")

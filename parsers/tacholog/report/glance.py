@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from urllib.parse import urlencode
 
 import msgspec
 
+from tacholog.diff.policy import MIN_RUNS
 from tacholog.manifest import Host
 from tacholog.records import METRICS
 from tacholog.report.comparable import (
@@ -37,6 +39,7 @@ _HOSTS, _CHOOSER = "hosts", "compare"  # documents of our own site
 _MOST_SIZES = 7
 _MOST_ROWS = 8
 _OF_A_CAMPAIGN = ("planned_duration_s", "warmup", "campaign", "build")
+_SHARED_BY_CAMPAIGN = ("host", "release", "system_version", "campaign", "definition", "basis", "load_mode")
 _OF_A_RELEASE = ("release", "system_version", "tool_version", "run", *_OF_A_CAMPAIGN)
 
 
@@ -53,7 +56,7 @@ def glance(view: View, pages: Mapping[tuple[str, str], str], links: Links, ancho
     seen: dict[str, None] = {}
     everything = compared(view, pages)
     # Of all that there is, before it is sorted by what may be ranked: a release that was followed by one of another kind is not the newest.
-    last = [one for each in _last_releases(everything) for one in each]
+    last = of_last_releases(everything)
     found = _ranked(last)
     shown = []
     for host, of_host in _by_host(found).items():
@@ -149,6 +152,11 @@ class _Ranked:
         return tag("p", left_out, link, ".", class_="tl-note")
 
 
+def of_last_releases(members: Sequence[Compared]) -> list[Compared]:
+    """Return the series of the last release of each, of all its campaigns."""
+    return [one for found in _last_releases(members) for one in found]
+
+
 def newest(members: Sequence[Compared]) -> list[Compared]:
     """Return the series without those that a later release, or a later campaign of the same one, has measured anew in as many sizes."""
     kept = {id(one) for found in _last_releases(members) for one in (found if found[0].series.published else found[-1:])}
@@ -156,18 +164,32 @@ def newest(members: Sequence[Compared]) -> list[Compared]:
 
 
 def main_campaigns(members: Sequence[Compared]) -> set[str]:
-    """Return the ids of the series that stand for their release: of campaigns that measured the same, that with the most sizes, then the latest."""
+    """Return the ids of the series that stand for their release, where several campaigns measured the same.
+
+    It is the campaign of the most series, because those of two campaigns do not tell their transports apart; then one of enough runs for a verdict;
+    then that of the most sizes; then the latest.
+    """
+    breadth = Counter(_campaign_of(one) for one in members)
+
+    def evidence(one: Compared) -> tuple[object, ...]:
+        return (breadth[_campaign_of(one)], len(one.series.runs) >= MIN_RUNS, *_age(one, ()))
+
     alike: dict[object, list[Compared]] = {}
     for one in members:
         of = tuple((name, value) for name, value in one.series.key if name not in (*_OF_A_CAMPAIGN, "run"))
         alike.setdefault((one.system, one.transport, one.series.facts[0].test, of), []).append(one)
-    kept = (found if found[0].series.published else [max(found, key=lambda one: _age(one, ()))] for found in alike.values())
+    kept = (found if found[0].series.published else [max(found, key=evidence)] for found in alike.values())
     return {one.id for found in kept for one in found}
+
+
+def _campaign_of(one: Compared) -> tuple[object, ...]:
+    key = dict(one.series.key)
+    return (one.system, one.series.facts[0].test, *(key[name] for name in _SHARED_BY_CAMPAIGN))
 
 
 def best_measured(members: Sequence[Compared]) -> list[Compared]:
     """Return the last release of each series, and of each system only what one build was measured by: that of the most of it, of these the latest."""
-    kept = {id(one) for found in _last_releases(members) for one in found}
+    kept = {id(one) for one in of_last_releases(members)}
     last = [one for one in members if id(one) in kept]
     builds: dict[tuple[str, bool], dict[object, list[Compared]]] = {}
     for one in last:
