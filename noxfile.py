@@ -160,7 +160,7 @@ def fuzz(session: nox.Session) -> None:
 def perf(session: nox.Session) -> None:
     """Print what is reached beside what is aimed at, as ratios measured in one run (-- [--rounds N] [--seconds S] [SECTION...])."""
     _install(session, "package")
-    _build(session, "release", "floor")
+    _build(session, "release", "perf_programs")
     session.run(_tool("python"), "tests/perf/run.py", *session.posargs)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from perf_figures import Best, Failed, Figure, best, floor, options, perftest, transports
+from perf_libraries import LIBRARY_BYTES
 from perf_peers import peer_figures
 from perf_table import Effort, Goal, LeftOut, Row, Unit
 
@@ -115,6 +116,18 @@ def shared_memory_wishes() -> Iterator[Wish]:
         yield Wish(("inter-thread busy", size, "p50"), ("shm-zero-copy busy", size, "p50"), at_most(1))
 
 
+def library_wishes() -> Iterator[Wish]:
+    """The goals beside libraries: those that poll, those that sleep, and what they carry. Fast DDS copies, iceoryx does not."""
+    for size in LIBRARY_BYTES:
+        for transport in ("shm", "shm-zero-copy"):
+            yield Wish((f"{transport} busy", size, "p50"), ("iceoryx", size, "p50"), at_most(1))
+    for library in ("zeromq", "nng", "fastdds"):
+        yield Wish(("shm blocking", 64, "p50"), (library, 64, "p50"), at_most(1))
+    for size in LIBRARY_BYTES:
+        for library in ("zeromq", "nng", "iceoryx", "fastdds"):
+            yield Wish(("shm rate", size, "rate"), (f"{library}-rate", size, "rate"), at_least(1))
+
+
 def latency_wishes(protocol: str, way: str) -> Iterator[Wish]:
     """A transport over sockets beside bare ones, and what other tools say of the same path."""
     for size in DATAGRAMS:
@@ -153,6 +166,7 @@ def reliable_wishes() -> Iterator[Wish]:
 def wishes() -> Iterator[Wish]:
     """All goals, in the order of the table."""
     yield from shared_memory_wishes()
+    yield from library_wishes()
     for protocol in ("udp", "tcp"):
         for way in ("busy", "blocking"):
             yield from latency_wishes(protocol, way)

@@ -93,9 +93,15 @@ def perftest(what: str, arguments: str, payload_bytes: int, seconds: float) -> I
 
 def floor(seconds: float, what: str) -> Iterator[Figure]:
     """What the machine itself can do: one thing, or one at one size (``ring-1:64``)."""
-    for line in run([str(FLOOR), str(seconds), what]).decode().splitlines():
+    yield from floor_lines("bare ", run([str(FLOOR), str(seconds), what]))
+
+
+def floor_lines(prefix: str, lines: bytes) -> Iterator[Figure]:
+    """Lines of ``NAME BYTES VALUE``."""
+    for line in lines.decode().splitlines():
         name, size, value = line.split()
-        yield Figure(f"bare {name}", int(size), "rate" if name.endswith("-rate") else "p50", float(value))
+        is_rate = name.endswith("-rate")
+        yield Figure(prefix + name, int(size), "rate" if is_rate else "p50", float(value))
 
 
 def best(figures: Iterable[Figure]) -> Best:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from perf_figures import Failed, Figure, figures_of, records, run
+from perf_libraries import library_figures, nothing_left_behind, program
 
 LATENCY_BYTES = (32, 1024, 8192, 63000)
 RATE_BYTES = (64, 1024, 63000)
@@ -100,18 +101,34 @@ def ddsperf() -> Iterator[Figure]:
                 yield from of_log(run([*ACTIVE, "ddsperf", "-D", "3", "sub"]), "ddsperf", "ddsperf", size)
 
 
+def iceoryx() -> Iterator[Figure]:
+    """What iceoryx does, which knows its processes by a daemon."""
+    with nothing_left_behind(), beside(["iox-roudi", "--monitoring-mode", "off", "--log-level", "off"]):
+        yield from library_figures("iceoryx")
+
+
 class Peer(NamedTuple):
-    """A tool, and Debian's package of it."""
+    """A tool or library: its program, and Debian's package of it."""
 
     measure: Callable[[], Iterator[Figure]]
+    program: str
     package: str
 
 
+def of_library(name: str, package: str) -> Peer:
+    """A library that needs nothing else."""
+    return Peer(lambda: library_figures(name), program(name), package)
+
+
 PEERS = {
-    "qperf": Peer(qperf, "qperf"),
-    "sockperf": Peer(sockperf, "sockperf"),
-    "iperf3": Peer(iperf3, "iperf3"),
-    "ddsperf": Peer(ddsperf, "cyclonedds-tools"),
+    "qperf": Peer(qperf, "qperf", "qperf"),
+    "sockperf": Peer(sockperf, "sockperf", "sockperf"),
+    "iperf3": Peer(iperf3, "iperf3", "iperf3"),
+    "ddsperf": Peer(ddsperf, "ddsperf", "cyclonedds-tools"),
+    "zeromq": of_library("zeromq", "libzmq3-dev"),
+    "nng": of_library("nng", "libnng-dev"),
+    "iceoryx": Peer(iceoryx, program("iceoryx"), "iceoryx libiceoryx-posh-dev"),
+    "fastdds": of_library("fastdds", "libfastrtps-dev"),
 }
 
 
@@ -120,7 +137,7 @@ def peer_figures() -> tuple[list[Figure], dict[str, str]]:
     figures: list[Figure] = []
     left_out: dict[str, str] = {}
     for name, peer in PEERS.items():
-        if shutil.which(name) is None:
+        if shutil.which(peer.program) is None:
             left_out[name] = f"not installed (Debian: {peer.package})"
             continue
         try:
