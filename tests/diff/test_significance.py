@@ -16,13 +16,15 @@ from tacholog.diff.bands import same_build
 from tacholog.diff.compare import compare
 from tacholog.diff.policy import Policy, read_policy
 from tacholog.diff.renames import read_renames
+from tacholog.diff.result import Loss, Row
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "significance.md"
 EXAMPLES = {
     title: tomllib.loads(code) for title, code in re.findall(r"^### (.+?)$.+?^```toml\n(.+?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
 }
-US = 1000.0
+US, PERCENT = 1000.0, 0.01
 GOODPUT = {"metric": "goodput", "statistic": "mean", "unit": "bit_per_s", "test": "throughput", "basis": None}
+METRIC = {"goodput": GOODPUT, "loss": {"metric": "loss", "statistic": "total", "unit": "ratio", "test": "throughput", "basis": None}}
 Side = Callable[..., Dataset]
 
 
@@ -33,25 +35,29 @@ def said(example: Mapping[str, Any]) -> dict[str, Any]:
         found["resolution"] = example["resolution"] * US
     if "reliability" in example:
         found["reliability"] = example["reliability"] or None
-    return found | (GOODPUT if example.get("metric") == "goodput" else {})
+    return found | METRIC.get(example.get("metric", ""), {})
 
 
 @pytest.mark.parametrize("title", EXAMPLES)
 def test_example(title: str, side: Side) -> None:
     example = EXAMPLES[title]
-    old, new = (np.array([example[name]]) * US for name in ("old", "new"))
+    unit = PERCENT if example.get("metric") == "loss" else US
+    old, new = (np.array([example[name]]) * unit for name in ("old", "new"))
     pairs = np.arange(old.shape[1])
     places = (pairs, pairs + 100) if example.get("order") == "blocks" else (2 * pairs, 2 * pairs + 1)
 
     sides = [side(values, when, **said(example)) for values, when in zip((old, new), places, strict=True)]
-    (row,) = compare(sides[0], sides[1], Policy()).rows
+    report = compare(sides[0], sides[1], Policy())
+    (row,) = report.rows or report.losses
 
     assert row.verdict == example["verdict"]
-    assert row.reasons == ((example["reason"],) if "reason" in example else () if row.level != "a" else ("single_run",))
+    assert row.reasons == ((example["reason"],) if "reason" in example else () if len(old[0]) > 1 else ("single_run",))
     for name in ("p", "ratio", "threshold"):
         if name in example:
             assert getattr(row, name) == pytest.approx(example[name], abs=0.0005)
-    if "interval" in example:
+    if isinstance(row, Loss):
+        assert row.difference == pytest.approx(example["difference"] * PERCENT)
+    if isinstance(row, Row) and "interval" in example:
         assert list(row.interval or ()) == pytest.approx(example["interval"], abs=0.0005)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from tacholog.diff import gate
 from tacholog.diff.bands import SameBuild
 from tacholog.diff.estimate import Estimates, estimate
-from tacholog.diff.loss import losses
+from tacholog.diff.loss import losses, lossy
 from tacholog.diff.match import NONE, Pairs, match
 from tacholog.diff.numbers import CONDITIONS, LATENCY_OF, SETTING, Flags, Integers, Numbers, latency_of, numbers
 from tacholog.diff.pairing import remarks
@@ -76,11 +76,13 @@ def compare(
     rest = Pairs(pairs.old[~wanted], pairs.new[~wanted])
     said = (*remarks([root for side in (old, new) if "root" in side.runs for root in side.runs["root"].dropna()]), *_hint(report))
     settings = msgspec.structs.replace(report.settings, same_build_sessions=measured.sessions if measured else ())
-    lossy, lossless = losses(data, pairs, policy)
+    lost, lossless = lossy(data, pairs, policy)
+    found = losses(data, lost, _judge(data, lost, profiles, policy), (order, common.codes), policy)
     return msgspec.structs.replace(
         report,
         settings=settings,
-        losses=lossy,
+        losses=found,
+        loss_counts=dict.fromkeys(VERDICTS, 0) | Counter(loss.verdict for loss in found),
         lossless=lossless,
         warnings=(*(report.warnings if "same_runs" not in common.warning else ()), *_without_figures(report), *common.warning, *said),
         changed=gate.changed(old, new),
@@ -295,6 +297,7 @@ def exit_code(report: Report, fail_on: tuple[str, ...]) -> int:
         row.verdict in ("invalid", "lossy") and {"impossible", "out_of_order", "loss"} & {*row.reasons, *row.marks} for row in report.rows
     )
     with_itself = sum("same_runs" in row.flags for row in report.rows)
-    compared = sum(report.counts[verdict] for verdict in COMPARED) > with_itself and "gate_empty" not in report.warnings
-    asked = any(verdict in fail_on and report.counts[verdict] for verdict in ("worse", "inconclusive"))
+    lost = sum(report.loss_counts.get(verdict, 0) for verdict in COMPARED) + report.lossless if not report.rows else 0  # loss alone was asked for
+    compared = sum(report.counts[verdict] for verdict in COMPARED) + lost > with_itself and "gate_empty" not in report.warnings
+    asked = any(verdict in fail_on and report.counts[verdict] + report.loss_counts.get(verdict, 0) for verdict in ("worse", "inconclusive"))
     return max(0 if compared else 4, 3 if asked else 0, 5 if "implausible" in fail_on and implausible else 0)

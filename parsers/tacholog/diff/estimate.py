@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ _AT_ONCE = 4_000_000  # elements of the largest matrix: 32 MB
 
 
 class Estimates(NamedTuple):
-    """What was found, row by row of the pairs. NaN where nothing was tested. Shifts are new minus old, logarithms."""
+    """What was found, row by row of the pairs. NaN where nothing was tested. Shifts are new minus old, mostly of logarithms."""
 
     design: Integers
     designs: tuple[Design, ...]
@@ -31,7 +31,7 @@ class Estimates(NamedTuple):
 
 
 class _Batch(NamedTuple):
-    """Rows of one shape: their places in the report, and the logarithms of both sides, one column a pair or session."""
+    """Rows of one shape: their places in the report, and the values of both sides on their scale, one column a pair or session."""
 
     rows: Integers
     old: Floats
@@ -39,8 +39,13 @@ class _Batch(NamedTuple):
     paired: bool
 
 
-def estimate(data: Numbers, pairs: Pairs, wanted: Flags, runs: Sequence[RunOrder], threshold: Floats) -> Estimates:
-    """Estimate and test the shift of the ``wanted`` pairs, each of which has at least `MIN_RUNS` runs a side and only values above zero."""
+def estimate(
+    data: Numbers, pairs: Pairs, wanted: Flags, runs: Sequence[RunOrder], threshold: Floats, scale: Callable[[Floats], Floats] = np.log
+) -> Estimates:
+    """Estimate and test the shift of the ``wanted`` pairs, each of which has at least `MIN_RUNS` runs a side.
+
+    ``scale`` is what the values are compared on; on that of logarithms all of them must be above zero.
+    """
     cells, entries = data.cells, data.entries
     total = len(pairs.old)
     which, designs = _designs(cells, entries, pairs, wanted, runs)
@@ -50,7 +55,7 @@ def estimate(data: Numbers, pairs: Pairs, wanted: Flags, runs: Sequence[RunOrder
         rows = np.flatnonzero(which == index)
         if design.kind == "confounded":
             continue
-        olds, news = (_matrix(cells, entries, side[rows]) for side in (pairs.old, pairs.new))
+        olds, news = (scale(_matrix(cells, entries, side[rows])) for side in (pairs.old, pairs.new))
         batch = _Batch(rows, _grouped(olds, design.old, design.groups_old), _grouped(news, design.new, design.groups_new), design.kind == "paired")
         shapes[batch.paired, batch.old.shape[1], batch.new.shape[1]].append(batch)
     for batches in shapes.values():
@@ -82,10 +87,9 @@ def _runs(cells: Cells, entries: Entries, cell: int, runs: Sequence[RunOrder]) -
 
 
 def _matrix(cells: Cells, entries: Entries, chosen: Integers) -> Floats:
-    """The logarithms of these cells' values; all of them have the same number."""
+    """These cells' values; all of them have the same number."""
     columns = np.arange(cells.values[chosen[0]])
-    matrix: Floats = np.log(entries.value[cells.first[chosen][:, None] + columns])
-    return matrix
+    return entries.value[cells.first[chosen][:, None] + columns]
 
 
 def _grouped(values: Floats, group: Integers, groups: int) -> Floats:

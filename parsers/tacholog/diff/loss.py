@@ -1,39 +1,159 @@
-"""What was lost on either side. Shares of which most are zero have no ratios: they are shown run by run, and not tested."""
+"""What was lost on either side, and its verdict.
+
+Lost messages come in bursts, so a run's share scatters far wider than so many coin tosses would: runs are the unit here too, and the test is that of
+all other rows. It takes the shares' differences, not their ratios: most runs lose nothing, and a ratio to nothing is none.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
+import numpy as np
+from msgspec.structs import replace
+
+from tacholog.diff.estimate import Estimates, estimate
+from tacholog.diff.gate import Judgement
 from tacholog.diff.keys import keys_of
 from tacholog.diff.match import NONE, Pairs
-from tacholog.diff.numbers import Floats, Numbers
-from tacholog.diff.policy import Policy
-from tacholog.diff.result import Loss, LossSide
+from tacholog.diff.numbers import LOSS, Flags, Floats, Integers, Numbers, mark_names
+from tacholog.diff.policy import MIN_RUNS, Policy
+from tacholog.diff.result import VERDICTS, Loss, LossSide, RunOrder, Verdict
 from tacholog.diff.rows import either, natural
+from tacholog.diff.same import same_runs
+from tacholog.diff.statistics import Shift, adjusted
+from tacholog.diff.verdict import FAILED_BITS, by_shift
 
-_METRIC = "loss"
+_OF_ONE_SIDE: tuple[Verdict, Verdict] = ("removed", "added")
 
 
-def losses(data: Numbers, pairs: Pairs, policy: Policy) -> tuple[tuple[Loss, ...], int]:
-    """Return the rows in which a run lost something, in the order of their names, and how many there are in which none did.
+class _Tested(NamedTuple):
+    """What the test says of each row; ``p_adjusted`` is NaN where nothing was tested."""
+
+    found: Estimates
+    p_adjusted: Floats
+    verdict: Integers
+    policy: Policy
+
+
+def lossy(data: Numbers, pairs: Pairs, policy: Policy) -> tuple[Pairs, int]:
+    """Return the rows in which a run lost something, and how many there are in which none did.
 
     Args:
         data: both sides' numbers.
         pairs: the cells that stand against each other, tested or not.
         policy: which metrics are asked for.
     """
-    metric = data.columns["metric"]
-    if _METRIC not in metric.words or (policy.metrics and not any(word.partition(":")[0] == _METRIC for word in policy.metrics)):
-        return (), 0
-    cell = either(pairs)
+    metric, nothing = data.columns["metric"], np.zeros(0, np.int64)
+    if LOSS not in metric.words or (policy.metrics and not any(word.partition(":")[0] == LOSS for word in policy.metrics)):
+        return Pairs(nothing, nothing), 0
     stated = np.where(pairs.old != NONE, data.cells.values[pairs.old], 0) + np.where(pairs.new != NONE, data.cells.values[pairs.new], 0) > 0
-    places = np.flatnonzero(stated & (metric.codes[cell] == metric.words.index(_METRIC) + 1))
+    places = np.flatnonzero(stated & (metric.codes[either(pairs)] == metric.words.index(LOSS) + 1))
     most = np.append(_most(data), 0.0)  # the last one is that of a side that is not there
-    lossy = places[np.maximum(most[pairs.old[places]], most[pairs.new[places]]) > 0]
-    lossy = lossy[np.lexsort(tuple(natural(data, cell[lossy])))]
-    sides = ([_side(_values(data, found)) for found in side[lossy]] for side in pairs)
-    rows = zip(keys_of(data, cell[lossy], policy), *sides, strict=True)
-    return tuple(Loss(key=key, old=old, new=new) for key, old, new in rows), len(places) - len(lossy)
+    found = places[np.maximum(most[pairs.old[places]], most[pairs.new[places]]) > 0]
+    return Pairs(pairs.old[found], pairs.new[found]), len(places) - len(found)
+
+
+def losses(
+    data: Numbers, pairs: Pairs, asked: tuple[list[Judgement], Integers], runs: tuple[list[RunOrder], Integers], policy: Policy
+) -> tuple[Loss, ...]:
+    """Give each row of `lossy` its verdict, the worst first.
+
+    Args:
+        data: both sides' numbers.
+        pairs: the rows in which a run lost something.
+        asked: what the gate says, and which of its judgements is that of each row.
+        runs: the order of both sides' runs, and a code for each: the same for a run that is on both sides.
+        policy: what counts as a change.
+    """
+    (judgements, which), (order, codes) = asked, runs
+    judged = [judgements[index] for index in which.tolist()]
+    same = same_runs(data, pairs, codes)
+    tested = _test(data, pairs, judged, order, policy, ~same)
+    sides = [[_side(_values(data, cell)) for cell in side.tolist()] for side in pairs]
+    rows = zip(keys_of(data, either(pairs), policy), *sides, judged, same.tolist(), strict=True)
+    found = [
+        _loss(data, pairs, place, Loss(key=key, verdict="invalid", old=old, new=new), (one, alike), tested)
+        for place, (key, old, new, one, alike) in enumerate(rows)
+    ]
+    ranks = np.array([VERDICTS.index(loss.verdict) for loss in found], np.int64)
+    size = np.array([-abs(loss.difference or 0.0) for loss in found])
+    return tuple(found[place] for place in np.lexsort((*natural(data, either(pairs)), size, ranks)).tolist())
+
+
+def _test(data: Numbers, pairs: Pairs, judged: list[Judgement], order: list[RunOrder], policy: Policy, free: Flags) -> _Tested:
+    """Test the rows of enough runs in which nothing else differs or is unknown."""
+    cells, (old, new) = data.cells, pairs
+    equal = np.array([not (one.different or one.unverified) for one in judged], bool)
+    whole = ~(cells.mixed[old] | cells.mixed[new]) & ((cells.marks[old] | cells.marks[new]) & FAILED_BITS == 0)
+    wanted = pairs.both & equal & whole & free & (np.minimum(cells.values[old], cells.values[new]) >= MIN_RUNS)
+    least = np.full(len(old), policy.loss_threshold_points / 100)
+    found = estimate(data, pairs, wanted, order, least, np.asarray)
+    p = np.full(len(old), np.nan)
+    p[found.tested] = adjusted(found.shift.p[found.tested])
+    verdict = by_shift(Shift(*found.shift), p, (least, least), np.ones(len(old), bool), policy.false_discovery_rate)
+    for place in np.flatnonzero(verdict == VERDICTS.index("no_change")).tolist():
+        means = [values.mean() for values in found.values[place]]
+        if abs(means[1] - means[0]) >= least[place]:  # a few runs that lost much move no median
+            verdict[place] = VERDICTS.index("inconclusive")
+    return _Tested(found, p, verdict, policy)
+
+
+def _loss(data: Numbers, pairs: Pairs, place: int, row: Loss, known: tuple[Judgement, bool], tested: _Tested) -> Loss:
+    """The row with its verdict, and what it rests on."""
+    judged, alike = known
+    if row.old is None or row.new is None:
+        return replace(row, verdict=_OF_ONE_SIDE[row.old is None], differences=judged.different + judged.machines)
+    cells, old, new = data.cells, int(pairs.old[place]), int(pairs.new[place])
+    marks = int(cells.marks[old] | cells.marks[new]) & FAILED_BITS
+    if cells.mixed[old] or cells.mixed[new] or judged.different:
+        fields = tuple(one.field for one in judged.different) or ("mixed",)
+        return replace(row, verdict="not_comparable", reasons=fields, differences=judged.different + judged.machines)
+    if marks:
+        return replace(row, verdict="invalid", reasons=mark_names(marks))
+    if alike:
+        return replace(row, verdict="unreplicated_same", reasons=("same_measurement",))
+    if tested.found.tested[place]:
+        return _by_test(row, place, tested)
+    return _by_value(row, row.old, row.new, _why(row.old, row.new, judged, tested.found, place), tested.policy)
+
+
+def _by_test(row: Loss, place: int, tested: _Tested) -> Loss:
+    found, shift = tested.found, Shift(*(column[place] for column in tested.found.shift))
+    count = [len(values) for values in found.values[place]]
+    low, high = (float(end) if np.isfinite(end) else None for end in (shift.low, shift.high))
+    return replace(
+        row,
+        verdict=VERDICTS[tested.verdict[place]],
+        design=found.designs[found.design[place]].kind,
+        old=_counted(row.old, count[0]),
+        new=_counted(row.new, count[1]),
+        difference=float(shift.estimate),
+        interval=(low, high),
+        p=float(shift.p),
+        p_adjusted=float(tested.p_adjusted[place]),
+        threshold=tested.policy.loss_threshold_points / 100,
+    )
+
+
+def _counted(side: LossSide | None, count: int) -> LossSide | None:
+    return replace(side, pairs=count) if side else None
+
+
+def _why(old: LossSide, new: LossSide, judged: Judgement, found: Estimates, place: int) -> str:
+    """Why a row was not tested."""
+    least = min(old.runs, new.runs)
+    if least < MIN_RUNS:
+        return "single_run" if least == 1 else "few_runs"
+    return "unverified" if judged.unverified else found.designs[found.design[place]].reason or "order_unknown"
+
+
+def _by_value(row: Loss, old: LossSide, new: LossSide, why: str, policy: Policy) -> Loss:
+    """The words for single values: how far apart the medians are, and no more."""
+    if why == "few_runs":
+        return replace(row, verdict="insufficient", reasons=(why,))
+    apart, band = new.median - old.median, policy.single_loss_points / 100
+    verdict: Verdict = "unreplicated_diff" if abs(apart) > band else "unreplicated_same"
+    return replace(row, verdict=verdict, reasons=(why,), design="single" if why in ("single_run", "unverified") else "confounded", threshold=band)
 
 
 def _most(data: Numbers) -> Floats:
@@ -45,7 +165,7 @@ def _most(data: Numbers) -> Floats:
     return most
 
 
-def _values(data: Numbers, cell: np.int64) -> Floats:
+def _values(data: Numbers, cell: int) -> Floats:
     """One share a run of a cell; none where there is no cell."""
     if cell == NONE:
         return data.entries.value[:0]

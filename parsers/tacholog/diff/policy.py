@@ -89,6 +89,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
 
     ``thresholds_percent``: changes smaller than this do not matter. ``single_value_percent``: how far two single values may be apart by chance,
     as long as nobody has measured it. ``same_build_percent``: the band within which runs of one build in different sessions were found (A/A).
+    ``loss_threshold_points``, ``single_loss_points``: the same for the share of messages lost, in percentage points.
     ``gate``: the few rows that matter most, which are tested apart from all others.
     """
 
@@ -96,6 +97,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     thresholds_percent: Bands = Bands()
     single_value_percent: SingleBands = SingleBands()
     same_build_percent: Percent | None = None
+    loss_threshold_points: Percent = 0.1
+    single_loss_points: Percent = 1.0
     row: tuple[Override, ...] = ()
     gate: tuple[Selection, ...] = ()
     across: tuple[str, ...] = ()

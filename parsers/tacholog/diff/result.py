@@ -158,20 +158,37 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class LossSide(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The loss of one side of a row: how many runs state it, in how many something was lost, the median share and the largest."""
+    """The loss of one side of a row: how many runs state it, in how many something was lost, the median share and the largest.
+
+    ``pairs`` is how many of the runs are in pairs, or how many sessions there are, where a test decided.
+    """
 
     runs: int
     lossy: int
     median: float
     most: float
+    pairs: int | None = None
 
 
 class Loss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """What was lost where anything was, as shares of the messages. It is not tested: most runs lose nothing, and a ratio to nothing is none."""
+    """What was lost where anything was, as shares of the messages, and its verdict.
+
+    ``difference`` is new minus old, a share too (0.01: one percentage point), because most runs lose nothing and a ratio to nothing is none;
+    ``interval`` its 95 % confidence interval; ``threshold`` the smallest that counts. ``differences`` are the conditions that are not the same.
+    """
 
     key: Key
+    verdict: Verdict
+    reasons: tuple[str, ...] = ()
+    design: DesignKind | None = None
     old: LossSide | None = None
     new: LossSide | None = None
+    difference: float | None = None
+    interval: Interval | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    threshold: float | None = None
+    differences: tuple[Difference, ...] = ()
 
 
 class RunOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -231,7 +248,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 class Report(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "schema"}):
     """The whole comparison. ``counts`` holds every verdict, also those that no row has.
 
-    ``losses`` are the rows in which a run lost something, ``lossless`` counts those in which none did.
+    ``losses`` are the rows in which a run lost something, ``loss_counts`` their verdicts, ``lossless`` counts those in which none did.
     ``problems``: what could not be used of either side, lost runs and logs first; of broken and unknown lines at most a hundred a side
     (`Input.problems` counts them all).
     """
@@ -249,6 +266,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "sche
     rows: tuple[Row, ...]
     curves: tuple[Curve, ...]
     losses: tuple[Loss, ...] = ()
+    loss_counts: dict[str, int] = {}
     lossless: int = 0
     untested: tuple[Untested, ...] = ()
     runs: tuple[RunOrder, ...] = ()

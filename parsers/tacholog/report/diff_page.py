@@ -11,8 +11,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from tacholog.diff.result import VERDICTS, Report, Row, RunOrder, Verdict
 from tacholog.report import diff_plot
 from tacholog.report import diff_words as words
+from tacholog.report.diff_loss import LOSS_SAYS, loss_lines, loss_sentence
 from tacholog.report.diff_notes import marked, warnings
-from tacholog.report.diff_summary import LOSS_SAYS, across_words, conclusion, curve_words, loss_lines, loss_sentence, side_words, unstated_words
+from tacholog.report.diff_summary import across_words, conclusion, curve_words, side_words, unstated_words
 from tacholog.report.diff_words import Line, Section
 from tacholog.report.markup import Html, tag
 from tacholog.report.numerals import in_full

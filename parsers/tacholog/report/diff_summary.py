@@ -1,30 +1,18 @@
-"""What a diff comes to: its result in a sentence, what was lost, and what each side is where configurations are compared."""
+"""What a diff comes to: its result in a sentence, and what each side is where configurations are compared."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-import msgspec
-
 from tacholog.diff.policy import band_of
-from tacholog.diff.result import Curve, Input, LossSide, Report, Row, Verdict
+from tacholog.diff.result import Curve, Input, Report, Row, Verdict
 from tacholog.records import METRICS
 from tacholog.report import diff_words as words
 from tacholog.report.diff_words import percent
-from tacholog.report.numerals import NOT_STATED, quantity
+from tacholog.report.numerals import quantity
 
-LOSS_SAYS = "Shown, not tested: most runs lose nothing, and a ratio to nothing is none."
 _NAMED = 4
 _BY_VALUE = ("unreplicated_diff", "unreplicated_same", "not_comparable")
-
-
-class LossLine(msgspec.Struct, frozen=True):
-    """A row in which something was lost, in words."""
-
-    name: str
-    old: str
-    new: str
-    remark: str
 
 
 def conclusion(report: Report) -> str:
@@ -73,7 +61,7 @@ def _apart(report: Report) -> Iterator[str]:
     if counts["removed"] or counts["added"]:
         yield f"{counts['removed'] or 'none'} only in old, {counts['added'] or 'none'} only in new"
     if report.losses:
-        yield f"something was lost in {len(report.losses)} row{'s' if len(report.losses) > 1 else ''}"
+        yield f"something was lost in {len(report.losses)} row{'s' if len(report.losses) > 1 else ''} ({words.loss_counts(report)})"
 
 
 def _which(report: Report, verdict: Verdict) -> str:
@@ -107,46 +95,6 @@ def _conditions(rows: Iterable[Row]) -> str:
     """What differs beside the release, over all rows that do not compare."""
     named = ", ".join(dict.fromkeys(words.field_title(one) for row in rows if row.verdict == "not_comparable" for one in row.differences))
     return f"other or unstated: {named}" if named else "several configurations on a side"
-
-
-def loss_lines(report: Report, limit: int = 0) -> list[LossLine]:
-    """The rows in which a run lost something; ``limit`` of them, or all."""
-    several = len({loss.key.system for loss in report.losses}) > 1
-    listed = report.losses[: limit or None]
-    return [LossLine(words.name(loss.key, with_system=several), _lost(loss.old), _lost(loss.new), _more(loss.old, loss.new)) for loss in listed]
-
-
-def loss_sentence(report: Report) -> str:
-    """What can be told of the loss beside these rows."""
-    if not report.losses and not report.lossless:
-        return "Neither side says how much was lost."
-    if not report.losses:
-        return f"No run lost anything ({report.lossless} row{'s state' if report.lossless != 1 else ' states'} it)."
-    return (
-        f"In the other {report.lossless} row{'s' if report.lossless != 1 else ''} with a statement of loss no run lost anything."
-        if report.lossless
-        else ""
-    )
-
-
-def _lost(side: LossSide | None) -> str:
-    if side is None:
-        return NOT_STATED
-    if side.runs == 1:
-        return percent(side.most) if side.most else "nothing"
-    if not side.lossy:
-        return f"nothing in {side.runs} runs"
-    return f"in {side.lossy} of {side.runs} runs, at most {percent(side.most)}, median {percent(side.median)}"
-
-
-def _more(old: LossSide | None, new: LossSide | None) -> str:
-    """Which side lost more, as far as runs that are counted say it."""
-    if old is None or new is None:
-        return "one side does not state it"
-    if old.runs == new.runs == 1:
-        return f"{'as much' if old.most == new.most else 'more' if new.most > old.most else 'less'} in new, one run a side"
-    before, after = (side.lossy / side.runs for side in (old, new))
-    return "in as many of the new runs" if before == after else f"in {'more' if after > before else 'fewer'} of the new runs"
 
 
 def across_words(report: Report) -> str:

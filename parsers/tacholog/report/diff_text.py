@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from tacholog.diff.result import Report
 from tacholog.report import diff_words as words
+from tacholog.report.diff_loss import LOSS_SAYS, loss_lines, loss_sentence
 from tacholog.report.diff_notes import marked, warnings
-from tacholog.report.diff_summary import LOSS_SAYS, across_words, conclusion, curve_words, loss_lines, loss_sentence, side_words, unstated_words
+from tacholog.report.diff_summary import across_words, conclusion, curve_words, side_words, unstated_words
 from tacholog.report.diff_words import Line, Section
 from tacholog.report.markup import unhidden
 from tacholog.report.numerals import NOT_STATED
@@ -49,7 +50,9 @@ def github(report: Report, only: Sequence[str] = (), limit: int = 50) -> str:
 def workflow_commands(report: Report, limit: int = 10) -> str:
     """The worse rows as GitHub's workflow commands, which it shows beside the change; ``limit`` of them, as it shows no more."""
     rows = [words.line(row) for row in report.rows if row.verdict == "worse"][:limit]
-    return "".join(f"::warning title=Worse than {_command(report.old.name)}::{_command(f'{row.name}: {row.ratio}, {row.remark}')}\n" for row in rows)
+    said = [f"{row.name}: {row.ratio}, {row.remark}" for row in rows]
+    said += [f"{line.name}: {line.remark}" for line in loss_lines(report) if line.verdict == "worse"]
+    return "".join(f"::warning title=Worse than {_command(report.old.name)}::{_command(line)}\n" for line in said[:limit])
 
 
 def _command(text: str) -> str:

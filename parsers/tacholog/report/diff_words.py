@@ -151,7 +151,8 @@ def sections(report: Report, only: Sequence[str] = (), limit: int = 0) -> list[S
 def _said_once(lines: Sequence[Line]) -> tuple[str, tuple[Line, ...]]:
     """Return what the remarks of several rows all say, and the rows without it."""
     said = [line.remark.split(_BETWEEN) for line in lines]
-    shared = [part for part in said[0] if part and all(part in parts for parts in said)] if len(lines) > 1 else []
+    own = change(lines[0].row) if lines else ""  # how much a row changed stays beside its ratio, also where all changed alike
+    shared = [part for part in said[0] if part not in ("", own) and all(part in parts for parts in said)] if len(lines) > 1 else []
     rest = [_BETWEEN.join(part for part in parts if part not in shared) for parts in said]
     return _BETWEEN.join(shared), tuple(msgspec.structs.replace(line, remark=remark) for line, remark in zip(lines, rest, strict=True))
 
@@ -176,7 +177,14 @@ def counts(report: Report) -> list[tuple[str, int]]:
 
 def headline(report: Report) -> str:
     """The result in one line."""
-    return ", ".join(f"{count} {title[0].lower()}{title[1:]}" for title, count in counts(report)) or "nothing to compare"
+    said = ", ".join(f"{count} {title[0].lower()}{title[1:]}" for title, count in counts(report)) or "nothing to compare"
+    return f"{said}; loss: {loss_counts(report)}" if report.losses else said
+
+
+def loss_counts(report: Report) -> str:
+    """How many rows in which something was lost got each verdict that any got, worst first."""
+    found = ((MEANINGS[verdict].title.lower(), report.loss_counts.get(verdict, 0)) for verdict in VERDICTS)
+    return ", ".join(f"{count} {title}" for title, count in found if count)
 
 
 def name(key: Key, *, with_system: bool = False) -> str:
@@ -264,15 +272,16 @@ def remark(row: Row) -> str:
     """What there is to say of a row beside its numbers: how large the change is, on what evidence, or why there is no verdict."""
     machines = [field_words(found) for found in row.differences if found.field == "host" and row.old and row.new]
     found = [change(row), evidence(row), *_medians(row), _limits(row), *(reason(row, code) for code in row.reasons), *machines, *_flags(row)]
-    return _BETWEEN.join(part for part in [*found, *_elsewhere(row)] if part)
+    alone = row.old is None or row.new is None
+    return _BETWEEN.join(part for part in [*found, *(elsewhere(row.old, row.differences) if alone else ())] if part)
 
 
-def _elsewhere(row: Row) -> list[str]:
-    """Under which other conditions the other side has a row that only one side has under its own."""
-    if row.differences and (row.old is None or row.new is None):
-        other, this = ("old", "new") if row.old is None else ("new", "old")
-        return [f"the {other} side has it under other conditions than the {this} one", *map(field_words, row.differences)]
-    return []
+def elsewhere(old: object, differences: Sequence[Difference]) -> list[str]:
+    """Under which other conditions the other side has a row that only one side has under its own; ``old`` is none if the new one has it."""
+    if not differences:
+        return []
+    other, this = ("old", "new") if old is None else ("new", "old")
+    return [f"the {other} side has it under other conditions than the {this} one", *map(field_words, differences)]
 
 
 def change(row: Row) -> str:
@@ -306,7 +315,7 @@ def _medians(row: Row) -> list[str]:
     if row.p_adjusted is None or not row.ratio or not old or not new or abs(log(new / old / row.ratio)) < _PLAIN_GAP:
         return []
     kind = "pair by pair" if row.design == "paired" else "session by session"
-    return [f"the ratio is estimated {kind}; that of the two medians is {ratio(new / old)}"]
+    return [f"the ratio is estimated {kind}, that of the two medians is {ratio(new / old)}"]
 
 
 def median_of(row: Row, side: Side | None) -> float | None:
