@@ -103,6 +103,8 @@ def test_the_site_compares_neighbours_and_shows_the_newest_at_home(tmp_path: Pat
 
     names = sorted(path.name for path in (site / "diffs").iterdir())
     assert names == ["tacholog-perftest-1.10-to-1.11.html", "tacholog-perftest-1.9-to-1.10.html", "tacholog-perftest-1.9-to-1.11.html"]
+    ids = re.findall(r'<section id="([^"]+)"', (site / "releases.html").read_text())
+    assert ids == ["releases", "what-changed", "history-of-a-metric", "runs-of-each-release"]
     listed = re.findall(r'href="diffs/tacholog-perftest-([^"]+).html"', (site / "releases.html").read_text().partition('id="what-changed"')[2])
     assert list(dict.fromkeys(listed)) == ["1.9-to-1.10", "1.10-to-1.11", "1.9-to-1.11"]
     home = (site / "index.html").read_text()

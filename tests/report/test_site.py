@@ -109,29 +109,17 @@ def test_the_distribution_of_a_run_is_drawn_from_its_histogram_as_far_as_ten_sam
     assert "99.9\u00a0%</text>" not in figure  # 813 samples: too few to show it
 
 
-def test_points_of_a_distribution_lead_to_the_line_of_their_record_and_to_no_number_on_it(site: Path) -> None:
-    html = (site / "tacholog-perftest/udp.html").read_text()
-    figure = html[html.index('id="tl-distribution') :]
+def test_pages_load_only_the_scripts_that_they_use(site: Path) -> None:
+    pages = [path for path in site.rglob("*.html") if "_static" not in path.parts]
+    loaded = {path.relative_to(site).as_posix(): re.findall(r'<script[^>]* src="[^"]*?([\w.-]+\.js)', path.read_text()) for path in pages}
 
-    drawn = re.search(r'<script type="application/json" class="tl-spec">(.*?)</script>', figure)
-    assert drawn
-    first = json.loads(drawn[1])["data"][0]
-    page_of_log = re.search(r'class="tl-targets"[^>]*><a href="([^"]*)"', figure)
-    assert page_of_log
-    line = first["customdata"][0][1]
-    log = (site / "tacholog-perftest" / page_of_log[1]).resolve().read_text()
-    assert re.search(rf'<li id="L{line}" [^>]*>.*?latency payload_bytes=64', log)
-    assert "number" not in first["meta"]
+    def loading(script: str) -> list[str]:
+        return [page for page, scripts in loaded.items() if script in scripts]
 
-
-def test_a_link_to_a_number_ends_where_its_permanent_id_does_and_marks_it_on_its_line(site: Path) -> None:
-    log = (site / "logs/rti/copy/sub.log.html").read_text()
-
-    row = re.search(r'<li id="L2" .*?</li>', log)
-
-    assert row
-    assert '<span id="L2:goodput.mean">1221.7</span>' in row[0]
-    assert 'href="../logs/rti/copy/sub.log.html#L2:goodput.mean"' in (site / f"{SHMEM}.html").read_text()
+    assert [loading(name) for name in ("searchindex.js", "searchtools.js", "language_data.js")] == [["search.html"]] * 3
+    assert loading("tacholog-compare.js") == ["compare.html"]
+    assert loading("fontawesome.js") == []
+    assert sorted(loading("tacholog.js")) == sorted(loaded)
 
 
 def test_marks_are_explained_below_the_table(page: Reader) -> None:

@@ -1,0 +1,37 @@
+"""Where the numbers of a page lead: to their line of a log, and there to themselves."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+# What MyST and the theme still use of Sphinx is their business.
+pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+
+
+def test_points_of_a_distribution_lead_to_the_line_of_their_record_and_to_no_number_on_it(site: Path) -> None:
+    html = (site / "tacholog-perftest/udp.html").read_text()
+    figure = html[html.index('id="tl-distribution') :]
+
+    drawn = re.search(r'<script type="application/json" class="tl-spec">(.*?)</script>', figure)
+    assert drawn
+    first = json.loads(drawn[1])["data"][0]
+    page_of_log = re.search(r'class="tl-targets"[^>]*><a href="([^"]*)"', figure)
+    assert page_of_log
+    line = first["customdata"][0][1]
+    log = (site / "tacholog-perftest" / page_of_log[1]).resolve().read_text()
+    assert re.search(rf'<li id="L{line}" [^>]*>.*?latency payload_bytes=64', log)
+    assert "number" not in first["meta"]
+
+
+def test_a_link_to_a_number_ends_where_its_permanent_id_does_and_marks_it_on_its_line(site: Path) -> None:
+    log = (site / "logs/rti/copy/sub.log.html").read_text()
+
+    row = re.search(r'<li id="L2" .*?</li>', log)
+
+    assert row
+    assert '<span id="L2:goodput.mean">1221.7</span>' in row[0]
+    assert 'href="../logs/rti/copy/sub.log.html#L2:goodput.mean"' in (site / "rti-connext-dds/shmem.html").read_text()
