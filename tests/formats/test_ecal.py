@@ -279,6 +279,13 @@ def test_what_the_performance_samples_call_latency_is_time_over_messages() -> No
     assert (sender.side, sender.number("message_rate", "mean")) == (None, None)
 
 
+@pytest.mark.parametrize("cut", ["LAYER: SHM ", "LAYER: SHM ZERO-COP"])
+def test_a_layer_that_is_cut_is_not_another(cut: str) -> None:
+    text = (LOGS / "pubsub-throughput.log").read_text().replace("LAYER: SHM ZERO-COPY\n", f"{cut}\n")
+
+    assert [record.conditions.data_path for record in read_text(text, "ecal").records] == ["copy"]
+
+
 def test_a_count_below_zero_is_impossible_and_not_huge() -> None:
     copied, handed_over = read(LOGS / "pubsub-throughput.log").records
 

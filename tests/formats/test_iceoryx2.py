@@ -92,6 +92,13 @@ def test_a_line_that_lost_its_sample_size_is_broken() -> None:
     assert read_text(line, "iceoryx2").broken == ["text:1: a line without its sample size: it is cut short"]
 
 
+@pytest.mark.parametrize("garbled", ["iceoryx2::service::ipcA:Service", "iceoryx2::servicA::ipc::Service", "iceoryx2::service::ipc::ServicA"])
+def test_a_line_that_names_no_service_is_broken_for_it_is_not_known_over_what_it_was(garbled: str) -> None:
+    line = f"{garbled} ::: Iterations: 10, Time: 0.0001 s, Latency: 5000 ns, Sample Size: 64\n"
+
+    assert read_text(line, "iceoryx2").broken == ["text:1: result line is cut short or garbled"]
+
+
 def test_what_the_logger_prints_in_debug_mode_is_chatter() -> None:
     text = (
         '12 \x1b[0;90m[T] \x1b[1;90m[\x1b[0;90mpid=\x1b[0;92m7\x1b[1;90m] "ipc::Service::create"\x1b[0m\n| dynamic config created\n'

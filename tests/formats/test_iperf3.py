@@ -274,6 +274,12 @@ def test_a_damaged_result_costs_only_itself(changed: Changed, name: str, old: st
     assert len(log.records) == len(whole.records) - len(log.broken)
 
 
+def test_bytes_that_are_not_those_of_the_datagrams_are_of_another_result(changed: Changed) -> None:
+    log = changed("iperf3/udp-two-streams-reverse.json", '"packets":\t764', '"packets":\t381')
+
+    assert [why.partition(": ")[2] for why in log.broken] == ["members of this result are missing, out of place, or contradict each other"]
+
+
 def sum_changed(name: str, old: str, new: str) -> Log:
     """A sample with a change to the sum of its first interval, which has the same bytes as its stream."""
     before, mark, after = (LOGS / name).read_text().partition('"sum":')

@@ -21,12 +21,16 @@ Cells = Mapping[str, str]
 
 
 class Row(NamedTuple):
-    """A row of a block: the key of its value, the label it has ("" under another row's), the whole value, and whether it may be missing."""
+    """A row of a block: the key of its value, the label it has ("" under another row's), the whole value, and whether it may be missing.
+
+    ``bare``: a blank behind the value says that more stood there.
+    """
 
     key: str
     labels: Sequence[str]
     value: re.Pattern[str]
     optional: bool = False
+    bare: bool = False
 
 
 class Block(NamedTuple):
@@ -75,7 +79,8 @@ class Blocks:
             return
         self._lines.append(line)
         row = self._open.rows[at]
-        if not row.value.fullmatch(value) or not line.whole or row.key in self._cells:
+        is_cut = not line.whole or (row.bare and line.text.endswith(" "))
+        if not row.value.fullmatch(value) or is_cut or row.key in self._cells:
             yield from self.close("a row of this block is cut short or garbled, or there twice")
             return
         self._cells[row.key], self._at = value, at + 1

@@ -136,7 +136,7 @@ BLOCKS: Sequence[Block] = (
     ),
     Block(
         rows=(
-            Row("layer", ("LAYER",), re.compile(r"SHM|SHM ZERO-COPY|UDP|TCP")),
+            Row("layer", ("LAYER",), re.compile(r"SHM|SHM ZERO-COPY|UDP|TCP"), bare=True),
             Row("elapsed", ("Elapsed time",), re.compile(_STREAMED.pattern + " s")),
             Row("sent", ("Sent",), _WHOLE_MEGABYTES),
             Row("received", ("Received",), _WHOLE_MEGABYTES),

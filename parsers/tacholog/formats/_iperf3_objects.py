@@ -14,6 +14,7 @@ from tacholog.records import Facts, Record, Scope
 
 Scalar = str | int | float | bool | None
 
+_INCOMPLETE = Broken("members of this result are missing, out of place, or contradict each other")
 _STREAM = re.compile(r"intervals/\[\]/streams/\[\]|end/streams/\[\]/(?:sender|receiver|udp)")
 _SUM = re.compile(r"intervals/\[\]/sum(?:_bidir_reverse)?|end/sum(?:_sent|_received)?(?:_bidir_reverse)?")
 _PROCESSORS = "end/cpu_utilization_percent"
@@ -55,7 +56,9 @@ class Results:
         traffic = _traffic(members, of_one_side=make is not combined)
         in_order = "received" not in place or place.replace("received", "sent") in self._seen
         if traffic is None or make is None or not in_order or self._turned(members) or self._lacks(traffic, is_sent=make is sent):
-            return Broken("members of this result are missing, out of place, or contradict each other")
+            return _INCOMPLETE
+        if is_interval and not _whole_datagrams(traffic, self.test.block_bytes):
+            return _INCOMPLETE
         self._seen.add(place)
         scope: Scope = "interval" if is_interval else "summary"
         return make(self.test, traffic, scope, _participant(place, members))
@@ -124,6 +127,14 @@ def _participant(place: str, members: Mapping[str, Scalar]) -> str | None:
 
 _STREAMS = 4096  # So many sockets are remembered: a hostile log may name more.
 _DATAGRAMS = {"packets", "lost_packets", "lost_percent", "jitter_ms"}
+
+
+def _whole_datagrams(traffic: Traffic, block_bytes: int | None) -> bool:
+    """Whether the bytes are those of the datagrams: of all, or of all but the lost; some may have come out of their interval."""
+    if traffic.datagrams is None or not block_bytes:
+        return True
+    found = traffic.bytes / block_bytes
+    return any(abs(found - count) <= 2 + 0.05 * count for count in (traffic.datagrams, traffic.datagrams - (traffic.lost or 0)))
 
 
 def _traffic(members: Mapping[str, Scalar], *, of_one_side: bool) -> Traffic | None:

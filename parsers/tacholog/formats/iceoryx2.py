@@ -41,6 +41,8 @@ _RESULT = re.compile(
     r"(?:MaxEventId: (?P<event>\d{1,18}), )?(?:Iterations: (?P<iterations>\d{1,18}), )?Time: (?P<time>\d{1,9}(?:\.\d{1,9})?)(?P<unit> s)?, "
     r"Latency: (?P<latency>\d{1,15}) ns(?:, Sample Size: (?P<size>\d{1,15}))?"
 )
+_SERVICE = re.compile(r"iceoryx2::service::(?P<kind>\w{1,60})::Service")
+_QUEUE = re.compile(r"iceoryx2_bb_[\w:]{1,150}::(?P<kind>\w{0,40}Queue(?:<[\w, ]{1,40}>)?)")
 # The logger of iceoryx2 (with -d, or for warnings): a counter and a level, then what it is about on a line of its own.
 _CHATTER = re.compile(
     r"\s*"
@@ -68,7 +70,8 @@ def parse(lines: Iterable[Line]) -> Iterator[Found]:
 
 def _result(line: Line) -> Record | Broken:
     found = _RESULT.fullmatch(line.text)
-    if found is None:
+    conditions = _conditions(found) if found else None
+    if found is None or conditions is None:
         return Broken("result line is cut short or garbled")
     if not line.whole:
         return Broken("the log ends within this line")
@@ -79,7 +82,6 @@ def _result(line: Line) -> Record | Broken:
         return Broken("the latency is not the time over twice the iterations")
     if found["size"] == "0":
         return Broken("a sample of 0 bytes")
-    conditions = _conditions(found)
     if found["unit"] and not found["size"] and conditions.definition == "iceoryx2-publish-subscribe":
         return Broken("a line without its sample size: it is cut short")
     return Record(
@@ -101,14 +103,13 @@ def _mean(latency_ns: int) -> Number:
     return Number(metric="latency", statistic="mean", value=float(latency_ns or 1), resolution=1.0, bound="=" if latency_ns else "<")
 
 
-def _conditions(found: re.Match[str]) -> Conditions:
+def _conditions(found: re.Match[str]) -> Conditions | None:
     """What the names say: the kind of service is the way the data takes, and the benchmark is another definition each."""
-    service = found["type"].split("::")
-    definition = "iceoryx2-publish-subscribe"
-    if "Queue" in found["type"]:
-        return Conditions(transport=service[-1], basis="rtt/2", load_mode="closed", definition="iceoryx2-queue")
+    service, queue = _SERVICE.fullmatch(found["type"]), _QUEUE.fullmatch(found["type"])
+    definition = "iceoryx2-queue" if queue else "iceoryx2-publish-subscribe"
     if found["event"]:
         definition = "iceoryx2-event"
     elif found["pattern"]:
         definition = "iceoryx2-request" if found["pattern"] == "REQUESTS" else "iceoryx2-response-stream"
-    return Conditions(transport=service[-2] if len(service) > 1 else service[0], basis="rtt/2", load_mode="closed", definition=definition)
+    named = service or queue
+    return Conditions(transport=named["kind"], basis="rtt/2", load_mode="closed", definition=definition) if named else None
