@@ -26,9 +26,8 @@ from tacholog.records import METRICS, Number, Record
 HERE = Path(__file__).parent
 NAMES = [name for name in sorted(formats()) if (HERE / name).is_dir()]  # Other people's packages have their logs elsewhere.
 SAMPLES = {name: sorted(path for path in (HERE / name).iterdir() if path.name != "README.md") for name in NAMES}
-SMALL = {
-    name: [path for path in paths if path.stat().st_size < 20_000] or paths[:1] for name, paths in SAMPLES.items()
-}  # Quick enough to read often.
+# Quick enough to read often.
+SMALL = {name: [path for path in paths if path.stat().st_size < 20_000] or paths[:1] for name, paths in SAMPLES.items()}
 EXAMPLES = 60
 FLIPS = 4  # bytes at most
 SHARE = 0.4  # of the lines that a mutation touches
@@ -39,14 +38,8 @@ NUMBER = re.compile(rb"[-+.0-9]*[0-9][-+.,0-9eE]*[ \[(]?(?P<unit>[A-Za-z%/\xc2\x
 ROLE = re.compile(rb"\b[ps]ub\b")  # One byte makes the one the other, and nobody can tell.
 # What is a whole line with these words and without them: iperf3's rows before it counts, eCAL's name of a layer.
 REMARK = re.compile(rb"(?:(?<! ) {2,40}(?P<words>\([a-z]{1,20}\)) *|LAYER: SHM(?P<more> ZERO-COPY))\n?$")
-SIZE_ELSEWHERE = (
-    "ecal-",
-    "hmbdc-",
-    "iceoryx2-",
-    "iperf3-",
-    "qperf-",
-    "sockperf-",
-)  # Begin the definitions of tools that print it apart from their numbers.
+# How the definitions of tools begin that print a size apart from its numbers.
+SIZE_ELSEWHERE = ("ecal-", "hmbdc-", "iceoryx2-", "iperf3-", "qperf-", "sockperf-")
 FREE_TEXT = ("participant", "transport", "type")
 Printed = tuple[str, str, float | None, str, float | None]  # metric, statistic, value, bound, resolution
 # Other examples each time, so many times as many, to look for faults; otherwise always the same, so that no luck decides.

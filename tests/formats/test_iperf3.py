@@ -280,6 +280,13 @@ def test_bytes_that_are_not_those_of_the_datagrams_are_of_another_result(changed
     assert [why.partition(": ")[2] for why in log.broken] == ["members of this result are missing, out of place, or contradict each other"]
 
 
+def test_what_was_received_is_not_what_was_sent_though_its_name_says_so() -> None:
+    text = (LOGS / "server-udp-reverse.json").read_text().replace('"sum_sent":', '"sum_lost":').replace('"sum_received":', '"sum_sent":')
+    log = read_text(text, "iperf3")
+
+    assert [why.partition(": ")[2] for why in log.broken] == ["members of this result are missing, out of place, or contradict each other"]
+
+
 def sum_changed(name: str, old: str, new: str) -> Log:
     """A sample with a change to the sum of its first interval, which has the same bytes as its stream."""
     before, mark, after = (LOGS / name).read_text().partition('"sum":')

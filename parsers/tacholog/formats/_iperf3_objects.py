@@ -14,9 +14,9 @@ from tacholog.records import Facts, Record, Scope
 
 Scalar = str | int | float | bool | None
 
-_INCOMPLETE = Broken("members of this result are missing, out of place, or contradict each other")
 _STREAM = re.compile(r"intervals/\[\]/streams/\[\]|end/streams/\[\]/(?:sender|receiver|udp)")
 _SUM = re.compile(r"intervals/\[\]/sum(?:_bidir_reverse)?|end/sum(?:_sent|_received)?(?:_bidir_reverse)?")
+_IS_SENT = {"end/sum_sent": True, "end/sum_received": False}
 _PROCESSORS = "end/cpu_utilization_percent"
 
 
@@ -54,14 +54,18 @@ class Results:
             return None
         make = _maker(place, members, is_interval=is_interval)
         traffic = _traffic(members, of_one_side=make is not combined)
-        in_order = "received" not in place or place.replace("received", "sent") in self._seen
-        if traffic is None or make is None or not in_order or self._turned(members) or self._lacks(traffic, is_sent=make is sent):
-            return _INCOMPLETE
-        if is_interval and not _whole_datagrams(traffic, self.test.block_bytes):
-            return _INCOMPLETE
+        lacks = traffic is None or self._lacks(traffic, is_sent=make is sent, is_interval=is_interval)
+        if traffic is None or make is None or lacks or not self._in_place(place, members):
+            return Broken("members of this result are missing, out of place, or contradict each other")
         self._seen.add(place)
         scope: Scope = "interval" if is_interval else "summary"
         return make(self.test, traffic, scope, _participant(place, members))
+
+    def _in_place(self, place: str, members: Mapping[str, Scalar]) -> bool:
+        """Whether what was sent stands before what was received, neither under the other's name, where UDP says whose it is."""
+        in_order = "received" not in place or place.replace("received", "sent") in self._seen
+        of_the_other = self.test.transport == "UDP" and place in _IS_SENT and members.get("sender") is not _IS_SENT[place]
+        return in_order and not of_the_other and not self._turned(members)
 
     def _turned(self, members: Mapping[str, Scalar]) -> bool:
         """Whether a stream that was one of sending is now one of receiving: its object is of pieces."""
@@ -70,10 +74,10 @@ class Results:
             return False
         return self._senders.setdefault(socket, is_sender) != is_sender
 
-    def _lacks(self, traffic: Traffic, *, is_sent: bool) -> bool:
-        """Whether there is no count of datagrams in UDP, or none of retransmissions where there was one before."""
+    def _lacks(self, traffic: Traffic, *, is_sent: bool, is_interval: bool) -> bool:
+        """Whether there is no count of datagrams in UDP, or another interval's, or none of retransmissions where there was one before."""
         if self.test.transport == "UDP":
-            return traffic.datagrams is None
+            return traffic.datagrams is None or (is_interval and not _whole_datagrams(traffic, self.test.block_bytes))
         return is_sent and traffic.retransmissions is None and "retransmits" in self._seen
 
     def _processors(self, members: Mapping[str, Scalar]) -> Record | Broken:
