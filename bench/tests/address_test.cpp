@@ -40,9 +40,14 @@ TEST(Address, OfOneLinkHasItsInterfaceByNameOrIndex) {
 }
 
 TEST(Address, OfOneLinkIsRefusedAsAnOptionWithoutItsInterface) {
-    EXPECT_EQ(*resolve("fe80::1%lo"), "fe80::1%lo");
-    EXPECT_EQ(resolve("fe80::1").error().text, "a link-local address needs its interface, as in fe80::1%eth0");
-    EXPECT_NE(resolve("fe80::1%nosuch").error().text.find("an interface of this host"), std::string::npos);
+    const auto whole = resolve("fe80::1%lo");
+    const auto without = resolve("fe80::1");
+    const auto with_none = resolve("fe80::1%nosuch");
+
+    ASSERT_TRUE(whole && !without && !with_none);
+    EXPECT_EQ(*whole, "fe80::1%lo");
+    EXPECT_EQ(without.error().text, "a link-local address needs its interface, as in fe80::1%eth0");
+    EXPECT_NE(with_none.error().text.find("an interface of this host"), std::string::npos);
 }
 
 TEST(Address, OfOneLinkIsToldWithoutTheInterfaceWhichThePeerPutsIn) {
