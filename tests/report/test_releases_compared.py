@@ -18,7 +18,7 @@ from tacholog.dataset import load
 from tacholog.diff.compare import compare
 from tacholog.diff.policy import Policy
 from tacholog.diff.renames import read_renames, renamed
-from tacholog.diff.sides import find
+from tacholog.diff.sides import find, of_release
 from tacholog.errors import UnreadableInput
 from tacholog.manifest import Host, read_host, read_manifest, write
 from tacholog.report.build import build_site
@@ -168,6 +168,25 @@ def test_a_line_goes_on_only_from_the_value_that_it_had(releases: Path) -> None:
     found = lines(reports, "latency", "p50")
 
     assert sorted({tuple(point.release for point in line.points) for line in found}) == [(0, 1), (2,)]
+
+
+def test_a_release_that_was_measured_in_two_campaigns_of_pairs_has_a_line_in_each_and_no_median_over_both(tmp_path: Path, checkout: Path) -> None:
+    recorded = checkout / "data/perftest/0.1.0-to-0.2.0"
+    for campaign, (first, second) in (("one", ("1", "2")), ("two", ("2", "3"))):
+        for side, label in (("old", first), ("new", second)):
+            for run in sorted((recorded / side / "latency-uds").iterdir()):
+                folder = tmp_path / "all" / campaign / side / run.name
+                shutil.copytree(run, folder)
+                manifest = read_manifest(folder / "run.toml")
+                write(folder / "run.toml", msgspec.structs.replace(manifest, release=label, session=campaign, system_version=None))
+    data = load([tmp_path / "all"])
+    reports = [compare(of_release(data, old), of_release(data, new), Policy(), (old, new)) for old, new in ("12", "23")]
+
+    found = [line for line in lines(reports, "latency", "p50") if line.key.payload_bytes == 64]
+
+    assert [([point.release for point in line.points], line.why) for line in found] == [([0, 1], None), ([1, 2], "other runs of 2 than before")]
+    values = [[f"{point.value:.6g}" for point in line.points] for line in found]
+    assert values[0] == values[1]  # the same pairs under other names: the value of release 2 is that of either campaign
 
 
 def test_a_release_that_names_its_rows_otherwise_starts_lines_of_the_new_names_and_says_why(checkout: Path) -> None:

@@ -1,4 +1,8 @@
-"""The history of a metric: one line a row over all releases of a system, and between neighbours the verdict of their comparison."""
+"""The history of a metric: one line a row over all releases of a system, and between neighbours the verdict of their comparison.
+
+A value is that of the runs which the comparison rests on, in pairs those of the pairs: a release that was measured in two campaigns has a line in
+each, and no median over both, in which two builds or two days would be one.
+"""
 
 from __future__ import annotations
 
@@ -129,9 +133,9 @@ def history(runs: Sequence[Run], metric: str, statistic: str, compare: Compare, 
 
 
 _LEGEND = (
-    "Below each value: what the comparison with the release before it found. A line begins anew where two releases do not compare, as on another "
-    "machine; the trend is drawn on a scale of its own for each line. A value is the median over all runs of its release, of each campaign and build "
-    "together; the pages of transports keep these apart, and a comparison in pairs shows the medians of its pairs, so their values differ from these."
+    "Below each value: what the comparison with the release before it found. A value is the median of the runs that this comparison rests on: where "
+    "it is one of pairs, that of the pairs. A line begins anew where two releases do not compare, as on another machine, and where the "
+    "next comparison rests on other runs of a release, as those of another campaign or build; the trend is drawn on a scale of its own for each line."
 )
 
 
@@ -139,30 +143,52 @@ def lines(reports: Sequence[Report], metric: str, statistic: str) -> list[Line]:
     """Join the rows of neighbouring comparisons into lines. A row goes on where the next comparison starts from the same value of the same row."""
     found: list[Line] = []
     for index, report in enumerate(reports):
-        for row in report.rows:
-            if (row.key.metric, row.key.statistic) == (metric, statistic):
-                _add(found, index, row)
+        chosen = [row for row in report.rows if (row.key.metric, row.key.statistic) == (metric, statistic)]
+        for row in sorted(chosen, key=lambda row: not _goes_on(row)):  # what is only there or does not compare adds no line where one ends already
+            _add(found, index, row, report.old.name)
     return sorted(found, key=lambda line: (_name(line.key), line.points[0].release))
 
 
-def _add(found: list[Line], index: int, row: Row) -> None:
-    old, new = (side.median if side else None for side in (row.old, row.new))
-    line = next((one for one in found if one.key == row.key and (one.points[-1].release, one.points[-1].value) == (index, old)), None)
-    if line is None and old is not None:
-        line = Line(row.key, [Point(index, old, None)])
-        found.append(line)
+def _goes_on(row: Row) -> bool:
+    """Whether a row joins two releases."""
+    return row.old is not None and row.new is not None and row.verdict != "not_comparable"
+
+
+def _add(found: list[Line], index: int, row: Row, release: str) -> None:
+    line = _line_of(found, index, row, release)
+    new = words.median_of(row, row.new)
     if new is None:
         return
-    if line is not None and row.verdict != "not_comparable":
+    if line is not None and _goes_on(row):
         line.points.append(Point(index + 1, new, row))
     else:
-        found.append(Line(row.new_key or row.key, [Point(index + 1, new, None)], _why(row) if row.verdict == "not_comparable" else None))
+        found.append(Line(row.new_key or row.key, [Point(index + 1, new, None)], _why(row)))
 
 
-def _why(row: Row) -> str:
-    """What is different, so that a line begins anew."""
-    said = "; ".join(words.reason(row, code) for code in row.reasons)
-    return f"another machine: {said}" if MACHINE & set(row.reasons) else said
+def _line_of(found: list[Line], index: int, row: Row, release: str) -> Line | None:
+    """The line that ends where a row begins: a new one, if the row rests on other runs of the release than the lines that are there."""
+    old = words.median_of(row, row.old)
+    if old is None:
+        return None
+    there = [one for one in found if one.key == row.key and index in {point.release for point in one.points}]
+    line = _from_value(there, index, old)
+    if line is None and (_goes_on(row) or not there):
+        line = Line(row.key, [Point(index, old, None)], f"other runs of {release} than before" if there else None)
+        found.append(line)
+    return line
+
+
+def _from_value(found: Sequence[Line], index: int, value: float) -> Line | None:
+    """The line that ends with this value of this release."""
+    ending = (one for one in found if one.points[-1].release == index and math.isclose(one.points[-1].value, value))
+    return next(ending, None)
+
+
+def _why(row: Row) -> str | None:
+    """What is different, so that a line begins anew; nothing of a row that the release before has not under any conditions."""
+    codes = row.reasons if row.verdict == "not_comparable" else tuple(one.field for one in row.differences if one.field != "host")
+    said = "; ".join(words.reason(row, code) for code in codes)
+    return f"another machine: {said}" if MACHINE & set(codes) else said or None
 
 
 def _name(key: Key) -> tuple[object, ...]:
