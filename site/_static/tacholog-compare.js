@@ -265,7 +265,9 @@
       boxes("size", "Sizes", allSizes(), size, (value) => sizes().includes(value)));
   }
 
-  const nameOf = (one) => `${one.system}, ${one.transport}: ${one.label}`;
+  // The machine that is chosen stands above: it need not stand in each row.
+  const labelOf = (one) => one.label.split(", ").filter((part) => part !== host() && part !== `host ${host()}`).join(", ") || one.label;
+  const nameOf = (one) => `${one.system}, ${one.transport}: ${labelOf(one)}`;
   const baseline = once(() => shown().find((one) => one.id === chosen.base) ?? suggested());
 
   // Before a reader picks one: of those that most others can be set against, the best, so that a ratio says how many times the best.
