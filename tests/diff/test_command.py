@@ -351,3 +351,12 @@ def test_without_a_job_the_summary_is_printed(checkout: Path, monkeypatch: pytes
     result = run("ecal-5.11", "ecal-5.12", "--data", checkout / "data", "--format", "github")
 
     assert result.output.startswith("### ecal-5.11 → ecal-5.12: 32 not comparable, 32 alike, not replicated\n\n| verdict | rows |")
+
+
+def test_a_line_of_a_raw_log_is_named_by_its_path_once(tmp_path: Path) -> None:
+    log = tmp_path / "sample.txt"
+    log.write_text(f"what is this\n{(HMBDC / 'perf-sample-14-2.txt').read_text()}")
+
+    said = run(log, HMBDC / "perf-sample-15.17-1.txt").stdout
+
+    assert f"the first: {log}:1: unknown: no rule" in said

@@ -106,7 +106,8 @@ def _unusable(found: list[Problem], side: str, total: int) -> Iterator[str]:
 
 
 def _place(found: Problem) -> str:
-    place = "/".join(part for part in (found.run, found.log) if part)
+    raw = found.run.rpartition("/")[2] == found.log  # a log without a manifest is its own run, and named by its path
+    place = found.run if raw else "/".join(part for part in (found.run, found.log) if part)
     return f"{place}{f':{found.line}' if found.line else ''}: {found.kind}: {found.reason}"
 
 
