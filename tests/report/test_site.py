@@ -298,12 +298,22 @@ def ages(site: Path) -> dict[str, int]:
     return {path.relative_to(site).as_posix(): path.stat().st_mtime_ns for path in pages(site) if path.name not in ("search.html", "genindex.html")}
 
 
+@pytest.fixture(scope="module")
+def built(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a copy of the data and the site that is built from it, and the same folder as it was then beside it."""
+    folder = tmp_path_factory.mktemp("again") / "folder"
+    shutil.copytree(data, folder / "data")
+    build_site([folder / "data"], folder / "site", folder)
+    shutil.copytree(folder, folder.with_name("as-it-was"))
+    return folder
+
+
 @pytest.fixture
-def copied(data: Path, tmp_path: Path) -> Path:
-    """A copy of the data, and the site that is built from it beside it."""
-    shutil.copytree(data, tmp_path / "data")
-    build_site([tmp_path / "data"], tmp_path / "site", tmp_path)
-    return tmp_path
+def copied(built: Path) -> Path:
+    """A copy of the data and its site: built once, and put back to the same place, with the same times, for each test."""
+    shutil.rmtree(built)
+    shutil.copytree(built.with_name("as-it-was"), built)
+    return built
 
 
 def test_what_is_built_again_from_the_same_is_not_written_again(copied: Path) -> None:
@@ -361,19 +371,17 @@ def test_a_machine_that_is_described_better_is_so_on_its_pages(copied: Path) -> 
     assert "Another CPU" in (copied / "site/tacholog-perftest/udp.html").read_text()
 
 
-def test_a_page_whose_run_is_gone_goes_too(data: Path, tmp_path: Path) -> None:
-    root = tmp_path / "data"
-    shutil.copytree(data, root)
-    site = build_site([root], tmp_path / "site", tmp_path).parent
+def test_a_page_whose_run_is_gone_goes_too(copied: Path) -> None:
+    root, site = copied / "data", copied / "site"
     assert (site / f"{SHMEM}.html").is_file()
     shutil.rmtree(root / "rti/copy")
     shutil.rmtree(root / "rti/zero-copy")
 
-    build_site([root], tmp_path / "site", tmp_path)
+    build_site([root], site, copied)
 
     assert not (site / f"{SHMEM}.html").exists()
     assert not (site / "logs/rti/copy/sub.log.html").exists()
-    assert not (tmp_path / "source" / f"{SHMEM}.md").exists()
+    assert not (copied / "source" / f"{SHMEM}.md").exists()
     assert "SHMEM" not in (site / "index.html").read_text()
 
 
