@@ -1,5 +1,5 @@
 // Reliable means reliable: what udp_reliable_test.cpp shows of thousands of messages, of a million and of gigabytes.
-// Takes minutes, so it is a program of its own with the label "long".
+// Takes minutes, so that ctest knows these by the label "long".
 #include "tests/bad_network.hpp"
 
 namespace tacholog {
