@@ -39,7 +39,7 @@ ROLE = re.compile(rb"\b[ps]ub\b")  # One byte makes the one the other, and nobod
 # What is a whole line with these words and without them: iperf3's rows before it counts, eCAL's name of a layer.
 REMARK = re.compile(rb"(?:(?<! ) {2,40}(?P<words>\([a-z]{1,20}\)) *|LAYER: SHM(?P<more> ZERO-COPY))\n?$")
 # How the definitions of tools begin that print a size apart from its numbers.
-SIZE_ELSEWHERE = ("ecal-", "hmbdc-", "iceoryx2-", "iperf3-", "qperf-", "sockperf-")
+SIZE_ELSEWHERE = ("ecal-", "hmbdc-", "iceoryx2-", "iperf3-", "performance_test-", "qperf-", "sockperf-")
 FREE_TEXT = ("participant", "transport", "type")
 Printed = tuple[str, str, float | None, str, float | None]  # metric, statistic, value, bound, resolution
 # Other examples each time, so many times as many, to look for faults; otherwise always the same, so that no luck decides.
@@ -152,8 +152,8 @@ def same_word(name: str, value: object, there: Mapping[str, object], mutation: s
 
 
 def alike(one: str, other: str) -> bool:
-    """Whether a text may be another in which bytes flipped, or one with what stood beside it, if the byte between them did."""
-    return other in one or (len(one) == len(other) and sum(a != b for a, b in zip(one, other, strict=True)) <= FLIPS)
+    """Whether a text may be another in which bytes flipped: one of them may have been made a blank that ends it, or the blank that did."""
+    return other in one or one in other or (len(one) == len(other) and sum(a != b for a, b in zip(one, other, strict=True)) <= FLIPS)
 
 
 def weaker(true: Said) -> frozenset[Printed]:
