@@ -80,6 +80,19 @@ def test_a_machine_has_one_pseudonym_wherever_it_is_named() -> None:
     assert prompt == f"user-1@{pseudonym}:~$ ls"
 
 
+def test_machines_that_share_a_name_keep_their_own_pseudonyms_and_another_that_is_called_has_neither() -> None:
+    names = Names(Privacy(), {})
+    machines = ("host-0a1b2c", "host-3d4e5f")
+    for machine in machines:
+        names.learn("host name=vm kernel=6.1", machine)
+    names.learn("Connecting to host node7", machines[0])
+
+    assert [Redactor(names, machine).text("host name=vm kernel=6.1") for machine in machines] == [f"host name={name} kernel=6.1" for name in machines]
+    called = Redactor(names, machines[0]).text("Connecting to host node7")
+    assert re.fullmatch("Connecting to host host-[0-9a-f]{6}", called)
+    assert not any(machine in called for machine in machines)
+
+
 def test_an_everyday_word_is_replaced_only_where_it_is_said_to_be_a_name() -> None:
     assert redact("host name=vm kernel=6.1", "a vm with 2 cores")[1] == "a vm with 2 cores"
 

@@ -103,13 +103,16 @@ class Names:
         self.privacy = privacy
         self._keep = {word.lower() for word in privacy.keep}
         self.hosts = {name.lower(): shown for name, shown in hosts.items()} if privacy.hosts == "pseudonym" else {}
+        self._stated = frozenset(self.hosts)
+        self.own: dict[str, set[str]] = {}  # by pseudonym: what the logs of that machine call it; many machines are called "vm"
         self.users: set[str] = set()
 
     def learn(self, line: str, host: str | None = None) -> None:
         """Take the names that a line of text says to be names. ``host`` is the pseudonym of the machine whose log it is."""
         if self.privacy.hosts == "pseudonym":
             for found in _HOST_SAID.finditer(line):
-                self.add_host(found["host"] or found["uname"], host)
+                is_other = found[0].lower().startswith("connecting")
+                self.add_host(found["host"] or found["uname"], None if is_other else host)
             for pattern in (_AT, _PRIVATE_DOMAIN):
                 for found in pattern.finditer(line):
                     self.add_host(found["host"])
@@ -121,6 +124,8 @@ class Names:
         for form in dict.fromkeys((name.lower(), name.lower().split(".")[0])):
             if self.hides(form) and not PSEUDONYM.match(form) and not _is_number(form):
                 self.hosts.setdefault(form, pseudonym or host_pseudonym(name))
+                if pseudonym and form not in self._stated:
+                    self.own.setdefault(pseudonym, set()).add(form)
 
     def hides(self, word: str) -> bool:
         """Whether a name is to be hidden at all."""
@@ -128,10 +133,10 @@ class Names:
 
 
 class Redactor:
-    """Replaces names in the texts of one run."""
+    """Replaces names in the texts of one run, made on the machine of that pseudonym."""
 
-    def __init__(self, names: Names) -> None:
-        self._names, self._privacy = names, names.privacy
+    def __init__(self, names: Names, machine: str | None = None) -> None:
+        self._names, self._privacy, self._machine = names, names.privacy, machine
         self._numbers: dict[str, dict[str, int]] = {}
         words = [*names.hosts, *names.users]
         self._everywhere = _words(word for word in words if len(word) >= _SHORTEST and word not in _EVERYDAY)
@@ -159,6 +164,8 @@ class Redactor:
         return whole
 
     def _name(self, word: str) -> str:
+        if self._machine is not None and word.lower() in self._names.own.get(self._machine, ()):
+            return self._machine
         known = self._names.hosts.get(word.lower()) if self._names.hides(word) else None
         if known is not None:
             return known

@@ -34,7 +34,7 @@ def redacted(data: Dataset, privacy: Privacy, folder: Path) -> Dataset:
         for line in _said_by(row, data):
             names.learn(line, _shown_host(str(row["host"]), ids))
     tables = {name: getattr(data, name) for name in TABLES}
-    redactors = {str(run): Redactor(names) for run in own["run"]}
+    redactors = {str(row["run"]): Redactor(names, _shown_host(str(row["host"]), ids)) for row in rows}
     shown = {str(row["run"]): _shown_run(row, tables["logs"], redactors[str(row["run"])], folder) for row in rows}
     _forget(folder, {root for root, _ in shown.values() if root})
     everyone = Redactor(names)
