@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
 import os
 import re
+import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 FORMATS = Path(__file__).parent / "formats"
 DATA = Path(__file__).parent.parent / "data"
@@ -185,3 +193,76 @@ def test_the_table_has_the_mean_which_is_all_that_some_tools_print() -> None:
     _, header, row = done.stdout.splitlines()
     assert re.split(r"  +", header.strip())[3:5] == ["min us", "mean us"]
     assert row.split() == ["2", "-", "rtt/2", "-", "35", *["-"] * 6]
+
+
+@pytest.mark.parametrize("option", [(), ("--summary",)], ids=["table", "summary"])
+def test_records_that_the_table_leaves_out_are_counted_apart(option: tuple[str, ...]) -> None:
+    native = tacholog("parse", FORMATS / "native/throughput-probes-shm.log", *option)
+    rti = tacholog("parse", FORMATS / "rti/csv-intervals-sub.csv", *option)
+
+    assert "1 log: 8 records (2 latency, 2 throughput, 4 resources), " in native.stdout + native.stderr
+    assert "1 log: 16 records (1 throughput, 15 intervals), " in rti.stdout + rti.stderr
+
+
+def test_one_line_is_a_line() -> None:
+    done = tacholog("parse", "-", stdin=LINE.encode())
+
+    assert done.stderr == "1 log: 1 record (1 throughput), 0 broken and 0 unknown of 1 line\n"
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, zstd.compress], ids=["gzip", "xz", "zstd"])
+def test_a_compressed_log_that_is_damaged_at_its_start_is_not_called_empty(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    log = tmp_path / "some.log"
+    packed = bytearray(pack((FORMATS / "native/latency-udp.log").read_bytes()))
+    packed[30] ^= 0xFF
+    log.write_bytes(packed)
+
+    done = tacholog("parse", log)
+
+    assert done.returncode == 2
+    assert "stream is damaged: " in done.stderr
+    assert "empty" not in done.stderr
+
+
+def test_a_damaged_log_of_which_too_little_is_left_to_tell_its_format_is_called_damaged(tmp_path: Path) -> None:
+    log = tmp_path / "some.log"
+    log.write_bytes(gzip.compress(b"a word of nobody\n") + b"\x1f\x8b\x08 no stream")
+
+    done = tacholog("parse", log)
+
+    assert done.returncode == 2
+    assert f"tacholog: {log}: the gzip stream is damaged: " in done.stderr
+
+
+def test_what_would_wait_for_a_writer_is_refused_also_in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # The path of a socket has at most 108 bytes.
+    (tmp_path / "a").mkdir()
+    os.mkfifo("a/pipe.log")
+    (tmp_path / "a" / "some.log").write_text(LINE)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("a/socket.log")
+
+        direct = tacholog("parse", "a/pipe.log", "a/socket.log", "/dev/zero")
+        folder = tacholog("parse", "a")
+
+    pipe, listened = "tacholog: a/pipe.log: not a file but a named pipe", "tacholog: a/socket.log: not a file but a socket"
+    assert direct.returncode == folder.returncode == 2
+    assert direct.stderr.splitlines()[:3] == [pipe, listened, "tacholog: /dev/zero: not a file but a device"]
+    assert folder.stderr.splitlines()[:2] == [pipe, listened]
+    assert "664.2" in folder.stdout
+
+
+@pytest.mark.parametrize("path", ["/dev/stdin", "/dev/fd/0"])
+def test_a_pipe_that_the_shell_opened_is_read(path: str) -> None:
+    assert "664.2" in tacholog("parse", path, stdin=LINE.encode()).stdout
+
+
+def test_a_format_that_finds_nothing_where_another_fits_is_told_so(tmp_path: Path) -> None:
+    log = tmp_path / "some.log"
+    log.write_text(LINE)
+
+    wrong = tacholog("parse", "--as", "qperf", log)
+    right = tacholog("parse", "--as", "qperf", FORMATS / "qperf/conf.log")
+
+    assert f"{log}: no record as qperf; it looks like rti\n" in wrong.stderr
+    assert "looks like" not in right.stderr

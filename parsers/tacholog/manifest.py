@@ -143,14 +143,16 @@ def write(path: Path, content: Manifest | Host) -> None:
         raise TachologError(f"{path}: {error.strerror}") from error  # The user asked for this file and knows nothing of the part.
 
 
-def folders_below(root: Path, trouble: Callable[[OSError], object] = lambda _: None) -> Iterator[tuple[Path, list[str]]]:
+def folders_below(root: Path, trouble: Callable[[OSError], object] = lambda _: None, *, regular: bool = True) -> Iterator[tuple[Path, list[str]]]:
     """Every folder below ``root`` (itself included) with the names of its files, sorted; what is hidden is left out, links are not followed.
 
     ``trouble`` is told of each folder that cannot be listed: what is in it is not known to anybody.
+    ``regular`` leaves out named pipes and the like too; without it, whoever opens the files must expect them.
     """
     for folder, names, files in os.walk(root, onerror=trouble):
         names[:] = sorted(name for name in names if not name.startswith("."))
-        yield Path(folder), sorted(file for file in files if not file.startswith(".") and _may_be_read(Path(folder, file)))
+        shown = (file for file in files if not file.startswith("."))
+        yield Path(folder), sorted(file for file in shown if not regular or _may_be_read(Path(folder, file)))
 
 
 def _may_be_read(path: Path) -> bool:

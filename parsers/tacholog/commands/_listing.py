@@ -24,6 +24,11 @@ CSV_COLUMNS = ("log", "line", "last_line", "system", "scope", "test", "side", "p
 CSV_NUMBER_COLUMNS = ("metric", "statistic", "value", "unit", "bound", "resolution", "marks")
 
 
+def kind_of(record: Record) -> str:
+    """What a record is counted as: its test, or its scope if that is not the summary of a test."""
+    return record.test if record.scope == "summary" else record.scope
+
+
 class Place(msgspec.Struct, frozen=True):
     """Where a record stands, and what is known of its run beyond its own line."""
 
@@ -215,7 +220,7 @@ class Totals:
         """Start with no log."""
         self._rows: list[tuple[str, ...]] = []
         self._lines: Counter[str] = Counter()
-        self._tests: Counter[str] = Counter()
+        self._kinds: Counter[str] = Counter()
         self._ended_badly = 0
 
     @property
@@ -223,10 +228,10 @@ class Totals:
         """Whether any line was broken or unknown, or any run ended badly."""
         return bool(self._lines["broken"] + self._lines["unknown"] + self._ended_badly)
 
-    def add(self, log: str, format_name: str, account: Account, tests: Counter[str]) -> None:
+    def add(self, log: str, format_name: str, account: Account, kinds: Counter[str]) -> None:
         """Count one log."""
         self._lines.update(account.lines)
-        self._tests.update(tests)
+        self._kinds.update(kinds)
         self._ended_badly += account.status in ENDED_BADLY
         counts = (account.lines["record"], account.lines["chatter"], account.lines["broken"], account.lines["unknown"], account.total)
         ending = (account.status or "not stated") + (f": {_printable(account.reason)}" if account.reason else "")
@@ -240,9 +245,12 @@ class Totals:
         for row in rows:
             aligned = (f"{cell:{'<' if column in (0, 1, 8) else '>'}{widths[column]}}" for column, cell in enumerate(row))
             click.echo("  ".join(aligned).rstrip())
-        by_test = ", ".join(f"{count} {test}" for test, count in sorted(self._tests.items()))
-        records = counted(self._tests.total(), "record") + (f" ({by_test})" if by_test else "")
-        suspicious = f"{self._lines['broken']} broken and {self._lines['unknown']} unknown of {self._lines.total()} lines"
+        tests = [f"{count} {kind}" for kind, count in sorted(self._kinds.items()) if kind not in ("interval", "resources")]
+        intervals = [counted(self._kinds["interval"], "interval")] if self._kinds["interval"] else []
+        resources = [f"{self._kinds['resources']} resources"] if self._kinds["resources"] else []
+        kinds = ", ".join(tests + intervals + resources)
+        records = counted(self._kinds.total(), "record") + (f" ({kinds})" if kinds else "")
+        suspicious = f"{self._lines['broken']} broken and {self._lines['unknown']} unknown of {counted(self._lines.total(), 'line')}"
         click.echo(f"{counted(len(self._rows), 'log')}: {records}, {suspicious}", err=not each)
         sys.stdout.flush()
 

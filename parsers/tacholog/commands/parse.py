@@ -1,8 +1,8 @@
 """Print the records in raw logs.
 
 PATH is a log, a folder of logs (searched to any depth), or - for standard input. Logs may be compressed with gzip, xz or zstd. A run.toml beside a
-log completes what the log does not say. Broken and unknown lines are counted, and named on standard error, and so are
-runs that failed, were cut off or have no result.
+log completes what the log does not say. The table leaves out intervals and resources, which jsonl and csv have. Broken and unknown lines are
+counted, and named on standard error, and so are runs that failed, were cut off or have no result.
 Exit code 2: a log or a folder could not be read, or there was none; the others were.
 """
 
@@ -17,11 +17,11 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from tacholog.commands._listing import LISTINGS, Complaints, Explained, Listing, Place, Totals
+from tacholog.commands._listing import LISTINGS, Complaints, Explained, Listing, Place, Totals, kind_of
 from tacholog.errors import UnreadableInput
 from tacholog.formats.bulk import Rows
 from tacholog.formats.reading import Scan
-from tacholog.formats.registry import format_named
+from tacholog.formats.registry import detect, format_named
 from tacholog.formats.source import LogText, open_log
 from tacholog.manifest import RUN_FILE, Manifest, folders_below, read_manifest
 from tacholog.records import Record
@@ -76,7 +76,7 @@ def _logs(paths: Iterable[str]) -> Iterator[tuple[str, str | None]]:
             yield path, None
             continue
         unlisted: list[OSError] = []
-        files = [folder / name for folder, names in folders_below(Path(path), unlisted.append) for name in names]
+        files = [folder / name for folder, names in folders_below(Path(path), unlisted.append, regular=False) for name in names]
         found = sorted(str(file) for file in files if file.suffix != ".toml")  # Manifests, hosts and campaigns, which no tool logs in.
         yield from ((str(error.filename), f"the folder cannot be listed: {error.strerror}") for error in unlisted)
         if not found and not unlisted:
@@ -101,23 +101,36 @@ def _manifest(path: str) -> Manifest | None:
 def _parse_one(path: str, log_format: str | None, listing: Listing | None, totals: Totals) -> None:
     manifest = _manifest(path)
     stated = {log.file: log.format for log in manifest.logs}.get(Path(path).name) if manifest else None
-    tests: Counter[str] = Counter()
+    kinds: Counter[str] = Counter()
     complaints = Complaints(path, shown=0 if isinstance(listing, Explained) else COMPLAINTS_SHOWN)
     with _opened(path) as text:
-        scan = Scan(text, log_format or stated)
+        asked = log_format or stated
+        scan = Scan(text, asked)
         for event in scan if listing else scan.batches():
             if isinstance(event, Rows):
-                tests[event.like.test] += len(event)
+                kinds[kind_of(event.like)] += len(event)
                 continue
             if listing:
                 listing.show(_place(path, scan, manifest), event)
             if isinstance(event.what, Record):
-                tests[event.what.test] += 1
+                kinds[kind_of(event.what)] += 1
             complaints.hear(event)
     if listing:
         listing.close()
     complaints.close(scan.account if listing else None)
-    totals.add(path, scan.format_name, scan.account, tests)
+    if asked and not scan.account.records:
+        _hint(path, asked, text.head)
+    totals.add(path, scan.format_name, scan.account, kinds)
+
+
+def _hint(path: str, asked: str, head: str) -> None:
+    """Name the format that a log without any record is in, if it is another than was asked for."""
+    try:
+        found = detect(head)
+    except UnreadableInput:
+        return
+    if found != asked:
+        click.echo(f"{path}: no record as {asked}; it looks like {found}", err=True)
 
 
 def _given(parameter: str) -> bool:

@@ -85,10 +85,10 @@ class Scan:
         ``run_lines`` is how many lines of one shape in a row it takes to read them at once; what is found does not depend on it.
 
         Raises:
-            UnreadableInput: no format fits, or several do.
+            UnreadableInput: no format fits, or several do; a damaged stream is named first.
         """
         self._text = text
-        self.format_name = name or detect(text.head)
+        self.format_name = name or _detected(text)
         self.format: Format = format_named(self.format_name)
         self.account = Account()
         self._runs = Runs(getattr(self.format, "BULK", ()), run_lines)
@@ -244,6 +244,16 @@ class Scan:
         known["conditions"] = facts.conditions.over(old.conditions)
         known["environment"] = old.environment | facts.environment
         self.account.facts = msgspec.structs.replace(old, **known)
+
+
+def _detected(text: LogText) -> str:
+    try:
+        return detect(text.head)
+    except UnreadableInput as error:
+        if not text.trouble:
+            raise
+        left = f"; in what came before, {error}" if text.head else ""
+        raise UnreadableInput(f"{text.trouble}{left}") from None
 
 
 def _common(runs: Sequence[Facts]) -> Facts:

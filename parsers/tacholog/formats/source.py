@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,9 @@ HEAD_BYTES = 1 << 20
 LINE_BYTES = 1 << 16  # The longest line that most tools print is a histogram of a few KiB; a format may have a constant of its own.
 UTF8_MARK = b"\xef\xbb\xbf"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+# Standard input and what a shell hands over for <(...): pipes too, but opening them waits for nobody.
+_HANDED_OVER = re.compile(r"/dev/stdin|/(dev|proc/self)/fd/[0-9]+")
+_NO_FILES = {stat.S_IFIFO: "named pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}
 _CONTROL = re.compile(r"\x1b\[[0-9;]{0,100}[A-Za-z]")  # Colours, and moves of the cursor.
 
 
@@ -148,9 +152,12 @@ def open_log(path: Path) -> Iterator[LogText]:
     """Open a log file.
 
     Raises:
-        UnreadableInput: it cannot be opened, or is UTF-16.
+        UnreadableInput: it cannot be opened, is no file but a named pipe or the like, or is UTF-16.
     """
     try:
+        kind = _NO_FILES.get(stat.S_IFMT(path.stat().st_mode))
+        if kind and not _HANDED_OVER.fullmatch(str(path)):
+            raise UnreadableInput(f"not a file but a {kind}")
         stream = path.open("rb")
     except OSError as error:
         raise UnreadableInput(f"cannot open: {error.strerror}") from error
