@@ -44,7 +44,7 @@ def test_worse_comes_first_with_both_values_the_ratio_and_its_interval(compared:
     line = next(line for line in text.splitlines() if "16 B" in line)
     assert line.split() == [
         *("latency", "p50,", "shm,", "copy,", "16", "B", "10", "µs", "11", "µs"),
-        *("x1.100", "x1.098", "to", "x1.103", "10", "%", "worse;", "12", "pairs,", "p", "0.00049"),
+        *("x1.100", "x1.098", "to", "x1.103", "10", "%", "worse;", "12", "pairs,", "adjusted", "p", "0.00049"),
     ]
 
 
@@ -244,7 +244,15 @@ def test_runs_against_themselves_are_the_same_measurement_and_exit_code_4(record
     report = json.loads(result.stdout)
     assert (result.exit_code, report["warnings"]) == (4, ["same_runs"])
     assert {(row["verdict"], *row["reasons"]) for row in report["rows"]} == {("unreplicated_same", "same_measurement")}
-    assert "Both sides are the same runs" in run(recorded / "old", recorded / "old").stdout
+
+
+@pytest.mark.parametrize(("output", "lines"), [("text", 3), ("markdown", 4), ("github", 4), ("html", None)])
+def test_runs_against_themselves_are_said_to_be_the_same_and_nothing_else(recorded: Path, output: str, lines: int | None) -> None:
+    said = run(recorded / "old", recorded / "old", "--format", output).stdout
+
+    assert said.count("Both sides are the same runs, by the SHA-256 of their logs and by when they were made: nothing was compared.") == 1
+    assert not any(word in said.lower() for word in ("alike", "no row", "is shown to be", "lost", "differ", "medians"))
+    assert lines in (None, len([line for line in said.splitlines() if line]))
 
 
 def test_runs_that_one_side_has_beside_others_are_counted(recorded: Path) -> None:

@@ -126,8 +126,8 @@ def test_every_output_says_the_verdict_and_worse_comes_first(lost: Callable[...,
 
     lines = loss_lines(report)
     assert [line.remark for line in lines] == [
-        "worse: +2 points (+1.98 to +2.03), 12 pairs, p\u00a00.00098",
-        "no change: +0 points (-0.0424 to +0.0424), 12 pairs, p\u00a01",
+        "worse: +2 points (+1.98 to +2.03), 12 pairs, adjusted p\u00a00.00098",
+        "no change: +0 points (-0.0424 to +0.0424), 12 pairs, adjusted p\u00a01",
     ]
     assert headline(report) == "nothing to compare; loss: 1 worse, 1 no change"
     assert conclusion(report) == "Something was lost in 2 rows (1 worse, 1 no change)."

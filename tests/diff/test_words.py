@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -12,7 +14,7 @@ from numpy.typing import NDArray
 from tacholog.dataset import Dataset
 from tacholog.diff.compare import compare
 from tacholog.diff.policy import Policy
-from tacholog.diff.result import Report
+from tacholog.diff.result import Report, Row
 from tacholog.diff.sides import find
 from tacholog.manifest import Host
 from tacholog.report import diff_words as words
@@ -36,11 +38,31 @@ def test_old_and_new_are_the_medians_of_the_pairs_that_the_ratio_comes_from(side
 
     report = compare(old, new, Policy())
 
-    (line,) = (words.line(row) for row in report.rows)
+    (row,) = msgspec.convert(msgspec.to_builtins(report)["rows"], list[Row])
+    assert row.old
+    assert row.new
+    assert [(side.runs, len(side.values)) for side in (row.old, row.new)] == [(15, 7)] * 2
+    assert [side.median for side in (row.old, row.new)] == pytest.approx([10_000, 12_000])
+    line = words.line(row)
     assert (line.old, line.new, line.ratio) == ("10\u00a0µs", "12\u00a0µs", "x1.200")
     assert "7 pairs (of 15 and 15 runs)" in line.remark
     assert all("7 pairs (of 15 and 15 runs)" in show(report) for show in SHOWN)
     assert all("Where there are more runs than pairs" in show(report) for show in SHOWN)
+
+
+def test_values_that_no_test_compared_are_those_of_all_runs_as_their_medians_are(side: Side) -> None:
+    again = [*range(1, 9), *range(1, 8)]
+    values = np.array([[*np.full(8, 99_000.0), *np.full(7, 10_000.0)]])
+    said = {"repetition": again, "samples": 50_000, "statistic": "p99.9"}
+    old = side(values, [*range(8), *range(10, 24, 2)], session=["first"] * 8 + ["session-1"] * 7, **said)
+    new = side(values, [*range(30, 38), *range(11, 25, 2)], session=["third"] * 8 + ["session-1"] * 7, **said)
+
+    (row,) = compare(old, new, Policy()).rows
+
+    assert (row.verdict, row.ratio) == ("insufficient", 1)
+    assert row.old
+    assert row.new
+    assert [(side.median, len(side.values)) for side in (row.old, row.new)] == [(99_000, 15)] * 2
 
 
 def test_a_sentence_leads_with_the_medians_and_not_with_the_tail(checkout: Path) -> None:
@@ -51,13 +73,28 @@ def test_a_sentence_leads_with_the_medians_and_not_with_the_tail(checkout: Path)
     )  # not "to 41 %", which is the 99.9 % of one
 
 
-def test_a_ratio_that_is_not_that_of_the_medians_says_so(compared: Compared) -> None:
-    old = np.array([10.0, 10, 10, 30, 30, 30, 30]) * 1000
-    new = np.array([10.0, 10, 10, 10, 10, 30, 30]) * 1000
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ([10, 10, 10, 30, 30, 30, 30], [10, 10, 10, 10, 10, 30, 30], "equal pair by pair, though the new median is 67 % lower; 7 pairs"),
+        ([10, 10, 10, 30, 30, 30, 10], [9, 9, 9, 27, 27, 27, 27], "10 % lower pair by pair, though the new median is 170 % higher; 7 pairs"),
+        ([10, 10, 10, 30, 30, 30, 30], [9, 9, 9, 27, 27, 27, 27], "10 % better; 7 pairs"),
+    ],
+)
+def test_a_ratio_that_is_not_that_of_the_medians_says_so_where_it_is_read(compared: Compared, old: list[int], new: list[int], said: str) -> None:
+    report = compared(np.array(old) * 1000.0, np.array(new) * 1000.0)
 
-    (line,) = (words.line(row) for row in compared(old, new).rows)
+    assert words.line(report.rows[0]).remark.startswith(said)
+    assert all(said in show(report) for show in SHOWN)
 
-    assert "the ratio is estimated pair by pair, that of the two medians is x0.333" in line.remark
+
+@pytest.mark.parametrize("show", SHOWN)
+def test_the_p_value_beside_an_interval_is_called_adjusted(compared: Compared, noise: NDArray[np.float64], show: Callable[[Report], str]) -> None:
+    lost = np.array([0.0, 0.001, 0, 0, 0.005, 0])
+    reports = [compared(noise[0], noise[1] * 1.2), compared(lost * 0, lost, metric="loss", statistic="total", test="throughput")]
+
+    assert all(re.search("pairs, adjusted p[\u00a0 ]", show(report)) for report in reports)
+    assert not any(re.search("pairs, p[\u00a0 ]", show(report)) for report in reports)
 
 
 def test_single_runs_and_medians_of_several_say_what_they_are(compared: Compared, side: Side) -> None:
@@ -104,7 +141,7 @@ def test_what_was_lost_is_a_row_with_what_can_be_told(compared: Compared) -> Non
     (line,) = loss_lines(report)
     assert line.name == "share of messages lost, shm, copy, 1:1, 16\u00a0B".replace("1:1, ", "")
     assert (line.old, line.new) == ("nothing in 6 runs", "in 2 of 6 runs, at most 0.5 %, median 0.0 %")
-    assert line.remark == "too noisy to tell: +0.05 points (+0 to +0.5), 6 pairs, p\u00a00.5"
+    assert line.remark == "too noisy to tell: +0.05 points (+0 to +0.5), 6 pairs, adjusted p\u00a00.5"
     assert loss_sentence(report) == "In the other 1 row with a statement of loss no run lost anything."
     assert all("in 2 of 6 runs, at most 0.5" in show(report) for show in SHOWN)
 

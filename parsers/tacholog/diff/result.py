@@ -59,10 +59,10 @@ class Key(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """One side of a row: how many runs gave a value, the median of them all, and the values that the ratio was computed from.
+    """One side of a row: how many runs gave a value, the values that the ratio was computed from, and their median.
 
-    ``values`` holds each run's value in the order of `Report.runs`; pair by pair where runs are pairs (a run without its pair is not among them),
-    and the median of each session where sessions are compared.
+    ``values`` holds each run's value in the order of `Report.runs`; where a test decided, pair by pair if runs are pairs (a run without its pair is
+    not among them), and the median of each session if sessions are compared.
     """
 
     runs: int

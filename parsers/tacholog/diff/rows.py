@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from statistics import median
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -258,8 +259,9 @@ def _reasons(reason: str, bits: int, judged: Judgement) -> tuple[str, ...]:
 
 
 def _sides(findings: Findings, order: Integers, which: int) -> list[Side | None]:
-    """One side of every row. Paired runs and sessions come in the order in which they were compared."""
+    """One side of every row. Paired runs and sessions come in the order in which they were compared, where a test decided; else it is all runs."""
     cells, compared = findings.data.cells, findings.found.values
+    tested = _decided(findings, order)[0].tolist()
     values = findings.data.entries.value
     side = findings.pairs[which][order]
     exact = (cells.first, cells.values, cells.bound)
@@ -268,18 +270,17 @@ def _sides(findings: Findings, order: Integers, which: int) -> list[Side | None]
         *(_known(column[side]) for column in (cells.median, cells.resolution, cells.samples)),
     )
     found: list[Side | None] = []
-    for cell, place, (first, count, bound, median, resolution, samples) in zip(
-        side.tolist(), order.tolist(), zip(*columns, strict=True), strict=True
+    for cell, place, by_test, (first, count, bound, middle, resolution, samples) in zip(
+        side.tolist(), order.tolist(), tested, zip(*columns, strict=True), strict=True
     ):
         if cell == NONE:
             found.append(None)
             continue
-        logs = compared.get(place)
-        run_by_run = (median,) if count == 1 else values[first : first + count].tolist() if logs is None else np.exp(logs[which]).tolist()
+        run_by_run = np.exp(compared[place][which]).tolist() if by_test else (middle,) if count == 1 else values[first : first + count].tolist()
         found.append(
             Side(
                 runs=count,
-                median=median,
+                median=middle if len(run_by_run) == count else median(run_by_run),  # that of all is exact: it went through no logarithm
                 values=tuple(run_by_run),
                 bound=_BOUNDS[bound],
                 resolution=resolution,

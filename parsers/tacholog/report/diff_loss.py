@@ -39,6 +39,8 @@ def _line(loss: Loss, *, with_system: bool) -> LossLine:
 
 def loss_sentence(report: Report) -> str:
     """What can be told of the loss beside these rows."""
+    if "same_runs" in report.warnings:
+        return ""
     if not report.losses and not report.lossless:
         return "Neither side says how much was lost."
     if not report.losses:
@@ -78,7 +80,7 @@ def _found(loss: Loss) -> Iterator[str]:
     yield f"{_points(loss.difference or 0.0)} points{ends}"
     old, new = (side.pairs if side else 0 for side in (loss.old, loss.new))
     yield f"{old} pairs" if loss.design == "paired" else f"{old} and {new} sessions"
-    yield f"p\u00a0{loss.p_adjusted or 0:.2g}"
+    yield f"adjusted p\u00a0{loss.p_adjusted or 0:.2g}"
 
 
 def _points(share: float) -> str:

@@ -17,6 +17,7 @@ UNPAIRED = (
     "Pairs are runs of one session and repetition that were made next to each other. Where there are more runs than pairs (of so many runs), "
     "the others were not made side by side, as those of another campaign: they have no part in the ratio, the test or the values shown."
 )
+SAME_RUNS = "Both sides are the same runs, by the SHA-256 of their logs and by when they were made: nothing was compared."
 WARNINGS: Mapping[str, str] = MappingProxyType(
     {
         "same_build": "Both sides are the same build (A/A): every worse or better here is a false alarm.",
@@ -30,7 +31,6 @@ WARNINGS: Mapping[str, str] = MappingProxyType(
         "ab_resumed": "Interrupted and resumed: the pairs were not all made in one go. Each pair was.",
         "ab_extended": "Extended: {} pairs were planned, then {}. Whoever adds pairs because of what the first ones showed finds more than there is: "
         "take a verdict near the limit as a reason to measure anew.",
-        "same_runs": "Both sides are the same runs, by the SHA-256 of their logs and by when they were made: nothing was compared.",
         "shared_runs": "{} runs are on both sides: as far as these go, a side is compared with itself.",
         "latency_of": "{} rows have the latency of bytes on one side, because it grows with the size (g), and that of a reference on the other (r). "
         "These are two quantities: no ratio of them says anything of the release.",
@@ -43,7 +43,7 @@ WARNINGS: Mapping[str, str] = MappingProxyType(
 
 def warnings(report: Report) -> list[str]:
     """What a reader must know before the rows."""
-    said = [*unusable(report), *ended(report), *(_warning(code) for code in report.warnings)]
+    said = [*unusable(report), *ended(report), *(_warning(code) for code in report.warnings if code != "same_runs")]  # that is the conclusion
     sessions = report.settings.same_build_sessions
     said += _unpaired(report)
     return [*said, f"{SAME_BUILD_USED} {len(sessions)} session{'s' if len(sessions) > 1 else ''} of one build."] if sessions else said

@@ -13,7 +13,7 @@ from tacholog.report import diff_plot
 from tacholog.report import diff_words as words
 from tacholog.report.diff_loss import LOSS_SAYS, loss_lines, loss_sentence
 from tacholog.report.diff_notes import marked, warnings
-from tacholog.report.diff_summary import across_words, conclusion, curve_words, side_words, unstated_words
+from tacholog.report.diff_summary import across_words, conclusion, curve_words, side_words, told, unstated_words
 from tacholog.report.diff_words import Line, Section
 from tacholog.report.markup import Html, tag
 from tacholog.report.numerals import in_full
@@ -67,7 +67,7 @@ def fragment(report: Report, anchor: str, only: Sequence[str] = (), limit: int =
 def brief(report: Report, target: str | None) -> Html:
     """The report in a line, with a link to all of it."""
     title = f"{report.old.name} \u2192 {report.new.name}"
-    counts = [tag("li", tag("b", count), f" {title_.lower()}", class_=verdict) for verdict, title_, count in _counts(report)]
+    counts = [tag("li", tag("b", count), f" {title_.lower()}", class_=verdict) for verdict, title_, count in _counts(told(report, ()))]
     name = tag("a", title, href=f"doc:{target}") if target else tag("b", title)
     return tag("div", tag("p", name, class_="lead"), tag("p", conclusion(report)), tag("ul", *counts, class_="counts"), class_="tl-diff")
 
@@ -77,6 +77,7 @@ def _templates() -> Environment:
 
 
 def _context(report: Report, only: Sequence[str], limit: int) -> dict[str, Any]:
+    report = told(report, only)
     moments = sorted(report.runs, key=lambda run: (run.start_time or "", run.order_index or 0))
     return {
         "report": report,

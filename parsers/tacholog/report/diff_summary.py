@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from tacholog.diff.policy import band_of
 from tacholog.diff.result import Curve, Input, Report, Row, Verdict
 from tacholog.records import METRICS
 from tacholog.report import diff_words as words
+from tacholog.report.diff_notes import SAME_RUNS
 from tacholog.report.diff_words import percent
 from tacholog.report.numerals import quantity
 
@@ -17,8 +20,17 @@ _BY_VALUE = ("unreplicated_diff", "unreplicated_same", "not_comparable")
 
 def conclusion(report: Report) -> str:
     """The result in a sentence: what got better and worse, what stayed, and what cannot be told."""
+    if "same_runs" in report.warnings:
+        return SAME_RUNS
     said = "; ".join(_clauses(report))
     return f"{said[:1].upper()}{said[1:]}." if said else "There is nothing to compare."
+
+
+def told(report: Report, only: Sequence[str]) -> Report:
+    """What there is to tell of a report: all of it, but of runs with themselves no more than the rows that were asked for."""
+    if "same_runs" not in report.warnings:
+        return report
+    return replace(report, rows=report.rows if only else (), counts=dict.fromkeys(report.counts, 0), losses=(), curves=())
 
 
 def _clauses(report: Report) -> Iterator[str]:

@@ -9,7 +9,7 @@ from tacholog.diff.result import Report
 from tacholog.report import diff_words as words
 from tacholog.report.diff_loss import LOSS_SAYS, loss_lines, loss_sentence
 from tacholog.report.diff_notes import marked, warnings
-from tacholog.report.diff_summary import across_words, conclusion, curve_words, side_words, unstated_words
+from tacholog.report.diff_summary import across_words, conclusion, curve_words, side_words, told, unstated_words
 from tacholog.report.diff_words import Line, Section
 from tacholog.report.markup import unhidden
 from tacholog.report.numerals import NOT_STATED
@@ -29,12 +29,12 @@ def text(report: Report, only: Sequence[str] = (), limit: int = 20) -> str:
         only: the verdicts to list; none: all but what is alike.
         limit: rows to list of each verdict; 0: all.
     """
-    return "\n".join(_plain(line) for line in _text(report, only, limit)) + "\n"
+    return "\n".join(_plain(line) for line in _text(told(report, only), only, limit)) + "\n"
 
 
 def markdown(report: Report, only: Sequence[str] = (), limit: int = 50) -> str:
     """The report as Markdown, for a pull request or a release page: what needs a look is open, the rest folded."""
-    return "\n".join(_markdown(report, only, limit)) + "\n"
+    return "\n".join(_markdown(told(report, only), only, limit)) + "\n"
 
 
 def github(report: Report, only: Sequence[str] = (), limit: int = 50) -> str:
@@ -42,9 +42,9 @@ def github(report: Report, only: Sequence[str] = (), limit: int = 50) -> str:
 
     The place for it is the file that ``$GITHUB_STEP_SUMMARY`` names, which GitHub shows below the job; it takes at most a megabyte.
     """
-    counted = [f"| {title} | {count} |" for title, count in words.counts(report)]
+    counted = [f"| {title} | {count} |" for title, count in words.counts(told(report, only))]
     head, _, rest = markdown(report, only, limit).partition("\n")
-    return "\n".join([head, "", "| verdict | rows |", "|---|--:|", *counted, rest])
+    return "\n".join([head, *(["", "| verdict | rows |", "|---|--:|", *counted] if counted else []), rest])
 
 
 def workflow_commands(report: Report, limit: int = 10) -> str:
@@ -66,7 +66,8 @@ def _text(report: Report, only: Sequence[str], limit: int) -> Iterator[str]:
     if report.settings.across:
         yield f"A comparison of configurations, across: {across_words(report)}"
     yield ""
-    yield f"{words.headline(report)}."
+    if "same_runs" not in report.warnings:
+        yield f"{words.headline(report)}."
     yield conclusion(report)
     yield from (f"! {warning}" for warning in warnings(report))
     for section in words.sections(report, only, limit):
@@ -94,8 +95,9 @@ def _table(section: Section) -> Iterator[str]:
 
 
 def _footer(report: Report, limit: int) -> Iterator[str]:
-    yield ""
-    yield from _loss(report, limit)
+    if loss := list(_loss(report, limit)):
+        yield ""
+        yield from loss
     if report.curves:
         yield ""
         yield "SERIES OF SINGLE VALUES. Sizes share a session, so there is no test over them."
@@ -105,6 +107,8 @@ def _footer(report: Report, limit: int) -> Iterator[str]:
 
 def _loss(report: Report, limit: int) -> Iterator[str]:
     lines, total = loss_lines(report, limit), len(report.losses)
+    if not total and not loss_sentence(report):
+        return
     yield f"LOSS ({total}). {LOSS_SAYS} {loss_sentence(report)}" if lines else f"LOSS. {loss_sentence(report)}"
     yield from (f"  {line.name}  old: {line.old}; new: {line.new}; {line.remark}" for line in lines)
     if len(lines) < total:
@@ -138,8 +142,9 @@ def _markdown(report: Report, only: Sequence[str], limit: int) -> Iterator[str]:
     for section in words.sections(report, only, limit):
         yield ""
         yield from _block(section, folded=section.verdict not in ("worse", "better") and not only)
-    yield ""
-    yield from _loss_block(report, limit)
+    if loss := list(_loss_block(report, limit)):
+        yield ""
+        yield from loss
     notes = [*(curve_words(curve) for curve in report.curves), *(note for note in _notes(report) if note)]
     if notes:
         yield ""
@@ -148,6 +153,8 @@ def _markdown(report: Report, only: Sequence[str], limit: int) -> Iterator[str]:
 
 def _loss_block(report: Report, limit: int) -> Iterator[str]:
     lines, total = loss_lines(report, limit), len(report.losses)
+    if not total and not loss_sentence(report):
+        return
     yield f"**Loss ({total})**: {LOSS_SAYS} {loss_sentence(report)}" if total else f"**Loss**: {loss_sentence(report)}"
     if total:
         yield ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from math import log, log1p
-from statistics import median
 from types import MappingProxyType
 
 import msgspec
@@ -177,6 +176,8 @@ def counts(report: Report) -> list[tuple[str, int]]:
 
 def headline(report: Report) -> str:
     """The result in one line."""
+    if "same_runs" in report.warnings:
+        return "the same runs"
     said = ", ".join(f"{count} {title[0].lower()}{title[1:]}" for title, count in counts(report)) or "nothing to compare"
     return f"{said}; loss: {loss_counts(report)}" if report.losses else said
 
@@ -271,7 +272,7 @@ def interval(row: Row) -> str:
 def remark(row: Row) -> str:
     """What there is to say of a row beside its numbers: how large the change is, on what evidence, or why there is no verdict."""
     machines = [field_words(found) for found in row.differences if found.field == "host" and row.old and row.new]
-    found = [change(row), evidence(row), *_medians(row), _limits(row), *(reason(row, code) for code in row.reasons), *machines, *_flags(row)]
+    found = [change(row), evidence(row), _limits(row), *(reason(row, code) for code in row.reasons), *machines, *_flags(row)]
     alone = row.old is None or row.new is None
     return _BETWEEN.join(part for part in [*found, *(elsewhere(row.old, row.differences) if alone else ())] if part)
 
@@ -288,12 +289,23 @@ def change(row: Row) -> str:
     """The change in words. Better and worse only where repeated runs show it."""
     if row.ratio is None or row.verdict in ("not_comparable", "invalid", "lossy", "insufficient"):
         return ""
-    amount = percent(abs(row.ratio - 1))
     if row.verdict in ("worse", "better"):
-        return f"{amount} {row.verdict}"
-    if row.ratio == 1:
-        return "equal"
-    return f"{amount} {'higher' if row.ratio > 1 else 'lower'}"
+        return f"{percent(abs(row.ratio - 1))} {row.verdict}{_of_medians(row)}"
+    return f"{_higher(row.ratio) or 'equal'}{_of_medians(row)}"
+
+
+def _higher(value: float) -> str:
+    """How much higher or lower a ratio says that the new side is."""
+    return f"{percent(abs(value - 1))} {'higher' if value > 1 else 'lower'}" if value != 1 else ""
+
+
+def _of_medians(row: Row) -> str:
+    """What the shown medians would make of the ratio, where it is plainly another one: a reader divides."""
+    old, new = (side.median if side else None for side in (row.old, row.new))
+    if row.p_adjusted is None or not row.ratio or not old or not new or abs(log(new / old / row.ratio)) < _PLAIN_GAP:
+        return ""
+    kind = "pair by pair" if row.design == "paired" else "session by session"
+    return f" {kind}, though the new median is {_higher(new / old) or 'the same'}"
 
 
 def evidence(row: Row) -> str:
@@ -306,23 +318,7 @@ def evidence(row: Row) -> str:
     old, new = len(row.old.values), len(row.new.values)
     runs = f"{old} pairs" if row.design == "paired" else f"{old} and {new} sessions"
     rest = f" (of {row.old.runs} and {row.new.runs} runs)" if row.design == "paired" and old < max(row.old.runs, row.new.runs) else ""
-    return f"{runs}{rest}, p\u00a0{row.p_adjusted:.2g}{' in the gate' if 'gated' in row.flags else ''}"
-
-
-def _medians(row: Row) -> list[str]:
-    """What the shown medians would make of the ratio, where it is plainly another one: a reader divides."""
-    old, new = median_of(row, row.old), median_of(row, row.new)
-    if row.p_adjusted is None or not row.ratio or not old or not new or abs(log(new / old / row.ratio)) < _PLAIN_GAP:
-        return []
-    kind = "pair by pair" if row.design == "paired" else "session by session"
-    return [f"the ratio is estimated {kind}, that of the two medians is {ratio(new / old)}"]
-
-
-def median_of(row: Row, side: Side | None) -> float | None:
-    """The median of a side: of the pairs or sessions that the ratio was computed from, where it was, else of all runs."""
-    if side is None:
-        return None
-    return median(side.values) if row.p_adjusted is not None and side.values else side.median
+    return f"{runs}{rest}, adjusted p\u00a0{row.p_adjusted:.2g}{' in the gate' if 'gated' in row.flags else ''}"
 
 
 def reason(row: Row, code: str) -> str:
@@ -354,11 +350,10 @@ def value_of(row: Row, which: str, said: Callable[[float, str], str] = quantity)
     found = row.old if which == "old" else row.new
     if found is None:
         return "-"
-    value = median_of(row, found)
-    if value is None:
+    if found.median is None:
         return NOT_STATED
     bound = "=" if found.bound.startswith("range") else found.bound
-    return with_bound(said(value, row.unit), bound)
+    return with_bound(said(found.median, row.unit), bound)
 
 
 def _limits(row: Row) -> str:

@@ -156,7 +156,7 @@ def _goes_on(row: Row) -> bool:
 
 def _add(found: list[Line], index: int, row: Row, release: str) -> None:
     line = _line_of(found, index, row, release)
-    new = words.median_of(row, row.new)
+    new = row.new.median if row.new else None
     if new is None:
         return
     if line is not None and _goes_on(row):
@@ -167,7 +167,7 @@ def _add(found: list[Line], index: int, row: Row, release: str) -> None:
 
 def _line_of(found: list[Line], index: int, row: Row, release: str) -> Line | None:
     """The line that ends where a row begins: a new one, if the row rests on other runs of the release than the lines that are there."""
-    old = words.median_of(row, row.old)
+    old = row.old.median if row.old else None
     if old is None:
         return None
     there = [one for one in found if one.key == row.key and index in {point.release for point in one.points}]
