@@ -77,10 +77,12 @@ def _found(loss: Loss) -> Iterator[str]:
     """How far apart the sides are, from how many pairs or sessions, and what the test says."""
     low, high = loss.interval or (None, None)
     ends = f" ({_points(low)} to {_points(high)})" if low is not None and high is not None else ""
-    yield f"{_points(loss.difference or 0.0)} points{ends}"
+    if loss.difference is not None:
+        yield f"{_points(loss.difference)} points{ends}"
     old, new = (side.pairs if side else 0 for side in (loss.old, loss.new))
     yield f"{old} pairs" if loss.design == "paired" else f"{old} and {new} sessions"
-    yield f"adjusted p\u00a0{loss.p_adjusted or 0:.2g}"
+    if loss.p_adjusted is not None:
+        yield f"adjusted p\u00a0{loss.p_adjusted:.2g}"
 
 
 def _points(share: float) -> str:
