@@ -15,6 +15,7 @@ struct OptionRow {
     Result<void> (*set)(Options&, std::string_view text);
     int argument = required_argument;
     Request request = Request::run;
+    bool repeats = false;  ///< a further one adds to the first
 };
 
 std::span<const OptionRow> option_table();

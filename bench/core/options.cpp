@@ -94,6 +94,10 @@ Result<Options> parse_options(int argc, char* argv[]) {
             options.request = row.request;
             return options;
         }
+        // The last would win without a word, and what the first asked for would not be measured.
+        if (given.has(row.name) && row.argument == required_argument && !row.repeats) {
+            return Error{"--" + std::string{row.name} + " is given twice"};
+        }
         given.add(row.name);
         if (const auto set = row.set(options, optarg == nullptr ? "" : optarg); !set) return set.error();
     }

@@ -49,6 +49,13 @@ TEST(Options, EitherOfReporterAndOutputMayStandAlone) {
     EXPECT_EQ(output->logs.front().reporter, "native");
 }
 
+TEST(Options, AFlagMayBeThereTwice) {
+    const auto options = parse("--test latency --transport shm --verify --verify");
+
+    ASSERT_TRUE(options) << options.error().text;
+    EXPECT_TRUE(options->handling.verify);
+}
+
 TEST(Options, ADemandTestIsEverySizeWithEveryDemandAndRecoveryTime) {
     const auto options = parse("--test demand --transport shm --sizes 64,1KiB --demands 5,6 --recovery 0,2");
 
@@ -99,7 +106,10 @@ TEST_P(WrongOptions, AreNamedInTheMessage) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, WrongOptions,
-    testing::Values(Wrong{"--transport shm", "--test is missing"}, Wrong{"--test latency", "--transport is missing"},
+    testing::Values(Wrong{"--test latency --transport shm --test throughput", "--test is given twice"},
+                    Wrong{"--test latency --transport shm --transport shm", "--transport is given twice"},
+                    Wrong{"--test latency --transport shm --sizes 64 --sizes=64", "--sizes is given twice"},
+                    Wrong{"--transport shm", "--test is missing"}, Wrong{"--test latency", "--transport is missing"},
                     Wrong{"--test speed --transport shm", "--test speed: not one of latency, throughput"},
                     Wrong{"--test demand --transport shm --rate 5", "a demand test is paced by --recovery"},
                     Wrong{"--test latency --transport shm --demands 5", "--demands is for --test demand"},
