@@ -1,5 +1,8 @@
 #include "core/objections.hpp"
 
+#include <algorithm>
+
+#include "core/choices.hpp"
 #include "reporters/reporter.hpp"
 
 namespace tacholog {
@@ -55,6 +58,10 @@ std::optional<std::string> objection_to_publishers(const Options& options, const
     return std::nullopt;
 }
 
+bool in_some_role(const ReporterKind& kind, Test test) {
+    return std::any_of(roles.begin(), roles.end(), [&](const auto& role) { return kind.expresses(test, role.second); });
+}
+
 /// What speaks against writing this in these dialects.
 std::optional<std::string> objection_to_dialects(const Options& options) {
     for (const auto& log : options.logs) {
@@ -71,7 +78,8 @@ std::optional<std::string> objection_to_dialects(const Options& options) {
         }
         if (!kind->expresses(options.test, options.role)) {
             return "--reporter " + log.reporter + ": its dialect has no words for --test " +
-                   std::string{to_text(options.test)} + " --role " + std::string{to_text(options.role)};
+                   std::string{to_text(options.test)} +
+                   (in_some_role(*kind, options.test) ? " --role " + std::string{to_text(options.role)} : "");
         }
     }
     return std::nullopt;

@@ -274,7 +274,14 @@ TEST(Perftest, WithoutWordsForATestAReporterSaysSo) {
     Program perftest{"--test demand --transport shm --reporter ecal"};
 
     EXPECT_EQ(perftest.wait(), 2);
-    EXPECT_EQ(perftest.err(), "perftest: --reporter ecal: its dialect has no words for --test demand --role both\n");
+    EXPECT_EQ(perftest.err(), "perftest: --reporter ecal: its dialect has no words for --test demand\n");
+}
+
+TEST(Perftest, AReporterWithWordsForATestInAnotherRoleNamesTheRole) {
+    Program perftest{"--test latency --transport shm --role sub --reporter ecal"};
+
+    EXPECT_EQ(perftest.wait(), 2);
+    EXPECT_EQ(perftest.err(), "perftest: --reporter ecal: its dialect has no words for --test latency --role sub\n");
 }
 
 TEST(Perftest, TheRtiDialectHasOneLineASize) {
