@@ -22,6 +22,14 @@ namespace {
 
 constexpr int default_port = 7420;
 
+/// Where the error names a control port that nobody gave: whence it is.
+Error with_origin_of_port(Error error, const Options& options) {
+    const std::string port = std::to_string(default_port);
+    if (options.port >= 0 || options.role == Role::both || error.text.find(":" + port) == std::string::npos)
+        return error;
+    return Error{error.text + "; " + port + " is the default of --port"};
+}
+
 void complain(const std::string& text) {
     // One write, so that two processes do not mix their lines.
     std::cerr << "perftest: " + text + "\n" << std::flush;
@@ -55,7 +63,7 @@ std::string name_of_subscriber(const Options& options, std::size_t place) {
 Result<void> subscribe_and_run(const Options& options, const Transport& transport, int port, const Stop& stop, Log* log,
                                std::size_t wish = 0) {
     auto control = connect_control(options.address, port, limit_of(options), stop);
-    if (!control) return control.error();
+    if (!control) return with_origin_of_port(control.error(), options);
     const auto run_it = [&]() -> Result<void> {
         const auto place = greet_publisher(*control, agreement(options), limit_of(options), wish);
         if (!place) return place.error();
@@ -77,7 +85,7 @@ Result<void> gather(const Options& options, const Listener& listener, const Stop
             const std::string so_far = order.empty() ? ""
                                                      : " (" + std::to_string(order.size()) + " of " +
                                                            std::to_string(options.audience.subscribers) + " have)";
-            done = Error{control.error().text + so_far};
+            done = with_origin_of_port(Error{control.error().text + so_far}, options);
             break;
         }
         const auto place = greet_subscriber(*control, agreement(options), limit_of(options), places);
@@ -267,7 +275,7 @@ int run_role(const Options& options, const Transport& transport, const Build& bu
         return run_forked(options, transport, build, stop, log, *listener);
     }
     const PathCounters before = write_head(log, options, transport, build);
-    if (!listener) return conclude(log, listener.error(), before);
+    if (!listener) return conclude(log, with_origin_of_port(listener.error(), options), before);
     if (both) return conclude(log, run_threads(options, transport, stop, log, *listener), before);
     return conclude(log, publish_and_run(options, transport, *listener, stop, log), before);
 }

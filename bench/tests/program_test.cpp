@@ -223,6 +223,30 @@ TEST(Perftest, APortInUseIsSaid) {
               "perftest: listen on 127.0.0.1:" + std::to_string(taken->port()) + ": Address already in use\n");
 }
 
+TEST(Perftest, APortThatNobodyGaveIsSaidToBeTheDefault) {
+    const std::string run = "--test latency --transport shm --timeout 0.2 --address 127.74.20.1 --role ";
+    Program lonely{run + "pub"};
+    EXPECT_EQ(lonely.wait(), 1);
+    const auto taken = Listener::open("127.74.20.1", 7420);
+    ASSERT_TRUE(taken) << taken.error().text;
+    Program second{run + "pub"};
+    Program seeker{"--test latency --transport shm --timeout 0.2 --address 127.74.20.2 --role sub"};
+    Program told{run + "pub --port 7420"};
+
+    EXPECT_EQ(lonely.err(),
+              "perftest: no subscriber has connected to 127.74.20.1:7420 within the time limit; 7420 is the default of "
+              "--port\n");
+    EXPECT_EQ(second.wait(), 1);
+    EXPECT_EQ(second.err(),
+              "perftest: listen on 127.74.20.1:7420: Address already in use; 7420 is the default of --port\n");
+    EXPECT_EQ(seeker.wait(), 1);
+    EXPECT_EQ(seeker.err(),
+              "perftest: no publisher at 127.74.20.2:7420: connect: Connection refused; 7420 is the default of "
+              "--port\n");
+    EXPECT_EQ(told.wait(), 1);
+    EXPECT_EQ(told.err(), "perftest: listen on 127.74.20.1:7420: Address already in use\n");
+}
+
 TEST(Perftest, SidesWithDifferentOptionsRefuseEachOther) {
     const std::string common = "--test latency --transport shm --port " + std::to_string(free_port());
     Program subscriber{common + " --role sub --sizes 64"};
