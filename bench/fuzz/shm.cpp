@@ -60,27 +60,33 @@ private:
 };
 
 void ring(fuzz::Input& input) {
+    const std::size_t lead = input.take<std::uint8_t>() % 2 == 0 ? 0 : stride - sizeof(SlotWord) - max_bytes;
     const bool reuses_last = input.take<std::uint8_t>() % 2 == 0;
-    const RingShape shape{max_bytes, places, stride, 1 + input.take<std::uint8_t>() % most_readers, reuses_last};
+    const RingShape shape{max_bytes, places, stride, 1 + input.take<std::uint8_t>() % most_readers, reuses_last, lead};
     const Memory memory{shape.bytes()};
     const Ring shared{memory.start(), shape};
     RingWriter writer{shared};
     Readers<RingReader, Ring> readers{shared, shape.readers};
     const std::array<std::byte, max_bytes> message{};
     while (!input.empty()) {
-        writer.write(std::span{message}.first(input.take<std::uint8_t>() % (max_bytes + 1)));
+        const std::size_t bytes = input.take<std::uint8_t>() % (max_bytes + 1);
+        if (input.take<std::uint8_t>() % 2 == 0) {
+            writer.write(std::span{message}.first(bytes));
+        } else {
+            std::memset(writer.loan(), 1, max_bytes);
+            writer.publish(bytes);
+        }
         memory.scribble(input);
         readers.read_one(input.take<std::uint8_t>());
     }
 }
 
 void pool(fuzz::Input& input) {
-    const auto slow = input.take<std::uint8_t>() % 2 == 0 ? SlowSubscriber::block : SlowSubscriber::drop;
-    const PoolShape shape{max_bytes, places, stride, {1 + input.take<std::uint8_t>() % most_readers, slow}};
+    const PoolShape shape{max_bytes, places, stride, 1 + input.take<std::uint8_t>() % most_readers};
     const Memory memory{shape.bytes()};
     const ChunkPool shared{memory.start(), shape};
     ChunkWriter writer{shared};
-    Readers<ChunkReader, ChunkPool> readers{shared, shape.audience.subscribers};
+    Readers<ChunkReader, ChunkPool> readers{shared, shape.subscribers};
     while (!input.empty()) {
         std::memset(writer.loan(), 1, max_bytes);
         writer.publish(input.take<std::uint8_t>() % (max_bytes + 1));

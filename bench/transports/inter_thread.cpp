@@ -1,6 +1,6 @@
 // Threads of one process and a ring of slots between them. Reliable and ordered: a slot is free again when all have
-// read it, and a full ring blocks the publisher. The message is copied into the ring once and read in place. The floor
-// under everything that crosses a process boundary.
+// read it, and a full ring blocks the publisher. The message is written into the ring and read there. The floor under
+// everything that crosses a process boundary.
 #include <condition_variable>
 
 #include "transports/meeting_place.hpp"
@@ -78,21 +78,21 @@ Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::spa
         seats.push_back(Meeting::instance().join(endpoint));
         if (!seats.back()) return Error{"advertise " + topic.name + ": no subscriber in this process"};
     }
-    const auto shape = RingShape::for_messages(topic.max_bytes, seats.size());
+    const auto shape = RingShape::for_messages(topic.max_bytes, seats.size(), Written::in_place);
     auto mapping = Mapping::map(-1, shape.bytes());
     if (!mapping) return mapping.error();
     auto shared = std::make_shared<SharedRing>(std::move(*mapping), shape, topic.waiting);
     for (std::size_t place = 0; place < seats.size(); ++place) seats[place]->give(shared, place);
     const Ring ring = shared->ring;
     return std::unique_ptr<Publisher>{
-        std::make_unique<RingPublisher>(ring, std::move(shared), topic.name, Written::elsewhere)};
+        std::make_unique<RingPublisher>(ring, std::move(shared), topic.name, Written::in_place)};
 }
 
 }  // namespace
 
 extern const Transport inter_thread{"inter-thread",
-                                    "threads of one process; reliable, copied into a ring, read in place",
-                                    "copy",
+                                    "threads of one process; reliable, written and read in a ring",
+                                    "zero-copy",
                                     Reliability::reliable,
                                     Parties::threads,
                                     subscribe,

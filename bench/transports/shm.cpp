@@ -7,6 +7,10 @@
 namespace tacholog::transports {
 namespace {
 
+Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
+    return subscribe_to_shm_ring(topic, Written::elsewhere);
+}
+
 Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
     return advertise_shm_ring(topic, endpoints, Written::elsewhere);
 }
@@ -18,7 +22,7 @@ extern const Transport shm{"shm",
                            "copy",
                            Reliability::reliable,
                            Parties::processes,
-                           subscribe_to_shm_ring,
+                           subscribe,
                            advertise_to_one<advertise_to_all>,
                            advertise_to_all};
 

@@ -22,13 +22,14 @@ private:
 
 class ShmRingSubscriber final : public RingSubscriber {
 public:
-    explicit ShmRingSubscriber(MemoryTaker taker) : RingSubscriber(taker.name()), taker_(std::move(taker)) {}
+    ShmRingSubscriber(MemoryTaker taker, Written written)
+        : RingSubscriber(taker.name()), taker_(std::move(taker)), written_(written) {}
 
     std::string endpoint() const override { return taker_.name(); }
 
     Result<bool> match(Patience patience) override {
         if (attached()) return true;
-        const auto shape = RingShape::for_messages(taker_.max_bytes(), taker_.audience().subscribers);
+        const auto shape = RingShape::for_messages(taker_.max_bytes(), taker_.audience().subscribers, written_);
         auto mapping = taker_.take(patience, shape.bytes());
         if (!mapping) return mapping.error();
         if (*mapping == nullptr) return false;
@@ -41,17 +42,19 @@ private:
     bool peer_gone() override { return taker_.publisher_hung_up(); }
 
     MemoryTaker taker_;
+    Written written_;
 };
 
-inline Result<std::unique_ptr<Subscriber>> subscribe_to_shm_ring(const Topic& topic) {
+inline Result<std::unique_ptr<Subscriber>> subscribe_to_shm_ring(const Topic& topic, Written written) {
     auto listener = listen_locally(topic.name);
     if (!listener) return listener.error();
-    return std::unique_ptr<Subscriber>{std::make_unique<ShmRingSubscriber>(MemoryTaker{std::move(*listener), topic})};
+    return std::unique_ptr<Subscriber>{
+        std::make_unique<ShmRingSubscriber>(MemoryTaker{std::move(*listener), topic}, written)};
 }
 
 inline Result<std::unique_ptr<Publisher>> advertise_shm_ring(const Topic& topic, std::span<const std::string> endpoints,
                                                              Written written) {
-    const auto shape = RingShape::for_messages(topic.max_bytes, endpoints.size());
+    const auto shape = RingShape::for_messages(topic.max_bytes, endpoints.size(), written);
     auto offered = offer_memory(endpoints, shape.bytes(), topic.max_bytes);
     if (!offered) return offered.error();
     return std::unique_ptr<Publisher>{std::make_unique<ShmRingPublisher>(std::move(*offered), shape, topic, written)};

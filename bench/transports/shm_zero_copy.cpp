@@ -1,7 +1,8 @@
-// Shared memory between processes of one host, never copied: the loan is a chunk of the shared memory itself,
-// publishing hands over a reference to it, each subscriber reads it in place and gives the reference back; the last one
-// that does gives back the chunk. Reliable and ordered: when a subscriber holds all it can hold, the publisher waits,
-// or, if told so, drops the message for that one and counts it. What a message costs does not depend on its size;
+// Shared memory between processes of one host, never copied: the loan is a piece of the shared memory itself,
+// publishing says that it is there, each subscriber reads it in place and gives it back; when all have, it is free
+// again. Reliable and ordered: when a subscriber holds all it can hold, the publisher waits (then messages lie in the
+// slots of a ring), or, if told so, drops the message for that one and counts it (then each subscriber has a ring of
+// references, and a chunk is free when the last reference is back). What a message costs does not depend on its size;
 // writing and reading it does. The memory has no name in a file system, so nothing is left behind, whatever kills
 // either side.
 
@@ -13,14 +14,15 @@
 namespace tacholog::transports {
 namespace {
 
-class ZeroCopyPublisher final : public Publisher {
+/// Where slow subscribers are left behind.
+class DroppingPublisher final : public Publisher {
 public:
-    ZeroCopyPublisher(OfferedMemory memory, PoolShape shape, const Topic& topic)
+    DroppingPublisher(OfferedMemory memory, PoolShape shape, const Topic& topic)
         : memory_(std::move(memory)),
           pool_(memory_.mapping->start(), shape, topic.waiting),
           writer_(pool_),
           name_(topic.name) {}
-    ~ZeroCopyPublisher() override {
+    ~DroppingPublisher() override {
         pool_.header().publisher_left.store(true, std::memory_order_release);
         pool_.header().subscriber.wake();
     }
@@ -35,15 +37,9 @@ private:
         return std::span{writer_.loan(), bytes};
     }
 
-    Result<bool> commit(Patience patience) override {
-        if (writer_.publish(bytes_)) return true;
-        const auto published = [this] { return writer_.publish(bytes_); };
-        const auto gone = [this] {
-            return pool_.header().subscriber_left.load(std::memory_order_acquire) || memory_.a_subscriber_hung_up();
-        };
-        if (wait_until(published, pool_.waiting(), patience, pool_.header().publisher, gone)) return true;
-        if (gone()) return Error{"publish on " + name_ + ": the subscriber is gone"};
-        return false;
+    Result<bool> commit(Patience) override {
+        writer_.publish(bytes_);
+        return true;
     }
 
     void abandon() noexcept override {}  // the chunk stays loaned, for the next message
@@ -55,20 +51,15 @@ private:
     std::string name_;
 };
 
-class ZeroCopySubscriber final : public Subscriber {
+class DroppingSubscriber final : public Subscriber {
 public:
-    explicit ZeroCopySubscriber(MemoryTaker taker) : taker_(std::move(taker)) {}
-    ~ZeroCopySubscriber() override {
-        if (!joined()) return;
-        pool_.header().subscriber_left.store(true, std::memory_order_release);
-        pool_.header().publisher.wake();
-    }
+    explicit DroppingSubscriber(MemoryTaker taker) : taker_(std::move(taker)) {}
 
     std::string endpoint() const override { return taker_.name(); }
 
     Result<bool> match(Patience patience) override {
         if (joined()) return true;
-        const auto shape = PoolShape::for_messages(taker_.max_bytes(), taker_.audience());
+        const auto shape = PoolShape::for_messages(taker_.max_bytes(), taker_.audience().subscribers);
         auto mapping = taker_.take(patience, shape.bytes());
         if (!mapping) return mapping.error();
         if (*mapping == nullptr) return false;
@@ -111,25 +102,25 @@ private:
     ChunkReader reader_;
 };
 
-// What waits for all comes back in the order in which it went. The chunks of small messages are then the slots of a
-// ring and need no references: the line that says that a message is there brings its beginning with it.
-bool goes_round(const Topic& topic) {
-    return topic.audience.slow == SlowSubscriber::block && topic.max_bytes <= most_chunk_bytes_in_turn;
+// What waits for all comes back in the order in which it went, and the slots of a ring do: the line that says that a
+// message is there brings its beginning with it. Where slow ones are left behind, each has its own pace.
+bool waits_for_all(const Topic& topic) {
+    return topic.audience.slow == SlowSubscriber::block;
 }
 
 Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
-    if (goes_round(topic)) return subscribe_to_shm_ring(topic);
+    if (waits_for_all(topic)) return subscribe_to_shm_ring(topic, Written::in_place);
     auto listener = listen_locally(topic.name);
     if (!listener) return listener.error();
-    return std::unique_ptr<Subscriber>{std::make_unique<ZeroCopySubscriber>(MemoryTaker{std::move(*listener), topic})};
+    return std::unique_ptr<Subscriber>{std::make_unique<DroppingSubscriber>(MemoryTaker{std::move(*listener), topic})};
 }
 
 Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
-    if (goes_round(topic)) return advertise_shm_ring(topic, endpoints, Written::in_place);
-    const auto shape = PoolShape::for_messages(topic.max_bytes, topic.audience);
+    if (waits_for_all(topic)) return advertise_shm_ring(topic, endpoints, Written::in_place);
+    const auto shape = PoolShape::for_messages(topic.max_bytes, endpoints.size());
     auto offered = offer_memory(endpoints, shape.bytes(), topic.max_bytes);
     if (!offered) return offered.error();
-    return std::unique_ptr<Publisher>{std::make_unique<ZeroCopyPublisher>(std::move(*offered), shape, topic)};
+    return std::unique_ptr<Publisher>{std::make_unique<DroppingPublisher>(std::move(*offered), shape, topic)};
 }
 
 }  // namespace

@@ -4,8 +4,9 @@
 // of payload travel in the cache line whose change the reader is polling. There is no shared head index; each reader's
 // progress has a line of its own, which the writer reads only when the ring looks full. Every reader reads every slot.
 //
-// Where payloads are large, each slot is a line that holds turn, length and the payload's place, and the places, as
-// many as slots, are used by the last one given back first: in turn, they would push each other out of the caches.
+// Slots are used in turn, unless messages are large: those would push each other out of the caches, and go where the
+// last one was that is back. An index says then in which slot a turn is; but the reader polls the slot itself that it
+// is likely to be, so that here too one line brings the news and the payload's beginning.
 #pragma once
 
 #include <sys/mman.h>
@@ -21,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "core/message.hpp"
 #include "core/result.hpp"
 #include "transports/parking.hpp"
 
@@ -42,10 +44,12 @@ struct RingHeader {
 using SlotWord = std::atomic<std::uint64_t>;  // turn << 32 | payload bytes
 static_assert(SlotWord::is_always_lock_free);
 
-/// A slot whose payload lies elsewhere.
-struct alignas(cache_line) RemoteSlot {
-    SlotWord word{0};
-    std::uint64_t place = 0;
+/// Where the publisher writes a message: in the ring itself, or in a buffer of its own that is copied there.
+enum class Written { in_place, elsewhere };
+
+/// In which slot a turn is, where slots are not used in turn: turn << 32 | slot.
+struct alignas(cache_line) IndexLine {
+    std::atomic<std::uint64_t> word{0};
 };
 
 struct RingShape {
@@ -53,21 +57,36 @@ struct RingShape {
     std::size_t slots = 0;
     std::size_t stride = 0;
     std::size_t readers = 1;
-    bool reuses_last = false;  ///< whether payloads lie in places of their own
+    bool reuses_last = false;  ///< whether slots are not used in turn
+    std::size_t lead = 0;      ///< bytes of a slot before its word
 
-    /// Small messages get many slots so that neither side waits for the other's index; large ones few, so that the
+    /// Small messages get many slots so that neither side waits for the other's progress; large ones few, so that the
     /// slot written next is still in cache.
-    static RingShape for_messages(std::size_t max_bytes, std::size_t readers = 1) {
+    static RingShape for_messages(std::size_t max_bytes, std::size_t readers, Written written) {
         constexpr std::size_t cached = std::size_t{512} * 1024;
-        constexpr std::size_t most_bytes_in_turn = std::size_t{2} * 1024 * 1024;
-        const std::size_t stride = (sizeof(SlotWord) + max_bytes + cache_line - 1) / cache_line * cache_line;
+        const std::size_t lead = max_bytes < least_aligned_bytes ? 0 : aligning_lead(written);
+        const std::size_t stride = (lead + sizeof(SlotWord) + max_bytes + cache_line - 1) / cache_line * cache_line;
         const std::size_t slots = std::bit_floor(std::clamp<std::size_t>(cached / stride, 4, 1024));
-        return {max_bytes, slots, stride, readers, stride > most_bytes_in_turn};
+        return {max_bytes, slots, stride, readers, stride > most_in_turn(written), lead};
     }
 
-    std::size_t slots_at() const { return sizeof(RingHeader) + readers * sizeof(ReaderProgress); }
-    std::size_t places_at() const { return slots_at() + (reuses_last ? slots * sizeof(RemoteSlot) : 0); }
-    std::size_t bytes() const { return places_at() + slots * stride; }
+    std::size_t index_at() const { return sizeof(RingHeader) + readers * sizeof(ReaderProgress); }
+    std::size_t slots_at() const { return index_at() + (reuses_last ? slots * sizeof(IndexLine) : 0); }
+    std::size_t bytes() const { return slots_at() + slots * stride; }
+
+    /// A payload of several lines starts at one: copied there, 512 bytes then take a quarter less. Where it is written
+    /// in place, what follows its header does: the header comes with the word, whatever the size, and may be all there
+    /// is to see.
+    static constexpr std::size_t least_aligned_bytes = std::size_t{2} * cache_line;
+    static constexpr std::size_t aligning_lead(Written written) {
+        return cache_line - sizeof(SlotWord) - (written == Written::in_place ? message_header_bytes : 0);
+    }
+
+    /// What a reader still has in its cache is dearer to overwrite than what has left it. A copy has two things to keep
+    /// in the cache, of which one is in the last slot's way.
+    static constexpr std::size_t most_in_turn(Written written) {
+        return std::size_t{1024} * (written == Written::in_place ? 192 : 2048);
+    }
 };
 
 /// Anonymous or file-backed shared memory that unmaps itself, its pages already there.
@@ -100,6 +119,16 @@ private:
     std::size_t bytes_ = 0;
 };
 
+/// Takes a line from whoever has it. The compiler knows the instruction only for processors that are newer than those
+/// it compiles for; older ones take it for none.
+inline void fetch_line_to_write(const std::byte* line) {
+#if defined(__x86_64__)
+    asm volatile("prefetchw %0" : : "m"(*line));
+#else
+    __builtin_prefetch(line, 1);
+#endif
+}
+
 /// Where things are in a ring's memory. Fresh memory of zeros is an empty ring.
 class Ring {
 public:
@@ -107,11 +136,10 @@ public:
     Ring(std::byte* start, RingShape shape, Waiting waiting = Waiting::busy_poll)
         : header_(std::launder(reinterpret_cast<RingHeader*>(start))),
           progress_(start + sizeof(RingHeader)),
-          slots_(start + shape.slots_at()),
-          places_(start + shape.places_at()),
+          index_(start + shape.index_at()),
+          slots_(start + shape.slots_at() + shape.lead),
           shape_(shape),
           mask_(shape.slots - 1),
-          slot_stride_(shape.reuses_last ? sizeof(RemoteSlot) : shape.stride),
           waiting_(waiting) {}
 
     Waiting waiting() const { return waiting_; }
@@ -120,110 +148,153 @@ public:
     ReaderProgress& progress(std::size_t reader) const {
         return *std::launder(reinterpret_cast<ReaderProgress*>(progress_ + reader * sizeof(ReaderProgress)));
     }
-    SlotWord& word(std::uint64_t turn) const { return *std::launder(reinterpret_cast<SlotWord*>(slot(turn))); }
-    std::byte* payload(std::uint64_t turn) const { return slot(turn) + sizeof(SlotWord); }
 
-    /// Where payloads lie elsewhere. The other side may write anything for a place.
-    RemoteSlot& remote(std::uint64_t turn) const { return *std::launder(reinterpret_cast<RemoteSlot*>(slot(turn))); }
-    std::byte* payload_at(std::uint64_t place) const { return places_ + (place & mask_) * shape_.stride; }
+    /// Any number is a slot's: of a turn, and of what the other side may have written for a slot.
+    SlotWord& word(std::uint64_t slot) const { return *std::launder(reinterpret_cast<SlotWord*>(start_of(slot))); }
+    std::byte* payload(std::uint64_t slot) const { return start_of(slot) + sizeof(SlotWord); }
+    IndexLine& index(std::uint64_t turn) const {
+        return *std::launder(reinterpret_cast<IndexLine*>(index_ + (turn & mask_) * sizeof(IndexLine)));
+    }
 
-    static std::uint64_t published(std::uint64_t turn, std::size_t bytes) { return (turn + 1) << 32 | bytes; }
+    /// Asks for the lines of a small slot, which a reader has had, before they are written: stores leave a core in
+    /// order, so each line that is only asked for then holds up all behind it, which halved the rate of small messages.
+    /// For larger slots the processor sees the pattern by itself, and this is in its way.
+    void fetch_to_write(std::uint64_t slot) const {
+        if (shape_.stride > 2 * cache_line) return;
+        fetch_line_to_write(start_of(slot));
+        if (shape_.stride > cache_line) fetch_line_to_write(start_of(slot) + cache_line);
+    }
+
+    /// What a turn is known by, 0 never: memory of zeros holds no message.
+    static std::uint64_t mark(std::uint64_t turn) { return ((turn + 1) | 1ULL << 31) & UINT32_MAX; }
+    static std::uint64_t marked(std::uint64_t turn, std::uint64_t what) { return mark(turn) << 32 | what; }
 
 private:
-    std::byte* slot(std::uint64_t turn) const { return slots_ + (turn & mask_) * slot_stride_; }
+    std::byte* start_of(std::uint64_t slot) const { return slots_ + (slot & mask_) * shape_.stride; }
 
     RingHeader* header_ = nullptr;
     std::byte* progress_ = nullptr;
+    std::byte* index_ = nullptr;
     std::byte* slots_ = nullptr;
-    std::byte* places_ = nullptr;
     RingShape shape_;
     std::uint64_t mask_ = 0;
-    std::size_t slot_stride_ = 0;
     Waiting waiting_ = Waiting::busy_poll;
 };
-
-/// Where the publisher writes a message: in the ring itself, or in a buffer of its own that is copied there.
-enum class Written { in_place, elsewhere };
 
 class RingWriter {
 public:
     RingWriter() = default;
     explicit RingWriter(Ring ring) : ring_(ring) {
         if (!ring.shape().reuses_last) return;
-        free_.resize(ring.shape().slots);
-        std::iota(free_.rbegin(), free_.rend(), 0);
-        places_.resize(free_.size());
+        free_.reserve(ring.shape().slots);
+        free_.resize(ring.shape().slots - 1);
+        std::iota(free_.rbegin(), free_.rend(), 1);
+        used_.resize(ring.shape().slots);
     }
 
-    /// Copies the message in. False if the ring is full.
-    bool write(std::span<const std::byte> message) {
+    /// The slot to write the next message into: there is always one.
+    std::byte* loan() {
         if (ring_.shape().reuses_last) [[unlikely]]
-            return write_over_last(message);
-        if (turn_ - released_ >= ring_.shape().slots) {
-            released_ = released_by_all();
-            if (turn_ - released_ >= ring_.shape().slots) return false;
-        }
-        copy_in(message, ring_.payload(turn_));
-        return true;
+            prepare();
+        return ring_.payload(slot_);
     }
-
-    /// The slot to write the next message into, where payloads go in turn: `publish` leaves it free.
-    std::byte* loan() const { return ring_.payload(turn_); }
 
     /// Hands over what was written into the loan. False if there would be no slot for the next one.
     bool publish(std::size_t bytes) {
-        if (turn_ + 1 - released_ >= ring_.shape().slots) {
-            released_ = released_by_all();
-            if (turn_ + 1 - released_ >= ring_.shape().slots) return false;
-        }
+        if (!has_another()) return false;
+        if (ring_.shape().reuses_last) [[unlikely]]
+            learn();
         hand_over(bytes);
         return true;
     }
 
-private:
-    std::uint64_t released_by_all() const {
-        std::uint64_t least = ring_.progress(0).released.load(std::memory_order_acquire);
-        for (std::size_t reader = 1; reader < ring_.shape().readers; ++reader)
-            least = std::min(least, ring_.progress(reader).released.load(std::memory_order_acquire));
-        return least;
-    }
-
-    void copy_in(std::span<const std::byte> message, std::byte* payload) {
-        std::memcpy(payload, message.data(), message.size());
+    /// Copies the message in, and hands it over. False if there would be no slot for the next one.
+    bool write(std::span<const std::byte> message) {
+        if (!has_another()) return false;
+        if (ring_.shape().reuses_last) [[unlikely]]
+            choose_last();
+        std::memcpy(ring_.payload(slot_), message.data(), message.size());
         hand_over(message.size());
-    }
-
-    void hand_over(std::size_t bytes) {
-        ring_.word(turn_).store(Ring::published(turn_, bytes), std::memory_order_release);
-        ++turn_;
-        if (sleeps(ring_.waiting())) ring_.header().reader.wake();
-    }
-
-    // Out of the way of small messages, which take some 15 ns each.
-    [[gnu::noinline]] bool write_over_last(std::span<const std::byte> message) {
-        reclaim();
-        if (free_.empty()) return false;
-        const std::uint64_t place = free_.back();
-        free_.pop_back();
-        ring_.remote(turn_).place = places_[turn_ % places_.size()] = place;
-        copy_in(message, ring_.payload_at(place));
         return true;
     }
 
-    /// Takes back what all have read. The places of one look are used again in the order in which they went, but before
-    /// any that were back earlier.
-    void reclaim() {
-        const std::uint64_t released = released_by_all();
-        if (released - released_ > turn_ - released_) return;  // more than there are: somebody scribbles
-        for (std::uint64_t turn = released; turn-- > released_;) free_.push_back(places_[turn % places_.size()]);
-        released_ = released;
+private:
+    bool has_another() {
+        if (turn_ + 1 - released_ < ring_.shape().slots) return true;
+        look();
+        return turn_ + 1 - released_ < ring_.shape().slots;
     }
+
+    void look() {
+        std::uint64_t least = ring_.progress(0).released.load(std::memory_order_acquire);
+        for (std::size_t reader = 1; reader < ring_.shape().readers; ++reader)
+            least = std::min(least, ring_.progress(reader).released.load(std::memory_order_acquire));
+        if (least - released_ > turn_ - released_) return;  // more than there are: somebody scribbles
+        if (ring_.shape().reuses_last) reclaim(least);
+        released_ = least;
+    }
+
+    void hand_over(std::size_t bytes) {
+        ring_.word(slot_).store(Ring::marked(turn_, bytes), std::memory_order_release);
+        ++turn_;
+        if (ring_.shape().reuses_last) [[unlikely]] {
+            index_and_choose(turn_ - 1);
+        } else {
+            slot_ = turn_;
+            ring_.fetch_to_write(turn_ + turns_ahead);
+        }
+        if (sleeps(ring_.waiting())) ring_.header().reader.wake();
+    }
+
+    // Looks what is back while the reader is busy with this message: nobody waits for the look. So the slot of the last
+    // message but one is next, at best.
+    [[gnu::noinline]] void index_and_choose(std::uint64_t published) {
+        if (slot_ != likely_slot(published)) {
+            ring_.index(published).word.store(Ring::marked(published, slot_), std::memory_order_release);
+        }
+        used_[published % used_.size()] = slot_;
+        look();
+        slot_ = free_.back();
+        free_.pop_back();
+    }
+
+    /// Where readers look for a turn first, and find it without the index.
+    std::uint64_t likely_slot(std::uint64_t turn) const { return turn < 2 ? turn : used_[(turn - 2) % used_.size()]; }
+
+    /// The last one's slot, if it is back by now: worth a look, which takes as long as a hand-off, where much is
+    /// written.
+    void choose_last() {
+        const std::size_t known = free_.size();
+        look();
+        if (free_.size() > known) std::swap(slot_, free_.back());
+    }
+
+    // Whether much is written is not known from the size: a loan need not be. Now and then the clock is asked.
+    [[gnu::noinline]] void prepare() {
+        if (much_is_written_) choose_last();
+        if (turn_ % turns_to_learn == 0) loaned_ns_ = now_ns();
+    }
+    void learn() {
+        if (turn_ % turns_to_learn == 0) much_is_written_ = now_ns() - loaned_ns_ > much_ns;
+    }
+
+    /// The slots of one look are used again in the order in which they went, but before any that were back earlier.
+    void reclaim(std::uint64_t released) {
+        for (std::uint64_t turn = released; turn-- > released_;) free_.push_back(used_[turn % used_.size()]);
+    }
+
+    static constexpr std::uint64_t turns_ahead = 4;
+    static constexpr std::uint64_t turns_to_learn = 64;
+    static constexpr Nanoseconds much_ns = 2000;
 
     Ring ring_;
     std::uint64_t turn_ = 0;
-    std::uint64_t released_ = 0;  // as last seen: the reader's line is touched only when the ring looks full
+    std::uint64_t slot_ = 0;      // of the next message
+    std::uint64_t released_ = 0;  // as last seen: readers' lines are touched only when the ring looks full
     std::vector<std::uint64_t> free_;
-    std::vector<std::uint64_t> places_;  // of each turn from released_ to turn_
+    std::vector<std::uint64_t> used_;  // the slot of each turn from released_ to turn_
+    Nanoseconds loaned_ns_ = 0;
+    bool much_is_written_ = false;
 };
 
 class RingReader {
@@ -234,25 +305,41 @@ public:
 
     /// The next message, in place; a span without data if there is none.
     std::span<const std::byte> read() {
-        const std::uint64_t word = ring_.word(turn_).load(std::memory_order_acquire);
-        if ((word >> 32) != ((turn_ + 1) & UINT32_MAX) || word == 0) {
-            // Both lines of the coming message then travel at once; without it the second is asked for after the first.
-            if (ring_.shape().stride == 2 * cache_line) __builtin_prefetch(ring_.payload(turn_) + cache_line);
-            announce();  // the writer may be waiting for just these slots
-            return {};
+        std::uint64_t word = ring_.word(slot_).load(std::memory_order_acquire);
+        if (word >> 32 != Ring::mark(turn_)) {
+            word = elsewhere();
+            if (word == 0) return {};
         }
-        const std::size_t bytes = std::min<std::size_t>(word & UINT32_MAX, ring_.shape().max_bytes);
-        if (ring_.shape().reuses_last) [[unlikely]]
-            return {ring_.payload_at(ring_.remote(turn_).place), bytes};
-        return {ring_.payload(turn_), bytes};
+        return {ring_.payload(slot_), std::min<std::size_t>(word & UINT32_MAX, ring_.shape().max_bytes)};
     }
 
     void release() {
         ++turn_;
+        if (ring_.shape().reuses_last) [[unlikely]] {
+            std::swap(slot_, before_);  // a writer that has its slots back uses two by turns: RingWriter::likely_slot
+        } else {
+            slot_ = turn_;
+        }
         if (turn_ - announced_ >= batch_) announce();
     }
 
 private:
+    /// The message is not where it was looked for: it is not there yet, or in another slot, whose word this is.
+    std::uint64_t elsewhere() {
+        if (ring_.shape().reuses_last) [[unlikely]] {
+            const std::uint64_t index = ring_.index(turn_).word.load(std::memory_order_acquire);
+            if (index >> 32 == Ring::mark(turn_)) {
+                slot_ = index & UINT32_MAX;
+                const std::uint64_t word = ring_.word(slot_).load(std::memory_order_acquire);
+                if (word >> 32 == Ring::mark(turn_)) return word;
+            }
+        }
+        // Both lines of the coming message then travel at once; without it the second is asked for after the first.
+        if (ring_.shape().stride == 2 * cache_line) __builtin_prefetch(ring_.payload(slot_) + cache_line);
+        announce();  // the writer may be waiting for just these slots
+        return 0;
+    }
+
     void announce() {
         if (announced_ == turn_) return;
         ring_.progress(place_).released.store(turn_, std::memory_order_release);
@@ -265,6 +352,8 @@ private:
     std::uint64_t batch_ = 1;
     std::uint64_t turn_ = 0;
     std::uint64_t announced_ = 0;
+    std::uint64_t slot_ = 0;    // where the next message is likely to be
+    std::uint64_t before_ = 1;  // where the last one was
 };
 
 }  // namespace tacholog
