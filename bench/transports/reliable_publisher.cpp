@@ -167,18 +167,32 @@ bool ReliablePublisher::send_packet(std::uint64_t number) {
 }
 
 bool ReliablePublisher::send_datagram(const PacketHeader& header, std::span<const std::byte> payload) {
+    const auto sent = payload.size() <= most_copied_bytes ? send_whole(header, payload) : send_parts(header, payload);
+    if (sent >= 0) return true;
+    if (errno == ECONNREFUSED && link_.connected) receivers_.all().front().gone = true;
+    return false;
+}
+
+ssize_t ReliablePublisher::send_whole(const PacketHeader& header, std::span<const std::byte> payload) {
+    WholeDatagram datagram;
+    std::memcpy(datagram.data(), &header, sizeof header);
+    std::copy(payload.begin(), payload.end(), datagram.begin() + sizeof header);
+    const std::size_t bytes = sizeof header + payload.size();
+    if (link_.connected) return ::send(link_.socket.get(), datagram.data(), bytes, MSG_NOSIGNAL);
+    return ::sendto(link_.socket.get(), datagram.data(), bytes, MSG_NOSIGNAL, link_.peer.get(), link_.peer.length());
+}
+
+ssize_t ReliablePublisher::send_parts(const PacketHeader& header, std::span<const std::byte> payload) {
     std::array<iovec, 2> parts{iovec{const_cast<PacketHeader*>(&header), sizeof header},
                                iovec{const_cast<std::byte*>(payload.data()), payload.size()}};
     msghdr datagram{};
     datagram.msg_iov = parts.data();
-    datagram.msg_iovlen = payload.empty() ? 1 : 2;
+    datagram.msg_iovlen = parts.size();
     if (!link_.connected) {
         datagram.msg_name = link_.peer.room();
         datagram.msg_namelen = link_.peer.length();
     }
-    if (::sendmsg(link_.socket.get(), &datagram, MSG_NOSIGNAL) >= 0) return true;
-    if (errno == ECONNREFUSED && link_.connected) receivers_.all().front().gone = true;
-    return false;
+    return ::sendmsg(link_.socket.get(), &datagram, MSG_NOSIGNAL);
 }
 
 void ReliablePublisher::send_heartbeat(Kind kind) {

@@ -68,6 +68,8 @@ private:
     void pump_all(Patience patience);
     bool send_packet(std::uint64_t number);
     bool send_datagram(const PacketHeader& header, std::span<const std::byte> payload);
+    ssize_t send_whole(const PacketHeader& header, std::span<const std::byte> payload);
+    ssize_t send_parts(const PacketHeader& header, std::span<const std::byte> payload);
     void send_heartbeat(Kind kind);
     void invite(const Receiver& guest);
     void welcome(const Receiver& guest);

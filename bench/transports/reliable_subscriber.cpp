@@ -104,17 +104,34 @@ std::span<std::byte> ReliableSubscriber::expected() {
     return {place(expected_message_, expected_fragment_), piece_bytes_};
 }
 
-Result<bool> ReliableSubscriber::receive_datagram() {
-    PacketHeader header{};
-    const auto payload = expected();
+ssize_t ReliableSubscriber::receive_whole(PacketHeader& header, std::span<std::byte> payload, Address& from) const {
+    WholeDatagram datagram;
+    socklen_t length = Address::room_bytes;
+    const auto received =
+        ::recvfrom(incoming().get(), datagram.data(), datagram.size(), wait_.flags(), from.room(), &length);
+    if (received < static_cast<ssize_t>(sizeof header)) return received;
+    std::memcpy(&header, datagram.data(), sizeof header);
+    const auto bytes = std::min(payload.size(), static_cast<std::size_t>(received) - sizeof header);
+    std::memcpy(payload.data(), datagram.data() + sizeof header, bytes);
+    return static_cast<ssize_t>(sizeof header + bytes);
+}
+
+ssize_t ReliableSubscriber::receive_parts(PacketHeader& header, std::span<std::byte> payload, Address& from) const {
     std::array<iovec, 2> parts{iovec{&header, sizeof header}, iovec{payload.data(), payload.size()}};
-    Address from;
     msghdr datagram{};
     datagram.msg_name = from.room();
     datagram.msg_namelen = Address::room_bytes;
     datagram.msg_iov = parts.data();
     datagram.msg_iovlen = parts.size();
-    const auto received = ::recvmsg(incoming().get(), &datagram, wait_.flags());
+    return ::recvmsg(incoming().get(), &datagram, wait_.flags());
+}
+
+Result<bool> ReliableSubscriber::receive_datagram() {
+    PacketHeader header{};
+    const auto payload = expected();
+    Address from;
+    const auto received =
+        max_bytes_ <= most_copied_bytes ? receive_whole(header, payload, from) : receive_parts(header, payload, from);
     if (received < 0) {
         if (errno == EAGAIN || errno == EINTR || errno == ECONNREFUSED) return false;
         return os_error("receive on " + endpoint_);

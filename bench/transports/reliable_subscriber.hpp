@@ -62,6 +62,8 @@ private:
     const Fd& incoming() const { return group_ ? group_ : socket_; }
     /// False if nothing was there.
     Result<bool> receive_datagram();
+    ssize_t receive_whole(PacketHeader& header, std::span<std::byte> payload, Address& from) const;
+    ssize_t receive_parts(PacketHeader& header, std::span<std::byte> payload, Address& from) const;
     bool is_invitation(const PacketHeader& header, std::size_t payload_bytes) const;
     Result<bool> follow(const PacketHeader& header, std::span<const std::byte> payload);
     bool joined() const { return piece_bytes_ > 0 && (welcome_ || !join_); }

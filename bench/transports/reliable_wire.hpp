@@ -46,6 +46,11 @@ struct PacketHeader {
     std::uint32_t unused;
 };
 
+/// A payload of so many bytes is copied behind its header, or from there: that costs less than two pieces of memory
+/// cost the kernel, 0.1 us of a datagram's 2 us.
+inline constexpr std::size_t most_copied_bytes = 2048;
+using WholeDatagram = std::array<std::byte, sizeof(PacketHeader) + most_copied_bytes>;
+
 struct Range {
     std::uint64_t first;
     std::uint64_t count;

@@ -20,6 +20,10 @@ struct FragmentHeader {
     std::uint32_t total_bytes;
 };
 
+/// Room for a header before a message, which then lies aligned.
+inline constexpr std::size_t header_room = 32;
+static_assert(header_room >= sizeof(FragmentHeader));
+
 inline constexpr std::size_t max_fragment = max_datagram - sizeof(FragmentHeader);
 
 inline std::size_t fragments_of(std::size_t bytes, std::size_t fragment_bytes = max_fragment) {
@@ -35,11 +39,19 @@ public:
         : stream_(stream),
           max_bytes_(max_bytes),
           fragment_bytes_(fragment_bytes),
-          bytes_(fragments_of(max_bytes, fragment_bytes) * fragment_bytes),
+          bytes_(header_room + fragments_of(max_bytes, fragment_bytes) * fragment_bytes),
           present_(fragments_of(max_bytes, fragment_bytes)) {}
 
     /// Where to receive the next fragment. Never over one that is there already.
-    std::span<std::byte> expected() { return std::span{bytes_}.subspan(expected_ * fragment_bytes_, fragment_bytes_); }
+    std::span<std::byte> expected() { return place(expected_).first(fragment_bytes_); }
+
+    /// Where to receive the next datagram, its header and all, so that its fragment comes to lie where expected() says;
+    /// empty if something is in the header's way.
+    std::span<std::byte> expected_datagram() {
+        if (expected_ != 0) return {};
+        constexpr std::size_t at = header_room - sizeof(FragmentHeader);
+        return std::span{bytes_}.subspan(at, sizeof(FragmentHeader) + fragment_bytes_);
+    }
 
     /// The message that a datagram completes, if it does; its fragment was received into expected(). Whatever is not
     /// ours is dropped.
@@ -50,11 +62,15 @@ public:
         const std::size_t bytes = received - sizeof header;
         if (bytes != std::min(fragment_bytes_, total - header.fragment * fragment_bytes_)) return {};
         if (total <= fragment_bytes_) return expected().first(bytes);
-        return add(header, bytes) ? std::span<const std::byte>{bytes_}.first(total_bytes_)
-                                  : std::span<const std::byte>{};
+        return add(header, bytes) ? place(0).first(total_bytes_) : std::span<const std::byte>{};
     }
 
 private:
+    /// Of this fragment, and of those behind it.
+    std::span<std::byte> place(std::size_t fragment) {
+        return std::span{bytes_}.subspan(header_room + fragment * fragment_bytes_);
+    }
+
     /// Takes the fragment that was received into expected(). True if it made its message whole; what belongs to older
     /// messages or is there already changes nothing.
     bool add(const FragmentHeader& header, std::size_t bytes) {
@@ -62,7 +78,7 @@ private:
         if (!started_ || header.message > message_) begin(header);
         if (header.total_bytes != total_bytes_ || present_[header.fragment]) return false;
         if (header.fragment != expected_) {
-            std::memcpy(bytes_.data() + header.fragment * fragment_bytes_, expected().data(), bytes);
+            std::memcpy(place(header.fragment).data(), expected().data(), bytes);
         }
         present_[header.fragment] = true;
         --missing_;
