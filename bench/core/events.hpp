@@ -68,6 +68,7 @@ struct Sockets {
     std::uint64_t receive_bytes = 0;
     std::uint64_t send_bytes = 0;
     std::string participant = {};
+    std::string congestion = {};  ///< TCP's algorithm of congestion control; empty of other protocols
 };
 
 enum class Outcome { steady, not_steady, fixed };

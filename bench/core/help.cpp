@@ -58,8 +58,11 @@ What to measure
                              slow one has no room for is dropped for it alone, and counted
 
   --batch-bytes SIZE         throughput and demand over tcp, udp and uds: messages of so many bytes,
-                             up to 64KiB, travel in one system call; none waits longer than 50 ms.
+                             up to 1MiB, travel in one system call; none waits longer than 50 ms.
                              A message of more than half of it goes alone (default: each goes at once)
+
+  --congestion NAME          tcp only: the algorithm of congestion control, like cubic, reno or bbr, on
+                             both sides; the log says which it was (default: the kernel's)
 
   --probe-every N            throughput only: latency under its load: every N-th message is a probe,
                              whose answer gives a round trip; with --instances each instance has

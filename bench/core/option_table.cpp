@@ -70,10 +70,19 @@ Result<std::size_t> how_many(std::string_view option, std::string_view text, std
 Result<void> set_batch_bytes(Options& options, std::string_view text) {
     const auto sizes = parse_sizes(text);
     if (!sizes || sizes->size() != 1 || sizes->front() > most_batch_bytes) {
-        return Error{"--batch-bytes " + std::string{text} + ": not a size from 16 to 64KiB"};
+        return Error{"--batch-bytes " + std::string{text} + ": not a size from 16 to 1MiB"};
     }
     options.batch_bytes = sizes->front();
     return {};
+}
+
+Result<std::string> parse_congestion(std::string_view text) {
+    constexpr std::size_t longest = 15;  // TCP_CA_NAME_MAX, with its end
+    const bool is_name = std::all_of(text.begin(), text.end(), [](char one) {
+        return (one >= 'a' && one <= 'z') || (one >= '0' && one <= '9') || one == '_' || one == '-';
+    });
+    if (is_name && !text.empty() && text.size() <= longest) return std::string{text};
+    return Error{"--congestion " + std::string{text} + ": not the name of an algorithm, like cubic, reno or bbr"};
 }
 
 /// The n-th --reporter goes with the n-th --output.
@@ -96,7 +105,7 @@ Result<void> nothing(Options&, std::string_view) {
 }
 
 // clang-format off
-constexpr std::array<OptionRow, 34> rows{{
+constexpr std::array<OptionRow, 35> rows{{
     {"test", [](Options& o, std::string_view t) { return choose("--test", t, tests, o.test); }},
     {"transport", [](Options& o, std::string_view t) -> Result<void> { o.transport = t; return {}; }},
     {"role", [](Options& o, std::string_view t) { return choose("--role", t, roles, o.role); }},
@@ -112,6 +121,7 @@ constexpr std::array<OptionRow, 34> rows{{
     {"basis", [](Options& o, std::string_view t) { return choose("--basis", t, bases, o.basis); }},
     {"wait", [](Options& o, std::string_view t) { return choose("--wait", t, ways_to_wait, o.waiting); }},
     {"batch-bytes", set_batch_bytes},
+    {"congestion", [](Options& o, std::string_view t) { return keep(parse_congestion(t), o.congestion); }},
     {"probe-every", [](Options& o, std::string_view t) { return keep(how_many("--probe-every", t, most_between_probes), o.probe_every); }},
     {"mock", set_mock},
     {"instances", [](Options& o, std::string_view t) { return keep(how_many("--instances", t, most_instances), o.instances); }},

@@ -53,6 +53,7 @@ struct Options {
     Audience audience;
     std::optional<std::size_t> instances;  ///< of keyed data; nothing: the topic has no key
     Waiting waiting = Waiting::busy_poll;
+    std::string congestion;           ///< TCP's algorithm of congestion control; empty: the kernel's default
     std::size_t batch_bytes = 0;      ///< messages that may travel together; 0: each goes at once
     std::size_t probe_every = 0;      ///< of a throughput test: how many messages to one that is answered; 0: none is
     Basis basis = Basis::round_trip;  ///< of latency
@@ -72,8 +73,8 @@ struct Options {
 /// Reads the command line. The error is one that the user can act on.
 Result<Options> parse_options(int argc, char* argv[]);
 
-/// More than this no system call takes of datagrams.
-inline constexpr std::size_t most_batch_bytes = std::size_t{64} * 1024;
+/// More than this no transport holds back.
+inline constexpr std::size_t most_batch_bytes = std::size_t{1024} * 1024;
 
 /// How many messages of this size travel together at most; 1: each goes alone, as without batching.
 inline std::size_t messages_a_batch(const Options& options, std::size_t payload_bytes) {

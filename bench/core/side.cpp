@@ -22,6 +22,7 @@ Topic new_topic(const Side& side, std::size_t payload_bytes, std::string_view di
     Topic topic{"tacholog-" + std::to_string(::getpid()) + "-" + std::to_string(salt) + "-" + std::string{direction},
                 payload_bytes, side.control.local_host(), side.options.address};
     topic.waiting = side.options.waiting;
+    topic.congestion = side.options.congestion;
     if (direction == "ping") {
         topic.injection = side.options.injection;
         topic.audience = side.options.audience;
@@ -122,6 +123,7 @@ Frame sockets_frame(const Channels& channels) {
     if (const auto found = buffers(channels)) {
         frame.numbers = {static_cast<std::uint64_t>(found->receive_bytes),
                          static_cast<std::uint64_t>(found->send_bytes)};
+        frame.text = found->congestion;
     }
     return frame;
 }
@@ -141,7 +143,7 @@ bool is_first(const Side& side, const Case& measured) {
 }
 
 void tell_sockets(const Side& side, const std::string& role, const std::string& participant, const Frame& frame) {
-    if (!frame.numbers.empty()) side.tell(Sockets{role, frame.number(0), frame.number(1), participant});
+    if (!frame.numbers.empty()) side.tell(Sockets{role, frame.number(0), frame.number(1), participant, frame.text});
 }
 
 }  // namespace
@@ -226,6 +228,7 @@ std::string agreement(const Options& options) {
            " --slow-subscriber=" + std::string{to_text(options.audience.slow)} +
            " --batch-bytes=" + std::to_string(options.batch_bytes) +
            " --probe-every=" + std::to_string(options.probe_every) +
+           (options.congestion.empty() ? "" : " --congestion=" + options.congestion) +
            (options.publishers > 1 ? " --publishers=" + std::to_string(options.publishers) : "") +
            (options.instances ? " --instances=" + std::to_string(*options.instances) : "");
 }

@@ -127,7 +127,8 @@ public:
                 .add("role", sockets.role)
                 .add("participant", sockets.participant)
                 .add("rcvbuf_bytes", sockets.receive_bytes)
-                .add("sndbuf_bytes", sockets.send_bytes));
+                .add("sndbuf_bytes", sockets.send_bytes)
+                .add("congestion", sockets.congestion));
     }
 
     void write(const Warmup& warmup) override {

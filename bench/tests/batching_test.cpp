@@ -23,7 +23,7 @@ namespace {
 std::vector<const Transport*> transports_with_batches() {
     std::vector<const Transport*> found;
     std::copy_if(all_transports().begin(), all_transports().end(), std::back_inserter(found),
-                 [](const Transport* one) { return one->batches; });
+                 [](const Transport* one) { return one->most_batch_bytes > 0; });
     return found;
 }
 
@@ -292,6 +292,21 @@ TEST(Batching, WhoCannotHoldMessagesBackSaysWhoCan) {
 
     EXPECT_EQ(both.wait(), 2);
     EXPECT_EQ(both.err(), "perftest: --batch-bytes: shm has no batches; those that have are tcp, udp, uds\n");
+}
+
+TEST(Batching, IsNoLargerThanADatagramOverUdp) {
+    Program both{"--test throughput --transport udp --batch-bytes 65KiB"};
+
+    EXPECT_EQ(both.wait(), 2);
+    EXPECT_EQ(both.err(), "perftest: --batch-bytes: udp takes up to 64KiB\n");
+}
+
+TEST(Batching, JoinsLargeMessagesOverAStream) {
+    Program both{"--test throughput --transport tcp --sizes 64KiB --batch-bytes 256KiB --duration 0.1 --warmup 0"};
+
+    EXPECT_EQ(both.wait(), 0) << both.err();
+    EXPECT_NE(both.out().find(" lost=0 duplicated=0 reordered=0 batch_messages=4 batched_by=send"), std::string::npos)
+        << both.out();
 }
 
 }  // namespace

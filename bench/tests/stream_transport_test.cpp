@@ -1,8 +1,10 @@
-// What only the transports over byte streams are exposed to: bytes of strangers, and lengths that lie.
+// What only the transports over byte streams have: bytes of strangers, lengths that lie, and control of congestion.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
 #include "tests/messages.hpp"
+#include "tests/program.hpp"
+#include "tests/reported.hpp"
 #include "transports/ip_endpoint.hpp"
 #include "transports/stream.hpp"
 
@@ -106,6 +108,43 @@ TEST_F(StreamOfStrangeBytes, NothingFollowsAMessageGivenUpHalfway) {
         ASSERT_FALSE(*sent) << "no socket buffer holds so much";
     }
     EXPECT_FALSE((*publisher)->loan(16));
+}
+
+TEST(CongestionControl, IsTheOneThatWasAskedForOnBothSides) {
+    Program both{"--test latency --transport tcp --congestion reno --sizes 64 --duration 0.05 --warmup 0"};
+
+    EXPECT_EQ(both.wait(), 0) << both.err();
+    for (const std::string role : {"pub", "sub"}) {
+        const auto line = both.out().find("\nsocket role=" + role);
+        ASSERT_NE(line, std::string::npos) << both.out();
+        EXPECT_EQ(value(both.out().substr(line + 1), "socket", "congestion"), "reno");
+    }
+}
+
+TEST(CongestionControl, IsTheKernelsUnlessAskedFor) {
+    std::ifstream file{"/proc/sys/net/ipv4/tcp_congestion_control"};
+    std::string kernels;
+    ASSERT_TRUE(file >> kernels);
+    Program both{"--test latency --transport tcp --sizes 64 --duration 0.05 --warmup 0"};
+
+    EXPECT_EQ(both.wait(), 0) << both.err();
+    EXPECT_EQ(value(both.out(), "socket", "congestion"), kernels);
+}
+
+TEST(CongestionControl, ThatTheKernelDoesNotHaveIsNamed) {
+    Program both{"--test latency --transport tcp --congestion nobody --sizes 64 --duration 0.05"};
+
+    EXPECT_EQ(both.wait(), 1);
+    EXPECT_NE(both.err().find("use congestion control nobody (net.ipv4.tcp_available_congestion_control lists"),
+              std::string::npos)
+        << both.err();
+}
+
+TEST(CongestionControl, IsRefusedWhereThereIsNone) {
+    Program both{"--test latency --transport udp --congestion reno"};
+
+    EXPECT_EQ(both.wait(), 2);
+    EXPECT_EQ(both.err(), "perftest: --congestion: udp has no congestion control to choose; those that have are tcp\n");
 }
 
 }  // namespace

@@ -37,6 +37,9 @@ struct StreamFrame {
 inline constexpr std::size_t frame_at = 1;
 inline constexpr std::size_t header_bytes = frame_at + sizeof(StreamFrame);
 
+/// What a send may take at once, whatever the socket holds.
+inline constexpr std::size_t most_stream_batch_bytes = std::size_t{1024} * 1024;
+
 inline constexpr std::uint64_t hello_magic = 0x32304B4C41544354;
 inline constexpr std::uint32_t frame_magic = 0x4D434C54;
 

@@ -13,6 +13,15 @@
 namespace tacholog::transports {
 namespace {
 
+/// Before the socket is connected; who accepts inherits it from who listens.
+Result<void> set_congestion(const Fd& socket, const std::string& name) {
+    if (name.empty()) return {};
+    if (::setsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size())) == 0)
+        return {};
+    return os_error("use congestion control " + name +
+                    " (net.ipv4.tcp_available_congestion_control lists what is there)");
+}
+
 void send_at_once(const Fd& socket) {
     const int yes = 1;
     ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
@@ -23,6 +32,7 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     if (!address) return Error{"bind TCP to " + topic.local_address + ": not an IP address"};
     Fd listener{::socket(address->family(), SOCK_STREAM | SOCK_CLOEXEC, 0)};
     if (!listener) return os_error("open a TCP socket");
+    if (auto set = set_congestion(listener, topic.congestion); !set) return set.error();
     if (::bind(listener.get(), address->get(), address->length()) != 0)
         return os_error("bind TCP to " + topic.local_address);
     if (::listen(listener.get(), 4) != 0) return os_error("listen on TCP at " + topic.local_address);
@@ -32,11 +42,12 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
 }
 
 /// Connects, which takes a round trip of the network; the kernel alone would try for minutes.
-Result<Fd> connect_to(const Address& address) {
+Result<Fd> connect_to(const Address& address, const std::string& congestion) {
     constexpr int longest_ms = 5000;
     const std::string operation = "connect TCP to " + to_text(address);
     Fd socket{::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
     if (!socket) return os_error(operation);
+    if (auto set = set_congestion(socket, congestion); !set) return set.error();
     send_at_once(socket);
     if (::connect(socket.get(), address.get(), address.length()) == 0) return socket;
     if (errno != EINPROGRESS) return os_error(operation);
@@ -54,7 +65,7 @@ Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::spa
     for (const std::string& endpoint : endpoints) {
         const auto peer = parse_endpoint(endpoint, topic.local_address);
         if (!peer) return Error{"advertise to '" + endpoint + "': not a TCP endpoint"};
-        auto socket = connect_to(peer->address);
+        auto socket = connect_to(peer->address, topic.congestion);
         if (!socket) return socket.error();
         const auto added = publisher->add(std::move(*socket), to_text(peer->address), peer->token);
         if (!added) return added.error();
@@ -73,6 +84,7 @@ extern const Transport tcp{"tcp",
                            advertise_to_one<advertise_to_all>,
                            advertise_to_all,
                            false,
+                           most_stream_batch_bytes,
                            true};
 
 }  // namespace tacholog::transports

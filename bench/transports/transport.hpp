@@ -28,6 +28,7 @@ struct Topic {
     Injection injection = {};                  ///< for the mock transport
     Audience audience = {};                    ///< who subscribes, for transports that reach several
     Waiting waiting = Waiting::busy_poll;      ///< the same on both sides: who sleeps has to be woken
+    std::string congestion = {};               ///< TCP's algorithm of congestion control; empty: the kernel's default
     std::size_t batch_messages = 1;            ///< how many may be held back to travel together, for those that batch
 };
 
@@ -35,6 +36,7 @@ struct Topic {
 struct SocketBuffers {
     int receive_bytes = 0;
     int send_bytes = 0;
+    std::string congestion = {};  ///< TCP's algorithm of congestion control; empty of other protocols
 };
 
 class Publisher;
@@ -173,7 +175,9 @@ struct Transport {
     Result<std::unique_ptr<Publisher>> (*advertise_to_all)(const Topic&,
                                                            std::span<const std::string> endpoints) = nullptr;
     bool drops_for_slow = false;  ///< whether it can do without a slow subscriber, as SlowSubscriber::drop has it
-    bool batches = false;         ///< whether it holds messages back, if asked to, so that several travel together
+    /// How many bytes of messages it holds back at most, if asked to, so that they travel together; 0: none.
+    std::size_t most_batch_bytes = 0;
+    bool congestion = false;  ///< whether it can be told which algorithm of congestion control to use
 };
 
 /// `advertise` of those that reach several: the same with one endpoint.

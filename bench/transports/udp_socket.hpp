@@ -1,7 +1,11 @@
 // Sockets for datagrams, and a socket's buffers: what is asked for, and what the kernel gave.
 #pragma once
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
+
+#include <array>
 
 #include "core/address.hpp"
 #include "core/fd.hpp"
@@ -16,8 +20,14 @@ inline int effective(const Fd& socket, int option) {
     return bytes;
 }
 
+inline std::string congestion_of(const Fd& socket) {
+    std::array<char, 32> name{};
+    socklen_t length = name.size() - 1;
+    return ::getsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, name.data(), &length) == 0 ? name.data() : "";
+}
+
 inline SocketBuffers buffers_of(const Fd& socket) {
-    return {effective(socket, SO_RCVBUF), effective(socket, SO_SNDBUF)};
+    return {effective(socket, SO_RCVBUF), effective(socket, SO_SNDBUF), congestion_of(socket)};
 }
 
 /// Not bound yet. Asks for buffers of 8 MiB; the kernel gives less if net.core.[rw]mem_max says so.

@@ -37,6 +37,6 @@ extern const Transport uds{"uds",
                            advertise,
                            nullptr,
                            false,
-                           true};
+                           most_stream_batch_bytes};
 
 }  // namespace tacholog::transports
