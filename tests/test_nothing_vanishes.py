@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -128,6 +129,26 @@ def test_check_and_parse_name_a_folder_that_cannot_be_listed(two: Path, unprivil
     assert "tacholog: data/bad: the folder cannot be listed: Permission denied\n" in parent.stderr
     assert "tacholog: data/bad: the folder cannot be listed: Permission denied\n" in alone.stderr
     assert "1 log: 18 records" in parent.stderr
+
+
+@pytest.mark.parametrize("command", [*READERS, "check"])
+def test_what_would_wait_for_a_writer_is_named_wherever_it_lies(two: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(two / "data")  # The path of a socket has at most 108 bytes.
+    for folder in ("same-build", "none"):
+        Path(folder).mkdir()
+    for pipe in ("bad/pipe.log", "hosts/pipe.toml", "same-build/pipe.csv", "none/run.toml"):
+        os.mkfifo(pipe)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("none/some.socket")
+
+        done = tacholog("check", "data", cwd=two) if command == "check" else reading(command, two)
+
+    said = (done.stdout if command == "check" else done.stderr).replace("tacholog: ", "").splitlines()
+    places = {"hosts/pipe.toml": "named pipe", "same-build/pipe.csv": "named pipe", "none/run.toml": "named pipe", "none/some.socket": "socket"}
+    assert {f"data/{place}: not a file but a {kind}, and was not read" for place, kind in places.items()} <= set(said)
+    assert f"{'' if command == 'check' else 'data/'}bad/pipe.log: manifest: not a file but a named pipe, and was not read" in said
+    assert sum("not a file" in line for line in said) == 5
+    assert done.returncode == {"check": 1, "diff": 4}.get(command, 2)  # 4: of one run nothing can be tested, which goes before
 
 
 @pytest.mark.parametrize("command", READERS)

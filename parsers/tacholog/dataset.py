@@ -20,7 +20,7 @@ from tacholog.formats.lines import Broken
 from tacholog.formats.reading import Account, Event, Scan
 from tacholog.formats.source import open_log
 from tacholog.manifest import HOSTS_FOLDER, RUN_FILE, Host, LogFile, Manifest, folders_below, read_host, read_manifest
-from tacholog.problems import ALTERED, UNREADABLE, add_unlisted_folder, forgotten, problem, unlisted_files
+from tacholog.problems import ALTERED, UNREADABLE, add_unlisted_folder, forgotten, no_files, problem, unlisted_files
 from tacholog.quality import RunContext, best_goodput, judge, mark_growing, mark_republished
 from tacholog.records import METRICS, SEVERITY, Conditions, Facts, Histogram, Record, Status
 
@@ -113,7 +113,7 @@ def load(roots: Sequence[Path]) -> Dataset:
             if folder.name == HOSTS_FOLDER:
                 _load_hosts(folder, files, hosts, rows["problems"])
             if RUN_FILE not in files:
-                rows["problems"].extend(forgotten(root, folder, files))
+                rows["problems"].extend((*no_files(folder), *forgotten(root, folder, files)))
                 continue
             run = folder.relative_to(root).as_posix()
             if run in seen:
@@ -125,13 +125,16 @@ def load(roots: Sequence[Path]) -> Dataset:
     return Dataset(**{name: _frame(name, rows[name]) for name in TABLES}, hosts=hosts)
 
 
-def load_logs(paths: Sequence[Path]) -> Dataset:
+def load_logs(paths: Sequence[Path], left_out: Sequence[Row] = ()) -> Dataset:
     """Read raw logs that have no manifest: each is a run of its own, of the system that its format measures.
+
+    ``left_out`` are the problems of what lies beside them and is no log.
 
     Raises:
         UnreadableInput: a log cannot be opened, or its format is not known.
     """
     rows: dict[str, list[Row]] = {name: [] for name in TABLES}
+    rows["problems"].extend(left_out)
     for path in paths:
         try:
             with open_log(path) as text, path.open("rb") as raw:

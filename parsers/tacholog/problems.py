@@ -8,7 +8,7 @@ from typing import Any
 
 from tacholog.errors import UnreadableInput
 from tacholog.formats.reading import Scan
-from tacholog.formats.source import open_log
+from tacholog.formats.source import not_a_file, open_log
 from tacholog.manifest import HOSTS_FOLDER, PLAN_FILE, RUN_FILE, Manifest
 
 UNREADABLE = "unreadable"  # A log, run, host or folder that could not be read at all.
@@ -32,10 +32,24 @@ def add_unlisted_folder(root: Path, problems: list[dict[str, Any]], error: OSErr
 
 
 def unlisted_files(run: str, folder: Path, manifest: Manifest) -> Iterator[dict[str, Any]]:
-    """The files beside a manifest that it does not name."""
+    """What lies beside a manifest that does not name it; no folders."""
     known = {RUN_FILE, *(entry.file for entry in manifest.logs)}
-    for name in sorted(entry.name for entry in folder.iterdir() if entry.is_file() and entry.name not in known and not entry.name.startswith(".")):
-        yield problem(run, name, 0, "manifest", "", f"the file is not listed in {RUN_FILE} and was not read")
+    for entry in _shown(folder):
+        if entry.name not in known and not entry.is_dir():
+            wrong = not_a_file(entry)
+            said = f"{wrong}, and was not read" if wrong else f"the file is not listed in {RUN_FILE} and was not read"
+            yield problem(run, entry.name, 0, "manifest", "", said)
+
+
+def no_files(folder: Path) -> Iterator[dict[str, Any]]:
+    """What lies in a folder where logs are looked for, and would keep whoever opens it waiting: named pipes, sockets and devices."""
+    for entry in _shown(folder):
+        if wrong := not_a_file(entry):
+            yield problem("", entry.name, 0, UNREADABLE, "", f"{entry}: {wrong}, and was not read")
+
+
+def _shown(folder: Path) -> list[Path]:
+    return sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
 
 
 def forgotten(root: Path, folder: Path, files: Sequence[str]) -> Iterator[dict[str, Any]]:

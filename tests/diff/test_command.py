@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -164,6 +165,29 @@ def test_a_name_that_is_nothing_says_which_releases_there_are(tmp_path: Path, ca
 
     assert stopped.value.code == 2
     assert "1.0: no such file or folder, and no release of that name" in capsys.readouterr().err
+
+
+def test_a_named_pipe_is_said_to_be_one_also_beside_raw_logs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "logs").mkdir()
+    pipe, beside = tmp_path / "pipe", tmp_path / "logs" / "pipe.log"
+    os.mkfifo(pipe)
+    os.mkfifo(beside)
+
+    with pytest.raises(SystemExit) as direct:
+        main(["diff", str(pipe), str(HMBDC / "perf-sample-14-2.txt")])
+    with pytest.raises(SystemExit) as alone:
+        main(["diff", str(HMBDC / "perf-sample-14-2.txt"), str(beside.parent)])
+    shutil.copy(HMBDC / "perf-sample-14-2.txt", beside.parent)
+    said = capsys.readouterr().err.splitlines()
+    with pytest.raises(SystemExit) as together:
+        main(["diff", str(HMBDC / "perf-sample-14-2.txt"), str(beside.parent)])
+
+    assert (direct.value.code, alone.value.code) == (2, 2)
+    assert together.value.code == 4  # of one run nothing can be tested, which goes before
+    nothing = f"tacholog: {beside.parent}: no run.toml below it, no saved dataset and no log in it"
+    left_out = f"{beside}: not a file but a named pipe, and was not read"
+    assert said == [f"tacholog: {pipe}: not a file but a named pipe, and is not read", f"{nothing}; {left_out}"]
+    assert capsys.readouterr().err.splitlines() == [f"tacholog: {left_out}"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,9 @@ import msgspec
 
 from tacholog.dataset import TABLES, Dataset, load, load_logs, open_saved, run_folders
 from tacholog.errors import UnreadableInput
+from tacholog.formats.source import not_a_file
 from tacholog.manifest import HOSTS_FOLDER, read_host
+from tacholog.problems import no_files
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +32,8 @@ def find(name: str, roots: Sequence[Path]) -> Dataset:
         UnreadableInput: there is nothing of that name, or nothing in it.
     """
     path = Path(name)
+    if wrong := not_a_file(path):
+        raise UnreadableInput(f"{path}: {wrong}, and is not read")
     if path.is_file():
         return load_logs([path])
     if path.is_dir():
@@ -43,9 +47,10 @@ def _folder(path: Path) -> Dataset:
     if next(run_folders(path), None) is not None:
         return _with_hosts(load([path]), path)
     logs = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith(".") and file.suffix not in (".toml", ".md"))
+    left_out = [*no_files(path)]
     if not logs:
-        raise UnreadableInput(f"{path}: no run.toml below it, no saved dataset and no log in it")
-    return load_logs(logs)
+        raise UnreadableInput("; ".join((f"{path}: no run.toml below it, no saved dataset and no log in it", *(row["reason"] for row in left_out))))
+    return load_logs(logs, left_out)
 
 
 def _with_hosts(dataset: Dataset, path: Path) -> Dataset:

@@ -147,6 +147,15 @@ def _clip(raw: bytes, limit: int, whole: bool = True) -> tuple[bytes, bool]:
     return (raw, whole) if len(raw) <= limit else (raw[:limit], False)
 
 
+def not_a_file(path: Path) -> str | None:
+    """Say that a path is that of a named pipe, a socket or a device; ``None`` if it is not, or nothing is there."""
+    try:
+        kind = _NO_FILES.get(stat.S_IFMT(path.stat().st_mode))
+    except OSError:
+        return None  # Whoever opens it is told.
+    return f"not a file but a {kind}" if kind else None
+
+
 @contextmanager
 def open_log(path: Path) -> Iterator[LogText]:
     """Open a log file.
@@ -154,10 +163,9 @@ def open_log(path: Path) -> Iterator[LogText]:
     Raises:
         UnreadableInput: it cannot be opened, is no file but a named pipe or the like, or is UTF-16.
     """
+    if (wrong := not_a_file(path)) and not _HANDED_OVER.fullmatch(str(path)):
+        raise UnreadableInput(wrong)
     try:
-        kind = _NO_FILES.get(stat.S_IFMT(path.stat().st_mode))
-        if kind and not _HANDED_OVER.fullmatch(str(path)):
-            raise UnreadableInput(f"not a file but a {kind}")
         stream = path.open("rb")
     except OSError as error:
         raise UnreadableInput(f"cannot open: {error.strerror}") from error

@@ -11,6 +11,7 @@ from tacholog.dataset import TABLES, Dataset, load
 from tacholog.diff.bands import FOLDER as BANDS
 from tacholog.diff.renames import FILE as RENAMES
 from tacholog.errors import UnreadableInput
+from tacholog.formats.source import not_a_file
 from tacholog.report.complaints import complaints
 from tacholog.report.redact import redacted
 from tacholog.report.settings import SiteSettings
@@ -36,7 +37,7 @@ def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings) -> Datase
 
 def _keep_bands(roots: Sequence[Path], folder: Path) -> None:
     """Copy the bands of one build that lie in the roots beside the dataset: the comparisons on its pages use them, and notice if one changes."""
-    found = {file.name: file for root in reversed(roots) for file in (root / BANDS).glob("*.csv")}
+    found = {file.name: file for root in reversed(roots) for file in (root / BANDS).glob("*.csv") if not not_a_file(file)}
     folder.mkdir(parents=True, exist_ok=True)
     for file in folder.glob("*.csv"):
         if file.name not in found:
