@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from perf_figures import Best, Failed, Figure, best, floor, options, perftest, transports
 from perf_libraries import LIBRARY_BYTES
-from perf_peers import peer_figures
+from perf_peers import DDS_BYTES, peer_figures
 from perf_table import Effort, Goal, LeftOut, Row, Unit
 
 SHARED = (64, 1024, 16384, 65536, 1048576, 4194304)
@@ -63,8 +63,10 @@ def latency_cells() -> Iterator[Cell]:
             yield Cell(f"udp {way}", f"--test latency --transport udp{option}{UNREAD}", DATAGRAMS)
             yield Cell(f"tcp {way}", f"--test latency --transport tcp{option}{UNREAD}{SAME_HOST}", DATAGRAMS)
     yield Cell("shm-zero-copy untouched", "--test latency --transport shm-zero-copy --touch none", UNTOUCHED)
-    for transport in ("inter-thread", "uds", "udp-reliable", "udp-multicast"):
-        yield Cell(f"{transport} busy", f"--test latency --transport {transport}", (64, 1024))
+    for transport, sizes in (("inter-thread", (64, 1024)), ("uds", (64, 1024)), ("udp-reliable", DDS_BYTES), ("udp-multicast", DDS_BYTES)):
+        yield Cell(f"{transport} busy", f"--test latency --transport {transport}", sizes)
+    for transport in ("udp-reliable", "udp-multicast"):
+        yield Cell(f"{transport} blocking", f"--test latency --transport {transport} --wait block", DDS_BYTES[:2])
 
 
 def rate_cells() -> Iterator[Cell]:
@@ -164,11 +166,14 @@ def rate_wishes() -> Iterator[Wish]:
 
 
 def reliable_wishes() -> Iterator[Wish]:
-    """The goals for reliable UDP, beside a DDS over UDP."""
-    for size in (64, 1024):
-        for transport in ("udp-reliable", "udp-multicast"):
-            yield Wish((f"{transport} busy", size, "p50"), ("ddsperf", size, "p50"), at_most(1))
-            yield Wish((f"{transport} rate", size, "rate"), ("ddsperf", size, "rate"), None)
+    """The goals for reliable UDP, beside two DDS over UDP, of which Fast DDS is given payloads that are written and read, as we are."""
+    for transport in ("udp-reliable", "udp-multicast"):
+        for size in DDS_BYTES:
+            for way in ("busy", "blocking"):  # as the DDS do
+                for peer in ("ddsperf", "fastdds-udp"):
+                    yield Wish((f"{transport} {way}", size, "p50"), (peer, size, "p50"), at_most(1))
+            for peer in ("ddsperf", "fastdds-udp-rate"):
+                yield Wish((f"{transport} rate", size, "rate"), (peer, size, "rate"), None)
 
 
 def wishes() -> Iterator[Wish]:

@@ -19,10 +19,10 @@ def program(library: str) -> str:
     return str(BUILD / f"perf/peer-{library}")
 
 
-def library_figures(library: str) -> Iterator[Figure]:
+def library_figures(library: str, sizes: tuple[int, ...] = LIBRARY_BYTES) -> Iterator[Figure]:
     """Half round trips in ns, and messages a second."""
     with nothing_left_behind():
-        for size in LIBRARY_BYTES:
+        for size in sizes:
             for what in ("latency", "rate"):
                 yield from floor_lines("", run([program(library), SECONDS, what, str(size)]))
 

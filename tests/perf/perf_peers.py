@@ -18,7 +18,7 @@ from perf_libraries import library_figures, nothing_left_behind, program
 
 LATENCY_BYTES = (32, 1024, 8192, 63000)
 RATE_BYTES = (64, 1024, 63000)
-DDS_BYTES = (64, 1024)
+DDS_BYTES = (64, 1024, 16384, 65536, 1048576)
 ACTIVE, PASSIVE = ["taskset", "--cpu-list", "0"], ["taskset", "--cpu-list", "1"]  # as perftest and the floor are placed
 # Cyclone DDS looks for its peers by multicast, on a network: here it is told where they are.
 DDS_HOME = """<CycloneDDS><Domain>
@@ -129,6 +129,7 @@ PEERS = {
     "nng": of_library("nng", "libnng-dev"),
     "iceoryx": Peer(iceoryx, program("iceoryx"), "iceoryx libiceoryx-posh-dev"),
     "fastdds": of_library("fastdds", "libfastrtps-dev"),
+    "fastdds-udp": Peer(lambda: library_figures("fastdds-udp", DDS_BYTES), program("fastdds-udp"), "libfastrtps-dev"),
 }
 
 
