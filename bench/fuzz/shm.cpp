@@ -60,7 +60,7 @@ private:
 };
 
 void ring(fuzz::Input& input) {
-    const std::size_t lead = input.take<std::uint8_t>() % 2 == 0 ? 0 : stride - sizeof(SlotWord) - max_bytes;
+    const std::size_t lead = input.take<std::uint8_t>() % 2 == 0 ? 0 : sizeof(SlotWord);
     const bool reuses_last = input.take<std::uint8_t>() % 2 == 0;
     const RingShape shape{max_bytes, places, stride, 1 + input.take<std::uint8_t>() % most_readers, reuses_last, lead};
     const Memory memory{shape.bytes()};
