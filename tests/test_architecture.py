@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "parsers" / "tacholog"
 # Lowest first. A module may import from its own layer and from those before it.
 LAYERS = (
-    *("__init__", "errors", "records", "formats", "quality", "manifest", "problems", "dataset", "checks", "diff"),
-    *("host", "campaign", "resources", "report", "sphinx", "commands", "cli", "__main__"),
+    *("__init__", "errors", "records", "formats", "quality", "manifest", "host", "problems", "dataset", "checks", "diff"),
+    *("campaign", "resources", "report", "sphinx", "commands", "cli", "__main__"),
 )
 MODULES = sorted(PACKAGE.rglob("*.py"))
 SOURCES = sorted([*MODULES, *(ROOT / "tests").rglob("*.py"), ROOT / "noxfile.py", *(path for path in (ROOT / "bench").rglob("*.[ch]pp"))])

@@ -19,6 +19,7 @@ from tacholog.errors import UnreadableInput
 from tacholog.formats.lines import Broken
 from tacholog.formats.reading import Account, Event, Scan
 from tacholog.formats.source import open_log
+from tacholog.host import stated_host
 from tacholog.manifest import HOSTS_FOLDER, RUN_FILE, Host, LogFile, Manifest, folders_below, read_host, read_manifest
 from tacholog.problems import ALTERED, UNREADABLE, add_unlisted_folder, forgotten, no_files, problem, unlisted_files
 from tacholog.quality import RunContext, best_goodput, judge, mark_growing, mark_republished
@@ -126,7 +127,7 @@ def load(roots: Sequence[Path]) -> Dataset:
 
 
 def load_logs(paths: Sequence[Path], left_out: Sequence[Row] = ()) -> Dataset:
-    """Read raw logs that have no manifest: each is a run of its own, of the system that its format measures.
+    """Read raw logs that have no manifest: each is a run of its own, of the system that its format measures, on the machine that it states.
 
     ``left_out`` are the problems of what lies beside them and is no log.
 
@@ -135,6 +136,7 @@ def load_logs(paths: Sequence[Path], left_out: Sequence[Row] = ()) -> Dataset:
     """
     rows: dict[str, list[Row]] = {name: [] for name in TABLES}
     rows["problems"].extend(left_out)
+    hosts: dict[str, Host] = {}
     for path in paths:
         try:
             with open_log(path) as text, path.open("rb") as raw:
@@ -142,9 +144,12 @@ def load_logs(paths: Sequence[Path], left_out: Sequence[Row] = ()) -> Dataset:
                 entry = LogFile(file=path.name, sha256=hashlib.file_digest(raw, "sha256").hexdigest())
         except UnreadableInput as error:
             raise UnreadableInput(f"{path}: {error}") from None
-        _load_manifest(path.as_posix(), path.parent, Manifest(system=module.SYSTEM, tool=module.TOOL, logs=(entry,)), rows)
+        (log,) = _load_manifest(path.as_posix(), path.parent, Manifest(system=module.SYSTEM, tool=module.TOOL, logs=(entry,)), rows)
+        stated = stated_host(log.facts.environment)
+        hosts |= stated
+        rows["runs"][-1]["host"] = next(iter(stated), None)
     mark_growing(rows["results"])
-    return Dataset(**{name: _frame(name, rows[name]) for name in TABLES}, hosts={})
+    return Dataset(**{name: _frame(name, rows[name]) for name in TABLES}, hosts=hosts)
 
 
 def run_folders(root: Path) -> Iterator[Path]:
@@ -172,7 +177,7 @@ def _load_run(run: str, folder: Path, rows: dict[str, list[Row]]) -> None:
     rows["problems"].extend(unlisted_files(run, folder, manifest))
 
 
-def _load_manifest(run: str, folder: Path, manifest: Manifest, rows: dict[str, list[Row]]) -> None:
+def _load_manifest(run: str, folder: Path, manifest: Manifest, rows: dict[str, list[Row]]) -> list[_LoadedLog]:
     loaded = [_LoadedLog(run, folder, manifest, entry) for entry in manifest.logs]
     for log in loaded:
         rows["logs"].append(log.row())
@@ -192,6 +197,7 @@ def _load_manifest(run: str, folder: Path, manifest: Manifest, rows: dict[str, l
             conditions = record.conditions.over(log.conditions(event.run))
             rows["results"].extend(_result_rows(run, log.entry.file, event, judge(record, conditions, context), conditions))
         rows["histograms"].extend(log.histograms)
+    return loaded
 
 
 class _LoadedLog:

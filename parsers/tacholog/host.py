@@ -29,9 +29,32 @@ _IDENTITY = (("cpu", "model"), ("cpu", "threads"), ("memory", "size"), ("system"
 def this_host(root: Path = ROOT) -> Host:
     """Return this machine's facts as a host file holds them, read below ``root``."""
     cpu = _cpu(root)
-    threads = cpu.get("threads")
-    name = ", ".join([cpu.get("model", "Unnamed CPU"), *([f"{threads} thread{'s' if threads != '1' else ''}"] if threads else [])])
+    name = _name(cpu.get("model"), cpu.get("threads"))
     return Host(name=name, source="read by tacholog host", cpu=cpu, memory=_memory(root), network=_network(root), system=_system(root))
+
+
+def stated_host(log: Facts) -> dict[str, Host]:
+    """Return the machine that perftest's ``host`` line describes among the facts of a log, by an id made of all that it says; nothing without one.
+
+    How many CPUs there are is in the name only: the line does not say in how many sockets and cores they are, and a part of that would
+    not be equal to the whole in a host file.
+    """
+    model, threads, size = (log.get(f"host_{name}") for name in ("cpu_model", "cpus_online", "memory_bytes"))
+    if model is None and size is None:
+        return {}
+    found = Host(
+        name=_name(model, threads),
+        source="the host line of a log",
+        cpu=_known({"model": model}),
+        memory=_known({"size": _bytes(int(size)) if size and re.fullmatch("[0-9]{1,18}", size) else None}),
+        system=_known({name: log.get(f"host_{name}") for name in ("kernel", "distribution", "clocksource")}),
+    )
+    said = "\n".join(f"{name} {text}" for name, text in sorted(log.items()) if name.startswith("host_"))
+    return {"log-" + hashlib.sha256(said.encode()).hexdigest()[:6]: found}
+
+
+def _name(model: str | None, threads: str | None) -> str:
+    return ", ".join([model or "Unnamed CPU", *([f"{threads} thread{'s' if threads != '1' else ''}"] if threads else [])])
 
 
 def pseudonym(host: Host) -> str:

@@ -114,3 +114,40 @@ def test_the_hmbdc_sample_of_14_2_was_published_again_with_15_17() -> None:
 
     assert {(row.verdict, row.reasons) for row in report.rows} == {("unreplicated_same", ("same_measurement",))}
     assert {row.key.statistic for row in report.rows} == {"range-low", "range-high", "typical"}
+
+
+def raw_log(folder: Path, model: str, second: str) -> Path:
+    """A folder with one of perftest's logs, of a machine with this CPU, begun in this second."""
+    folder.mkdir()
+    text = (FORMATS / "native" / "latency-udp.log").read_text().replace("Intel(R) Xeon(R) Processor", model)
+    (folder / "run.log").write_text(text.replace("T04:04:02.", f"T04:04:{second}."))
+    return folder
+
+
+def test_raw_logs_of_two_machines_do_not_compare(tmp_path: Path) -> None:
+    report = diff(raw_log(tmp_path / "old", "Model A", "02"), raw_log(tmp_path / "new", "Model B", "03"))
+
+    assert {one.verdict for one in report.rows} == {"not_comparable"}
+    assert {("cpu_model", "Model A", "Model B"), ("host", "Model A, 2 threads", "Model B, 2 threads")} <= {
+        (one.field, one.old, one.new) for one in report.rows[0].differences
+    }
+    assert (report.old.hosts, report.new.hosts) == (("Model A, 2 threads",), ("Model B, 2 threads",))
+
+
+def test_raw_logs_of_one_machine_leave_nothing_of_it_unverified(tmp_path: Path) -> None:
+    report = diff(raw_log(tmp_path / "old", "Model A", "02"), raw_log(tmp_path / "new", "Model A", "03"))
+
+    assert report.rows
+    assert not {"cpu_model", "cores_smt", "memory", "nic", "mtu"} & {name for one in report.rows for name in one.unverified}
+    assert all(one.verdict != "not_comparable" for one in report.rows)
+
+
+def test_a_log_without_a_host_line_states_no_machine(tmp_path: Path) -> None:
+    folder = raw_log(tmp_path / "old", "Model A", "02")
+    lines = (folder / "run.log").read_text().splitlines(keepends=True)
+    (folder / "run.log").write_text("".join(line for line in lines if not line.startswith("host ")))
+
+    report = diff(folder, raw_log(tmp_path / "new", "Model A", "03"))
+
+    assert report.old.hosts == ()
+    assert "cpu_model" in report.rows[0].unverified
