@@ -85,6 +85,23 @@ std::optional<std::string> objection_to_dialects(const Options& options) {
     return std::nullopt;
 }
 
+/// What speaks against sending so over this transport.
+std::optional<std::string> objection_to_sending(const Options& options, const Transport& transport) {
+    if (options.batch_bytes > 0 && transport.most_batch_bytes == 0) {
+        return "--batch-bytes: " + options.transport + " has no batches; those that have are " +
+               names_of_those([](const Transport& one) { return one.most_batch_bytes > 0; });
+    }
+    if (options.batch_bytes > transport.most_batch_bytes) {
+        return "--batch-bytes: " + options.transport + " takes up to " +
+               std::to_string(transport.most_batch_bytes / 1024) + "KiB";
+    }
+    if (!options.congestion.empty() && !transport.congestion) {
+        return "--congestion: " + options.transport + " has no congestion control to choose; those that have are " +
+               names_of_those([](const Transport& one) { return one.congestion; });
+    }
+    return std::nullopt;
+}
+
 /// What speaks against probes.
 std::optional<std::string> objection_to_probes(const Options& options) {
     if (options.probe_every == 0) return std::nullopt;
@@ -109,18 +126,7 @@ std::optional<std::string> objection(const Options& options, const Transport* tr
         return "--transport " + options.transport +
                ": each side needs a network interface of its own: start them with --role pub and --role sub";
     }
-    if (options.batch_bytes > 0 && transport->most_batch_bytes == 0) {
-        return "--batch-bytes: " + options.transport + " has no batches; those that have are " +
-               names_of_those([](const Transport& one) { return one.most_batch_bytes > 0; });
-    }
-    if (options.batch_bytes > transport->most_batch_bytes) {
-        return "--batch-bytes: " + options.transport + " takes up to " +
-               std::to_string(transport->most_batch_bytes / 1024) + "KiB";
-    }
-    if (!options.congestion.empty() && !transport->congestion) {
-        return "--congestion: " + options.transport + " has no congestion control to choose; those that have are " +
-               names_of_those([](const Transport& one) { return one.congestion; });
-    }
+    if (auto wrong = objection_to_sending(options, *transport)) return wrong;
     if (auto wrong = objection_to_probes(options)) return wrong;
     if (auto wrong = objection_to_dialects(options)) return wrong;
     if (auto wrong = objection_to_publishers(options, *transport)) return wrong;
