@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <random>
 #include <tuple>
@@ -104,6 +105,33 @@ TEST_P(RingOfSlots, LeavesAMessageAsItIsUntilItIsGivenBack) {
             }
         }
     }
+}
+
+// While slots are used by turns, no index is written, and one of the last time that the marks were the same lies there.
+TEST(RingOfSlotsNotInTurn, DoesNotTakeAnIndexOfMarksAgoForItsOwn) {
+    constexpr std::uint64_t ago = 1ULL << 31;
+    constexpr std::uint64_t old_slot = 3;
+    const std::array<std::byte, 64> message{};
+    const RingShape shape{message.size(), 4, std::size_t{2} * cache_line, 1, true};
+    const auto mapping = Mapping::map(-1, shape.bytes());
+    ASSERT_TRUE(mapping) << mapping.error().text;
+    const Ring ring{mapping->start(), shape};
+    RingWriter writer{ring};
+    RingReader reader{ring};
+    std::uint64_t turn = 0;
+    for (; turn < 10; ++turn) {
+        ASSERT_TRUE(writer.write(message));
+        ASSERT_NE(reader.read().data(), nullptr);
+        reader.release();
+    }
+    ASSERT_EQ(ring.word(old_slot), 0U);
+
+    ring.word(old_slot) = Ring::marked(turn - ago, message.size());
+    ring.index(turn).word = Ring::indexed(turn - ago, old_slot);
+
+    EXPECT_EQ(reader.read().data(), nullptr);
+    ASSERT_TRUE(writer.write(message));
+    EXPECT_NE(reader.read().data(), nullptr);
 }
 
 std::string shape_name(const testing::TestParamInfo<RingOfSlots::ParamType>& one) {

@@ -47,12 +47,14 @@ static_assert(SlotWord::is_always_lock_free);
 /// Where the publisher writes a message: in the ring itself, or in a buffer of its own that is copied there.
 enum class Written { in_place, elsewhere };
 
-/// In which slot a turn is, where slots are not used in turn: turn << 32 | slot.
+/// In which slot a turn is, where slots are not used in turn: Ring::indexed.
 struct alignas(cache_line) IndexLine {
     std::atomic<std::uint64_t> word{0};
 };
 
 struct RingShape {
+    static constexpr std::size_t most_slots = 1024;
+
     std::size_t max_bytes = 0;
     std::size_t slots = 0;
     std::size_t stride = 0;
@@ -66,7 +68,7 @@ struct RingShape {
         constexpr std::size_t cached = std::size_t{512} * 1024;
         const std::size_t lead = max_bytes < least_aligned_bytes ? 0 : aligning_lead(written);
         const std::size_t stride = (lead + sizeof(SlotWord) + max_bytes + cache_line - 1) / cache_line * cache_line;
-        const std::size_t slots = std::bit_floor(std::clamp<std::size_t>(cached / stride, 4, 1024));
+        const std::size_t slots = std::bit_floor(std::clamp<std::size_t>(cached / stride, 4, most_slots));
         return {max_bytes, slots, stride, readers, stride > most_in_turn(written), lead};
     }
 
@@ -166,10 +168,19 @@ public:
     }
 
     /// What a turn is known by, 0 never: memory of zeros holds no message.
-    static std::uint64_t mark(std::uint64_t turn) { return ((turn + 1) | 1ULL << 31) & UINT32_MAX; }
-    static std::uint64_t marked(std::uint64_t turn, std::uint64_t what) { return mark(turn) << 32 | what; }
+    static constexpr std::uint64_t mark(std::uint64_t turn) { return ((turn + 1) | 1ULL << 31) & UINT32_MAX; }
+    static constexpr std::uint64_t marked(std::uint64_t turn, std::uint64_t what) { return mark(turn) << 32 | what; }
+
+    /// A slot's word is overwritten every few turns, but a line of the index lies there for as long as readers find
+    /// their messages without it: longer than marks go without being the same again.
+    static constexpr std::uint64_t indexed(std::uint64_t turn, std::uint64_t slot) {
+        return (turn + 1) << slot_bits | slot;
+    }
+    static constexpr std::uint64_t indexed_slot(std::uint64_t index) { return index & ((1U << slot_bits) - 1); }
 
 private:
+    static constexpr unsigned slot_bits = std::bit_width(RingShape::most_slots - 1);
+
     std::byte* start_of(std::uint64_t slot) const { return slots_ + (slot & mask_) * shape_.stride; }
 
     RingHeader* header_ = nullptr;
@@ -180,6 +191,8 @@ private:
     std::uint64_t mask_ = 0;
     Waiting waiting_ = Waiting::busy_poll;
 };
+
+static_assert(Ring::mark(UINT32_MAX) != 0 && Ring::mark(UINT32_MAX >> 1) != 0);  // where turns wrap
 
 class RingWriter {
 public:
@@ -250,7 +263,7 @@ private:
     // message but one is next, at best.
     [[gnu::noinline]] void index_and_choose(std::uint64_t published) {
         if (slot_ != likely_slot(published)) {
-            ring_.index(published).word.store(Ring::marked(published, slot_), std::memory_order_release);
+            ring_.index(published).word.store(Ring::indexed(published, slot_), std::memory_order_release);
         }
         used_[published % used_.size()] = slot_;
         look();
@@ -328,8 +341,9 @@ private:
     std::uint64_t elsewhere() {
         if (ring_.shape().reuses_last) [[unlikely]] {
             const std::uint64_t index = ring_.index(turn_).word.load(std::memory_order_acquire);
-            if (index >> 32 == Ring::mark(turn_)) {
-                slot_ = index & UINT32_MAX;
+            const std::uint64_t slot = Ring::indexed_slot(index);
+            if (index == Ring::indexed(turn_, slot)) {
+                slot_ = slot;
                 const std::uint64_t word = ring_.word(slot_).load(std::memory_order_acquire);
                 if (word >> 32 == Ring::mark(turn_)) return word;
             }
