@@ -37,7 +37,7 @@ struct alignas(cache_line) Progress {
     std::atomic<std::uint64_t> released{0};  ///< references
 };
 
-/// A line of its own: turn << 32 | chunk.
+/// A line of its own: Ring::marked with the chunk.
 struct alignas(cache_line) Reference {
     std::atomic<std::uint64_t> word{0};
 };
@@ -148,7 +148,7 @@ private:
     };
 
     void refer(std::size_t to, std::uint64_t turn) {
-        pool_.reference(to, turn).word.store((turn + 1) << 32 | chunk_, std::memory_order_release);
+        pool_.reference(to, turn).word.store(tacholog::Ring::marked(turn, chunk_), std::memory_order_release);
     }
 
     bool look_for_room(std::size_t to) {
@@ -191,7 +191,7 @@ public:
     /// The next message, in place; a span without data if there is none.
     std::span<const std::byte> read() {
         const std::uint64_t word = pool_.reference(place_, turn_).word.load(std::memory_order_acquire);
-        if ((word >> 32) != ((turn_ + 1) & UINT32_MAX) || word == 0) {
+        if (word >> 32 != Ring::mark(turn_)) {
             // The reference and the chunk's first line then travel at once, not one after the other.
             __builtin_prefetch(&pool_.head(likely_next()));
             return {};
