@@ -61,12 +61,14 @@ void say(const Fd& publisher, fuzz::Input& input) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     fuzz::Input input{data, size};
     auto [ours, publisher] = fuzz::datagram_sockets();
-    reliable::ReliableSubscriber subscriber{std::move(ours), fuzz::stream, fuzz::topic(), "fuzz"};
+    Topic topic = fuzz::topic();
+    if (input.take<std::uint8_t>() % 2 != 0) topic.max_bytes = reliable::most_copied_bytes + 1;
+    reliable::ReliableSubscriber subscriber{std::move(ours), fuzz::stream, topic, "fuzz"};
     while (!input.empty()) {
         say(publisher, input);
         const auto sample = subscriber.take(Patience{0});
         if (!sample || !*sample) continue;
-        fuzz::require((*sample)->bytes().size() <= fuzz::max_bytes);
+        fuzz::require((*sample)->bytes().size() <= topic.max_bytes);
         fuzz::touch((*sample)->bytes());
     }
     return 0;

@@ -37,6 +37,16 @@ std::uint64_t mark(std::uint64_t message, std::size_t fragment, std::size_t tota
     return message << 48 | static_cast<std::uint64_t>(fragment) << 40 | total_bytes;
 }
 
+/// As the subscriber does: in one piece where there is room for the header, else in two.
+void receive(Assembly& assembly, const FragmentHeader& header, std::uint64_t marked) {
+    if (const auto whole = assembly.expected_datagram(); !whole.empty()) {
+        std::memcpy(whole.data(), &header, sizeof header);
+        std::memcpy(whole.data() + sizeof header, &marked, sizeof marked);
+    } else {
+        std::memcpy(assembly.expected().data(), &marked, sizeof marked);
+    }
+}
+
 void check(std::span<const std::byte> message, const FragmentHeader& last) {
     fuzz::require(message.size() == last.total_bytes && message.size() <= max_bytes);
     fuzz::touch(message.last(std::min<std::size_t>(message.size(), 64)));
@@ -58,7 +68,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         const auto datagram = input.take<Datagram>();
         const FragmentHeader header = header_of(datagram);
         const std::uint64_t marked = mark(header.message, header.fragment, header.total_bytes);
-        std::memcpy(assembly.expected().data(), &marked, sizeof marked);
+        receive(assembly, header, marked);
         const auto message = assembly.accept(header, received(datagram, header));
         if (message.data() != nullptr) check(message, header);
     }
