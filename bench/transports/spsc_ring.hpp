@@ -214,9 +214,9 @@ public:
 
     /// Hands over what was written into the loan. False if there would be no slot for the next one.
     bool publish(std::size_t bytes) {
-        if (!has_another()) return false;
         if (ring_.shape().reuses_last) [[unlikely]]
             learn();
+        if (!has_another()) return false;
         hand_over(bytes);
         return true;
     }
@@ -287,8 +287,11 @@ private:
         if (much_is_written_) choose_last();
         if (turn_ % turns_to_learn == 0) loaned_ns_ = now_ns();
     }
+    /// Once a loan: what comes after the first try to publish is waiting.
     void learn() {
-        if (turn_ % turns_to_learn == 0) much_is_written_ = now_ns() - loaned_ns_ > much_ns;
+        if (loaned_ns_ == 0) return;
+        much_is_written_ = now_ns() - loaned_ns_ > much_ns;
+        loaned_ns_ = 0;
     }
 
     /// The slots of one look are used again in the order in which they went, but before any that were back earlier.
@@ -306,7 +309,7 @@ private:
     std::uint64_t released_ = 0;  // as last seen: readers' lines are touched only when the ring looks full
     std::vector<std::uint64_t> free_;
     std::vector<std::uint64_t> used_;  // the slot of each turn from released_ to turn_
-    Nanoseconds loaned_ns_ = 0;
+    Nanoseconds loaned_ns_ = 0;        // 0: nobody wants to know
     bool much_is_written_ = false;
 };
 
