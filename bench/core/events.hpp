@@ -160,7 +160,8 @@ struct ThroughputResult {
     std::optional<Instances> instances = {};  ///< of keyed data only
     Batches batches = {};
 
-    std::optional<double> rate_per_s() const { return per_second(received, duration_ns); }
+    /// From the first message to the last: of one alone, nothing.
+    std::optional<double> rate_per_s() const { return received > 1 ? per_second(received, duration_ns) : std::nullopt; }
 };
 
 struct DemandResult {

@@ -58,7 +58,8 @@ What to measure
                              slow one has no room for is dropped for it alone, and counted
 
   --batch-bytes SIZE         throughput and demand over tcp, udp and uds: messages of so many bytes,
-                             up to 1MiB, travel in one system call; none waits longer than 50 ms.
+                             up to 1MiB (udp: 64KiB), travel in one system call; none waits longer than
+                             50 ms.
                              A message of more than half of it goes alone (default: each goes at once)
 
   --congestion NAME          tcp only: the algorithm of congestion control, like cubic, reno or bbr, on

@@ -318,5 +318,13 @@ TEST(Perftest, TheRtiDialectHasOneLineASize) {
     EXPECT_NE(perftest.err().find("Test ended."), std::string::npos);
 }
 
+TEST(Throughput, OfOneMessageIsNone) {
+    Program both{"--test throughput --transport shm --sizes 64 --rate 1 --duration 0.1 --warmup 0"};
+
+    EXPECT_EQ(both.wait(), 0) << both.err();
+    EXPECT_EQ(value(both.out(), "throughput", "received"), "1");
+    EXPECT_EQ(both.out().find(" goodput_bit_per_s="), std::string::npos) << both.out();
+}
+
 }  // namespace
 }  // namespace tacholog

@@ -7,6 +7,8 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <fstream>
+
 #include "transports/ip_endpoint.hpp"
 #include "transports/stream.hpp"
 
@@ -18,8 +20,16 @@ Result<void> set_congestion(const Fd& socket, const std::string& name) {
     if (name.empty()) return {};
     if (::setsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size())) == 0)
         return {};
-    return os_error("use congestion control " + name +
-                    " (net.ipv4.tcp_available_congestion_control lists what is there)");
+    return os_error("use congestion control " + name);
+}
+
+std::optional<std::string> objection_to_congestion(const std::string& name) {
+    const Fd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    if (set_congestion(socket, name)) return std::nullopt;
+    std::ifstream file{"/proc/sys/net/ipv4/tcp_available_congestion_control"};
+    std::string there;
+    std::getline(file, there);
+    return "this kernel does not let us use it; it has " + there;
 }
 
 void send_at_once(const Fd& socket) {
@@ -85,6 +95,6 @@ extern const Transport tcp{"tcp",
                            advertise_to_all,
                            false,
                            most_stream_batch_bytes,
-                           true};
+                           objection_to_congestion};
 
 }  // namespace tacholog::transports

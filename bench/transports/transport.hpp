@@ -177,7 +177,9 @@ struct Transport {
     bool drops_for_slow = false;  ///< whether it can do without a slow subscriber, as SlowSubscriber::drop has it
     /// How many bytes of messages it holds back at most, if asked to, so that they travel together; 0: none.
     std::size_t most_batch_bytes = 0;
-    bool congestion = false;  ///< whether it can be told which algorithm of congestion control to use
+    /// Why this host cannot use an algorithm of congestion control, if it cannot; nullptr where there is none to
+    /// choose.
+    std::optional<std::string> (*objection_to_congestion)(const std::string& name) = nullptr;
 };
 
 /// `advertise` of those that reach several: the same with one endpoint.
