@@ -234,16 +234,20 @@ std::string difference(const std::string& here, const std::string& there) {
 Result<std::size_t> greet_subscriber(Control& control, const std::string& agreement, Patience limit,
                                      const std::vector<std::size_t>& free_places) {
     const auto hello = control.expect(FrameKind::hello, limit);
-    if (!hello) return hello.error();
+    return hello ? answer_hello(control, *hello, agreement, free_places) : hello.error();
+}
+
+Result<std::size_t> answer_hello(Control& control, const Frame& hello, const std::string& agreement,
+                                 const std::vector<std::size_t>& free_places) {
     Error problem;
-    if (hello->number(0) != protocol_version) {
+    if (hello.number(0) != protocol_version) {
         problem.text = "control channel: version " + std::to_string(protocol_version) + " here, " +
-                       std::to_string(hello->number(0)) + " there";
-    } else if (hello->text != agreement) {
-        problem.text = "the two sides were given different options: " + difference(agreement, hello->text);
+                       std::to_string(hello.number(0)) + " there";
+    } else if (hello.text != agreement) {
+        problem.text = "the two sides were given different options: " + difference(agreement, hello.text);
     }
     if (problem.text.empty()) {
-        const auto wished = std::find(free_places.begin(), free_places.end(), hello->number(1));
+        const auto wished = std::find(free_places.begin(), free_places.end(), hello.number(1));
         const std::size_t place = wished == free_places.end() ? free_places.front() : *wished;
         const auto sent = control.send({FrameKind::hello, {protocol_version, place}, agreement});
         return sent ? Result<std::size_t>{place} : sent.error();

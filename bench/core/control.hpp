@@ -104,6 +104,9 @@ Result<Control> connect_control(const std::string& address, int port, Patience l
 /// (1, 2, ...): of the places that are free the one that it wishes for (0: none), else the first.
 Result<std::size_t> greet_subscriber(Control& control, const std::string& agreement, Patience limit,
                                      const std::vector<std::size_t>& free_places = {1});
+/// The same, once it has said hello.
+Result<std::size_t> answer_hello(Control& control, const Frame& hello, const std::string& agreement,
+                                 const std::vector<std::size_t>& free_places);
 Result<std::size_t> greet_publisher(Control& control, const std::string& agreement, Patience limit,
                                     std::size_t wish = 0);
 

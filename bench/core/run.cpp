@@ -72,9 +72,41 @@ Result<void> subscribe_and_run(const Options& options, const Transport& transpor
     return explained(run_it(), {&*control, 1});
 }
 
-/// Lets in as many subscribers as there are to be, in the order of their names.
-Result<void> gather(const Options& options, const Listener& listener, const Stop& stop, std::vector<Control>& joined) {
+/// Those who connected to the control port and did not speak as a subscriber does: a scan of ports, a browser. They are
+/// let go, and the log says so.
+class Strangers {
+public:
+    void let_go(const Error& reason) {
+        ++count_;
+        last_ = reason.text;
+    }
+
+    void tell(Log& log) const {
+        if (count_ == 0) return;
+        log.write(Note{"control port: " + std::to_string(count_) +
+                       (count_ == 1 ? " connection was no subscriber's, and was let go: "
+                                    : " connections were no subscriber's, and were let go; of the last: ") +
+                       last_});
+    }
+
+private:
+    std::size_t count_ = 0;
+    std::string last_;
+};
+
+/// How many subscribers have joined, if some have.
+std::string so_far(std::size_t joined, const Options& options) {
+    if (joined == 0) return "";
+    return " (" + std::to_string(joined) + " of " + std::to_string(options.audience.subscribers) + " have)";
+}
+
+/// Lets in as many subscribers as there are to be, in the order of their names. Where anybody can connect, who says
+/// nothing of use within a moment is no subscriber.
+Result<void> gather(const Options& options, const Listener& listener, const Stop& stop, std::vector<Control>& joined,
+                    Strangers& strangers) {
+    constexpr Patience longest_silence{2000};
     const Deadline deadline{limit_of(options)};
+    const bool anybody = options.role == Role::pub;
     std::vector<std::size_t> places(options.audience.subscribers);
     std::iota(places.begin(), places.end(), std::size_t{1});
     std::vector<std::pair<std::size_t, Control>> order;
@@ -82,13 +114,17 @@ Result<void> gather(const Options& options, const Listener& listener, const Stop
     while (done && !places.empty()) {
         auto control = listener.accept(deadline.left(), stop);
         if (!control) {
-            const std::string so_far = order.empty() ? ""
-                                                     : " (" + std::to_string(order.size()) + " of " +
-                                                           std::to_string(options.audience.subscribers) + " have)";
-            done = with_origin_of_port(Error{control.error().text + so_far}, options);
+            done = with_origin_of_port(Error{control.error().text + so_far(order.size(), options)}, options);
             break;
         }
-        const auto place = greet_subscriber(*control, agreement(options), limit_of(options), places);
+        const Patience limit = anybody ? std::min(limit_of(options), longest_silence) : limit_of(options);
+        const auto hello = control->expect(FrameKind::hello, limit);
+        if (!hello && anybody && !stop.requested()) {
+            strangers.let_go(hello.error());
+            continue;
+        }
+        const auto place =
+            hello ? answer_hello(*control, *hello, agreement(options), places) : Result<std::size_t>{hello.error()};
         if (place) {
             if (options.audience.subscribers > 1) control->call_peer(name_of_subscriber(options, *place));
             std::erase(places, *place);
@@ -105,7 +141,9 @@ Result<void> gather(const Options& options, const Listener& listener, const Stop
 Result<void> publish_and_run(const Options& options, const Transport& transport, const Listener& listener,
                              const Stop& stop, Log& log) {
     std::vector<Control> subscribers;
-    auto gathered = gather(options, listener, stop, subscribers);
+    Strangers strangers;
+    auto gathered = gather(options, listener, stop, subscribers, strangers);
+    strangers.tell(log);
     if (!gathered) return explained(gathered, subscribers);
     return explained(run_publisher({options, transport, subscribers.front(), &log, subscribers}), subscribers);
 }
