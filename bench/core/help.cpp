@@ -41,11 +41,12 @@ What to measure
                              (default: no key)
 
   --wait busy-poll|block|spin-then-block
-                             how both sides wait for each other: busy-poll: the least latency, and
-                             a CPU that is never idle on each side (default); block: asleep until
-                             the kernel wakes them, which costs microseconds a message and no CPU
-                             meanwhile; spin-then-block: polls some 50 us, then sleeps: as fast as
-                             busy-poll while the other side answers at once, idle in a lull
+                             how both sides wait for each other: busy-poll: the least latency, if
+                             each side has a CPU of its own, which is never idle (default); block:
+                             asleep until the kernel wakes them, which costs microseconds a message
+                             and no CPU meanwhile; spin-then-block: polls some 50 us, then sleeps:
+                             as fast as busy-poll while the other side answers at once, idle in a
+                             lull
 
   --publishers N             N publishers (to 16), each a thread with a channel and numbers of its own,
                              and one subscriber that takes from all of them in turn; throughput and

@@ -235,6 +235,14 @@ std::string agreement(const Options& options) {
 
 namespace {
 
+/// On one CPU, the sides of one host run by turns: what is measured is how the kernel lets them.
+void tell_if_one_cpu(const Side& side, const std::string& own, const std::string& theirs) {
+    const bool is_one = own.find_first_not_of("0123456789") == std::string::npos;
+    if (side.options.role != Role::both || !is_one || own != theirs) return;
+    side.tell(Note{"publisher and subscriber share CPU " + own + ": they run by turns, as the kernel lets them" +
+                   (side.options.waiting == Waiting::block ? "" : "; who polls needs a CPU of its own")});
+}
+
 Result<void> exchange_affinity(const Side& side) {
     const auto own = pin("pub", side.options.cpu_pub);
     if (!own) return own.error();
@@ -246,6 +254,7 @@ Result<void> exchange_affinity(const Side& side) {
         const auto slash = text.find('/');
         if (slash == std::string::npos) continue;
         side.tell(Affinity{"sub", text.substr(0, slash), text.substr(slash + 1), side.participant(at)});
+        if (at == 0) tell_if_one_cpu(side, own->achieved, text.substr(slash + 1));
     }
     return {};
 }

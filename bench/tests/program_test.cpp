@@ -1,4 +1,6 @@
 // The program as a whole: what it writes, and how it ends when something goes wrong.
+#include <sched.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <thread>
@@ -324,6 +326,21 @@ TEST(Throughput, OfOneMessageIsNone) {
     EXPECT_EQ(both.wait(), 0) << both.err();
     EXPECT_EQ(value(both.out(), "throughput", "received"), "1");
     EXPECT_EQ(both.out().find(" goodput_bit_per_s="), std::string::npos) << both.out();
+}
+
+TEST(Affinity, OfBothSidesToOneCpuIsNoted) {
+    cpu_set_t cpus;
+    ASSERT_EQ(::sched_getaffinity(0, sizeof cpus, &cpus), 0);
+    int cpu = 0;
+    while (!CPU_ISSET(cpu, &cpus)) ++cpu;
+    const std::string one = std::to_string(cpu);
+    Program both{"--test latency --transport uds --sizes 64 --duration 0.1 --warmup 0 --cpu-pub " + one +
+                 " --cpu-sub " + one};
+
+    EXPECT_EQ(both.wait(), 0) << both.err();
+    EXPECT_NE(both.out().find("note text=\"publisher and subscriber share CPU " + one + ": they run by turns"),
+              std::string::npos)
+        << both.out();
 }
 
 }  // namespace
