@@ -2,7 +2,8 @@
 //
 // A slot begins with one word that holds the message's turn and length, and the payload follows at once: up to 56 bytes
 // of payload travel in the cache line whose change the reader is polling. There is no shared head index; each reader's
-// progress has a line of its own, which the writer reads only when the ring looks full. Every reader reads every slot.
+// progress has a line of its own, which the writer reads only when the ring looks full, or, where slots are not used in
+// turn, once it has handed a message over. Every reader reads every slot.
 //
 // Slots are used in turn, unless messages are large: those would push each other out of the caches, and go where the
 // last one was that is back. An index says then in which slot a turn is; but the reader polls the slot itself that it
