@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,16 +14,18 @@ from click.testing import CliRunner
 from tacholog.commands.publish import publish as publish_command
 from tacholog.errors import UnreadableInput
 from tacholog.report.publish import publish, publish_branch, published
+from tacholog.report.stamp import STAMP, write_stamp
 
 
 def built(folder: Path, **pages: str) -> Path:
-    """A site of a few pages."""
+    """A finished site of a few pages."""
     folder.mkdir()
     for name, text in {"index": "home", **pages}.items():
         path = folder / f"{name.replace('__', '/')}.html"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     (folder / ".doctrees").mkdir()
+    write_stamp(folder, "0" * 64, ("a check",), problems=0)
     return folder
 
 
@@ -45,6 +48,7 @@ def test_an_address_that_is_gone_leads_to_the_version_that_had_it(tmp_path: Path
     old = built(tmp_path / "one", rti__shmem="old")
     (old / "raw").mkdir()
     (old / "raw/sub.log.txt").write_text("Length: 32")
+    write_stamp(old, "0" * 64, (), problems=0)
     publish(old, target, "1")
 
     publish(built(tmp_path / "two"), target, "2")
@@ -76,6 +80,64 @@ def test_a_label_becomes_a_folder_and_nothing_else(tmp_path: Path, label: str) -
 def test_a_folder_without_a_site_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match="no built site"):
         publish(tmp_path, tmp_path / "public", "1")
+
+
+def test_a_site_whose_build_did_not_finish_is_not_published(tmp_path: Path) -> None:
+    site = built(tmp_path / "one")
+    (site / STAMP).unlink()
+
+    with pytest.raises(UnreadableInput, match="the site is not finished: its last build failed or was stopped"):
+        publish(site, tmp_path / "public", "1")
+
+    assert not (tmp_path / "public").exists()
+
+
+def test_a_site_that_was_changed_after_its_build_is_not_published_and_the_file_is_named(tmp_path: Path) -> None:
+    site = built(tmp_path / "one", udp="new")
+    (site / "udp.html").write_text("forged")
+    with pytest.raises(UnreadableInput, match=r"udp\.html was changed after the site was built"):
+        publish(site, tmp_path / "public", "1")
+    (site / "udp.html").unlink()
+    with pytest.raises(UnreadableInput, match=r"udp\.html is missing after the site was built"):
+        publish(site, tmp_path / "public", "1")
+    (site / "udp.html").write_text("new")
+    (site / "secret.txt").symlink_to("/etc/hostname")
+    with pytest.raises(UnreadableInput, match=r"secret\.txt was added after the site was built"):
+        publish(site, tmp_path / "public", "1")
+
+    assert not (tmp_path / "public").exists()
+
+
+def test_a_site_that_lacks_runs_is_published_only_if_asked(tmp_path: Path) -> None:
+    site = built(tmp_path / "one")
+    write_stamp(site, "0" * 64, (), problems=2)
+    words = [str(site), "--release", "1", "--output", str(tmp_path / "public")]
+
+    refused = subprocess.run([sys.executable, "-m", "tacholog", "publish", *words], capture_output=True, text=True, check=False)
+    asked = CliRunner().invoke(publish_command, [*words, "--incomplete"], catch_exceptions=False)
+
+    assert refused.returncode == 2
+    assert "2 of the runs, logs and folders that it was to show could not be read" in refused.stderr
+    assert asked.exit_code == 0
+    assert (tmp_path / "public/index.html").read_text() == "home"
+
+
+@pytest.mark.parametrize("branch", ["-x", "HEAD", "refs/heads/main", "@", "@{-1}", "a..b", "a b", "x.lock", ""])
+def test_a_name_that_no_branch_should_have_is_refused_before_anything_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, branch: str) -> None:
+    git(tmp_path, "init", "-q", "-b", "main")
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(UnreadableInput, match="not a name for a branch"):
+        publish_branch(built(tmp_path / "one"), branch, "1")
+
+    assert git(tmp_path, "for-each-ref") == ""
+
+
+def test_outside_a_repository_there_is_no_branch_to_publish_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(UnreadableInput, match="is not in a git repository"):
+        publish_branch(built(tmp_path / "one"), "gh-pages", "1")
 
 
 def git(folder: Path, *words: str) -> str:
@@ -120,6 +182,7 @@ def test_publishing_says_what_changed_with_the_newest_release(tmp_path: Path, mo
     site, summary = built(tmp_path / "one"), tmp_path / "summary.md"
     (site / "downloads").mkdir()
     (site / "downloads/latest-diff.md").write_text("### 1 → 2: 3 worse\n\n| verdict | rows |\n")
+    write_stamp(site, "0" * 64, (), problems=0)
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
 
     done = CliRunner().invoke(publish_command, [str(site), "--release", "2", "--output", str(tmp_path / "public")], catch_exceptions=False)

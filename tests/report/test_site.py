@@ -16,6 +16,8 @@ import pytest
 
 from tacholog.errors import UnreadableInput
 from tacholog.report.build import build_site
+from tacholog.report.settings import SiteSettings
+from tacholog.report.stamp import finished
 
 # What MyST and the theme still use of Sphinx is their business.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
@@ -341,6 +343,30 @@ def test_pages_that_somebody_deleted_come_back(copied: Path) -> None:
     build_site([copied / "data"], copied / "site", copied)
 
     assert (copied / "site/logs/rti/copy/sub.log.html").is_file()
+
+
+def test_a_finished_site_has_a_stamp_and_what_somebody_changed_in_it_is_built_again(copied: Path) -> None:
+    page = copied / "site/logs/rti/copy/sub.log.html"
+    as_built = page.read_text()
+    page.write_text(as_built.replace("71581304", "99999999"))
+    (copied / "site/notes.txt").write_text("mine")
+
+    build_site([copied / "data"], copied / "site", copied)
+
+    assert page.read_text() == as_built
+    assert not (copied / "site/notes.txt").exists()
+    assert finished(copied / "site").problems == 0
+
+
+def test_a_build_that_fails_leaves_no_stamp(copied: Path) -> None:
+    (copied / "data/rti/copy/run.toml").write_text("system = ")
+    os.utime(copied / "data/rti/copy/run.toml")
+
+    with pytest.raises(UnreadableInput, match="systems: no run of 'nobody'"):
+        build_site([copied / "data"], copied / "site", copied, SiteSettings(systems=("nobody",)))
+
+    with pytest.raises(UnreadableInput, match="the site is not finished"):
+        finished(copied / "site")
 
 
 def test_a_changed_log_rebuilds_only_the_pages_that_show_it(copied: Path) -> None:

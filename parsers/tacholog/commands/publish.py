@@ -2,9 +2,10 @@
 
 The newest stands at the root, every release for good at versions/LABEL/.
 
-SITE is a folder that tacholog report built.  [default: build/site]
+SITE is a folder that tacholog report built, and finished.  [default: build/site]
 
 What was published once stays: its pages are kept as they were, and addresses that the newest version no longer has lead to the version that had them.
+All is published or nothing: the new content is written beside the folder and takes its place in one step.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from tacholog.resources import checkout
 @click.option("--branch", metavar="NAME", help="A branch to publish on instead, such as gh-pages.")
 @click.option("--push", is_flag=True, help="Push the branch to origin.")
 @click.option("--replace", is_flag=True, help="Publish a release anew that was published already.")
-def publish(*, site: Path | None, label: str, output: Path | None, branch: str | None, push: bool, replace: bool) -> None:
+@click.option("--incomplete", is_flag=True, help="Publish although some runs, logs or folders could not be read.")
+def publish(*, site: Path | None, label: str, output: Path | None, branch: str | None, push: bool, replace: bool, incomplete: bool) -> None:
     """Put the site where it is to be."""
     from tacholog.report.publish import publish as publish_folder
     from tacholog.report.publish import publish_branch
@@ -34,10 +36,10 @@ def publish(*, site: Path | None, label: str, output: Path | None, branch: str |
         raise click.UsageError("say where: either --output DIR or --branch NAME")
     built = (site or (checkout() or Path.cwd()) / "build" / "site").resolve()
     if branch is not None:
-        publish_branch(built, branch, label, replace=replace, push=push)
+        publish_branch(built, branch, label, replace=replace, incomplete=incomplete, push=push)
         click.echo(f"{label} is on the branch {branch}{' of origin' if push else '; not pushed (git push origin ' + branch + ')'}")
     elif output is not None:
-        version = publish_folder(built, output, label, replace=replace)
+        version = publish_folder(built, output, label, replace=replace, incomplete=incomplete)
         click.echo(f"{label} is in {version}, and at the root of {output}")
     _summarise(built)
 

@@ -19,6 +19,7 @@ from tacholog.diff.sides import of_release
 from tacholog.errors import TachologError
 from tacholog.manifest import RUN_FILE, as_toml
 from tacholog.report.claim import claim
+from tacholog.report.complaints import saved_complaints
 from tacholog.report.diff_text import github
 from tacholog.report.downloads import write_downloads
 from tacholog.report.history import latest
@@ -27,11 +28,13 @@ from tacholog.report.pages import LOGS, environment, plan
 from tacholog.report.prepare import prepare
 from tacholog.report.settings import SiteSettings
 from tacholog.report.sources import Sources, delete_orphans
+from tacholog.report.stamp import is_built_of, remove_stamp, write_stamp
 from tacholog.report.unchanged import state_of
 from tacholog.report.views import View, manifest_of, view_of
 from tacholog.resources import site_dir, templates_dir
 
 _EXTRA = "_extra"
+CHECKS = ("every page was built without a warning", "every reference leads somewhere")
 LATEST_DIFF = "downloads/latest-diff.md"
 SCHEMA_FILE = f"downloads/{SCHEMA.replace('/', '-')}.schema.json"
 
@@ -50,10 +53,10 @@ def build_site(roots: Sequence[Path], site: Path, work: Path, settings: SiteSett
     """
     settings = settings or SiteSettings()
     claim(site, roots)
-    state, known = state_of(roots, settings), work / f"{site.name}.built"
-    if known.is_file() and known.read_text(encoding="utf-8") == _built(site, state):
+    state = state_of(roots, settings)
+    if is_built_of(site, state):
         return site / "index.html"
-    known.unlink(missing_ok=True)
+    remove_stamp(site)
     data = prepare(roots, work, settings)
     view = view_of(data)
     sources = Sources(work / "source")
@@ -67,13 +70,8 @@ def build_site(roots: Sequence[Path], site: Path, work: Path, settings: SiteSett
     sources.tidy()
     _run_sphinx(sources.folder, site, work)
     delete_orphans(site, [*documents, *(path.stem for path in site_dir().glob("*.md"))])
-    known.write_text(_built(site, state), encoding="utf-8")
+    write_stamp(site, state, CHECKS, len(saved_complaints(work).unread))
     return site / "index.html"
-
-
-def _built(site: Path, state: str) -> str:
-    """Say what a site was made of and how many pages it has: one that somebody has deleted some of is built again."""
-    return f"{state} {sum(1 for _ in site.rglob('*.html'))} pages in {site.resolve()}\n"
 
 
 def _write_settings(sources: Sources, settings: SiteSettings) -> None:

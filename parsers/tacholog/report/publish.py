@@ -4,77 +4,96 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import shutil
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.manifest import check_label
-from tacholog.report.claim import MARKER, refuse_foreign
+from tacholog.report.claim import refuse_foreign
 from tacholog.report.numerals import natural
+from tacholog.report.stamp import NOT_PAGES, finished
+from tacholog.report.switch import locked, replaced
 
 VERSIONS = "versions"
 _NOTES = "versions.json"
-_KEPT_AT_ROOT = {VERSIONS, ".git", ".nojekyll", "CNAME"}
-_BUILDERS_OWN = (".buildinfo", MARKER, ".doctrees", "objects.inv")
+_OWNERS = (".git", "CNAME")  # what belongs to whoever owns the folder, and moves over from version to version
+_ALLOWED = (*_OWNERS, ".nojekyll", ".tacholog-publish.lock", ".tacholog-publish.new")
 _PATIENCE_S = 600
 
 
-def publish(site: Path, target: Path, label: str, *, replace: bool = False) -> Path:
-    """Put a built site into a folder of published versions. Returns the version's folder.
+def publish(site: Path, target: Path, label: str, *, replace: bool = False, incomplete: bool = False) -> Path:
+    """Put a built site into a folder of published versions, all of it or nothing. Returns the version's folder.
+
+    The new content is written aside, and takes the folder's place in one step at the end: readers see the old version or the new one.
 
     Args:
         site: the built site.
         target: the folder, as it was after the last time; or an empty one.
         label: the release; its pages stay at ``versions/<label>/``.
         replace: whether a release that was published already may be published anew.
+        incomplete: whether a site may be published for which some runs, logs or folders could not be read.
 
     Raises:
-        UnreadableInput: there is no site, or the label cannot be a folder's name, or it is taken, or the folder holds something else.
+        UnreadableInput: there is no finished site, or the label cannot be a folder's name, or it is taken, or the folder holds something else,
+            or another process publishes into it.
+        TachologError: something could not be written; the folder is as it was.
     """
-    if not (site / "index.html").is_file():
-        raise UnreadableInput(f"{site}: no built site (tacholog report builds one)")
-    check_label(label)
-    version = target / VERSIONS / label
-    if version.exists() and not replace:
-        raise UnreadableInput(f"{version}: this release was published already; published pages stay as they are (--replace to publish it anew)")
+    _check(site, label, incomplete=incomplete)
     if site.resolve() in (target.resolve(), *target.resolve().parents):
         raise UnreadableInput(f"--output {target} lies inside the site {site}")
-    refuse_foreign(target, _KEPT_AT_ROOT - {VERSIONS}, ours=(target / VERSIONS / _NOTES).is_file())
-    fresh = target / VERSIONS / f".{label}.part"
-    shutil.rmtree(fresh, ignore_errors=True)
-    shutil.copytree(site, fresh, ignore=shutil.ignore_patterns(*_BUILDERS_OWN))
-    shutil.rmtree(version, ignore_errors=True)
-    fresh.rename(version)
-    _note_date(target, label)
-    _renew_root(version, target)
-    (target / ".nojekyll").touch()  # GitHub would leave out every folder whose name starts with an underscore
+    with replaced(target, _OWNERS) as fresh:
+        refuse_foreign(target, _ALLOWED, ours=(target / VERSIONS / _NOTES).is_file())
+        version = target / VERSIONS / label
+        if version.exists() and not replace:
+            raise UnreadableInput(f"{version}: this release was published already; published pages stay as they are (--replace to publish it anew)")
+        dates = published(target) | {label: f"{datetime.now(UTC):%Y-%m-%d}"}
+        for other in dates.keys() - {label}:
+            shutil.copytree(target / VERSIONS / other, fresh / VERSIONS / other, copy_function=_linked, symlinks=True)
+        shutil.copytree(site, fresh / VERSIONS / label, ignore=_not_pages(site))
+        _write(fresh / VERSIONS / _NOTES, json.dumps(dates, indent=1, sort_keys=True) + "\n")
+        _fill_root(fresh / VERSIONS / label, fresh)
+        (fresh / ".nojekyll").touch()  # GitHub would leave out every folder whose name starts with an underscore
     return version
+
+
+def _check(site: Path, label: str, *, incomplete: bool) -> None:
+    check_label(label)
+    lost = finished(site).problems
+    if lost and not incomplete:
+        some = f"{lost} of the runs, logs and folders that it was to show" if lost > 1 else "one of the runs, logs and folders that it was to show"
+        raise UnreadableInput(f"{site}: {some} could not be read (tacholog report names them); --incomplete publishes what there is")
 
 
 def published(target: Path) -> dict[str, str]:
     """Return the labels of the published versions with the day of publication, the last published first."""
     noted = target / VERSIONS / _NOTES
     dates: dict[str, str] = json.loads(noted.read_text(encoding="utf-8")) if noted.is_file() else {}
-    labels = [path.name for path in (target / VERSIONS).iterdir() if path.is_dir() and not path.name.startswith(".")]
+    folders = (target / VERSIONS).iterdir() if (target / VERSIONS).is_dir() else ()
+    labels = [path.name for path in folders if path.is_dir() and not path.name.startswith(".")]
     return {label: dates.get(label, "") for label in sorted(labels, key=lambda label: (dates.get(label, ""), natural(label)), reverse=True)}
 
 
-def _note_date(target: Path, label: str) -> None:
-    # Files lose their age on their way through git.
-    dates = published(target) | {label: f"{datetime.now(UTC):%Y-%m-%d}"}
-    (target / VERSIONS / _NOTES).write_text(json.dumps(dates, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+def _not_pages(site: Path) -> Callable[[str, list[str]], set[str]]:
+    """Return what ``copytree`` is to leave out: what the builder keeps for itself at the top of the site's folder."""
+    return lambda folder, names: set(names) & set(NOT_PAGES) if Path(folder) == site else set()
 
 
-def _renew_root(version: Path, target: Path) -> None:
+def _linked(source: str, target: str) -> None:
+    """Let an old version's file be in the new folder too. It never changes, so that a second name for it is enough; where there are none, copy it."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(source, target, follow_symlinks=False)
+
+
+def _fill_root(version: Path, target: Path) -> None:
     """Make the root a copy of the newest version; addresses that it no longer has lead to the version that had them."""
-    for old in target.iterdir():
-        if old.name not in _KEPT_AT_ROOT:
-            shutil.rmtree(old) if old.is_dir() else old.unlink()
     shutil.copytree(version, target, dirs_exist_ok=True)
     labels = published(target)
     for label in labels:
@@ -124,23 +143,40 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def publish_branch(site: Path, branch: str, label: str, *, replace: bool = False, push: bool = False) -> None:
+def publish_branch(site: Path, branch: str, label: str, *, replace: bool = False, incomplete: bool = False, push: bool = False) -> None:
     """Publish onto a branch of the repository that the current folder is in; the working tree is not touched.
 
     Raises:
-        TachologError: git failed, or `publish` did.
+        TachologError: it cannot be the name of a branch, git failed, or `publish` did.
     """
     from ghp_import import GhpError, ghp_import
 
-    with tempfile.TemporaryDirectory() as folder:
+    git_folder = _git_folder_for(branch)
+    with locked(git_folder / "tacholog-publish.lock", f"branch {branch}"), tempfile.TemporaryDirectory() as folder:
         target = Path(folder, "pages")
         target.mkdir()
         _restore(branch, target)
-        publish(site, target, label, replace=replace)
+        publish(site, target, label, replace=replace, incomplete=incomplete)
         try:
             ghp_import(str(target), branch=branch, mesg=f"Publish {label}", nojekyll=True, push=push, remote="origin")
         except (GhpError, subprocess.CalledProcessError) as error:
             raise TachologError(f"branch {branch}: {error}") from error
+
+
+def _git_folder_for(branch: str) -> Path:
+    """Return the folder that git keeps the repository in, after it has been seen that a branch may have this name.
+
+    Raises:
+        UnreadableInput: it may not, or the current folder is in no repository.
+    """
+    short = not branch.startswith(("-", "refs/", "heads/", "remotes/", "tags/")) and branch not in ("HEAD", "@")
+    # The whole name: `git check-ref-format --branch` would take @{-1} for the branch that was checked out before.
+    if not short or subprocess.run(["git", "check-ref-format", f"refs/heads/{branch}"], capture_output=True, check=False).returncode:
+        raise UnreadableInput(f"--branch {branch!r}: not a name for a branch (gh-pages is one)")
+    found = subprocess.run(["git", "rev-parse", "--git-common-dir"], capture_output=True, text=True, check=False)
+    if found.returncode:
+        raise UnreadableInput(f"--branch {branch}: {Path.cwd()} is not in a git repository")
+    return Path(found.stdout.strip()).resolve()
 
 
 def _restore(branch: str, target: Path) -> None:
