@@ -17,6 +17,7 @@ FORGOTTEN = "forgotten"  # A folder of logs without a manifest.
 LOST = (UNREADABLE, ALTERED, FORGOTTEN)  # Whoever asked for these does not have all that was asked for.
 _NO_LOGS = (".toml", ".md")
 _TEXT_SHOWN = 200
+_NAMES_SHOWN = 5
 
 
 def problem(run: str, log: str, line: int, kind: str, text: str, reason: str) -> dict[str, Any]:
@@ -61,7 +62,8 @@ def forgotten(root: Path, folder: Path, files: Sequence[str]) -> Iterator[dict[s
         return
     logs = [name for name in files if Path(name).suffix not in _NO_LOGS and _is_log(folder / name)]
     if logs and not any((above / PLAN_FILE).is_file() for above in (folder, *folder.resolve().parents)):
-        said = f"{folder}: no {RUN_FILE} in this folder, so that {', '.join(logs)} {'was' if len(logs) == 1 else 'were'} not read"
+        some = ", ".join(logs[:_NAMES_SHOWN]) + (f" and {len(logs) - _NAMES_SHOWN} more" if len(logs) > _NAMES_SHOWN else "")
+        said = f"{folder}: no {RUN_FILE} in this folder, so that {some} {'was' if len(logs) == 1 else 'were'} not read"
         yield problem(folder.relative_to(root).as_posix(), "", 0, FORGOTTEN, "", said)
 
 

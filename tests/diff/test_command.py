@@ -122,6 +122,16 @@ def test_raw_logs_need_no_manifest_and_a_folder_of_them_is_a_set_of_runs(tmp_pat
     assert "2 runs, 24 numbers" in result.output
 
 
+def test_logs_in_folders_of_a_folder_are_found_as_parse_finds_them(tmp_path: Path) -> None:
+    for side, name in (("old", "perf-sample-14-2.txt"), ("new", "perf-sample-15.17-1.txt")):
+        (tmp_path / side / "monday" / "first").mkdir(parents=True)
+        shutil.copy(HMBDC / name, tmp_path / side / "monday" / "first")
+
+    result = run(tmp_path / "old", tmp_path / "new")
+
+    assert (result.exit_code, result.output.count("1 run, 12 numbers")) == (0, 2)
+
+
 def test_a_saved_dataset_is_a_side(tmp_path: Path, checkout: Path) -> None:
     load([checkout / "data/rti/custom-type"]).save(tmp_path / "saved")
 
@@ -184,7 +194,7 @@ def test_a_named_pipe_is_said_to_be_one_also_beside_raw_logs(tmp_path: Path, cap
 
     assert (direct.value.code, alone.value.code) == (2, 2)
     assert together.value.code == 4  # of one run nothing can be tested, which goes before
-    nothing = f"tacholog: {beside.parent}: no run.toml below it, no saved dataset and no log in it"
+    nothing = f"tacholog: {beside.parent}: no run.toml, no saved dataset and no log below it"
     left_out = f"{beside}: not a file but a named pipe, and was not read"
     assert said == [f"tacholog: {pipe}: not a file but a named pipe, and is not read", f"{nothing}; {left_out}"]
     assert capsys.readouterr().err.splitlines() == [f"tacholog: {left_out}"]

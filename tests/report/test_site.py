@@ -414,3 +414,16 @@ def test_a_page_whose_run_is_gone_goes_too(copied: Path) -> None:
 def test_a_folder_without_runs_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match=r"no run\.toml below .*: nothing to report"):
         build_site([tmp_path], tmp_path / "site", tmp_path / "work")
+
+
+def test_a_folder_of_logs_without_manifests_is_one_line_that_says_what_to_do_and_half_a_site_is_never_left(checkout: Path, tmp_path: Path) -> None:
+    (tmp_path / "logs/a").mkdir(parents=True)
+    shutil.copy(checkout / "data/rti/default-type/shmem-zero-copy/throughput-sub.log", tmp_path / "logs/a/sub.log")
+
+    with pytest.raises(UnreadableInput) as error:
+        build_site([tmp_path / "logs"], tmp_path / "site", tmp_path / "work")
+
+    assert "no run could be read below" in str(error.value)
+    assert "a: no run.toml in this folder, so that sub.log was not read" in str(error.value)
+    assert "tacholog parse and tacholog diff read logs without one" in str(error.value)
+    assert not (tmp_path / "site/index.html").exists()

@@ -11,7 +11,7 @@ import msgspec
 from tacholog.dataset import TABLES, Dataset, load, load_logs, open_saved, run_folders
 from tacholog.errors import UnreadableInput
 from tacholog.formats.source import not_a_file
-from tacholog.manifest import HOSTS_FOLDER, read_host
+from tacholog.manifest import HOSTS_FOLDER, folders_below, read_host
 from tacholog.problems import no_files
 
 if TYPE_CHECKING:
@@ -46,10 +46,11 @@ def _folder(path: Path) -> Dataset:
         return open_saved(path, _UNUSED, as_categories=True)
     if next(run_folders(path), None) is not None:
         return _with_hosts(load([path]), path)
-    logs = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith(".") and file.suffix not in (".toml", ".md"))
-    left_out = [*no_files(path)]
+    folders = list(folders_below(path))
+    logs = [folder / file for folder, files in folders for file in files if Path(file).suffix not in (".toml", ".md")]
+    left_out = [row for folder, _ in folders for row in no_files(folder)]
     if not logs:
-        raise UnreadableInput("; ".join((f"{path}: no run.toml below it, no saved dataset and no log in it", *(row["reason"] for row in left_out))))
+        raise UnreadableInput("; ".join((f"{path}: no run.toml, no saved dataset and no log below it", *(row["reason"] for row in left_out))))
     return load_logs(logs, left_out)
 
 

@@ -16,6 +16,8 @@ from tacholog.report.complaints import complaints
 from tacholog.report.redact import redacted
 from tacholog.report.settings import SiteSettings
 
+_NAMED = 3  # problems named in one line; check lists them all
+
 
 def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings) -> Dataset:
     """Return the dataset to show; save it in ``work/dataset``, and logs that are not shown as they are in ``work/shown``.
@@ -26,13 +28,23 @@ def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings) -> Datase
         UnreadableInput: no run in the folders, or none of a system that the settings name.
     """
     data = load(roots)
-    if data.runs.empty and data.problems.empty:
-        raise UnreadableInput(f"no run.toml below {', '.join(str(root) for root in roots)}: nothing to report")
+    if data.runs.empty:
+        raise UnreadableInput(_nothing(roots, complaints(data).unread))
     complaints(data).save(work)
     data = redacted(_only(data, settings.systems), settings.privacy, (work / "shown").resolve())
     _keep_bands(roots, work / "dataset" / BANDS)
     _save(data, work / "dataset", next((root / RENAMES for root in roots if (root / RENAMES).is_file()), None))
     return data
+
+
+def _nothing(roots: Sequence[Path], unread: Sequence[str]) -> str:
+    """Say that there is nothing to report, what there is instead, and what to do with it."""
+    places = ", ".join(str(root) for root in roots)
+    if not unread:
+        return f"no run.toml below {places}: nothing to report"
+    more = f"; and {len(unread) - _NAMED} more" if len(unread) > _NAMED else ""
+    advice = "each folder of logs needs a run.toml (docs/add-a-run.md says how); tacholog parse and tacholog diff read logs without one"
+    return f"no run could be read below {places}: {'; '.join(unread[:_NAMED])}{more}. To build pages, {advice}"
 
 
 def _keep_bands(roots: Sequence[Path], folder: Path) -> None:
