@@ -235,6 +235,7 @@ def test_the_same_bytes_under_two_names_are_wrong(two: Path) -> None:
 
 PLUGIN = '''
 """A format that does what it should not."""
+from tacholog.report.stamp import write_stamp
 from tacholog.formats.lines import Detected, Found
 from tacholog.records import Conditions, Number, Record
 
@@ -320,6 +321,7 @@ def test_a_folder_of_somebody_else_is_left_alone(two: Path, command: str) -> Non
     (two / "mine/index.html").write_text("my home page")
     (two / "built").mkdir()
     (two / "built/index.html").write_text("a site")
+    write_stamp(two / "built", "0" * 64, (), problems=0)
     words = {"report": ["--data", "data", "--output", "mine"], "publish": ["built", "--release", "1", "--output", "mine"]}[command]
 
     done = tacholog(command, *words, cwd=two)
