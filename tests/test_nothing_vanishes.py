@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tacholog.report.stamp import write_stamp
+
 DATA = Path(__file__).parent.parent / "data"
 RUN = DATA / "rti/default-type/shmem-zero-copy"
 READERS = ("export", "report", "diff")
@@ -235,7 +237,6 @@ def test_the_same_bytes_under_two_names_are_wrong(two: Path) -> None:
 
 PLUGIN = '''
 """A format that does what it should not."""
-from tacholog.report.stamp import write_stamp
 from tacholog.formats.lines import Detected, Found
 from tacholog.records import Conditions, Number, Record
 

@@ -21,9 +21,10 @@ from tacholog.formats.reading import Account, Event, Scan
 from tacholog.formats.source import open_log
 from tacholog.host import stated_host
 from tacholog.manifest import HOSTS_FOLDER, RUN_FILE, Host, LogFile, Manifest, folders_below, read_host, read_manifest
-from tacholog.problems import ALTERED, UNREADABLE, add_unlisted_folder, forgotten, no_files, problem, unlisted_files
+from tacholog.problems import ALTERED, CONTRADICTED, UNREADABLE, add_unlisted_folder, forgotten, no_files, problem, unlisted_files
 from tacholog.quality import RunContext, best_goodput, judge, mark_growing, mark_republished
-from tacholog.records import METRICS, SEVERITY, Conditions, Facts, Histogram, Record, Status
+from tacholog.records import METRICS, SEVERITY, Conditions, Facts, Histogram, Record, StatedConditions, Status
+from tacholog.stated import Contradiction, contradictions, options_apart, sized, stated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,6 +70,8 @@ def open_saved(folder: Path, without: Collection[str] = (), *, as_categories: bo
 
     try:
         tables = {name: pd.read_parquet(folder / f"{name}.parquet") for name in TABLES if name != "results"}
+        if "options" not in tables["runs"]:  # saved by version 0.3
+            tables["runs"]["options"] = pd.Series(pd.NA, tables["runs"].index, dtype=_TEXT)
         tables["results"] = _results(folder / "results.parquet", without, as_categories=as_categories)
         hosts = msgspec.json.decode((folder / "hosts.json").read_bytes(), type=dict[str, Host])
     except OSError as error:
@@ -180,6 +183,7 @@ def _load_run(run: str, folder: Path, rows: dict[str, list[Row]]) -> None:
 def _load_manifest(run: str, folder: Path, manifest: Manifest, rows: dict[str, list[Row]]) -> list[_LoadedLog]:
     loaded = [_LoadedLog(run, folder, manifest, entry) for entry in manifest.logs]
     for log in loaded:
+        log.hold_against(stated(manifest))
         rows["logs"].append(log.row())
         rows["problems"].extend(sorted(log.problems, key=lambda problem: int(problem["line"])))
     status, reason = _status(manifest, loaded)
@@ -197,6 +201,8 @@ def _load_manifest(run: str, folder: Path, manifest: Manifest, rows: dict[str, l
             conditions = record.conditions.over(log.conditions(event.run))
             rows["results"].extend(_result_rows(run, log.entry.file, event, judge(record, conditions, context), conditions))
         rows["histograms"].extend(log.histograms)
+    whole = [(record, record.conditions.over(log.conditions(event.run))) for log in loaded for event, record in log.records]
+    rows["runs"][-1]["options"] = options_apart(manifest, whole)
     return loaded
 
 
@@ -268,6 +274,30 @@ class _LoadedLog:
     def _complain(self, line: int, kind: str, text: str, reason: str) -> None:
         self.problems.append(problem(self._run, self.entry.file, line, kind, text, reason))
 
+    def hold_against(self, manifest: StatedConditions) -> None:
+        """Fill in the size that the manifest states and the log does not, and say and mark what the two contradict each other in."""
+        if manifest == StatedConditions():
+            return
+        known: dict[tuple[object, ...], list[Contradiction]] = {}  # many records share their conditions
+        told: set[Contradiction] = set()
+        for place, (event, record) in enumerate(self.records):
+            key = (record.conditions, record.scope, record.payload_bytes if manifest.payload_bytes else None, event.run)
+            if key not in known:
+                known[key] = contradictions(record, self._said(event.run), manifest)
+            found = known[key]
+            for one in found:
+                if one not in told:
+                    self._complain(event.line, CONTRADICTED, "", str(one))
+            told.update(found)
+            full = sized(record, manifest)
+            if found:
+                numbers = tuple(msgspec.structs.replace(number, marks=(*number.marks, "contradicted")) for number in full.numbers)
+                full = msgspec.structs.replace(full, numbers=numbers)
+            self.records[place] = event, full
+
+    def _said(self, run: int) -> Conditions:
+        return self.account.runs[run].conditions if self.account else Conditions()
+
     @property
     def facts(self) -> Facts:
         """What the log says of its run; nothing if it could not be read."""
@@ -275,8 +305,7 @@ class _LoadedLog:
 
     def conditions(self, run: int) -> Conditions:
         """The conditions that a run of the log and the manifest state; the log, being the evidence, goes first."""
-        stated = self.account.runs[run].conditions if self.account else Conditions()
-        return stated.over(self._manifest.conditions)
+        return self._said(run).over(stated(self._manifest))
 
     def environment(self, name: str) -> float | None:
         """A number that the log states of the run's surroundings, if it does."""
@@ -332,6 +361,7 @@ def _run_row(run: str, folder: Path, manifest: Manifest, logs: Sequence[_LoadedL
         "session": manifest.session,
         "repetition": manifest.repetition,
         "campaign": manifest.campaign,
+        "options": None,
         "build": next((f.environment[_BUILD] for f in facts if _BUILD in f.environment), None),
         "root": str(folder),
         "manifest": msgspec.json.encode(manifest).decode(),
@@ -375,7 +405,7 @@ _CONDITION_TYPES = dict.fromkeys(_CONDITION_FIELDS, _TEXT) | {
 _COLUMNS: Mapping[str, Mapping[str, str]] = {
     "runs": dict.fromkeys(("run", "system", "system_version", "tool", "tool_version", "release", "host"), _TEXT)
     | {"published": _YES, "status": _TEXT, "reason": _TEXT, "start_time": _TEXT, "order_index": _WHOLE, "session": _TEXT}
-    | {"repetition": _WHOLE, "campaign": _TEXT, "build": _TEXT, "root": _TEXT, "manifest": _TEXT},
+    | {"repetition": _WHOLE, "campaign": _TEXT, "options": _TEXT, "build": _TEXT, "root": _TEXT, "manifest": _TEXT},
     "logs": {"run": _TEXT, "log": _TEXT, "sha256": _TEXT, "bytes": _WHOLE, "format": _TEXT, "side": _TEXT}
     | dict.fromkeys(("lines", "records", "chatter", "broken", "unknown"), _WHOLE)
     | {"status": _TEXT},

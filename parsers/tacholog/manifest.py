@@ -14,7 +14,7 @@ import msgspec
 import tomli_w
 
 from tacholog.errors import TachologError, UnreadableInput
-from tacholog.records import Conditions, Side, Status
+from tacholog.records import Side, StatedConditions, Status
 
 RUN_FILE = "run.toml"
 PLAN_FILE = "plan.toml"
@@ -80,7 +80,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     campaign: str | None = None
     seed: int | None = None
     notes: tuple[str, ...] = ()
-    conditions: Conditions = Conditions()
+    conditions: StatedConditions = StatedConditions()
     options: dict[str, Any] = {}
     environment: dict[str, str] = {}
     commands: tuple[Command, ...] = ()

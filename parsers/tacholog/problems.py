@@ -13,6 +13,7 @@ from tacholog.manifest import HOSTS_FOLDER, PLAN_FILE, RUN_FILE, Manifest
 
 UNREADABLE = "unreadable"  # A log, run, host or folder that could not be read at all.
 ALTERED = "altered"  # A log that is not the one whose SHA-256 its manifest states: cut, or changed since.
+CONTRADICTED = "contradicted"  # A condition of which the manifest says one thing and the log another.
 FORGOTTEN = "forgotten"  # A folder of logs without a manifest.
 LOST = (UNREADABLE, ALTERED, FORGOTTEN)  # Whoever asked for these does not have all that was asked for.
 _NO_LOGS = (".toml", ".md")

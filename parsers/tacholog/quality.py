@@ -126,6 +126,16 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
             "Another release of this system is published with the same figures to the last digit, over the whole series: it is one measurement, "
             "not two, and says nothing of what changed between these releases.",
         ),
+        "size_from_manifest": Mark(
+            "m",
+            "The size is not in the log",
+            "The log does not print the size of the messages. It is the one that the campaign or the run's manifest states.",
+        ),
+        "contradicted": Mark(
+            "\u2260",
+            "The log and the manifest disagree",
+            "The run's manifest states a condition otherwise than its log. The log's word is used; the data quality page names both.",
+        ),
         "run_failed": Mark("x", "The run failed", "The run did not end well: its figures stand as they were logged, and carry no verdict."),
     }
 )

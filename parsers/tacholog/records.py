@@ -137,6 +137,12 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
         return msgspec.structs.replace(other, **known)
 
 
+class StatedConditions(Conditions, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What a manifest states of its run: conditions, and the size of the messages, which most logs print themselves."""
+
+    payload_bytes: Count | None = None
+
+
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     """One result of a log: what was measured, and its numbers.
 

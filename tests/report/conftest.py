@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from tacholog.manifest import Command, Host, LogFile, Manifest, Source, write
-from tacholog.records import Conditions
+from tacholog.records import StatedConditions
 from tacholog.report.build import build_site
 
 # Lines of a published run of RTI Perftest over shared memory, and of a run of the same sizes with another data type.
@@ -44,7 +44,7 @@ def add_run(root: Path, run: str, log: str, manifest: Manifest) -> None:
 
 def rti(transport: str = "SHMEM", *, published: bool = True, **others: object) -> Manifest:
     """A manifest of an RTI Perftest run."""
-    conditions = msgspec.convert({"transport": transport, **others}, Conditions)
+    conditions = msgspec.convert({"transport": transport, **others}, StatedConditions)
     command = Command(role="sub", argv=("perftest_cpp", "-sub", "-dataLen", "{payload_bytes}", "-name", "two words"))
     return Manifest(
         system="RTI Connext DDS",
@@ -70,8 +70,10 @@ def write_data(root: Path) -> Path:
     # The same figures again: runs that tie.
     add_run(root, "own/latency-again", NATIVE.read_text(), Manifest(system="Tacholog perftest", tool="perftest", host="desk", logs=()))
     evil = f"{FIRST}{HOSTILE_TEXT}\n    Length:  4096  Packets:  4908091  Packets/s(ave):\n"
-    add_run(root, "evil/run", evil, Manifest(system=HOSTILE_NAME, conditions=Conditions(transport=HOSTILE_NAME), notes=(HOSTILE_NAME,), logs=()))
-    failed = Manifest(system="RTI Connext DDS", status="failed", reason="exit code 1", conditions=Conditions(transport="UDPv4"), logs=())
+    add_run(
+        root, "evil/run", evil, Manifest(system=HOSTILE_NAME, conditions=StatedConditions(transport=HOSTILE_NAME), notes=(HOSTILE_NAME,), logs=())
+    )
+    failed = Manifest(system="RTI Connext DDS", status="failed", reason="exit code 1", conditions=StatedConditions(transport="UDPv4"), logs=())
     add_run(root, "rti/failed", "", failed)
     (root / "hosts").mkdir()
     write(root / "hosts" / "desk.toml", Host(name="A desk", source="read by tacholog host", cpu={"model": "Some CPU"}, system={"kernel": "6.18"}))

@@ -13,7 +13,7 @@ import msgspec
 
 from tacholog.errors import UnreadableInput
 from tacholog.manifest import FileName, in_words, read_toml
-from tacholog.records import Conditions
+from tacholog.records import StatedConditions
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 Value = str | int | float | bool
@@ -58,7 +58,7 @@ class Planned(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     repetition: int
     order_index: int
     command: tuple[str, ...]
-    conditions: Conditions
+    conditions: StatedConditions
     options: Values
     expected_s: float
     deadline_s: float
@@ -148,9 +148,9 @@ def _planned(block: Block, place: tuple[str, int, int], options: Values, known: 
     folder, repetition, order_index = place
     expected_s, worst_s = _seconds(options)
     try:
-        conditions = msgspec.convert({name: _filled(value, known) for name, value in block.conditions.items()}, Conditions)
+        conditions = msgspec.convert({name: _filled(value, known) for name, value in block.conditions.items()}, StatedConditions)
     except msgspec.ValidationError as error:
-        raise UnreadableInput(f"block {block.name!r}, conditions: {in_words(error, Conditions)}") from error
+        raise UnreadableInput(f"block {block.name!r}, conditions: {in_words(error, StatedConditions)}") from error
     return Planned(
         folder=folder,
         repetition=repetition,

@@ -21,9 +21,11 @@ from tacholog import host
 from tacholog.campaign.plan import Campaign, Plan, Planned, lay_out, read_campaign, read_plan
 from tacholog.campaign.tools import measured, program, sha256, version
 from tacholog.errors import TachologError, UnreadableInput
-from tacholog.formats.reading import Scan
+from tacholog.formats.reading import Event, Scan
 from tacholog.formats.source import open_log
 from tacholog.manifest import HOSTS_FOLDER, PLAN_FILE, RUN_FILE, Command, LogFile, Manifest, check_label, read_manifest, write
+from tacholog.records import Record
+from tacholog.stated import contradictions, stated
 
 _ERRORS = "stderr.txt"
 _GRACE_S = 2.0  # between asking a process to end and killing it
@@ -164,11 +166,14 @@ def trouble(folder: Path, planned: Plan, run: Planned) -> str | None:
     try:
         with open_log(folder / run.folder / planned.log) as text:
             scan = Scan(text, planned.format)
-            for _ in scan.batches():
-                pass
+            records = [event.what if isinstance(event, Event) else event.like for event in scan.batches()]
     except UnreadableInput as error:
         return f"its log cannot be read: {str(error).partition(':')[0]} (tacholog parse says more)"
-    return None if scan.account.status in ("ok", None) else f"its log says {scan.account.status}: {scan.account.reason}"
+    if scan.account.status not in ("ok", None):
+        return f"its log says {scan.account.status}: {scan.account.reason}"
+    kept = stated(manifest)
+    wrong = (one for record in records if isinstance(record, Record) for one in contradictions(record, scan.account.facts.conditions, kept))
+    return next(map(str, wrong), None)
 
 
 def keep(folder: Path, planned: Plan, data: Path, place: Path | None = None) -> Path:

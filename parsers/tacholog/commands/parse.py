@@ -20,11 +20,12 @@ from click.core import ParameterSource
 from tacholog.commands._listing import LISTINGS, Complaints, Explained, Listing, Place, Totals, kind_of
 from tacholog.errors import UnreadableInput
 from tacholog.formats.bulk import Rows
-from tacholog.formats.reading import Scan
+from tacholog.formats.reading import Event, Scan
 from tacholog.formats.registry import detect, format_named
 from tacholog.formats.source import LogText, open_log
 from tacholog.manifest import RUN_FILE, Manifest, folders_below, read_manifest
 from tacholog.records import Record
+from tacholog.stated import sized, stated
 
 STANDARD_INPUT = "-"
 COMPLAINTS_SHOWN = 20
@@ -111,7 +112,7 @@ def _parse_one(path: str, log_format: str | None, listing: Listing | None, total
                 kinds[kind_of(event.like)] += len(event)
                 continue
             if listing:
-                listing.show(_place(path, scan, manifest), event)
+                listing.show(_place(path, scan, manifest), _sized(event, manifest))
             if isinstance(event.what, Record):
                 kinds[kind_of(event.what)] += 1
             complaints.hear(event)
@@ -141,4 +142,11 @@ def _place(path: str, scan: Scan, manifest: Manifest | None) -> Place:
     conditions = scan.account.facts.conditions
     if manifest is None:
         return Place(path, scan.format.SYSTEM, conditions)
-    return Place(path, manifest.system, conditions.over(manifest.conditions))
+    return Place(path, manifest.system, conditions.over(stated(manifest)))
+
+
+def _sized(event: Event, manifest: Manifest | None) -> Event:
+    """The event with the size that the manifest beside the log states, where the log prints none: as on the pages."""
+    if manifest is None or not isinstance(event.what, Record):
+        return event
+    return event._replace(what=sized(event.what, stated(manifest)))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tacholog.dataset import Dataset
 
 _OF_LINES, _LINES_NAMED = ("broken", "unknown"), 100
-ACROSS = ("system", "host", *SETTING, *CONDITIONS)
+ACROSS = ("system", "host", "options", *SETTING, *CONDITIONS)
 
 
 def check_across(fields: Iterable[str]) -> None:
@@ -148,7 +148,9 @@ def _placed(profile: gate.Profile, policy: Policy) -> gate.Profile:
 
 def _compared(profile: gate.Profile, policy: Policy) -> gate.Profile:
     """The profile without what the diff goes across."""
-    return _placed(profile, policy)._replace(**dict.fromkeys(gate.MACHINE)) if "host" in policy.across else profile
+    machine = gate.MACHINE if "host" in policy.across else ()
+    options = ("options", "settings") if "options" in policy.across else ()
+    return _placed(profile, policy)._replace(**dict.fromkeys((*machine, *options)))
 
 
 def _run_orders(dataset: Dataset, side: str) -> list[RunOrder]:

@@ -11,6 +11,7 @@ import msgspec
 
 from tacholog.diff.result import Difference
 from tacholog.manifest import Host
+from tacholog.stated import options_words, split_options
 
 if TYPE_CHECKING:
     from tacholog.dataset import Dataset
@@ -34,6 +35,8 @@ class Profile(NamedTuple):
     mtu: str | None
     tool: str | None
     harness_major: str | None
+    options: str | None
+    settings: str | None
 
 
 # Reason codes: the words of a report and of its JSON. Each names one condition (of a number, or of its run's profile).
@@ -58,6 +61,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "mtu": "mtu",
         "tool": "tool",
         "harness_major": "harness_major",
+        "options": "options",
         "participant": "participant",
         "transport": "transport",
         "data_path": "data_path",
@@ -103,6 +107,7 @@ _MUST_BE_KNOWN: Mapping[str, Callable[[Facts], bool]] = MappingProxyType(
         "mtu": lambda row: not _LOCAL.search(row["transport"] or ""),
         "tool": _never,
         "harness_major": _always,
+        "options": _never,
         "participant": _never,
         **dict.fromkeys(STATED, _never),
         "transport": _always,
@@ -156,14 +161,27 @@ def said_of(value: object) -> str | None:
 
 def profiles(dataset: Dataset) -> list[Profile]:
     """The profile of each run, in the order of ``runs``."""
-    return [_profile(run, dataset.hosts) for run in dataset.runs[["host", "tool", "tool_version"]].to_dict("records")]
+    return [
+        _profile(run, dataset.hosts)
+        for run in dataset.runs.reindex(columns=["host", "tool", "tool_version", "options", "published"]).to_dict("records")
+    ]
 
 
 def _profile(run: Mapping[Hashable, Any], hosts: Mapping[str, Host]) -> Profile:
     host, tool, version = (_known(run[name]) for name in ("host", "tool", "tool_version"))
     found = hosts.get(host or "")
     machine = dict(zip(MACHINE, _machine(found), strict=True)) if found else dict.fromkeys(MACHINE)
-    return Profile(host=host, machine=found.name if found else host, tool=tool, harness_major=version.split(".")[0] if version else None, **machine)
+    # A document's options are its words for the conditions beside them; those of a campaign are what it set.
+    options, settings = split_options(None if run["published"] is True else _known(run["options"]), _SOFT_CONDITIONS)
+    return Profile(
+        host=host,
+        machine=found.name if found else host,
+        tool=tool,
+        harness_major=version.split(".")[0] if version else None,
+        options=options_words(options) if options else None,
+        settings=str(settings) if settings else None,
+        **machine,
+    )
 
 
 def _machine(host: Host) -> tuple[str | None, ...]:
@@ -199,16 +217,25 @@ def _soft(dataset: Dataset) -> dict[str, set[str]]:
             for name, text in getattr(host, section).items():
                 if (section, name) not in _HARD_FACTS and section != "network":
                     facts.setdefault(f"{section} {name}", set()).add(text)
-    for manifest in dataset.runs["manifest"].dropna():
-        environment = msgspec.json.decode(manifest).get("environment", {})
-        for name, text in environment.items():
-            if not _PER_RUN.search(name):
-                facts.setdefault(name, set()).add(text)
+    for name, text in (pair for manifest in dataset.runs["manifest"].dropna() for pair in _environment(manifest)):
+        facts.setdefault(name, set()).add(text)
     facts["tool_version"] = set(dataset.runs["tool_version"].dropna())
     facts["build"] = set(dataset.runs["build"].dropna())
+    for name, text in (
+        pair
+        for options in dataset.runs.get("options", dataset.runs["run"][:0]).dropna().unique()
+        for pair in split_options(options, _SOFT_CONDITIONS)[1].items()
+    ):
+        facts.setdefault(name, set()).add(text)
     for name in _SOFT_CONDITIONS:
         facts[name] = {str(value) for value in dataset.results[name].dropna().unique()}
     return facts
+
+
+def _environment(manifest: str) -> list[tuple[str, str]]:
+    """The facts of a run's environment that are the same for all runs of a build and a machine."""
+    environment: dict[str, str] = msgspec.json.decode(manifest).get("environment", {})
+    return [(name, text) for name, text in environment.items() if not _PER_RUN.search(name)]
 
 
 def same_build(old: Dataset, new: Dataset) -> bool:

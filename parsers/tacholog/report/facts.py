@@ -40,6 +40,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     session: str | None = None
     repetition: int | None = None
     campaign: str | None = None
+    options: str | None = None
     build: str | None = None
     root: str | None = None
     manifest: str | None = None

@@ -13,9 +13,10 @@ import msgspec
 
 from tacholog.report.facts import CONDITIONS, Fact, Run
 from tacholog.report.numerals import grouped, natural, quantity, size
+from tacholog.stated import options_words
 
-_RUN_PARTS = ("published", "host", "release", "system_version", "tool", "tool_version", "campaign", "build")
-_SHOWN_LAST = ("definition", "planned_duration_s", "warmup", "basis", "load_mode", "campaign", "build")
+_RUN_PARTS = ("published", "host", "release", "system_version", "tool", "tool_version", "campaign", "options", "build")
+_SHOWN_LAST = ("definition", "planned_duration_s", "warmup", "basis", "load_mode", "campaign", "options", "build")
 _SAID_TWICE = ("release", "tool", "tool_version")  # where the system's version says it too
 _SAYS_MOST = ("data_path", "reliability", "keyed")  # names a series that has nothing to differ from
 _COMMIT_SHOWN = 7
@@ -312,6 +313,7 @@ _WORDS: dict[str, Callable[[object], str]] = {
     "tool_version": lambda value: f"tool {value}",
     "release": lambda value: f"release {value}",
     "campaign": lambda value: f"campaign {value}",
+    "options": lambda value: options_words(str(value)),
     "build": lambda value: f"build {build_words(str(value))}",
     "host": lambda value: str(value) if str(value).startswith("host") else f"host {value}",
     "basis": lambda value: BASIS_WORDS.get(str(value), str(value)),

@@ -1,0 +1,153 @@
+"""What a manifest states beside what its logs say: gaps are filled, runs with other options are never pooled, contradictions are named."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tacholog.dataset import load, open_saved
+from tacholog.manifest import LogFile, Manifest, write
+from tacholog.records import StatedConditions
+from tacholog.report import facts
+from tacholog.report.series import series_of
+
+ROOT = Path(__file__).resolve().parent.parent
+# sockperf's ping-pong prints no size: whatever -m was, the log is the same.
+SOCKPERF = ROOT / "tests/formats/sockperf/ping-pong-udp.log"
+UDP = ROOT / "tests/formats/native/latency-udp.log"
+
+
+def run(root: Path, name: str, log: Path = SOCKPERF, **manifest: Any) -> Path:  # noqa: ANN401 - whatever a manifest may hold
+    """A run folder with one real log."""
+    folder = root / name
+    folder.mkdir(parents=True)
+    shutil.copy(log, folder / "x.log")
+    digest = hashlib.sha256(log.read_bytes()).hexdigest()
+    write(folder / "run.toml", Manifest(system="Sockets", status="ok", logs=(LogFile(file="x.log", sha256=digest),), **manifest))
+    return folder
+
+
+def tacholog(*words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "tacholog", *map(str, words)], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"conditions": StatedConditions(payload_bytes=64)}, {"options": {"payload_bytes": 64}}, {"options": {"size_bytes": 64}}],
+    ids=["conditions", "an option of that name", "an option that means it"],
+)
+def test_the_size_that_a_campaign_sets_fills_the_gap_of_a_log_that_prints_none_and_is_marked(tmp_path: Path, said: dict[str, Any]) -> None:
+    run(tmp_path, "a", **said)
+
+    latency = load([tmp_path]).results.query("metric == 'latency' and statistic == 'p50'").iloc[0]
+
+    assert latency["payload_bytes"] == 64
+    assert latency["value"] == 1770.0  # "percentile 50.000 =    1.770"
+    assert "size_from_manifest" in latency["marks"]
+
+
+def test_parse_shows_the_same_size_as_the_pages(tmp_path: Path) -> None:
+    folder = run(tmp_path, "a", conditions=StatedConditions(payload_bytes=64))
+
+    shown = tacholog("parse", folder / "x.log").stdout
+
+    assert shown.splitlines()[2].split()[:2] == ["10", "64"]
+
+
+def test_a_size_that_the_log_prints_is_not_replaced_and_carries_no_mark(tmp_path: Path) -> None:
+    run(tmp_path, "a", UDP, options={"sizes_bytes": [64, 1024]})
+
+    dataset = load([tmp_path])
+
+    assert not any("size_from_manifest" in marks for marks in dataset.results["marks"])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "pooled"),
+    [
+        ({"payload_bytes": 64}, {"payload_bytes": 1024}, False),
+        ({"msg": 64}, {"msg": 1024}, False),
+        ({"rate": "max"}, {}, False),
+        ({"words": ["--a"]}, {"words": ["--b"]}, False),
+        ({"seed": 1, "port": 11111, "log_file": "a", "repetition": 1}, {"seed": 2, "port": 11112, "log_file": "b", "repetition": 2}, True),
+        ({"program": "/opt/a/sockperf"}, {"program": "/opt/b/sockperf"}, True),
+        ({"flags": ["--a", "--b"]}, {"flags": ["--b", "--a"]}, True),
+    ],
+)
+def test_runs_that_differ_in_an_option_are_pooled_only_if_it_does_not_change_what_is_measured(
+    tmp_path: Path, first: dict[str, Any], second: dict[str, Any], pooled: bool
+) -> None:
+    run(tmp_path, "a", options=first)
+    run(tmp_path, "b", options=second)
+
+    latencies = [fact for fact in facts.facts(load([tmp_path])) if fact.metric == "latency" and fact.statistic == "p50"]
+    cells = [cell for series in series_of(latencies) for cell in series.cells("latency", "p50").values()]
+
+    assert [cell.run_count for cell in cells] == ([2] if pooled else [1, 1])
+
+
+def test_series_that_differ_in_an_option_are_called_by_it(tmp_path: Path) -> None:
+    run(tmp_path, "a", options={"msg": 64})
+    run(tmp_path, "b", options={"msg": 1024})
+
+    assert sorted(series.label for series in series_of(facts.facts(load([tmp_path])))) == ["msg 1024", "msg 64"]
+
+
+def test_diff_does_not_call_runs_alike_that_were_made_with_other_options_unless_it_is_to_go_across_them(tmp_path: Path) -> None:
+    run(tmp_path, "old", options={"msg": 64}, host="here", start_time="2026-01-01T00:00:00Z")
+    run(tmp_path, "new", options={"msg": 1024}, host="here", start_time="2026-01-02T00:00:00Z")
+
+    plain = tacholog("diff", tmp_path / "old", tmp_path / "new")
+    across = tacholog("diff", tmp_path / "old", tmp_path / "new", "--across", "options")
+
+    assert plain.returncode == 4
+    assert "msg 64" in plain.stdout
+    assert "msg 1024" in plain.stdout
+    assert across.returncode == 0
+
+
+def test_check_names_a_condition_that_manifest_and_log_disagree_on_and_its_numbers_are_marked(tmp_path: Path) -> None:
+    run(tmp_path, "a", UDP, conditions=StatedConditions(transport="tcp"))
+
+    checked = tacholog("check", tmp_path)
+    dataset = load([tmp_path])
+
+    assert checked.returncode == 1
+    assert "contradicted: run.toml says transport = tcp, the log says udp" in checked.stdout
+    assert checked.stdout.count("contradicted") == 1
+    assert set(dataset.results["transport"]) == {"udp"}
+    assert all("contradicted" in marks for marks in dataset.results["marks"])
+
+
+@pytest.mark.parametrize("transport", ["udp", "UDP"])
+def test_a_condition_that_both_state_alike_is_no_contradiction(tmp_path: Path, transport: str) -> None:
+    run(tmp_path, "a", UDP, conditions=StatedConditions(transport=transport))
+
+    assert "contradicted" not in set(load([tmp_path]).problems["kind"])
+
+
+def test_bench_says_after_the_first_run_that_the_campaign_states_what_the_log_contradicts(tmp_path: Path) -> None:
+    campaign = tmp_path / "wrong.toml"
+    campaign.write_text(
+        f'system = "Sockets"\ntool = "cat"\nrepetitions = 1\n[[runs]]\nname = "udp"\ncommand = ["cat", "{UDP}"]\nconditions.transport = "tcp"\n'
+    )
+
+    done = tacholog("bench", campaign, "--output", tmp_path / "runs")
+
+    assert done.returncode == 1
+    assert "run.toml says transport = tcp, the log says udp" in done.stderr
+
+
+def test_a_dataset_that_version_0_3_saved_without_options_can_still_be_opened(tmp_path: Path) -> None:
+    run(tmp_path / "data", "a", options={"msg": 64})
+    dataset = load([tmp_path / "data"])
+    dataset.save(tmp_path / "saved")
+    dataset.runs.drop(columns="options").to_parquet(tmp_path / "saved/runs.parquet")
+
+    assert open_saved(tmp_path / "saved").runs["options"].isna().all()
