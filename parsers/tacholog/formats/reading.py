@@ -5,26 +5,29 @@ from __future__ import annotations
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from tacholog.errors import UnreadableInput
 from tacholog.formats.bulk import RUN_LINES, Rows, Run, Runs, rows_of
 from tacholog.formats.lines import Broken, Found, Line
-from tacholog.formats.registry import Format, detect, format_named
-from tacholog.formats.sound import fault_of
+from tacholog.formats.registry import Format, detect, format_named, package_of, words_of
+from tacholog.formats.sound import fault_of, strangeness_of
 from tacholog.formats.source import LINE_BYTES, LogText, open_log
 from tacholog.records import SEVERITY, Conditions, Facts, Histogram, Record, Status
 
 LineClass = Literal["record", "chatter", "broken", "unknown"]
 CLAIM_WINDOW_LINES = 4096
+MOST_LINE_BYTES = 1 << 22  # Whatever a format says: a line is held in memory as a whole.
 HELD_CHARACTERS = 1 << 23  # Of lines that wait for their class, and as many of those that wait to be reported, whatever their number.
 LOOKS = 16  # A line in doubt costs another look at what is left of its run; after so many, the rest is read line by line.
 # What our own perftest says on standard error, in whichever tool's words it logs, and behind the signs of progress that it may print as hmbdc does.
 _PERFTEST_SAYS = re.compile(r"[xC.]{0,64}perftest: (?P<note>note: )?(?P<said>.{1,1000})")
+OWN = "tacholog "  # How the name of the package begins that our own formats are of.
+_OVER = object()  # Where a format has nothing more to say.
 UNKNOWN_IN_A_ROW = 10_000  # Longer stretches that no format knows are reported as one: a 2 GB file of noise must not fill the memory.
 
 
@@ -91,7 +94,9 @@ class Scan:
         self.format_name = name or _detected(text)
         self.format: Format = format_named(self.format_name)
         self.account = Account()
-        self._runs = Runs(getattr(self.format, "BULK", ()), run_lines)
+        self._unreadable: OSError | None = None  # Why the log itself could not be read on, which is nobody's format's fault.
+        self._reached = 0
+        self._runs: Runs = self._guarded(lambda: Runs(getattr(self.format, "BULK", ()), run_lines))
         self._waiting: dict[int, Line] = {}
         self._waiting_characters = 0
         self._overdue: list[Line] = []
@@ -100,7 +105,6 @@ class Scan:
         self._rows: list[Rows] = []
         self._latest: Found | None = None
         self._records_before = 0  # In the log, where the present run began.
-        self._reached = 0
 
     def __iter__(self) -> Iterator[Event]:
         """Yield every event; a line that the format did not claim in time is one of kind ``unknown``."""
@@ -117,17 +121,16 @@ class Scan:
         Raises:
             UnreadableInput: the format failed, or the file did; nothing that was yielded can be trusted then.
         """
-        try:
-            for found in self.format.parse(self._handed_out()):
-                yield from self._at_once()
-                yield from self._given_up()
-                yield self._taken(found)
-        except UnreadableInput:
-            raise
-        except OSError as error:
-            raise UnreadableInput(f"cannot be read beyond line {self._reached}: {error.strerror}") from error
-        except Exception as error:  # Whatever somebody's format does wrong costs this log, not the others.
-            raise UnreadableInput(f"the format {self.format_name} failed at line {self._reached}: {type(error).__name__}: {error}") from error
+        lines = self._handed_out()
+        findings = self._guarded(lambda: iter(self.format.parse(lines)))
+        while (found := self._guarded(lambda: next(findings, _OVER))) is not _OVER:
+            if strange := strangeness_of(found, self._reached):
+                raise UnreadableInput(f"{self._whose} {strange} (at line {self._reached})")
+            yield from self._at_once()
+            yield from self._given_up()
+            yield self._taken(found)
+        while self._guarded(lambda: next(lines, _OVER)) is not _OVER:  # Lines that the format did not ask for are unknown, and in the account.
+            yield from self._given_up()
         yield from self._at_once()
         if self._text.trouble:
             self._learn(Facts(status="truncated", reason=self._text.trouble))
@@ -137,6 +140,21 @@ class Scan:
         self.account.facts = _common(self.account.runs)
         self.account.size_bytes, self.account.sha256 = self._text.identity()
 
+    def _guarded(self, step: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever somebody's code returns
+        """Take a step in the format's code. Whatever that does wrong costs this log, not the others, and names the package that it is of."""
+        try:
+            return step()
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # Also what sys.exit() raises, which would end the command as if all were well.
+            if error is self._unreadable:
+                raise UnreadableInput(f"cannot be read beyond line {self._reached}: {self._unreadable.strerror}") from error
+            raise UnreadableInput(f"{self._whose} failed at line {self._reached}: {words_of(error)}") from error
+
+    @property
+    def _whose(self) -> str:
+        return f"the format {self.format_name} of {package_of(self.format_name)}"
+
     def _at_once(self) -> Iterator[Rows]:
         for rows in self._rows:
             self.account.lines["record"] += len(rows)
@@ -145,11 +163,16 @@ class Scan:
         self._rows = []
 
     def _handed_out(self) -> Iterator[Line]:
-        for piece in self._text.pieces(self._runs, getattr(self.format, "LINE_BYTES", LINE_BYTES)):
-            if isinstance(piece, Run):
-                yield from self._sampled(piece)
-            else:
-                yield self._offered(piece)
+        pieces = self._text.pieces(self._runs, min(int(getattr(self.format, "LINE_BYTES", LINE_BYTES)), MOST_LINE_BYTES))
+        try:
+            for piece in pieces:
+                if isinstance(piece, Run):
+                    yield from self._sampled(piece)
+                else:
+                    yield self._offered(piece)
+        except OSError as error:
+            self._unreadable = error
+            raise
 
     def _sampled(self, run: Run) -> Iterator[Line]:
         """Hand out the lines of a run that the format must see; the others become rows like the one before them."""
@@ -216,13 +239,15 @@ class Scan:
 
     def _taken(self, found: Found) -> Event:
         if isinstance(found.what, Record) and (fault := fault_of(found.what)):
-            found = found._replace(what=Broken(fault))
+            found = found._replace(what=Broken(fault if package_of(self.format_name).startswith(OWN) else f"{self._whose} says that {fault}"))
         lines = tuple(sorted((found.line, *found.also))) if found.line else found.also
-        claimed = tuple(line.number for line in lines if self._claimed(line.number))
+        given = [(line, self._claimed(line.number)) for line in lines]
         self._latest = found
         if isinstance(found.what, Facts):
             self._learn(found.what)
-        return self._event(lines, _kind(found), found.what, claimed)
+        # What stands on a line is what the log says, whatever a format made of it.
+        lines = tuple(own or line for line, own in given)
+        return self._event(lines, _kind(found), found.what, tuple(own.number for _, own in given if own))
 
     def _event(self, lines: tuple[Line, ...], kind: LineClass, what: Record | Facts | Histogram | Broken | None, claimed: tuple[int, ...]) -> Event:
         self.account.lines[kind] += len(claimed)
