@@ -115,7 +115,7 @@ def is_statistic(name: object) -> bool:
 
 
 _BOUNDS = frozenset(get_args(Bound))
-_KNOWN: set[tuple[str, str]] = set()  # Pairs of metric and statistic that were found good.
+_KNOWN: set[tuple[str, str, str]] = set()  # Names of numbers that were found good: metric, statistic and bound.
 _MOST_KNOWN = 4096  # There are a few hundred, unless a log names its percentiles with nine digits each.
 
 
@@ -142,17 +142,17 @@ class Number(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Refuse a name that nobody knows: whatever orders, judges or explains numbers would stumble over it later, far from its cause."""
-        if (self.metric, self.statistic) not in _KNOWN:
-            if self.metric not in METRICS:
-                raise ValueError(f"there is no metric {self.metric!r}: tacholog.records.METRICS lists them")
-            if not is_statistic(self.statistic):
-                raise ValueError(
-                    f"there is no statistic {self.statistic!r}: tacholog.records.STATISTICS lists them, and a percentile is like 'p99.9'"
-                )
-            if len(_KNOWN) < _MOST_KNOWN:
-                _KNOWN.add((self.metric, self.statistic))
+        name = (self.metric, self.statistic, self.bound)
+        if name in _KNOWN:
+            return
+        if self.metric not in METRICS:
+            raise ValueError(f"there is no metric {self.metric!r}: tacholog.records.METRICS lists them")
+        if not is_statistic(self.statistic):
+            raise ValueError(f"there is no statistic {self.statistic!r}: tacholog.records.STATISTICS lists them, or 'p99.9'")
         if self.bound not in _BOUNDS:
             raise ValueError(f"there is no bound {self.bound!r}: it is one of {', '.join(sorted(_BOUNDS))}")
+        if len(_KNOWN) < _MOST_KNOWN:
+            _KNOWN.add(name)
 
     @property
     def key(self) -> str:

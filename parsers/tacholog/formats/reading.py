@@ -14,7 +14,7 @@ import msgspec
 from tacholog.errors import UnreadableInput
 from tacholog.formats.bulk import RUN_LINES, Rows, Run, Runs, rows_of
 from tacholog.formats.lines import Broken, Found, Line
-from tacholog.formats.registry import Format, detect, format_named, package_of, words_of
+from tacholog.formats.registry import Format, detect, format_named, is_ours, package_of, words_of
 from tacholog.formats.sound import fault_of, strangeness_of
 from tacholog.formats.source import LINE_BYTES, LogText, open_log
 from tacholog.records import SEVERITY, Conditions, Facts, Histogram, Record, Status
@@ -26,7 +26,6 @@ HELD_CHARACTERS = 1 << 23  # Of lines that wait for their class, and as many of 
 LOOKS = 16  # A line in doubt costs another look at what is left of its run; after so many, the rest is read line by line.
 # What our own perftest says on standard error, in whichever tool's words it logs, and behind the signs of progress that it may print as hmbdc does.
 _PERFTEST_SAYS = re.compile(r"[xC.]{0,64}perftest: (?P<note>note: )?(?P<said>.{1,1000})")
-OWN = "tacholog "  # How the name of the package begins that our own formats are of.
 _OVER = object()  # Where a format has nothing more to say.
 UNKNOWN_IN_A_ROW = 10_000  # Longer stretches that no format knows are reported as one: a 2 GB file of noise must not fill the memory.
 
@@ -93,6 +92,7 @@ class Scan:
         self._text = text
         self.format_name = name or _detected(text)
         self.format: Format = format_named(self.format_name)
+        self._ours = is_ours(self.format)  # What those yield is checked by tests, for checking each record costs a quarter of reading it.
         self.account = Account()
         self._unreadable: OSError | None = None  # Why the log itself could not be read on, which is nobody's format's fault.
         self._reached = 0
@@ -122,12 +122,22 @@ class Scan:
             UnreadableInput: the format failed, or the file did; nothing that was yielded can be trusted then.
         """
         lines = self._handed_out()
-        findings = self._guarded(lambda: iter(self.format.parse(lines)))
-        while (found := self._guarded(lambda: next(findings, _OVER))) is not _OVER:
-            if strange := strangeness_of(found, self._reached):
+        findings: Any = self._guarded(lambda: iter(self.format.parse(lines)))
+        while True:
+            try:  # Not by way of `_guarded`, which would cost each finding two calls more.
+                found = next(findings, _OVER)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                raise self._failure(error) from error
+            if found is _OVER:
+                break
+            if not self._ours and (strange := strangeness_of(found, self._reached)):
                 raise UnreadableInput(f"{self._whose} {strange} (at line {self._reached})")
-            yield from self._at_once()
-            yield from self._given_up()
+            if self._rows:
+                yield from self._at_once()
+            if self._overdue or self._noise:
+                yield from self._given_up()
             yield self._taken(found)
         while self._guarded(lambda: next(lines, _OVER)) is not _OVER:  # Lines that the format did not ask for are unknown, and in the account.
             yield from self._given_up()
@@ -146,10 +156,14 @@ class Scan:
             return step()
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # Also what sys.exit() raises, which would end the command as if all were well.
-            if error is self._unreadable:
-                raise UnreadableInput(f"cannot be read beyond line {self._reached}: {self._unreadable.strerror}") from error
-            raise UnreadableInput(f"{self._whose} failed at line {self._reached}: {words_of(error)}") from error
+        except BaseException as error:
+            raise self._failure(error) from error
+
+    def _failure(self, error: BaseException) -> UnreadableInput:
+        """What to say of an error in the format's code, also of what sys.exit() raises, which would end the command as if all were well."""
+        if error is self._unreadable:
+            return UnreadableInput(f"cannot be read beyond line {self._reached}: {self._unreadable.strerror}")
+        return UnreadableInput(f"{self._whose} failed at line {self._reached}: {words_of(error)}")
 
     @property
     def _whose(self) -> str:
@@ -239,15 +253,17 @@ class Scan:
 
     def _taken(self, found: Found) -> Event:
         if isinstance(found.what, Record) and (fault := fault_of(found.what)):
-            found = found._replace(what=Broken(fault if package_of(self.format_name).startswith(OWN) else f"{self._whose} says that {fault}"))
-        lines = tuple(sorted((found.line, *found.also))) if found.line else found.also
-        given = [(line, self._claimed(line.number)) for line in lines]
+            found = found._replace(what=Broken(fault if self._ours else f"{self._whose} says that {fault}"))
         self._latest = found
         if isinstance(found.what, Facts):
             self._learn(found.what)
-        # What stands on a line is what the log says, whatever a format made of it.
-        lines = tuple(own or line for line, own in given)
-        return self._event(lines, _kind(found), found.what, tuple(own.number for _, own in given if own))
+        lines = (found.line, *found.also) if found.line else found.also
+        if found.also:
+            lines = tuple(sorted(lines))
+        given = tuple(own for line in lines if (own := self._claimed(line.number)))
+        if len(given) == len(lines):
+            lines = given  # What stands on a line is what the log says, whatever a format made of it.
+        return self._event(lines, _kind(found), found.what, tuple(line.number for line in given))
 
     def _event(self, lines: tuple[Line, ...], kind: LineClass, what: Record | Facts | Histogram | Broken | None, claimed: tuple[int, ...]) -> Event:
         self.account.lines[kind] += len(claimed)

@@ -103,6 +103,11 @@ def words_of(error: BaseException) -> str:
     return "".join(char if char.isprintable() else " " for char in said[:_SAID_CHARACTERS])
 
 
+def is_ours(module: Format) -> bool:
+    """Whether a format is one of this project, held by tests to what is asked of every format."""
+    return getattr(module, "__name__", "").startswith("tacholog.formats.")
+
+
 def package_of(name: str) -> str:
     """The package that the format of that name came with, and its version."""
     return installed().packages.get(name, "an unknown package")
