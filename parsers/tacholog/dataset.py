@@ -275,7 +275,7 @@ class _LoadedLog:
 
     def conditions(self, run: int) -> Conditions:
         """The conditions that a run of the log and the manifest state; the log, being the evidence, goes first."""
-        stated = self.account.runs[run].conditions if self.account else Conditions()
+        stated = self.account.conditions(run) if self.account else Conditions()
         return stated.over(self._manifest.conditions)
 
     def environment(self, name: str) -> float | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import re
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import IO, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -26,7 +27,7 @@ HELD_CHARACTERS = 1 << 23  # Of lines that wait for their class, and as many of 
 LOOKS = 16  # A line in doubt costs another look at what is left of its run; after so many, the rest is read line by line.
 # What our own perftest says on standard error, in whichever tool's words it logs, and behind the signs of progress that it may print as hmbdc does.
 _PERFTEST_SAYS = re.compile(r"[xC.]{0,64}perftest: (?P<note>note: )?(?P<said>.{1,1000})")
-_OVER = object()  # Where a format has nothing more to say.
+_OVER: Any = object()  # Where a format has nothing more to say.
 UNKNOWN_IN_A_ROW = 10_000  # Longer stretches that no format knows are reported as one: a 2 GB file of noise must not fill the memory.
 
 
@@ -76,6 +77,40 @@ class Account(msgspec.Struct):
     def reason(self) -> str | None:
         """Why the status is what it is."""
         return self.facts.reason or (None if self.records else "no result in the log")
+
+    def conditions(self, run: int) -> Conditions:
+        """What the log says of one of its runs, wherever it says so: metadata may stand last, as in JSON. Complete once the log has ended."""
+        return (self.runs[run] if run < len(self.runs) else self.facts).conditions
+
+
+class Held:
+    """Records of a log that wait until all that the log says of their runs is known; the many of a long log wait in a file."""
+
+    def __init__(self, in_memory: int = 20_000) -> None:
+        """Hold up to so many in memory."""
+        self._in_memory = in_memory
+        self._events: list[Event] = []
+        self._file: IO[bytes] | None = None
+
+    def add(self, event: Event) -> None:
+        """Hold an event of a record, of which the text and the other lines are let go."""
+        self._events.append(event)
+        if len(self._events) >= self._in_memory:
+            self._file = self._file or tempfile.TemporaryFile()  # noqa: SIM115 - it is closed when it is forgotten, and has no name
+            rows = msgspec.msgpack.encode([(event.line, event.last_line, event.run, event.what) for event in self._events])
+            self._file.write(len(rows).to_bytes(8, "little") + rows)
+            self._events.clear()
+
+    def __iter__(self) -> Iterator[Event]:
+        """The events in their order, once."""
+        if self._file:
+            decoder = msgspec.msgpack.Decoder(list[tuple[int, int, int, Record]])
+            with self._file as rows:
+                rows.seek(0)
+                while size := rows.read(8):
+                    for line, last_line, run, record in decoder.decode(rows.read(int.from_bytes(size, "little"))):
+                        yield Event(line, last_line, (), "", "record", record, run)
+        yield from self._events
 
 
 class Scan:
