@@ -48,3 +48,9 @@ class Dialect(NamedTuple):
     name: str
     versions: str
     evidence: str
+
+
+def closed_cells(line: Line, separator: str = ",") -> list[str]:
+    """The cells of a row that are sure to be whole: where the log ends within the line, the last one may have lost something and is left out."""
+    cells = line.text.split(separator)
+    return cells if line.whole else cells[:-1]
