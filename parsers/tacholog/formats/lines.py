@@ -16,6 +16,22 @@ class Line(NamedTuple):
     text: str
     whole: bool = True
 
+    @property
+    def shown(self) -> str:
+        """The line as it stands in the log, for whoever is told of it."""
+        return self.text
+
+
+class QuotedLine(Line):
+    """A line of a log that somebody quoted: ``text`` is without the prefix that every line has there, and ``prefix`` is what was taken off."""
+
+    prefix: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The line as it stands in the log."""
+        return self.prefix + self.text
+
 
 class Broken(msgspec.Struct, frozen=True):
     """A result line that is cut, garbled or impossible. It costs only itself."""

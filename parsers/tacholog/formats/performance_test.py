@@ -163,7 +163,7 @@ class _Experiment:
         own = self._own(line, row) if accumulates else row
         if own.received:
             self._sizes.add(own.payload_bytes)
-        records = own.records(self._conditions, self._meaning, self._size)
+        records = own.records(self._conditions, self._meaning, self._size if own.received else None)
         for record in records:
             yield Found(line, record)
         if row.time > self._time and not row.idle:

@@ -306,7 +306,7 @@ class Scan:
         run = len(self.account.runs)
         if not lines:
             return Event(0, 0, (), "", kind, what, run)
-        return Event(lines[0].number, lines[-1].number, claimed, lines[0].text, kind, what, run)
+        return Event(lines[0].number, lines[-1].number, claimed, lines[0].shown, kind, what, run)
 
     def _learn(self, facts: Facts) -> None:
         """Put newer facts over the older ones. A tool that says its version again, after results, has been run again."""

@@ -65,8 +65,8 @@ def _strange_what(what: Record | Facts | Histogram | Broken | None) -> str | Non
     return _strange_text("the reason of a Broken", what.reason) if what else None
 
 
-def _strange_line(line: Line, reached: int) -> str | None:
-    if type(line) is not Line or type(line.number) is not int or type(line.text) is not str:
+def _strange_line(line: object, reached: int) -> str | None:
+    if not isinstance(line, Line) or type(line.number) is not int or type(line.text) is not str:
         return "names a line that is none"
     return None if 0 < line.number <= reached else f"names line {line.number}, of which it was not given any"
 
