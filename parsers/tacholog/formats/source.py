@@ -171,15 +171,15 @@ def _quote_of(head: str) -> re.Pattern[str] | None:
     A log that is not quoted costs a look at its first lines.
     """
     lines = (line for line in head[:_LOOKED_AT].split("\n") if line.strip())
-    first = next((found for line, _ in zip(lines, range(_FIRST_LINES), strict=False) if (found := _QUOTE.match(line))), None)
-    if first is None:
+    if not any(_QUOTE.match(line) for line, _ in zip(lines, range(_FIRST_LINES), strict=False)):
         return None
-    depth = first[0].count(">")
-    quote = re.compile(rf"^(?:> ?){{{depth}}}" if depth else r"^\[STD(?:OUT|ERR)\](?: |$)")
     *whole, last = [line.rstrip("\r") for line in head.split("\n")]
     known = [line for line in (*whole, *([last] if len(head) < HEAD_BYTES else [])) if line.strip()]
+    # A mail within the mail, or a prompt that is part of the log, makes some lines look more deeply quoted than all are.
+    depth = min((found[0].count(">") for line in known if (found := _QUOTE.match(line))), default=0)
+    quote = re.compile(rf"^(?:> ?){{{depth}}}" if depth else r"^\[STD(?:OUT|ERR)\](?: |$)")
     missing = sum(quote.match(line) is None for line in known)
-    return quote if missing == 0 or missing * _UNQUOTED_SHARE <= len(known) else None
+    return quote if known and missing * _UNQUOTED_SHARE <= len(known) else None
 
 
 def _clip(raw: bytes, limit: int, whole: bool = True) -> tuple[bytes, bool]:
