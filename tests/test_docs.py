@@ -11,7 +11,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tacholog.formats import sound
 from tacholog.manifest import Host, Manifest
+from tacholog.quality import MARKS
+from tacholog.records import STATISTICS
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("data/*.md"), *ROOT.glob("tests/**/README.md")])
@@ -80,6 +83,17 @@ def test_the_page_about_runs_shows_what_check_says_of_its_example(tmp_path: Path
     ((command, shown),) = shown_commands(page)
 
     assert tacholog(command, tmp_path, status=1) == shown
+
+
+def test_the_pages_for_authors_of_formats_list_every_statistic_and_mark() -> None:
+    page = (ROOT / "docs/add-a-format.md").read_text(encoding="utf-8")
+    example = (ROOT / "templates/format-package/README.md").read_text(encoding="utf-8")
+    listed = example.partition("The statistics are\n")[2].partition("\nand percentiles")[0]
+
+    assert re.findall(r"^\| `([^`]+)` \| (.*) \|$", page, flags=re.MULTILINE) == list(STATISTICS.items())
+    assert re.findall(r"`([^`]+)`", listed) == list(STATISTICS)
+    assert set(re.findall(r"`([^`]+)`", page.partition("Marks that a format may set are ")[2].partition("\n")[0])) == sound.MARKS
+    assert MARKS.keys() >= sound.MARKS
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

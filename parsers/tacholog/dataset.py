@@ -183,7 +183,7 @@ def _load_run(run: str, folder: Path, rows: dict[str, list[Row]]) -> None:
 def _load_manifest(run: str, folder: Path, manifest: Manifest, rows: dict[str, list[Row]]) -> list[_LoadedLog]:
     loaded = [_LoadedLog(run, folder, manifest, entry) for entry in manifest.logs]
     for log in loaded:
-        log.hold_against(stated(manifest))
+        log.hold_against_the_manifest()
         rows["logs"].append(log.row())
         rows["problems"].extend(sorted(log.problems, key=lambda problem: int(problem["line"])))
     status, reason = _status(manifest, loaded)
@@ -217,6 +217,7 @@ class _LoadedLog:
         self.account: Account | None = None
         self._run = run
         self._manifest = manifest
+        self._stated = stated(manifest)
         self._format: str | None = entry.format
         try:
             self._read(folder / entry.file)
@@ -274,8 +275,9 @@ class _LoadedLog:
     def _complain(self, line: int, kind: str, text: str, reason: str) -> None:
         self.problems.append(problem(self._run, self.entry.file, line, kind, text, reason))
 
-    def hold_against(self, manifest: StatedConditions) -> None:
+    def hold_against_the_manifest(self) -> None:
         """Fill in the size that the manifest states and the log does not, and say and mark what the two contradict each other in."""
+        manifest = self._stated
         if manifest == StatedConditions():
             return
         known: dict[tuple[object, ...], list[Contradiction]] = {}  # many records share their conditions
@@ -296,7 +298,7 @@ class _LoadedLog:
             self.records[place] = event, full
 
     def _said(self, run: int) -> Conditions:
-        return self.account.runs[run].conditions if self.account else Conditions()
+        return self.account.conditions(run) if self.account else Conditions()
 
     @property
     def facts(self) -> Facts:
@@ -305,7 +307,7 @@ class _LoadedLog:
 
     def conditions(self, run: int) -> Conditions:
         """The conditions that a run of the log and the manifest state; the log, being the evidence, goes first."""
-        return self._said(run).over(stated(self._manifest))
+        return self._said(run).over(self._stated)
 
     def environment(self, name: str) -> float | None:
         """A number that the log states of the run's surroundings, if it does."""

@@ -96,6 +96,16 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
             "The log holds a value here that cannot be, such as a counter below zero read as a huge number. It is shown as unknown.",
         ),
         "derived": Mark("d", "Derived, not measured", "The tool computed this figure from another one that it had measured."),
+        "partial": Mark(
+            "p",
+            "From part of the rows",
+            "Some rows or cells of the log are broken or cannot be, and are not in this figure, which was computed from the others.",
+        ),
+        "intervals_only": Mark(
+            "i",
+            "Known for intervals only",
+            "The tool prints this percentile for each interval. That of the whole run cannot be computed from those of its parts: it is not known.",
+        ),
         "clock_skew": Mark(
             "k",
             "The clock went backwards",

@@ -7,7 +7,8 @@ messages/s, sizes in bytes. Unknown is ``None`` everywhere, never zero and never
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Literal, get_args
 
 import msgspec
 
@@ -79,13 +80,56 @@ METRICS: dict[str, Metric] = {
 }
 
 
+_PARTS_OF_TIME = {"": "in all", "user": "in user mode", "system": "in system mode", "kernel": "in the kernel"}
+_PARTS_OF_TIME |= {"interrupts": "in interrupts", "iowait": "waiting for a disk"}
+_SIDES = {"local": "the side that the log is of", "remote": "the other side", "publisher": "the publisher", "subscriber": "the subscriber"}
+
+#: What a number may be of the values that were measured. Percentiles come besides: ``p50``, ``p99.9``, see `is_statistic`.
+STATISTICS: dict[str, str] = {
+    "total": "a count, a sum or a share of all that was measured",
+    "mean": "the arithmetic mean",
+    "std": "the standard deviation",
+    "min": "the smallest value",
+    "max": "the largest value",
+    "last": "the value of the latest interval, where a line also has the mean so far",
+    "sum": "the sum over all subscribers",
+    "typical": "what a document calls typical, without saying which statistic that is",
+    "range-low": "the lower end of a printed range",
+    "range-high": "the upper end of a printed range",
+    "user": "processor time in user mode",
+    "system": "processor time in system mode",
+    "voluntary": "context switches that a process asked for by waiting",
+    "involuntary": "context switches that the scheduler forced",
+    **{
+        "-".join(word for word in (side, part) if word): f"processor time of {whose}, {words}"
+        for side, whose in _SIDES.items()
+        for part, words in _PARTS_OF_TIME.items()
+    },
+}
+_PERCENTILE = re.compile(r"p(?!0\d|0\Z)\d{1,2}(?:\.\d{0,8}[1-9])?")  # As people write them: neither p05 nor p99.90, and neither p0 nor p100.
+
+
+def is_statistic(name: object) -> bool:
+    """Whether a number may be called this: one of `STATISTICS`, or a percentile between 0 and 100 such as ``p99.9``."""
+    return isinstance(name, str) and (name in STATISTICS or _PERCENTILE.fullmatch(name) is not None)
+
+
+_BOUNDS = frozenset(get_args(Bound))
+_KNOWN: set[tuple[str, str, str]] = set()  # Names of numbers that were found good: metric, statistic and bound.
+_MOST_KNOWN = 4096  # There are a few hundred, unless a log names its percentiles with nine digits each.
+
+
 class Number(msgspec.Struct, frozen=True, kw_only=True):
     """One number of a record.
 
-    ``value`` is in the metric's unit; ``None`` means that the log prints something impossible there, which ``marks`` explain.
+    ``metric`` is one of `METRICS`, ``statistic`` one of `STATISTICS` or a percentile such as ``p99.9``.
+    ``value`` is in the metric's unit; ``None`` means that the log prints something impossible there, or that it cannot be known: ``marks`` say which.
     ``resolution`` is the unit of the last printed place (in the value's unit), ``None`` if the number is exact or it is unknown.
     ``bound`` says what the value is: ``=`` itself, ``<`` a printed 0 of a quantity rounded or truncated to ``value``.
     ``line`` is the line that it stands on, where its record spans several.
+
+    Raises:
+        ValueError: there is no such metric, statistic or bound.
     """
 
     metric: str
@@ -95,6 +139,20 @@ class Number(msgspec.Struct, frozen=True, kw_only=True):
     bound: Bound = "="
     marks: tuple[str, ...] = ()
     line: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a name that nobody knows: whatever orders, judges or explains numbers would stumble over it later, far from its cause."""
+        name = (self.metric, self.statistic, self.bound)
+        if name in _KNOWN:
+            return
+        if self.metric not in METRICS:
+            raise ValueError(f"there is no metric {self.metric!r}: tacholog.records.METRICS lists them")
+        if not is_statistic(self.statistic):
+            raise ValueError(f"there is no statistic {self.statistic!r}: tacholog.records.STATISTICS lists them, or 'p99.9'")
+        if self.bound not in _BOUNDS:
+            raise ValueError(f"there is no bound {self.bound!r}: it is one of {', '.join(sorted(_BOUNDS))}")
+        if len(_KNOWN) < _MOST_KNOWN:
+            _KNOWN.add(name)
 
     @property
     def key(self) -> str:

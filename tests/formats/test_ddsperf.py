@@ -69,7 +69,7 @@ def test_a_second_in_which_the_publisher_left_is_in_no_mean() -> None:
 def test_a_pings_second_is_half_of_a_round_trip_to_one_peer() -> None:
     first = intervals(read(LOGS / "ping.log"), "ddsperf-ping")[0]
 
-    assert (first.payload_bytes, first.samples, first.participant) == (2048, 99, "vm:31347")
+    assert (first.payload_bytes, first.samples, first.participant) == (2048, 99, "peer 1")
     assert first.conditions.basis == "rtt/2"
     assert values(first, "latency") == {"mean": 69317, "min": 54987, "p50": 66887, "p90": 87044, "p99": 92123, "max": 92123}
     assert {number.resolution for number in first.numbers} == {1}
@@ -78,8 +78,59 @@ def test_a_pings_second_is_half_of_a_round_trip_to_one_peer() -> None:
 def test_a_pings_summary_has_extremes_and_a_mean_weighted_by_samples_and_no_percentiles() -> None:
     (summary,) = summaries(read(LOGS / "ping-as-fast-as-possible.log"))
 
-    assert (summary.payload_bytes, summary.samples, summary.participant) == (64, 46314 + 44660, "vm:5016")
-    assert values(summary, "latency") == {"min": 3512, "max": 1587512, "mean": pytest.approx((10721 * 46314 + 11129 * 44660) / 90974)}
+    assert (summary.payload_bytes, summary.samples, summary.participant) == (64, 46314 + 44660, "peer 1")
+    assert values(summary, "latency") == {
+        "min": 3512,
+        "max": 1587512,
+        "mean": pytest.approx((10721 * 46314 + 11129 * 44660) / 90974),
+        "p50": None,
+        "p90": None,
+        "p99": None,
+    }
+
+
+def test_a_summary_says_that_its_percentiles_cannot_be_had_from_those_of_seconds() -> None:
+    (summary,) = summaries(read(LOGS / "ping.log"))
+
+    assert [(n.statistic, n.value, n.marks) for n in summary.numbers if n.statistic in ("p50", "p90", "p99")] == [
+        ("p50", None, ("derived", "intervals_only")),
+        ("p90", None, ("derived", "intervals_only")),
+        ("p99", None, ("derived", "intervals_only")),
+    ]
+
+
+def test_a_run_of_one_second_has_the_percentiles_of_that_second() -> None:
+    text = "".join((LOGS / "ping.log").read_text(encoding="utf-8").splitlines(keepends=True)[:4])
+
+    (summary,) = summaries(read_text(text, "ddsperf"))
+
+    assert [values(summary, "latency")[name] for name in ("p50", "p90", "p99")] == [66887, 87044, 92123]
+
+
+def test_peers_are_named_by_their_role_so_that_repetitions_are_one_series() -> None:
+    text = (LOGS / "ping.log").read_text(encoding="utf-8")
+    again = text.replace("vm:31347", "vm:40211").replace("31348", "40212")
+
+    assert {record.participant for record in read_text(text, "ddsperf").records} == {None, "peer 1"}
+    assert [record.participant for record in read_text(again, "ddsperf").records] == [
+        record.participant for record in read(LOGS / "ping.log").records
+    ]
+
+
+def test_two_peers_are_told_apart() -> None:
+    line = "[1] 1.000  vm:{} size 64 mean 1.500us min 1.000us 50% 1.000us 90% 4.000us 99% 5.000us max 5.000us cnt 20\n"
+
+    log = read_text(line.format(9) + line.format(7) + line.format(9).replace("1.000 ", "2.000 "), "ddsperf")
+
+    assert [record.participant for record in intervals(log, "ddsperf-ping")] == ["peer 1", "peer 2", "peer 1"]
+
+
+def test_a_summary_of_a_process_with_a_broken_line_says_that_it_is_of_a_part() -> None:
+    text = (LOGS / "sub.log").read_text(encoding="utf-8").replace("delta 200968", "delta 2009x8")
+
+    (summary,) = summaries(read_text(text, "ddsperf"))
+
+    assert all("partial" in number.marks for number in summary.numbers)
 
 
 def test_source_timestamps_make_a_one_way_latency_which_is_impossible_below_zero() -> None:
@@ -115,7 +166,7 @@ def test_processor_time_is_the_sum_over_threads_and_the_peak_is_kept() -> None:
 
     own, peers = intervals(log, "ddsperf-process")[1:3]
     assert (own.participant, values(own, "cpu"), values(own, "peak_memory")) == (None, {"mean": 20}, {"max": 7549747})  # 0+1+14+5 %, 7.2 MB
-    assert (peers.participant, values(peers, "cpu")) == ("vm:31313", {"mean": 31})  # 2+0+22+7 %
+    assert (peers.participant, values(peers, "cpu")) == ("peer 1", {"mean": 31})  # 2+0+22+7 %
     (summary,) = summaries(log)
     assert values(summary, "cpu") == {"mean": (20 + 41 + 71 + 35) / 4}
 

@@ -329,3 +329,22 @@ def test_a_run_that_the_tool_gave_up_has_failed() -> None:
 @pytest.mark.parametrize("path", [*sorted(path for path in LOGS.iterdir() if path.name != "README.md"), SAMPLES], ids=lambda path: path.name)
 def test_each_log_is_known_by_its_content(path: Path) -> None:
     assert detect(path.read_text()) == "fastrtps"
+
+
+@pytest.mark.parametrize("end", ["1051.2", "1051", "", "1"])
+def test_a_last_row_that_is_cut_in_its_last_cell_keeps_the_others(end: str) -> None:
+    text = (LOGS / "latency-2.9.1.log").read_text(encoding="utf-8")
+    log = read_text(text[: text.index("1051.267")] + end, "fastrtps")
+
+    (first, last) = log.records
+    assert (log.broken, last.payload_bytes, last.samples) == ([], 1024, 2000)
+    statistics = {number.statistic: number.value for number in last.numbers if number.metric == "latency"}
+    assert statistics == {"std": 23439, "mean": 17409, "min": 13270, "p50": 15564, "p90": 20545, "p99": 33156, "p99.99": 63472}
+    assert first.number("latency", "max") is not None
+
+
+def test_a_last_row_that_is_cut_before_its_median_says_too_little() -> None:
+    text = (LOGS / "latency-2.9.1.log").read_text(encoding="utf-8")
+    log = read_text(text[: text.index("15.564") + 3], "fastrtps")
+
+    assert [broken.partition(": ")[2] for broken in log.broken] == ["the log ends within this line"]

@@ -35,6 +35,13 @@ DRESS: Mapping[str, Callable[[bytes], bytes]] = {
     "byte order mark": lambda log: b"\xef\xbb\xbf" + log,
     "Windows line ends": lambda log: log.replace(b"\n", b"\r\n"),
     "colours": lambda log: b"".join(b"\x1b[0;1;32m%b\x1b[0m\n" % line for line in log.removesuffix(b"\n").split(b"\n")),
+    "a title, modes and sets of characters": lambda log: b"".join(
+        b"\x1b]0;some title\x07\x1b[?1034h\x1b(B%b\x1b[?25h\n" % line for line in log.removesuffix(b"\n").split(b"\n")
+    ),
+    "a mail": lambda log: b"".join(b"> %b\n" % line for line in log.removesuffix(b"\n").split(b"\n")).replace(b"> \n", b">\n"),
+    "a mail in a mail": lambda log: b"".join(b"> > %b\n" % line for line in log.removesuffix(b"\n").split(b"\n")),
+    "the name of a stream": lambda log: b"".join(b"[STDOUT] %b\n" % line for line in log.removesuffix(b"\n").split(b"\n")),
+    "coloured names of streams": lambda log: b"".join(b"\x1b[32m[STDOUT]\x1b[0m %b\n" % line for line in log.removesuffix(b"\n").split(b"\n")),
 }
 LONG: Mapping[str, bytes] = {"letters": b"q" * 10_000_000, "digits": b"1" * 10_000_000, "commas": b"1," * 5_000_000}
 STRANGERS: Mapping[str, bytes] = {

@@ -186,3 +186,41 @@ def test_memory_holds_a_few_megabytes_of_lines_that_nobody_knows_however_long_th
 
     assert lines == scan.account.lines["unknown"] == 640
     assert peak < 25_000_000
+
+
+def quoted(log: str, above: str = "") -> list[str]:
+    """The texts of the lines that formats are handed."""
+    return [line.text for line in LogText(io.BytesIO((above + log).encode())).lines()]
+
+
+def test_a_prefix_that_every_line_has_is_not_handed_to_formats_and_is_shown() -> None:
+    lines = list(LogText(io.BytesIO(b"> one\n>\n>   two\n")).lines())
+
+    assert [(line.number, line.text, line.shown) for line in lines] == [(1, "one", "> one"), (2, "", ">"), (3, "  two", ">   two")]
+
+
+def test_what_is_said_of_a_quoted_line_quotes_it_as_it_stands_in_the_log(tmp_path: Path) -> None:
+    log = read(written(tmp_path, f"[STDOUT] {LINE}\n[STDERR] what is this?\n".encode()))
+
+    assert [(event.line, event.text) for event in log.events] == [(1, f"[STDOUT] {LINE}"), (2, "[STDERR] what is this?")]
+    assert [record.payload_bytes for record in log.records] == [32]
+
+
+def test_a_prefix_that_one_line_in_twenty_lacks_is_a_quote_all_the_same() -> None:
+    assert quoted("> x\n" * 19, above="On Monday somebody wrote:\n")[:2] == ["On Monday somebody wrote:", "x"]
+    assert quoted("> x\n" * 18, above="On Monday somebody wrote:\n")[:2] == ["On Monday somebody wrote:", "> x"]
+
+
+def test_a_command_with_a_prompt_before_its_output_is_no_quote() -> None:
+    assert quoted(f"> perftest_cpp -noPrint\n{LINE}\n") == ["> perftest_cpp -noPrint", LINE]
+
+
+def test_what_is_indented_or_deeper_in_a_quote_stays_so() -> None:
+    assert quoted(">   a\n>> b\n> c\n") == ["  a", "> b", "c"]
+
+
+@pytest.mark.parametrize(
+    "control", ["\x1b[?1034h", "\x1b]0;title\x07", "\x1b]8;;http://a\x1b\\", "\x1b(B", "\x1b=", "\x1bc", "\x1b[38:5:1m", "\x1b[2 q"]
+)
+def test_what_a_terminal_is_told_is_not_handed_to_formats(control: str) -> None:
+    assert quoted(f"{control}on{control}e{control}\n") == ["one"]

@@ -20,7 +20,7 @@ from click.core import ParameterSource
 from tacholog.commands._listing import LISTINGS, Complaints, Explained, Listing, Place, Totals, kind_of
 from tacholog.errors import UnreadableInput
 from tacholog.formats.bulk import Rows
-from tacholog.formats.reading import Event, Scan
+from tacholog.formats.reading import Event, Held, Scan
 from tacholog.formats.registry import detect, format_named
 from tacholog.formats.source import LogText, open_log
 from tacholog.manifest import RUN_FILE, Manifest, folders_below, read_manifest
@@ -101,22 +101,27 @@ def _manifest(path: str) -> Manifest | None:
 
 def _parse_one(path: str, log_format: str | None, listing: Listing | None, totals: Totals) -> None:
     manifest = _manifest(path)
-    stated = {log.file: log.format for log in manifest.logs}.get(Path(path).name) if manifest else None
+    stated_format = {log.file: log.format for log in manifest.logs}.get(Path(path).name) if manifest else None
     kinds: Counter[str] = Counter()
     complaints = Complaints(path, shown=0 if isinstance(listing, Explained) else COMPLAINTS_SHOWN)
+    held = Held()
     with _opened(path) as text:
-        asked = log_format or stated
+        asked = log_format or stated_format
         scan = Scan(text, asked)
         for event in scan if listing else scan.batches():
             if isinstance(event, Rows):
                 kinds[kind_of(event.like)] += len(event)
                 continue
-            if listing:
-                listing.show(_place(path, scan, manifest), _sized(event, manifest))
+            if isinstance(listing, Explained):
+                listing.show(_place(path, scan, manifest, event.run), _sized(event, manifest))
+            elif listing and isinstance(event.what, Record):
+                held.add(event)
             if isinstance(event.what, Record):
                 kinds[kind_of(event.what)] += 1
             complaints.hear(event)
     if listing:
+        for event in held:  # Only now is known what stands behind the records, and holds of them too.
+            listing.show(_place(path, scan, manifest, event.run), _sized(event, manifest))
         listing.close()
     complaints.close(scan.account if listing else None)
     if asked and not scan.account.records:
@@ -138,8 +143,8 @@ def _given(parameter: str) -> bool:
     return click.get_current_context().get_parameter_source(parameter) is not ParameterSource.DEFAULT
 
 
-def _place(path: str, scan: Scan, manifest: Manifest | None) -> Place:
-    conditions = scan.account.facts.conditions
+def _place(path: str, scan: Scan, manifest: Manifest | None, run: int) -> Place:
+    conditions = scan.account.conditions(run)
     if manifest is None:
         return Place(path, scan.format.SYSTEM, conditions)
     return Place(path, manifest.system, conditions.over(stated(manifest)))

@@ -11,11 +11,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tacholog.formats._printed import counted, printed, unit_of_last_place
-from tacholog.formats.lines import Broken, Found, Line
+from tacholog.formats.lines import Broken, Found, Line, closed_cells
 from tacholog.records import Basis, Conditions, Number, Record, Reliability
 
 MICROSECOND = 1000.0
 _STATISTICS = ("std", "mean", "min", "p50", "p90", "p99", "p99.99", "max")
+_BY_THEMSELVES = {"mean", "min", "p50"}  # Without these a row says too little.
 _ORDERED = ("min", "p50", "p90", "p99", "p99.99", "max")
 _CELL = r"-?\d{{1,15}}\.\d{{{0}}}|-?nan"
 _COUNT = r"\d{1,18}"
@@ -61,12 +62,22 @@ class Table:
         self._form = form
         self._samples = samples
 
-    def row(self, _: Line, squeezed: str) -> Record | Broken:
-        """The record of a row, given without its blanks. All cells have the same decimals, so a cut one shows."""
+    def row(self, line: Line, squeezed: str) -> Record | Broken:
+        """The record of a row, given without its blanks. All cells have the same decimals, so a cut one shows.
+
+        Where the log ends within the row, the statistics whose cells are closed stand by themselves.
+        """
+        kept = len(self._form.columns)
+        if not line.whole and not any(pattern.fullmatch(squeezed) for pattern in self._form.rows.values()):
+            closed = closed_cells(line._replace(text=squeezed))
+            kept = len(closed) - 1
+            if not {*self._form.columns[: max(kept, 0)]} >= _BY_THEMSELVES:
+                return Broken("the log ends within this line")
+            squeezed = ",".join(closed + closed[-1:] * (len(self._form.columns) - kept))  # For the pattern; what is filled in is not read.
         for places, pattern in self._form.rows.items():
             if found := pattern.fullmatch(squeezed):
                 size, *cells = found.groups()
-                return self._record(size, dict(zip(self._form.columns, cells, strict=True)), places)
+                return self._record(size, dict(zip(self._form.columns[:kept], cells, strict=False)), places)
         return Broken("a row of this table is cut short or garbled")
 
     def _record(self, size: str, cells: Mapping[str, str], places: int) -> Record | Broken:
@@ -100,9 +111,9 @@ def _numbers(cells: Mapping[str, str], places: int) -> Iterator[Number]:
 
 
 def _ascending(cells: Mapping[str, str]) -> bool:
-    known = [float(cells[name]) for name in _ORDERED if not cells[name].endswith("nan")]
+    known = [float(cells[name]) for name in _ORDERED if name in cells and not cells[name].endswith("nan")]
     ordered = all(low <= high for low, high in pairwise(known))
-    return ordered and (cells["mean"].endswith("nan") or known[0] <= float(cells["mean"]) <= known[-1])
+    return ordered and (cells["mean"].endswith("nan") or known[0] <= float(cells["mean"]) <= (known[-1] if "max" in cells else float("inf")))
 
 
 class DecimalCommas:

@@ -16,6 +16,7 @@ from tacholog.formats.lines import Found, Line
 from tacholog.records import Number, Record
 
 DERIVED = "derived"
+PARTIAL = "partial"
 _LATENCY = ("latency", "jitter")
 _EXTREMES = {"min": min, "max": max}
 _SUMMED = ("messages_received", "messages_sent", "messages_lost", "bytes_received", "duration")
@@ -27,7 +28,7 @@ class Tally:
     def __init__(self, line: Line, record: Record) -> None:
         """Open the series that this record is the first interval of; it is added like the others."""
         self._first = self._last = line
-        self._record = record
+        self.first = record  #: the first interval
         self._samples = 0
         self._sums: dict[tuple[str, str], Fraction] = {}
         self._weights: dict[tuple[str, str], int] = {}
@@ -39,7 +40,8 @@ class Tally:
     def add(self, line: Line, record: Record, *, stamp: float, whole: bool) -> None:
         """Count an interval in. ``whole`` is false where a start or an end falls into it."""
         self._last, self.stamp = line, stamp
-        self._samples += record.samples or 0
+        if record.test != "latency" or (mean := record.number("latency", "mean")) is None or mean.value is not None:
+            self._samples += record.samples or 0
         for number in record.numbers:
             if number.value is None:
                 self._unknown.add((number.metric, number.statistic))
@@ -64,18 +66,28 @@ class Tally:
         self._sums[key] = self._sums.get(key, Fraction(0)) + Fraction(value) * weight
         self._weights[key] = self._weights.get(key, 0) + weight
 
-    def found(self, more: Sequence[Number] = ()) -> Found:
-        """The summary, standing on the first and the last line of the series; ``more`` are numbers known otherwise, which go before sums."""
+    def found(self, more: Sequence[Number] = (), *, partial: bool = False) -> Found | None:
+        """The summary, standing on the first and the last line of the series; ``None`` where nothing can be said of the whole.
+
+        ``more`` are numbers known otherwise, which go before sums. ``partial`` says that rows are missing from the series, and the summary then
+        says so too, as it does of a number that some rows do not state.
+        """
         numbers = {(n.metric, n.statistic): n for n in (*self.numbers(), *more)}
         if loss := _loss(*(numbers.get((f"messages_{name}", "total")) for name in ("received", "lost"))):
             numbers["loss", "total"] = loss
+        if not numbers:
+            return None
         summary = msgspec.structs.replace(
-            self._record,
+            self.first,
             scope="summary",
             samples=self._samples or None,
-            numbers=tuple(msgspec.structs.replace(n, marks=tuple(sorted({*n.marks, DERIVED}))) for n in numbers.values()),
+            numbers=tuple(self._marked(number, partial=partial) for number in numbers.values()),
         )
         return Found(self._first, summary, (self._last,) if self._last != self._first else ())
+
+    def _marked(self, number: Number, *, partial: bool) -> Number:
+        missing = partial or ((number.metric, number.statistic) in self._unknown and number.value is not None)
+        return msgspec.structs.replace(number, marks=tuple(sorted({*number.marks, DERIVED, *((PARTIAL,) if missing else ())})))
 
     def numbers(self) -> list[Number]:
         """The numbers of the summary, in the order in which the intervals brought them."""

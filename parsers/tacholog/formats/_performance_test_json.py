@@ -5,16 +5,23 @@ As the tool prints it, but for the line breaks::
     {"id":"...","perf_test_version":"2.3.0","com_mean_str":"...","roundtrip_mode":"NONE",...,"analysis_results":[
     {"experiment_start":1000312000,"loop_start":1000204000,"num_samples_received":97,...,"latency_min":0.0000712,...},...]}
 
-Times are in nanoseconds, latencies in seconds with all their digits; what is not finite is printed as 0.
-Source: utilities/json_logger.hpp of performance_test 1.x and outputs/json_output.cpp of 2.x; no real log was read.
+Times are in nanoseconds, latencies in seconds with all their digits; what is not finite is printed as 0. Versions differ in their members, which are
+read by name; those that nobody asks for are left alone.
+
+In version 036a5f5 the latencies of an object are of all messages since the start, not of its own second (``accumulated``). What its second adds
+can be computed, but for the minimum and maximum: ``latency_n`` is a count, ``latency_mean`` and ``latency_M2`` (the sum of squared
+distances from the mean) are those of Welford's method, which can be taken apart again.
+Source: utilities/json_logger.hpp of performance_test 1.x and outputs/json_output.cpp of 2.x; two real logs in tests/formats/performance_test/.
+Welford (1962), "Note on a Method for Calculating Corrected Sums of Squares and Products"; for parts, Chan, Golub and LeVeque (1979).
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from tacholog.formats._performance_test_row import USAGE, Row, checked
@@ -24,6 +31,10 @@ LIST = '"analysis_results":['
 SIGN = re.compile(r"\{\"id\":\"[^\"\\]{0,100}\",\"perf_test_version\":\"")
 _OBJECT = re.compile(r"\{[^{}]{0,8000}\}")
 _HEAD_CHARACTERS = 20_000
+ACCUMULATING = frozenset({"036a5f5"})  # Versions that never begin their latencies anew.
+_TELLING = 3  # Rows, before their counts are taken for a sum.
+_TWICE = 1.5  # Of a row's own messages: more than the rounding of their count, less than those of two rows.
+_LATENCIES = frozenset({"latencies", "latency_M2", *(f"latency_{name} (ms)" for name in ("min", "max", "mean", "variance"))})
 _GARBLED = Broken("an object of the list is garbled, or has not the members that the tool prints")
 
 # What the text of the tool calls the members of the head.
@@ -127,15 +138,63 @@ def _rows(results: str) -> Iterator[Row | Broken]:
 
 def _row(text: str) -> Row | Broken:
     members = _loaded(text)
-    if members is None or not _MEMBERS.keys() <= members.keys() <= _MEMBERS.keys() | _SYSTEM.keys():
+    if members is None or not _MEMBERS.keys() <= members.keys():
         return _GARBLED
     cells = {}
     for name, value in members.items():
-        cell, read = _MEMBERS.get(name) or _SYSTEM[name]
+        known = _MEMBERS.get(name) or _SYSTEM.get(name)
+        if known is None:
+            continue  # A member of some version that says nothing of messages.
+        cell, read = known
         if (shown := read(value)) is None:
             return _GARBLED
         cells[cell] = shown
     return checked(Row(float(cells["T_experiment"]), cells, digits=None))
+
+
+def accumulated(version: str | None, rows: Sequence[Row | Broken]) -> bool:
+    """Whether the latencies of each row are of all messages since the start: in versions known to do so, or where their counts say so."""
+    if version in ACCUMULATING:
+        return True
+    good = [row for row in rows if isinstance(row, Row) and row.samples]
+    counts = [row.samples for row in good]
+    if len(counts) < _TELLING or any(before >= after for before, after in pairwise(counts)):
+        return False
+    return all(row.samples > _TWICE * _own(row) for row in good[1:]) and all(
+        after.samples - before.samples <= _TWICE * _own(after) for before, after in pairwise(good)
+    )
+
+
+def _own(row: Row) -> float:
+    """About how many messages came in the row's own time; of the share of another that may have come too, one."""
+    return row.received + 1.0
+
+
+def taken_apart(row: Row, before: Row | None) -> Row:
+    """The row with the latencies of its own time, where its own and those ``before`` it are since the start."""
+    if before is None or not row.impossible.isdisjoint(_LATENCIES) or not before.impossible.isdisjoint(_LATENCIES):
+        return row if before is None else without_latencies(row)
+    (all_n, all_mean, all_m2), (old_n, old_mean, old_m2) = (_moments(one) for one in (row, before))
+    count = all_n - old_n
+    if count <= 0 or count != int(count):
+        return without_latencies(row)
+    mean = (all_n * all_mean - old_n * old_mean) / count
+    squares = all_m2 - old_m2 - (mean - old_mean) ** 2 / 10**6 * old_n * count / all_n
+    cells = {name: cell for name, cell in row.cells.items() if name not in _LATENCIES}
+    cells |= {"latencies": str(count), "latency_mean (ms)": f"{mean:f}"}
+    if squares >= 0:
+        cells["latency_variance (ms)"] = f"{squares / count * 1000:f}"
+    return checked(row._replace(cells=cells, derived=True))
+
+
+def _moments(row: Row) -> tuple[Decimal, Decimal, Decimal]:
+    """Count, mean in milliseconds, and the sum of squared distances from the mean in square seconds."""
+    return Decimal(row.cells["latencies"]), Decimal(row.cells["latency_mean (ms)"]), Decimal(row.cells["latency_M2"])
+
+
+def without_latencies(row: Row) -> Row:
+    """The row without what it says of latencies."""
+    return row._replace(cells={name: cell for name, cell in row.cells.items() if name not in _LATENCIES} | {"latencies": "0"})
 
 
 def _loaded(text: str) -> dict[str, Any] | None:

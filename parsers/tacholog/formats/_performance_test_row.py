@@ -8,29 +8,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
+from itertools import pairwise
 from math import inf, sqrt
 from typing import NamedTuple
 
 import msgspec
 
 from tacholog.formats._intervals import DERIVED
-from tacholog.formats.lines import Broken
+from tacholog.formats.lines import Broken, Line, closed_cells
 from tacholog.records import Conditions, Number, Record
 
-_STATISTICS = ("min", "max", "mean", "variance")
+_MIN, _MEAN, _MAX = "latency_min (ms)", "latency_mean (ms)", "latency_max (ms)"
+_NEEDED = ("T_experiment", "T_loop", "received")
 COUNTS = ("received", "sent", "lost", "data_received")
 USAGE = tuple(
     f"ru_{name}"
     for name in "utime stime maxrss ixrss idrss isrss minflt majflt nswap inblock oublock msgsnd msgrcv nsignals nvcsw nivcsw".split()  # noqa: SIM905
 )
-COLUMNS = frozenset(
-    (
-        *("T_experiment", "T_loop", "relative_loss", "cpu_usage (%)", *COUNTS, *USAGE),
-        *(f"{what}_{statistic} (ms)" for what in ("latency", "pub_loop_res", "sub_loop_res") for statistic in _STATISTICS),
-    )
-)
 _CELL = re.compile(r"-?\d{1,400}(?:\.\d{1,9})?(?:e[+-]\d{1,3})?|-?(?:nan|inf)")
 _LARGEST_COUNT = 2**63
+_COLUMN = re.compile(r"[A-Za-z][\w ().%/-]{0,60}")
+_MOST_COLUMNS = 200
 _HUGE_MS = 1e12  # Thirty years: a minimum or maximum that nothing was ever compared with.
 _ALL_CORES = 101.0  # Percent, and what clocks of different steps make of it.
 _ROUNDING = 0.0051
@@ -38,28 +36,48 @@ _DIGITS = 4
 
 
 class Row(NamedTuple):
-    """The cells by the name of their column; ``digits`` are those that are printed of a latency, ``None`` if all are."""
+    """The cells by the name of their column; ``digits`` are those that are printed of a latency, ``None`` if all are.
+
+    ``impossible`` names the cells that cannot be, or that contradict each other: the others are none the worse for them. ``derived`` says that the
+    latencies were computed from those of longer times.
+    """
 
     time: float
     cells: Mapping[str, str]
     digits: int | None = _DIGITS
+    impossible: frozenset[str] = frozenset()
+    derived: bool = False
 
-    def records(self, conditions: Conditions, meaning: Conditions) -> tuple[Record, ...]:
+    def records(self, conditions: Conditions, meaning: Conditions, payload_bytes: int | None) -> tuple[Record, ...]:
         """The latencies, if anything was received, and the counts. ``meaning`` says what a latency is of."""
         counts = Record(
             test="throughput",
-            payload_bytes=self._payload_bytes,
+            payload_bytes=payload_bytes,
             numbers=tuple(self._counts()),
             scope="interval",
             conditions=Conditions(definition="performance_test-counts").over(conditions),
         )
-        samples = int(Decimal(self.cells.get("latencies", self.cells.get("received", "0"))))
-        if not samples or not all(f"latency_{statistic} (ms)" in self.cells for statistic in ("min", "max", "mean")):
-            return (counts,)
-        latency = msgspec.structs.replace(
-            counts, test="latency", numbers=tuple(self._latencies()), samples=samples, conditions=meaning.over(conditions)
+        latency = self.latency(conditions, meaning, payload_bytes)
+        return (latency, counts) if latency else (counts,)
+
+    def latency(self, conditions: Conditions, meaning: Conditions, payload_bytes: int | None) -> Record | None:
+        """The latencies, if there are any."""
+        samples = self.samples
+        if not samples or _MEAN not in self.cells:
+            return None
+        return Record(
+            test="latency",
+            payload_bytes=payload_bytes,
+            numbers=tuple(self._latencies()),
+            samples=samples,
+            scope="interval",
+            conditions=meaning.over(conditions),
         )
-        return (latency, counts)
+
+    @property
+    def samples(self) -> int:
+        """How many latencies are behind the statistics."""
+        return int(Decimal(self.cells["latencies"])) if "latencies" in self.cells else self._count("received")
 
     @property
     def idle(self) -> bool:
@@ -67,36 +85,50 @@ class Row(NamedTuple):
         return not any(self._count(name) for name in COUNTS)
 
     def _count(self, name: str) -> int:
-        return int(self.cells.get(name, "0"))
+        return 0 if name in self.impossible else int(self.cells.get(name, "0"))
 
     @property
-    def _payload_bytes(self) -> int | None:
-        """The size of a message, which is not printed: the bytes are its size times the messages."""
+    def received(self) -> int:
+        """How many messages came; 0 where that cannot be known."""
+        return self._count("received")
+
+    @property
+    def payload_bytes(self) -> int | None:
+        """The size of a message, which is not printed: the bytes are its size times the messages, if the division leaves nothing over."""
         received, data = self._count("received"), self._count("data_received")
         return data // received if received and data and data % received == 0 else None
 
     def _latencies(self) -> Iterator[Number]:
         for statistic in ("min", "max", "mean"):
-            yield self._milliseconds(statistic, self.cells[f"latency_{statistic} (ms)"])
+            if f"latency_{statistic} (ms)" in self.cells:
+                yield self._milliseconds(statistic, f"latency_{statistic} (ms)")
         variance = float(self.cells.get("latency_variance (ms)", "nan"))
-        if 0 <= variance < _HUGE_MS:
+        if 0 <= variance < _HUGE_MS and _MEAN not in self.impossible:
             yield Number(metric="latency", statistic="std", value=round(sqrt(variance / 1000) * 1e9, 3), marks=(DERIVED,))
 
     def _counts(self) -> Iterator[Number]:
         for name in ("received", "sent", "lost"):
-            if name in self.cells:
+            if name in self.impossible:
+                yield Number(metric=f"messages_{name}", statistic="total", value=None, marks=("impossible",))
+            elif name in self.cells:
                 yield Number(metric=f"messages_{name}", statistic="total", value=float(self._count(name)))
         received, sent, lost = (self._count(name) for name in ("received", "sent", "lost"))
-        if received + lost:
+        if received + lost and {"received", "lost"} <= self.cells.keys() - self.impossible:
             yield Number(metric="loss", statistic="total", value=lost / (received + lost), marks=(DERIVED,))
+        if "T_loop" in self.impossible:
+            yield Number(metric="duration", statistic="total", value=None, marks=("impossible",))
+        else:
+            yield from self._rates(received, sent)
+        yield from self._process()
+
+    def _rates(self, received: int, sent: int) -> Iterator[Number]:
         seconds = float(self.cells["T_loop"])
         rates = (("message_rate", received), ("offered_rate", sent), ("goodput", 8 * self._count("data_received")))
         for metric, count in rates:
-            if count and seconds > 0:
+            if count:
                 yield Number(metric=metric, statistic="mean", value=count / seconds, marks=(DERIVED,))
         resolution = 1e3 if self.digits else None
         yield Number(metric="duration", statistic="total", value=float(Decimal(self.cells["T_loop"]) * 10**9), resolution=resolution)
-        yield from self._process()
 
     def _process(self) -> Iterator[Number]:
         if 0 <= float(self.cells.get("cpu_usage (%)", "nan")) <= _ALL_CORES:
@@ -105,10 +137,11 @@ class Row(NamedTuple):
         if peak_kib.isdigit() and 0 < int(peak_kib) < _LARGEST_COUNT:
             yield Number(metric="peak_memory", statistic="max", value=float(int(peak_kib) * 1024), resolution=1024.0)
 
-    def _milliseconds(self, statistic: str, text: str) -> Number:
-        if not 0 <= float(text) < _HUGE_MS:
+    def _milliseconds(self, statistic: str, name: str) -> Number:
+        if name in self.impossible:
             return Number(metric="latency", statistic=statistic, value=None, marks=("impossible",))
-        return self._significant("latency", statistic, Decimal(text) * 1_000_000)
+        number = self._significant("latency", statistic, Decimal(self.cells[name]) * 1_000_000)
+        return msgspec.structs.replace(number, marks=(DERIVED,)) if self.derived else number
 
     def _significant(self, metric: str, statistic: str, value: Decimal) -> Number:
         """A number of which so many significant digits are printed, less trailing zeros; of a zero it is not known how small it was."""
@@ -118,33 +151,44 @@ class Row(NamedTuple):
         return Number(metric=metric, statistic=statistic, value=float(value), resolution=resolution)
 
 
-def read_row(text: str, columns: Sequence[str]) -> Row | Broken:
-    """The cells of a line, if it is whole and what it says can be."""
-    cells = [cell.strip() for cell in text.rstrip().removesuffix(",").split(",")]
+def columns_of(text: str) -> tuple[str, ...]:
+    """The columns that a header names; none if it is garbled. Versions differ in what they print: columns are read by name."""
+    cells = [cell.strip().replace("(ms)", " (ms)").replace("  ", " ") for cell in text.rstrip().rstrip(",").split(",")]
+    good = len(set(cells)) == len(cells) <= _MOST_COLUMNS and all(_COLUMN.fullmatch(cell) for cell in cells)
+    return tuple(cells) if good and set(_NEEDED) <= set(cells) else ()
+
+
+def read_row(line: Line, columns: Sequence[str]) -> Row | Broken:
+    """The cells of a line, if it says what its header does. Of a line that the log ends in, the cells that are closed count."""
+    cells = [cell.strip() for cell in closed_cells(line)]
+    if line.whole and cells and not cells[-1]:
+        cells.pop()  # Some versions print a separator behind the last cell.
     if not columns:
         return Broken("a row without a table's header before it")
-    if len(cells) != len(columns) or not all(_CELL.fullmatch(cell) for cell in cells):
+    if not line.whole and len(cells) < len(columns):
+        needed = max((columns.index(name) for name in columns if name in (*_NEEDED, *COUNTS)), default=0)
+        if len(cells) <= needed:
+            return Broken("the log ends within this line")
+    elif len(cells) != len(columns):
         return Broken("row is cut short, garbled or of another table")
-    return checked(Row(float(cells[0]), dict(zip(columns, cells, strict=True))))
+    if not all(_CELL.fullmatch(cell) for cell in cells):
+        return Broken("row is cut short, garbled or of another table")
+    return checked(Row(float(cells[0]), dict(zip(columns, cells, strict=False))))
 
 
-def checked(row: Row) -> Row | Broken:
-    """The row, if what it says can be."""
-    if any(not cell.isdigit() or int(cell) >= _LARGEST_COUNT for name, cell in row.cells.items() if name in COUNTS):
-        return Broken("a count that no counter of the tool can hold")
-    if not 0 < float(row.cells["T_loop"]) <= row.time + 0.01 or not _adds_up(row.cells):
-        return Broken("the cells contradict each other")
-    return row
-
-
-def _adds_up(cells: Mapping[str, str]) -> bool:
-    """Whether the loss is the share of the counts, and the statistics are in the order that any statistics are in."""
-    sent, lost = int(cells.get("sent", "0")), int(cells.get("lost", "0"))
-    share = float(cells.get("relative_loss", "nan"))
-    if sent and 0 <= share < inf and abs(share - lost / sent) > _ROUNDING:
-        return False
-    low, high, mean = (float(cells.get(f"latency_{name} (ms)", "nan")) for name in ("min", "max", "mean"))
-    if int(cells.get("received", "0")) == 0 or not all(abs(value) < _HUGE_MS for value in (low, high, mean)):
-        return True
+def checked(row: Row) -> Row:
+    """The row, with the names of the cells that cannot be."""
+    cells = row.cells
+    impossible = {name for name in COUNTS if name in cells and (not cells[name].isdigit() or int(cells[name]) >= _LARGEST_COUNT)}
+    if not 0 < float(cells["T_loop"]) <= row.time + 0.01:
+        impossible.add("T_loop")
+    sent, lost, share = (float(cells.get(name, "nan")) for name in ("sent", "lost", "relative_loss"))
+    if sent and not impossible & {"sent", "lost"} and 0 <= share < inf and abs(share - lost / sent) > _ROUNDING:
+        impossible |= {"sent", "lost"}  # One of them is wrong, and nobody can tell which.
+    latencies = {name: float(cells[name]) for name in (_MIN, _MEAN, _MAX) if name in cells}
+    impossible |= {name for name, value in latencies.items() if not 0 <= value < _HUGE_MS}
     slack = 1 + 10.0 ** (1 - _DIGITS)
-    return low <= mean * slack and mean <= high * slack
+    ordered = [value for name, value in latencies.items() if name not in impossible]
+    if any(low > high * slack for low, high in pairwise(ordered)):
+        impossible |= latencies.keys()
+    return row._replace(impossible=frozenset(impossible))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from tacholog.formats.lines import Line
+from tacholog.formats.sound import LARGEST
 from tacholog.records import Number, Record
 
 if TYPE_CHECKING:
@@ -134,12 +135,34 @@ def rows_of(run: Run, place: int, like: Record) -> Rows | None:
     """The records of the lines behind ``place``, up to the first that is in doubt but without the last before it; ``None`` if there are none.
 
     ``like`` is the record of the line at ``place``, as the format read it.
+
+    Raises:
+        TypeError: the columns are not of one length, or not of the types that `Columns` says.
     """
     columns = run.bulk.read(run.cells(place), like)
-    if columns is None or [(n.metric, n.statistic, ()) for n in columns.numbers] != [(n.metric, n.statistic, n.marks) for n in like.numbers]:
+    if columns is None:
+        return None
+    columns = columns._replace(valid=columns.valid & _possible(columns, len(run) - place))
+    if [(n.metric, n.statistic, ()) for n in columns.numbers] != [(n.metric, n.statistic, n.marks) for n in like.numbers]:
         return None
     end = _first_false(columns.valid[1:])  # of those behind the first; the last before the doubt is the format's
     return Rows(run, place + 1, like, _part(columns, slice(1, end))) if end > 1 else None
+
+
+def _possible(columns: Columns, count: int) -> NDArray[np.bool_]:
+    """Where the numbers are such as a record can have; the others are read one by one, and judged there."""
+    import numpy as np
+
+    kinds = [(columns.valid, "b"), (columns.payload_bytes, "i"), *(() if columns.samples is None else ((columns.samples, "i"),))]
+    kinds += [pair for column in columns.numbers for pair in zip((column.values, column.resolutions, column.below), "ffb", strict=True)]
+    if any(array.shape != (count,) or array.dtype.kind != kind for array, kind in kinds):
+        raise TypeError(f"the columns of a BULK are not each of {count} rows and of the type that tacholog.formats.bulk.Columns says")
+    possible = columns.payload_bytes > 0
+    if columns.samples is not None:
+        possible &= columns.samples >= 0
+    for column in columns.numbers:
+        possible &= (column.values >= 0) & (column.values <= LARGEST) & ~(column.resolutions <= 0)
+    return np.asarray(possible)
 
 
 def _first_false(valid: NDArray[np.bool_]) -> int:

@@ -7,18 +7,23 @@ A line opens with the process and the seconds since its start::
     [31313] 1.000  270k/s   0n |@____..__.....................|   0% 100m
     [31312] 2.002  rss:7.2MB vcsw:6034 ivcsw:1113 tev:0%+1% recvUC:14%+5%
 
-Each becomes an interval record. A summary for each size and peer is derived when a process starts anew or the log ends. The rates in
-parentheses, said to be of ten seconds, are divided by ten in the first ten seconds too and are not read.
+Each becomes an interval record. A summary for each size and peer is derived when a process starts anew or the log ends. Percentiles of the whole
+run cannot be had from those of its seconds, and the summary says so. A peer is named by its role, ``peer 1`` and so on in the order in which the
+process names them: its host and process number are others in each repetition. The rates in parentheses, said to be of ten seconds, are divided
+by ten in the first ten seconds too and are not read.
 Source: src/tools/ddsperf of Cyclone DDS; samples in tests/formats/ddsperf/, recorded with 0.10.2.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from math import floor, log10
 from typing import Literal
+
+import msgspec
 
 from tacholog.formats._intervals import Tally
 from tacholog.formats.lines import Broken, Detected, Dialect, Found, Line
@@ -87,6 +92,7 @@ _MEBIBYTE, _KIBIBYTE = 1048576, 1024
 _LARGEST_COUNT = 2**63
 _PROCESSES, _SERIES = 16, 64  # As many as a log that is a log can have; more would let a hostile one fill the memory.
 _REASONS = 5
+_PERCENTILES = frozenset({"p50", "p90", "p99"})
 
 
 def detect(head: str) -> Detected:
@@ -133,12 +139,18 @@ def _reported(line: Line, stamp: re.Match[str], processes: dict[str, _Process]) 
     result = _result(line, rest)
     if result is None:
         return
-    yield Found(line, result if isinstance(result, Record | Broken) else None)
-    if isinstance(result, Record):
-        pid = stamp["pid"]
-        if pid not in processes and len(processes) >= _PROCESSES:
-            yield from processes.pop(next(iter(processes))).summaries()
-        yield from processes.setdefault(pid, _Process()).add(line, float(stamp["time"]), result, _totals(rest))
+    pid = stamp["pid"]
+    if isinstance(result, Broken) and pid in processes:
+        processes[pid].partial = True
+    if not isinstance(result, Record):
+        yield Found(line, result if isinstance(result, Broken) else None)
+        return
+    if pid not in processes and len(processes) >= _PROCESSES:
+        yield from processes.pop(next(iter(processes))).summaries()
+    process = processes.setdefault(pid, _Process())
+    record = msgspec.structs.replace(result, participant=process.role(result.participant))
+    yield Found(line, record)
+    yield from process.add(line, float(stamp["time"]), record, _totals(rest))
 
 
 def _result(line: Line, rest: str) -> Record | Broken | Literal["nothing yet"] | None:
@@ -271,6 +283,15 @@ class _Process:
         self._quiet = False  # Whether the interval that is under way began with everybody there: the first one did not.
         self._totals: tuple[Number, ...] = ()
         self._series: dict[tuple[str | None, ...], Tally] = {}
+        self._intervals: Counter[tuple[str | None, ...]] = Counter()
+        self._roles: dict[str, str] = {}
+        self.partial = False  #: whether a line of it was broken: what the others come to is not all
+
+    def role(self, peer: str | None) -> str | None:
+        """What a peer is called, whichever host and process it is; ``None`` is the process itself."""
+        if peer is None or len(self._roles) >= _SERIES:
+            return peer and self._roles.get(peer, "another peer")
+        return self._roles.setdefault(peer, f"peer {len(self._roles) + 1}")
 
     def disturbed(self) -> None:
         """A participant came or went: the next interval is not whole."""
@@ -290,6 +311,7 @@ class _Process:
                 yield from self.summaries()
             self._series[key] = Tally(line, record)
         self._series[key].add(line, record, stamp=time, whole=self._whole)
+        self._intervals[key] += 1
         self._totals = totals or self._totals
 
     def summaries(self) -> Iterator[Found]:
@@ -298,7 +320,19 @@ class _Process:
         used = own.numbers() if own else ()
         # The counters run on over all sizes: with several, only the sums of the seconds are those of one size.
         alone = sum(definition == "ddsperf-subscriber" for definition, *_ in self._series) == 1
-        for (definition, *_), tally in self._series.items():
-            if definition != "ddsperf-process":
-                yield tally.found((*used, *(self._totals if alone and definition == "ddsperf-subscriber" else ())))
+        for key, tally in self._series.items():
+            if key[0] == "ddsperf-process":
+                continue
+            totals = self._totals if alone and key[0] == "ddsperf-subscriber" else ()
+            if summary := tally.found((*used, *totals, *self._percentiles(key, tally.first)), partial=self.partial):
+                yield summary
         self._series.clear()
+        self._intervals.clear()
+
+    def _percentiles(self, key: tuple[str | None, ...], first: Record) -> Iterator[Number]:
+        """The percentiles of the run: those of its only second, or that they cannot be had from those of several."""
+        for number in first.numbers:
+            if number.statistic in _PERCENTILES and self._intervals[key] == 1:
+                yield number
+            elif number.statistic in _PERCENTILES:
+                yield Number(metric=number.metric, statistic=number.statistic, value=None, marks=("intervals_only",))

@@ -16,6 +16,22 @@ class Line(NamedTuple):
     text: str
     whole: bool = True
 
+    @property
+    def shown(self) -> str:
+        """The line as it stands in the log, for whoever is told of it."""
+        return self.text
+
+
+class QuotedLine(Line):
+    """A line of a log that somebody quoted: ``text`` is without the prefix that every line has there, and ``prefix`` is what was taken off."""
+
+    prefix: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The line as it stands in the log."""
+        return self.prefix + self.text
+
 
 class Broken(msgspec.Struct, frozen=True):
     """A result line that is cut, garbled or impossible. It costs only itself."""
@@ -48,3 +64,9 @@ class Dialect(NamedTuple):
     name: str
     versions: str
     evidence: str
+
+
+def closed_cells(line: Line, separator: str = ",") -> list[str]:
+    """The cells of a row that are sure to be whole: where the log ends within the line, the last one may have lost something and is left out."""
+    cells = line.text.split(separator)
+    return cells if line.whole else cells[:-1]

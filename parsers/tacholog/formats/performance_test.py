@@ -9,7 +9,8 @@ The table itself names its columns; they are separated by commas and tabs::
 
 A row says what happened since the row before it; each becomes two interval records, one of latency and one of throughput, and the tables'
 summaries are derived. Rates are what was counted over ``T_loop``. Four significant digits are printed of latencies, in milliseconds; the
-"variance (ms)" is the variance in seconds squared, times 1000. Without samples the minimum is infinite or huge, which is no latency.
+"variance (ms)" is the variance in seconds squared, times 1000. Without samples the minimum is infinite or huge, which is no latency; between hosts
+without a common clock it is far below zero, which is none either. Counts are rounded down, so that their sum may be less than what was sent.
 Source: performance_test/src/experiment_execution and src/outputs of performance_test 1.x and 2.x; samples in tests/formats/performance_test/.
 """
 
@@ -19,9 +20,19 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from math import isfinite
 
-from tacholog.formats._intervals import Tally
-from tacholog.formats._performance_test_json import SIGN, looks_like_document, read_document
-from tacholog.formats._performance_test_row import COLUMNS, Row, read_row
+import msgspec
+
+from tacholog.formats._intervals import DERIVED, PARTIAL, Tally
+from tacholog.formats._performance_test_json import (
+    ACCUMULATING,
+    SIGN,
+    accumulated,
+    looks_like_document,
+    read_document,
+    taken_apart,
+    without_latencies,
+)
+from tacholog.formats._performance_test_row import Row, columns_of, read_row
 from tacholog.formats.lines import Broken, Detected, Dialect, Found, Line
 from tacholog.records import Conditions, Facts, LoadMode, Record
 
@@ -29,8 +40,8 @@ SYSTEM = "ROS 2"
 TOOL = "performance_test"
 DIALECTS = (
     Dialect("csv-2", "2.x: 'Communicator'", "from source only"),
-    Dialect("csv-1", "1.x and before: 'Communication mean'", "from source only, and a log written by hand after it"),
-    Dialect("json", "1.x and 2.x with a log file in JSON", "from source only"),
+    Dialect("csv-1", "1.x and before: 'Communication mean'", "a real log of version 57791ae"),
+    Dialect("json", "1.x and 2.x with a log file in JSON", "real logs of versions 036a5f5 and eff2a50"),
 )
 LINE_BYTES = 1 << 22  # Its JSON is one line, of 750 bytes a second.
 DEFINITIONS = {
@@ -42,6 +53,7 @@ DEFINITIONS = {
 
 _KEY = re.compile(r"(?P<key>[A-Za-z][\w .()/-]{0,60}?) ?: ?(?P<value>.{0,400})")
 _OPENING = "Experiment id"
+_VERSION = "Performance Test Version"
 _START = "---EXPERIMENT-START---"
 _ENDINGS = {
     "Maximum runtime reached. Exiting.": Facts(status="ok"),
@@ -99,6 +111,10 @@ class _Experiment:
         self._conditions = Conditions()
         self._tallies: dict[str, Tally] = {}
         self._time = -1.0
+        self._partial = False  # Whether rows are missing from what the summaries are computed of.
+        self._sizes: set[int | None] = set()  # Of the messages, as far as rows tell: a run has messages of one type, and so of one size.
+        self._so_far: tuple[Line, Row] | None = None  # The latest row, where its latencies are those of the whole run so far.
+        self._is_over = False
 
     def stated(self, key: str, value: str) -> Facts | None:
         """A line of the head: before the opening line and behind the table there is none."""
@@ -110,7 +126,7 @@ class _Experiment:
         self._stated |= stated
         self._conditions = _conditions(self._stated)
         environment = {f"performance_test {key}": value for key, value in stated.items() if value}
-        return Facts(tool_version=stated.get("Performance Test Version"), conditions=self._conditions, environment=environment)
+        return Facts(tool_version=stated.get(_VERSION), conditions=self._conditions, environment=environment)
 
     def document(self, line: Line) -> Iterator[Found]:
         """All of an experiment: facts first, for what they say holds of its records."""
@@ -119,47 +135,86 @@ class _Experiment:
             yield Found(line, document)
             return
         yield Found(None, self._learned(document.stated))
+        accumulates = accumulated(document.stated.get(_VERSION), document.rows)
+        self._sizes = {row.payload_bytes for row in document.rows if isinstance(row, Row) and row.received}
         for row in document.rows:
-            yield from self._of_row(line, row)
+            yield from self._of_row(line, row, accumulates=accumulates)
+        self._is_over = not document.ends_early and bool(document.rows) and isinstance(document.rows[-1], Row)
         if not document.rows:
             yield Found(line, None)
         if document.ends_early:
+            self._partial = True
             yield Found(None, Facts(status="truncated", reason="the JSON ends before its last brace"))
 
     def begin(self, line: Line) -> Broken | None:
         """The table's header names the columns."""
-        cells = [cell.strip().replace("(ms)", " (ms)").replace("  ", " ") for cell in line.text.rstrip().rstrip(",").split(",")]
-        known = all(cell in COLUMNS for cell in cells) and len(set(cells)) == len(cells)
-        self.columns = tuple(cells) if known and line.whole else ()
-        return None if self.columns else Broken("a header with columns that are not known, or cut short")
+        self.columns = columns_of(line.text) if line.whole else ()
+        return None if self.columns else Broken("a header that is garbled or cut short")
 
     def row(self, line: Line) -> Iterator[Found]:
         """The two records of a row; only rows in their order count for the summaries."""
-        yield from self._of_row(line, read_row(line.text, self.columns) if line.whole else Broken("the log ends within this line"))
+        yield from self._of_row(line, read_row(line, self.columns), accumulates=self._stated.get(_VERSION) in ACCUMULATING)
 
-    def _of_row(self, line: Line, row: Row | Broken) -> Iterator[Found]:
+    def _of_row(self, line: Line, row: Row | Broken, *, accumulates: bool) -> Iterator[Found]:
         if isinstance(row, Broken):
+            self._partial = True
             yield Found(line, row)
             return
-        records = row.records(self._conditions, _MEANINGS.get(_mode(self._stated), Conditions()))
+        own = self._own(line, row) if accumulates else row
+        if own.received:
+            self._sizes.add(own.payload_bytes)
+        records = own.records(self._conditions, self._meaning, self._size if own.received else None)
         for record in records:
             yield Found(line, record)
         if row.time > self._time and not row.idle:
             whole, self._time = self._time >= 0, row.time
-            yield from self._count(line, row, records, whole=whole)
+            self._count(line, row, records if not accumulates else records[-1:], whole=whole)
 
-    def _count(self, line: Line, row: Row, records: Iterable[Record], *, whole: bool) -> Iterator[Found]:
+    def _own(self, line: Line, row: Row) -> Row:
+        """What a row says of its own time, where its latencies are those since the start."""
+        before = self._so_far[1] if self._so_far else None
+        if row.samples and row.time > self._time:
+            self._so_far = (line, row)
+        return taken_apart(row, before) if "latency_M2" in row.cells else without_latencies(row)
+
+    @property
+    def _size(self) -> int | None:
+        """The size of a message, where no row contradicts it."""
+        return next(iter(self._sizes)) if len(self._sizes) == 1 else None
+
+    @property
+    def _meaning(self) -> Conditions:
+        return _MEANINGS.get(_mode(self._stated), Conditions())
+
+    def _count(self, line: Line, row: Row, records: Iterable[Record], *, whole: bool) -> None:
         for record in records:
-            key = f"{record.test} {record.payload_bytes}"
-            if key not in self._tallies and len(self._tallies) >= _KEYS:
-                yield from self.summaries()
-            self._tallies.setdefault(key, Tally(line, record)).add(line, record, stamp=row.time, whole=whole)
+            self._tallies.setdefault(record.test, Tally(line, record)).add(line, record, stamp=row.time, whole=whole)
 
     def summaries(self) -> Iterator[Found]:
         """What the rows come to."""
+        if self._so_far and (whole := self._whole_run(*self._so_far)):
+            yield whole
         for tally in self._tallies.values():
-            yield tally.found()
+            if summary := tally.found(partial=self._partial):
+                yield _of_size(summary, self._size)
         self._tallies.clear()
+        self._so_far = None
+
+    def _whole_run(self, line: Line, row: Row) -> Found | None:
+        """The latencies of the whole run, as its last row prints them; of a log that goes on behind them they are those of a part."""
+        record = row.latency(self._conditions, self._meaning, self._size)
+        if record is None:
+            return None
+        marks = () if self._is_over else (DERIVED, PARTIAL)
+        numbers = tuple(msgspec.structs.replace(number, marks=tuple(sorted({*number.marks, *marks}))) for number in record.numbers)
+        samples = record.samples if "latencies" in row.cells else None
+        return Found(line, msgspec.structs.replace(record, scope="summary", samples=samples, numbers=numbers))
+
+
+def _of_size(summary: Found, payload_bytes: int | None) -> Found:
+    """The summary with the size that all rows agree on."""
+    record = summary.what
+    return summary._replace(what=msgspec.structs.replace(record, payload_bytes=payload_bytes)) if isinstance(record, Record) else summary
 
 
 def _conditions(stated: Mapping[str, str]) -> Conditions:

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import io
 import re
+import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import IO, Any, Literal, NamedTuple
 
 import msgspec
 
 from tacholog.errors import UnreadableInput
 from tacholog.formats.bulk import RUN_LINES, Rows, Run, Runs, rows_of
 from tacholog.formats.lines import Broken, Found, Line
-from tacholog.formats.registry import Format, detect, format_named
-from tacholog.formats.sound import fault_of
+from tacholog.formats.registry import Format, detect, format_named, is_ours, package_of, words_of
+from tacholog.formats.sound import fault_of, strangeness_of
 from tacholog.formats.source import LINE_BYTES, LogText, open_log
 from tacholog.records import SEVERITY, Conditions, Facts, Histogram, Record, Status
 
 LineClass = Literal["record", "chatter", "broken", "unknown"]
 CLAIM_WINDOW_LINES = 4096
+MOST_LINE_BYTES = 1 << 22  # Whatever a format says: a line is held in memory as a whole.
 HELD_CHARACTERS = 1 << 23  # Of lines that wait for their class, and as many of those that wait to be reported, whatever their number.
 LOOKS = 16  # A line in doubt costs another look at what is left of its run; after so many, the rest is read line by line.
 # What our own perftest says on standard error, in whichever tool's words it logs, and behind the signs of progress that it may print as hmbdc does.
 _PERFTEST_SAYS = re.compile(r"[xC.]{0,64}perftest: (?P<note>note: )?(?P<said>.{1,1000})")
+_OVER: Any = object()  # Where a format has nothing more to say.
 UNKNOWN_IN_A_ROW = 10_000  # Longer stretches that no format knows are reported as one: a 2 GB file of noise must not fill the memory.
 
 
@@ -75,6 +78,40 @@ class Account(msgspec.Struct):
         """Why the status is what it is."""
         return self.facts.reason or (None if self.records else "no result in the log")
 
+    def conditions(self, run: int) -> Conditions:
+        """What the log says of one of its runs, wherever it says so: metadata may stand last, as in JSON. Complete once the log has ended."""
+        return (self.runs[run] if run < len(self.runs) else self.facts).conditions
+
+
+class Held:
+    """Records of a log that wait until all that the log says of their runs is known; the many of a long log wait in a file."""
+
+    def __init__(self, in_memory: int = 20_000) -> None:
+        """Hold up to so many in memory."""
+        self._in_memory = in_memory
+        self._events: list[Event] = []
+        self._file: IO[bytes] | None = None
+
+    def add(self, event: Event) -> None:
+        """Hold an event of a record, of which the text and the other lines are let go."""
+        self._events.append(event)
+        if len(self._events) >= self._in_memory:
+            self._file = self._file or tempfile.TemporaryFile()  # noqa: SIM115 - it is closed when it is forgotten, and has no name
+            rows = msgspec.msgpack.encode([(event.line, event.last_line, event.run, event.what) for event in self._events])
+            self._file.write(len(rows).to_bytes(8, "little") + rows)
+            self._events.clear()
+
+    def __iter__(self) -> Iterator[Event]:
+        """The events in their order, once."""
+        if self._file:
+            decoder = msgspec.msgpack.Decoder(list[tuple[int, int, int, Record]])
+            with self._file as rows:
+                rows.seek(0)
+                while size := rows.read(8):
+                    for line, last_line, run, record in decoder.decode(rows.read(int.from_bytes(size, "little"))):
+                        yield Event(line, last_line, (), "", "record", record, run)
+        yield from self._events
+
 
 class Scan:
     """One pass over a log: iterate for its events, in about the order of their lines; then ``account`` is complete."""
@@ -90,8 +127,11 @@ class Scan:
         self._text = text
         self.format_name = name or _detected(text)
         self.format: Format = format_named(self.format_name)
+        self._ours = is_ours(self.format)  # What those yield is checked by tests, for checking each record costs a quarter of reading it.
         self.account = Account()
-        self._runs = Runs(getattr(self.format, "BULK", ()), run_lines)
+        self._unreadable: OSError | None = None  # Why the log itself could not be read on, which is nobody's format's fault.
+        self._reached = 0
+        self._runs: Runs = self._guarded(lambda: Runs(getattr(self.format, "BULK", ()), run_lines))
         self._waiting: dict[int, Line] = {}
         self._waiting_characters = 0
         self._overdue: list[Line] = []
@@ -100,7 +140,6 @@ class Scan:
         self._rows: list[Rows] = []
         self._latest: Found | None = None
         self._records_before = 0  # In the log, where the present run began.
-        self._reached = 0
 
     def __iter__(self) -> Iterator[Event]:
         """Yield every event; a line that the format did not claim in time is one of kind ``unknown``."""
@@ -117,17 +156,26 @@ class Scan:
         Raises:
             UnreadableInput: the format failed, or the file did; nothing that was yielded can be trusted then.
         """
-        try:
-            for found in self.format.parse(self._handed_out()):
+        lines = self._handed_out()
+        findings: Any = self._guarded(lambda: iter(self.format.parse(lines)))
+        while True:
+            try:  # Not by way of `_guarded`, which would cost each finding two calls more.
+                found = next(findings, _OVER)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                raise self._failure(error) from error
+            if found is _OVER:
+                break
+            if not self._ours and (strange := strangeness_of(found, self._reached)):
+                raise UnreadableInput(f"{self._whose} {strange} (at line {self._reached})")
+            if self._rows:
                 yield from self._at_once()
+            if self._overdue or self._noise:
                 yield from self._given_up()
-                yield self._taken(found)
-        except UnreadableInput:
-            raise
-        except OSError as error:
-            raise UnreadableInput(f"cannot be read beyond line {self._reached}: {error.strerror}") from error
-        except Exception as error:  # Whatever somebody's format does wrong costs this log, not the others.
-            raise UnreadableInput(f"the format {self.format_name} failed at line {self._reached}: {type(error).__name__}: {error}") from error
+            yield self._taken(found)
+        while self._guarded(lambda: next(lines, _OVER)) is not _OVER:  # Lines that the format did not ask for are unknown, and in the account.
+            yield from self._given_up()
         yield from self._at_once()
         if self._text.trouble:
             self._learn(Facts(status="truncated", reason=self._text.trouble))
@@ -137,6 +185,25 @@ class Scan:
         self.account.facts = _common(self.account.runs)
         self.account.size_bytes, self.account.sha256 = self._text.identity()
 
+    def _guarded(self, step: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever somebody's code returns
+        """Take a step in the format's code. Whatever that does wrong costs this log, not the others, and names the package that it is of."""
+        try:
+            return step()
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            raise self._failure(error) from error
+
+    def _failure(self, error: BaseException) -> UnreadableInput:
+        """What to say of an error in the format's code, also of what sys.exit() raises, which would end the command as if all were well."""
+        if error is self._unreadable:
+            return UnreadableInput(f"cannot be read beyond line {self._reached}: {self._unreadable.strerror}")
+        return UnreadableInput(f"{self._whose} failed at line {self._reached}: {words_of(error)}")
+
+    @property
+    def _whose(self) -> str:
+        return f"the format {self.format_name} of {package_of(self.format_name)}"
+
     def _at_once(self) -> Iterator[Rows]:
         for rows in self._rows:
             self.account.lines["record"] += len(rows)
@@ -145,11 +212,16 @@ class Scan:
         self._rows = []
 
     def _handed_out(self) -> Iterator[Line]:
-        for piece in self._text.pieces(self._runs, getattr(self.format, "LINE_BYTES", LINE_BYTES)):
-            if isinstance(piece, Run):
-                yield from self._sampled(piece)
-            else:
-                yield self._offered(piece)
+        pieces = self._text.pieces(self._runs, min(int(getattr(self.format, "LINE_BYTES", LINE_BYTES)), MOST_LINE_BYTES))
+        try:
+            for piece in pieces:
+                if isinstance(piece, Run):
+                    yield from self._sampled(piece)
+                else:
+                    yield self._offered(piece)
+        except OSError as error:
+            self._unreadable = error
+            raise
 
     def _sampled(self, run: Run) -> Iterator[Line]:
         """Hand out the lines of a run that the format must see; the others become rows like the one before them."""
@@ -216,13 +288,17 @@ class Scan:
 
     def _taken(self, found: Found) -> Event:
         if isinstance(found.what, Record) and (fault := fault_of(found.what)):
-            found = found._replace(what=Broken(fault))
-        lines = tuple(sorted((found.line, *found.also))) if found.line else found.also
-        claimed = tuple(line.number for line in lines if self._claimed(line.number))
+            found = found._replace(what=Broken(fault if self._ours else f"{self._whose} says that {fault}"))
         self._latest = found
         if isinstance(found.what, Facts):
             self._learn(found.what)
-        return self._event(lines, _kind(found), found.what, claimed)
+        lines = (found.line, *found.also) if found.line else found.also
+        if found.also:
+            lines = tuple(sorted(lines))
+        given = tuple(own for line in lines if (own := self._claimed(line.number)))
+        if len(given) == len(lines):
+            lines = given  # What stands on a line is what the log says, whatever a format made of it.
+        return self._event(lines, _kind(found), found.what, tuple(line.number for line in given))
 
     def _event(self, lines: tuple[Line, ...], kind: LineClass, what: Record | Facts | Histogram | Broken | None, claimed: tuple[int, ...]) -> Event:
         self.account.lines[kind] += len(claimed)
@@ -230,7 +306,7 @@ class Scan:
         run = len(self.account.runs)
         if not lines:
             return Event(0, 0, (), "", kind, what, run)
-        return Event(lines[0].number, lines[-1].number, claimed, lines[0].text, kind, what, run)
+        return Event(lines[0].number, lines[-1].number, claimed, lines[0].shown, kind, what, run)
 
     def _learn(self, facts: Facts) -> None:
         """Put newer facts over the older ones. A tool that says its version again, after results, has been run again."""

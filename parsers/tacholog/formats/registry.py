@@ -6,7 +6,7 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import NamedTuple, Protocol, cast
 
 from tacholog.errors import UnreadableInput
@@ -16,6 +16,7 @@ GROUP = "tacholog.formats"
 _PARTS = ("SYSTEM", "TOOL", "DIALECTS", "DEFINITIONS", "detect", "parse")
 _PACKED = {"BZh": "bzip2", "PK\x03\x04": "zip", "7z": "7-Zip", "Rar!": "rar", '\x04"M\x18': "lz4"}
 _SEEN_CHARACTERS = 4096
+_SAID_CHARACTERS = 300
 _CANDIDATES = 3  # Named for a log that no format fits: more is a list that nobody reads.
 _BINARY_SHARE = 0.1  # Of characters that no text has; a log with a few stray bytes has less.
 
@@ -45,10 +46,14 @@ class Format(Protocol):
 
 
 class Installed(NamedTuple):
-    """The formats that could be loaded, and why the others could not: somebody else's broken package costs only its own format."""
+    """The formats that could be loaded, and why the others could not: somebody else's broken package costs only its own format.
+
+    ``packages`` names the package that each format came with, and its version.
+    """
 
     formats: Mapping[str, Format]
     failures: Mapping[str, str]
+    packages: Mapping[str, str]
 
 
 @functools.cache
@@ -56,17 +61,56 @@ def installed() -> Installed:
     """All formats that are installed, by name, sorted."""
     loaded: dict[str, Format] = {}
     failures: dict[str, str] = {}
+    packages: dict[str, str] = {}
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+        packages[entry.name] = _package(entry)
         try:
             module = entry.load()
-            missing = [name for name in _PARTS if not hasattr(module, name)]
-            if missing:
-                failures[entry.name] = f"is no format: it lacks {', '.join(missing)}"
+            if lack := _lack(module):
+                failures[entry.name] = f"of {packages[entry.name]} is no format: {lack}"
             else:
                 loaded[entry.name] = cast("Format", module)
-        except Exception as error:  # noqa: BLE001 - whatever somebody else's module does when it is imported
-            failures[entry.name] = f"cannot be loaded: {type(error).__name__}: {error}"
-    return Installed(loaded, failures)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever somebody else's module does when it is imported, sys.exit() included
+            failures[entry.name] = f"of {packages[entry.name]} cannot be loaded: {words_of(error)}"
+    return Installed(loaded, failures, packages)
+
+
+def _package(entry: EntryPoint) -> str:
+    """The package that an entry point is of, with its version."""
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
+
+
+def _lack(module: object) -> str | None:
+    """Say what a module lacks to be a format; ``None`` if nothing."""
+    missing = [name for name in _PARTS if not hasattr(module, name)]
+    if missing:
+        return f"it lacks {', '.join(missing)}"
+    kinds = {"SYSTEM": str, "TOOL": str, "DEFINITIONS": Mapping}
+    wrong = [f"its {name} is no {kind.__name__}" for name, kind in kinds.items() if not isinstance(getattr(module, name), kind)]
+    if not all(isinstance(dialect, Dialect) and all(isinstance(words, str) for words in dialect) for dialect in module.DIALECTS):  # type: ignore[attr-defined]
+        wrong.append("its DIALECTS are not all Dialects of three texts")
+    return "; ".join(wrong) or None
+
+
+def words_of(error: BaseException) -> str:
+    """What to say of whatever somebody's code raised: one line of printable text, of bounded length."""
+    try:
+        said = f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - an exception that cannot even say what it is
+        said = type(error).__name__
+    return "".join(char if char.isprintable() else " " for char in said[:_SAID_CHARACTERS])
+
+
+def is_ours(module: Format) -> bool:
+    """Whether a format is one of this project, held by tests to what is asked of every format."""
+    return getattr(module, "__name__", "").startswith("tacholog.formats.")
+
+
+def package_of(name: str) -> str:
+    """The package that the format of that name came with, and its version."""
+    return installed().packages.get(name, "an unknown package")
 
 
 def formats() -> Mapping[str, Format]:
@@ -137,6 +181,9 @@ def _binary(head: str) -> str | None:
 def _said(module: Format, head: str) -> Detected:
     """What a format says of a log; one that fails at it costs only itself."""
     try:
-        return module.detect(head)
-    except Exception as error:  # noqa: BLE001 - it may be anybody's code
-        return Detected(False, f"a log that its detect() does not fail on ({type(error).__name__}: {error})")
+        fits, wants = module.detect(head)
+        return Detected(bool(fits), str(wants))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - it may be anybody's code, and call sys.exit()
+        return Detected(False, f"a log that its detect() does not fail on ({words_of(error)})")

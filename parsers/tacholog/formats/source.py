@@ -7,22 +7,31 @@ import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
 from tacholog.errors import UnreadableInput
 from tacholog.formats._expand import CHUNK_BYTES, Damaged, Packing, expanded, packing_of
 from tacholog.formats.bulk import Run, Runs
-from tacholog.formats.lines import Line
+from tacholog.formats.lines import Line, QuotedLine
 
 HEAD_BYTES = 1 << 20
 LINE_BYTES = 1 << 16  # The longest line that most tools print is a histogram of a few KiB; a format may have a constant of its own.
+_LOOKED_AT = 4096  # Characters, for the first lines.
 UTF8_MARK = b"\xef\xbb\xbf"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 # Standard input and what a shell hands over for <(...): pipes too, but opening them waits for nobody.
 _HANDED_OVER = re.compile(r"/dev/stdin|/(dev|proc/self)/fd/[0-9]+")
 _NO_FILES = {stat.S_IFIFO: "named pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}
-_CONTROL = re.compile(r"\x1b\[[0-9;]{0,100}[A-Za-z]")  # Colours, and moves of the cursor.
+# What ECMA-48 has for terminals: colours, moves of the cursor and modes; titles of windows; sets of characters and the like.
+_CONTROL = re.compile(
+    r"\x1b(?:\[[0-?]{0,100}[ -/]{0,10}[@-~]|\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\)|[ -/]{1,10}[0-~]|[0-9=>c-~])",
+)
+# What quoting puts before each line: mail and issues, and launchers that say which stream a line came from.
+_QUOTE = re.compile(r"\[STD(?:OUT|ERR)\](?: |$)|(?:> ?)+")
+_FIRST_LINES = 5  # One of these is quoted, or the log is not: above a mail stands who wrote it.
+_UNQUOTED_SHARE = 20  # One line in so many may lack the prefix, in a log of as many lines at least.
 
 
 class Digest:
@@ -66,11 +75,14 @@ class LogText:
         self._head = self._first_chunks().removeprefix(UTF8_MARK)
         if self._head.startswith(UTF16_MARKS):
             raise UnreadableInput("the text is UTF-16; convert it to UTF-8 first (iconv -f UTF-16 -t UTF-8)")
+        self._quote = _quote_of(_text(self._head[:HEAD_BYTES]))
+        self._line = partial(_unquoted, self._quote) if self._quote else _line
 
     @property
     def head(self) -> str:
-        """The start of the text, at most 1 MiB, without control sequences; lines end as on Unix."""
-        return _text(self._head[:HEAD_BYTES]).replace("\r\n", "\n")
+        """The start of the text, at most 1 MiB, without control sequences and what quotes every line; lines end as on Unix."""
+        text = _text(self._head[:HEAD_BYTES]).replace("\r\n", "\n")
+        return "\n".join(self._quote.sub("", line, count=1) for line in text.split("\n")) if self._quote else text
 
     def identity(self) -> tuple[int, str]:
         """Size in bytes and SHA-256 of the log as it is stored, once it has been read to its end."""
@@ -79,7 +91,7 @@ class LogText:
         return self._digest.size_bytes, self._digest.sha256()
 
     def lines(self) -> Iterator[Line]:
-        """Yield each line without its end and without what only controls a terminal.
+        """Yield each line without its end, without what only controls a terminal, and without a prefix that quotes every line of the log.
 
         Invalid UTF-8 becomes U+FFFD; a line over 64 KiB is cut there and not whole.
         """
@@ -90,7 +102,7 @@ class LogText:
 
         A line over ``limit`` bytes is cut there.
         """
-        number, rest, whole = 1, b"", True
+        number, rest, whole, _line = 1, b"", True, self._line
         for chunk in self._all_chunks():
             begin, end = chunk.find(b"\n"), chunk.rfind(b"\n") + 1
             if begin < 0:
@@ -141,6 +153,33 @@ def _text(raw: bytes) -> str:
 
 def _line(number: int, raw: bytes, whole: bool) -> Line:
     return Line(number, _text(raw.removesuffix(b"\r")), whole)
+
+
+def _unquoted(quote: re.Pattern[str], number: int, raw: bytes, whole: bool) -> Line:
+    text = _text(raw.removesuffix(b"\r"))
+    found = quote.match(text)
+    if found is None:
+        return Line(number, text, whole)
+    line = QuotedLine(number, text[found.end() :], whole)
+    line.prefix = found[0]
+    return line
+
+
+def _quote_of(head: str) -> re.Pattern[str] | None:
+    """What matches the prefix that quotes every line that is not blank, or all but a few of many; ``None`` if there is none.
+
+    A log that is not quoted costs a look at its first lines.
+    """
+    lines = (line for line in head[:_LOOKED_AT].split("\n") if line.strip())
+    if not any(_QUOTE.match(line) for line, _ in zip(lines, range(_FIRST_LINES), strict=False)):
+        return None
+    *whole, last = [line.rstrip("\r") for line in head.split("\n")]
+    known = [line for line in (*whole, *([last] if len(head) < HEAD_BYTES else [])) if line.strip()]
+    # A mail within the mail, or a prompt that is part of the log, makes some lines look more deeply quoted than all are.
+    depth = min((found[0].count(">") for line in known if (found := _QUOTE.match(line))), default=0)
+    quote = re.compile(rf"^(?:> ?){{{depth}}}" if depth else r"^\[STD(?:OUT|ERR)\](?: |$)")
+    missing = sum(quote.match(line) is None for line in known)
+    return quote if known and missing * _UNQUOTED_SHARE <= len(known) else None
 
 
 def _clip(raw: bytes, limit: int, whole: bool = True) -> tuple[bytes, bool]:

@@ -1,0 +1,81 @@
+"""What a log says of its run holds of all its records, wherever it stands in the log: for ``parse`` as for the site."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tacholog.dataset import load_logs
+from tacholog.formats.reading import Held, read
+from tacholog.records import Conditions, Record
+
+FORMATS = Path(__file__).parent / "formats"
+LOGS = sorted(path for path in FORMATS.glob("*/*") if path.is_file() and path.name != "README.md")
+
+
+def parsed(*paths: Path) -> list[dict[str, Any]]:
+    """What ``tacholog parse --format jsonl`` prints."""
+    argv = [sys.executable, "-m", "tacholog", "parse", "--format", "jsonl", *map(str, paths)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=120)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_conditions_that_stand_behind_the_results_are_those_of_the_results() -> None:
+    names = Conditions.__struct_fields__
+    shown = Counter((one["log"], one["line"], *(one.get(name) for name in names)) for one in parsed(*LOGS))
+
+    results = load_logs(LOGS).results
+    firsts = results.drop_duplicates(["log", "line", "last_line", "scope", "test", "side", "participant", "payload_bytes", *names])
+    known = firsts.astype(object).where(firsts.notna(), None)
+    loaded = {(run, line, *conditions) for run, line, *conditions in known[["run", "line", *names]].to_numpy().tolist()}
+
+    assert len(shown) > 1000
+    places = {(log, line) for log, line, *_ in loaded}  # hmbdc's rows without a result have no number, and so no row in the results.
+    assert {one for one in shown if one[:2] in places} - loaded == set()
+    assert len(places) > 900
+
+
+def test_what_a_log_says_once_a_record_is_begun_is_in_what_parse_prints() -> None:
+    record = next(one for one in parsed(FORMATS / "ecal/latency-5.10.log") if one["line"] == 10)  # Line 6 is "Zero copy : ON".
+
+    assert (record["line"], record["last_line"], record["data_path"]) == (10, 17, "zero-copy")
+
+
+def test_metadata_behind_the_results_holds_of_them(tmp_path: Path) -> None:
+    results = "Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)\n"
+    head = "\tReliability: Best Effort\n"
+    log = tmp_path / "some.log"
+    log.write_text(f"{results}{'RTI Perftest 3.0.1 (RTI Connext DDS 6.0.1)'}\n\nPerftest Configuration:\n{head}")
+
+    (record,) = parsed(log)
+
+    loaded = load_logs([log]).results
+    assert [record["reliability"]] == loaded["reliability"].unique().tolist()
+
+
+def test_records_that_wait_in_a_file_come_back_as_they_were() -> None:
+    events = [event for event in read(FORMATS / "native/latency-udp.log").events if isinstance(event.what, Record)]
+    held = Held(in_memory=3)
+    for event in events:
+        held.add(event)
+
+    assert [(event.line, event.last_line, event.run, event.what) for event in held] == [
+        (event.line, event.last_line, event.run, event.what) for event in events
+    ]
+    assert len(events) > 3
+
+
+@pytest.mark.parametrize(("output", "column"), [("table", 1), ("csv", 7)])
+def test_records_come_in_the_order_of_the_log(output: str, column: int) -> None:
+    argv = [sys.executable, "-m", "tacholog", "parse", "--format", output, str(FORMATS / "rti/manual-throughput.log")]
+    said = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout
+
+    cells = [line.replace(",", " , ").split(" , ") if output == "csv" else line.split() for line in said.splitlines()]
+    sizes = [row[column].strip() for row in cells]
+    assert list(dict.fromkeys(size for size in sizes if size.isdigit())) == ["32", "64", "256", "1024", "8192", "32768", "63000"]
