@@ -15,7 +15,8 @@ Nearly every line has the prefix ``sockperf: ``, and some are coloured even in f
 Times are microseconds. Neither the message size nor whether it was a ping-pong is printed there; a full log has its parameters on top.
 A throughput test says what was sent. Its "MBps" are 2^20 bytes a second and its "Mbps" 2^20 bits, of the message without headers.
 Up to 3.5 the mean is called ``avg-lat``.
-Source: the printing functions of sockperf 2.5 to 3.10, logs recorded with 3.7, and a published log from before 3.6; samples in tests/formats/sockperf/.
+Source: the printing functions of sockperf 2.5 to 3.10, logs recorded with 3.7, and a published log from before 3.6; samples in
+tests/formats/sockperf/.
 """
 
 from __future__ import annotations
