@@ -329,3 +329,11 @@ def test_a_run_that_the_tool_gave_up_has_failed() -> None:
 @pytest.mark.parametrize("path", [*sorted(path for path in LOGS.iterdir() if path.name != "README.md"), SAMPLES], ids=lambda path: path.name)
 def test_each_log_is_known_by_its_content(path: Path) -> None:
     assert detect(path.read_text()) == "fastrtps"
+
+
+def test_decimal_commas_are_refused_where_the_spreadsheet_made_50_percent_a_half_too() -> None:
+    log = read(LOGS / "latency-decimal-commas-dual-host.csv")
+
+    why = "a table with decimal commas: its cells cannot be told apart; export it again with decimal points"
+    assert log.broken == [f"latency-decimal-commas-dual-host.csv:{line}: {why}" for line in range(2, 13)]  # The last row ends in a stray letter.
+    assert (log.records, log.unknown) == ([], [])

@@ -149,7 +149,7 @@ class _Output:
             yield Found(None, Facts(status="ok"))
 
     def _opens(self, text: str, squeezed: str) -> bool:
-        tables = (throughput.FORMS, latency.FORMS, video.FORMS, {latency.DECIMAL_COMMAS, HEADER})
+        tables = (throughput.FORMS, latency.FORMS, video.FORMS, {*latency.DECIMAL_COMMAS, HEADER})
         return (
             any(squeezed in forms for forms in tables)
             or throughput.csv_header(squeezed) == throughput.CSV_HEADER
@@ -163,7 +163,7 @@ class _Output:
             self._table, self._samples = latency.Table(latency.FORMS[squeezed], self._samples), None
         elif squeezed in video.FORMS:
             self._table = video.Table(video.FORMS[squeezed])
-        elif squeezed == latency.DECIMAL_COMMAS:
+        elif squeezed in latency.DECIMAL_COMMAS:
             self._table = latency.DecimalCommas()
         elif squeezed == HEADER:
             self._raw = RawFile()
