@@ -51,8 +51,8 @@ class Page:
         text = bare(line.text)
         if not text.strip():
             return self._empty_cell(line) if line.text.strip() else None
-        if found := self._lines.take(line):
-            return [*self._leave_for_lines(), self._conditioned_row(found)]
+        if (found := self._line_of_cells(line)) is not None:
+            return found
         heading = HEADING.fullmatch(text) is not None
         if heading and not self._row and tables([*self._columns, text]):
             self._columns.append(text)
@@ -73,9 +73,8 @@ class Page:
             yield self._held
         if self._row:
             yield Found(self._row[0], Broken(reason), tuple(self._row[1:]))
-        if self._columns or self._lines.is_open:
-            self._lines.close()
-            self._reliability = self._of_title  # A bullet is about one table: that of the next may be garbled.
+        if self._columns:
+            self._use_up_title()
         self._row, self._columns, self._held = [], [], None
 
     def _empty_cell(self, line: Line) -> list[Found] | None:
@@ -108,7 +107,7 @@ class Page:
             self._bullets.add(words)
             self._reliability = _RELIABILITY[words]
         else:
-            self._reliability = self._of_title  # A bullet stands right above its table, whose head may be garbled.
+            self._use_up_title()  # It stands right above its table, whose head may be garbled.
             return
         yield Found(line, None)
 
@@ -158,11 +157,22 @@ class Page:
         numbers = tuple(msgspec.structs.replace(number, line=places[number.metric, number.statistic]) for number in record.numbers)
         return self._conditioned(msgspec.structs.replace(record, numbers=numbers))
 
-    def _leave_for_lines(self) -> list[Found]:
-        return list(self._leave(_SLIPPED)) if self._columns else []
+    def _line_of_cells(self, line: Line) -> list[Found] | None:
+        """Use a line of a table that has a row a line."""
+        was_open = self._lines.is_open
+        found = self._lines.take(line)
+        if was_open and (found is None or self._lines.has_begun):
+            self._use_up_title()
+        if found is None:
+            return None
+        done = list(self._leave(_SLIPPED)) if self._columns else []
+        return [*done, found._replace(what=self._conditioned(found.what)) if isinstance(found.what, Record) else found]
 
-    def _conditioned_row(self, found: Found) -> Found:
-        return found._replace(what=self._conditioned(found.what)) if isinstance(found.what, Record) else found
+    def _use_up_title(self) -> None:
+        """Forget a title that stands above one table alone, which one that states the reliability does: that of the next may be garbled."""
+        if self._of_title.reliability:
+            self._title = self._of_title = Conditions()
+        self._reliability = self._of_title  # A bullet is about one table as well.
 
     def _conditioned(self, record: Record) -> Record:
         """The record, with what titles say of its table."""

@@ -167,20 +167,19 @@ class LineTable:
         """Wait for a head."""
         self._table: Table | None = None
         self._has_bars = False
+        self.has_begun = False  # With the latest line.
 
     @property
     def is_open(self) -> bool:
         """Whether rows may follow."""
         return self._table is not None
 
-    def close(self) -> None:
-        """Leave the table."""
-        self._table = None
-
     def take(self, line: Line) -> Found | None:
         """Use a head, the rule below it, or a row; any other line ends the table."""
         text = line.text.strip()
+        self.has_begun = False
         if head := _head(text):
+            self.has_begun = True
             self._table, self._has_bars = head, "|" in text
             return Found(line, None)
         if self._table is None or not _ROW.fullmatch(text):

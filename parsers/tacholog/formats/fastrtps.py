@@ -68,7 +68,8 @@ _SIGNS = re.compile(
     r"\[[ \t]*Bytes,[ \t]*Demand[],]|^size, nsamples, Mbit/s, |^[ \t]*Bytes,(?:[ \t]*Samples,)?[ \t]*stdev,[ \t]*mean,"
     r"|^Bytes,Samples,Max,Min,Mean,|^Sample,Payload \[Bytes\],Latency \[us\]|^[ \t]*Payload \[Bytes\],Demand \[|^\"Minimum of \d+ samples \("
     r"|^\"\d+ samples of \d+ bytes \(us\)\""
-    r"|^\"\d+ bytes; demand \d+ \(|^Test of size \d+ and demand \d+ ends\.|^FAST-RTPS THROUGHPUT TEST|[Ss]tarting [Tt]hroughput [Tt]est"
+    r"|^\"\d+ bytes; demand \d+ \(|^Test of size \d+ and demand \d+ ends\.|^FAST-RTPS THROUGHPUT TEST"
+    r"|^Starting throughput test (?:publisher|subscriber) agent\s*$|^Performing test with this payloads/demands:"
     r"|^Statistics for video test|^[ \t]*Samples,[ \t]*(?:Avg|FameDrop) stdev,"
     r"|^Printing round-trip times in us, statistics for ",
     re.MULTILINE,

@@ -67,10 +67,14 @@ _DATA_PATHS: dict[str, DataPath] = {"Ping": "copy", "PingGT1K": "copy", "Ping0cp
 _LOGGED_BETWEEN = 100  # Lines of the logger that may come between a size and its result.
 
 
+_SAMPLE = re.compile(rf"^ *{TITLE} \(updated with release ", re.MULTILINE)
+
+
 def detect(head: str) -> Detected:
     """Say whether the log has a line of the pinger or the ponger, or the sample's title."""
-    marks = (TITLE, "round trip time (sec):(", "Started Pinger with the first", "Started Ponger, press ctrl-c", _ONE_WAY)
-    return Detected(any(mark in head for mark in marks), wants=f"'Started Pinger', 'Started Ponger', 'round trip time (sec):(' or '{TITLE}'")
+    marks = ("round trip time (sec):(", "Started Pinger with the first", "Started Ponger, press ctrl-c", _ONE_WAY)
+    fits = any(mark in head for mark in marks) or _SAMPLE.search(head) is not None
+    return Detected(fits, wants=f"'Started Pinger', 'Started Ponger', 'round trip time (sec):(' or '{TITLE}'")
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Found]:

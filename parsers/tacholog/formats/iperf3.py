@@ -47,13 +47,17 @@ DEFINITIONS = {
 def detect(head: str) -> Detected:
     """Say whether the log has the header of its rows, one of its first lines, or its version in JSON."""
     fits = re.search(
-        r"^(?:\[ ID\](?:\[Role\])? Interval {11}Transfer {5}Bi?[at]|Connecting to host \S+, port \d+\r?$|iperf3: |Server listening on \d+)|"
+        r"^(?:\[ ID\](?:\[Role\])? Interval {11}Transfer {5}Bi?[at]|Connecting to host \S+, port \d+\r?$|"
+        r"iperf3: (?:(?:error|interrupt) - |the (?:client|server) has )|"
+        r"Server listening on \d+(?: \(test #\d+\))?\s{1,3}-{20})|"
         r"^\s*\"version\":\s*\"iperf 3\.",
         head,
         re.MULTILINE,
     )
     fits = fits or re.search(rf"^{SIGN.pattern}", head, re.MULTILINE)
-    wants = '\'[ ID] Interval           Transfer     Bitrate\', \'iperf3: \', \'"version": "iperf 3.\' in JSON, or \'{"event":"start","data":\''
+    wants = (
+        '\'[ ID] Interval           Transfer     Bitrate\', \'iperf3: error - \', \'"version": "iperf 3.\' in JSON, or \'{"event":"start","data":\''
+    )
     return Detected(fits is not None, wants)
 
 
