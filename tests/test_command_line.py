@@ -70,10 +70,11 @@ def test_what_is_no_text_is_refused_in_a_few_words(tmp_path: Path, data: bytes, 
     ("text", "words"),
     [
         ("hello world\n", "no format fits: none of the 12 is near it ('tacholog formats' lists them)"),
-        ("Client connecting to host, TCP port 5001, iperf 2.1\n", "no format fits: iperf3 wants '[ ID] Interval "),
-        ("Client connecting to host, TCP port 5001, iperf 2.1\n", " (the log has 'iperf')\n"),
+        ("Client of iperf 2.1, TCP port 5001\n", "no format fits: none of the 12 is near it ('tacholog formats' lists them)"),
+        ("[ ID] Interval       Transfer     Bandwidth\n", "no format fits: iperf3 wants '[ ID] Interval "),
+        ("[ ID] Interval       Transfer     Bandwidth\n", " (the log has 'Interval Transfer')\n"),
     ],
-    ids=["nothing", "a name", "why"],
+    ids=["nothing", "a name", "words in a row", "why"],
 )
 def test_of_text_that_no_format_fits_only_the_nearest_are_named(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "some.log"

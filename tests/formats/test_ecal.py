@@ -376,3 +376,28 @@ def test_a_receivers_block_may_stand_within_a_senders() -> None:
 
     assert [r.side for r in log.records] == ["subscriber", "publisher"]
     assert log.broken == []
+
+
+def test_the_grid_of_5_6_has_its_unit_beside_the_size_and_iceoryx_in_its_last_column() -> None:
+    log = read(LOGS / "performance-5.6.rst")
+
+    shown = {
+        (r.payload_bytes, r.participant, r.conditions.transport): (r.numbers[0].value, r.samples)
+        for r in log.records
+        if r.payload_bytes in {1024, 512 * 1024, 1024 * 1024, 16384 * 1024}
+    }
+    assert shown == {
+        (1024, "Win10 AMD64", "eCAL SHM"): (10_000, 200_000),
+        (1024, "Ubuntu18 AMD64", "eCAL SHM"): (4_000, 200_000),
+        (1024, "Ubuntu18 AMD64", "Iceoryx SHM"): (6_000, 200_000),
+        (512 * 1024, "Win10 AMD64", "eCAL SHM"): (56_000, 200_000),
+        (512 * 1024, "Ubuntu18 AMD64", "eCAL SHM"): (50_000, 200_000),
+        (512 * 1024, "Ubuntu18 AMD64", "Iceoryx SHM"): (28_000, 200_000),
+        (1024 * 1024, "Win10 AMD64", "eCAL SHM"): (103_000, 10_000),
+        (1024 * 1024, "Ubuntu18 AMD64", "eCAL SHM"): (154_000, 10_000),
+        (1024 * 1024, "Ubuntu18 AMD64", "Iceoryx SHM"): (82_000, 10_000),
+        (16384 * 1024, "Win10 AMD64", "eCAL SHM"): (3_956_000, 10_000),
+        (16384 * 1024, "Ubuntu18 AMD64", "eCAL SHM"): (2_252_000, 10_000),
+        (16384 * 1024, "Ubuntu18 AMD64", "Iceoryx SHM"): (1_060_000, 10_000),
+    }
+    assert (len(log.records), log.broken, log.format) == (45, [], "ecal")

@@ -348,3 +348,11 @@ def test_a_last_row_that_is_cut_before_its_median_says_too_little() -> None:
     log = read_text(text[: text.index("15.564") + 3], "fastrtps")
 
     assert [broken.partition(": ")[2] for broken in log.broken] == ["the log ends within this line"]
+
+
+def test_decimal_commas_are_refused_where_the_spreadsheet_made_50_percent_a_half_too() -> None:
+    log = read(LOGS / "latency-decimal-commas-dual-host.csv")
+
+    why = "a table with decimal commas: its cells cannot be told apart; export it again with decimal points"
+    assert log.broken == [f"latency-decimal-commas-dual-host.csv:{line}: {why}" for line in range(2, 13)]  # The last row ends in a stray letter.
+    assert (log.records, log.unknown) == ([], [])

@@ -267,3 +267,38 @@ def test_hundreds_of_nanoseconds_are_a_range() -> None:
         (100, 100, "range-low"),
         (1000, 100, "range-high"),
     ]
+
+
+def test_the_sample_with_its_older_title_is_read_and_is_not_called_one_way() -> None:
+    log = read(LOGS / "perf-sample-12-41.txt")
+
+    assert [
+        (event.line, r.conditions.transport, r.payload_bytes, r.payload_bytes_high, [(n.bound, n.value) for n in r.numbers])
+        for event in log.events
+        if isinstance(r := event.what, Record)
+    ] == [
+        (8, "TCP (qperf), loopback", 100, 10_000_000, [("range-low", 5e3), ("range-high", 2e6)]),
+        (9, "TCP (qperf), network", 100, 10_000_000, [("range-low", 60e3), ("range-high", 90e6)]),
+        (12, "inter-thread", None, None, [("~", 2e3)]),
+        (19, "inter-process (IPC)", None, None, [("range-low", 100), ("range-high", 1000)]),
+        (20, "inter-process (IPC)", 100, 10_000_000, [("range-low", 1e3), ("range-high", 4e6)]),
+        (27, "tcpcast", 100, 10_000_000, [("range-low", 60e3), ("range-high", 80e6)]),
+        (32, "rmcast", 100, 10_000_000, [("range-low", 60e3), ("range-high", 80e6)]),
+        (38, "rnetmap", None, None, []),
+    ]
+    # Its head says "latency performance", later ones "1-way latency".
+    assert [record.conditions.basis for record in log.records] == ["rtt/2", "rtt/2", *[None] * 6]
+    assert {record.conditions.definition for record in log.records[2:]} == {"hmbdc-sample-12-41"}
+    assert [record.conditions.data_path for record in log.records] == [None, None, "pointer", "zero-copy", "copy", None, None, None]
+    assert log.account.facts.system_version == "12-41"
+    assert log.account.facts.environment["machine of all"] == "CentOs 7"
+    assert (log.broken, log.unknown) == ([], [])
+
+
+def test_a_mark_behind_the_samples_release_is_that_of_a_note_at_its_end() -> None:
+    log = read(LOGS / "perf-sample-12-41-noted.txt")
+
+    assert log.records == read(LOGS / "perf-sample-14-2.txt").records
+    assert log.account.facts.system_version == "12-41"
+    assert log.account.facts.environment["note *"] == "For ver 15-17 or later, please add the following param: --additional outBufferSizePower2=18"
+    assert (log.broken, log.unknown) == ([], [])

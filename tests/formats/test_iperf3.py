@@ -13,6 +13,7 @@ from tacholog.records import Conditions, Number, Record
 LOGS = Path(__file__).parent / "iperf3"
 Changed = Callable[[str, str, str], Log]  # see conftest.py
 GIB, MIB = 2**30, 2**20
+DASHES = "- " * 24 + "-\n"
 
 
 def logged(name: str) -> Log:
@@ -355,3 +356,264 @@ def test_an_interval_whose_last_blanks_are_lost_may_have_lost_a_count_too(tmp_pa
 
     assert log.broken == [f"some.log:{line}: a row that does not fit its header" for line in (5, 6)]
     assert log.records == summaries(logged("tcp-reverse.log"))
+
+
+def test_json_before_3_7_has_no_word_on_the_side_and_is_read_by_who_sent() -> None:
+    log = logged("tcp-3.6.json")
+
+    sent, received, cpu = summaries(log)
+    assert shown(sent) == {
+        ("offered_goodput", "mean"): 144151851.40019661,
+        ("bytes_sent", "total"): 210312704,
+        ("duration", "total"): pytest.approx(11.671730995178223e9),
+        ("retransmissions", "total"): 0,
+    }
+    assert shown(received) == {
+        ("goodput", "mean"): 142238119.17342892,
+        ("bytes_received", "total"): 210311680,
+        ("duration", "total"): pytest.approx(11.828709840774536e9),
+    }
+    assert shown(cpu)["cpu", "remote"] == 1.4590422545102182
+    intervals = [record for record in log.records if record.scope == "interval"]
+    assert [record.side for record in intervals] == ["publisher"] * 12
+    assert shown(intervals[1])["offered_goodput", "mean"] == 108236912.57318234
+    assert (log.broken, log.unknown, log.account.facts.tool_version) == ([], [], "3.6")
+
+
+def test_json_of_3_0_has_six_digits_and_says_so() -> None:
+    log = logged("tcp-3.0.11.json")
+
+    sent, received, _ = summaries(log)
+    assert sent.numbers[:3] == (
+        Number(metric="offered_goodput", statistic="mean", value=935992000.0, resolution=1000.0),
+        Number(metric="bytes_sent", statistic="total", value=1520994808.0),
+        Number(metric="duration", statistic="total", value=13000100000.0, resolution=100000.0),
+    )
+    assert received.number("goodput", "mean") == Number(metric="goodput", statistic="mean", value=934268000.0, resolution=1000.0)
+    intervals = [record for record in log.records if record.scope == "interval"]
+    assert (len(intervals), {record.side for record in intervals}) == (13, {"publisher"})
+    # "bits_per_second": 930484800 is whole, and has all its digits.
+    assert intervals[3].number("offered_goodput", "mean") == Number(metric="offered_goodput", statistic="mean", value=930484800.0)
+    assert (log.broken, log.unknown) == ([], [])
+
+
+def test_old_udp_json_has_the_senders_bytes_and_the_receivers_count_of_datagrams() -> None:
+    log = logged("udp-3.1.3.json")
+
+    interval, both, _ = log.records
+    assert (interval.side, shown(interval)["messages_sent", "total"]) == ("publisher", 10000)
+    assert (both.scope, both.side, both.conditions.definition) == ("summary", "both", "iperf3-udp")
+    # 10,000 datagrams of 8192 bytes were sent. "packets": 9996 are those up to the last that arrived: not what was sent.
+    assert shown(both) == {
+        ("offered_goodput", "mean"): 834711189.017002,
+        ("bytes_sent", "total"): 81920000,
+        ("duration", "total"): pytest.approx(785134000),
+        ("jitter", "mean"): pytest.approx(92000),
+        ("messages_lost", "total"): 69,
+        ("loss", "total"): pytest.approx(0.00690276),
+    }
+    assert (log.broken, log.unknown) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sides"),
+    [
+        ('"reverse":\t0', '"reverse":\t1', {None}),  # "retransmits" are the sender's, so something is wrong: no record.
+        ('\t\t\t"reverse":\t0', '\t\t\t"revers":\t0', {"publisher"}),  # They alone say it too.
+        ('"connecting_to"', '"accepted_connection"', {None}),
+    ],
+)
+def test_an_old_interval_is_of_a_side_only_if_all_that_is_known_agrees(changed: Changed, old: str, new: str, sides: set[str | None]) -> None:
+    log = changed("iperf3/tcp-3.6.json", old, new)
+
+    assert {record.side for record in log.records if record.scope == "interval"} == sides - {None}
+    assert len(log.broken) == (12 if None in sides else 0)
+
+
+def test_an_old_interval_without_retransmissions_is_of_the_side_that_the_test_says() -> None:
+    text = "".join(line for line in (LOGS / "tcp-3.6.json").read_text().splitlines(keepends=True) if "retransmits" not in line and "cwnd" not in line)
+
+    def sides(text: str) -> set[str | None]:
+        return {record.side for record in read_text(text, "iperf3").records if record.scope == "interval"}
+
+    assert sides(text) == {"publisher"}
+    assert sides(text.replace('"reverse":\t0', '"reverse":\t1')) == {"subscriber"}
+    assert sides(text.replace('"connecting_to"', '"accepted_connection"')) == {"subscriber"}
+    assert sides(text.replace('"connecting_to"', '"connecting"')) == {None}
+
+
+def test_without_a_word_on_the_side_json_of_newer_versions_is_damaged(changed: Changed) -> None:
+    log = changed("iperf3/tcp-3.6.json", "iperf 3.6", "iperf 3.7")
+
+    assert {record.scope for record in log.records} == {"summary"}
+    assert len(log.broken) == 14
+
+
+def test_a_stream_whose_rate_is_over_its_end_lasted_until_then() -> None:
+    text = (LOGS / "tcp-3.6.json").read_text().replace('"num_streams":\t1', '"num_streams":\t2')
+
+    received = next(record for record in read_text(text, "iperf3").records if record.participant == "stream 5" and record.side == "subscriber")
+
+    # "end": 11.8287, "seconds": 11.6717 and 142.238 Mbit/s of 210311680 bytes, which took 11.8287 s.
+    assert shown(received)["goodput", "mean"] == 142238119.17342892
+    assert shown(received)["duration", "total"] == pytest.approx(11.828709840774536e9)
+
+
+def test_a_udp_row_behind_the_words_of_a_summary_is_a_summary_without_a_rule() -> None:
+    log = logged("udp-3.0-summary.log")
+
+    (both,) = log.records
+    assert (both.scope, both.side, both.conditions.definition) == ("summary", "both", "iperf3-udp")
+    assert both.number("offered_goodput", "mean") == Number(metric="offered_goodput", statistic="mean", value=1.06e9, resolution=1e7)
+    assert shown(both)["messages_lost", "total"] == 135795
+    assert ("messages_sent", "total") not in shown(both)
+    assert shown(both)["loss", "total"] == pytest.approx(135795 / 162217)
+    assert (log.broken, log.unknown) == ([], [])
+
+
+def test_an_old_udp_row_that_nothing_says_is_an_interval_or_a_summary_is_neither(changed: Changed) -> None:
+    log = changed("iperf3/udp-3.0-summary.log", "Test Complete. Summary Results:\n", "")
+
+    assert log.records == []
+    assert log.broken == ["text:2: a row of which nothing says whether it is an interval or a summary"]
+
+
+def test_datagrams_that_an_old_row_calls_sent_are_those_that_arrived_or_were_missed() -> None:
+    log = logged("udp-3.1.log")
+
+    *intervals, both = log.records
+    assert [shown(record)["messages_sent", "total"] for record in intervals] == [81, 90, 90, 90, 89, 90, 90, 90, 90, 89]
+    # "Sent 889 datagrams" is true here, but of 10 datagrams such a log says "Sent 1" (esnet/iperf issue 698): so it is not said.
+    assert shown(both) == {
+        ("offered_goodput", "mean"): 1.04e6,
+        ("bytes_sent", "total"): round(1.24 * MIB, 2),
+        ("duration", "total"): 10e9,
+        ("jitter", "mean"): 228000,
+        ("messages_lost", "total"): 166,
+        ("loss", "total"): 166 / 889,
+    }
+    assert (log.broken, log.unknown, log.account.status) == ([], [], "ok")
+
+
+def test_a_servers_old_udp_summary_does_not_know_the_bytes_sent() -> None:
+    """The summary of esnet/iperf issue 560 behind the rows of issue 314."""
+    summary = DASHES + "[ ID] Interval           Transfer     Bandwidth       Jitter    Lost/Total Datagrams\n"
+    summary += "[  5]   0.00-6.91   sec  0.00 Bytes  0.00 bits/sec  7.998 ms  2304/3014 (76%)\n"
+    log = read_text((LOGS / "server-udp-3.1.log").read_text() + summary, "iperf3")
+
+    intervals = [record for record in log.records if record.scope == "interval"]
+    assert [record.samples for record in intervals] == [138, 153, 152, 153, 152, 153, 153, 152, 153, 152, None]
+    (both,) = summaries(log)
+    assert both.numbers[:2] == (
+        Number(metric="offered_goodput", statistic="mean", value=None, marks=("impossible",)),
+        Number(metric="bytes_sent", statistic="total", value=None, marks=("impossible",)),
+    )
+    assert shown(both)["messages_lost", "total"] == 2304
+    assert ("messages_sent", "total") not in shown(both)
+    assert (log.broken, log.unknown) == ([], [])
+
+
+def test_an_old_udp_interval_that_begins_anew_is_a_summary_that_lost_its_header() -> None:
+    text = (LOGS / "server-udp-3.1.log").read_text()
+
+    log = read_text(text + "[  5]   0.00-10.04  sec  11.8 MBytes  9.89 Mbits/sec  0.060 ms  0/1515 (0%)\n", "iperf3")
+
+    assert log.broken == ["text:17: an interval that begins before the last one ended"]
+    assert summaries(log) == []
+
+
+def test_old_rows_of_the_warm_up_are_left_out_and_the_clock_begins_anew_behind_them() -> None:
+    log = logged("udp-3.1.3-reverse-omit.log")
+
+    assert [(record.scope, record.side, shown(record)["duration", "total"]) for record in log.records] == [("interval", "subscriber", 1e9)] * 3
+    assert (log.broken, log.unknown) == ([], [])
+
+
+def test_a_jitter_of_years_is_impossible_and_costs_only_itself() -> None:
+    summary = DASHES + "[ ID] Interval           Transfer     Bandwidth       Jitter    Lost/Total Datagrams\n"
+    summary += "[  4]   0.00-30.00  sec  3.94 MBytes  1.10 Mbits/sec  53142390297.363 ms  4/15 (27%)\n[  4] Sent 15 datagrams\niperf Done.\n"
+    *intervals, both = read_text((LOGS / "udp-3.1.3-jitter-overflow.log").read_text() + summary, "iperf3").records
+
+    for record in (*intervals, both):
+        assert record.number("jitter", "mean") == Number(metric="jitter", statistic="mean", value=None, marks=("impossible",))
+    assert [shown(record)["messages_lost", "total"] for record in intervals] == [0, 0, 4]
+    assert shown(both)["offered_goodput", "mean"] == 1.10e6
+
+
+def test_what_a_server_was_never_told_of_the_sender_is_impossible_and_not_zero() -> None:
+    log = logged("server-output-3.1.4.log")
+
+    by_server = [record for record in log.records if record.participant == "server output, stream 5"]
+    sent, received = by_server[:2]
+    assert sent.numbers == (
+        Number(metric="offered_goodput", statistic="mean", value=None, marks=("impossible",)),
+        Number(metric="bytes_sent", statistic="total", value=None, marks=("impossible",)),
+    )
+    assert received.number("goodput", "mean") == Number(metric="goodput", statistic="mean", value=3768e3, resolution=1e3)
+    assert (log.broken, log.unknown) == ([], [])
+
+
+def test_datagrams_both_ways_are_told_apart_in_every_row() -> None:
+    log = logged("udp-both-ways.log")
+
+    intervals = [record for record in log.records if record.scope == "interval"]
+    assert [(record.side, shown(record).get(("messages_sent", "total")), record.samples) for record in intervals] == [
+        ("publisher", 77, 77),
+        ("subscriber", None, 77),
+        ("publisher", 76, 76),
+        ("subscriber", None, 76),
+    ]
+    assert (log.broken, log.unknown) == ([], [])
+    assert len([record for record in log.records if record.scope == "summary"]) == 4
+
+
+def test_of_several_streams_both_ways_each_row_is_read() -> None:
+    log = logged("server-udp-two-streams-both-ways.log")
+
+    assert (log.broken, log.unknown) == ([], [])
+    assert [record.participant for record in log.records[:6]] == [
+        *("stream 5", "stream 6", None),
+        *("server to client, stream 9", "server to client, stream 12", "server to client"),
+    ]
+    assert shown(log.records[5])["messages_sent", "total"] == 78
+
+
+def test_a_count_of_datagrams_below_none_costs_neither_its_sides_other_figures_nor_the_other_side() -> None:
+    log = logged("server-udp-omit.json")
+
+    _, interval, both, sent, received, _ = log.records
+    assert (interval.scope, interval.samples) == ("interval", 3)
+    assert both.number("bytes_sent", "total") == Number(metric="bytes_sent", statistic="total", value=None, marks=("impossible",))
+    # "packets": 18446744073709551612, of 0 bytes: the server was not told what the client had sent.
+    assert sent.numbers == both.numbers[:2]
+    assert shown(received)["bytes_received", "total"] == 262144
+    assert shown(received)["goodput", "mean"] == 1048521.4768832021
+    assert (log.broken, log.unknown) == ([], [])
+
+
+def test_the_servers_output_within_the_clients_json_is_no_result_of_the_client() -> None:
+    log = logged("udp-two-streams-server-output.json")
+
+    assert [(record.scope, record.participant) for record in log.records if record.scope == "summary"] == [
+        ("summary", "stream 5"),
+        ("summary", "stream 7"),
+        *[("summary", None)] * 4,
+    ]
+    assert (log.broken, log.unknown, log.account.status) == ([], [], "ok")
+
+
+def test_a_stream_that_sent_in_its_intervals_does_not_receive_in_its_summary(changed: Changed) -> None:
+    log = changed("iperf3/server-both-ways.log", "[  5][RX-S]   0.00-2.00", "[  5][TX-S]   0.00-2.00")
+
+    assert [why.partition(": ")[2] for why in log.broken] == ["a row that does not fit its header"]
+    assert len(log.records) == len(logged("server-both-ways.log").records) - 1
+
+
+def test_a_senders_old_udp_summary_under_the_header_of_its_intervals_is_not_received() -> None:
+    """The first header, the intervals and the dashes are lost."""
+    text = (LOGS / "udp-3.1.log").read_text()
+
+    log = read_text(text[: text.index("[ ID]")] + text[text.rindex("[ ID]") :], "iperf3")
+
+    assert log.records == []
+    assert log.broken == ["text:4: a row of which nothing says whether it is an interval or a summary"]

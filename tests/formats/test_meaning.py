@@ -30,6 +30,7 @@ LATENCIES = [
     ("hmbdc/17-6-ipc-0cpy-ping.log", "rtt", "open", "hmbdc-rtt"),
     ("hmbdc/17-6-ipc-0cpy-pong.log", "one-way", "open", "hmbdc-one-way"),
     ("hmbdc/perf-sample-14-2.txt", "rtt/2", None, "hmbdc-sample-reference"),
+    ("hmbdc/perf-sample-12-41.txt", "rtt/2", None, "hmbdc-sample-reference"),
     ("ecal/latency-5.3.log", "rtt", "closed", "ecal-5.3-rtt"),
     ("ecal/latency-6.2-receiver.log", "one-way", None, "ecal-5.12-one-way"),
     ("ecal/latency-python.log", "one-way", None, "ecal-python-one-way"),

@@ -359,3 +359,122 @@ def test_a_run_of_perftest_lite_without_an_answer_is_refused() -> None:
     text = (LOGS / "lite-pub.csv").read_text().replace("1024,714285,21,18,93,0,0,0", "1024,714285,0,0,0,0,0,0")
 
     assert read_text(text, "rti").broken == ["text:33: no latency was measured"]
+
+
+def test_pages_of_connext_micro_have_no_99_9999_percent() -> None:
+    log = read(LOGS / "page-micro-2.4.14-latency.txt")
+
+    assert [record.payload_bytes for record in log.records] == [32, 64, 128, 256, 1024, 4096, 8192]
+    assert values(log.records[0]) == {
+        "mean": 25_000,
+        "std": 600,
+        "min": 23_000,
+        "max": 83_000,
+        "p50": 25_000,
+        "p90": 25_000,
+        "p99": 26_000,
+        "p99.99": 28_000,
+    }
+    assert values(log.records[-1])["p99.99"] == 118_000
+    first = log.records[0].conditions
+    assert (first.reliability, first.keyed, first.basis) == ("best-effort", True, "rtt/2")
+    assert (log.broken, log.format) == ([], "rti")
+
+
+def test_the_next_version_of_the_page_calls_the_size_bytes_and_has_units_in_all_heads() -> None:
+    log = read(LOGS / "page-micro-2.4.14.1-latency.txt")
+
+    assert [(record.payload_bytes, values(record)["max"]) for record in log.records] == [
+        *((32, 80_000), (64, 40_000), (128, 41_000), (256, 40_000)),
+        (1024, 56_000),
+    ]
+    assert (log.records[0].conditions.keyed, log.broken) == (True, [])
+
+
+def test_a_page_with_a_row_a_line_has_its_heads_percentile_and_its_titles_conditions() -> None:
+    log = read(LOGS / "page-micro-3.0.3.txt")
+
+    memory, udp, throughput = log.records[:8], log.records[8:11], log.records[11:]
+    assert values(memory[-1]) == {
+        "mean": 29_000,
+        "std": 1200,
+        "min": 26_000,
+        "max": 317_000,
+        "p50": 29_000,
+        "p90": 30_000,
+        "p99": 32_000,
+        "p99.9": 36_000,
+    }
+    assert {(r.conditions.transport, r.conditions.reliability, r.conditions.keyed) for r in memory} == {("SHMEM", "best-effort", True)}
+    assert [(r.payload_bytes, values(r)["p99.9"]) for r in udp] == [(32, 37_000), (64, 38_000), (63000, 632_000)]
+    assert {r.conditions.transport for r in (*udp, *throughput)} == {"UDPv4"}
+    assert [(r.samples, values(r, "goodput")["mean"], values(r, "messages_lost")["total"]) for r in throughput] == [
+        (10161627, 43.3e6, 107063),
+        (10245755, 87.4e6, 12413),
+        (118016, 991.3e6, 0),
+    ]
+    assert (log.broken, log.unknown) == ([], [])
+
+
+def test_a_bar_behind_a_cell_is_no_part_of_it() -> None:
+    log = read(LOGS / "page-micro-2.4.14-throughput-bars.txt")
+
+    assert [(r.payload_bytes, r.samples, values(r, "loss")["total"]) for r in log.records] == [
+        (32, 16044363, 0.219),
+        (64, 16288384, 0.1947),
+        (128, 16544680, 0.169),
+        (256, 15012642, 0.1874),
+        (1024, 6389009, 0),
+        (4096, 1766545, 0),
+    ]
+    assert log.records[0].conditions.keyed is True
+    assert log.broken == []
+
+
+def test_a_bar_alone_is_a_processor_time_that_is_not_stated() -> None:
+    log = read(LOGS / "page-routing-bars.txt")
+
+    assert [(record.payload_bytes, values(record)["p99.9999"], values(record, "cpu_of_machine")) for record in log.records] == [
+        (32, 9_344_000, {}),
+        (64, 9_822_000, {}),
+        (128, 8_913_000, {}),
+    ]
+    assert (log.records[0].conditions.transport, log.records[0].conditions.reliability, log.broken) == ("UDPv4", "best-effort", [])
+
+
+def test_processor_time_may_be_headed_cpu_percent_without_brackets() -> None:
+    text = (LOGS / "page-routing.txt").read_text(encoding="utf-8").replace("CPU (%)", "CPU %").replace("9344\n\n64\n", "9344\n\n12.50\n\n64\n")
+
+    first, *others = read_text(text).records
+    assert values(first, "cpu_of_machine") == {"mean": 12.5}
+    assert len(others) == 2
+
+
+def test_the_page_on_c_sharp_doubles_its_signs_of_percent() -> None:
+    log = read(LOGS / "page-csharp.txt")
+
+    assert [(record.payload_bytes, values(record)["p90"], values(record)["p99.9999"]) for record in log.records] == [
+        (32, 25_000, 584_000),
+        (64, 25_000, 580_000),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("128 12 0.7 11 530 12 13 14 17", "128 12 0.7 11 530 12 13 14", "a row that does not fit the table's columns"),
+        ("128 12 0.7 11 530 12 13 14 17", "128 12 0.7 11 530 12 13 14 17 20", "a row that does not fit the table's columns"),
+        ("128 12 0.7 11 530 12 13 14 17", "128 12 11 0.7 530 12 13 14 17", "cells of this row are missing or out of place"),
+        ("128 12 0.7 11 530 12 13 14 17", "128 12 0.7 11 530 19 13 14 17", "the statistics contradict each other"),
+        ("64 | 32 | 0.8 | 31 | 334 | 32 | 33 |", "64 | 32 | 0.8 | 31 | 334 | 33 |", "a row that does not fit the table's columns"),
+        ("170759 | 87.4", "170759 | 97.4", "rate, size and Mbps contradict each other"),
+    ],
+)
+def test_a_damaged_row_of_a_page_with_a_row_a_line_costs_only_itself(old: str, new: str, why: str) -> None:
+    text = (LOGS / "page-micro-3.0.3.txt").read_text(encoding="utf-8")
+    assert old in text
+
+    log = read_text(text.replace(old, new, 1), "rti")
+
+    assert [reason.partition(": ")[2] for reason in log.broken] == [why]
+    assert len(log.records) == 13

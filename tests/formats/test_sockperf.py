@@ -217,3 +217,50 @@ def test_a_newer_versions_statistics_behind_the_mean_are_read(changed: Changed) 
 
     assert [record.numbers[at].value for at in (12, 13, 14, 15)] == [1100, 90, 69, 99]
     assert record.numbers[15].statistic == "std-error"
+
+
+def test_before_3_6_the_mean_is_called_avg_lat() -> None:
+    log = logged("ping-pong-before-3.6.log")
+
+    (record,) = log.records
+    assert record.conditions == Conditions(transport="TCP", basis="rtt/2", definition="sockperf-latency")
+    assert (record.samples, record.number("latency", "p25")) == (1, None)  # Of one sample there is no 25th percentile.
+    assert {n.value for n in record.numbers if n.metric == "latency" and n.statistic != "std"} == {121880}
+    assert record.number("duration", "total") == Number(metric="duration", statistic="total", value=1e6, resolution=1e6, bound="<")
+    assert (log.broken, log.unknown) == ([], [])
+
+
+def test_before_2_8_percentiles_had_two_decimals_and_two_of_them_were_others() -> None:
+    """The layout of the printing function of sockperf 2.5, with invented figures."""
+    names = ("99.99", "99.90", "99.50", "99.00", "95.00", "90.00", "75.00", "50.00", "25.00")
+    text = (
+        "sockperf: [Total Run] RunTime=1.000 sec; SentMessages=20100; ReceivedMessages=20100\n"
+        "sockperf: ========= Printing statistics for Server No: 0\n"
+        "sockperf: [Valid Duration] RunTime=0.900 sec; SentMessages=20000; ReceivedMessages=20000\n"
+        "sockperf: \x1b[2;35m====> avg-lat=  5.403 (std-dev=0.677)\x1b[0m\n"
+        "sockperf: # dropped messages = 0; # duplicated messages = 0; # out-of-order messages = 0\n"
+        "sockperf: Summary: Latency is 5.403 usec\n"
+        "sockperf: Total 20000 observations; each percentile contains 200.00 observations\n"
+        "sockperf: ---> <MAX> observation =   42.337\n"
+        + "".join(f"sockperf: ---> percentile  {name} = {9.9 - at:8.3f}\n" for at, name in enumerate(names))
+        + "sockperf: ---> <MIN> observation =    1.003\n"
+    )
+
+    log = read_text(text)
+
+    (record,) = log.records
+    assert [(n.statistic, n.value) for n in record.numbers if n.metric == "latency"] == [
+        ("mean", 5403),
+        ("std", 677),
+        ("min", 1003),
+        *(("p25", 1900), ("p50", 2900), ("p75", 3900), ("p90", 4900), ("p95", 5900), ("p99", 6900), ("p99.5", 7900), ("p99.9", 8900)),
+        ("p99.99", 9900),
+        ("max", 42337),
+    ]
+    assert (log.broken, log.unknown) == ([], [])
+
+
+def test_an_extreme_whose_brackets_a_web_page_took_for_markup_is_the_extreme() -> None:
+    text = (LOGS / "ping-pong-udp.log").read_text().replace("<MAX>", "MAX").replace("<MIN>", "MIN")
+
+    assert read_text(text, "sockperf").records == logged("ping-pong-udp.log").records

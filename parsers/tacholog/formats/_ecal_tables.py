@@ -24,7 +24,7 @@ _VALUE = re.compile(r"\d{1,9}")
 _UNIT = re.compile(r"\((?:[\u00b5\u03bc]|u)s\)")
 _LAYER = re.compile(r"(?:(?:eCAL|[Ii]ceoryx) ?)?(?:(?:SHM|UDP|TCP)(?: ZC)?)?")
 _IN_MICROSECONDS = re.compile(r"latency in [\u00b5\u03bc]s\b")
-_SAMPLES = re.compile(r"\((\d{1,12}) samples, zero drops\)")
+_SAMPLES = re.compile(r"\((\d{1,12}) samples(?: 1kB - (\d{1,9})kB / (\d{1,12}) samples > (\d{1,9}) kB)?, zero drops\)")
 _RUNS = re.compile(r"\bruns = (\d{1,12}), message buffer = (\d{1,6})\)")
 _HEAD_LINES = 8
 _SIZE_UNITS = {"kB": KILOBYTE, "MB": KILOBYTE * KILOBYTE}
@@ -50,7 +50,7 @@ class Tables:
         self._columns: list[Column] = []
         self._trouble: str | None = None  # Why the rows of this table can be no records.
         self._unit_in_prose = False
-        self._samples: int | None = None
+        self._samples: tuple[int, int | None, int] | None = None  # Up to a size, that size, and above it; without a size of all.
 
     def take(self, line: Line) -> Iterator[Found]:
         """Use a line if it belongs to a table, or says something about those that follow."""
@@ -74,7 +74,7 @@ class Tables:
     def _prose(self, line: Line) -> Iterator[Found]:
         runs, samples, unit = (pattern.search(line.text) for pattern in (_RUNS, _SAMPLES, _IN_MICROSECONDS))
         if samples:
-            self._samples = int(samples[1])
+            self._samples = _samples(samples)
         if unit:
             self._unit_in_prose = True
         if runs or samples or unit:
@@ -94,7 +94,7 @@ class Tables:
 
     def _opened(self, texts: Sequence[str], borders: list[int]) -> bool:
         rows = [_grid_cells(text, borders) for text in texts]
-        if not rows or not all(rows) or rows[0][0] != "Payload Size":
+        if not rows or not all(rows) or rows[0][0] not in {"Payload Size", "Payload Size (kB)"}:
             return False
         self._borders, self._columns = borders, []
         self._heads = [[words for words in column if words] for column in zip(*rows, strict=True)]
@@ -138,15 +138,28 @@ class Tables:
             return "neither the table's heading nor the text before it says the unit"
         return None
 
+    def _samples_at(self, payload_bytes: int) -> int | None:
+        if self._samples is None:
+            return None
+        samples, limit_bytes, above = self._samples
+        return samples if limit_bytes is None or payload_bytes <= limit_bytes else above
+
     def _record(self, payload_bytes: int, column: Column, microseconds: int) -> Record:
         return Record(
             test="latency",
             payload_bytes=payload_bytes,
             numbers=(printed("latency", "mean", microseconds * MICROSECOND, MICROSECOND),),
-            samples=self._samples,
+            samples=self._samples_at(payload_bytes),
             participant=column.platform,
             conditions=Conditions(transport=column.transport, data_path=column.data_path, basis="one-way", definition="ecal-published"),
         )
+
+
+def _samples(said: re.Match[str]) -> tuple[int, int | None, int] | None:
+    """How many samples the text says: of all sizes, or up to a size and above it."""
+    if said[2] is None:
+        return int(said[1]), None, 0
+    return (int(said[1]), int(said[2]) * KILOBYTE, int(said[3])) if said[2] == said[4] else None
 
 
 def _columns(heads: Sequence[Sequence[str]]) -> list[Column]:

@@ -46,7 +46,8 @@ FORMS: Mapping[str, Form] = {
         ("samples", "max", "min", "mean", "p50", "std", "jitter mean", "jitter max", "p90", "p99", "p99.99"), (3,)
     ),
 }
-DECIMAL_COMMAS = "Bytes,Samples,stdev,mean,min,50%,90%,99%,99,99%,max"
+# A spreadsheet may take "50%" for a number as well.
+DECIMAL_COMMAS = {f"Bytes,Samples,stdev,mean,min,{half},90%,99%,99,99%,max" for half in ("50%", "0,5")}
 _MEANINGS: Mapping[tuple[bool, int], tuple[str, Basis | None]] = {
     (False, 2): ("fastrtps-latency-0.5.1", "rtt"),
     (True, 2): ("fastrtps-latency-1.1", None),

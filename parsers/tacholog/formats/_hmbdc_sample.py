@@ -6,7 +6,8 @@ A block of lines a transport, name, notes and results side by side at columns 0,
     (IPC)               sender blocks if buffer full     2.2) 1us - 4ms for regular messages (100B-10MB)
 
 Behind a ruler, the commands stand under the number of their row, each with the letter of its machine.
-Source: perf-sample.txt of hmbdc releases 14-2 and 15.17-1.
+The oldest one's head does not say that its latencies are one-way.
+Source: perf-sample.txt of hmbdc releases 12-41, 14-2 and 15.17-1, and one between them.
 """
 
 from __future__ import annotations
@@ -23,8 +24,11 @@ from tacholog.records import Bound, Conditions, DataPath, Facts, Number, Record
 
 TITLE = "HMBDC PERFORMANCE SAMPLE"
 
-_TITLE = re.compile(rf"\s*{TITLE} \(updated with release (?P<release>\d[\w.-]{{0,20}})\)")
-_COLUMNS = re.compile(r"transport {2,}reliability/scalability {2,}1-way latency measured on following hardware/OS")
+_TITLE = re.compile(rf"\s*{TITLE} \(updated with release (?P<release>\d[\w.-]{{0,20}})\*?\)")
+_COLUMNS = re.compile(
+    r"transport {2,}reliability/scalability {2,}"
+    r"(?:1-way latency measured on following hardware/OS|latency performance measured on following hardware with (?P<system>\S.{0,40}))"
+)
 _MACHINE = re.compile(r"(?:type +notes)? +(?P<letter>\[[a-z]\]) (?P<what>\S.*)")
 _RULER = re.compile(r"-{20,}")
 _NOTES, _RESULT = 20, 53
@@ -35,7 +39,7 @@ _SIZES = r"\((?P<size>\d{1,12})(?P<size_unit>B|KB|MB|GB)-(?P<size_high>\d{1,12})
 _MESSAGES = rf"for (?:(?P<kind>loopback|network|0cpy|regular) )?messages {_SIZES}"
 _RANGE = re.compile(rf"{_VALUE.format('low')} - {_VALUE.format('high')} {_MESSAGES}")
 _BOUND = re.compile(rf"(?P<bound>~|less than ){_VALUE.format('value')} (?:{_MESSAGES}|\((?P<note>[a-z ]{{3,60}})\))")
-_HUNDREDS = re.compile(r"hundreds of nano seconds(?: \((?P<note>[a-z ]{3,60})\))?")
+_HUNDREDS = re.compile(r"hundreds of nano seconds(?: for (?P<kind>0cpy|regular) messages| \((?P<note>[a-z ]{3,60})\))?")
 _PROSE = re.compile(r"slightly better than (?:tcpcast|rmcast|rnetmap)")
 _ROW = re.compile(r"(?P<block>\d)\.(?P<row>\d)\) (?P<text>\S.*)")
 _UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "B": 1, "KB": 1_000, "MB": 1_000_000, "GB": 1_000_000_000}
@@ -44,6 +48,7 @@ _SECTION = re.compile(r"(?P<row>\d\.\d)\)\s*")
 _COMMAND = re.compile(r"(?P<letter>\[[a-z]\]) (?P<command>\S.{0,2000})")
 _COMMANDS_A_ROW = 8
 _COMMANDS_TITLE = "commands and notes when obtaining the above performance data"
+_FOOTNOTE = re.compile(r"\* (?P<note>For ver .{1,200})")
 _POINTER = re.compile("shared po(?:ni|in)ter passing")
 
 
@@ -59,6 +64,7 @@ _TRANSPORTS: Mapping[str, _Transport] = {
     "inter-thread": _Transport(1, "inter-thread"),
     "inter-process (IPC)": _Transport(2, "inter-process (IPC)"),
     "tcpcast": _Transport(3, "tcpcast"),
+    "TCP (tcpcast)": _Transport(3, "tcpcast"),
     "reliable UDP multicast (rmcast)": _Transport(4, "rmcast"),
     "reliable netmap multicast (rnetmap)": _Transport(None, "rnetmap"),
 }
@@ -73,6 +79,7 @@ class Page:
         self._block: list[Line] = []
         self._row = ""
         self._commands: dict[str, list[str]] = {}
+        self._says_one_way = False
 
     def take(self, line: Line) -> list[Found] | None:
         """Read a line of the sample; ``None`` if it is none."""
@@ -97,9 +104,9 @@ class Page:
         return found
 
     def _header(self, line: Line) -> list[Found] | None:
-        if _COLUMNS.fullmatch(line.text):
-            self._part = "columns"
-            return [Found(line, None)]
+        if columns := _COLUMNS.fullmatch(line.text):
+            self._part, self._says_one_way = "columns", columns["system"] is None
+            return [Found(line, Facts(environment={"machine of all": columns["system"]}) if columns["system"] else None)]
         if not line.text.strip():
             self._part = "table" if self._part == "columns" else self._part
             return [Found(line, None)]
@@ -112,7 +119,7 @@ class Page:
         if line.text and not _RULER.fullmatch(line.text):
             self._block.append(line)
             return self.close() if len(self._block) > _BLOCK_LINES else []
-        found = _read_block(self._block) if self._block else []
+        found = _read_block(self._block, says_one_way=self._says_one_way) if self._block else []
         self._block = []
         if line.text:
             self._part = "commands"
@@ -127,6 +134,8 @@ class Page:
                 said.append(command["command"].rstrip())
                 return [Found(line, Facts(environment=_fields(f"{self._row} {command['letter']} {len(said)}", said[-1])))]
             return [Found(line, None)]
+        elif note := _FOOTNOTE.fullmatch(line.text):
+            return [Found(line, Facts(environment={"note *": note["note"]}))]
         elif line.text.strip() and line.text != _COMMANDS_TITLE:
             return None
         return [Found(line, None)]
@@ -154,14 +163,18 @@ def _column(block: Sequence[Line], start: int, end: int) -> str:
     return " ".join(text for line in block if (text := line.text[start:end].strip()))
 
 
-def _read_block(block: Sequence[Line]) -> list[Found]:
+def _read_block(block: Sequence[Line], *, says_one_way: bool) -> list[Found]:
     """What a whole block says. A line whose columns have slipped spoils all of it: half a name is another name."""
     name, notes = _column(block, 0, _NOTES), _column(block, _NOTES, _RESULT)
     transport = _TRANSPORTS.get(name)
     if transport is None or any(_slipped(line) for line in block):
         spoiled = Broken("a result beside a name that is no transport's, or out of its column")
         return [Found(line, spoiled) for line in block if _has_result(line)]
-    stated = Conditions(reliability="reliable" if re.match(r"reliable\b|as reliable", notes) else None)
+    reference = transport.block == 0
+    own = Conditions(basis="one-way", definition="hmbdc-sample") if says_one_way else Conditions(definition="hmbdc-sample-12-41")
+    stated = Conditions(reliability="reliable" if re.match(r"reliable\b|as reliable", notes) else None).over(
+        Conditions(basis="rtt/2", definition="hmbdc-sample-reference") if reference else own
+    )
     found = [
         Found(line, _result(line.text[_RESULT:], transport, at, stated) if _has_result(line) else None) for at, line in enumerate(block, start=1)
     ]
@@ -185,9 +198,9 @@ def _result(text: str, transport: _Transport, at: int, stated: Conditions) -> Re
     if found := _BOUND.fullmatch(cell):
         bound: Bound = "~" if found["bound"] == "~" else "<"
         return _record(found, (_number("typical", bound, _nanoseconds(found, "value"), found["value_unit"]),), transport, stated)
-    if _HUNDREDS.fullmatch(cell):
+    if found := _HUNDREDS.fullmatch(cell):
         numbers = (_number("range-low", "range-low", 100, "ns", 100), _number("range-high", "range-high", 1000, "ns", 100))
-        return _record(None, numbers, transport, stated)
+        return _record(found, numbers, transport, stated)
     return Broken("a result that is cut short or garbled")
 
 
@@ -195,12 +208,9 @@ def _record(found: re.Match[str] | None, numbers: tuple[Number, ...], transport:
     groups = found.groupdict() if found else {}
     kind, note = groups.get("kind") or "", groups.get("note") or ""
     sized = groups.get("size") is not None
-    reference = transport.block == 0
     conditions = Conditions(
         transport=f"{transport.words}, {kind}" if kind in {"loopback", "network"} else transport.words,
         data_path="pointer" if _POINTER.fullmatch(note) else _DATA_PATHS.get(kind),
-        basis="rtt/2" if reference else "one-way",
-        definition="hmbdc-sample-reference" if reference else "hmbdc-sample",
     )
     return Record(
         test="latency",

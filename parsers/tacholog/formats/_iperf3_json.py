@@ -1,6 +1,6 @@
 """The JSON of iperf3, read as it comes: each result is known by its place in the document, and keeps the lines that its members stand on.
 
-Source: the JSON reports of iperf3 3.12, and logs recorded with it.
+Source: the JSON reports of iperf3 3.12, and logs of 3.0.11, 3.1.3, 3.5, 3.6 and 3.12.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tacholog.formats.lines import Broken, Found, Line
 from tacholog.records import Facts
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<mark>[{}\[\],:])|(?P<text>\"(?:[^\"\\\x00-\x1f]|\\.)*\")|(?P<number>-?\d{1,19}(?:\.\d{1,25})?(?:[eE][-+]?\d{1,3})?)(?![\w.])|"
+    r"\s*(?:(?P<mark>[{}\[\],:])|(?P<text>\"(?:[^\"\\\x00-\x1f]|\\.)*\")|(?P<number>-?\d{1,20}(?:\.\d{1,25})?(?:[eE][-+]?\d{1,3})?)(?![\w.])|"
     r"(?P<word>true|false|null)\b)"
 )
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
@@ -37,7 +37,7 @@ class _Frame:
 
     def keep(self, value: Scalar) -> None:
         """Take a member's value."""
-        if self.is_result and (self.key in self.members or len(self.members) >= _MEMBERS):
+        if (self.is_result or self.place == "start/test_start") and (self.key in self.members or len(self.members) >= _MEMBERS):
             self.is_damaged = True
         elif self.is_result or (self.place in _KEPT and len(self.members) < _MEMBERS):
             self.members[self.key] = value
@@ -152,7 +152,8 @@ class Document:
             damaged = Broken("a member of this result is damaged or missing") if frame.is_damaged else None
             self._closed.append(Found(frame.lines[0], damaged or self._results.record(frame.place, frame.members), tuple(frame.lines[1:])))
         if frame.place == "start/test_start":
-            self._results.describe(frame.members)
+            self._results.describe({} if frame.is_damaged else frame.members)
+        self._results.met(frame.place)
         if not self._frames:
             self._results = Results()
 
@@ -192,6 +193,7 @@ class Document:
         if place == "" and isinstance(error := members.pop("error", None), str):
             return ending(error)
         if place == "start" and isinstance(version := members.pop("version", None), str):
+            self._results.printed_by(version)
             return Facts(tool_version=version.removeprefix("iperf "))
         if place == "start" and isinstance(system := members.pop("system_info", None), str):
             return Facts(environment={"system_info": system})

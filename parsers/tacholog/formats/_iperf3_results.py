@@ -1,6 +1,6 @@
 """Records of iperf3: what was sent and what was received are different records, from text and from JSON alike.
 
-Source: the reports of iperf3 3.12.
+Source: the reports of iperf3 3.12, and logs of 3.0 to 3.12.
 """
 
 from __future__ import annotations
@@ -40,8 +40,13 @@ class Traffic(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def sent(test: Test, traffic: Traffic, scope: Scope, participant: str | None) -> Record:
-    """What the sender handed over. Jitter and loss that stand beside it are no measurement of the sender's."""
+    """What the sender handed over. Jitter and loss that stand beside it are no measurement of the sender's.
+
+    In a summary no byte at all means that its side's figures never arrived: datagrams beside it are another count, or fewer than none.
+    """
     numbers = _rates(traffic, "offered_goodput", "bytes_sent")
+    if traffic.bytes == 0 and scope == "summary":
+        return _record(test, _impossible(numbers[:2]), scope, participant, "iperf3-sent", None)
     if traffic.retransmissions is not None:
         numbers.append(_count("retransmissions", traffic.retransmissions))
     if traffic.datagrams is not None:
@@ -54,7 +59,7 @@ def received(test: Test, traffic: Traffic, scope: Scope, participant: str | None
     numbers = _rates(traffic, "goodput", "bytes_received")
     nothing = traffic.bytes == 0 and not traffic.datagrams and scope == "summary"
     if nothing:
-        numbers = [msgspec.structs.replace(n, value=None, resolution=None, bound="=", marks=("impossible",)) for n in numbers[:2]]
+        numbers = _impossible(numbers[:2])
     elif traffic.datagrams is not None:
         numbers += _datagrams(traffic)
     samples = traffic.datagrams - traffic.lost if traffic.datagrams and traffic.lost is not None else None
@@ -67,9 +72,17 @@ def of_either_side(test: Test, traffic: Traffic, scope: Scope, participant: str 
 
 
 def combined(test: Test, traffic: Traffic, scope: Scope, participant: str | None) -> Record:
-    """A UDP result whose bytes were counted by the sender, and whose losses and jitter by the receiver."""
-    numbers = [*_rates(traffic, "offered_goodput", "bytes_sent"), *_datagrams(traffic)]
-    if traffic.datagrams is not None:
+    """A UDP result whose bytes were counted by the sender, and whose losses and jitter by the receiver.
+
+    Up to 3.6 its datagrams are those up to the last one that arrived, though the tool calls them sent: they are what was sent only where they are
+    the bytes'. A server of those versions does not know what was sent, and prints 0 bytes of it.
+    """
+    numbers = _rates(traffic, "offered_goodput", "bytes_sent")
+    if traffic.bytes == 0:
+        numbers[:2] = _impossible(numbers[:2])
+    numbers += _datagrams(traffic)
+    is_of_the_bytes = traffic.bytes_resolution is None and bool(traffic.bytes) and (traffic.datagrams or 0) * (test.block_bytes or 0) == traffic.bytes
+    if traffic.datagrams is not None and is_of_the_bytes:
         numbers.append(_count("messages_sent", traffic.datagrams))
     return _record(test, numbers, scope, participant, "iperf3-udp", None)
 
@@ -80,6 +93,7 @@ def processors(test: Test, percent: dict[str, float], resolution: float | None) 
     return _record(test, numbers, "summary", None, "iperf3-cpu", None)
 
 
+_IMPOSSIBLE_JITTER_MS = 1e9  # Eleven days. Old versions that met a damaged time stamp print years.
 _SIDES: Mapping[str, Side | None] = {"iperf3-sent": "publisher", "iperf3-received": "subscriber", "iperf3-either-side": None}
 
 
@@ -110,10 +124,16 @@ def _rates(traffic: Traffic, rate: str, count: str) -> list[Number]:
     ]
 
 
+def _impossible(numbers: list[Number]) -> list[Number]:
+    return [msgspec.structs.replace(number, value=None, resolution=None, bound="=", marks=("impossible",)) for number in numbers]
+
+
 def _datagrams(traffic: Traffic) -> list[Number]:
     """Jitter and losses. A datagram that came late was counted as lost first, which can leave fewer than none."""
     numbers = []
-    if traffic.jitter_ms is not None:
+    if traffic.jitter_ms is not None and traffic.jitter_ms >= _IMPOSSIBLE_JITTER_MS:
+        numbers.append(Number(metric="jitter", statistic="mean", value=None, marks=("impossible",)))
+    elif traffic.jitter_ms is not None:
         numbers.append(_rounded("jitter", "mean", traffic.jitter_ms * 1e6, traffic.jitter_resolution_ms and traffic.jitter_resolution_ms * 1e6))
     if traffic.lost is not None:
         numbers.append(_count("messages_lost", traffic.lost))

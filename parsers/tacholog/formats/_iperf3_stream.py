@@ -62,6 +62,7 @@ class Events:
         self._results, self._is_running = Results(), True
         described = dict(_objects(data, "start", results=False))
         self._results.describe(described.get("start/test_start", {}))
+        self._results.printed_by(str(data.get("version") or ""))
         system, time = data.get("system_info"), described.get("start/timestamp", {}).get("time")
         return Facts(
             tool_version=str(data.get("version") or "").removeprefix("iperf ") or None,

@@ -1,6 +1,6 @@
 """The text of iperf3: interval rows, and behind a second header a row of the sender and one of the receiver.
 
-Source: the reports of iperf3 3.12, and logs recorded with it.
+Source: the reports of iperf3 3.12, logs recorded with it, and logs of 3.0 and 3.1.
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ _ROW = re.compile(
     r" {1,4}(?P<transfer>\d{1,7}(?:\.\d{1,2})?) (?P<transfer_unit>[KMGT]?)Bytes"
     r" {1,4}(?P<rate>\d{1,9}(?:\.\d{1,2})?) (?P<rate_unit>[KMGT]?)(?P<rate_of>bits|Bytes)/sec"
     r"(?: {2,24}(?P<count>\d{1,12})(?: {1,4}(?P<cwnd>\d{1,7}(?:\.\d{1,2})?) [KMGT]?Bytes)?"
-    r"| {2}(?P<jitter>\d{1,9}\.\d{3}) ms {2}(?P<lost>-?\d{1,12})/(?P<total>\d{1,12}) \((?:-?nan|[\d.]{1,9}(?:e[-+]\d\d)?)%\))?"
+    r"| {2}(?P<jitter>\d{1,15}\.\d{3}) ms {2}(?P<lost>-?\d{1,12})/(?P<total>\d{1,12}) \((?:-?nan|[\d.]{1,9}(?:e[-+]\d\d)?)%\))?"
     r"(?: {2,30}(?P<word>sender|receiver|\(omitted\)))? *"
 )
 _BINARY = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _DECIMAL = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _CUT_OFF = range(5)  # Blanks behind a rate, where a count would stand: a whole row without one ends in more.
 _PADDED = range(3, 40)  # Spaces behind retransmissions; behind a count of datagrams are two.
-_BEFORE_A_SUMMARY = {"", "Test Complete. Summary Results:"}
+_SUMMARY = "Test Complete. Summary Results:"
+_NO_JITTER = " " * 12  # Before a count of datagrams under a header with a jitter.
+_BEFORE_A_SUMMARY = {"", _SUMMARY}
 _DASHES = "- " * 25
 
 _CLIENT = re.compile(r"Connecting to host \S{1,255}, port \d{1,5}")
@@ -68,6 +70,7 @@ class Text:
         self._is_summary = False
         self._new_test()
         self._is_server_output = False
+        self._may_receive = False  # Whether this side is said to be the one that data comes to, or may be: a server, or a client in reverse.
         self.client_is_running = False
 
     def take(self, line: Line) -> Iterator[Found]:
@@ -86,7 +89,7 @@ class Text:
             return
         else:
             yield from self._about_the_test(line)
-        self._was_dashes = self._was_dashes and text in _BEFORE_A_SUMMARY
+        self._was_dashes = text == _SUMMARY or (self._was_dashes and text in _BEFORE_A_SUMMARY)
 
     def _use_header(self, header: re.Match[str]) -> None:
         """The first header of a test is of its intervals, the second of its summary; a third is another test's, the start of which is lost."""
@@ -94,13 +97,15 @@ class Text:
             self._test = Test()
         columns = header["columns"] or ""
         self._columns = "jitter" if "Jitter" in columns else (columns.split() or [""])[-1].lower()
-        self._is_old, self._is_behind_dashes = header["rate"] == "Bandwidth", self._was_dashes
+        # Dashes between a stream's announcement and its first row are another log's.
+        self._is_old, self._is_behind_dashes = header["rate"] == "Bandwidth", self._was_dashes and (self._has_begun or not self._streams)
         self._is_summary = self._was_dashes or self._has_begun or self._columns == "retr"
         self._has_begun = True
 
     def _new_test(self) -> None:
         self._forget()
         self._streams: set[str] = set()
+        self._roles: dict[str, str] = {}  # By stream, where both ways are tested at once: it has one and keeps it.
         self._last_row: dict[str, str] = {}
         self._has_begun = self._is_summary = self._is_behind_dashes = self._was_dashes = self._is_old = False
 
@@ -112,6 +117,7 @@ class Text:
         text = line.text
         if _CLIENT.fullmatch(text) or _ACCEPTED.fullmatch(text):
             self._new_test()
+            self._may_receive = text.startswith("Accepted")
             self.client_is_running |= text.startswith("Connecting")
         elif stream := _STREAM.fullmatch(text):
             if self._has_begun:
@@ -131,10 +137,14 @@ class Text:
         elif not _CHATTER.fullmatch(text):
             yield from self._of_the_run(line)
             return
+        elif text.startswith("Reverse mode"):
+            self._may_receive = True
         yield Found(line, None)
 
     def _of_the_run(self, line: Line) -> Iterator[Found]:
         if version := _VERSION.fullmatch(line.text):
+            if self._has_begun:
+                self._new_test()
             yield Found(line, Facts(tool_version=version["version"]))
         elif line.text.startswith("CPU Utilization: "):
             yield Found(line, self._processors(line))
@@ -163,7 +173,18 @@ class Text:
             return None
         if self._is_summary and self._last_row.get(row["id"]) == line.text:
             return None  # A test that is interrupted prints its last interval again, behind another header.
+        if trouble := self._cannot_be_placed(row):
+            return Broken(trouble)
         return self._result(row) if self._fits(row) else Broken("a row that does not fit its header")
+
+    def _cannot_be_placed(self, row: re.Match[str]) -> str | None:
+        """Why this may be no interval, though nothing says that it is a summary. A UDP row up to 3.1 is the same in both."""
+        if not self._is_old or self._is_summary or not row["jitter"]:
+            return None
+        if not self._streams or not self._may_receive:
+            return "a row of which nothing says whether it is an interval or a summary"
+        last = _ROW.fullmatch(self._last_row.get(row["id"], ""))
+        return "an interval that begins before the last one ended" if last and float(row["start"]) < float(last["end"]) else None
 
     def _result(self, row: re.Match[str]) -> Record | Broken:
         if len(self._last_row) < _STREAMS or row["id"] in self._last_row:
@@ -186,7 +207,12 @@ class Text:
         if not (row["count"] or row["jitter"] or row["word"]) and behind in _CUT_OFF:
             return False
         announced = row["id"] == "SUM" or not self._streams or row["id"].strip() in self._streams
-        return announced and self._columns in _columns_for(row)
+        return announced and self._keeps_its_role(row) and self._columns in _columns_for(row)
+
+    def _keeps_its_role(self, row: re.Match[str]) -> bool:
+        if not row["role"] or row["id"] == "SUM" or (row["id"] not in self._roles and len(self._roles) >= _STREAMS):
+            return True
+        return self._roles.setdefault(row["id"], row["role"]) == row["role"]
 
     def _is_of_both(self, row: re.Match[str]) -> bool:
         return bool(self._is_old and self._is_behind_dashes and row["jitter"] and not row["word"])
@@ -226,6 +252,8 @@ def _columns_for(row: re.Match[str]) -> set[str]:
         return {"jitter"}
     if row["cwnd"]:
         return {"cwnd"}
+    if row["count"] and (row["role"] or "").startswith("TX") and f"/sec{_NO_JITTER}{row['count']}" in row[0]:
+        return {"jitter"}  # Both ways at once, one header is for what is sent and what is received.
     if row["count"]:
         behind = len(row[0]) - len(row[0].rstrip())
         is_narrow = row[0].rstrip().endswith(f"/sec  {row['count']}") and behind not in _PADDED

@@ -20,7 +20,7 @@ RUNNING = ("last", "mean", "std", "min", "max")
 UNIT = "us|ns|[\u03bc\u00b5]s"
 CUT = Broken("the log ends within this line")
 OUT_OF_PLACE = Broken("cells of this row are missing or out of place")
-_ORDER = {"min": 0.0, "p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.99": 0.9999, "p99.9999": 0.999999, "max": 1.0}
+_ORDER = {"min": 0.0, "p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999, "p99.9999": 0.999999, "max": 1.0}
 _LARGEST_COUNT = 2**63 - 1
 _MICROSECOND = 1000.0
 _STYLES = ({"0"}, {"0", "3"})  # Decimals of the whole numbers, and of all numbers in builds of high resolution.
@@ -83,11 +83,13 @@ def impossible(size: str, *numbers: str) -> Broken | None:
     return None
 
 
-def latency(size: str, cells: Sequence[str], style: Style = MICROSECONDS, more: Sequence[Number] = ()) -> Record | Broken:
+def latency(
+    size: str, cells: Sequence[str], style: Style = MICROSECONDS, more: Sequence[Number] = (), statistics: Sequence[str] = STATISTICS
+) -> Record | Broken:
     """A summary of latencies from the cells in the tool's order; the first version prints no p99.9999."""
     if trouble := impossible(size, *cells) or _misplaced(cells, style):
         return trouble
-    names = STATISTICS[: len(cells)]
+    names = statistics[: len(cells)]
     values = dict(zip(names, map(to_float, cells), strict=True))
     smallest = _smallest_for_percentiles(values)
     if _contradictory({name: value for name, value in values.items() if name not in smallest}):

@@ -1,19 +1,20 @@
-"""Tables of RTI's published pages, saved as text: one cell a paragraph, with titles, prose and scripts between the tables.
+"""Tables of RTI's published pages, saved as text: one cell a paragraph or one row a line, with titles, prose and scripts between the tables.
 
-A row has as many cells as its table has columns, all of them equally far apart. Only ``CPU (%)`` may be missing from every row; its values have two
-decimals and sizes have none, which tells a processor time from the size of the next row.
+A cell may have a bar behind it. In a table of a cell a paragraph a row has as many cells as the table has columns, all of them equally far apart.
+Only ``CPU (%)`` may be missing from every row; its values have two decimals and sizes have none, which tells a processor time from the size of the
+next row.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
 
 import msgspec
 
-from tacholog.formats._rti_figures import OUT_OF_PLACE, STATISTICS, Rates, cpu, impossible, last_place, latency, printed, throughput
+from tacholog.formats._rti_figures import OUT_OF_PLACE
+from tacholog.formats._rti_tables import CPU, CPU_COLUMNS, HEADING, PERCENT_CELL, LineTable, Table, bare, tables
 from tacholog.formats.lines import Broken, Found, Line
 from tacholog.records import Conditions, Record
 
@@ -24,30 +25,13 @@ _TRANSPORT = r"(?P<transport>UDPv4_WAN|UDPv4|UDPv6|SHMEM|TCP|TLS|DTLS)\b"
 _TITLES = (
     re.compile(rf"(?:\d[\d.]{{0,20}} )?(?P<keyed>Unkeyed|Keyed), {_TRANSPORT}(?:[^\n]* C\+\+\S*|(?: \d+ ?Gbps)?(?: Network)?)"),
     re.compile(rf"\d[\d.]{{1,20}} {_TRANSPORT}(?: \d+ ?Gbps)?(?: Network)?"),
-    re.compile(r"(?:Table )?(?:\d[\d.]{0,20} )?C\+\+ (?P<reliability>Best Effort|Reliable) (?P<keyed>Keyed|Unkeyed)(?: \d+ ?Gbps)?"),
+    re.compile(
+        rf"(?:Table )?(?:\d[\d.]{{0,20}} )?(?:Latency |Throughput )?C\+\+ (?:(?P<memory>Shared Memory) |(?:{_TRANSPORT} (?:\d+ ?Gbps )?))?"
+        r"(?P<reliability>Best Effort|Reliable) (?P<keyed>[Kk]eyed|[Uu]nkeyed)(?: \d+ ?Gbps)?"
+    ),
 )
 _CELL = re.compile(r"\d{1,18}(?:\.\d{1,3})?")
-_CPU_COLUMN = "CPU (%)"
-_CPU = ("cpu_of_machine", "mean")
-_RATES = (
-    None,
-    ("messages_received", "total"),
-    ("message_rate", "mean"),
-    ("goodput", "mean"),
-    ("messages_lost", "total"),
-    ("loss", "total"),
-)
-_SPREAD = (None, *(("goodput", statistic) for statistic in ("min", "p50", "p90", "max")))
-_PERCENT_CELL = re.compile(r"\d{1,3}\.\d\d")
-
-
-class _Table(NamedTuple):
-    """The columns of a kind of table, what makes a record of a row's cells, and which number each cell is (``None``: a setting, not a number)."""
-
-    columns: tuple[str, ...]
-    first_decimal: int
-    read: Callable[[Sequence[str]], Record | Broken]
-    numbers: tuple[tuple[str, str] | None, ...]
+_UNDER_A_HEAD = re.compile(r"-{3,}(?:\|-{3,}){2,20}\|?")
 
 
 class Page:
@@ -59,24 +43,28 @@ class Page:
         self._held: Found | None = None  # A row that is complete, unless the row behind it shows that a cell slipped.
         self._title = Conditions()
         self._reliability = self._of_title = Conditions()
+        self._lines = LineTable()
         self._bullets: set[str] = set()  # Since the title: one that comes again stands under another, which is garbled.
 
     def take(self, line: Line) -> list[Found] | None:
         """Use one paragraph: a title, a head, a cell, or the text behind a table; ``None`` for text of no meaning here."""
-        text = line.text
+        text = bare(line.text)
         if not text.strip():
-            return None
-        heading = _HEADING.fullmatch(text) is not None
-        if heading and not self._row and _tables([*self._columns, text]):
+            return self._empty_cell(line) if line.text.strip() else None
+        if (found := self._line_of_cells(line)) is not None:
+            return found
+        heading = HEADING.fullmatch(text) is not None
+        if heading and not self._row and tables([*self._columns, text]):
             self._columns.append(text)
             return [Found(line, None)]
-        if heading and _tables([text]):
+        if heading and tables([text]):
             done = list(self._leave(_SLIPPED))
             self._columns = [text]
             return [*done, Found(line, None)]
         if self._columns and _CELL.fullmatch(text):
             return self._cell(line)
-        done = [*self._leave(_SLIPPED), *self._stated(line)]
+        is_rule = bool(self._columns) and _UNDER_A_HEAD.fullmatch(line.text) is not None and not self._row and self._held is None
+        done = [Found(line, None)] if is_rule else [*self._leave(_SLIPPED), *self._stated(line)]
         return done or None
 
     def close(self, reason: str = _ENDS) -> Iterator[Found]:
@@ -86,12 +74,18 @@ class Page:
         if self._row:
             yield Found(self._row[0], Broken(reason), tuple(self._row[1:]))
         if self._columns:
-            self._reliability = self._of_title  # A bullet is about one table: that of the next may be garbled.
+            self._use_up_title()
         self._row, self._columns, self._held = [], [], None
+
+    def _empty_cell(self, line: Line) -> list[Found] | None:
+        """A bar alone: no processor time."""
+        if not self._columns or self._columns[-1] not in CPU_COLUMNS or len(self._row) != len(self._columns) - 1:
+            return None
+        return [Found(line, None), *self._complete()]
 
     def _leave(self, reason: str) -> Iterator[Found]:
         """Leave the table for text behind it, before which its last row is complete even without its processor time."""
-        if self._columns[-1:] == [_CPU_COLUMN] and len(self._row) == len(self._columns) - 1:
+        if self._columns[-1:] and self._columns[-1] in CPU_COLUMNS and len(self._row) == len(self._columns) - 1:
             yield from self._complete()
         elif self._row and self._held:
             yield self._held._replace(what=OUT_OF_PLACE)
@@ -100,10 +94,11 @@ class Page:
 
     def _stated(self, line: Line) -> Iterator[Found]:
         words = line.text.strip(" \u2022")
-        title = next((found for pattern in _TITLES if (found := pattern.fullmatch(line.text.strip()))), None)
+        title = next((found for pattern in _TITLES if (found := pattern.fullmatch(line.text.strip().removesuffix("\u00b6")))), None)
         if title:
             said = title.groupdict()
-            self._title = Conditions(keyed=said["keyed"] == "Keyed" if said.get("keyed") else None, transport=said.get("transport"))
+            transport = "SHMEM" if said.get("memory") else said.get("transport")
+            self._title = Conditions(keyed=said["keyed"].lower() == "keyed" if said.get("keyed") else None, transport=transport)
             self._reliability = self._of_title = _RELIABILITY.get(said.get("reliability") or "", Conditions())
             self._bullets = set()
         elif words in _RELIABILITY:
@@ -112,30 +107,30 @@ class Page:
             self._bullets.add(words)
             self._reliability = _RELIABILITY[words]
         else:
-            self._reliability = self._of_title  # A bullet stands right above its table, whose head may be garbled.
+            self._use_up_title()  # It stands right above its table, whose head may be garbled.
             return
         yield Found(line, None)
 
     def _cell(self, line: Line) -> list[Found]:
         done: list[Found] = []
-        optional = self._columns[-1] == _CPU_COLUMN
-        if optional and len(self._row) == len(self._columns) - 1 and not _PERCENT_CELL.fullmatch(line.text):
+        optional = self._columns[-1] in CPU_COLUMNS
+        if optional and len(self._row) == len(self._columns) - 1 and not PERCENT_CELL.fullmatch(bare(line.text)):
             done += self._complete()
             if not self._columns:
                 return done
         self._row.append(line)
-        table = next((table for table in _tables(self._columns) if len(table.columns) == len(self._columns) - optional), None)
+        table = next((table for table in tables(self._columns) if len(table.columns) == len(self._columns) - optional), None)
         if table is None:
             return [*done, *self.close("a row under a header that is not the latency table's")]
         if len(self._row) == table.first_decimal + 1:
             done += self._checked(table)
         return [*done, *self._complete()] if len(self._row) == len(self._columns) else done
 
-    def _checked(self, table: _Table) -> Iterator[Found]:
+    def _checked(self, table: Table) -> Iterator[Found]:
         """The row before this one, which is good if this one has its first decimal where it should be."""
         if self._held is None:
             return
-        slipped = [at for at, cell in enumerate(self._row) if "." in cell.text] != [table.first_decimal]
+        slipped = [at for at, cell in enumerate(self._row) if "." in bare(cell.text)] != [table.first_decimal]
         yield self._held._replace(what=OUT_OF_PLACE) if slipped else self._held
         self._held = None
 
@@ -144,7 +139,7 @@ class Page:
         if self._held:
             yield self._held
         first, *others = self._row
-        what = self._record([cell.text for cell in self._row])
+        what = self._record([bare(cell.text) for cell in self._row])
         self._held = Found(first, what, tuple(others))
         self._row = []
         if isinstance(what, Broken):
@@ -154,95 +149,31 @@ class Page:
         gaps = {later.number - cell.number for cell, later in pairwise(self._row)}
         if not all(cell.whole for cell in self._row) or "." in cells[0] or len(gaps) > 1:
             return OUT_OF_PLACE
-        (table,) = _tables(self._columns)
+        (table,) = tables(self._columns)
         record = table.read(cells)
         if isinstance(record, Broken):
             return record
-        places = {name: cell.number for name, cell in zip((*table.numbers, _CPU), self._row, strict=False) if name}
+        places = {name: cell.number for name, cell in zip((*table.numbers, CPU), self._row, strict=False) if name}
         numbers = tuple(msgspec.structs.replace(number, line=places[number.metric, number.statistic]) for number in record.numbers)
-        return msgspec.structs.replace(record, numbers=numbers, conditions=record.conditions.over(self._reliability.over(self._title)))
+        return self._conditioned(msgspec.structs.replace(record, numbers=numbers))
 
+    def _line_of_cells(self, line: Line) -> list[Found] | None:
+        """Use a line of a table that has a row a line."""
+        was_open = self._lines.is_open
+        found = self._lines.take(line)
+        if was_open and (found is None or self._lines.has_begun):
+            self._use_up_title()
+        if found is None:
+            return None
+        done = list(self._leave(_SLIPPED)) if self._columns else []
+        return [*done, found._replace(what=self._conditioned(found.what)) if isinstance(found.what, Record) else found]
 
-def _tables(columns: Sequence[str]) -> list[_Table]:
-    """The kinds of tables whose head begins with these columns."""
-    return [
-        table
-        for table in _TABLES
-        if len(columns) - (columns[-1] == _CPU_COLUMN) <= len(table.columns)
-        and all(re.fullmatch(wanted, column) for wanted, column in zip(table.columns, columns, strict=False))
-        and (columns[-1] != _CPU_COLUMN or len(columns) == len(table.columns) + 1)
-    ]
+    def _use_up_title(self) -> None:
+        """Forget a title that stands above one table alone, which one that states the reliability does: that of the next may be garbled."""
+        if self._of_title.reliability:
+            self._title = self._of_title = Conditions()
+        self._reliability = self._of_title  # A bullet is about one table as well.
 
-
-def _latency(cells: Sequence[str]) -> Record | Broken:
-    more = (cpu(cells[10]),) if len(cells) > 10 else ()  # noqa: PLR2004
-    return latency(cells[0], cells[1:10], more=more)
-
-
-def _throughput(cells: Sequence[str]) -> Record | Broken:
-    size, received, rate, mbit, lost, percent = cells[:6]
-    if any("." in count for count in (received, rate, lost)):
-        return OUT_OF_PLACE
-    return throughput(Rates(size, received, rate, mbit, lost, percent), (cpu(cells[6]),) if len(cells) > 6 else ())  # noqa: PLR2004
-
-
-def _over_subscribers(cells: Sequence[str]) -> Record | Broken:
-    subscribers, *figures = cells
-    if len({len(figure.partition(".")[2]) for figure in figures}) > 1:
-        return OUT_OF_PLACE
-    if trouble := impossible(subscribers, *figures):
-        return trouble
-    if any(float(low) > float(high) for low, high in pairwise(figures)):
-        return Broken("the statistics contradict each other")
-    return Record(
-        test="throughput",
-        payload_bytes=None,
-        numbers=tuple(
-            printed("goodput", name, round(float(cell) * 1e6), last_place(cell) * 1e6)
-            for name, cell in zip(("min", "p50", "p90", "max"), figures, strict=True)
-        ),
-        side="subscriber",
-        conditions=Conditions(definition="rti-over-subscribers", subscribers=int(subscribers)),
-    )
-
-
-def _to_many(cells: Sequence[str]) -> Record | Broken:
-    subscribers, size, mbit, percent = cells
-    if "." in size or "." not in mbit or not _PERCENT_CELL.fullmatch(percent) or float(percent) > 100:  # noqa: PLR2004
-        return OUT_OF_PLACE
-    if trouble := impossible(size, mbit) or impossible(subscribers, percent):
-        return trouble
-    goodput = printed("goodput", "mean", round(float(mbit) * 1e6), last_place(mbit) * 1e6)
-    return Record(
-        test="throughput",
-        payload_bytes=int(size),
-        numbers=(goodput, printed("loss", "total", round(float(percent) / 100, 6), round(last_place(percent) / 100, 6))),
-        side="subscriber",
-        conditions=Conditions(definition="rti-over-subscribers", subscribers=int(subscribers)),
-    )
-
-
-_MICROSECONDS = r" \([\u03bc\u00b5]s\)"
-_TABLES = (
-    _Table(
-        (
-            r"Sample Size \(Bytes\)",
-            *(name + _MICROSECONDS for name in ("A(?:vg|ve)", "Std", "Min", "Max", "50%", "90%", "99%", r"99\.99%", r"99\.9999%")),
-        ),
-        2,
-        _latency,
-        (None, *(("latency", statistic) for statistic in STATISTICS)),
-    ),
-    _Table(
-        ("Length", "Total Samples", "A(?:vg|ve) Samples/s", "A(?:vg|ve) Mbps", "Lost Samples", r"Lost Samples (?:%|\(%\))"), 3, _throughput, _RATES
-    ),
-    _Table(("Subscribers", *(rf"{name}(?: \(Mbps\))?" for name in ("Min", "Median", "90percentile", "Max"))), 1, _over_subscribers, _SPREAD),
-    _Table(
-        ("Subscribers", r"Sample Size \(Bytes\)", "A(?:vg|ve) Mbps", r"Lost Samples \(%\)"),
-        2,
-        _to_many,
-        (None, None, ("goodput", "mean"), ("loss", "total")),
-    ),
-)
-# One look that says of nearly every line that it is no heading.
-_HEADING = re.compile("|".join({re.escape(_CPU_COLUMN), *(f"(?:{wanted})" for table in _TABLES for wanted in table.columns)}))
+    def _conditioned(self, record: Record) -> Record:
+        """The record, with what titles say of its table."""
+        return msgspec.structs.replace(record, conditions=record.conditions.over(self._reliability.over(self._title)))

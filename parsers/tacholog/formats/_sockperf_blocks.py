@@ -1,6 +1,6 @@
 """What sockperf prints at the end of a test, line after line: the statistics of each server, or the rates of a throughput test.
 
-Source: the printing functions of sockperf 3.7 to 3.10, and logs recorded with 3.7.
+Source: the printing functions of sockperf 2.5 to 3.10, logs recorded with 3.7, and a published log from before 3.6.
 """
 
 from __future__ import annotations
@@ -100,13 +100,13 @@ STATISTICS: Mapping[str, Step] = {
     "valid": _step(
         r"\[Valid Duration\] ", rf"RunTime=(?P<s>{_US}) sec; SentMessages=(?P<sent>{_COUNT}); ReceivedMessages=(?P<received>{_COUNT})", "average"
     ),
-    "average": _step("====> avg-", rf"(?P<of>latency|rtt)=(?P<mean>{_US}) \(std-dev=(?P<std>{_US}){_EXTRA}\)", "errors"),
+    "average": _step("====> avg-", rf"(?P<of>latency|lat|rtt)= *(?P<mean>{_US}) \(std-dev=(?P<std>{_US}){_EXTRA}\)", "errors"),
     "errors": _step("# dropped messages", _ERRORS, "summary", "total"),
     "summary": _step("Summary: (?:Latency|Round trip) ", rf"(?:of burst of (?P<burst>\d{{1,9}}) messages )?is (?P<mean>{_US}) usec", "total"),
     "total": _step(rf"Total {_COUNT} observations", r"; each percentile contains (?P<hundredth>\d{1,18}\.\d\d) observations", "max"),
-    "max": _step("---> <MAX> observation", rf" = +(?P<us>{_US})", "percentile", "min"),
-    "percentile": _step("---> percentile", rf" (?P<percent>\d\d\.\d{{3}}) = +(?P<us>{_US})", "percentile", "min"),
-    "min": _step("---> <MIN> observation", rf" = +(?P<us>{_US})"),
+    "max": _step("---> (?:<MAX>|MAX) observation", rf" = +(?P<us>{_US})", "percentile", "min"),
+    "percentile": _step("---> percentile", rf" {{1,2}}(?P<percent>\d\d\.\d{{2,3}}) = +(?P<us>{_US})", "percentile", "min"),
+    "min": _step("---> (?:<MIN>|MIN) observation", rf" = +(?P<us>{_US})"),
 }
 _PERCENTILES = {
     "99.999": ("p99.999", 0.99999),
@@ -118,6 +118,17 @@ _PERCENTILES = {
     "50.000": ("p50", 0.50),
     "25.000": ("p25", 0.25),
 }
+_PERCENTILES_BEFORE_2_8 = {
+    "99.99": ("p99.99", 0.9999),
+    "99.90": ("p99.9", 0.999),
+    "99.50": ("p99.5", 0.995),
+    "99.00": ("p99", 0.99),
+    "95.00": ("p95", 0.95),
+    "90.00": ("p90", 0.90),
+    "75.00": ("p75", 0.75),
+    "50.00": ("p50", 0.50),
+    "25.00": ("p25", 0.25),
+}
 
 
 def read_statistics(said: Said, context: Context) -> Record | Broken:
@@ -127,7 +138,7 @@ def read_statistics(said: Said, context: Context) -> Record | Broken:
     if trouble := _contradiction(said, samples):
         return Broken(trouble)
     us = {"mean": average["mean"], "std": average["std"], "min": said["min"][0]["us"]}
-    us |= {_PERCENTILES[found["percent"]][0]: found["us"] for found in reversed(said.get("percentile", []))}
+    us |= {_percentiles(said)[found["percent"]][0]: found["us"] for found in reversed(said.get("percentile", []))}
     us |= {"max": said["max"][0]["us"]}
     us |= {name.replace("_", "-"): average[name] for name in ("mean_ad", "median_ad", "siqr", "std_error") if average[name]}
     basis: Basis = "rtt" if average["of"] == "rtt" else "rtt/2"
@@ -141,7 +152,7 @@ def read_statistics(said: Said, context: Context) -> Record | Broken:
             _count("messages_sent", valid["sent"]),
             _count("messages_received", valid["received"]),
             *(_count(f"messages_{name}", errors[name]) for name in ("lost", "duplicated", "reordered")),
-            Number(metric="duration", statistic="total", value=round(float(valid["s"]) * 1e9), resolution=1e6),
+            _duration(valid["s"]),
         ),
         samples=samples,
         side="publisher",
@@ -157,6 +168,18 @@ def read_statistics(said: Said, context: Context) -> Record | Broken:
     )
 
 
+def _percentiles(said: Said) -> Mapping[str, tuple[str, float]]:
+    """The percentiles of the version that printed these lines: up to 2.7 with two decimals."""
+    first = said["percentile"][0]["percent"] if "percentile" in said else ""
+    return _PERCENTILES_BEFORE_2_8 if first in _PERCENTILES_BEFORE_2_8 else _PERCENTILES
+
+
+def _duration(seconds: str) -> Number:
+    """Seconds with three decimals, so milliseconds; a printed 0 is less than one."""
+    value = float(round(float(seconds) * 1e9))
+    return Number(metric="duration", statistic="total", value=value or 1e6, resolution=1e6, bound="=" if value else "<")
+
+
 def _contradiction(said: Said, samples: int) -> str | None:
     """Why these lines cannot be of one result: all of them are made from one sorted list of samples."""
     average = said["average"][0]
@@ -164,7 +187,7 @@ def _contradiction(said: Said, samples: int) -> str | None:
     if int(total[0].split()[1]) != samples or total["hundredth"] != f"{samples / 100:.2f}" or samples == 0:
         return "the counts of samples differ"
     percents = [found["percent"] for found in said.get("percentile", [])]
-    if percents != [name for name, (_, share) in _PERCENTILES.items() if int(0.5 + share * samples) >= 1]:
+    if percents != [name for name, (_, share) in _percentiles(said).items() if int(0.5 + share * samples) >= 1]:
         return "percentiles are missing, or not those of the tool"
     ordered = [float(found["us"]) for name in ("max", "percentile", "min") for found in said.get(name, [])]
     if ordered != sorted(ordered, reverse=True) or not ordered[-1] - 2e-3 <= float(average["mean"]) <= ordered[0] + 2e-3:

@@ -77,7 +77,8 @@ _ONLY_SAMPLES = re.compile(r"-?\d{1,15}(?:\r?\n-?\d{1,15})+(?:\r?\n-?)?\s*")
 _SIGNS = re.compile(  # The last is not of a table with an average, which is iceperf's own.
     r"^Message (?:average latency|average receive time|size received) +: |^Messages received {13}: \d|^Messages sent {11}: \d"
     r"|^Message average roundtrip time \d|^Message size \(kByte\): |^LAYER: (?:SHM|UDP|TCP)|^Service call average latency : "
-    r"|^\[ *\d+\.\d{3}\] \| cnt: |^(?:pub|sub) +\d+: +\d+ Msg/s|^\|\| Payload Size \|\||^\| *Payload Size(?: \(kB\))? *\|(?! *Average Latency)",
+    r"|^\[ *\d+\.\d{3}\] \| cnt: |^(?:pub|sub) +\d+: +\d+ Msg/s|^\|\| Payload Size(?: \(kB\))? \|\|"
+    r"|^\| *Payload Size(?: \(kB\))? *\|(?! *Average Latency)",
     re.MULTILINE,
 )
 _RULER = re.compile(r"-{27}|-{31}|-{44}")

@@ -68,7 +68,8 @@ _SIGNS = re.compile(
     r"\[[ \t]*Bytes,[ \t]*Demand[],]|^size, nsamples, Mbit/s, |^[ \t]*Bytes,(?:[ \t]*Samples,)?[ \t]*stdev,[ \t]*mean,"
     r"|^Bytes,Samples,Max,Min,Mean,|^Sample,Payload \[Bytes\],Latency \[us\]|^[ \t]*Payload \[Bytes\],Demand \[|^\"Minimum of \d+ samples \("
     r"|^\"\d+ samples of \d+ bytes \(us\)\""
-    r"|^\"\d+ bytes; demand \d+ \(|^Test of size \d+ and demand \d+ ends\.|^FAST-RTPS THROUGHPUT TEST|[Ss]tarting [Tt]hroughput [Tt]est"
+    r"|^\"\d+ bytes; demand \d+ \(|^Test of size \d+ and demand \d+ ends\.|^FAST-RTPS THROUGHPUT TEST"
+    r"|^Starting throughput test (?:publisher|subscriber) agent\s*$|^Performing test with this payloads/demands:"
     r"|^Statistics for video test|^[ \t]*Samples,[ \t]*(?:Avg|FameDrop) stdev,"
     r"|^Printing round-trip times in us, statistics for ",
     re.MULTILINE,
@@ -149,7 +150,7 @@ class _Output:
             yield Found(None, Facts(status="ok"))
 
     def _opens(self, text: str, squeezed: str) -> bool:
-        tables = (throughput.FORMS, latency.FORMS, video.FORMS, {latency.DECIMAL_COMMAS, HEADER})
+        tables = (throughput.FORMS, latency.FORMS, video.FORMS, {*latency.DECIMAL_COMMAS, HEADER})
         return (
             any(squeezed in forms for forms in tables)
             or throughput.csv_header(squeezed) == throughput.CSV_HEADER
@@ -163,7 +164,7 @@ class _Output:
             self._table, self._samples = latency.Table(latency.FORMS[squeezed], self._samples), None
         elif squeezed in video.FORMS:
             self._table = video.Table(video.FORMS[squeezed])
-        elif squeezed == latency.DECIMAL_COMMAS:
+        elif squeezed in latency.DECIMAL_COMMAS:
             self._table = latency.DecimalCommas()
         elif squeezed == HEADER:
             self._raw = RawFile()

@@ -10,7 +10,8 @@ A pinger prints one character a second's worth of attempts, then its size and it
 
 Neither names version, transport or machine. Of ``(a/b)``, a are the replies counted and b the pings sent after the first reply: a may be
 the larger one.
-Source: logs of releases 15-29 and 17-6 and the program's text from 12-41 to 17-6; perf-sample.txt of 14-2 and 15.17-1.
+Source: logs of releases 15-29 and 17-6 and the program's text from 12-41 to 17-6; perf-sample.txt of
+12-41 to 15.17-1.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ SYSTEM = "hmbdc"
 TOOL = "tips-ping-pong"
 DIALECTS = (
     Dialect("ping-pong", "12-41 and later", "real logs of 15-29 and 17-6"),
-    Dialect("sample", "perf-sample.txt of 14-2 to 17-6", "the published page"),
+    Dialect("sample-12-41", "perf-sample.txt of 12-41", "the published page"),
+    Dialect("sample", "perf-sample.txt of 14-2 to 17-6", "the published pages"),
 )
 DEFINITIONS = {
     "hmbdc-rtt": "Round trip from the pinger's send until it has the ponger's answer, on the pinger's clock. Pings leave on a schedule that does not "
@@ -36,6 +38,8 @@ DEFINITIONS = {
     "One figure for all pings of all clients and sizes that the ponger answered.",
     "hmbdc-sample": "'1-way latency' as the performance sample states it: rounded figures over a range of message sizes. "
     "Which statistic they are, and how they follow from the round trips that the tool prints, is not stated.",
+    "hmbdc-sample-12-41": "'Latency performance' as the oldest performance sample states it: rounded figures over a range of message sizes. "
+    "It does not say whether they are one-way.",
     "hmbdc-sample-reference": "TCP's latency as qperf measures it, which is the mean of half a round trip, rounded: "
     "the sample gives it for comparison, and it is not hmbdc's.",
 }
@@ -63,10 +67,14 @@ _DATA_PATHS: dict[str, DataPath] = {"Ping": "copy", "PingGT1K": "copy", "Ping0cp
 _LOGGED_BETWEEN = 100  # Lines of the logger that may come between a size and its result.
 
 
+_SAMPLE = re.compile(rf"^ *{TITLE} \(updated with release ", re.MULTILINE)
+
+
 def detect(head: str) -> Detected:
     """Say whether the log has a line of the pinger or the ponger, or the sample's title."""
-    marks = (TITLE, "round trip time (sec):(", "Started Pinger with the first", "Started Ponger, press ctrl-c", _ONE_WAY)
-    return Detected(any(mark in head for mark in marks), wants=f"'Started Pinger', 'Started Ponger', 'round trip time (sec):(' or '{TITLE}'")
+    marks = ("round trip time (sec):(", "Started Pinger with the first", "Started Ponger, press ctrl-c", _ONE_WAY)
+    fits = any(mark in head for mark in marks) or _SAMPLE.search(head) is not None
+    return Detected(fits, wants=f"'Started Pinger', 'Started Ponger', 'round trip time (sec):(' or '{TITLE}'")
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Found]:

@@ -8,8 +8,9 @@ In text, interval rows, then behind a second header a row of either side; with s
 
 Transfers are in units of 1024, bitrates of 1000, both with three digits; JSON has them in full. Intervals of the warm-up, marked as omitted,
 are no results. An interval row of TCP with neither a role nor retransmissions does not say whose it is.
-In UDP's old rows and in JSON's ``sum`` the bytes are the sender's while losses and jitter are the receiver's.
-Source: the reports of iperf3 3.12 and 3.17, and logs recorded with 3.12; samples in tests/formats/iperf3/.
+In UDP's old rows and in JSON's ``sum`` the bytes are the sender's while losses and jitter are the receiver's. Before 3.7 JSON does not say which side
+an interval is of: the direction of the test does. 0 bytes in a summary are bytes that the other side never reported.
+Source: the reports of iperf3 3.12 and 3.17, logs recorded with 3.12, and published logs of 3.0 to 3.6; samples in tests/formats/iperf3/.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ SYSTEM = "Sockets"
 TOOL = "iperf3"
 DIALECTS = (
     Dialect("text", "3.2 to 3.16", "real logs of 3.12"),
-    Dialect("text-3.0", "3.0 and 3.1: 'Bandwidth' for 'Bitrate', one UDP row for both sides", "from source only"),
-    Dialect("json", "3.x with -J", "real logs of 3.12"),
+    Dialect("text-3.0", "3.0 and 3.1: 'Bandwidth' for 'Bitrate', one UDP row for both sides", "published logs of 3.0, 3.1.3 and 3.1.4"),
+    Dialect("json-3.0", "3.0 to 3.6 with -J: no member 'sender'", "published logs of 3.0.11, 3.1.3 and 3.6"),
+    Dialect("json", "3.7 and later with -J", "real logs of 3.12"),
     Dialect("json-stream", "3.17 and later with --json-stream", "from source only"),
 )
 DEFINITIONS = {
@@ -36,7 +38,8 @@ DEFINITIONS = {
     "iperf3-received": "Bytes that the receiver took from its socket over the time of the test. Jitter is smoothed as in RFC 1889. Losses are gaps "
     "in the datagrams' numbers; their share is of all datagrams that were sent.",
     "iperf3-either-side": "Bytes that one side counted in an interval of the test; the row does not say whether they were sent or received.",
-    "iperf3-udp": "One row for both sides: bytes, rate and datagrams as sent, losses and jitter as the receiver saw them.",
+    "iperf3-udp": "One row for both sides: bytes and rate as sent, losses and jitter as the receiver saw them. Their share is of all datagrams up to "
+    "the last that arrived, in newer versions of all that were sent.",
     "iperf3-cpu": "Processor time of the iperf3 process over the time of the test; 100 % is one core.",
 }
 
@@ -44,13 +47,17 @@ DEFINITIONS = {
 def detect(head: str) -> Detected:
     """Say whether the log has the header of its rows, one of its first lines, or its version in JSON."""
     fits = re.search(
-        r"^(?:\[ ID\](?:\[Role\])? Interval {11}Transfer {5}Bi?[at]|Connecting to host \S+, port \d+\r?$|iperf3: |Server listening on \d+)|"
+        r"^(?:\[ ID\](?:\[Role\])? Interval {11}Transfer {5}Bi?[at]|Connecting to host \S+, port \d+\r?$|"
+        r"iperf3: (?:(?:error|interrupt) - |the (?:client|server) has )|"
+        r"Server listening on \d+(?: \(test #\d+\))?\s{1,3}-{20})|"
         r"^\s*\"version\":\s*\"iperf 3\.",
         head,
         re.MULTILINE,
     )
     fits = fits or re.search(rf"^{SIGN.pattern}", head, re.MULTILINE)
-    wants = '\'[ ID] Interval           Transfer     Bitrate\', \'iperf3: \', \'"version": "iperf 3.\' in JSON, or \'{"event":"start","data":\''
+    wants = (
+        '\'[ ID] Interval           Transfer     Bitrate\', \'iperf3: error - \', \'"version": "iperf 3.\' in JSON, or \'{"event":"start","data":\''
+    )
     return Detected(fits is not None, wants)
 
 

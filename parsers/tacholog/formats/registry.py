@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
+from itertools import pairwise
 from typing import NamedTuple, Protocol, cast
 
 from tacholog.errors import UnreadableInput
@@ -18,6 +19,8 @@ _PACKED = {"BZh": "bzip2", "PK\x03\x04": "zip", "7z": "7-Zip", "Rar!": "rar", '\
 _SEEN_CHARACTERS = 4096
 _SAID_CHARACTERS = 300
 _CANDIDATES = 3  # Named for a log that no format fits: more is a list that nobody reads.
+_WORD = re.compile(r"[A-Za-z0-9_/]+")
+_TELLING = re.compile(r"[A-Za-z].{3}")
 _BINARY_SHARE = 0.1  # Of characters that no text has; a log with a few stray bytes has less.
 
 
@@ -153,19 +156,25 @@ def detect(head: str) -> str:
 
 
 def _nearest(said: Mapping[str, Detected], head: str) -> list[tuple[str, str]]:
-    """The few formats whose names or whose own words, two at least, the log has: most of them first, each with one such word."""
-    names = {name: _words(f"{name} {name.rstrip('0123456789')} {formats()[name].TOOL}") for name in said}
-    own = {name: names[name] | _words(detected.wants) for name, detected in said.items()}
-    shared = Counter(word for words in own.values() for word in words)
-    there = _words(head)
-    found = {name: sorted((word for word in words & there if shared[word] == 1), key=names[name].__contains__) for name, words in own.items()}
-    near = [name for name, words in found.items() if len(words) > 1 or names[name].intersection(words)]
-    return [(name, found[name][-1]) for name in sorted(near, key=lambda name: -len(found[name]))[:_CANDIDATES]]
+    """The few formats of whose own words the log has two next to each other: most of them first, each with such a pair as the log has it.
+
+    A format's words are those that it quotes in what it wants. One word alone tells nothing: prose has it, and so has what another tool says of it.
+    """
+    own = {name: _pairs(re.findall(r"'([^'\n]+)'", detected.wants)) for name, detected in said.items()}
+    shared = Counter(pair for pairs in own.values() for pair in pairs)
+    there = _pairs(head.splitlines())
+    found = {name: [there[pair] for pair in pairs if pair in there and shared[pair] == 1] for name, pairs in own.items()}
+    return [(name, found[name][0]) for name in sorted(found, key=lambda name: -len(found[name])) if found[name]][:_CANDIDATES]
 
 
-def _words(text: str) -> set[str]:
-    """Words that are long enough to tell something by."""
-    return set(re.findall(r"[a-z][a-z0-9_/]{3,}", text.lower()))
+def _pairs(texts: Iterable[str]) -> dict[tuple[str, str], str]:
+    """Words next to each other, both long enough to tell something by, and how they are first written."""
+    found: dict[tuple[str, str], str] = {}
+    for text in texts:
+        for one, other in pairwise(_WORD.findall(text)):
+            if _TELLING.match(one) and _TELLING.match(other):
+                found.setdefault((one.lower(), other.lower()), f"{one} {other}")
+    return found
 
 
 def _binary(head: str) -> str | None:

@@ -43,6 +43,7 @@ DIALECTS = (
     Dialect("json", "3.1 to 4.3 with -outputFormat json", "the printers, compiled; Java and C# from source only"),
     Dialect("latency-file", "4.1 and later, -latencyFile", "from source only"),
     Dialect("page", "published benchmark pages, saved as text", "published pages; those with several subscribers from a description only"),
+    Dialect("page-micro", "published benchmark pages of Connext Micro (no p99.9999)", "published pages of Micro 2.4.14 and 3.0.3"),
     Dialect("lite", "Perftest Lite of 2026", "from source only"),
 )
 BULK = _rti_bulk.BULK
@@ -66,12 +67,14 @@ DEFINITIONS = {
 }
 
 _SIGNS = (
-    *("Packets/s(ave):", "99.9999% (", "RTI Perftest ", '"latency_ave"', '"packets/sAve"', '"packets/s_ave"', "Sample Number, Value"),
+    *("Packets/s(ave):", "99.9999% (", "99.9999%% (", '"latency_ave"', '"packets/sAve"', '"packets/s_ave"', "Sample Number, Value"),
     *("=== Perftest Lite ", "size_bytes,total_samples,", "Batching cannot be used in a Latency test", "_MessagingImpl was null"),
 )
 _SUMMARY = re.compile(
+    r"^RTI Perftest (?:Master|Develop|\d)|"
     r"Length: +\d+ +Latency: +Ave|One[ -][wW]ay Latency: +\d+ [un\u03bc\u00b5]s|(?:Length|Sample Size) \(Bytes\), (?:Ave|Latency|Total Samples)|"
-    r"^Subscribers\s+(?:Min|Sample Size \(Bytes\))\b|^Total Samples\s+A(?:ve|vg) Samples/s$",
+    r"^Subscribers\s+(?:Min|Sample Size \(Bytes\))\b|^Total Samples(?: \|)?\s+A(?:ve|vg) Samples/s(?: \|)?$|"
+    r"^(?:Length|Bytes|Size \(Bytes\))[\s|]{1,5}(?:A(?:ve|vg) \([u\u03bc\u00b5]s\)[\s|]{1,5}Std\b|Packets[\s|]{1,5}Packets/s\b)",
     re.MULTILINE,
 )
 

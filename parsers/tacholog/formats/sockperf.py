@@ -14,7 +14,9 @@ Nearly every line has the prefix ``sockperf: ``, and some are coloured even in f
 
 Times are microseconds. Neither the message size nor whether it was a ping-pong is printed there; a full log has its parameters on top.
 A throughput test says what was sent. Its "MBps" are 2^20 bytes a second and its "Mbps" 2^20 bits, of the message without headers.
-Source: the printing functions of sockperf 3.7 to 3.10, and logs recorded with 3.7; samples in tests/formats/sockperf/.
+Up to 3.5 the mean is called ``avg-lat``.
+Source: the printing functions of sockperf 2.5 to 3.10, logs recorded with 3.7, and a published log from before 3.6; samples in
+tests/formats/sockperf/.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ from tacholog.records import Facts, Record
 SYSTEM = "Sockets"
 TOOL = "sockperf"
 DIALECTS = (
-    Dialect("3.7", "3.7 and before", "real logs of 3.7"),
+    Dialect("2.5", "before 2.8: percentiles of two decimals", "from source only"),
+    Dialect("3.0", "2.8 to 3.5: 'avg-lat='", "a published log"),
+    Dialect("3.7", "3.6 and 3.7", "real logs of 3.7"),
     Dialect("3.8", "3.8 and later: more statistics behind the mean, histograms", "from source only"),
 )
 _SAMPLE = "A percentile is the sample at the rank nearest to that share of all, which may be one below the nearest rank."
@@ -58,7 +62,7 @@ _CHATTER = re.compile(
     r"|sockperf\[CLIENT\] send on:(?:sockperf: using \w{1,20}\(\) to block on socket\(s\))?|\[SERVER\] (?:listen|send) on:|"
     r"(?:\[tid \d{1,10}\] )?using \w{1,20}\(\) to block on socket\(s\)|"
     r"Warmup stage \(sending a few dummy messages\)\.\.\.|Starting test\.\.\.|Test end \(interrupted by (?:timer|user|signal \d{1,3})\)|Test ended|"
-    r"\[Total Run\] RunTime=\d{1,9}\.\d{3} sec; Warm up (?:time=\d{1,9} msec|packets=\d{1,18}); SentMessages=\d{1,18}; ReceivedMessages=\d{1,18}"
+    r"\[Total Run\] RunTime=\d{1,9}\.\d{3} sec; (?:Warm up (?:time=\d{1,9} msec|packets=\d{1,18}); )?SentMessages=\d{1,18}; ReceivedMessages=\d{1,18}"
     r"(?:; SkippedMessages=\d{1,18})?|Total \d{1,18} messages received and handled|cleanupAfterLoop\(\) exit|"
     r"RunTime Estimate=.{1,100}|\[Histogram\] Display .{1,100}| *bins +frequency| *-?\d{1,9}-\d{1,9} *#*(?: \(outliers\))?|"
     r"histogram was built using the following parameters: .{1,200}|bin \(usec\) +frequency"
