@@ -28,6 +28,7 @@ _SHORT: Mapping[Verdict, str] = {
     "better": "better",
     "no_change": "no change",
     "inconclusive": "too noisy to tell",
+    "too_few_pairs": "too few pairs for so many rows",
     "insufficient": "not enough runs",
     "unreplicated_diff": "differs, not replicated",
     "unreplicated_same": "alike, not replicated",
@@ -133,9 +134,11 @@ def history(runs: Sequence[Run], metric: str, statistic: str, compare: Compare, 
 
 
 _LEGEND = (
-    "Below each value: what the comparison with the release before it found. A value is the median of the runs that this comparison rests on: where "
-    "it is one of pairs, that of the pairs. A line begins anew where two releases do not compare, as on another machine, and where the "
-    "next comparison rests on other runs of a release, as those of another campaign or build; the trend is drawn on a scale of its own for each line."
+    "Below each value: what the comparison with the release before it found. A value is that of one run, the median of the runs that this "
+    "comparison rests on: where it is one of pairs, of the pairs. The ratio beside worse or better is estimated over all pairs (Hodges-Lehmann), "
+    "and need not be the quotient of two values. Only where a value is worse or better is a rise or fall of the trend shown to be more than chance. "
+    "A line begins anew where two releases do not compare, as on another machine, and where the next comparison rests on other runs of a release, as "
+    "those of another campaign or build; the trend is drawn on a scale of its own for each line."
 )
 
 
