@@ -24,8 +24,13 @@ def median_place(values: Sequence[float], metric: str) -> int:
     order = sorted(range(len(values)), key=lambda place: (values[place], place))
     lower_of_two = (len(order) - 1) // 2
     upper_of_two = len(order) // 2
-    place = order[lower_of_two if METRICS[metric].better == "higher" else upper_of_two]
+    place = order[upper_of_two if upper_of_two_counts(metric) else lower_of_two]
     return next(first for first in range(len(values)) if values[first] == values[place])
+
+
+def upper_of_two_counts(metric: str) -> bool:
+    """Whether, of two values in the middle, the upper one is taken: where arrays of many medians are worked out at once."""
+    return METRICS[metric].better != "higher"
 
 
 def median_run(values: Sequence[float], metric: str) -> float:

@@ -18,6 +18,8 @@ from tacholog.report.diff_page import html
 Compared = Callable[..., Report]
 Side = Callable[..., Dataset]
 VOID = {"meta", "br"}
+OLD_TURNS = [2 * pair + pair % 2 for pair in range(12)]  # each side goes first in every other pair
+NEW_TURNS = [2 * pair + 1 - pair % 2 for pair in range(12)]
 
 
 class Tags(HTMLParser):
@@ -87,7 +89,7 @@ def test_a_value_has_three_digits_and_all_of_them_in_its_title(compared: Compare
 def test_a_reason_that_all_rows_of_a_verdict_share_is_said_once_and_what_differs_stays_in_the_rows(
     side: Side, noise: NDArray[np.float64], other_host: Host
 ) -> None:
-    page = html(compare(side(noise[0], range(0, 24, 2)), side(noise[1], range(1, 25, 2), host=other_host), Policy()))
+    page = html(compare(side(noise[0], OLD_TURNS), side(noise[1], NEW_TURNS, host=other_host), Policy()))
 
     assert page.count("Made-up CPU -&gt; Another CPU") == 1
     assert '<p class="shared">In all of these rows: ' in page
@@ -96,7 +98,7 @@ def test_a_reason_that_all_rows_of_a_verdict_share_is_said_once_and_what_differs
 
 
 def test_a_single_row_keeps_its_reason_beside_its_numbers(side: Side, noise: NDArray[np.float64], other_host: Host) -> None:
-    page = html(compare(side(noise[0, :1], range(0, 24, 2)), side(noise[1, :1], range(1, 25, 2), host=other_host), Policy()))
+    page = html(compare(side(noise[0, :1], OLD_TURNS), side(noise[1, :1], NEW_TURNS, host=other_host), Policy()))
 
     assert 'class="shared"' not in page
     assert "CPU model: Made-up CPU -&gt; Another CPU" in page[page.index('<td class="r">') :]

@@ -26,6 +26,8 @@ from tacholog.report.diff_text import markdown, text
 Side = Callable[..., Dataset]
 Compared = Callable[..., Report]
 SHOWN = (text, markdown, html)
+OLD_TURNS = [2 * pair + pair % 2 for pair in range(12)]  # each side goes first in every other pair
+NEW_TURNS = [2 * pair + 1 - pair % 2 for pair in range(12)]
 
 
 def test_old_and_new_are_the_medians_of_the_pairs_that_the_ratio_comes_from(side: Side) -> None:
@@ -33,8 +35,8 @@ def test_old_and_new_are_the_medians_of_the_pairs_that_the_ratio_comes_from(side
     again = [*range(1, 9), *range(1, 8)]
     before = {"session": ["first"] * 8 + ["session-1"] * 7, "repetition": again}
     after = {"session": ["third"] * 8 + ["session-1"] * 7, "repetition": again}
-    old = side(np.array([[*lone, *pairs]]), [*range(8), *range(10, 24, 2)], **before)
-    new = side(np.array([[*lone, *pairs * 1.2]]), [*range(30, 38), *range(11, 25, 2)], **after)
+    old = side(np.array([[*lone, *pairs]]), [*range(8), *(10 + place for place in OLD_TURNS[:7])], **before)
+    new = side(np.array([[*lone, *pairs * 1.2]]), [*range(30, 38), *(10 + place for place in NEW_TURNS[:7])], **after)
 
     report = compare(old, new, Policy())
 
@@ -54,8 +56,8 @@ def test_values_that_no_test_compared_are_those_of_all_runs_as_their_medians_are
     again = [*range(1, 9), *range(1, 8)]
     values = np.array([[*np.full(8, 99_000.0), *np.full(7, 10_000.0)]])
     said = {"repetition": again, "samples": 50_000, "statistic": "p99.9"}
-    old = side(values, [*range(8), *range(10, 24, 2)], session=["first"] * 8 + ["session-1"] * 7, **said)
-    new = side(values, [*range(30, 38), *range(11, 25, 2)], session=["third"] * 8 + ["session-1"] * 7, **said)
+    old = side(values, [*range(8), *(10 + place for place in OLD_TURNS[:7])], session=["first"] * 8 + ["session-1"] * 7, **said)
+    new = side(values, [*range(30, 38), *(10 + place for place in NEW_TURNS[:7])], session=["third"] * 8 + ["session-1"] * 7, **said)
 
     (row,) = compare(old, new, Policy()).rows
 
@@ -170,7 +172,7 @@ def test_rows_beyond_the_limit_are_on_the_page_folded(compared: Compared, noise:
 
 
 def test_text_and_markdown_say_once_what_all_rows_of_a_verdict_share(side: Side, noise: NDArray[np.float64], other_host: Host) -> None:
-    report = compare(side(noise[0], range(0, 24, 2)), side(noise[1], range(1, 25, 2), host=other_host), Policy())
+    report = compare(side(noise[0], OLD_TURNS), side(noise[1], NEW_TURNS, host=other_host), Policy())
 
     for said in (text(report), markdown(report)):
         assert said.count("Another CPU") == 1
@@ -181,9 +183,9 @@ def test_text_and_markdown_say_once_what_all_rows_of_a_verdict_share(side: Side,
 
 def test_a_row_that_the_other_side_has_under_other_conditions_alone_says_under_which(side: Side, noise: NDArray[np.float64]) -> None:
     waits = [*["busy-poll"] * 6, *["blocking"] * 6]
-    old = side(noise[0][:1], range(0, 24, 2))
+    old = side(noise[0][:1], OLD_TURNS)
     old.results["waiting"] = waits
-    new = side(noise[1][:1], range(1, 25, 2), waiting="yield")
+    new = side(noise[1][:1], NEW_TURNS, waiting="yield")
 
     report = compare(old, new, Policy())
 
@@ -195,7 +197,7 @@ def test_a_row_that_the_other_side_has_under_other_conditions_alone_says_under_w
 
 
 def test_a_row_that_only_one_side_has_at_all_says_nothing_of_conditions(side: Side, noise: NDArray[np.float64]) -> None:
-    report = compare(side(noise[0], range(0, 24, 2)), side(noise[1][:3], range(1, 25, 2)), Policy())
+    report = compare(side(noise[0], OLD_TURNS), side(noise[1][:3], NEW_TURNS), Policy())
 
     (row,) = (row for row in report.rows if row.verdict == "removed")
     assert row.differences == ()

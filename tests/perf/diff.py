@@ -1,4 +1,4 @@
-"""Comparing two releases: time and peak memory, a million result rows a side and two hundred.
+"""Comparing two releases: how often simulated ones are wrong and how much they find, and time and peak memory of large ones.
 
 Both sides are saved datasets. Each comparison is made in a process of its own, so that its peak is its own, with what it compares; the time is
 counted after the imports and the reading. The whole command also starts, reads both sides and prints. CPU time stands beside, because a busy machine
@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 from ingest import TACHOLOG, cost
 from perf_table import Effort, Goal, LeftOut, Row
+from perf_truth import truths
 
 from tacholog.dataset import Dataset
 from tacholog.diff.compare import compare
@@ -115,7 +116,8 @@ def _runs(names: np.ndarray[tuple[int], np.dtype[np.str_]], repetitions: int, ne
 
 
 def measure(effort: Effort) -> Iterator[Row | LeftOut]:
-    """Time and memory, the best of so many rounds."""
+    """What is found where the truth is known; time and memory, the best of so many rounds."""
+    yield from truths()
     for what, rows, repetitions in (("a million rows, 10 pairs", MILLION, 10), ("a million rows, single runs", MILLION, 1)):
         with _saved(rows, repetitions) as sides:
             best = min((_apart(sides) for _ in range(effort.rounds)), key=lambda found: found["s"])

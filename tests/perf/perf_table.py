@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import isnan, nan
 from typing import Literal, NamedTuple
 
-Unit = Literal["ns", "/s", "B/s", "s", "ratio", "B", "MB"]
+Unit = Literal["ns", "/s", "B/s", "s", "ratio", "%", "B", "MB"]
 PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -49,6 +50,8 @@ def amount(value: float, unit: Unit) -> str:
     """A value as people read it."""
     if unit == "ratio":
         return f"{value:.2f}"
+    if unit == "%":
+        return "-" if isnan(value) else f"{value:.1f} %"
     if unit == "ns":
         factor, word = next(((factor, word) for factor, word in ((1e9, "s"), (1e6, "ms"), (1e3, "us")) if value >= factor), (1.0, "ns"))
         return f"{value / factor:.3g} {word}"
@@ -58,10 +61,17 @@ def amount(value: float, unit: Unit) -> str:
 
 def cells(row: Row) -> tuple[str, ...]:
     """The row's columns."""
-    ratio = row.value / row.reference if row.reference else float("nan")
+    ratio = row.value / row.reference if row.reference else nan
     goal = f"{row.goal.sense} {row.goal.factor:g}" if row.goal else ""
     verdict = ("reached" if row.goal.reached(ratio) else "MISSED") if row.goal else ""
-    return row.what, amount(row.value, row.unit), f"{row.beside} {amount(row.reference, row.unit)}", f"{ratio:.2f}", goal, verdict
+    return (
+        row.what,
+        amount(row.value, row.unit),
+        f"{row.beside} {amount(row.reference, row.unit)}",
+        "-" if isnan(ratio) else f"{ratio:.2f}",
+        goal,
+        verdict,
+    )
 
 
 def show(rows: Iterable[Row | LeftOut]) -> str:

@@ -172,13 +172,14 @@ def test_a_line_goes_on_only_from_the_value_that_it_had(releases: Path) -> None:
 
 def test_a_release_that_was_measured_in_two_campaigns_of_pairs_has_a_line_in_each_and_no_median_over_both(tmp_path: Path, checkout: Path) -> None:
     recorded = checkout / "data/perftest/0.1.0-to-0.2.0"
-    for campaign, (first, second) in (("one", ("1", "2")), ("two", ("2", "3"))):
+    for campaign, day, (first, second) in (("one", "21", ("1", "2")), ("two", "22", ("2", "3"))):
         for side, label in (("old", first), ("new", second)):
             for run in sorted((recorded / side / "latency-uds").iterdir()):
                 folder = tmp_path / "all" / campaign / side / run.name
                 shutil.copytree(run, folder)
                 manifest = read_manifest(folder / "run.toml")
-                write(folder / "run.toml", msgspec.structs.replace(manifest, release=label, session=campaign, system_version=None))
+                when = (manifest.start_time or "").replace("2026-11-21", f"2026-11-{day}")
+                write(folder / "run.toml", msgspec.structs.replace(manifest, release=label, session=campaign, start_time=when, system_version=None))
     data = load([tmp_path / "all"])
     reports = [compare(of_release(data, old), of_release(data, new), Policy(), (old, new)) for old, new in ("12", "23")]
 

@@ -110,32 +110,48 @@ def _said(begun: Pairs, output: Path, data: Path) -> str:
     """The plan in words: what is run, how long it takes, and how small a change it can find."""
     from tacholog.commands._measuring import duration
     from tacholog.diff.policy import MIN_RUNS
-    from tacholog.diff.statistics import smallest_found
 
     pairs, tasks = begun.record.pairs, begun.tasks()
     variants = len({run.folder.rpartition("/")[0] for run in begun.plans[0].runs})
     seconds = sum(task.run.expected_s for task in tasks)
     noise, whence = _noise(begun, output, data)
     rows = max(_rows(begun), 1)
-    found = [smallest_found(pairs, level) * noise * 2**0.5 for level in (0.05, 0.05 / rows)]
+    found = [smallest_change(noise, pairs, among) for among in (1, rows)]
     lines = [
         f"OLD  {_build(begun.builds[0])}",
         f"NEW  {_build(begun.builds[1])}",
         f"{counted(pairs, 'pair')} of {counted(variants, 'variant')}: {len(tasks)} runs to do, about {duration(seconds)}.",
         f"Run-to-run noise: {noise:.1%} ({whence}).",
-        _finds(found[0], found[1], rows) if pairs >= MIN_RUNS else f"Fewer than {MIN_RUNS} pairs never give a verdict, whatever the change.",
+        change_words(found[0], found[1], rows) if pairs >= MIN_RUNS else f"Fewer than {MIN_RUNS} pairs never give a verdict, whatever the change.",
     ]
     return "\n".join(lines)
 
 
-def _finds(alone: float, among: float, rows: int) -> str:
-    """How small a change is found in four cases of five; with few pairs none is, in one row of many."""
-    from math import expm1, isinf
+def smallest_change(noise: float, pairs: int, rows: int) -> float:
+    """The smallest change of the median of one row among so many that is found in four cases of five, as a share; infinite if none is."""
+    import numpy as np
 
-    said = f"With it, four changes of five are found from {expm1(alone):.1%} on in a row alone"
+    from tacholog.diff.policy import Policy
+    from tacholog.diff.statistics import detectable
+
+    policy = Policy()
+    of_pairs, threshold = np.array([noise * 2**0.5]), np.log1p(np.array([policy.thresholds_percent.centre / 100]))
+    return float(np.expm1(detectable(of_pairs, (pairs, pairs), policy.false_discovery_rate / rows, threshold, paired=True))[0])
+
+
+def change_words(alone: float, among: float, rows: int) -> str:
+    """How small a change is found in four cases of five; with few pairs none is, in one row of many."""
+    from math import isinf
+
+    from tacholog.diff.policy import Policy
+    from tacholog.diff.statistics import runs_needed
+    from tacholog.report.diff_words import percent
+
+    rate = Policy().false_discovery_rate
+    said = f"Smallest detectable change of a median or mean, in four cases of five: {percent(alone)} in a row alone"
     if isinf(among):
-        return f"{said}; in one row of {rows} none is, however large: take more pairs, or a smaller campaign."
-    return f"{said}, from {expm1(among):.1%} on in one row of {rows}."
+        return f"{said}; none in one row of {rows}, however large: that takes {runs_needed(rows, rate, paired=True)} pairs, or a smaller campaign."
+    return f"{said}, {percent(among)} in one row of {rows}."
 
 
 def _build(build: Build) -> str:

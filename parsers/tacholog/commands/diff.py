@@ -11,7 +11,8 @@ Exit codes, of which the highest that applies is given:
   2  wrong usage, or a run, log or folder could not be read, is cut, or is
      not what its run.toml states: it is named, all others were compared
   3  with --fail-on worse: something is worse;
-     with --fail-on inconclusive: something is too noisy to tell
+     with --fail-on inconclusive: something is too noisy to tell, or had
+     too few pairs for so many rows (too_few_pairs)
   4  nothing could be compared, or no row of a gate could be tested
   5  with --fail-on implausible: the figures of a row contradict each other,
      are impossible, or stand where more than 1 % was lost

@@ -13,20 +13,21 @@ import numpy as np
 from tacholog.diff import gate
 from tacholog.diff.bands import SameBuild
 from tacholog.diff.estimate import Estimates, estimate
-from tacholog.diff.loss import losses, lossy
+from tacholog.diff.loss import loss_asked, losses, lossy
 from tacholog.diff.match import NONE, Pairs, match
-from tacholog.diff.numbers import CONDITIONS, LATENCY_OF, SETTING, Flags, Integers, Numbers, latency_of, numbers
+from tacholog.diff.numbers import CONDITIONS, LATENCY_OF, SETTING, Integers, Numbers, latency_of, numbers
 from tacholog.diff.pairing import remarks
 from tacholog.diff.policy import BANDS, MIN_RUNS, Policy
-from tacholog.diff.result import COMPARED, VERDICTS, Input, Problem, Report, RunOrder, Settings
+from tacholog.diff.result import COMPARED, OPEN, VERDICTS, Input, Problem, Report, RunOrder, Settings, Verdict
 from tacholog.diff.rows import Findings, curves, rows, untested
 from tacholog.diff.same import same_runs, shared
-from tacholog.diff.verdict import CODE, Judged, Verdicts, decide, thresholds
+from tacholog.diff.verdict import CODE, REASONS, Judged, Verdicts, decide, thresholds
 from tacholog.errors import TachologError
 
 if TYPE_CHECKING:
     from tacholog.dataset import Dataset
 
+_OF_ONE_RUN = {"single_run", "bound", "same_measurement"}
 _OF_LINES, _LINES_NAMED = ("broken", "unknown"), 100
 ACROSS = ("system", "host", "options", *SETTING, *CONDITIONS)
 
@@ -76,7 +77,7 @@ def compare(
     rest = Pairs(pairs.old[~wanted], pairs.new[~wanted])
     said = (*remarks([root for side in (old, new) if "root" in side.runs for root in side.runs["root"].dropna()]), *_hint(report))
     settings = msgspec.structs.replace(report.settings, same_build_sessions=measured.sessions if measured else ())
-    lost, lossless = lossy(data, pairs, policy)
+    lost, lossless, counted = lossy(data, pairs, policy)
     found = losses(data, lost, _judge(data, lost, profiles, policy), (order, common.codes), policy)
     return msgspec.structs.replace(
         report,
@@ -84,6 +85,8 @@ def compare(
         losses=found,
         loss_counts=dict.fromkeys(VERDICTS, 0) | Counter(loss.verdict for loss in found),
         lossless=lossless,
+        loss_asked=loss_asked(policy),
+        lossy_counts=counted,
         warnings=(*(report.warnings if "same_runs" not in common.warning else ()), *_without_figures(report), *common.warning, *said),
         changed=gate.changed(old, new),
         untested=untested(data, rest, policy) if everything else (),
@@ -217,7 +220,7 @@ def _report(sides: tuple[Input, Input], policy: Policy, findings: Findings, orde
         settings=_settings(policy),
         counts={verdict: counted.get(CODE[verdict], 0) for verdict in VERDICTS},
         designs=_designs(found, verdicts),
-        warnings=(*_warnings(found, verdicts.by_value, same_build), *_gate_warning(verdicts), *_of_references(findings)),
+        warnings=(*_warnings(findings, same_build), *_gate_warning(verdicts), *_of_references(findings)),
         changed=(),
         rows=rows(findings, policy),
         curves=curves(findings, policy),
@@ -232,16 +235,25 @@ def _designs(found: Estimates, verdicts: Verdicts) -> dict[str, int]:
     return {**decided, **({"single": single} if single > 0 else {})}
 
 
-def _warnings(found: Estimates, by_value: Flags, same_build: bool) -> tuple[str, ...]:
+def _warnings(findings: Findings, same_build: bool) -> tuple[str, ...]:
+    found, verdicts = findings.found, findings.verdicts
     used = {index for index in found.design.tolist() if index >= 0}
     reasons = {found.designs[index].reason for index in used} - {None}
-    same_first = any(found.designs[index].same_first for index in used)
+    decided = {REASONS[index] for index in set(verdicts.reason[verdicts.by_value].tolist())}
     return (
         *(["same_build"] if same_build else []),
         *sorted(reason for reason in reasons if reason),
-        *(["same_first"] if same_first else []),
-        *(["single_values"] if by_value.any() else []),
+        *(["single_values"] if decided & _OF_ONE_RUN else []),
+        *_unverified(findings),
     )
+
+
+def _unverified(findings: Findings) -> tuple[str, ...]:
+    """How many rows of repeated runs have no verdict for want of a condition, and which conditions these are."""
+    verdicts = findings.verdicts
+    rows = np.flatnonzero(verdicts.by_value & (verdicts.reason == REASONS.index("unverified")))
+    fields = dict.fromkeys(field for index in findings.which[rows].tolist() for field in findings.judged[index].unverified)
+    return (f"unverified:{len(rows)}:{','.join(fields)}",) if len(rows) else ()
 
 
 def _gate_warning(verdicts: Verdicts) -> tuple[str, ...]:
@@ -292,7 +304,7 @@ def _input(dataset: Dataset, name: str) -> Input:
 def exit_code(report: Report, fail_on: tuple[str, ...]) -> int:
     """0, or 4 if nothing could be compared but with itself, or nothing of a gate; the highest that applies of it and what ``fail_on`` asks for.
 
-    ``worse``: 3 for worse rows. ``inconclusive``: 3 for rows that are too noisy to tell. ``implausible``: 5 for figures that
+    ``worse``: 3 for worse rows. ``inconclusive``: 3 for rows that are too noisy to tell, or had too few pairs. ``implausible``: 5 for figures that
     contradict each other, are impossible, or stand where more than 1 % was lost.
     """
     implausible = any(
@@ -301,5 +313,6 @@ def exit_code(report: Report, fail_on: tuple[str, ...]) -> int:
     with_itself = sum("same_runs" in row.flags for row in report.rows)
     lost = sum(report.loss_counts.get(verdict, 0) for verdict in COMPARED) + report.lossless if not report.rows else 0  # loss alone was asked for
     compared = sum(report.counts[verdict] for verdict in COMPARED) + lost > with_itself and "gate_empty" not in report.warnings
-    asked = any(verdict in fail_on and report.counts[verdict] + report.loss_counts.get(verdict, 0) for verdict in ("worse", "inconclusive"))
+    meant: dict[str, Iterable[Verdict]] = {"worse": ("worse",), "inconclusive": OPEN}
+    asked = any(report.counts[verdict] + report.loss_counts.get(verdict, 0) for name in fail_on for verdict in meant.get(name, ()))
     return max(0 if compared else 4, 3 if asked else 0, 5 if "implausible" in fail_on and implausible else 0)

@@ -15,42 +15,61 @@ from tacholog.diff.estimate import Estimates, estimate
 from tacholog.diff.gate import Judgement
 from tacholog.diff.keys import keys_of
 from tacholog.diff.match import NONE, Pairs
-from tacholog.diff.numbers import LOSS, Flags, Floats, Integers, Numbers, mark_names
+from tacholog.diff.numbers import LOSS, SETTING, SIZE, Flags, Floats, Integers, Numbers, mark_names
 from tacholog.diff.policy import MIN_RUNS, Policy
 from tacholog.diff.result import VERDICTS, Loss, LossSide, RunOrder, Verdict
 from tacholog.diff.rows import either, natural
 from tacholog.diff.same import same_runs
 from tacholog.diff.statistics import Shift, adjusted
-from tacholog.diff.verdict import FAILED_BITS, by_shift
+from tacholog.diff.verdict import FAILED_BITS, Reach, by_shift, reach
+from tacholog.medians import median_run
 
+_COUNT = "messages_lost"
 _OF_ONE_SIDE: tuple[Verdict, Verdict] = ("removed", "added")
 
 
 class _Tested(NamedTuple):
-    """What the test says of each row; ``p_adjusted`` is NaN where nothing was tested."""
+    """What the test says of each row; ``p_adjusted`` is NaN where nothing was tested. ``reach`` has only the rows that were tested."""
 
     found: Estimates
     p_adjusted: Floats
     verdict: Integers
+    reach: Reach
     policy: Policy
 
 
-def lossy(data: Numbers, pairs: Pairs, policy: Policy) -> tuple[Pairs, int]:
-    """Return the rows in which a run lost something, and how many there are in which none did.
+def loss_asked(policy: Policy) -> bool:
+    """Whether loss is to be looked at: it is, unless other metrics alone were asked for."""
+    return not policy.metrics or any(word.partition(":")[0] == LOSS for word in policy.metrics)
+
+
+def lossy(data: Numbers, pairs: Pairs, policy: Policy) -> tuple[Pairs, int, int]:
+    """Return the rows in which a run lost something, how many there are in which none did, and how many say only how many messages were lost.
+
+    A log that says of no message that it was lost has no share of them printed, as often as not: none of any number is none.
 
     Args:
         data: both sides' numbers.
         pairs: the cells that stand against each other, tested or not.
         policy: which metrics are asked for.
     """
-    metric, nothing = data.columns["metric"], np.zeros(0, np.int64)
-    if LOSS not in metric.words or (policy.metrics and not any(word.partition(":")[0] == LOSS for word in policy.metrics)):
-        return Pairs(nothing, nothing), 0
-    stated = np.where(pairs.old != NONE, data.cells.values[pairs.old], 0) + np.where(pairs.new != NONE, data.cells.values[pairs.new], 0) > 0
-    places = np.flatnonzero(stated & (metric.codes[either(pairs)] == metric.words.index(LOSS) + 1))
+    if not loss_asked(policy):
+        return Pairs(*(np.zeros(0, np.int64) for _ in range(2))), 0, 0
+    shares, counts = (_stated(data, pairs, name) for name in (LOSS, _COUNT))
+    setting = data.codes(("system", *SETTING, *SIZE))[either(pairs)]
+    counts = counts[~np.isin(setting[counts], setting[shares])]
     most = np.append(_most(data), 0.0)  # the last one is that of a side that is not there
-    found = places[np.maximum(most[pairs.old[places]], most[pairs.new[places]]) > 0]
-    return Pairs(pairs.old[found], pairs.new[found]), len(places) - len(found)
+    lost, counted = (places[np.maximum(most[pairs.old[places]], most[pairs.new[places]]) > 0] for places in (shares, counts))
+    return Pairs(pairs.old[lost], pairs.new[lost]), len(shares) - len(lost) + len(counts) - len(counted), len(counted)
+
+
+def _stated(data: Numbers, pairs: Pairs, name: str) -> Integers:
+    """The rows of a metric of which some run has a value."""
+    metric = data.columns["metric"]
+    if name not in metric.words:
+        return np.zeros(0, np.int64)
+    stated = np.where(pairs.old != NONE, data.cells.values[pairs.old], 0) + np.where(pairs.new != NONE, data.cells.values[pairs.new], 0) > 0
+    return np.flatnonzero(stated & (metric.codes[either(pairs)] == metric.words.index(name) + 1))
 
 
 def losses(
@@ -88,14 +107,16 @@ def _test(data: Numbers, pairs: Pairs, judged: list[Judgement], order: list[RunO
     wanted = pairs.both & equal & whole & free & (np.minimum(cells.values[old], cells.values[new]) >= MIN_RUNS)
     least = np.full(len(old), policy.loss_threshold_points / 100)
     found = estimate(data, pairs, wanted, order, least, np.asarray)
-    p = np.full(len(old), np.nan)
+    p, attainable = np.full(len(old), np.nan), np.zeros(len(old))
     p[found.tested] = adjusted(found.shift.p[found.tested])
-    verdict = by_shift(Shift(*found.shift), p, (least, least), np.ones(len(old), bool), policy.false_discovery_rate)
+    within = reach(found, np.flatnonzero(found.tested), least, policy.false_discovery_rate)
+    attainable[found.tested] = within.attainable
+    verdict = by_shift(Shift(*found.shift), p, (least, least), np.ones(len(old), bool), policy.false_discovery_rate, attainable)
     for place in np.flatnonzero(verdict == VERDICTS.index("no_change")).tolist():
         means = [values.mean() for values in found.values[place]]
         if abs(means[1] - means[0]) >= least[place]:  # a few runs that lost much move no median
             verdict[place] = VERDICTS.index("inconclusive")
-    return _Tested(found, p, verdict, policy)
+    return _Tested(found, p, verdict, within, policy)
 
 
 def _loss(data: Numbers, pairs: Pairs, place: int, row: Loss, known: tuple[Judgement, bool], tested: _Tested) -> Loss:
@@ -121,9 +142,14 @@ def _by_test(row: Loss, place: int, tested: _Tested) -> Loss:
     found, shift = tested.found, Shift(*(column[place] for column in tested.found.shift))
     count = [len(values) for values in found.values[place]]
     low, high = (float(end) if np.isfinite(end) else None for end in (shift.low, shift.high))
+    verdict = VERDICTS[tested.verdict[place]]
+    member = int(found.tested[:place].sum())
+    few = verdict == "too_few_pairs"
     return replace(
         row,
-        verdict=VERDICTS[tested.verdict[place]],
+        attainable_p=float(tested.reach.attainable[member]) if few else None,
+        needed=int(tested.reach.needed[member]) if few else None,
+        verdict=verdict,
         design=found.designs[found.design[place]].kind,
         old=_counted(row.old, count[0]),
         new=_counted(row.new, count[1]),
@@ -176,4 +202,4 @@ def _values(data: Numbers, cell: int) -> Floats:
 def _side(shares: Floats) -> LossSide | None:
     if not len(shares):
         return None
-    return LossSide(runs=len(shares), lossy=int((shares > 0).sum()), median=float(np.median(shares)), most=float(shares.max()))
+    return LossSide(runs=len(shares), lossy=int((shares > 0).sum()), median=median_run(shares.tolist(), LOSS), most=float(shares.max()))

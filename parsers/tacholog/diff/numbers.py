@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacholog.diff.policy import IF_NO_PERCENTILE, Policy
+from tacholog.medians import upper_of_two_counts
 from tacholog.quality import MARKS
 
 if TYPE_CHECKING:
@@ -70,6 +71,17 @@ class Cells(NamedTuple):
     mixed: Flags
 
 
+def upper_of_two(data: Numbers) -> Integers:
+    """For each cell 1 if the upper of two values in the middle is its median, 0 if the lower one is; see `tacholog.medians`."""
+    return _upper_of_two(data.columns["metric"])
+
+
+def _upper_of_two(metric: Column) -> Integers:
+    said: Integers = np.array([0, *map(upper_of_two_counts, metric.words)], np.int64)
+    found: Integers = said[metric.codes]
+    return found
+
+
 def latency_of(cells: Cells) -> Integers:
     """What each cell's latency is of, as its marks say: an index into `LATENCY_OF`."""
     grows, handed = (cells.marks & MARK_BITS[name] > 0 for name in ("grows_with_size", "reference_only"))
@@ -125,7 +137,7 @@ def numbers(old: Dataset, new: Dataset, policy: Policy, profiles: Integers) -> N
     row = _dense(setting * (int(names.max(initial=0)) + 1) + names)
     cell = _dense((conditions * (int(row.max(initial=0)) + 1) + row) * 2 + is_new)
     tested = _tested(columns, setting, is_new, marks, policy)
-    cells, entries, at = _cells(frames, cell, runs, marks, across, (is_new, row, conditions))
+    cells, entries, at = _cells(frames, cell, runs, (marks, across, _upper_of_two(columns["metric"])), (is_new, row, conditions))
     published = np.concatenate([side.runs["session"].isna().to_numpy(bool) for side in (old, new)])
     for name, column in columns.items():  # one after the other, so that they are never all there twice
         columns[name] = _spread(column, at)
@@ -247,16 +259,21 @@ def _any(group: Integers, where: Flags, count: int) -> Flags:
 
 
 def _cells(
-    frames: Sequence[pd.DataFrame], cell: Integers, runs: Integers, marks: Integers, across: Integers, shared: tuple[Flags, Integers, Integers]
+    frames: Sequence[pd.DataFrame],
+    cell: Integers,
+    runs: Integers,
+    said: tuple[Integers, Integers, Integers],
+    shared: tuple[Flags, Integers, Integers],
 ) -> tuple[Cells, Entries, Integers]:
     """Sort the numbers into cells, give each cell one value a run, and say where in the columns each cell is described."""
+    marks, across, upper = said
     order = np.argsort(cell * (int(runs.max(initial=0)) + 1) + runs, kind="stable")
-    cell, runs = cell[order], runs[order]
+    cell, runs, upper = cell[order], runs[order], upper[order]
     starts = np.flatnonzero(np.diff(cell, prepend=-1))
     value = _floats(frames, "value")[order]
     resolution, samples = _floats(frames, "resolution")[order], _floats(frames, "samples")[order]
     across = np.broadcast_to(across, order.shape)[order]
-    entries, first, count = _one_a_run(cell, runs, value)
+    entries, first, count = _one_a_run(cell, runs, value, upper)
     is_new, row, conditions = shared[0][order][starts], shared[1][order][starts], shared[2][order][starts]
     return (
         Cells(
@@ -266,7 +283,7 @@ def _cells(
             run=runs[starts],
             first=first,
             values=count,
-            median=_medians(entries.value, first, count),
+            median=_medians(entries.value, first, count, upper[starts]),
             resolution=_reduce(np.fmax, resolution, starts),
             bound=_bound_codes(frames)[order][starts],
             samples=_reduce(np.fmin, samples, starts),
@@ -293,29 +310,33 @@ def _reduce(function: np.ufunc, values: NDArray[Any], starts: Integers) -> NDArr
     return function.reduceat(values, starts) if len(starts) else values[:0]
 
 
-def _one_a_run(cell: Integers, runs: Integers, value: Floats) -> tuple[Entries, Integers, Integers]:
+def _one_a_run(cell: Integers, runs: Integers, value: Floats, upper: Integers) -> tuple[Entries, Integers, Integers]:
     """One value for each cell and run (the median, where a run measured it more than once); cells with no value keep a count of 0."""
-    import pandas as pd
-
     total = int(cell[-1]) + 1 if len(cell) else 0
     present = ~np.isnan(value)
     kept, run, values = cell[present], runs[present], value[present]
-    if len(kept) and ((np.diff(kept) == 0) & (np.diff(run) == 0)).any():
-        grouped = pd.DataFrame({"cell": kept, "run": run, "value": values}).groupby(["cell", "run"], sort=True)["value"].median().reset_index()
-        kept, run, values = (grouped[name].to_numpy() for name in ("cell", "run", "value"))
+    if len(kept) and (again := (np.diff(kept) == 0) & (np.diff(run) == 0)).any():
+        starts = np.flatnonzero(np.concatenate([[True], ~again]))
+        values = _medians(values, starts, np.diff(starts, append=len(values)), upper[present][starts])
+        kept, run = kept[starts], run[starts]
     count = np.bincount(kept, minlength=total).astype(np.int64)
     return Entries(run, values), np.cumsum(count) - count, count
 
 
-def _medians(values: Floats, first: Integers, count: Integers) -> Floats:
-    """The median of each stretch of values."""
-    import pandas as pd
+def _medians(values: Floats, first: Integers, count: Integers, upper: Integers) -> Floats:
+    """The median of each stretch of values, which is one of them: the rule of `tacholog.medians`, for many at once. NaN for an empty stretch.
 
+    Args:
+        values: all stretches, one after the other, shape (n,).
+        first: where each begins, shape (stretches,).
+        count: how many values each has, shape (stretches,).
+        upper: 1 where the upper of two in the middle counts, 0 where the lower one does, shape (stretches,).
+    """
     medians = np.full(len(count), np.nan)
     medians[count == 1] = values[first[count == 1]]
     several = np.flatnonzero(count > 1)
     if len(several):
         label = np.repeat(np.arange(len(count)), count)
-        chosen = np.isin(label, several) if len(several) < len(count) else slice(None)
-        medians[several] = pd.Series(values[chosen]).groupby(label[chosen]).median().to_numpy()
+        ordered = values[np.lexsort((values, label))]
+        medians[several] = ordered[first[several] + (count[several] - 1 + upper[several]) // 2]
     return medians

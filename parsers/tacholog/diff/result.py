@@ -20,6 +20,7 @@ Verdict = Literal[
     "better",
     "no_change",
     "inconclusive",
+    "too_few_pairs",
     "insufficient",
     "unreplicated_diff",
     "unreplicated_same",
@@ -30,12 +31,14 @@ Verdict = Literal[
     "lossy",
 ]
 VERDICTS: tuple[Verdict, ...] = (
-    *("worse", "better", "unreplicated_diff", "inconclusive", "insufficient", "invalid", "lossy"),
+    *("worse", "better", "unreplicated_diff", "inconclusive", "too_few_pairs", "insufficient", "invalid", "lossy"),
     *("not_comparable", "removed", "added", "no_change", "unreplicated_same"),
 )
-COMPARED: frozenset[Verdict] = frozenset({"worse", "better", "no_change", "inconclusive", "unreplicated_diff", "unreplicated_same"})
+COMPARED: frozenset[Verdict] = frozenset({"worse", "better", "no_change", "inconclusive", "too_few_pairs", "unreplicated_diff", "unreplicated_same"})
+OPEN: frozenset[Verdict] = frozenset({"inconclusive", "too_few_pairs"})  # tested, and neither a change nor its absence is shown
 Level = Literal["a", "b", "c"]
 DesignKind = Literal["paired", "sessions", "confounded", "single"]
+RatioKind = Literal["hodges_lehmann_pairs", "hodges_lehmann_sessions", "quotient"]
 Interval = tuple[float | None, float | None]
 
 
@@ -59,10 +62,11 @@ class Key(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """One side of a row: how many runs gave a value, the values that the ratio was computed from, and their median.
+    """One side of a row: how many runs gave a value, the values that the ratio was computed from, and their median, which is one of them.
 
+    Of an even number of values two stand in the middle, and the worse one is the median: the higher latency, the lower rate.
     ``values`` holds each run's value in the order of `Report.runs`; where a test decided, pair by pair if runs are pairs (a run without its pair is
-    not among them), and the median of each session if sessions are compared.
+    not among them), and of each session the run in the middle if sessions are compared.
     """
 
     runs: int
@@ -87,13 +91,17 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     ``new_key`` is there where the new side names the row otherwise; such rows are not comparable. ``differences`` are the conditions and machines
     that are not the same; ``reasons`` names those that forbid a comparison. Of a row that one side alone has they say under which other conditions
     the other side has it. ``across`` is what each side has of the fields that the diff goes across.
-    ``ratio`` is new over old; rows that are not comparable have none. ``interval`` is the 95 % confidence interval of the ratio where
-    ``interval_kind`` is ``confidence``, and what rounding allows where it is ``rounding``. ``threshold`` is the smallest relative change that counts
-    (0.03: 3 %), ``threshold_source`` where it comes from.
-    ``flags``: ``two_modes``, the runs of a side fall into two groups; ``same_first``, in every pair the same side went first; ``significant``, the
-    adjusted p-value is below the false discovery rate, whatever the size of the change; ``gated``, it was adjusted among the rows of the gate alone;
-    ``same_runs``, both sides are the same runs.
-    ``detectable`` is the smallest relative change that these runs would have found in four cases of five.
+    ``ratio`` is new over old; rows that are not comparable have none. ``ratio_kind`` says which ratio it is: ``hodges_lehmann_pairs`` and
+    ``hodges_lehmann_sessions`` are estimates over all pairs or sessions, which need not be the quotient of both medians; ``quotient`` is that.
+    ``interval`` is the 95 % confidence interval of the ratio where ``interval_kind`` is ``confidence``, widened by what rounding hides, and what
+    rounding allows where it is ``rounding``. It is that of the row alone: where it leaves out 1 and ``p_adjusted`` is not below the false discovery
+    rate, it shows no change, because among many rows such intervals come by chance.
+    ``threshold`` is the smallest relative change that counts (0.03: 3 %), ``threshold_source`` where it comes from.
+    ``flags``: ``two_modes``, the runs of a side fall into two groups; ``significant``, the adjusted p-value is below the false discovery rate,
+    whatever the size of the change; ``gated``, it was adjusted among the rows of the gate alone; ``same_runs``, both sides are the same runs.
+    ``detectable`` is the smallest relative change of this row alone that the report would have called one in four cases of five; null if there is
+    none. ``attainable_p`` is the least adjusted p-value that this row could have had, alone among the rows of the report, and ``needed`` how many
+    pairs, or sessions a side, it takes to make that significant; both are there where `verdict` is ``too_few_pairs``.
     """
 
     key: Key
@@ -107,6 +115,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     old: Side | None = None
     new: Side | None = None
     ratio: float | None = None
+    ratio_kind: RatioKind | None = None
     interval: Interval | None = None
     interval_kind: Literal["confidence", "rounding"] | None = None
     p: float | None = None
@@ -114,6 +123,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     threshold: float | None = None
     threshold_source: str | None = None
     detectable: float | None = None
+    attainable_p: float | None = None
+    needed: int | None = None
     marks: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     differences: tuple[Difference, ...] = ()
@@ -174,7 +185,8 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
     """What was lost where anything was, as shares of the messages, and its verdict.
 
     ``difference`` is new minus old, a share too (0.01: one percentage point), because most runs lose nothing and a ratio to nothing is none;
-    ``interval`` its 95 % confidence interval; ``threshold`` the smallest that counts. ``differences`` are the conditions that are not the same.
+    ``interval`` its 95 % confidence interval, that of the row alone; ``threshold`` the smallest that counts. ``attainable_p`` and ``needed`` are as
+    in `Row`. ``differences`` are the conditions that are not the same.
     """
 
     key: Key
@@ -188,6 +200,8 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
     p: float | None = None
     p_adjusted: float | None = None
     threshold: float | None = None
+    attainable_p: float | None = None
+    needed: int | None = None
     differences: tuple[Difference, ...] = ()
 
 
@@ -249,6 +263,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "sche
     """The whole comparison. ``counts`` holds every verdict, also those that no row has.
 
     ``losses`` are the rows in which a run lost something, ``loss_counts`` their verdicts, ``lossless`` counts those in which none did.
+    ``loss_asked`` is whether loss was to be looked at; ``lossy_counts`` counts the rows whose logs say how many messages were lost, and not of how
+    many, so that there is no share to compare.
     ``problems``: what could not be used of either side, lost runs and logs first; of broken and unknown lines at most a hundred a side
     (`Input.problems` counts them all).
     """
@@ -268,6 +284,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "sche
     losses: tuple[Loss, ...] = ()
     loss_counts: dict[str, int] = {}
     lossless: int = 0
+    loss_asked: bool = True
+    lossy_counts: int = 0
     untested: tuple[Untested, ...] = ()
     runs: tuple[RunOrder, ...] = ()
     problems: tuple[Problem, ...] = ()

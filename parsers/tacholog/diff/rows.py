@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from statistics import median
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -14,15 +13,16 @@ from tacholog.diff.keys import KEY_FIELDS, keys_of
 from tacholog.diff.match import NONE, Pairs
 from tacholog.diff.numbers import BOUNDS, SETTING, SIZE, Flags, Floats, Integers, Numbers, mark_names
 from tacholog.diff.policy import Policy
-from tacholog.diff.result import VERDICTS, Curve, Difference, Key, Level, Row, Side, Untested, Verdict
+from tacholog.diff.result import VERDICTS, Curve, Difference, Key, Level, RatioKind, Row, Side, Untested, Verdict
 from tacholog.diff.statistics import Shift
 from tacholog.diff.verdict import CODE, INVALID_BITS, REASONS, SERIES, SOURCES, Thresholds, Verdicts, bounds, flags
+from tacholog.medians import median_run
 from tacholog.records import METRICS, Bound
 
 _ALONE = {reason: (reason,) if reason else () for reason in REASONS}
 _BOUNDS = tuple(cast("Bound", bound) for bound in BOUNDS)
 _MOVING_SHOWS = 1_000_000  # bytes: 10 microseconds at 100 GB/s, which no printed latency hides
-_BY_EFFECT: tuple[Verdict, ...] = ("worse", "better", "unreplicated_diff", "inconclusive")
+_BY_EFFECT: tuple[Verdict, ...] = ("worse", "better", "unreplicated_diff", "inconclusive", "too_few_pairs")
 
 
 class Findings(NamedTuple):
@@ -175,13 +175,13 @@ def _designed(findings: Findings, order: Integers, rate: float) -> dict[str, lis
     tested, by_value = (flags.tolist() for flags in _decided(findings, order))
     designs = [found.designs[index] if index >= 0 else None for index in found.design[order].tolist()]
     real = findings.verdicts.p_adjusted < rate  # where nothing was tested it is NaN, and not below anything
-    flagged = zip(tested, designs, *(said[order].tolist() for said in (found.two_modes, real, findings.verdicts.gated)), strict=True)
+    flagged = zip(tested, *(said[order].tolist() for said in (found.two_modes, real, findings.verdicts.gated)), strict=True)
     return {
         "design": [design.kind if design else "single" if single else None for design, single in zip(designs, by_value, strict=True)],
         "interval_kind": ["confidence" if one else "rounding" if single else None for one, single in zip(tested, by_value, strict=True)],
         "flags": [
-            flags(design, *said) if one else ("same_runs",) if same else ()
-            for (one, design, *said), same in zip(flagged, findings.same_runs[order].tolist(), strict=True)
+            flags(*said) if one else ("same_runs",) if same else ()
+            for (one, *said), same in zip(flagged, findings.same_runs[order].tolist(), strict=True)
         ],
     }
 
@@ -193,7 +193,7 @@ def _decided(findings: Findings, order: Integers) -> tuple[Flags, Flags]:
 
 def _estimated(findings: Findings, order: Integers) -> dict[str, list[Any]]:
     """The columns of the rows that are numbers."""
-    found, cells = findings.found, findings.data.cells
+    found, cells, reach = findings.found, findings.data.cells, findings.verdicts.reach
     pairs = Pairs(findings.pairs.old[order], findings.pairs.new[order])
     tested, by_value = _decided(findings, order)
     shift = Shift(*(values[order] for values in found.shift))
@@ -205,16 +205,28 @@ def _estimated(findings: Findings, order: Integers) -> dict[str, list[Any]]:
     decided = tested | by_value
     limits = np.expm1(np.where(by_value, findings.limits.single[order], findings.limits.least[order]))
     interval = list(zip(*map(_known, ends), strict=True))
+    few = findings.verdicts.verdict[order] == CODE["too_few_pairs"]
+    ratio = _known(np.where(tested, np.exp(shift.estimate), np.where(pairs.both, single, np.nan)))
     return {
-        "ratio": _known(np.where(tested, np.exp(shift.estimate), np.where(pairs.both, single, np.nan))),
+        "ratio": ratio,
+        "ratio_kind": _ratio_kinds(ratio, tested, found.paired[order]),
         "interval": [ends if there else None for ends, there in zip(interval, decided.tolist(), strict=True)],
         "p": _known(np.where(tested, shift.p, np.nan)),
         "p_adjusted": _known(findings.verdicts.p_adjusted[order]),
         "threshold": _known(np.where(decided, limits, np.nan)),
-        "detectable": _known(np.where(tested, np.expm1(found.detectable[order]), np.nan)),
+        "detectable": _known(np.where(tested, np.expm1(reach.detectable[order]), np.nan)),
+        "attainable_p": _known(np.where(few, reach.attainable[order], np.nan)),
+        "needed": [count or None for count in np.where(few, reach.needed[order], 0).tolist()],
         "old": _sides(findings, order, 0),
         "new": _sides(findings, order, 1),
     }
+
+
+def _ratio_kinds(ratio: list[float | None], tested: Flags, paired: Flags) -> list[RatioKind | None]:
+    """Which ratio each row has: an estimate, or the quotient of what is shown of both sides."""
+    names: tuple[RatioKind, ...] = ("quotient", "hodges_lehmann_sessions", "hodges_lehmann_pairs")
+    index = np.where(tested, np.where(paired, 2, 1), 0).tolist()
+    return [None if value is None else names[which] for value, which in zip(ratio, index, strict=True)]
 
 
 def _levels(findings: Findings, order: Integers) -> list[Level | None]:
@@ -269,18 +281,20 @@ def _sides(findings: Findings, order: Integers, which: int) -> list[Side | None]
         *(column[side].tolist() for column in exact),
         *(_known(column[side]) for column in (cells.median, cells.resolution, cells.samples)),
     )
+    metric = findings.data.columns["metric"]
+    metrics = [metric.words[code - 1] for code in metric.codes[either(findings.pairs)[order]].tolist()]
     found: list[Side | None] = []
-    for cell, place, by_test, (first, count, bound, middle, resolution, samples) in zip(
-        side.tolist(), order.tolist(), tested, zip(*columns, strict=True), strict=True
+    for cell, place, by_test, name, (first, count, bound, middle, resolution, samples) in zip(
+        side.tolist(), order.tolist(), tested, metrics, zip(*columns, strict=True), strict=True
     ):
         if cell == NONE:
             found.append(None)
             continue
-        run_by_run = np.exp(compared[place][which]).tolist() if by_test else (middle,) if count == 1 else values[first : first + count].tolist()
+        run_by_run = compared[place][which].tolist() if by_test else (middle,) if count == 1 else values[first : first + count].tolist()
         found.append(
             Side(
                 runs=count,
-                median=middle if len(run_by_run) == count else median(run_by_run),  # that of all is exact: it went through no logarithm
+                median=middle if len(run_by_run) == count else median_run(run_by_run, name),
                 values=tuple(run_by_run),
                 bound=_BOUNDS[bound],
                 resolution=resolution,

@@ -14,24 +14,30 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from math import sqrt
+from math import comb, sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacholog.diff.policy import MIN_RUNS
+
 EXACT_RUNS = 40
 OUTER, INNER = 0.95, 0.90  # The interval that is shown, and the one that must lie within the threshold for "no change".
 POWER = 0.8  # A change is said to be found if it is in four cases of five.
 MIN_CLUSTER = 2
+_DRAWN = 4_000_000  # numbers in one simulation
 MOST_PATTERNS = 2000  # Different patterns of ties in one call: beyond, working each out costs more than the normal approximation is wrong.
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
 class Shift(NamedTuple):
-    """A shift for each row: the Hodges-Lehmann estimate, its 95 % and 90 % intervals (infinite where runs are too few), and the two-sided p-value."""
+    """A shift for each row: the Hodges-Lehmann estimate, its 95 % and 90 % intervals (infinite where runs are too few), and the two-sided p-value.
+
+    The intervals are widened by what rounding hides. Estimate and p-value are those of the values as printed.
+    """
 
     estimate: Floats
     low: Floats
@@ -41,35 +47,62 @@ class Shift(NamedTuple):
     p: Floats
 
 
-def paired_shift(differences: Floats) -> Shift:
+class Hidden(NamedTuple):
+    """What rounding leaves open of each value: the least and the greatest that it can be, shape (rows, runs) each, logarithms."""
+
+    old_low: Floats
+    old_high: Floats
+    new_low: Floats
+    new_high: Floats
+
+
+def paired_shift(differences: Floats, hidden: Hidden | None = None) -> Shift:
     """The shift of paired runs, by the signed rank test.
 
     Args:
         differences: new minus old of each pair, logarithms, shape (rows, pairs), pairs >= 1.
+        hidden: what rounding leaves open of the values that the differences were taken from; none: they are exact.
     """
     pairs = differences.shape[1]
-    first, second = np.triu_indices(pairs)
-    walsh = np.sort((differences[:, first] + differences[:, second]) / 2, axis=1)
-    distribution = _signed_rank_null(tuple(2 * np.arange(1, pairs + 1))) if pairs <= EXACT_RUNS else None
-    deviation = np.sqrt(pairs * (pairs + 1) * (2 * pairs + 1) / 24)
-    outer, inner = (_order_statistic_interval(walsh, distribution, deviation, confidence) for confidence in (OUTER, INNER))
+    walsh = np.sort(_walsh(differences), axis=1)
+    low, high = walsh, walsh
+    if hidden is not None:
+        # An end of the interval rises with every difference, so that of the least differences is below that of the true ones, whatever these are.
+        low = np.sort(_walsh(hidden.new_low - hidden.old_high), axis=1)
+        high = np.sort(_walsh(hidden.new_high - hidden.old_low), axis=1)
+    inside = [_inside_pairs(pairs, (1 - confidence) / 2) for confidence in (OUTER, INNER)]
+    outer, inner = (_ends(low, high, count) for count in inside)
     return Shift(_middle(walsh), *outer, *inner, _signed_rank_p(differences))
 
 
-def unpaired_shift(old: Floats, new: Floats) -> Shift:
+def unpaired_shift(old: Floats, new: Floats, hidden: Hidden | None = None) -> Shift:
     """The shift between two sets of runs, by the rank sum test.
 
     Args:
         old: logarithms, shape (rows, runs of the old side).
         new: logarithms, shape (rows, runs of the new side).
+        hidden: what rounding leaves open of the values; none: they are exact.
     """
-    differences = np.sort((new[:, :, None] - old[:, None, :]).reshape(len(old), -1), axis=1)
-    olds, news = old.shape[1], new.shape[1]
-    exact = max(olds, news) <= EXACT_RUNS
-    distribution = _rank_sum_null(tuple(2 * np.arange(1, olds + news + 1)), news) if exact else None
-    deviation = np.sqrt(olds * news * (olds + news + 1) / 12)
-    outer, inner = (_order_statistic_interval(differences, distribution, deviation, confidence) for confidence in (OUTER, INNER))
+    differences = np.sort(_all_differences(old, new), axis=1)
+    low, high = differences, differences
+    if hidden is not None:
+        low = np.sort(_all_differences(hidden.old_high, hidden.new_low), axis=1)
+        high = np.sort(_all_differences(hidden.old_low, hidden.new_high), axis=1)
+    inside = [_inside_sides(old.shape[1], new.shape[1], (1 - confidence) / 2) for confidence in (OUTER, INNER)]
+    outer, inner = (_ends(low, high, count) for count in inside)
     return Shift(_middle(differences), *outer, *inner, _rank_sum_p(old, new))
+
+
+def _walsh(differences: Floats) -> Floats:
+    """The averages of every two differences, each with itself too, shape (rows, pairs * (pairs + 1) / 2)."""
+    first, second = np.triu_indices(differences.shape[1])
+    averages: Floats = (differences[:, first] + differences[:, second]) / 2
+    return averages
+
+
+def _all_differences(old: Floats, new: Floats) -> Floats:
+    """Every new value less every old one, shape (rows, olds * news)."""
+    return (new[:, :, None] - old[:, None, :]).reshape(len(old), -1)
 
 
 def adjusted(p: Floats) -> Floats:
@@ -97,36 +130,67 @@ def adjusted_each(p: Floats) -> Floats:
     return result
 
 
-def smallest_detectable(deviation: Floats, runs: int, paired: bool) -> Floats:
-    """The smallest true shift that ``runs`` runs a side find with 80 % power at a level of 5 %, for one row alone.
+def least_p(runs_old: int, runs_new: int, paired: bool) -> float:
+    """The smallest two-sided p-value that so many pairs, or so many sessions a side, can have: that of sides which do not overlap."""
+    return min(1.0, 2 / (2**runs_old if paired else comb(runs_old + runs_new, runs_new)))
 
-    By the normal approximation, widened by the small-sample loss of the rank tests.
+
+def runs_needed(rows: int, rate: float, paired: bool) -> int:
+    """How many pairs, or sessions a side, it takes so that a single one of so many rows can be significant at all.
+
+    Args:
+        rows: how many are adjusted together.
+        rate: what an adjusted p-value must be below.
+        paired: whether it is pairs.
+    """
+    count = MIN_RUNS
+    while rows * least_p(count, count, paired) >= rate:
+        count += 1
+    return count
+
+
+def detectable(deviation: Floats, runs: tuple[int, int], level: float, threshold: Floats, hidden: Floats | float = 0.0, *, paired: bool) -> Floats:
+    """The smallest true shift of a single row that is called a change in four cases of five. Infinite where no shift is large enough.
+
+    It must be significant at the level, and its estimate must reach the threshold. `tacholog diff` says it of rows that it cannot decide,
+    `tacholog ab --plan` before the first run.
 
     Args:
         deviation: standard deviation of the logarithms between runs (of the differences, if paired), shape (rows,).
-        runs: how many runs a side, or how many pairs.
+        runs: how many runs a side; of pairs both are the same.
+        level: what p must be at most: the false discovery rate, divided by how many rows are adjusted together.
+        threshold: the smallest shift that counts, as a logarithm, shape (rows,).
+        hidden: how much of a shift rounding can hide, as a logarithm, shape (rows,).
         paired: whether they are pairs.
     """
-    needed = NormalDist().inv_cdf(0.975) + NormalDist().inv_cdf(POWER)
-    efficiency = float(np.sqrt(np.pi / 3))
-    return deviation * (needed * efficiency * sqrt((1 if paired else 2) / runs) * (1 + 2 / runs))
+    per_run = 1 / runs[0] if paired else 1 / runs[0] + 1 / runs[1]
+    scatter = deviation * sqrt(per_run * np.pi / 3)  # of the Hodges-Lehmann estimate, for normal noise
+    significant = _found_from(runs, level, paired)
+    with np.errstate(invalid="ignore"):
+        shown = np.where(deviation > 0, deviation * significant, 0.0 if np.isfinite(significant) else np.inf)
+    return np.asarray(np.maximum(shown + hidden, threshold + NormalDist().inv_cdf(POWER) * scatter))
 
 
-def smallest_found(pairs: int, level: float) -> float:
-    """The smallest true shift that the signed rank test of ``pairs`` pairs finds in four cases of five at a level, infinite if it cannot reach it.
+@functools.lru_cache(maxsize=1024)
+def _found_from(runs: tuple[int, int], level: float, paired: bool) -> float:
+    """The smallest true shift, in standard deviations, that the rank test finds at a level in four cases of five; infinite if it cannot reach it.
 
-    In units of the standard deviation of the pairs' differences, for normal noise; simulated, because with few pairs and a small level the steps of
-    the exact distribution decide.
+    Simulated for normal noise, because with few runs and a small level the steps of the exact distribution decide: the test finds a shift where the
+    end of the interval of that level lies above zero.
     """
-    if 2 / 2**pairs > level:
+    old, new = runs
+    if max(runs) > EXACT_RUNS:
+        per_run = 1 / old if paired else 1 / old + 1 / new
+        return (NormalDist().inv_cdf(1 - level / 2) + NormalDist().inv_cdf(POWER)) * sqrt(per_run * np.pi / 3)
+    inside = _inside_pairs(old, level / 2) if paired else _inside_sides(old, new, level / 2)
+    if inside < 1:
         return float("inf")
-    noise = np.random.default_rng(1).standard_normal((4000, pairs))
-    low, high = 0.0, 16.0
-    for _ in range(12):
-        middle = (low + high) / 2
-        found = (_signed_rank_p(noise + middle) <= level).mean()
-        low, high = (low, middle) if found >= POWER else (middle, high)
-    return high
+    generator = np.random.default_rng(1)
+    draws = min(4000, _DRAWN // (old * new))
+    noise = generator.standard_normal((draws, old))
+    shifts = _walsh(noise) if paired else _all_differences(noise, generator.standard_normal((draws, new)))
+    lowest = np.partition(shifts, inside - 1, axis=1)[:, inside - 1]
+    return float(np.quantile(-lowest, POWER))
 
 
 def _middle(ordered: Floats) -> Floats:
@@ -136,20 +200,31 @@ def _middle(ordered: Floats) -> Floats:
     return middle
 
 
-def _order_statistic_interval(ordered: Floats, null: Floats | None, deviation: float, confidence: float) -> tuple[Floats, Floats]:
-    """The interval between two of the ordered shifts, as far in as the null distribution of the rank statistic allows.
-
-    ``null`` is the distribution of twice the statistic, from its minimum on; without it the normal approximation is used.
-    """
-    tail, count = (1 - confidence) / 2, ordered.shape[1]
-    if null is None:
-        inside = int(np.floor(count / 2 + NormalDist().inv_cdf(tail) * deviation))
-    else:
-        inside = int(np.searchsorted(np.cumsum(null[::2]), tail, side="right"))
+def _ends(low: Floats, high: Floats, inside: int) -> tuple[Floats, Floats]:
+    """The interval from the ``inside``-th of the sorted ``low`` to that many from the end of the sorted ``high``; infinite if it is none."""
     if inside < 1:
-        unbounded = np.full(len(ordered), np.inf)
+        unbounded = np.full(len(low), np.inf)
         return -unbounded, unbounded
-    return ordered[:, inside - 1], ordered[:, count - inside]
+    return low[:, inside - 1], high[:, high.shape[1] - inside]
+
+
+def _inside_pairs(pairs: int, tail: float) -> int:
+    """How many of the ordered averages lie at or beyond an end of the interval that leaves out ``tail`` on either side."""
+    null = _signed_rank_null(tuple(2 * np.arange(1, pairs + 1))) if pairs <= EXACT_RUNS else None
+    return _inside(null, pairs * (pairs + 1) // 2, sqrt(pairs * (pairs + 1) * (2 * pairs + 1) / 24), tail)
+
+
+def _inside_sides(olds: int, news: int, tail: float) -> int:
+    """How many of the ordered differences lie at or beyond an end of the interval that leaves out ``tail`` on either side."""
+    null = _rank_sum_null(tuple(2 * np.arange(1, olds + news + 1)), news) if max(olds, news) <= EXACT_RUNS else None
+    return _inside(null, olds * news, sqrt(olds * news * (olds + news + 1) / 12), tail)
+
+
+def _inside(null: Floats | None, count: int, deviation: float, tail: float) -> int:
+    """``null`` is the distribution of twice the statistic, from its minimum on; without it the normal approximation is used."""
+    if null is None:
+        return int(np.floor(count / 2 + NormalDist().inv_cdf(tail) * deviation))
+    return int(np.searchsorted(np.cumsum(null[::2]), tail, side="right"))
 
 
 def _doubled_ranks(values: Floats) -> Integers:

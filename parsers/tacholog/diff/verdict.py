@@ -7,14 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from tacholog.diff.bands import SameBuild
-from tacholog.diff.design import Design
 from tacholog.diff.estimate import Estimates
 from tacholog.diff.keys import keys_of
 from tacholog.diff.match import NONE, Pairs
 from tacholog.diff.numbers import BOUNDS, MARK_BITS, SETTING, Cells, Column, Flags, Floats, Integers, Numbers
 from tacholog.diff.policy import BANDS, MIN_RUNS, TESTABLE_BEYOND, Policy, Selection, band_of, percentile
 from tacholog.diff.result import VERDICTS, Verdict
-from tacholog.diff.statistics import Shift, adjusted, adjusted_each
+from tacholog.diff.statistics import Shift, adjusted, adjusted_each, detectable, least_p, runs_needed
 from tacholog.records import METRICS
 
 INVALIDATING = ("run_failed", "loss", "out_of_order", "impossible")
@@ -24,6 +23,7 @@ CODE: dict[Verdict, int] = {verdict: index for index, verdict in enumerate(VERDI
 REASONS = (
     *("", "few_runs", "undersampled", "single_run", "unverified", "order_confounded", "order_unknown", "bound"),
     *("same_measurement", "no_value", "not_positive", "marked", "differs", "mixed"),
+    *("pairs_unnamed", "few_pairs", "sessions_confounded", "same_first"),
 )
 REASON = {name: index for index, name in enumerate(REASONS)}
 SERIES = 3  # identical values in a row of as many sizes are the same measurement, printed again
@@ -60,10 +60,22 @@ class Judged(NamedTuple):
     same_runs: Flags
 
 
+class Reach(NamedTuple):
+    """What a test can find at most in each row of a report, shape (rows,) each; NaN, or 0, where nothing was tested.
+
+    ``attainable`` is the least adjusted p-value that the row can have if it is the only one that changed, ``needed`` how many pairs, or sessions a
+    side, it takes to make that significant, ``detectable`` the smallest true shift of it alone that is called a change in four cases of five.
+    """
+
+    attainable: Floats
+    needed: Integers
+    detectable: Floats
+
+
 class Verdicts(NamedTuple):
     """Verdict and reason of each pair, as indices into `VERDICTS` and `REASONS`; whether single values decided; the adjusted p-values.
 
-    ``gates`` says for each gate which rows it holds; they were adjusted apart from all others.
+    ``gates`` says for each gate which rows it holds; they were adjusted apart from all others. ``reach`` is what a test can find in each row.
     """
 
     verdict: Integers
@@ -71,6 +83,7 @@ class Verdicts(NamedTuple):
     by_value: Flags
     p_adjusted: Floats
     gates: tuple[Flags, ...]
+    reach: Reach
 
     @property
     def gated(self) -> Flags:
@@ -84,7 +97,7 @@ class Verdicts(NamedTuple):
 def thresholds(data: Numbers, pairs: Pairs, policy: Policy, measured: SameBuild | None = None) -> Thresholds:
     """The threshold of each pair: the largest of policy, rounding and the band of one build, as the policy states it or as it was measured."""
     cell = np.where(pairs.old != NONE, pairs.old, pairs.new)
-    statistic, metric = data.columns["statistic"], data.columns["metric"]
+    statistic = data.columns["statistic"]
     bands = np.array([0, *(BANDS.index(band_of(word)) for word in statistic.words)])[statistic.codes[cell]]
     chosen = np.log1p(np.array([getattr(policy.thresholds_percent, band) for band in BANDS])[bands] / 100)
     assumed = np.log1p(np.array([getattr(policy.single_value_percent, band) for band in BANDS])[bands] / 100)
@@ -94,8 +107,7 @@ def thresholds(data: Numbers, pairs: Pairs, policy: Policy, measured: SameBuild 
         chosen[fits], source[fits] = np.log1p(override.threshold_percent / 100), SOURCES.index("override")
     rounding = np.fmax(*(_rounding(data.cells, side) for side in pairs))
     build, single, single_source = _same_build(data, pairs, policy, measured, assumed)
-    rates = np.array([False, *(METRICS[word].unit == "" for word in metric.words)])[metric.codes[cell]]
-    least = np.maximum(np.maximum(chosen, np.where(rates, 0.0, rounding)), build)
+    least = np.maximum(np.maximum(chosen, rounding), build)
     source = np.where(least > chosen, np.where(least == build, SOURCES.index("same_build"), SOURCES.index("rounding")), source)
     return Thresholds(least, np.maximum(chosen, build), source, single, single_source)
 
@@ -180,7 +192,8 @@ def decide(data: Numbers, pairs: Pairs, judged: Judged, found: Estimates, limits
     cells, both = data.cells, pairs.both
     cell = np.where(pairs.old != NONE, pairs.old, pairs.new)
     gates = tuple(_selected(data, cell, selection) for selection in policy.gate)
-    result = Verdicts(np.full(len(both), -1), np.zeros(len(both), np.int64), np.zeros(len(both), bool), np.full(len(both), np.nan), gates)
+    total = len(both)
+    result = Verdicts(np.full(total, -1), np.zeros(total, np.int64), np.zeros(total, bool), np.full(total, np.nan), gates, _no_reach(total))
     _set(result, pairs.new == NONE, "removed")
     _set(result, pairs.old == NONE, "added")
     old, new = pairs
@@ -254,13 +267,46 @@ def _by_test(result: Verdicts, data: Numbers, pairs: Pairs, found: Estimates, li
     rows = np.flatnonzero(found.tested & (result.verdict < 0))
     for family, adjust in ((rows[~result.gated[rows]], adjusted), (rows[result.gated[rows]], adjusted_each)):
         result.p_adjusted[family] = adjust(found.shift.p[family])
+        for column, values in zip(result.reach, reach(found, family, limits.least, rate), strict=True):
+            column[family] = values
     shift = Shift(*(values[rows] for values in found.shift))
-    result.verdict[rows] = by_shift(shift, result.p_adjusted[rows], (limits.least[rows], limits.close[rows]), lower[rows], rate)
+    sides = limits.least[rows], limits.close[rows]
+    result.verdict[rows] = by_shift(shift, result.p_adjusted[rows], sides, lower[rows], rate, result.reach.attainable[rows])
     _set(result, result.verdict < 0, "insufficient", "few_runs")
 
 
-def by_shift(shift: Shift, p_adjusted: Floats, limits: tuple[Floats, Floats], lower_is_better: Flags, rate: float) -> Integers:
+def _no_reach(total: int) -> Reach:
+    return Reach(np.full(total, np.nan), np.zeros(total, np.int64), np.full(total, np.nan))
+
+
+def reach(found: Estimates, family: Integers, least: Floats, rate: float) -> Reach:
+    """What a test can find in each of some rows that are adjusted together.
+
+    Args:
+        found: the estimates of all rows.
+        family: the rows that are adjusted together, shape (members,).
+        least: the smallest shift that counts in each row of the report.
+        rate: the false discovery rate.
+    """
+    result, many = _no_reach(len(family)), len(family)
+    if not many:
+        return result
+    shapes, which = np.unique(np.column_stack([found.paired[family], found.groups[family]]), axis=0, return_inverse=True)
+    for index, (paired, old, new) in enumerate(shapes.tolist()):
+        there = np.flatnonzero(which.reshape(-1) == index)
+        rows = family[there]
+        result.attainable[there] = min(1.0, many * least_p(old, new, bool(paired)))
+        result.needed[there] = runs_needed(many, rate, bool(paired))
+        result.detectable[there] = detectable(found.deviation[rows], (old, new), rate / many, least[rows], found.hidden[rows], paired=bool(paired))
+    return result
+
+
+def by_shift(
+    shift: Shift, p_adjusted: Floats, limits: tuple[Floats, Floats], lower_is_better: Flags, rate: float, attainable: Floats | float = 0.0
+) -> Integers:
     """The verdicts of tested rows, as indices into `VERDICTS`: significant in the report and large enough, or shown to be small, or neither.
+
+    Of those that are neither, rows that could not have become significant alone, whatever their values, had too few pairs.
 
     Args:
         shift: what was estimated, shape (rows,) each.
@@ -268,15 +314,18 @@ def by_shift(shift: Shift, p_adjusted: Floats, limits: tuple[Floats, Floats], lo
         limits: the least shift that counts, and the greatest that is none, as logarithms.
         lower_is_better: the rows' direction.
         rate: the false discovery rate.
+        attainable: the least adjusted p-value that each row could have, if it were the only one that changed.
     """
     least, close = limits
-    real = (p_adjusted < rate) & (np.abs(shift.estimate) >= least)
+    beyond_rounding = (shift.low > 0) | (shift.high < 0)
+    real = (p_adjusted < rate) & (np.abs(shift.estimate) >= least) & beyond_rounding
     small = (shift.inner_low > -close) & (shift.inner_high < close)
     rose = np.where((shift.estimate > 0) == lower_is_better, CODE["worse"], CODE["better"])
-    return np.where(real, rose, np.where(small, CODE["no_change"], CODE["inconclusive"]))
+    open_ = np.where((p_adjusted >= rate) & (np.asarray(attainable) >= rate), CODE["too_few_pairs"], CODE["inconclusive"])
+    return np.where(real, rose, np.where(small, CODE["no_change"], open_))
 
 
-def flags(design: Design | None, two_modes: bool, significant: bool, gated: bool) -> tuple[str, ...]:
+def flags(two_modes: bool, significant: bool, gated: bool) -> tuple[str, ...]:
     """What a reader should know of the runs of a row, beside its verdict."""
-    said = {"two_modes": two_modes, "same_first": design is not None and design.same_first, "significant": significant, "gated": gated}
+    said = {"two_modes": two_modes, "significant": significant, "gated": gated}
     return tuple(name for name, there in said.items() if there)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from tacholog.diff.policy import MIN_RUNS
-from tacholog.diff.result import Loss, LossSide, Report, Verdict
+from tacholog.diff.result import OPEN, Loss, LossSide, Report, Verdict
 from tacholog.quality import MARKS
 from tacholog.report import diff_words as words
 from tacholog.report.diff_words import percent
@@ -38,12 +38,25 @@ def _line(loss: Loss, *, with_system: bool) -> LossLine:
 
 
 def loss_sentence(report: Report) -> str:
-    """What can be told of the loss beside these rows."""
-    if "same_runs" in report.warnings:
+    """What can be told of the loss beside these rows; nothing where it was not asked for."""
+    if "same_runs" in report.warnings or not report.loss_asked:
         return ""
-    if not report.losses and not report.lossless:
+    if not report.losses and not report.lossless and not report.lossy_counts:
         return "Neither side says how much was lost."
-    if not report.losses:
+    return " ".join(said for said in (_lossless(report), _counted(report)) if said)
+
+
+def _counted(report: Report) -> str:
+    """The rows in which messages were lost of nobody knows how many."""
+    count = report.lossy_counts
+    if not count:
+        return ""
+    return f"In {count} row{'s' if count > 1 else ''} messages were lost, and no log says of how many: no share of them can be compared."
+
+
+def _lossless(report: Report) -> str:
+    """The rows in which no run lost anything."""
+    if not report.losses and report.lossless:
         return f"No run lost anything ({report.lossless} row{'s state' if report.lossless != 1 else ' states'} it)."
     return (
         f"In the other {report.lossless} row{'s' if report.lossless != 1 else ''} with a statement of loss no run lost anything."
@@ -66,11 +79,20 @@ def _remarks(loss: Loss) -> Iterator[str]:
     """The verdict, and what it rests on or why there is none."""
     title = words.MEANINGS[loss.verdict].title.lower()
     yield f"{title}: {', '.join(_found(loss))}" if loss.p_adjusted is not None else title
+    if loss.verdict == "too_few_pairs":
+        yield words.few(loss.attainable_p, loss.needed, loss.design)
+    if loss.verdict in OPEN and not _holds_zero(loss):
+        yield words.ALONE
     yield from (_reason(loss, code) for code in loss.reasons if code not in {one.field for one in loss.differences})
     if loss.old is None or loss.new is None:
         yield from words.elsewhere(loss.old, loss.differences)
     else:
         yield from map(words.field_words, loss.differences)
+
+
+def _holds_zero(loss: Loss) -> bool:
+    low, high = loss.interval or (None, None)
+    return (low is None or low <= 0) and (high is None or high >= 0)
 
 
 def _found(loss: Loss) -> Iterator[str]:

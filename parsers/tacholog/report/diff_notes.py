@@ -7,26 +7,39 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Literal
 
+from tacholog.diff.gate import CODES, MACHINE
+from tacholog.diff.policy import MIN_RUNS
 from tacholog.diff.result import Problem, Report, RunOrder
 from tacholog.problems import LOST
 from tacholog.quality import MARKS
+from tacholog.report.diff_words import FIELDS
 
 _NAMED = 5
+_OF_MACHINE = frozenset(CODES[name] for name in MACHINE)
+_CONDITION = {code: name for name, code in CODES.items()}
 SAME_BUILD_USED = "Thresholds are at least as wide as the band of one build with itself on this machine, measured in"
 UNPAIRED = (
     "Pairs are runs of one session and repetition that were made next to each other. Where there are more runs than pairs (of so many runs), "
     "the others were not made side by side, as those of another campaign: they have no part in the ratio, the test or the values shown."
 )
+_BY_MEDIANS = "Such rows are judged as single values (their medians)."
 SAME_RUNS = "Both sides are the same runs, by the SHA-256 of their logs and by when they were made: nothing was compared."
 WARNINGS: Mapping[str, str] = MappingProxyType(
     {
         "same_build": "Both sides are the same build (A/A): every worse or better here is a false alarm.",
-        "order_confounded": "Unpaired and order-confounded: runs of one side were made in a block before those of the other. Whatever else changed "
-        "in between, such as temperature or load, looks like a change of the release. Rows are judged as single values (their medians). "
-        "Interleave the runs to get a verdict.",
-        "order_unknown": "The order in which the runs were made is not known, so drift cannot be told from change. Rows are judged as single "
-        "values (their medians).",
-        "same_first": "In every pair the same side ran first: a drift within the pairs would look like a change.",
+        "order_confounded": "Unpaired and order-confounded: the sides did not take turns. At some moment one side was ahead by more than a quarter "
+        "of its runs. Whatever else changed in between, such as temperature or load, looks like a change of the release. "
+        f"{_BY_MEDIANS} Interleave the runs to get a verdict, as tacholog ab does.",
+        "sessions_confounded": "The sessions of the sides did not take turns: at some moment one side was ahead by more than a quarter of "
+        "its sessions. Whatever else changed in between, such as the machine, looks like a change of the release. "
+        f"{_BY_MEDIANS} Alternate the sessions to get a verdict.",
+        "pairs_unnamed": "The runs of both sides took turns, but do not all state which of them belong together: a pair is two runs of the same "
+        f"session and repetition (run.toml). {_BY_MEDIANS}",
+        "few_pairs": f"Fewer than {MIN_RUNS} pairs of runs, one of each side, of one session and repetition, were made next to each other. "
+        f"{_BY_MEDIANS}",
+        "order_unknown": f"The order in which the runs were made is not known, so drift cannot be told from change. {_BY_MEDIANS}",
+        "same_first": "The same side ran first in every pair or session, or in nearly every one. What comes of running first, such as a cold cache, "
+        f"looks like a change of the release. {_BY_MEDIANS} Let the sides take turns in running first, as tacholog ab does.",
         "ab_unfinished": "Interrupted: {} of {} planned runs were made. What is here is judged as what it is: fewer pairs find less.",
         "ab_resumed": "Interrupted and resumed: the pairs were not all made in one go. Each pair was.",
         "ab_extended": "Extended: {} pairs were planned, then {}. Whoever adds pairs because of what the first ones showed finds more than there is: "
@@ -61,7 +74,26 @@ def _warning(code: str) -> str:
     name, _, facts = code.partition(":")
     if name == "try_across":
         return _hint(facts)
+    if name == "unverified":
+        return _unverified(*facts.split(":"))
     return WARNINGS.get(name, code).format(*facts.split(":"))
+
+
+def _unverified(count: str, fields: str) -> str:
+    """Which conditions stand in the way of a verdict, and where they can be stated."""
+    named = fields.split(",")
+    rows = "1 row of repeated runs has" if count == "1" else f"{count} rows of repeated runs have"
+    where = "; ".join(f"{FIELDS.get(field, field.replace('_', ' '))} ({_place_of(field)})" for field in named)
+    return f"{rows} no verdict, because neither the logs nor run.toml state, on one side or both: {where}. {_BY_MEDIANS}"
+
+
+def _place_of(field: str) -> str:
+    """Where somebody who makes the runs can state a condition."""
+    if field in _OF_MACHINE:
+        return "in the host file"
+    if field == "harness_major":
+        return "tool_version in run.toml"
+    return f"{_CONDITION.get(field, field)} under [conditions] in run.toml, or in the campaign"
 
 
 def _hint(field: str) -> str:

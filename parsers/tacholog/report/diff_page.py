@@ -13,13 +13,13 @@ from tacholog.report import diff_plot
 from tacholog.report import diff_words as words
 from tacholog.report.diff_loss import LOSS_SAYS, loss_lines, loss_sentence
 from tacholog.report.diff_notes import marked, warnings
-from tacholog.report.diff_summary import across_words, conclusion, curve_words, side_words, told, unstated_words
+from tacholog.report.diff_summary import across_words, conclusion, curve_words, figures_words, side_words, told, unstated_words
 from tacholog.report.diff_words import Line, Section
 from tacholog.report.markup import Html, tag
 from tacholog.report.numerals import in_full
 from tacholog.resources import site_dir, templates_dir
 
-_PLOTTED = ("worse", "better", "inconclusive", "no_change", "unreplicated_diff", "unreplicated_same")
+_PLOTTED = ("worse", "better", "inconclusive", "too_few_pairs", "no_change", "unreplicated_diff", "unreplicated_same")
 _MOST = 10_000  # rows of a verdict on a page: a browser does not show a million
 _FOLDED = ("no_change", "unreplicated_same", "removed", "added")
 
@@ -94,6 +94,7 @@ def _context(report: Report, only: Sequence[str], limit: int) -> dict[str, Any]:
         "unstated": unstated_words(report),
         "marked": marked(report),
         "legend": diff_plot.legend(),
+        "figures": figures_words(report),
         "runs": [_moment(run) for run in moments],
     }
 

@@ -84,9 +84,8 @@ def _ratio_parts(row: Row, value: float, span: float) -> Iterator[Html]:
 def legend() -> Html:
     """What the drawings show, in words."""
     said = (
-        "Old and new are the medians of the runs that the ratio was computed from: of the pairs, where runs are pairs, else of all. The ratio is new",
-        "over old, estimated pair by pair where runs are pairs, so that it need not be that of the medians; its line is the interval, the shaded",
-        "band what does not count. Runs: each dot is one run, old above, new below.",
+        "Drawn: the dot is the ratio of new to old, its line the interval of the row alone, the shaded band what does not count. Runs: each dot",
+        "is one run, old above, new below.",
     )
     return join([" ".join(said)])
 

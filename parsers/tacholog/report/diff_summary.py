@@ -7,13 +7,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from tacholog.diff.policy import band_of
-from tacholog.diff.result import Curve, Input, Report, Row, Verdict
+from tacholog.diff.result import OPEN, Curve, Input, Report, Row, Verdict
 from tacholog.records import METRICS
 from tacholog.report import diff_words as words
 from tacholog.report.diff_notes import SAME_RUNS
 from tacholog.report.diff_words import percent
 from tacholog.report.numerals import quantity
 
+MEDIAN = (
+    "Old and new are each the value of one run: the median of the runs that were compared. Of an even number two stand in the middle, and the "
+    "worse one is shown."
+)
+ESTIMATE = (
+    "The estimated ratio is the Hodges-Lehmann estimate: the median of the averages (on a logarithmic scale) of every two pairs' ratios, or of all "
+    "ratios of a new session to an old one. It uses all runs, and need not be the quotient of old and new."
+)
 _NAMED = 4
 _BY_VALUE = ("unreplicated_diff", "unreplicated_same", "not_comparable")
 
@@ -35,13 +43,13 @@ def told(report: Report, only: Sequence[str]) -> Report:
 
 def _clauses(report: Report) -> Iterator[str]:
     counts = report.counts
-    if any(counts[verdict] for verdict in ("worse", "better", "no_change", "inconclusive")):
+    if any(counts[verdict] for verdict in ("worse", "better", "no_change", *OPEN)):
         changed: tuple[Verdict, ...] = ("worse", "better") if counts["worse"] or not counts["better"] else ("better", "worse")
         yield from (f"{verdict} in {_found(report, verdict)}" for verdict in changed)
         yield f"no change in {counts['no_change'] or 'none'}"
     elif len(report.rows) > counts["removed"] + counts["added"] + counts["not_comparable"]:
         yield "nothing is shown to be better or worse"
-    yield from _untold(counts)
+    yield from _untold(counts, _reprints(report))
     yield from _apart(report)
 
 
@@ -51,13 +59,20 @@ def _found(report: Report, verdict: Verdict) -> str:
     return f"{report.counts[verdict]} of {total} row{'s' if total > 1 else ''}{_which(report, verdict)}" if report.counts[verdict] else "none"
 
 
-def _untold(counts: Mapping[str, int]) -> Iterator[str]:
+def _reprints(report: Report) -> int:
+    """How many rows are of series that are identical on both sides, and not because both sides are the same runs."""
+    return sum("same_measurement" in row.reasons and "same_runs" not in row.flags for row in report.rows)
+
+
+def _untold(counts: Mapping[str, int], reprints: int) -> Iterator[str]:
     """The rows of which a test says nothing: one value a side, or too little to tell."""
     if counts["unreplicated_diff"] or counts["unreplicated_same"]:
-        yield f"by one value a side, {counts['unreplicated_diff'] or 'none'} differ and {counts['unreplicated_same'] or 'none'} are alike"
+        again = f" ({reprints} the same measurement, published again)" if reprints else ""
+        yield f"by one value a side, {counts['unreplicated_diff'] or 'none'} differ and {counts['unreplicated_same'] or 'none'} are alike{again}"
     rows = [
         (counts["insufficient"], "too few runs or samples"),
         (counts["inconclusive"], "too noisy"),
+        (counts["too_few_pairs"], "too few pairs for so many rows"),
         (counts["invalid"], "failed"),
         (counts["lossy"], "too much lost"),
     ]
@@ -130,6 +145,13 @@ def _flat(found: Curve) -> list[str]:
     means = "at every size, as when a reference is handed over and no payload moves"
     levels = (("old", found.old_flat), ("new", found.new_flat))
     return [f"{side}: {quantity(level, unit)} {means}" for side, level in levels if level is not None]
+
+
+def figures_words(report: Report) -> list[str]:
+    """What the figures of the rows are: of an estimate a reader cannot know it, and of a median of an even number of runs neither."""
+    there = any(row.old and row.new and max(row.old.runs, row.new.runs) > 1 for row in report.rows)
+    estimated = any(words.is_estimate(row) for row in report.rows)
+    return [*([MEDIAN] if there else []), *([ESTIMATE] if estimated else [])]
 
 
 def side_words(found: Input) -> str:

@@ -9,7 +9,7 @@ from tacholog.diff.result import Report
 from tacholog.report import diff_words as words
 from tacholog.report.diff_loss import LOSS_SAYS, loss_lines, loss_sentence
 from tacholog.report.diff_notes import marked, warnings
-from tacholog.report.diff_summary import across_words, conclusion, curve_words, side_words, told, unstated_words
+from tacholog.report.diff_summary import across_words, conclusion, curve_words, figures_words, side_words, told, unstated_words
 from tacholog.report.diff_words import Line, Section
 from tacholog.report.markup import unhidden
 from tacholog.report.numerals import NOT_STATED
@@ -84,7 +84,7 @@ def _text(report: Report, only: Sequence[str], limit: int) -> Iterator[str]:
 def _table(section: Section) -> Iterator[str]:
     shown = section.lines
     cells = [(line.name, line.old, line.new, line.ratio, line.interval) for line in shown]
-    heads = ("", "old", "new", "ratio", section.interval_title)
+    heads = ("", "old", "new", section.ratio_title, section.interval_title)
     there = [column for column in range(len(heads)) if any(row[column] not in ("", "-") for row in cells)]  # no column that says nothing
     widths = [max(len(row[column]) for row in [heads, *cells]) for column in range(len(heads))]
     for row, remark in zip([heads, *cells], ["", *(line.remark for line in shown)], strict=True):
@@ -116,7 +116,7 @@ def _loss(report: Report, limit: int) -> Iterator[str]:
 
 
 def _notes(report: Report) -> Iterator[str]:
-    notes = []
+    notes = figures_words(report)
     unstated = unstated_words(report)
     if unstated:
         notes.append(f"Not stated on one side or both, so that nothing beyond single values can be said: {unstated}.")
@@ -172,7 +172,7 @@ def _block(section: Section, *, folded: bool) -> Iterator[str]:
     if section.shared:
         yield f"In all {_LISTED if section.hidden else 'of these'} rows: {_escape(section.shared)}."
         yield ""
-    yield f"| row | old | new | ratio | {section.interval_title} | |"
+    yield f"| row | old | new | {section.ratio_title} | {section.interval_title} | |"
     yield "|---|--:|--:|--:|:-:|---|"
     yield from (_cells(line) for line in section.lines)
     if section.hidden:

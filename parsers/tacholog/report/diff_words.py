@@ -10,13 +10,14 @@ from types import MappingProxyType
 import msgspec
 
 from tacholog.diff.policy import MIN_RUNS, TESTABLE_BEYOND
-from tacholog.diff.result import VERDICTS, Difference, Key, Report, Row, Side, Verdict
+from tacholog.diff.result import OPEN, VERDICTS, Difference, Key, Report, Row, Side, Verdict
 from tacholog.diff.statistics import modes
 from tacholog.quality import MARKS
 from tacholog.records import METRICS
 from tacholog.report.numerals import NOT_STATED, quantity, size, with_bound
 from tacholog.report.platforms import participant_title
 
+ALONE = "the interval is that of this row alone: among so many rows, such a one comes by chance"
 _BETWEEN = "; "  # between the parts of a remark
 _PLAIN_GAP = 0.02  # between two ratios, as a logarithm
 _PLAIN_RATIO = (0.1, 10.0)
@@ -37,7 +38,13 @@ MEANINGS: Mapping[Verdict, Meaning] = MappingProxyType(
         "no_change": Meaning("No change", "The true change lies within the threshold, with 95 % confidence on either side."),
         "inconclusive": Meaning(
             "Too noisy to tell",
-            "Neither a change nor its absence is shown. Each row says how large a change would have been found in four cases of five.",
+            "Neither a change nor its absence is shown. The smallest detectable change of a row is what the report calls a change in four cases of "
+            "five, if this row alone changed.",
+        ),
+        "too_few_pairs": Meaning(
+            "Too few pairs for so many rows",
+            "No change of a single row could become significant among so many rows, however large. Each row says how many pairs or sessions it "
+            "takes. A comparison of fewer rows (`--metric`, `--transport`) takes fewer.",
         ),
         "insufficient": Meaning(
             "Not enough runs",
@@ -58,8 +65,12 @@ REASONS: Mapping[str, str] = MappingProxyType(
     {
         "single_run": "one run on a side",
         "unverified": "a condition is not stated",
-        "order_confounded": "one side ran after the other, so time may explain the change",
+        "order_confounded": "the sides did not take turns, so time may explain the change",
+        "sessions_confounded": "the sessions of the sides did not take turns, so time may explain the change",
         "order_unknown": "the order of the runs is not known, so time may explain the change",
+        "pairs_unnamed": "the runs took turns, but do not state the session and repetition that make them pairs",
+        "few_pairs": f"fewer than {MIN_RUNS} pairs of runs were made next to each other",
+        "same_first": "one side ran first in nearly every pair or session, so its place may explain the change",
         "bound": "the log prints a bound, not a value",
         "same_measurement": "every value of the series is identical: the same measurement, published again",
         "no_value": "no run gave a value",
@@ -127,7 +138,12 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
     def interval_title(self) -> str:
         """What the intervals of these rows are."""
         kinds = {line.row.interval_kind for line in self.lines if line.interval}
-        return "95 % interval" if kinds == {"confidence"} else "by rounding" if kinds == {"rounding"} else "interval"
+        return "95 % interval, row alone" if kinds == {"confidence"} else "by rounding" if kinds == {"rounding"} else "interval"
+
+    @property
+    def ratio_title(self) -> str:
+        """What the ratios of these rows are."""
+        return "estimated ratio" if any(is_estimate(line.row) for line in self.lines) else "ratio"
 
     @property
     def hidden(self) -> int:
@@ -246,6 +262,11 @@ def sizes(key: Key) -> str | None:
     return size(key.payload_bytes) if key.payload_bytes_high is None else f"{size(key.payload_bytes)} to {size(key.payload_bytes_high)}"
 
 
+def is_estimate(row: Row) -> bool:
+    """Whether the ratio of a row is the Hodges-Lehmann estimate, and not the quotient of the two values beside it."""
+    return row.ratio is not None and row.ratio_kind not in (None, "quotient")
+
+
 def ratio(value: float) -> str:
     """A ratio as a factor: x1.05."""
     return f"x{value:.3f}" if _PLAIN_RATIO[0] <= value < _PLAIN_RATIO[1] else f"x{value:.3g}"
@@ -272,7 +293,7 @@ def interval(row: Row) -> str:
 def remark(row: Row) -> str:
     """What there is to say of a row beside its numbers: how large the change is, on what evidence, or why there is no verdict."""
     machines = [field_words(found) for found in row.differences if found.field == "host" and row.old and row.new]
-    found = [change(row), evidence(row), _limits(row), *(reason(row, code) for code in row.reasons), *machines, *_flags(row)]
+    found = [change(row), evidence(row), _alone(row), _limits(row), *(reason(row, code) for code in row.reasons), *machines, *_flags(row)]
     alone = row.old is None or row.new is None
     return _BETWEEN.join(part for part in [*found, *(elsewhere(row.old, row.differences) if alone else ())] if part)
 
@@ -321,8 +342,22 @@ def evidence(row: Row) -> str:
     return f"{runs}{rest}, adjusted p\u00a0{row.p_adjusted:.2g}{' in the gate' if 'gated' in row.flags else ''}"
 
 
+def _alone(row: Row) -> str:
+    """That an interval which leaves out no change shows none, where the report as a whole does not: a reader takes it for the decision."""
+    if row.verdict not in OPEN or "significant" in row.flags or row.interval is None or _holds_one(row.interval):
+        return ""
+    return ALONE
+
+
+def _holds_one(interval: tuple[float | None, float | None]) -> bool:
+    low, high = interval
+    return (low is None or low <= 1) and (high is None or high >= 1)
+
+
 def reason(row: Row, code: str) -> str:
     """Why a row has the verdict that it has."""
+    if code == "unverified" and row.unverified:
+        return f"not stated: {', '.join(FIELDS.get(field, field) for field in row.unverified)}"
     if code in MARKS:
         return MARKS[code].title.lower()
     difference = next((d for d in row.differences if d.field == code), None)
@@ -361,7 +396,7 @@ def _limits(row: Row) -> str:
     if row.threshold is None:
         return ""
     limit = f"{percent(row.threshold)} {THRESHOLD_SOURCES.get(row.threshold_source or '', '')}".strip()
-    if row.verdict == "inconclusive":
+    if row.verdict in OPEN:
         return f"{_open(row)}, threshold {limit}"
     if row.verdict.startswith("unreplicated"):
         return f"band {limit}" if row.reasons != ("same_measurement",) else ""
@@ -369,10 +404,21 @@ def _limits(row: Row) -> str:
 
 
 def _open(row: Row) -> str:
-    """Why a row is open: noise, or a change that is there but may be too small to count."""
+    """Why a row is open: too few pairs, noise, or a change that is there but may be too small to count or come of rounding."""
+    if row.verdict == "too_few_pairs":
+        return few(row.attainable_p, row.needed, row.design)
     if "significant" in row.flags:
-        return "a change, but perhaps one that is too small to matter"
-    return f"{percent(row.detectable or 0)} would have been found"
+        rounded = row.interval is not None and _holds_one(row.interval)
+        return "a change, but perhaps one of rounding alone" if rounded else "a change, but perhaps one that is too small to matter"
+    return (
+        f"smallest detectable change {percent(row.detectable)}" if row.detectable is not None else "no change could be detected, because of rounding"
+    )
+
+
+def few(attainable_p: float | None, needed: int | None, design: str | None) -> str:
+    """How far a row is from what it would take to become significant alone."""
+    groups = "pairs" if design == "paired" else "sessions a side"
+    return f"alone among so many rows its adjusted p is at least {attainable_p or 1.0:.2g}, whatever its values: {needed} {groups} are needed"
 
 
 def _flags(row: Row) -> list[str]:

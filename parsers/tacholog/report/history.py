@@ -28,6 +28,7 @@ _SHORT: Mapping[Verdict, str] = {
     "better": "better",
     "no_change": "no change",
     "inconclusive": "too noisy to tell",
+    "too_few_pairs": "too few pairs for so many rows",
     "insufficient": "not enough runs",
     "unreplicated_diff": "differs, not replicated",
     "unreplicated_same": "alike, not replicated",
@@ -41,11 +42,12 @@ _WIDTH, _HEIGHT, _ROOM = 140, 34, 6
 
 
 class Point(msgspec.Struct, frozen=True):
-    """A release's value in a line, and the row that compares it with the release before."""
+    """A release's value in a line, and the row that compares it with the release before. ``runs`` are the values that it is the median of."""
 
     release: int
     value: float
     row: Row | None
+    runs: tuple[float, ...]
 
 
 class Line(msgspec.Struct):
@@ -133,9 +135,11 @@ def history(runs: Sequence[Run], metric: str, statistic: str, compare: Compare, 
 
 
 _LEGEND = (
-    "Below each value: what the comparison with the release before it found. A value is the median of the runs that this comparison rests on: where "
-    "it is one of pairs, that of the pairs. A line begins anew where two releases do not compare, as on another machine, and where the "
-    "next comparison rests on other runs of a release, as those of another campaign or build; the trend is drawn on a scale of its own for each line."
+    "Below each value: what the comparison with the release before it found. A value is that of one run, the median of the runs that this "
+    "comparison rests on: where it is one of pairs, of the pairs. The ratio beside worse or better is estimated over all pairs (Hodges-Lehmann), "
+    "and need not be the quotient of two values. Only where a value is worse or better is a rise or fall of the trend shown to be more than chance. "
+    "A line begins anew where two releases do not compare, as on another machine, and where the next comparison rests on other runs of a release, as "
+    "those of another campaign or build; the trend is drawn on a scale of its own for each line."
 )
 
 
@@ -157,31 +161,36 @@ def _goes_on(row: Row) -> bool:
 def _add(found: list[Line], index: int, row: Row, release: str) -> None:
     line = _line_of(found, index, row, release)
     new = row.new.median if row.new else None
-    if new is None:
+    if row.new is None or new is None:
         return
     if line is not None and _goes_on(row):
-        line.points.append(Point(index + 1, new, row))
+        line.points.append(Point(index + 1, new, row, row.new.values))
     else:
-        found.append(Line(row.new_key or row.key, [Point(index + 1, new, None)], _why(row)))
+        found.append(Line(row.new_key or row.key, [Point(index + 1, new, None, row.new.values)], _why(row)))
 
 
 def _line_of(found: list[Line], index: int, row: Row, release: str) -> Line | None:
     """The line that ends where a row begins: a new one, if the row rests on other runs of the release than the lines that are there."""
-    old = row.old.median if row.old else None
-    if old is None:
+    if row.old is None or row.old.median is None:
         return None
+    old = Point(index, row.old.median, None, row.old.values)
     there = [one for one in found if one.key == row.key and index in {point.release for point in one.points}]
-    line = _from_value(there, index, old)
+    line = _from_runs(there, old)
     if line is None and (_goes_on(row) or not there):
-        line = Line(row.key, [Point(index, old, None)], f"other runs of {release} than before" if there else None)
+        line = Line(row.key, [old], f"other runs of {release} than before" if there else None)
         found.append(line)
     return line
 
 
-def _from_value(found: Sequence[Line], index: int, value: float) -> Line | None:
-    """The line that ends with this value of this release."""
-    ending = (one for one in found if one.points[-1].release == index and math.isclose(one.points[-1].value, value))
-    return next(ending, None)
+def _from_runs(found: Sequence[Line], start: Point) -> Line | None:
+    """The line that ends with this value of this release, of the same runs: the runs of two campaigns can have the same median by chance."""
+    return next((one for one in found if _same_runs(one.points[-1], start)), None)
+
+
+def _same_runs(end: Point, start: Point) -> bool:
+    """Whether two points are of the same runs, as far as their values tell: those of pairs, or of sessions, are fewer than those of all runs."""
+    alike = end.release == start.release and math.isclose(end.value, start.value)
+    return alike and (len(end.runs) != len(start.runs) or sorted(end.runs) == sorted(start.runs))
 
 
 def _why(row: Row) -> str | None:

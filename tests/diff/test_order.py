@@ -1,0 +1,155 @@
+"""What the order of the runs allows: a machine that changed in between must not look like a change of the release."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tacholog.dataset import Dataset
+from tacholog.diff.compare import compare
+from tacholog.diff.policy import Policy
+from tacholog.diff.result import Report
+from tacholog.report.diff_text import text
+from tacholog.report.diff_words import remark
+
+Floats = NDArray[np.float64]
+Side = Callable[..., Dataset]
+ROWS, SD = 40, 0.02
+TURNS = "ONNO" * 4
+
+
+def in_sessions(side: Side, order: str, *, slower: float = 0.0, change: float = 0.0, seed: int = 0) -> Report:
+    """Sessions of three runs each, of the old (O) or the new side (N), on a machine that is so much slower from the middle on."""
+    generator = np.random.default_rng(seed)
+    sides = []
+    for letter in "ON":
+        sessions = [index for index, one in enumerate(order) if one == letter]
+        runs = np.repeat(sessions, 3)
+        values = SD * generator.standard_normal((ROWS, len(sessions))).repeat(3, axis=1) + 0.01 * generator.standard_normal((ROWS, len(runs)))
+        values += np.where(runs >= len(order) / 2, slower, 0.0) + (change if letter == "N" else 0.0)
+        places = [100 * session + run for session in sessions for run in range(3)]
+        sides.append(side(10_000 * np.exp(values), places, session=[f"session-{session}" for session in runs]))
+    return compare(sides[0], sides[1], Policy())
+
+
+def reasons(report: Report) -> set[str]:
+    return {reason for row in report.rows for reason in row.reasons}
+
+
+def test_a_host_that_got_slower_between_the_sessions_of_the_sides_is_no_change_of_the_release(side: Side) -> None:
+    reports = [in_sessions(side, "O" * 8 + "N" * 8, slower=np.log(1.07), seed=seed) for seed in range(5)]
+
+    assert [report.counts["worse"] + report.counts["better"] for report in reports] == [0] * 5
+    assert reasons(reports[0]) == {"sessions_confounded"}
+    assert reports[0].designs == {"confounded": ROWS}
+    assert reports[0].warnings == ("sessions_confounded",)
+    assert "The sessions of the sides did not take turns" in text(reports[0])
+
+
+@pytest.mark.parametrize("order", ["ON" * 8, TURNS, "OONN" * 4])
+def test_sessions_that_alternate_are_tested_and_a_host_that_got_slower_makes_no_row_worse(side: Side, order: str) -> None:
+    slower = [in_sessions(side, order, slower=np.log(1.07), seed=seed) for seed in range(5)]
+    changed = in_sessions(side, order, change=np.log(1.07))
+
+    assert slower[0].designs == {"sessions": ROWS}
+    assert sum(report.counts["worse"] + report.counts["better"] for report in slower) == 0
+    assert changed.counts["worse"] >= 0.9 * ROWS
+
+
+@pytest.mark.parametrize("order", ["OOOONNNN" * 2, "OOONNNNNNNNOOOOO", "N" * 8 + "O" * 8])
+def test_blocks_of_sessions_get_no_verdict_however_many_there_are(side: Side, order: str) -> None:
+    assert reasons(in_sessions(side, order)) == {"sessions_confounded"}
+
+
+def test_six_sessions_a_side_are_compared_by_the_run_in_the_middle_of_each(side: Side) -> None:
+    old = np.array([[100.0, 104, 102, 101, 110, 90, 100, 104, 102, 101, 110, 90]])  # the worse of two in the middle: 104, 102, 110, 104, 102, 110
+    places = [10 * (2 * session + session % 2) + run for session in range(6) for run in range(2)]
+    others = [10 * (2 * session + 1 - session % 2) + run for session in range(6) for run in range(2)]
+    names = [f"session-{run // 2}" for run in range(12)]
+
+    (row,) = compare(
+        side(old, places, session=[f"old-{name}" for name in names]), side(old * 2, others, session=[f"new-{name}" for name in names]), Policy()
+    ).rows
+
+    assert (row.verdict, row.design, row.ratio_kind) == ("worse", "sessions", "hodges_lehmann_sessions")
+    assert [side and (side.values, side.median) for side in (row.old, row.new)] == [
+        ((104, 102, 110, 104, 102, 110), 104),
+        ((208, 204, 220, 208, 204, 220), 208),
+    ]
+
+
+def test_sessions_that_hold_both_sides_and_always_begin_with_the_same_one_get_no_verdict(side: Side) -> None:
+    values = 10_000 * np.exp(0.01 * np.random.default_rng(1).standard_normal((2, 4, 12)))
+    sessions = [f"session-{run // 2}" for run in range(12)]
+    old = side(values[0], [10 * (run // 2) + run % 2 for run in range(12)], session=sessions, repetition=[1, 2] * 6)
+    new = side(values[1] * 1.05, [10 * (run // 2) + 2 + run % 2 for run in range(12)], session=sessions, repetition=[3, 4] * 6)
+
+    assert reasons(compare(old, new, Policy())) == {"same_first"}
+
+
+def places_of(first_is_old: Sequence[bool]) -> tuple[list[int], list[int]]:
+    """Where in time the runs of pairs lie, by which side goes first in each."""
+    return [2 * at + (not first) for at, first in enumerate(first_is_old)], [2 * at + first for at, first in enumerate(first_is_old)]
+
+
+@pytest.mark.parametrize("later", [0, 1, 2])
+def test_what_comes_of_running_second_is_no_change_of_the_release(side: Side, later: int) -> None:
+    first = [True] * (12 - later) + [False] * later
+    places = places_of(first)
+    noise = 0.01 * np.random.default_rng(5).standard_normal((2, ROWS, 12))
+    second = np.log(1.05) * np.array([[not one for one in first], first])[:, None, :]
+    old, new = (side(10_000 * np.exp(values), when) for values, when in zip(noise + second, places, strict=True))
+
+    report = compare(old, new, Policy())
+
+    assert (report.counts["worse"], reasons(report)) == (0, {"same_first"})
+    assert report.warnings == ("same_first",)
+    assert "The same side ran first in every pair or session, or in nearly every one." in text(report)
+
+
+def test_sides_that_take_turns_in_going_first_are_compared(side: Side) -> None:
+    first = [True] * 9 + [False] * 3
+    values = 10_000 * np.exp(0.01 * np.random.default_rng(5).standard_normal((2, 4, 12)))
+    old, new = (side(one, when) for one, when in zip(values, places_of(first), strict=True))
+
+    assert compare(old, new, Policy()).designs == {"paired": 4}
+
+
+@pytest.mark.parametrize(
+    ("said", "places", "reason", "words"),
+    [
+        (
+            {"session": None},
+            places_of([True, False] * 6),
+            "pairs_unnamed",
+            "the runs took turns, but do not state the session and repetition that make them pairs",
+        ),
+        (
+            {"repetition": None},
+            places_of([True, False] * 6),
+            "pairs_unnamed",
+            "the runs took turns, but do not state the session and repetition that make them pairs",
+        ),
+        ({}, (range(0, 48, 4), [*range(2, 46, 4), 1]), "few_pairs", "fewer than 6 pairs of runs were made next to each other"),
+        ({"session": None}, (range(12), range(12, 24)), "order_confounded", "the sides did not take turns, so time may explain the change"),
+        (
+            {"session": None},
+            ([*range(6), *range(18, 24)], range(6, 18)),
+            "order_confounded",
+            "the sides did not take turns, so time may explain the change",
+        ),
+        ({}, (None, range(12)), "order_unknown", "the order of the runs is not known, so time may explain the change"),
+    ],
+)
+def test_of_the_order_of_runs_is_said_what_is_known(
+    side: Side, noise: Floats, said: dict[str, None], places: tuple[Sequence[int] | None, Sequence[int]], reason: str, words: str
+) -> None:
+    shuffled = {"repetition": list(range(12, 0, -1))} if reason == "few_pairs" else {}
+    report = compare(side(noise[0], places[0], **said), side(noise[1], places[1], **said | shuffled), Policy())
+
+    assert reasons(report) == {reason}
+    assert all(remark(row).endswith(f"medians of 12 and 12 runs; band 10 % assumed; {words}") for row in report.rows)
+    assert "in a block" not in text(report)

@@ -1,0 +1,176 @@
+"""What a comparison says of things that the logs do not state, and of things that they do."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from numpy.typing import NDArray
+
+from tacholog.commands.diff import diff
+from tacholog.dataset import Dataset
+from tacholog.diff.compare import compare
+from tacholog.diff.policy import Policy
+from tacholog.diff.result import Report
+from tacholog.diff.sides import find
+from tacholog.report.diff_loss import loss_sentence
+from tacholog.report.diff_page import html
+from tacholog.report.diff_summary import conclusion
+from tacholog.report.diff_text import markdown, text
+from tacholog.report.diff_words import remark
+
+Compared = Callable[..., Report]
+Side = Callable[..., Dataset]
+LOG = Path(__file__).parent.parent / "formats" / "iperf3" / "tcp.json"
+HOST = 'name = "Lab"\nsource = "made up"\n[cpu]\nmodel = "CPU"\ncores = "8"\n[memory]\nsize = "64 GiB"\n'
+RUN = """schema = 1
+system = "Sockets"
+tool = "iperf3"
+tool_version = "3.12"
+host = "lab"
+status = "ok"
+start_time = "2026-11-01T10:{minute:02}:00Z"
+session = "monday"
+repetition = {repetition}
+notes = []
+[conditions]
+transport = "tcp"
+load_mode = "max-rate"
+reliability = "reliable"
+{stated}
+[[logs]]
+file = "tcp.json"
+sha256 = "{digest}"
+"""
+
+
+def eight_pairs(folder: Path, stated: str = "") -> tuple[str, str]:
+    """Eight interleaved pairs of iperf3's TCP stream."""
+    (folder / "hosts").mkdir()
+    (folder / "hosts" / "lab.toml").write_text(HOST)
+    digest = hashlib.sha256(LOG.read_bytes()).hexdigest()
+    for pair in range(8):
+        for side in range(2):
+            run = folder / ("old", "new")[side] / f"{pair + 1:02}"
+            run.mkdir(parents=True)
+            shutil.copy(LOG, run)
+            (run / "run.toml").write_text(RUN.format(minute=2 * pair + (side + pair) % 2, repetition=pair + 1, digest=digest, stated=stated))
+    return str(folder / "old"), str(folder / "new")
+
+
+def test_a_condition_that_iperf3_does_not_state_is_named_with_the_place_to_state_it(tmp_path: Path) -> None:
+    said = CliRunner().invoke(diff, [*eight_pairs(tmp_path), "--only", "unreplicated_same"])
+
+    assert (
+        "! 1 row of repeated runs has no verdict, because neither the logs nor run.toml state, on one side or both: "
+        "batching (batch_bytes under [conditions] in run.toml, or in the campaign)." in said.output
+    )
+    assert "not stated: batching" in said.output
+    assert "one value a side" not in said.output.replace("by one value a side, none differ", "")
+
+
+def test_iperf3_with_the_condition_stated_is_tested(tmp_path: Path) -> None:
+    said = CliRunner().invoke(diff, eight_pairs(tmp_path, "batch_bytes = 131072"))
+
+    assert "no change in 1" in said.output
+    assert "not stated" not in said.output
+
+
+@pytest.mark.parametrize("field", ["qos", "cpu_model", "harness_major"])
+def test_the_place_to_state_a_condition_is_where_it_is_read(side: Side, noise: NDArray[np.float64], field: str) -> None:
+    said: dict[str, object] = {"qos": {"reliability": None}, "cpu_model": {"host": None}, "harness_major": {"tool_version": None}}[field]  # type: ignore[assignment]
+    place = {
+        "qos": "reliability under [conditions] in run.toml",
+        "cpu_model": "CPU model (in the host file)",
+        "harness_major": "tool_version in run.toml",
+    }
+    turns = [[2 * pair + (pair + which) % 2 for pair in range(12)] for which in range(2)]
+
+    report = compare(side(noise[0], turns[0], **said), side(noise[1], turns[1], **said), Policy())
+
+    assert place[field] in text(report)
+    assert "single_values" not in report.warnings
+
+
+def test_logs_that_state_no_loss_are_not_said_to_be_silent(compared: Compared, noise: NDArray[np.float64]) -> None:
+    """Counts of lost messages without a share, as in perftest's latency lines: lost=0."""
+    none = np.zeros(12)
+    said = {"metric": "messages_lost", "statistic": "total", "unit": "messages"}
+
+    assert loss_sentence(compared(none, none, **said)) == "No run lost anything (1 row states it)."
+    assert loss_sentence(compared(none, none + 3, **said)).startswith("In 1 row messages were lost, and no log says of how many")
+    assert loss_sentence(compared(noise[0], noise[1])) == "Neither side says how much was lost."
+
+
+@pytest.mark.parametrize("show", [text, markdown, html])
+def test_a_comparison_of_latency_alone_says_nothing_of_loss(checkout: Path, show: Callable[[Report], str]) -> None:
+    sides = [find(name, [checkout / "data"]) for name in ("0.1.0", "0.2.0")]
+
+    shown = show(compare(sides[0], sides[1], Policy(metrics=("latency",))))
+
+    assert "says how much was lost" not in shown
+    assert "No run lost anything" not in shown
+
+
+@pytest.mark.parametrize(("old", "new", "rows"), [("hmbdc/14-2", "hmbdc/15-17-1", 12), ("ecal/5.11", "ecal/5.12", 32)])
+def test_a_measurement_that_was_published_again_is_told_without_asking(checkout: Path, old: str, new: str, rows: int) -> None:
+    report = compare(find(str(checkout / "data" / old), []), find(str(checkout / "data" / new), []), Policy())
+
+    assert f"none differ and {rows} are alike ({rows} the same measurement, published again)" in conclusion(report)
+    assert all(f"{rows} the same measurement, published again" in show(report) for show in (text, markdown, html))
+
+
+def test_an_interval_that_looks_conclusive_says_that_it_is_not(compared: Compared) -> None:
+    old = np.full((40, 12), 10_000.0)
+    new = old * (1 + 0.03 * np.resize([1, -1], (40, 12)) * np.linspace(1, 2, 12))
+    new[0] = old[0] * (1 + np.array([-0.003, -0.002, -0.001, *np.linspace(0.03, 0.045, 9)]))
+
+    report = compared(old, new)
+    row = next(row for row in report.rows if row.key.payload_bytes == 16)
+
+    assert (row.verdict, (row.interval or (0, 0))[0] or 0) > ("inconclusive", 1)
+    assert row.p_adjusted is not None
+    assert row.p_adjusted > 0.05
+    assert "the interval is that of this row alone: among so many rows, such a one comes by chance" in remark(row)
+    others = [remark(one) for one in report.rows if one.key.payload_bytes != 16]
+    assert not any("row alone" in said for said in others)
+    assert all("95 % interval, row alone" in show(report) for show in (text, markdown, html))
+
+
+@pytest.mark.parametrize("show", [text, markdown, html])
+def test_values_are_those_of_runs_and_the_ratio_is_named(compared: Compared, show: Callable[[Report], str]) -> None:
+    old = np.array([10.0, 10.2, 9.9, 10.1, 10.0, 10.3]) * 1000
+    new = np.array([11.0, 11.3, 10.9, 11.0, 11.1, 11.2]) * 1000
+
+    report = compared(old, new)
+    (row,) = report.rows
+
+    assert row.old
+    assert row.new
+    assert (row.old.median, row.new.median) == (10_100, 11_100)  # of two in the middle the slower one, where the midpoints are 10050 and 11050
+    assert row.old.values == tuple(old)
+    assert row.ratio_kind == "hodges_lehmann_pairs"
+    shown = show(report).replace("Estimated", "estimated")
+    assert "estimated ratio" in shown
+    assert "The estimated ratio is the Hodges-Lehmann estimate".replace("Estimated", "estimated") in shown
+    assert "Old and new are each the value of one run" in shown
+
+
+def test_the_slower_rate_is_shown_where_more_is_better(compared: Compared) -> None:
+    rates = np.array([100.0, 102, 99, 101, 100, 103]) * 1e6
+
+    (row,) = compared(rates, rates * 2, metric="goodput", statistic="mean", unit="bit_per_s", test="throughput", basis=None).rows
+
+    assert [side and side.median for side in (row.old, row.new)] == [100e6, 200e6]
+
+
+def test_a_ratio_of_single_values_is_their_quotient(compared: Compared) -> None:
+    report = compared(np.array([10_000.0]), np.array([12_000.0]))
+
+    assert (report.rows[0].ratio_kind, report.rows[0].ratio) == ("quotient", 1.2)
+    assert "estimated" not in text(report)
