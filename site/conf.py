@@ -14,6 +14,7 @@ extensions = ["myst_parser", "sphinx_copybutton", "tacholog.sphinx"]
 templates_path = []  # a list of our own: the theme adds to the default one, and a second build in the process then differs from the first
 exclude_patterns = ["_extra", "**/_*.md"]
 nitpicky = True
+smartquotes = False  # a name is shown as it is written
 
 myst_heading_anchors = 3
 myst_enable_extensions = ["deflist"]
@@ -26,7 +27,7 @@ html_theme_options = {
         "text": html.escape(_site["name"]),
         **({"image_light": _site["logo"], "image_dark": _site["logo"], "alt_text": ""} if _site["logo"] else {}),
     },
-    "external_links": [{"name": link["title"], "url": link["url"]} for link in _site["links"]],
+    "external_links": [{"name": html.escape(link["title"]), "url": html.escape(link["url"])} for link in _site["links"]],
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
     "header_links_before_dropdown": 6,

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import signal
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
+from msgspec import inspect
+
+from tacholog.manifest import Host, LogFile, Manifest, write
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -27,3 +34,74 @@ def perftest() -> Path:
     if not built.is_file():
         pytest.skip("perftest is not built (nox -s core; needs a C++ compiler)")
     return built
+
+
+#: Texts that try to be something else in each place that a page, a template, a directive or a terminal has for them.
+HOSTILE = (
+    "S\n```\n<script>document.title='PWNED'</script>\n",
+    "\"><img src=x onerror=\"document.title='PWNED'\"> ' ]]> --> {{ 7*7 }} {% raw %} \u202e \x1b]0;PWNED\x07 \x00 \x9b31m %41 &lt; &#60; \U0001f600",
+    "[x](javascript:document.title='PWNED') ![y](z) <http://evil.test> `code` **b** # | --- {ref}`x` $m$ :::{note}\n~~~ https://evil.test _e_ \\",
+    '  - 1. it\'s "y": #2\n:system: other\n---\n% comment\n(target)=\n    ' + "x" * 300,
+    "</script></style></title><svg onload=document.title='PWNED'> href=\"doc:index root:x {toctree} ${7*7} @import",
+)
+_FILE_NAME = "a`<b onclick=x>\"'&#{{ 7 }}[x](y).log"
+RunsOf = Callable[[Path, Sequence[str]], Path]
+
+
+@pytest.fixture(scope="session")
+def hostile() -> tuple[str, ...]:
+    """Texts that try to break out."""
+    return HOSTILE
+
+
+@pytest.fixture(scope="session")
+def runs_of() -> RunsOf:
+    """Write runs and machines that say one of the texts in every field of their schema, and are of a system of that name with two releases."""
+    return _write_runs
+
+
+def _write_runs(root: Path, texts: Sequence[str]) -> Path:
+    log = (ROOT / "docs/example/data/latency-udp/perftest.log").read_bytes()
+    for number, text in enumerate(texts):
+        host = f"{number} {text.replace('/', '_').replace(chr(0), '')[:60]}"
+        lines = log + f"{' '.join(text.split(chr(10)))}\n".encode()
+        for name in ("1", "2", "failed"):
+            folder = root / f"{number}-{name}"
+            folder.mkdir(parents=True)
+            (folder / _FILE_NAME).write_bytes(lines)
+            logs = (LogFile(file=_FILE_NAME, sha256=hashlib.sha256(lines).hexdigest()),)
+            status = "failed" if name == "failed" else "ok"
+            said = {"schema": 1, "system": text, "release": f"{text} {name}", "host": host, "published": True, "status": status, "logs": logs}
+            write(folder / "run.toml", msgspec.structs.replace(_filled(Manifest, text), **said))
+        (root / "hosts").mkdir(exist_ok=True)
+        write(root / "hosts" / f"{host}.toml", msgspec.structs.replace(_filled(Host, text), published=True))
+    return root
+
+
+def _filled(kind: type[Any], text: str) -> Any:  # noqa: ANN401 - of that kind
+    """Return a struct that says the text wherever its schema takes one."""
+    return msgspec.convert(_value(inspect.type_info(kind), text), kind)
+
+
+def _value(kind: inspect.Type, text: str) -> Any:  # noqa: ANN401 - whatever the schema asks for
+    said: Any = text
+    match kind:
+        case inspect.StructType(fields=fields):
+            said = {field.encode_name: _value(field.type, text) for field in fields}
+        case inspect.UnionType(types=types):
+            said = next(_value(one, text) for one in types if not isinstance(one, inspect.NoneType))
+        case inspect.DictType(value_type=value):
+            said = {text: _value(value, text)}
+        case inspect.VarTupleType(item_type=item):
+            said = [_value(item, text)]
+        case inspect.LiteralType(values=values):
+            said = values[0]
+        case inspect.StrType(pattern=pattern) if pattern and "{64}" in pattern:
+            said = "0" * 64
+        case inspect.StrType(pattern=pattern) if pattern and "/" in pattern:
+            said = "a.log"
+        case inspect.BoolType():
+            said = True
+        case inspect.IntType() | inspect.FloatType():
+            said = 1
+    return said

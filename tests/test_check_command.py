@@ -71,7 +71,10 @@ def test_what_a_manifest_lacks_is_said_in_words_and_once(tmp_path: Path) -> None
             'system = "x"\n[[logs]]\nfile = "a.log"\nsha256 = "?"\n',
             "run.toml: Expected 64 hexadecimal digits, as sha256sum prints them, - at `$.logs[0].sha256`",
         ),
-        ('system = "x"\n[[logs]]\nfile = "../a.log"\n', "Expected the name of a file beside run.toml, without a folder, - at `$.logs[0].file`"),
+        (
+            'system = "x"\n[[logs]]\nfile = "../a.log"\n',
+            "Expected the name of a file beside run.toml, without a folder or control characters, - at `$.logs[0].file`",
+        ),
     ):
         manifest.write_text(wrong)
 

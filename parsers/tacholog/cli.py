@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tacholog import terminal
 from tacholog.errors import TachologError
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=Commands, help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, help=__doc__, context_settings={"help_option_names": ["-h", "--help"], "color": True})
 @click.version_option(package_name="tacholog", prog_name="tacholog")
 def tacholog() -> None:
     """Carry the options that all subcommands share: none so far."""
@@ -59,19 +60,24 @@ def tacholog() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; every error that a user can act on is one line on stderr and exit code 2."""
+    with terminal.guarded():
+        _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> None:
     try:
         try:
             tacholog.main(args=arguments, prog_name="tacholog", standalone_mode=True)
         finally:
             sys.stdout.flush()  # A full disk is told here, not in words of Python's own when it exits.
     except TachologError as error:
-        click.echo(f"tacholog: {error}", err=True)
+        terminal.line(f"tacholog: {error}", err=True)
         sys.exit(USAGE)
     except BrokenPipeError:
         sys.stderr.close()  # The reader of our output has gone, as head does: not an error, and nobody to tell.
         sys.exit(0)
     except OSError as error:
-        click.echo(f"tacholog: {error.filename or 'cannot write'}: {error.strerror or error}", err=True)
+        terminal.line(f"tacholog: {error.filename or 'cannot write'}: {error.strerror or error}", err=True)
         _give_up_output()
         sys.exit(USAGE)
 

@@ -20,9 +20,14 @@ RUN_FILE = "run.toml"
 PLAN_FILE = "plan.toml"
 HOSTS_FOLDER = "hosts"
 
-Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+_SHA256 = r"^[0-9a-f]{64}\Z"
+Sha256 = Annotated[str, msgspec.Meta(pattern=_SHA256)]
 Content = TypeVar("Content")
-FileName = Annotated[str, msgspec.Meta(pattern=r"^[^/\x00]+$")]  # A log lies beside its manifest: no path leads out of the folder.
+# A log lies beside its manifest: no path leads out of the folder, and a name is one line that reads as it is written.
+_FILE_NAME = r"^(?!\.{1,2}\Z)[^/\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+\Z"
+FileName = Annotated[str, msgspec.Meta(pattern=_FILE_NAME, max_length=255)]
+_NAME = r"\S"
+Name = Annotated[str, msgspec.Meta(pattern=_NAME)]  # of a system: it has to be read, and clicked
 
 
 class LogFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -64,7 +69,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     """``run.toml``: one measurement. Everything but the system and the logs may be unknown."""
 
     schema: int = 1
-    system: str
+    system: Name
     system_version: str | None = None
     tool: str | None = None
     tool_version: str | None = None
@@ -204,8 +209,9 @@ def in_words(error: Exception, kind: type) -> str:
     """What a TOML decoder says of a file that should hold a ``kind``, in the words of whoever writes such files."""
     message = str(error)
     for pattern, words in (
-        ("`str` matching regex '^[0-9a-f]{64}$'", "64 hexadecimal digits, as sha256sum prints them,"),
-        (r"`str` matching regex '^[^/\\x00]+$'", "the name of a file beside run.toml, without a folder,"),
+        (f"`str` matching regex {_SHA256!r}", "64 hexadecimal digits, as sha256sum prints them,"),
+        (f"`str` matching regex {_FILE_NAME!r}", "the name of a file beside run.toml, without a folder or control characters,"),
+        (f"`str` matching regex {_NAME!r}", "a name that is not empty or blank,"),
     ):
         message = message.replace(pattern, words)
     place = _PLACE.search(message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import html
 import io
@@ -109,3 +110,28 @@ def sphinx(project: Path, folder: Path) -> dict[str, str]:
         Sphinx(project, project, folder / "out", folder / "trees", "html", status=None, warning=warnings).build()
     assert warnings.getvalue() == ""
     return {name: html.unescape((folder / f"out/{name}.html").read_text()) for name in ("index", "throughput")}
+
+
+def policy_of(page: str) -> str:
+    found = re.search(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+    assert found
+    return found[1]
+
+
+@pytest.mark.parametrize("theme", ["pydata_sphinx_theme", "alabaster"])
+def test_a_script_that_came_with_a_pages_content_is_blocked_and_named(tmp_path: Path, theme: str) -> None:
+    own, strange = "window.ours = 1", "document.title = 'PWNED'"
+    text = f"```{{raw}} html\n<script>{strange}</script><SCRIPT data-src=x >{strange};</SCRIPT>\n```"
+
+    page, warnings = build(tmp_path, text, tacholog_csp=True, html_theme=theme, html_js_files=[(None, {"body": own})])
+
+    assert own in page
+    assert sha256(own) in policy_of(page)
+    assert strange in page
+    assert sha256(strange) not in policy_of(page)
+    assert warnings.count("index: an inline script came with the page's content and is blocked: \"document.title = 'PWNED'") == 2
+    assert not list((tmp_path / "out").rglob("*without-content*"))
+
+
+def sha256(script: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"

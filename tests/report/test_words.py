@@ -13,7 +13,8 @@ from tacholog.report.axes import number_axis, percentile_axis, share_axis, size_
 from tacholog.report.facts import Fact, Run
 from tacholog.report.figures import latency_over_size
 from tacholog.report.hosts import missing
-from tacholog.report.markup import Html, markdown, path_slug, slug, tag, visible
+from tacholog.report.markup import Html, path_slug, slug, tag, visible
+from tacholog.report.myst import text
 from tacholog.report.numerals import decimals, in_full, quantity, rounded, size, unit_shown, with_bound
 from tacholog.report.script import shell_script, words_of
 from tacholog.report.series import CONDITION_WORDS, series_of
@@ -130,7 +131,7 @@ def test_names_of_pages_are_plain_and_differ() -> None:
 
 
 def test_text_in_a_page_means_nothing_to_markdown() -> None:
-    assert markdown("[x](y)\n# z") == r"\[x\]\(y\) \# z"
+    assert text("[x](y)\n# z 1.5") == "&#91;x&#93;&#40;y&#41; &#35; z 1.5"
 
 
 def test_a_script_gives_each_word_back_as_it_was() -> None:

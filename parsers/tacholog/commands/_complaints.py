@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import click
 
+from tacholog import terminal
 from tacholog.report.complaints import Complaints
 
 UNREADABLE_EXIT = 2
@@ -18,7 +19,7 @@ def tell(found: Iterable[Complaints]) -> int:
     unread = list(dict.fromkeys(line for one in told for line in one.unread))
     others = list(dict.fromkeys(line for one in told for line in one.others))
     for line in (*unread, *others[:_SHOWN]):
-        click.echo(f"tacholog: {line}", err=True)
+        terminal.line(f"tacholog: {line}", err=True)
     if len(others) > _SHOWN:
         click.echo(f"tacholog: {len(others) - _SHOWN} more lines and files are not as they should be; 'tacholog check' lists them all", err=True)
     return UNREADABLE_EXIT if unread else 0

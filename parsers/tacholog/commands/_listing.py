@@ -11,12 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-import click
 import msgspec
 
+from tacholog import terminal
 from tacholog.formats.lines import Broken
 from tacholog.formats.reading import CLAIM_WINDOW_LINES, Account, Event
 from tacholog.records import METRICS, Conditions, Number, Record
+from tacholog.visible import HIDDEN, drawn_in_line
 
 SHOWN_CHARACTERS = 160
 ENDED_BADLY = {"failed": "failed", "truncated": "was cut off", "empty": "has no result"}
@@ -60,7 +61,8 @@ class JsonLines(_Immediate):
     def show(self, place: Place, event: Event) -> None:
         """Print a record."""
         if isinstance(event.what, Record):
-            click.echo(json.dumps(_object(place, event, event.what), ensure_ascii=False))
+            text = json.dumps(_object(place, event, event.what), ensure_ascii=False)
+            terminal.data(HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1], text) + "\n")
 
 
 class Csv(_Immediate):
@@ -84,8 +86,8 @@ class Csv(_Immediate):
 
     def _print(self, cells: list[Any]) -> None:
         row = io.StringIO()
-        csv.writer(row, lineterminator="").writerow(cells)
-        click.echo(row.getvalue())
+        csv.writer(row, lineterminator="\n").writerow(cells)
+        terminal.data(row.getvalue())
 
 
 class Table(_Immediate):
@@ -102,10 +104,10 @@ class Table(_Immediate):
             return  # Processor time and the like stand in the other listings.
         if self._shown != (place.log, record.test):
             self._shown = (place.log, record.test)
-            click.secho(f"{place.log}  {place.system}, {record.test}", bold=True)
-            click.secho(_HEADERS[record.test == "latency"], dim=True)
+            terminal.styled(f"{place.log}  {place.system}, {record.test}", bold=True)
+            terminal.styled(_HEADERS[record.test == "latency"], dim=True)
         cells = _latency_cells(record) if record.test == "latency" else _throughput_cells(record)
-        click.echo(f"{event.line:>7}  {_cell(record.payload_bytes):>10}  " + "  ".join(f"{cell:>12}" for cell in cells))
+        terminal.line(f"{event.line:>7}  {_cell(record.payload_bytes):>10}  " + "  ".join(f"{cell:>12}" for cell in cells))
 
 
 class Explained:
@@ -122,12 +124,12 @@ class Explained:
             text = _printable(event.text) if line == event.line else f"(with line {event.line})"
             heapq.heappush(self._held, (line, f"{place.log}:{line}: {event.kind:<8} {text}{reason}"))
         while self._held and self._held[0][0] < event.line - 2 * CLAIM_WINDOW_LINES:
-            click.echo(heapq.heappop(self._held)[1])
+            terminal.line(heapq.heappop(self._held)[1])
 
     def close(self) -> None:
         """Print what is still held back."""
         while self._held:
-            click.echo(heapq.heappop(self._held)[1])
+            terminal.line(heapq.heappop(self._held)[1])
 
 
 LISTINGS: Mapping[str, Callable[[], Listing]] = {"table": Table, "jsonl": JsonLines, "csv": Csv}
@@ -182,8 +184,8 @@ def _about(record: Record) -> dict[str, Any]:
 
 
 def _printable(text: str) -> str:
-    """The text without anything that a terminal would act on, cut to a readable length."""
-    safe = "".join(char if char.isprintable() or char == "\t" else "\ufffd" for char in text[: SHOWN_CHARACTERS + 1])
+    """The text on one line, cut to a readable length."""
+    safe = drawn_in_line(text[: SHOWN_CHARACTERS + 1])
     return safe if len(safe) <= SHOWN_CHARACTERS else safe[:SHOWN_CHARACTERS] + "..."
 
 
@@ -203,14 +205,14 @@ class Complaints:
         self._count += 1
         if self._count <= self._shown:
             what = f"broken: {event.what.reason}" if isinstance(event.what, Broken) else "unknown"
-            click.echo(f"{self._log}:{event.line}: {what}: {_printable(event.text)!r}", err=True)
+            terminal.line(f"{self._log}:{event.line}: {what}: {_printable(event.text)!r}", err=True)
 
     def close(self, account: Account | None) -> None:
         """Say how many more there are, and, if the account is not printed anyway, that the run ended badly."""
         if self._count > self._shown > 0:
-            click.echo(f"{self._log}: {self._count - self._shown} more; --explain shows every line", err=True)
+            terminal.line(f"{self._log}: {self._count - self._shown} more; --explain shows every line", err=True)
         if account and account.status in ENDED_BADLY:
-            click.echo(f"{self._log}: the run {ENDED_BADLY[account.status]}: {_printable(account.reason or 'no reason given')}", err=True)
+            terminal.line(f"{self._log}: the run {ENDED_BADLY[account.status]}: {_printable(account.reason or 'no reason given')}", err=True)
 
 
 class Totals:
@@ -244,14 +246,14 @@ class Totals:
         widths = [max(len(row[column]) for row in rows) for column in range(len(header))] if rows else []
         for row in rows:
             aligned = (f"{cell:{'<' if column in (0, 1, 8) else '>'}{widths[column]}}" for column, cell in enumerate(row))
-            click.echo("  ".join(aligned).rstrip())
+            terminal.line("  ".join(aligned).rstrip())
         tests = [f"{count} {kind}" for kind, count in sorted(self._kinds.items()) if kind not in ("interval", "resources")]
         intervals = [counted(self._kinds["interval"], "interval")] if self._kinds["interval"] else []
         resources = [f"{self._kinds['resources']} resources"] if self._kinds["resources"] else []
         kinds = ", ".join(tests + intervals + resources)
         records = counted(self._kinds.total(), "record") + (f" ({kinds})" if kinds else "")
         suspicious = f"{self._lines['broken']} broken and {self._lines['unknown']} unknown of {counted(self._lines.total(), 'line')}"
-        click.echo(f"{counted(len(self._rows), 'log')}: {records}, {suspicious}", err=not each)
+        terminal.line(f"{counted(len(self._rows), 'log')}: {records}, {suspicious}", err=not each)
         sys.stdout.flush()
 
 

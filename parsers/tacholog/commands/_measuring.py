@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Sequence
 
 from tacholog import campaign
 from tacholog.campaign.pairs import Task
 from tacholog.resources import checkout
+from tacholog.terminal import direct
+from tacholog.visible import drawn_in_line
 
 _MINUTES_AN_HOUR = 60
 
@@ -18,17 +21,19 @@ def measure_all(tasks: Sequence[Task], count: int) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
-    console = Console(stderr=True)
+    console = Console(file=direct(sys.stderr))
     columns = (
         TextColumn("[{task.fields[index]}/{task.fields[count]}] {task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.fields[left]}"),
     )
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+    with Progress(
+        *columns, console=console, redirect_stdout=False, redirect_stderr=False, disable=not console.is_terminal, transient=True
+    ) as progress:
         # The unit is a second as planned: runs differ in length by far more than they differ from their plan.
         shown = progress.add_task("", total=sum(task.run.expected_s for task in tasks), index=0, count=count, left="")
         for number, (folder, plan, run, tools, label) in enumerate(tasks):
-            progress.update(shown, description=label, index=run.order_index, left=_left(tasks[number:]))
+            progress.update(shown, description=drawn_in_line(label), index=run.order_index, left=_left(tasks[number:]))
             began = time.monotonic()
             manifest = campaign.measure(folder, plan, run, tools, checkout())
             progress.advance(shown, run.expected_s)
@@ -36,7 +41,7 @@ def measure_all(tasks: Sequence[Task], count: int) -> None:
             if not console.is_terminal or wrong:
                 ended = f"{manifest.status}, {took_s:.1f} s" + (f" ({wrong})" if wrong else "")
                 line = f"[{run.order_index}/{count}] {label}: {ended}, {_left(tasks[number + 1 :])}"
-                console.print(line, markup=False, highlight=False, soft_wrap=True)
+                console.print(drawn_in_line(line), markup=False, highlight=False, soft_wrap=True)
 
 
 def _left(tasks: Sequence[Task]) -> str:

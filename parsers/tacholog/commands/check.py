@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tacholog import terminal
 from tacholog.commands._listing import ENDED_BADLY, counted
 from tacholog.commands._paths import Folder
 from tacholog.errors import UnreadableInput
@@ -36,7 +37,7 @@ def check(folder: Path) -> None:
     dataset = load([folder])
     wrong = [*_unread(folder), *_complaints(dataset), *violations(dataset)]
     for line in wrong:
-        click.echo(line)
+        terminal.line(line)
     lines = int(dataset.logs["lines"].sum())
     click.echo(
         f"{counted(len(dataset.runs), 'run')}, {counted(lines, 'line')}, {counted(len(dataset.results), 'number')}, {len(wrong)} wrong", err=True

@@ -22,12 +22,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
+from tacholog import terminal
 from tacholog.commands._complaints import UNREADABLE_EXIT, tell
 from tacholog.commands._paths import write_output
 from tacholog.diff.result import VERDICTS, Report
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 LIMITS = {"text": 20, "markdown": 50, "html": 500, "github": 50}
 FAIL_ON = ("worse", "inconclusive", "implausible")
+_DATA = ("json", "html")  # what programs read
 FORMATS = ("text", "markdown", "json", "html", "github")
 
 
@@ -169,7 +172,7 @@ def say(output: str, report: Report, said: str, path: Path | None) -> None:
             file.write(said)
         click.echo(workflow_commands(report), nl=False)
     elif path is None:
-        click.echo(said, nl=False)
+        (terminal.data if output in _DATA else partial(click.echo, nl=False))(said)
     else:
         write_output(path, said.encode())
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tacholog import terminal
 from tacholog.commands._complaints import tell
 from tacholog.commands._paths import write_output
 from tacholog.commands.report import default_roots
@@ -52,7 +53,7 @@ def export(*, roots: tuple[Path, ...], kind: str, path: Path | None) -> None:
     if path is None:
         if kind == "parquet":
             raise UnreadableInput("--format parquet writes a file: name it with --output")
-        sys.stdout.buffer.write(content)
+        terminal.data(content.decode())
     else:
         write_output(path, content)
     sys.exit(lost)

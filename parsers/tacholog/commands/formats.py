@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tacholog import terminal
 from tacholog.commands._listing import counted
 
 if TYPE_CHECKING:
@@ -33,21 +34,22 @@ def formats(names: tuple[str, ...]) -> None:
     found = installed()
     wanted = {name: format_named(name) for name in names if name not in found.failures} if names else found.formats
     for name, module in wanted.items():
-        for line in _paragraph(name, module):
+        terminal.styled(f"{name}: {module.TOOL}, for {module.SYSTEM}", bold=True)
+        for line in _paragraph(module):
             click.echo(line)
         click.echo()
     for name, reason in found.failures.items():
-        click.secho(f"{name}: {reason}\n", fg="red")
+        terminal.styled(f"{name}: {reason}", fg="red")
+        click.echo()
     dialects = [dialect for module in wanted.values() for dialect in module.DIALECTS]
     unreal = sum(dialect.evidence.startswith(UNREAL) for dialect in dialects)
     click.echo(f"{counted(len(wanted), 'format')}, {counted(len(dialects), 'dialect')}, {unreal} of them {UNREAL}", err=True)
 
 
-def _paragraph(name: str, module: Format) -> Iterator[str]:
+def _paragraph(module: Format) -> Iterator[str]:
     """What a format reads, its source, and its dialects."""
     text = module.__doc__ or ""
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPED_COLUMNS
-    yield click.style(f"{name}: {module.TOOL}, for {module.SYSTEM}", bold=True)
     for word, said in (("reads", text.strip().partition("\n")[0]), ("source", text.partition("Source:")[2])):
         if said:
             yield from _wrapped(f"  {word:<8}", said, columns)

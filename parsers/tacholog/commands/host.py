@@ -24,6 +24,7 @@ def host(name: str | None, output: Path | None) -> None:
     import msgspec
     import tomli_w
 
+    from tacholog import terminal
     from tacholog.host import this_host
     from tacholog.manifest import write
 
@@ -33,4 +34,4 @@ def host(name: str | None, output: Path | None) -> None:
     if output:
         write(output, facts)
     else:
-        click.echo(tomli_w.dumps(msgspec.to_builtins(facts)), nl=False)
+        terminal.data(tomli_w.dumps(msgspec.to_builtins(facts)))

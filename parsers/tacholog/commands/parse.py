@@ -17,6 +17,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
+from tacholog import terminal
 from tacholog.commands._listing import LISTINGS, Complaints, Explained, Listing, Place, Totals, kind_of
 from tacholog.errors import UnreadableInput
 from tacholog.formats.bulk import Rows
@@ -52,7 +53,7 @@ def parse(paths: tuple[str, ...], output: str, log_format: str | None, summary: 
     for path, no_log in _logs(paths):
         trouble = no_log or _trouble(path, log_format, listing, totals)
         if trouble:
-            click.echo(f"tacholog: {path}: {trouble}", err=True)
+            terminal.line(f"tacholog: {path}: {trouble}", err=True)
             unreadable = True
     totals.print(each=summary)
     if unreadable:
@@ -136,7 +137,7 @@ def _hint(path: str, asked: str, head: str) -> None:
     except UnreadableInput:
         return
     if found != asked:
-        click.echo(f"{path}: no record as {asked}; it looks like {found}", err=True)
+        terminal.line(f"{path}: no record as {asked}; it looks like {found}", err=True)
 
 
 def _given(parameter: str) -> bool:

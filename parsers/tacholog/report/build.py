@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,14 +25,16 @@ from tacholog.report.diff_text import github
 from tacholog.report.downloads import write_downloads
 from tacholog.report.history import latest
 from tacholog.report.listings import raw_name
-from tacholog.report.pages import LOGS, environment, plan
+from tacholog.report.pages import LOGS, plan
 from tacholog.report.prepare import prepare
-from tacholog.report.settings import SiteSettings
+from tacholog.report.settings import Link, SiteSettings
 from tacholog.report.sources import Sources, delete_orphans
 from tacholog.report.stamp import is_built_of, remove_stamp, write_stamp
+from tacholog.report.templates import myst_templates
 from tacholog.report.unchanged import state_of
 from tacholog.report.views import View, manifest_of, view_of
-from tacholog.resources import site_dir, templates_dir
+from tacholog.resources import site_dir
+from tacholog.visible import drawn
 
 _EXTRA = "_extra"
 CHECKS = ("every page was built without a warning", "every reference leads somewhere")
@@ -80,15 +83,16 @@ def _write_settings(sources: Sources, settings: SiteSettings) -> None:
     shown = f"_static/logo{logo.suffix.lower()}" if logo else None
     if logo and shown:
         sources.copy(shown, logo)
-    sources.write("site.json", msgspec.json.encode(msgspec.structs.replace(settings, logo=shown)))
+    links = tuple(Link(drawn(link.title), drawn(link.url)) for link in settings.links)
+    said = msgspec.structs.replace(settings, name=drawn(settings.name), copyright=drawn(settings.copyright), links=links, logo=shown)
+    sources.write("site.json", msgspec.json.encode(said))
 
 
 def _write_pages(sources: Sources, view: View, settings: SiteSettings) -> list[str]:
-    templates = environment(templates_dir())
-    templates.globals["site"] = settings
+    templates = myst_templates()
     pages = plan(view)
     for page in pages:
-        sources.write(f"{page.document}.md", templates.get_template(page.template).render(page.context))
+        sources.write(f"{page.document}.md", templates.get_template(page.template).render(page.context, site=settings))
     return [page.document for page in pages]
 
 
@@ -118,8 +122,15 @@ def _offer_raw(sources: Sources, view: View) -> None:
 def _run_sphinx(source: Path, site: Path, work: Path) -> None:
     from sphinx.cmd.build import build_main
 
-    folders = ["-d", str(work / "doctrees"), str(source), str(site)]
+    # Sphinx remembers pages that it has warned of, or had no time to write, as done: of a build that did not end well nothing is kept.
+    trees, unfinished = work / "doctrees", work / "doctrees" / "unfinished"
+    if unfinished.exists():
+        shutil.rmtree(trees)
+    trees.mkdir(parents=True, exist_ok=True)
+    unfinished.touch()
+    folders = ["-d", str(trees), str(source), str(site)]
     settings = {"tacholog_dataset": str((work / "dataset").resolve()), "tacholog_logs": LOGS, "tacholog_csp": "1"}
     overrides = [word for name, value in settings.items() for word in ("-D", f"{name}={value}")]
-    if build_main(["-q", "-W", "--keep-going", "-b", "html", *overrides, *folders]):
+    if build_main(["-q", "-N", "-W", "--keep-going", "-b", "html", *overrides, *folders]):
         raise TachologError(f"Sphinx found problems in {source} (they are named above); the site is not complete")
+    unfinished.unlink()

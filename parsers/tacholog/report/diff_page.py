@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from tacholog.diff.result import VERDICTS, Report, Row, RunOrder, Verdict
 from tacholog.report import diff_plot
@@ -17,7 +16,8 @@ from tacholog.report.diff_summary import across_words, conclusion, curve_words, 
 from tacholog.report.diff_words import Line, Section
 from tacholog.report.markup import Html, tag
 from tacholog.report.numerals import in_full
-from tacholog.resources import site_dir, templates_dir
+from tacholog.report.templates import html_templates
+from tacholog.resources import site_dir
 
 _PLOTTED = ("worse", "better", "inconclusive", "too_few_pairs", "no_change", "unreplicated_diff", "unreplicated_same")
 _MOST = 10_000  # rows of a verdict on a page: a browser does not show a million
@@ -55,13 +55,22 @@ def html(report: Report, only: Sequence[str] = (), limit: int = 500) -> str:
         limit: rows to show at once of each verdict, the others are folded; 0: all.
     """
     style = (site_dir() / "_static" / "tacholog-diff.css").read_text(encoding="utf-8")
-    return _templates().get_template("diff.html.jinja").render(**_context(report, only, limit), style=style, heading="h2", prefix="")
+    return (
+        html_templates()
+        .get_template("diff.html.jinja")
+        .render(
+            **_context(report, only, limit),
+            style=Html(style),  # noqa: S704 - our own file
+            heading="h2",
+            prefix="",
+        )
+    )
 
 
 def fragment(report: Report, anchor: str, only: Sequence[str] = (), limit: int = 50) -> Html:
     """The report as part of a page; ``anchor`` begins all of its ids."""
-    rendered = _templates().get_template("diff_rows.html.jinja").render(**_context(report, only, limit), heading="span", prefix=f"{anchor}-")
-    return tag("div", Html(rendered), class_="tl-diff", id=anchor)
+    rendered = html_templates().get_template("diff_rows.html.jinja").render(**_context(report, only, limit), heading="span", prefix=f"{anchor}-")
+    return tag("div", Html(rendered), class_="tl-diff", id=anchor)  # noqa: S704 - by an environment that escapes
 
 
 def brief(report: Report, target: str | None) -> Html:
@@ -70,10 +79,6 @@ def brief(report: Report, target: str | None) -> Html:
     counts = [tag("li", tag("b", count), f" {title_.lower()}", class_=verdict) for verdict, title_, count in _counts(told(report, ()))]
     name = tag("a", title, href=f"doc:{target}") if target else tag("b", title)
     return tag("div", tag("p", name, class_="lead"), tag("p", conclusion(report)), tag("ul", *counts, class_="counts"), class_="tl-diff")
-
-
-def _templates() -> Environment:
-    return Environment(loader=FileSystemLoader(templates_dir()), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
 def _context(report: Report, only: Sequence[str], limit: int) -> dict[str, Any]:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from tacholog.diff.policy import MIN_RUNS
 from tacholog.records import METRICS
@@ -16,16 +13,19 @@ from tacholog.report.downloads import number_id
 from tacholog.report.figures import FIGURES
 from tacholog.report.history import METRICS_SHOWN, diff_document, history_document, latest, neighbours, since, tested
 from tacholog.report.intervals import interval_figures
-from tacholog.report.markup import heading, markdown, slug
+from tacholog.report.markup import slug
 from tacholog.report.news import news
-from tacholog.report.numerals import NOT_STATED, grouped, size
+from tacholog.report.numerals import NOT_STATED, size
 from tacholog.report.series import words
 from tacholog.report.sidebyside import has_side_by_side
 from tacholog.report.views import TESTS, Selection, View, log_document, manifest_of, transport_of
+from tacholog.visible import drawn
 
 LOGS = "logs"
 _FIGURES = {"latency": ("latency",), "throughput": ("goodput", "messages", "loss"), "demand": ("goodput", "messages", "loss")}
 _TITLES = {"latency": "Latency", "throughput": "Throughput", "demand": "Throughput in bursts"}
+# Folders of a site that hold something else: what a system of this name has is beside it.
+_NOT_OF_SYSTEMS = ("data", "diffs", "downloads", "history", "logs", "raw", "versions")
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -34,15 +34,6 @@ class Page(msgspec.Struct, frozen=True):
     document: str
     template: str
     context: dict[str, Any]
-
-
-def environment(templates: Path) -> Environment:
-    """Return the template environment: an unknown name is an error, never an empty place."""
-    made = Environment(  # noqa: S701 - pages are MyST, not HTML: `markdown` and `quoted` do the escaping
-        loader=FileSystemLoader(templates), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
-    )
-    made.filters.update(md=markdown, title=heading, quoted=lambda text: json.dumps(str(text), ensure_ascii=True), grouped=grouped)
-    return made
 
 
 def plan(view: View) -> list[Page]:
@@ -66,16 +57,20 @@ def _systems(view: View) -> dict[str, list[Page]]:
     full = {fact.run.run for fact in view.facts}
     pairs |= {(run.system or NOT_STATED, transport_of(run) or NOT_STATED) for run in view.runs.values() if run.run not in full}
     systems: dict[str, list[Page]] = {}
-    taken: set[str] = set()
+    folders: dict[str, str] = {}
+    taken, taken_folders = set[str](), set(_NOT_OF_SYSTEMS)
     for system, transport in sorted(pairs, key=lambda pair: (pair[0].lower(), pair[1].lower(), pair)):
-        document = _free(f"{slug(system)}/{slug(transport)}", taken)
+        if system not in folders:
+            folders[system] = _free(slug(system), taken_folders)
+            taken.add(f"{folders[system]}/index")
+        document = _free(f"{folders[system]}/{slug(transport)}", taken)
         part = view.only(Selection(system=system, transport=transport))
         systems.setdefault(system, []).append(Page(document, "transport.md.jinja", _transport_context(part, system, transport)))
     return systems
 
 
 def _free(document: str, taken: set[str]) -> str:
-    """Return a name that no other page has: `UDP` and `udp` are two transports and would be one file name."""
+    """Return a name that no other page or folder has: `UDP` and `udp` are two transports and would be one file name."""
     name, number = document, 2
     while name in taken:
         name, number = f"{document}-{number}", number + 1
@@ -113,7 +108,7 @@ def _keywords(part: View) -> str:
     for run in part.runs.values():
         host = part.hosts.get(run.host or "")
         found |= {word for word in (run.system_version, run.tool, run.tool_version, run.release, run.host, host.name if host else None) if word}
-    return ", ".join([*sorted(word for word in found if word), *_size_words(part)])
+    return drawn(", ".join([*sorted(word for word in found if word), *_size_words(part)]))
 
 
 def _size_words(part: View) -> list[str]:
@@ -162,7 +157,7 @@ def _index(view: View, systems: Mapping[str, Sequence[Page]]) -> Page:
     rows = [[system, page.context["transport"], page.document] for system, pages in systems.items() for page in pages]
     context = {
         **_counts(view),
-        "rows": json.dumps(rows),
+        "rows": rows,
         "transports_count": len(
             {page.context["transport"].casefold().partition(",")[0] for pages in systems.values() for page in pages if page.context["stated"]}
         ),
@@ -184,7 +179,7 @@ def _system_pages(view: View, systems: Mapping[str, Sequence[Page]], diffs: Sequ
     for system, pages in systems.items():
         part = view.only(Selection(system=system))
         rows = [[system, page.context["transport"], page.document] for page in pages]
-        context = {**_counts(part), "system": system, "pages": pages, "rows": json.dumps(rows), "kind": _kind(part)}
+        context = {**_counts(part), "system": system, "pages": pages, "rows": rows, "kind": _kind(part)}
         context["diffs"] = [pair for pair in diffs if pair["system"] == system]
         yield Page(_system_entry(system, pages)["document"], "system.md.jinja", context)
 
@@ -201,7 +196,7 @@ def _hosts_page(view: View) -> Page:
 def _about(view: View) -> Page:
     fact = next((fact for fact in view.summaries() if fact.line), None)
     example = (fact.run.run, fact.log, str(fact.line), fact.metric, fact.statistic) if fact else ("run", "sub.log", "3", "goodput", "mean")
-    return Page("about", "about.md.jinja", {**_counts(view), "example": number_id(*example).replace("`", "'"), "example_line": example[2]})
+    return Page("about", "about.md.jinja", {**_counts(view), "example": number_id(*example), "example_line": example[2]})
 
 
 def _diff_pages(view: View) -> Iterator[Page]:

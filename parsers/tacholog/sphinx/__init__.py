@@ -31,7 +31,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     """Register the directives, their node and what the pages need."""
     from importlib.metadata import version
 
-    from tacholog.sphinx import assets, diffs, directives, node, store
+    from tacholog.sphinx import assets, diffs, directives, node, scripts, store, titles
 
     for name in ("tacholog_data", "tacholog_site", "tacholog_dataset", "tacholog_logs"):
         app.add_config_value(name, None, "env", types=frozenset({str, type(None)}))
@@ -41,4 +41,6 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     directives.setup(app)
     diffs.setup(app)
     assets.setup(app)
+    scripts.setup(app)
+    titles.setup(app)
     return {"version": version("tacholog"), "env_version": 2, "parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import re
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,17 +13,15 @@ from sphinx.util import logging
 
 from tacholog.report.bundle import plotly_bundle
 from tacholog.resources import site_dir
+from tacholog.sphinx.scripts import head_of, known_scripts, policy_of
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.config import Config
 
 _LOGGER = logging.getLogger(__name__)
-_INLINE = re.compile(r"<script(?![^>]*\bsrc=)([^>]*)>(.*?)</script>", re.DOTALL)
-_HEAD = re.compile(r'<meta charset="[^"]*"\s*/?>|<head>', re.IGNORECASE)
 _ICONS = re.compile(r'<script[^>]*\bsrc="[^"]*_static/scripts/fontawesome\.js[^"]*"></script>\n?')
 _SEARCH = re.compile(r'<script[^>]*\bsrc="(?:[^"]*/)?(?:searchtools|language_data|searchindex)\.js[^"]*"></script>\n?')
-_MARK = '<meta http-equiv="Content-Security-Policy"'
 PLOTLY = "plotly.min.js"
 
 
@@ -73,8 +71,10 @@ def _finish(app: Sphinx, problem: Exception | None) -> None:
         return
     _copy_plotly(Path(app.outdir, "_static"))
     if app.config.tacholog_csp:
-        for page in sorted(Path(app.outdir).rglob("*.html")):
-            _protect(page, is_search=page.name == "search.html")
+        site = Path(app.outdir)
+        known = known_scripts(site)
+        for page in sorted(site.rglob("*.html")):
+            _protect(page, page.relative_to(site).with_suffix("").as_posix(), known)
 
 
 def _copy_plotly(static: Path) -> None:
@@ -88,37 +88,16 @@ def _copy_plotly(static: Path) -> None:
         shutil.copyfile(source, target)
 
 
-def _protect(page: Path, *, is_search: bool) -> None:
-    """Put the policy into a page, once: the theme's own inline scripts run because their hashes are named, and no other does.
+def _protect(page: Path, name: str, known: Iterable[str]) -> None:
+    """Put the policy into a page, once.
 
     The theme's scripts for icons that a project adds and for results while one types are left out: our pages have neither, and they were a quarter of
     what a first visit loads.
     """
     text = page.read_text(encoding="utf-8")
-    if _MARK in text or (place := _HEAD.search(text)) is None:
+    place = head_of(text)
+    if place is None:
         return
-    meta = f'{_MARK} content="{policy(text)}">'
-    rest = _ICONS.sub("", text[place.end() :])
-    page.write_text(f"{text[: place.end()]}\n    {meta}{rest if is_search else _SEARCH.sub('', rest)}", encoding="utf-8")
-
-
-def policy(page: str) -> str:
-    """Return the content security policy of a page: nothing from elsewhere, and of inline scripts only those that the page has now."""
-    hashes = dict.fromkeys(_sha256(body) for attributes, body in _INLINE.findall(page) if "application/" not in attributes)
-    return "; ".join(
-        (
-            "default-src 'none'",
-            " ".join(["script-src 'self'", *hashes]),
-            "style-src 'self' 'unsafe-inline'",  # Plotly sets styles on what it draws
-            "img-src 'self' data: blob:",
-            "font-src 'self'",
-            "connect-src 'self'",
-            "base-uri 'none'",
-            "form-action 'self'",
-        )
-    )
-
-
-def _sha256(body: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()
-    return f"'sha256-{digest}'"
+    rest = _ICONS.sub("", text[place:])
+    rest = rest if name == "search" else _SEARCH.sub("", rest)
+    page.write_text(f"{text[:place]}\n    {policy_of(text, name, known)}{rest}", encoding="utf-8")

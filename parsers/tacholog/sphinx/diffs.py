@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
 _LIMIT = 50
 _SIDES = 2
+_WORDS = 2
 
 
 class PerfDiff(Perf):
@@ -53,9 +53,9 @@ class PerfDiff(Perf):
             return self.warn(str(error))
 
     def _compared(self) -> list[nodes.Node]:
-        releases = shlex.split(self.subject)
+        releases = self.words
         if len(releases) != _SIDES:
-            return self.warn(f"{self.subject!r}: name two releases, one with blanks in quotes")
+            return self.warn(f"{self.arguments[0]!r}: name two releases, one with blanks in quotes")
         old, new = releases
         system = self.options.get("system")
         for release in (old, new):
@@ -92,7 +92,10 @@ class PerfHistory(Perf):
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
         """Return the tables; nothing where no system has two releases."""
         folder = dataset_folder(self.env)
-        metric, statistic = self.arguments
+        words = self.words
+        if len(words) != _WORDS:
+            return self.warn(f"{' '.join(self.arguments)!r}: name a metric and a statistic")
+        metric, statistic = words
         runs = [run for run in part.runs.values() if wanted.system in (None, run.system)]
 
         def compared(system: str, old: str, new: str) -> Report:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -24,6 +23,7 @@ from tacholog.report.hosts import host_card
 from tacholog.report.intervals import interval_figures
 from tacholog.report.logpage import log_page
 from tacholog.report.markup import Html, tag
+from tacholog.report.myst import unquoted
 from tacholog.report.numerals import NOT_STATED
 from tacholog.report.plots import plot
 from tacholog.report.releases import releases_table
@@ -35,6 +35,7 @@ from tacholog.report.tables import Links
 from tacholog.report.views import Selection, View, manifest_of
 from tacholog.sphinx.node import PerfHtml, words_of
 from tacholog.sphinx.store import view
+from tacholog.visible import drawn
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -84,8 +85,22 @@ class Perf(SphinxDirective):
 
     @property
     def subject(self) -> str:
-        """The directive's argument."""
-        return self.arguments[0].strip() if self.arguments else ""
+        """The directive's argument, where it is one: as it stands, or in double quotes."""
+        said = self.arguments[0].strip() if self.arguments else ""
+        return self.words[0] if said.startswith('"') and len(self.words) == 1 else said
+
+    @property
+    def words(self) -> list[str]:
+        """The words of the directive's argument: one that holds blanks or signs stands in double quotes.
+
+        Raises:
+            TachologError: a quote is not closed.
+        """
+        line = " ".join(self.arguments)
+        try:
+            return unquoted(line)
+        except ValueError as error:
+            raise TachologError(f"{line}: {error}") from error
 
     def anchor(self, wanted: Selection) -> str:
         """Return an id for the page: made from what is shown, so that links to it last."""
@@ -155,7 +170,7 @@ class PerfRemarks(Perf):
 
     def show(self, part: View, _wanted: Selection) -> list[nodes.Node]:
         """Return the banner; nothing where nothing is remarked."""
-        releases = shlex.split(self.subject)
+        releases = self.words
         banner = remarks(run for run in part.runs.values() if not releases or run.release in releases)
         return self.html(banner) if banner else []
 
@@ -165,26 +180,27 @@ class PerfScript(Perf):
 
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
         """Return each script, folded away where there are several."""
-        scripts: dict[str, str] = {}
+        scripts: dict[str, tuple[str, str]] = {}
         for run in part.runs.values():
             manifest = manifest_of(run)
             sizes = {fact.payload_bytes for fact in part.by_run.get(run.run, ())}
             text = shell_script(manifest, run.run, sizes) if manifest else None
             if text:
                 body = text.split("set -eu", 1)[1]
-                scripts.setdefault(body, f"{run.run}\n{text}")
+                scripts.setdefault(body, (run.run, text))
         if not scripts:
             words = "No command is stated for these runs." if part.runs else f"No runs: {_described(wanted)}."
             return self.html(tag("p", words, class_="tl-null"))
-        return [node for script in scripts.values() for node in self._block(*script.split("\n", 1), folded=len(scripts) > 1)]
+        return [node for script in scripts.values() for node in self._block(*script, folded=len(scripts) > 1)]
 
     def _block(self, run: str, text: str, *, folded: bool) -> list[nodes.Node]:
+        text = drawn(text)
         block = nodes.literal_block(text, text, language="sh")
         self.set_source_info(block)
         if not folded:
             return [block]
         summary_ = tag("summary", tag("code", run))
-        return [*self.html(Html(f'<details class="tl-script">{summary_}')), block, *self.html(Html("</details>"))]
+        return [*self.html(Html('<details class="tl-script">') + summary_), block, *self.html(Html("</details>"))]
 
 
 class PerfHost(Perf):
@@ -215,7 +231,7 @@ class PerfLog(Perf):
         path = Path(run.root, found.log)
         self.env.note_dependency(str(path))
         facts = listings.log_facts(part, run.run, found.log, self.env.found_docs)
-        return self.html(Html(facts + log_page(path, found.format, lines, [fact for fact in part.facts if fact.log == found.log])))
+        return self.html(facts + log_page(path, found.format, lines, [fact for fact in part.facts if fact.log == found.log]))
 
 
 def _linked_lines(part: View, log: str) -> set[int]:

@@ -1,0 +1,57 @@
+"""A site made of texts that try to break out, in a real browser: nothing of them is run, and nothing is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tacholog.report.build import build_site
+from tacholog.report.settings import Link, SiteSettings
+
+pytestmark = [
+    pytest.mark.browser,
+    # What MyST and the theme still use of Sphinx is their business.
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+SCREENSHOTS = Path(__file__).resolve().parent.parent.parent / "build" / "screenshots"
+
+
+def test_no_page_of_hostile_texts_runs_or_asks_for_anything(
+    browser: Browser, tmp_path: Path, hostile: Sequence[str], runs_of: Callable[[Path, Sequence[str]], Path]
+) -> None:
+    text = hostile[1]
+    settings = SiteSettings(name=text, title=text, intro=text, copyright=text, links=(Link(title=text, url=f"https://a.test/{text}"),))
+    site = build_site([runs_of(tmp_path / "data", hostile)], tmp_path / "site", tmp_path / "work", settings).parent
+    found: list[str] = []
+    context = browser.new_context()
+    pages = sorted(path for path in site.rglob("*.html") if "_static" not in path.parts)
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    for number, path in enumerate(pages):
+        page = context.new_page()
+        name = path.relative_to(site).as_posix()
+        watch(page, name, found)
+        page.goto(path.as_uri() + ("?q=PWNED" if name == "search.html" else ""))
+        for figure in page.locator(".tl-figure").all():
+            figure.scroll_into_view_if_needed()
+            figure.locator(".tl-is-live").wait_for(timeout=60_000)
+        if page.evaluate("document.title === 'PWNED'"):
+            found.append(f"{name}: a script was run")
+        if not name.startswith("logs/"):
+            page.screenshot(path=SCREENSHOTS / f"hostile-{number}.png")
+        page.close()
+    context.close()
+
+    assert len(pages) > 40
+    assert found == []
+
+
+def watch(page: Page, name: str, found: list[str]) -> None:
+    """Note all that a page does beside being shown; what its policy forbids is on the console."""
+    page.on("dialog", lambda dialog: found.append(f"{name}: dialog {dialog.message}"))
+    page.on("console", lambda message: found.append(f"{name}: {message.text}") if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: found.append(f"{name}: {error}"))
+    page.on("request", lambda request: None if request.url.startswith(("file:", "data:", "blob:")) else found.append(f"{name}: {request.url}"))

@@ -1,0 +1,228 @@
+"""Whatever a manifest, a machine, a log and site.toml say is text on every page, and every page is there and can be reached."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+from xml.etree.ElementTree import Element
+
+import html5lib
+import pytest
+from click.testing import CliRunner
+from html5lib.constants import E as SENTENCES
+
+from tacholog.commands.check import check
+from tacholog.commands.report import report
+from tacholog.errors import TachologError
+from tacholog.manifest import LogFile, Manifest, write
+from tacholog.report.build import build_site
+from tacholog.report.settings import Link, SiteSettings
+from tacholog.visible import drawn
+
+# What MyST and the theme still use of Sphinx is their business.
+pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+
+RunsOf = Callable[[Path, Sequence[str]], Path]
+Pages = dict[str, Element]
+
+
+@pytest.fixture(scope="module")
+def sites(tmp_path_factory: pytest.TempPathFactory, hostile: Sequence[str], runs_of: RunsOf) -> tuple[Path, Path]:
+    """A site of harmless texts, and one of hostile texts in the same places."""
+    folder = tmp_path_factory.mktemp("texts")
+    harmless = [f"Harmless_{number} (C#)" for number in range(len(hostile))]
+    return built(folder / "harmless", harmless, runs_of), built(folder / "hostile", hostile, runs_of)
+
+
+def built(folder: Path, texts: Sequence[str], runs_of: RunsOf) -> Path:
+    text, url = texts[1], f"https://a.test/{texts[1]}"
+    settings = SiteSettings(name=text, title=text, intro=text, copyright=text, contact=text, url=url, links=(Link(title=text, url=url),))
+    return build_site([runs_of(folder / "data", texts)], folder / "site", folder / "work", settings).parent
+
+
+def parsed(site: Path) -> Iterator[tuple[str, Element]]:
+    """The pages of a site, each by its name and its root element."""
+    for path in sorted(site.rglob("*.html")):
+        if "_static" not in path.parts:
+            yield path.relative_to(site).as_posix(), html5lib.parse(path.read_text(encoding="utf-8"), namespaceHTMLElements=False)
+
+
+def shape(page: Element) -> tuple[object, ...]:
+    """The elements of a page with the names of their attributes: all that its values should have no influence on."""
+    return tuple(
+        (element.tag, *sorted(element.attrib), element.get("class") if element.tag != "body" else None)
+        for element in _elements(page)
+        if element.get("class") != "tl-control"
+    )
+
+
+def _elements(page: Element) -> Iterator[Element]:
+    """Every element, but for the words of scripts for a shell, which are coloured by what they are."""
+    yield page
+    for child in page:
+        if not callable(child.tag) and not (page.tag == "pre" and child.tag == "span"):
+            yield from _elements(child)
+
+
+def test_hostile_texts_make_the_same_pages_as_harmless_ones(sites: tuple[Path, Path]) -> None:
+    harmless, hostile = (Counter(shape(page) for _, page in parsed(site)) for site in sites)
+
+    assert harmless.total() > 40
+    assert hostile - harmless == Counter()
+    assert harmless - hostile == Counter()
+
+
+def test_the_pages_of_hostile_texts_are_valid_and_say_them_as_they_are(sites: tuple[Path, Path], hostile: Sequence[str]) -> None:
+    mistakes, titles = [], set()
+    for path in sorted(path for path in sites[1].rglob("*.html") if "_static" not in path.parts):
+        parser = html5lib.HTMLParser(namespaceHTMLElements=False)
+        page = parser.parse(path.read_text(encoding="utf-8"))
+        mistakes += [f"{path}:{place}: {SENTENCES[code] % data}" for place, code, data in parser.errors]
+        titles.add("".join(page.find(".//h1").itertext()).removesuffix("#"))
+
+    assert mistakes == []
+    assert titles >= {" ".join(drawn(text).split("\n")).translate(str.maketrans("<>", "\u2039\u203a")) for text in hostile}
+
+
+def test_no_script_or_address_comes_from_a_value(sites: tuple[Path, Path]) -> None:
+    for name, page in parsed(sites[1]):
+        for element in page.iter():
+            assert not [key for key in element.attrib if key.startswith("on")], name
+            for address in (element.get("href"), element.get("src")):
+                parts = urlsplit(address or "")
+                assert parts.scheme in ("", "https"), (name, address)
+                assert parts.hostname in (None, "www.sphinx-doc.org", "pydata-sphinx-theme.readthedocs.io", "a.test"), (name, address)
+                if parts.path and not parts.scheme:
+                    assert (sites[1] / name).parent.joinpath(unquote(parts.path)).is_file(), (name, address)
+        scripts = [element.text or "" for element in page.iter("script") if not element.get("src") and element.get("type") != "application/json"]
+        assert not [script for script in scripts if "PWNED" in script], name
+
+
+def test_the_policy_allows_the_scripts_of_the_theme_and_no_other(sites: tuple[Path, Path]) -> None:
+    allowed = [
+        Counter(re.findall(r"'sha256-[^']*'", re.search(r'Security-Policy" content="([^"]*)"', path.read_text())[1]))  # type: ignore[index]
+        for site in sites
+        for path in site.rglob("*.html")
+        if "_static" not in path.parts
+    ]
+
+    assert {found.total() for found in allowed} == {3, 4}  # the search page has one of its own
+
+
+#: What a system or a release may be called, and what has failed the build or lost its page.
+NAMES = (
+    *(
+        "Foo #2",
+        " leading",
+        "trailing ",
+        "two\nlines",
+        "a: b",
+        'quote"s',
+        "it's",
+        "back`tick",
+        "tab\there",
+        "\u202ertl",
+        "\u4e2d\u6587",
+        "1.1-\u00e9",
+    ),
+    *(
+        "C# DDS",
+        "a/b",
+        "../../x",
+        "x" * 300,
+        "%41",
+        "<b>bold</b>",
+        "{{ 7*7 }}",
+        "{% raw %}",
+        "\U0001f600",
+        "\x00nul",
+        "---",
+        "1.",
+        "logs",
+        "index",
+        "Index",
+    ),
+)
+SAMPLE = Path("docs/example/data/latency-udp/perftest.log")
+
+
+def write_run(folder: Path, log: Path, **said: str) -> None:
+    folder.mkdir(parents=True)
+    shutil.copy(log, folder / "a.log")
+    digest = hashlib.sha256(log.read_bytes()).hexdigest()
+    write(folder / "run.toml", Manifest(published=True, status="ok", logs=(LogFile(file="a.log", sha256=digest),), **said))  # type: ignore[arg-type]
+
+
+def test_whatever_a_system_or_a_release_is_called_its_pages_are_there_and_linked(tmp_path: Path, checkout: Path) -> None:
+    for number, name in enumerate(NAMES):
+        write_run(tmp_path / f"data/system-{number}", checkout / SAMPLE, system=name)
+    for number, name in enumerate(NAMES[::3]):
+        for release in ("1.0", name):
+            write_run(tmp_path / f"data/release-{number}-{release == name}", checkout / SAMPLE, system=f"R{number}", release=release)
+
+    checked = CliRunner().invoke(check, [str(tmp_path / "data")])
+    made = CliRunner().invoke(report, ["--data", str(tmp_path / "data"), "--output", str(tmp_path / "site")], catch_exceptions=False)
+
+    assert (checked.exit_code, made.exit_code) == (0, 0), made.output
+    titles = {name: "".join(page.find(".//h1").itertext()).removesuffix("#") for name, page in parsed(tmp_path / "site")}  # type: ignore[union-attr]
+    shown = [" ".join(drawn(name).replace("\t", " ").split("\n")).translate(str.maketrans("<>", "\u2039\u203a")) for name in NAMES]
+    entries = dict(parsed(tmp_path / "site"))["systems.html"]
+    linked = {titles.get(str(link.get("href"))) for link in entries.iter("a")}
+    assert [name for name in shown if f"{name} over udp" not in titles.values() or f"{name} over udp" not in linked] == []
+    assert [name for name in shown if name not in titles.values()] == []
+    for number, name in enumerate(shown[::3]):
+        assert {f"R{number}: 1.0 \u2192 {name}", f"R{number}: {name} \u2192 1.0"} & set(titles.values())
+    assert max(len(part) for page in titles for part in page.split("/")) < 150
+
+
+def test_a_system_without_a_name_and_a_log_of_an_odd_name_cost_only_their_run(tmp_path: Path, checkout: Path) -> None:
+    write_run(tmp_path / "data/good", checkout / SAMPLE, system="Good")
+    for number, name in enumerate(("", " ", "\u00a0")):
+        write_run(tmp_path / f"data/name-{number}", checkout / SAMPLE, system=name)
+    for number, name in enumerate((".", "..", "../a.log", "a\nb.log", "a\x1bb.log", "a.log\n", "a\u202eb", "a" * 256)):
+        (tmp_path / f"data/file-{number}").mkdir()
+        (tmp_path / f"data/file-{number}/run.toml").write_bytes(_toml(name))
+
+    checked = CliRunner().invoke(check, [str(tmp_path / "data")])
+    made = CliRunner().invoke(report, ["--data", str(tmp_path / "data"), "--output", str(tmp_path / "site")])
+
+    assert (checked.exit_code, made.exit_code) == (1, 2)
+    for output in (checked.output, made.output):
+        assert output.count("Expected a name that is not empty or blank, - at `$.system`") == 3
+        assert output.count("Expected the name of a file beside run.toml, without a folder or control characters, - at `$.logs[0].file`") == 7
+        assert output.count("of length <= 255") == 1
+    assert (tmp_path / "site/good/udp.html").is_file()
+
+
+def _toml(file: str) -> bytes:
+    from tacholog.manifest import as_toml
+
+    return as_toml(Manifest(system="S", logs=(LogFile(file=file, sha256="0" * 64),))).encode()
+
+
+def test_results_without_payload_sizes_make_a_site(tmp_path: Path, checkout: Path) -> None:
+    write_run(tmp_path / "data/run", checkout / "tests/formats/sockperf/ping-pong-udp.log", system="S")
+
+    for _ in range(2):
+        assert build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work").is_file()
+
+
+def test_a_build_that_failed_fails_again_until_its_cause_is_gone(tmp_path: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_run(tmp_path / "data/run", checkout / SAMPLE, system="S")
+    sources = tmp_path / "sources"
+    shutil.copytree(checkout / "site", sources)
+    page = (sources / "methodology.md").read_text()
+    (sources / "methodology.md").write_text(f"{page}\n[nowhere](nowhere.md)\n")
+    monkeypatch.setattr("tacholog.report.build.site_dir", lambda: sources)
+
+    for _ in range(3):
+        with pytest.raises(TachologError, match="the site is not complete"):
+            build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work")
+    (sources / "methodology.md").write_text(page)
+
+    assert build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work").is_file()

@@ -1,0 +1,156 @@
+"""What comes from outside is drawn on the terminal, never obeyed: by every command, on both of its outputs."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tacholog.cli import main
+from tacholog.manifest import LogFile, Manifest, write
+from tacholog.records import StatedConditions
+
+ROOT = Path(__file__).resolve().parent.parent
+LOG = ROOT / "docs/example/data/latency-udp/perftest.log"
+# Sets a window's title, rings the bell, goes back to the start of the line, begins a sequence by C1, turns the line around.
+NAME = "a\x1b]0;PWNED\x07b\rc\x9b31md\u202ee"
+OBEYED = ("\x1b", "\x07", "\r", "\x9b", "\u202e")
+DRAWN = "a\u241b]0;PWNED\u2407b\u240dc\\u{9b}31md\\u{202e}e"
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """Runs whose folder, log, system, releases, host and reason all hold the name, one of which has failed, and a log that nobody can read."""
+    text = LOG.read_bytes() + f"{NAME}\n".encode()
+    for release in ("1", "2", "failed"):
+        folder = tmp_path / "runs" / f"{NAME} {release}"
+        folder.mkdir(parents=True)
+        (folder / "a.log").write_bytes(text)
+        log = LogFile(file="a.log", sha256=hashlib.sha256(text if release != "1" else b"").hexdigest())
+        reason = f"{NAME}\nall is well" if release == "failed" else None
+        said = Manifest(system=NAME, release=f"{NAME}{release}", host=NAME, reason=reason, conditions=StatedConditions(transport=NAME), logs=(log,))
+        write(folder / "run.toml", msgspec.structs.replace(said, status="failed" if reason else "ok"))
+    (tmp_path / "runs" / f"{NAME}.txt").write_text(f"{NAME}\n")
+    return tmp_path / "runs"
+
+
+def commands(runs: Path) -> dict[str, list[str]]:
+    """A call of each command that says something of the runs, or of a word on the command line."""
+    folder, log = str(runs), str(runs / f"{NAME} 1" / "a.log")
+    return {
+        "parse": ["parse", folder],
+        "parse --explain": ["parse", "--explain", folder],
+        "parse --summary": ["parse", "--summary", folder],
+        "parse --format jsonl": ["parse", "--format", "jsonl", log],
+        "check": ["check", folder],
+        "report": ["report", "--data", folder, "--output", str(runs.parent / f"{NAME} site")],
+        "export": ["export", "--data", folder, "--format", "hdr", "--output", str(runs.parent / f"{NAME} hdr")],
+        "diff": ["diff", f"{NAME}1", f"{NAME}2", "--data", folder],
+        "diff --format markdown": ["diff", f"{NAME}1", f"{NAME}2", "--data", folder, "--format", "markdown"],
+        "publish": ["publish", f"{folder}/{NAME}", "--release", NAME, "--output", f"{folder}/{NAME} public"],
+        "bench": ["bench", f"{folder}/{NAME}.toml"],
+        "ab": ["ab", NAME, NAME, f"{folder}/{NAME}.toml"],
+        "scaffold": ["scaffold", NAME],
+        "formats": ["formats", NAME],
+        "host": ["host", "--id", f"{NAME}/"],
+        "an unknown command": [NAME],
+        "an unknown option": ["check", f"--{NAME}"],
+    }
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning")
+@pytest.mark.parametrize("command", commands(Path()))
+def test_no_command_lets_a_name_command_the_terminal(
+    command: str, runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TACHOLOG_PLOTLY", "full")
+    with pytest.raises(SystemExit):
+        main(commands(runs)[command])
+
+    said = "".join(capsys.readouterr())
+
+    assert [sign for sign in OBEYED if sign in said] == []
+    if "jsonl" in command:
+        assert json.loads(said.splitlines()[0])["system"] == NAME
+    elif command != "report":  # its pages are made from the names, and it says none but those of paths
+        assert DRAWN.replace("\\u", "\\\\u") in said.replace("\\u", "\\\\u") or "a\\x1b]0;PWNED" in said, said
+
+
+def test_the_end_of_a_line_in_a_name_begins_no_other_line(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["check", str(runs)])
+
+    assert f"failed: failed: {DRAWN}\u240aall is well\n" in capsys.readouterr().out
+
+
+def test_data_for_programs_is_exact_where_no_terminal_reads_it(runs: Path) -> None:
+    call = [sys.executable, "-m", "tacholog", "parse", "--format", "csv", str(runs / f"{NAME} 1" / "a.log")]
+
+    done = subprocess.run(call, capture_output=True, check=True, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+
+    assert f"{runs}/{NAME} 1/a.log".encode() in done.stdout.replace(b'"', b"")
+    assert not [sign for sign in OBEYED if sign in done.stderr.decode()]
+
+
+def test_a_terminal_that_knows_ascii_only_is_not_commanded_either(runs: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tacholog", "check", str(runs)],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+
+    assert done.returncode == 1
+    assert b"PWNED" in done.stdout
+    assert b"\x1b" not in done.stdout + done.stderr
+
+
+class Terminal(io.TextIOWrapper):
+    """A terminal that keeps what it is sent."""
+
+    def __init__(self) -> None:
+        self.kept = io.BytesIO()
+        super().__init__(self.kept, encoding="utf-8")
+
+    def isatty(self) -> bool:
+        return True
+
+    def sent(self) -> str:
+        self.flush()
+        return self.kept.getvalue().decode()
+
+
+@pytest.mark.parametrize("form", ["csv", "table"])
+def test_on_a_terminal_data_are_drawn_and_our_own_style_is_not(runs: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+
+    with pytest.raises(SystemExit):
+        main(["parse", "--format", form, str(runs / f"{NAME} 1" / "a.log")])
+
+    said = terminal.sent().replace("\x1b[1m", "").replace("\x1b[2m", "").replace("\x1b[0m", "")
+    assert ("\x1b[1m" in terminal.sent()) == (form == "table")
+    assert DRAWN in said
+    assert [sign for sign in OBEYED if sign in said] == []
+
+
+def test_nothing_writes_past_the_guard() -> None:
+    """Whatever prints by another way than click's or that of `tacholog.terminal` is named."""
+    found = [
+        f"{path.name}:{node.lineno}"
+        for path in sorted((ROOT / "parsers/tacholog").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if path.name != "terminal.py"
+        and isinstance(node, ast.Attribute)
+        and (ast.unparse(node) in ("sys.__stdout__", "sys.__stderr__", "sys.stdout.buffer", "sys.stderr.buffer", "click.secho", "click.style"))
+    ]
+
+    assert found == []
