@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "parsers" / "tacholog"
 # Lowest first. A module may import from its own layer and from those before it.
 LAYERS = (
-    *("__init__", "errors", "records", "medians", "formats", "quality", "manifest", "host", "problems", "dataset", "checks", "diff"),
+    *("__init__", "errors", "evidence", "records", "medians", "formats", "quality", "manifest", "host", "problems", "dataset", "checks", "diff"),
     *("campaign", "resources", "report", "sphinx", "commands", "cli", "__main__"),
 )
 MODULES = sorted(PACKAGE.rglob("*.py"))

@@ -13,6 +13,8 @@ import pytest
 from tacholog.manifest import Command, Host, LogFile, Manifest, Source, write
 from tacholog.records import Conditions
 from tacholog.report.build import build_site
+from tacholog.report.privacy import Privacy
+from tacholog.report.settings import SiteSettings
 
 # Lines of a published run of RTI Perftest over shared memory, and of a run of the same sizes with another data type.
 FIRST = """\
@@ -121,7 +123,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def site(data: Path) -> Path:
     """The built site."""
-    return build_site([data], data.parent / "site", data.parent).parent
+    # Everything is shown that can be: these tests are on how it is shown. What is not shown is tested in test_privacy.py.
+    shown = SiteSettings(privacy=Privacy(unknown_lines="show", free_text="show"))
+    return build_site([data], data.parent / "site", data.parent, shown).parent
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from typing import Annotated
 import msgspec
 
 from tacholog.errors import UnreadableInput
-from tacholog.manifest import FileName, in_words, read_toml
+from tacholog.manifest import FileName, in_words, read_evidence_toml, read_toml
 from tacholog.records import Conditions
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -97,7 +97,7 @@ def read_plan(path: Path) -> Plan:
     Raises:
         UnreadableInput: it is missing or not a plan; the message names file and key.
     """
-    return read_toml(path, Plan)
+    return read_evidence_toml(path, Plan)
 
 
 def lay_out(campaign: Campaign, seed: int, cpus: tuple[str, str]) -> tuple[Planned, ...]:

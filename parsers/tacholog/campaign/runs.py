@@ -22,7 +22,7 @@ from tacholog.campaign.plan import Campaign, Plan, Planned, lay_out, read_campai
 from tacholog.campaign.tools import measured, program, sha256, version
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.formats.reading import Scan
-from tacholog.formats.source import open_log
+from tacholog.formats.source import open_log_in
 from tacholog.manifest import HOSTS_FOLDER, PLAN_FILE, RUN_FILE, Command, LogFile, Manifest, check_label, read_manifest, write
 
 _ERRORS = "stderr.txt"
@@ -162,7 +162,7 @@ def trouble(folder: Path, planned: Plan, run: Planned) -> str | None:
     if manifest.status != "ok":
         return manifest.reason or manifest.status
     try:
-        with open_log(folder / run.folder / planned.log) as text:
+        with open_log_in(folder, f"{run.folder}/{planned.log}") as text:
             scan = Scan(text, planned.format)
             for _ in scan.batches():
                 pass

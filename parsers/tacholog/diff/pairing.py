@@ -13,7 +13,7 @@ import msgspec
 import tomli_w
 
 from tacholog.errors import UnreadableInput
-from tacholog.manifest import RUN_FILE, read_toml
+from tacholog.manifest import RUN_FILE, read_evidence_toml
 
 RECORD_FILE = "ab.toml"
 _LEVELS = 3  # folders between a run and the record: the repetition, the variant, the side
@@ -58,7 +58,7 @@ def read_record(folder: Path) -> PairRecord:
         UnreadableInput: it is missing, no TOML, or not of this schema; the message names file and key.
     """
     path = folder / RECORD_FILE
-    record = read_toml(path, PairRecord)
+    record = read_evidence_toml(path, PairRecord)
     if record.schema != 1:
         raise UnreadableInput(f"{path}: schema {record.schema} is not known; this version reads schema 1")
     return record
