@@ -14,6 +14,7 @@ import pytest
 from tacholog.dataset import Limits, load
 from tacholog.errors import UnreadableInput
 from tacholog.manifest import LogFile, Manifest, write
+from tacholog.records import Conditions
 from tacholog.report.settings import SiteSettings, read_settings
 
 NATIVE = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"
@@ -24,7 +25,7 @@ def add(data: Path, run: str, content: bytes) -> None:
     folder.mkdir(parents=True)
     (folder / "some.log").write_bytes(content)
     logs = (LogFile(file="some.log", sha256=hashlib.sha256(content).hexdigest()),)
-    write(folder / "run.toml", Manifest(system="Tacholog perftest", logs=logs))
+    write(folder / "run.toml", Manifest(system="Tacholog perftest", conditions=Conditions(transport="udp"), logs=logs))
 
 
 def grown(middle: bytes, size: int) -> bytes:

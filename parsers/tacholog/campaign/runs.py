@@ -180,7 +180,7 @@ def keep(folder: Path, planned: Plan, data: Path, place: Path | None = None) -> 
     target = place or place_of_release(data, planned.tool, planned.release or planned.campaign)
     for run in planned.runs:
         if (folder / run.folder / RUN_FILE).is_file():
-            shutil.copytree(folder / run.folder, target / run.folder)
+            shutil.copytree(folder / run.folder, target / run.folder, symlinks=True)  # what a link leads to is none of the run's evidence
     keep_hosts(folder, data)
     return target
 

@@ -13,6 +13,7 @@ import msgspec
 import tomli_w
 
 from tacholog.errors import UnreadableInput
+from tacholog.evidence import is_there
 from tacholog.manifest import RUN_FILE, read_evidence_toml
 
 RECORD_FILE = "ab.toml"
@@ -78,7 +79,7 @@ def remarks(roots: Iterable[str | None]) -> tuple[str, ...]:
         roots: the folders of both sides' runs; a record counts once, and only if it can be read.
     """
     runs = list(dict.fromkeys(Path(root) for root in roots if root))
-    folders = dict.fromkeys(above for run in runs for above in list(run.parents)[:_LEVELS] if (above / RECORD_FILE).is_file())
+    folders = dict.fromkeys(above for run in runs for above in list(run.parents)[:_LEVELS] if is_there(above, RECORD_FILE))
     return tuple(code for folder in folders for code in _remarks(read_record(folder), [run for run in runs if folder in run.parents]))
 
 

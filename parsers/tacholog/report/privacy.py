@@ -64,6 +64,7 @@ _TOP_LEVEL = _words(
     """
 )
 _PRIVATE_LEVEL = frozenset(("local", "lan", "internal", "intra", "corp", "home", "localdomain", "private", "arpa"))
+_ANY_LEVEL = _TOP_LEVEL | _PRIVATE_LEVEL
 # A path begins where no path goes on: at a slash behind a sign or nothing, a tilde, a drive, two backslashes.
 _PATH_BEGINS = re.compile(
     r"(?<=-[A-Za-z])/(?=\w)|(?<![\w.+/~>%-])(?:~[\w.+-]{0,64}[/\\]|~(?=[A-Za-z])|/(?=[\w.+@~%-])|\\\\(?=\w)|[A-Za-z]:[\\/](?![\\/]))"
@@ -101,7 +102,10 @@ _ASKS_FOR: Mapping[str, Kind] = {
 }
 _VALUED_OPTIONS = frozenset(("-p", "-P", "-i", "-o", "-F", "-J", "-b", "-c", "-D", "-E", "-L", "-R", "-S", "-W", "-w"))
 # Words that make what follows them worth a look, so that a line with one of them is never passed over.
-_SIGNALS = frozenset((*_KEYS, *_IDENTITIES, *_SHELLS, *_RUNS_AS, "connecting", "linux", "participant"))
+_SIGNALS = frozenset((*_KEYS, *_IDENTITIES))
+_BARE = frozenset((*_KEYS, *_SHELLS, *_RUNS_AS, *_ASKS_FOR, "-l", "-u", "connecting", "linux", "participant"))
+_ALNUM = re.compile(r"[^\W_]")
+_LONG_RUN = re.compile(r"(?=[a-z]{0,40}0)[a-z0-9]{20}")  # of letters and digits: a serial number, a digest, a key
 # Words that are names on many machines and mean something else in a log: they are replaced where they are said to be a name, and only there.
 _EVERYDAY = _words(
     """
@@ -576,19 +580,19 @@ def _is_domain(text: str) -> bool:
 
 def _may_say(shape: str) -> bool:
     """Whether a token, all of whose digits are 0, may be or announce a name: cheap, and rather too often than not often enough."""
-    if len(shape) >= 20 or "@" in shape or "\\" in shape or "~" in shape or "::" in shape or "0x" in shape:  # noqa: PLR2004
+    if len(shape) > _LONGEST or "@" in shape or "\\" in shape or "~" in shape or "::" in shape:
         return not _FIGURES.fullmatch(shape)
-    if shape.count(":") > 2 or shape.count("-") > 3 or shape.count(".") > 1:  # noqa: PLR2004
-        return True
+    if shape.count(":") > 2 or shape.count("-") > 3 or shape.count(".") > 1 or "0x0" in shape:  # noqa: PLR2004
+        return _ALNUM.search(shape) is not None
     if "/" in shape and ("//" in shape or _PATH_BEGINS.search(shape)):
         return True
     lower = shape.lower()
-    if "." in lower and lower.rstrip(".:").rpartition(".")[2].partition(":")[0] in (_TOP_LEVEL | _PRIVATE_LEVEL):
+    if "." in lower and (end := lower.rstrip(".:").partition(":")[0].rpartition("."))[1] and end[2] in _ANY_LEVEL:
         return True
-    if lower.startswith(("gh", "akia", "xox", "sk-", "eyj", "name=", "--", "glpat")) or lower in ("-l", "-u"):
+    if lower.startswith(("gh", "akia", "xox", "sk-", "eyj", "name=", "glpat")) or _LONG_RUN.search(lower) or lower in _BARE:
         return True
     key = _KEYED.match(lower)
-    return lower in _SIGNALS or bool(key and key["key"] in _SIGNALS)
+    return bool(key and key["key"] in _SIGNALS)
 
 
 def _apart(found: Iterable[Said]) -> Iterator[Said]:

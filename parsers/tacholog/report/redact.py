@@ -50,7 +50,7 @@ def redacted(data: Dataset, privacy: Privacy, folder: Path, progress: Progress |
     logs: dict[str, list[Row]] = {}
     for log in tables["logs"].to_dict("records"):
         logs.setdefault(str(log["run"]), []).append({str(name): value for name, value in log.items()})
-    making = _Making(folder, progress, text_bytes)
+    making = _Making(privacy, folder, progress, text_bytes)
     for row in rows:
         for line in _said_by(row, logs.get(str(row["run"]), ()), making):
             names.learn(line, _shown_host(str(row["host"]), ids))
@@ -101,6 +101,8 @@ def _host(name: str, host: Host, privacy: Privacy, redactor: Redactor) -> Host:
 def _said_by(row: Row, logs: list[Row] | tuple[()], making: _Making) -> Iterator[str]:
     """Yield every text of a run: the lines of its logs, and the strings of its manifest as ``key=value``."""
     for log in logs:
+        if not _may_be_shown(log, making.privacy):
+            continue
         yield from logtext.learn_lines(Path(str(row["root"])), str(log["log"]), making.heard(f"{row['run']}/{log['log']}"))
     yield from _strings(msgspec.json.decode(str(row["manifest"])))
 
@@ -123,6 +125,7 @@ def _strings(value: object, key: str = "") -> Iterator[str]:
 class _Making(NamedTuple):
     """How and where the shown texts of logs are made."""
 
+    privacy: Privacy
     folder: Path
     progress: Progress | None
     text_bytes: int
@@ -164,9 +167,14 @@ def _shown_run(row: Row, logs: list[Row], redactor: Redactor, making: _Making) -
     return _ShownRun(target, msgspec.json.encode(published_manifest(manifest, redactor)).decode(), withheld, unshown)
 
 
+def _may_be_shown(log: Row, privacy: Privacy) -> bool:
+    """Whether anything of a log can be shown: of one that no format reads each line would be withheld; and it may be no file of its folder."""
+    return isinstance(log["sha256"], str) or privacy.unknown_lines == "show"
+
+
 def _write(root: Path, log: Row, target: Path, shown_name: str, redactor: Redactor, making: _Making) -> Shown | None:
-    if not isinstance(log["sha256"], str) and redactor.privacy.unknown_lines == "withhold":
-        return None  # No format reads it, so that every line would be withheld; or it is no file of its folder.
+    if not _may_be_shown(log, redactor.privacy):
+        return None
     target.mkdir(parents=True, exist_ok=True)
     part = target / ".part"
     heard = making.heard(f"{log['run']}/{log['log']}")
