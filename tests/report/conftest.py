@@ -121,10 +121,14 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def site(data: Path) -> Path:
+def shown() -> SiteSettings:
+    """Settings of a site that shows all lines and texts: its tests are on how they are shown. What is not shown is tested in test_privacy.py."""
+    return SiteSettings(privacy=Privacy(unknown_lines="show", free_text="show"))
+
+
+@pytest.fixture(scope="session")
+def site(data: Path, shown: SiteSettings) -> Path:
     """The built site."""
-    # Everything is shown that can be: these tests are on how it is shown. What is not shown is tested in test_privacy.py.
-    shown = SiteSettings(privacy=Privacy(unknown_lines="show", free_text="show"))
     return build_site([data], data.parent / "site", data.parent, shown).parent
 
 
