@@ -13,23 +13,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "parsers" / "tacholog"
 # Lowest first. A module may import from its own layer and from those before it.
 LAYERS = (
-    *(
-        "__init__",
-        "errors",
-        "visible",
-        "records",
-        "medians",
-        "formats",
-        "quality",
-        "manifest",
-        "stated",
-        "host",
-        "problems",
-        "dataset",
-        "checks",
-        "diff",
-    ),
-    *("campaign", "resources", "terminal", "report", "sphinx", "commands", "cli", "__main__"),
+    *("__init__", "errors", "visible", "evidence", "records", "medians", "formats", "quality", "manifest", "stated", "host", "problems"),
+    *("dataset", "checks", "diff", "campaign", "resources", "terminal", "report", "sphinx", "commands", "cli", "__main__"),
 )
 MODULES = sorted(PACKAGE.rglob("*.py"))
 

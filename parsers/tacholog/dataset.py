@@ -7,18 +7,18 @@ only itself and becomes a row of ``problems``.
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import msgspec
 
 from tacholog.errors import UnreadableInput
+from tacholog.evidence import open_evidence
 from tacholog.formats.lines import Broken
 from tacholog.formats.reading import Account, Event, Scan
-from tacholog.formats.source import open_log
+from tacholog.formats.source import LogText, open_log
 from tacholog.host import stated_host
 from tacholog.manifest import HOSTS_FOLDER, RUN_FILE, Host, LogFile, Manifest, folders_below, read_host, read_manifest
 from tacholog.problems import ALTERED, CONTRADICTED, UNREADABLE, add_unlisted_folder, forgotten, no_files, problem, unlisted_files
@@ -33,6 +33,17 @@ Row = dict[str, Any]
 TABLES = ("runs", "logs", "problems", "results", "histograms")
 _CONDITION_FIELDS = Conditions.__struct_fields__
 _BUILD = "perftest_git"  # the one tool whose log states the commit that it was built from
+
+
+class Limits(NamedTuple):
+    """How much of one log is read at most: a log with more costs its numbers, and is a problem that says so."""
+
+    text_bytes: int
+    numbers: int
+
+
+#: Told what is being read, and how many more bytes of its text have been.
+Progress = Callable[[str, int], object]
 
 
 class Dataset(msgspec.Struct, frozen=True):
@@ -99,10 +110,11 @@ def _results(path: Path, without: Collection[str], *, as_categories: bool) -> pd
     return frame
 
 
-def load(roots: Sequence[Path]) -> Dataset:
+def load(roots: Sequence[Path], limits: Limits | None = None, progress: Progress | None = None) -> Dataset:
     """Read every run below the given folders.
 
     A run's id is its folder's path below its root. Hosts are read from ``hosts/`` in a root and in any folder above a run.
+    ``limits`` says how much of a log is read at most, ``progress`` hears how far it is.
 
     Raises:
         UnreadableInput: a root is no folder, or two roots hold the same run.
@@ -123,7 +135,7 @@ def load(roots: Sequence[Path]) -> Dataset:
             if run in seen:
                 raise UnreadableInput(f"{folder}: the run {run} is in {seen[run]} too")
             seen[run] = folder
-            _load_run(run, folder, rows)
+            _load_run(run, folder, rows, _Reading(limits, progress))
     mark_growing(rows["results"])
     mark_republished(rows["results"], {row["run"]: (row["system"], row["release"]) for row in rows["runs"] if row["published"] and row["release"]})
     return Dataset(**{name: _frame(name, rows[name]) for name in TABLES}, hosts=hosts)
@@ -147,7 +159,8 @@ def load_logs(paths: Sequence[Path], left_out: Sequence[Row] = ()) -> Dataset:
                 entry = LogFile(file=path.name, sha256=hashlib.file_digest(raw, "sha256").hexdigest())
         except UnreadableInput as error:
             raise UnreadableInput(f"{path}: {error}") from None
-        (log,) = _load_manifest(path.as_posix(), path.parent, Manifest(system=module.SYSTEM, tool=module.TOOL, logs=(entry,)), rows)
+        manifest = Manifest(system=module.SYSTEM, tool=module.TOOL, logs=(entry,))
+        (log,) = _load_manifest(path.as_posix(), path.parent, manifest, rows, _Reading(named_by_user=True))
         stated = stated_host(log.facts.environment)
         hosts |= stated
         rows["runs"][-1]["host"] = next(iter(stated), None)
@@ -170,18 +183,18 @@ def _load_hosts(folder: Path, files: Sequence[str], hosts: dict[str, Host], prob
             problems.append(problem("", file, 0, UNREADABLE, "", str(error)))
 
 
-def _load_run(run: str, folder: Path, rows: dict[str, list[Row]]) -> None:
+def _load_run(run: str, folder: Path, rows: dict[str, list[Row]], reading: _Reading) -> None:
     try:
         manifest = read_manifest(folder / RUN_FILE)
     except UnreadableInput as error:
         rows["problems"].append(problem(run, RUN_FILE, 0, UNREADABLE, "", str(error)))
         return
-    _load_manifest(run, folder, manifest, rows)
+    _load_manifest(run, folder, manifest, rows, reading)
     rows["problems"].extend(unlisted_files(run, folder, manifest))
 
 
-def _load_manifest(run: str, folder: Path, manifest: Manifest, rows: dict[str, list[Row]]) -> list[_LoadedLog]:
-    loaded = [_LoadedLog(run, folder, manifest, entry) for entry in manifest.logs]
+def _load_manifest(run: str, folder: Path, manifest: Manifest, rows: dict[str, list[Row]], reading: _Reading) -> list[_LoadedLog]:
+    loaded = [_LoadedLog(run, folder, manifest, entry, reading) for entry in manifest.logs]
     for log in loaded:
         log.hold_against_the_manifest()
         rows["logs"].append(log.row())
@@ -206,10 +219,21 @@ def _load_manifest(run: str, folder: Path, manifest: Manifest, rows: dict[str, l
     return loaded
 
 
+class _Reading(NamedTuple):
+    """How logs are read: how much of each, who hears of it, and whether their names are the user's own words or those of a manifest."""
+
+    limits: Limits | None = None
+    progress: Progress | None = None
+    named_by_user: bool = False
+
+    def open(self, folder: Path, name: str) -> BinaryIO:
+        return (folder / name).open("rb") if self.named_by_user else open_evidence(folder, name)
+
+
 class _LoadedLog:
     """One log of a run, read."""
 
-    def __init__(self, run: str, folder: Path, manifest: Manifest, entry: LogFile) -> None:
+    def __init__(self, run: str, folder: Path, manifest: Manifest, entry: LogFile, reading: _Reading) -> None:
         self.entry = entry
         self.records: list[tuple[Event, Record]] = []
         self.histograms: list[Row] = []
@@ -219,21 +243,21 @@ class _LoadedLog:
         self._manifest = manifest
         self._stated = stated(manifest)
         self._format: str | None = entry.format
+        self._reading, self._text_bytes, self._numbers = reading, 0, 0
+        self._loss = UNREADABLE
         try:
-            self._read(folder / entry.file)
+            self._read(folder)
         except UnreadableInput as error:
             self.records.clear()  # A format that failed in the middle of a log is not trusted with its beginning.
             self.histograms.clear()
-            self._complain(0, self._kind_of_loss(folder / entry.file), "", str(error))
+            self.problems.clear()
+            self._complain(0, self._loss, "", str(error))
 
-    def _kind_of_loss(self, path: Path) -> str:
-        """A run whose own manifest says that it failed may have left no log that could be read: that is told already."""
-        declared = self._manifest.status not in (None, "ok")
-        return "failed" if declared and os.access(path, os.R_OK) else UNREADABLE
-
-    def _read(self, path: Path) -> None:
-        with open_log(path) as text:
-            scan = Scan(text, self.entry.format)
+    def _read(self, folder: Path) -> None:
+        with self._reading.open(folder, self.entry.file) as stream:
+            if self._manifest.status not in (None, "ok"):
+                self._loss = "failed"  # A run that failed may have left a file that is no log: its manifest has told that already.
+            scan = Scan(LogText(stream, self._heard), self.entry.format)
             self._format = scan.format_name
             for event in scan:
                 self._take(event)
@@ -241,10 +265,28 @@ class _LoadedLog:
         if self.account.sha256 != self.entry.sha256:
             self._complain(0, ALTERED, "", f"the log's SHA-256 is {self.account.sha256}, run.toml says {self.entry.sha256}")
 
+    def _heard(self, count: int) -> None:
+        """Hear that so many bytes of text are about to be read."""
+        self._text_bytes += count
+        limits = self._reading.limits
+        if limits and self._text_bytes > limits.text_bytes:
+            self._loss = UNREADABLE
+            raise UnreadableInput(f"its text is longer than {limits.text_bytes / 1e6:g} MB, which is the limit here (log_text_mb): it was not read")
+        if self._reading.progress:
+            self._reading.progress(f"{self._run}/{self.entry.file}", count)
+
+    def _add_record(self, event: Event, record: Record) -> None:
+        self.records.append((event, record))
+        self._numbers += len(record.numbers)
+        limits = self._reading.limits
+        if limits and self._numbers > limits.numbers:
+            self._loss = UNREADABLE
+            raise UnreadableInput(f"it holds more than {limits.numbers} numbers, which is the limit here (log_numbers): it was not read")
+
     def _take(self, event: Event) -> None:
         match event.what:
             case Record() as record:
-                self.records.append((event, record))
+                self._add_record(event, record)
             case Histogram() as histogram:
                 self._add_histogram(histogram)
             case Broken() as broken:

@@ -14,6 +14,7 @@ import msgspec
 import tomli_w
 
 from tacholog.errors import TachologError, UnreadableInput
+from tacholog.evidence import read_evidence
 from tacholog.records import Side, StatedConditions, Status
 
 RUN_FILE = "run.toml"
@@ -114,7 +115,7 @@ def read_manifest(path: Path) -> Manifest:
     Raises:
         UnreadableInput: it is missing, no TOML, or not of this schema; the message names file and key.
     """
-    manifest = read_toml(path, Manifest)
+    manifest = read_evidence_toml(path, Manifest)
     if manifest.schema != 1:
         raise UnreadableInput(f"{path}: schema {manifest.schema} is not known; this version reads schema 1")
     names = [log.file for log in manifest.logs]
@@ -129,7 +130,7 @@ def read_host(path: Path) -> Host:
     Raises:
         UnreadableInput: it is missing, no TOML, or not of this schema; the message names file and key.
     """
-    return read_toml(path, Host)
+    return read_evidence_toml(path, Host)
 
 
 def check_label(release: str) -> None:
@@ -177,15 +178,33 @@ def as_toml(content: Manifest | Host) -> str:
 
 
 def read_toml(path: Path, kind: type[Content]) -> Content:
-    """Read a TOML file that people write.
+    """Read a TOML file that the user names. One that lies in a folder of runs is read by `read_evidence_toml`.
 
     Raises:
         UnreadableInput: it is missing, no TOML, or holds no such thing; the message names file and key.
     """
     try:
-        return msgspec.toml.decode(path.read_bytes(), type=kind)
+        return _decoded(path, path.read_bytes(), kind)
     except OSError as error:
         raise UnreadableInput(f"{path}: {error.strerror}") from error
+
+
+def read_evidence_toml(path: Path, kind: type[Content]) -> Content:
+    """Read a TOML file of a folder of runs: a regular file, no link.
+
+    Raises:
+        UnreadableInput: it is missing, no file, no TOML, or holds no such thing; the message names file and key.
+    """
+    try:
+        content = read_evidence(path.parent, path.name)
+    except UnreadableInput as error:
+        raise UnreadableInput(f"{path}: {str(error).removeprefix('cannot open: ')}") from error
+    return _decoded(path, content, kind)
+
+
+def _decoded(path: Path, content: bytes, kind: type[Content]) -> Content:
+    try:
+        return msgspec.toml.decode(content, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
         raise UnreadableInput(f"{path}: {in_words(error, kind)}") from error
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tacholog.errors import UnreadableInput
 from tacholog.formats.reading import Scan
-from tacholog.formats.source import not_a_file, open_log
+from tacholog.formats.source import not_a_file, open_log_in
 from tacholog.manifest import HOSTS_FOLDER, PLAN_FILE, RUN_FILE, Manifest
 
 UNREADABLE = "unreadable"  # A log, run, host or folder that could not be read at all.
@@ -61,16 +61,16 @@ def forgotten(root: Path, folder: Path, files: Sequence[str]) -> Iterator[dict[s
     """
     if RUN_FILE in files or folder.name == HOSTS_FOLDER:
         return
-    logs = [name for name in files if Path(name).suffix not in _NO_LOGS and _is_log(folder / name)]
+    logs = [name for name in files if Path(name).suffix not in _NO_LOGS and _is_log(folder, name)]
     if logs and not any((above / PLAN_FILE).is_file() for above in (folder, *folder.resolve().parents)):
         some = ", ".join(logs[:_NAMES_SHOWN]) + (f" and {len(logs) - _NAMES_SHOWN} more" if len(logs) > _NAMES_SHOWN else "")
         said = f"{folder}: no {RUN_FILE} in this folder, so that {some} {'was' if len(logs) == 1 else 'were'} not read"
         yield problem(folder.relative_to(root).as_posix(), "", 0, FORGOTTEN, "", said)
 
 
-def _is_log(path: Path) -> bool:
+def _is_log(folder: Path, name: str) -> bool:
     try:
-        with open_log(path) as text:
+        with open_log_in(folder, name) as text:
             Scan(text)
     except UnreadableInput:
         return False

@@ -13,6 +13,8 @@ import pytest
 from tacholog.manifest import Command, Host, LogFile, Manifest, Source, write
 from tacholog.records import StatedConditions
 from tacholog.report.build import build_site
+from tacholog.report.privacy import Privacy
+from tacholog.report.settings import SiteSettings
 
 # Lines of a published run of RTI Perftest over shared memory, and of a run of the same sizes with another data type.
 FIRST = """\
@@ -121,9 +123,15 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def site(data: Path) -> Path:
+def shown() -> SiteSettings:
+    """Settings of a site that shows all lines and texts: its tests are on how they are shown. What is not shown is tested in test_privacy.py."""
+    return SiteSettings(privacy=Privacy(unknown_lines="show", free_text="show"))
+
+
+@pytest.fixture(scope="session")
+def site(data: Path, shown: SiteSettings) -> Path:
     """The built site."""
-    return build_site([data], data.parent / "site", data.parent).parent
+    return build_site([data], data.parent / "site", data.parent, shown).parent
 
 
 @pytest.fixture(scope="session")

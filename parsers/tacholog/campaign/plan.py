@@ -12,7 +12,7 @@ from typing import Annotated
 import msgspec
 
 from tacholog.errors import UnreadableInput
-from tacholog.manifest import FileName, in_words, read_toml
+from tacholog.manifest import FileName, in_words, read_evidence_toml, read_toml
 from tacholog.records import StatedConditions
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -97,7 +97,11 @@ def read_plan(path: Path) -> Plan:
     Raises:
         UnreadableInput: it is missing or not a plan; the message names file and key.
     """
-    return read_toml(path, Plan)
+    plan = read_evidence_toml(path, Plan)
+    for name in (plan.log, *(run.folder for run in plan.runs)):
+        if any(part in ("", ".", "..") for part in name.split("/")):
+            raise UnreadableInput(f"{path}: {name!r} is not in the campaign's own folder")
+    return plan
 
 
 def lay_out(campaign: Campaign, seed: int, cpus: tuple[str, str]) -> tuple[Planned, ...]:

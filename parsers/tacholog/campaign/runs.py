@@ -22,7 +22,7 @@ from tacholog.campaign.plan import Campaign, Plan, Planned, lay_out, read_campai
 from tacholog.campaign.tools import measured, program, sha256, version
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.formats.reading import Event, Scan
-from tacholog.formats.source import open_log
+from tacholog.formats.source import open_log_in
 from tacholog.manifest import HOSTS_FOLDER, PLAN_FILE, RUN_FILE, Command, LogFile, Manifest, check_label, read_manifest, write
 from tacholog.records import Record
 from tacholog.stated import contradictions, stated
@@ -164,7 +164,7 @@ def trouble(folder: Path, planned: Plan, run: Planned) -> str | None:
     if manifest.status != "ok":
         return manifest.reason or manifest.status
     try:
-        with open_log(folder / run.folder / planned.log) as text:
+        with open_log_in(folder, f"{run.folder}/{planned.log}") as text:
             scan = Scan(text, planned.format)
             records = [event.what if isinstance(event, Event) else event.like for event in scan.batches()]
     except UnreadableInput as error:
@@ -185,7 +185,7 @@ def keep(folder: Path, planned: Plan, data: Path, place: Path | None = None) -> 
     target = place or place_of_release(data, planned.tool, planned.release or planned.campaign)
     for run in planned.runs:
         if (folder / run.folder / RUN_FILE).is_file():
-            shutil.copytree(folder / run.folder, target / run.folder)
+            shutil.copytree(folder / run.folder, target / run.folder, symlinks=True)  # what a link leads to is none of the run's evidence
     keep_hosts(folder, data)
     return target
 

@@ -20,6 +20,7 @@ from click.core import ParameterSource
 from tacholog import terminal
 from tacholog.commands._listing import LISTINGS, Complaints, Explained, Listing, Place, Totals, kind_of
 from tacholog.errors import UnreadableInput
+from tacholog.evidence import is_there
 from tacholog.formats.bulk import Rows
 from tacholog.formats.reading import Event, Held, Scan
 from tacholog.formats.registry import detect, format_named
@@ -97,7 +98,7 @@ def _opened(path: str) -> Iterator[LogText]:
 
 def _manifest(path: str) -> Manifest | None:
     beside = Path(path).parent / RUN_FILE
-    return read_manifest(beside) if path != STANDARD_INPUT and beside.is_file() else None
+    return read_manifest(beside) if path != STANDARD_INPUT and is_there(beside.parent, RUN_FILE) else None
 
 
 def _parse_one(path: str, log_format: str | None, listing: Listing | None, totals: Totals) -> None:

@@ -17,6 +17,8 @@ from tacholog.commands._paths import Folder
 from tacholog.errors import UnreadableInput
 from tacholog.resources import checkout
 
+_STEP = 16_000_000
+
 
 @click.command(help=__doc__)
 @click.option("--data", "roots", multiple=True, metavar="DIR", type=click.Path(path_type=Path), help="A folder of runs; may be given several times.")
@@ -36,13 +38,28 @@ def report(roots: tuple[Path, ...], config: Path | None, output: Path | None) ->
     site = (output or (checkout() or Path.cwd()) / "build" / "site").resolve()
     # A site of somebody's own choice gets a working folder of its own beside it: two sites must not share one Sphinx cache.
     work = site.parent if output is None else site.with_name(f".{site.name}-build")
-    index = build_site(given, site, work, read_settings(config) if config else None)
+    index = build_site(given, site, work, read_settings(config) if config else None, Progress())
     lost = tell([saved_complaints(work)])
     if note := plotly_bundle().note:
         click.echo(note)
     click.echo(f"The site is in {site}")
     click.echo(f"Open it with: xdg-open {index}   (or any browser: {index.as_uri()})")
     sys.exit(lost)
+
+
+class Progress:
+    """Says on standard error how far the reading of logs is: nothing of small ones, of large ones a line each 16 MB of text."""
+
+    def __init__(self) -> None:
+        """Begin with nothing read."""
+        self._read = 0
+
+    def __call__(self, log: str, count: int) -> None:
+        """Hear that so many more bytes of the text of a log are being read."""
+        before = self._read // _STEP
+        self._read += count
+        if self._read // _STEP > before:
+            click.echo(f"reading {log!r}: {self._read // 1_000_000} MB of text so far", err=True)
 
 
 def default_roots() -> tuple[Path, ...]:

@@ -19,6 +19,7 @@ import msgspec
 
 from tacholog.diff.result import Key, Report, Row
 from tacholog.errors import UnreadableInput
+from tacholog.evidence import is_there, open_evidence
 
 if TYPE_CHECKING:
     from tacholog.dataset import Dataset
@@ -119,15 +120,17 @@ def _cell(value: object) -> str:
     return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def read(path: Path) -> list[Calibration]:
-    """Read a file of `add`.
+def read(path: Path, *, named_by_user: bool = False) -> list[Calibration]:
+    """Read a file of `add`: a regular file of its folder, unless it is the user who names it.
 
     Raises:
         UnreadableInput: it is missing, or a line of it is not of this form; the message names file and line.
     """
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            lines = list(csv.DictReader(file))
+        with path.open("rb") if named_by_user else open_evidence(path.parent, path.name) as file:
+            lines = list(csv.DictReader(io.TextIOWrapper(file, encoding="utf-8", newline="")))
+    except UnreadableInput as error:
+        raise UnreadableInput(f"{path}: {error}") from error
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UnreadableInput(f"{path}: {error}") from error
     found = []
@@ -160,15 +163,17 @@ def known(sides: Iterable[Dataset], roots: Sequence[Path] = (), asked: Path | No
     if len(hosts) != 1 and asked is None:
         return None
     places = dict.fromkeys(above for frame in runs if "root" in frame for root in frame["root"].dropna() for above in Path(str(root)).parents)
-    name = f"{next(iter(hosts), '')}.csv"
-    files = [place / FOLDER / name for place in (*places, *roots)]
-    path = asked or next((file for file in files if file.is_file()), None)
-    return None if path is None else same_build(path)
+    host = next(iter(hosts), "")
+    name = f"{FOLDER}/{host}.csv"
+    if asked:
+        return same_build(asked, named_by_user=True)
+    found = next((place for place in (*places, *roots) if "/" not in host and is_there(place, name)), None)
+    return None if found is None else same_build(found / name)
 
 
-def same_build(path: Path) -> SameBuild:
+def same_build(path: Path, *, named_by_user: bool = False) -> SameBuild:
     """Read the bands of a file: those of the build that was measured last."""
-    entries = read(path)
+    entries = read(path, named_by_user=named_by_user)
     entries = [entry for entry in entries if entry.build == entries[-1].build]
     by_row: dict[Key, list[Calibration]] = defaultdict(list)
     for entry in entries:
@@ -199,6 +204,6 @@ def _t(freedom: int) -> float:
 
 def noise(found: SameBuild) -> Iterator[float]:
     """The run-to-run noise of each row with medians or means, as the standard deviation of logarithms."""
-    for entry in read(found.file):
+    for entry in read(found.file, named_by_user=True):  # It was read before.
         if entry.session == found.sessions[-1] and entry.key.statistic in ("p50", "mean"):
             yield entry.deviation

@@ -13,7 +13,8 @@ import msgspec
 import tomli_w
 
 from tacholog.errors import UnreadableInput
-from tacholog.manifest import RUN_FILE, read_toml
+from tacholog.evidence import is_there
+from tacholog.manifest import RUN_FILE, read_evidence_toml
 
 RECORD_FILE = "ab.toml"
 _LEVELS = 3  # folders between a run and the record: the repetition, the variant, the side
@@ -58,7 +59,7 @@ def read_record(folder: Path) -> PairRecord:
         UnreadableInput: it is missing, no TOML, or not of this schema; the message names file and key.
     """
     path = folder / RECORD_FILE
-    record = read_toml(path, PairRecord)
+    record = read_evidence_toml(path, PairRecord)
     if record.schema != 1:
         raise UnreadableInput(f"{path}: schema {record.schema} is not known; this version reads schema 1")
     return record
@@ -78,7 +79,7 @@ def remarks(roots: Iterable[str | None]) -> tuple[str, ...]:
         roots: the folders of both sides' runs; a record counts once, and only if it can be read.
     """
     runs = list(dict.fromkeys(Path(root) for root in roots if root))
-    folders = dict.fromkeys(above for run in runs for above in list(run.parents)[:_LEVELS] if (above / RECORD_FILE).is_file())
+    folders = dict.fromkeys(above for run in runs for above in list(run.parents)[:_LEVELS] if is_there(above, RECORD_FILE))
     return tuple(code for folder in folders for code in _remarks(read_record(folder), [run for run in runs if folder in run.parents]))
 
 

@@ -18,7 +18,8 @@ import msgspec
 
 from tacholog.dataset import Dataset
 from tacholog.errors import UnreadableInput
-from tacholog.manifest import read_toml
+from tacholog.evidence import is_there
+from tacholog.manifest import read_evidence_toml, read_toml
 from tacholog.records import METRICS
 
 if TYPE_CHECKING:
@@ -35,7 +36,10 @@ def read_renames(path: Path) -> Renames:
     Raises:
         UnreadableInput: it is missing, no TOML, renames something else, or into a metric that there is not; the message names file and key.
     """
-    found = read_toml(path, dict[str, dict[str, str]])
+    return _checked(path, read_toml(path, dict[str, dict[str, str]]))
+
+
+def _checked(path: Path, found: dict[str, dict[str, str]]) -> Renames:
     if unknown := sorted(found.keys() - set(FIELDS)):
         raise UnreadableInput(f"{path}: [{unknown[0]}]: only {', '.join(FIELDS)} can be renamed")
     if unknown := sorted(set(found.get("metric", {}).values()) - METRICS.keys()):
@@ -45,7 +49,8 @@ def read_renames(path: Path) -> Renames:
 
 def find_renames(roots: Sequence[Path]) -> Renames:
     """The renames of the first of these folders that has some; none if none has."""
-    return next((read_renames(root / FILE) for root in roots if (root / FILE).is_file()), {})
+    found = next((root / FILE for root in roots if is_there(root, FILE)), None)
+    return {} if found is None else _checked(found, read_evidence_toml(found, dict[str, dict[str, str]]))
 
 
 def renamed(dataset: Dataset, renames: Renames) -> Dataset:

@@ -10,6 +10,7 @@ import msgspec
 
 from tacholog.dataset import TABLES, Dataset, load, load_logs, open_saved, run_folders
 from tacholog.errors import UnreadableInput
+from tacholog.evidence import is_there
 from tacholog.formats.source import not_a_file
 from tacholog.manifest import HOSTS_FOLDER, folders_below, read_host
 from tacholog.problems import no_files
@@ -58,11 +59,10 @@ def _with_hosts(dataset: Dataset, path: Path) -> Dataset:
     """The dataset with hosts that are described above the folder: ``data/rti/x`` knows those in ``data/hosts``."""
     hosts = dict(dataset.hosts)
     for host in sorted(set(dataset.runs["host"].dropna()) - hosts.keys()):
-        for above in path.resolve().parents:
-            file = above / HOSTS_FOLDER / f"{host}.toml"
-            if file.is_file():
-                hosts[host] = read_host(file)
-                break
+        name = f"{HOSTS_FOLDER}/{host}.toml"
+        above = next((folder for folder in path.resolve().parents if "/" not in host and is_there(folder, name)), None)
+        if above:
+            hosts[host] = read_host(above / name)
     return msgspec.structs.replace(dataset, hosts=hosts)
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
 from tacholog.errors import UnreadableInput
+from tacholog.evidence import open_evidence
 from tacholog.formats._expand import CHUNK_BYTES, Damaged, Packing, expanded, packing_of
 from tacholog.formats.bulk import Run, Runs
 from tacholog.formats.lines import Line, QuotedLine
@@ -61,13 +63,17 @@ class LogText:
     A log may be compressed (gzip, xz, Zstandard). ``trouble`` says after reading why the bytes ended early, ``None`` if they did not.
     """
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: BinaryIO, heard: Callable[[int], object] | None = None) -> None:
         """Wrap a stream opened for reading; only its first MiB is read now.
+
+        ``heard`` is told how many bytes of text each chunk holds before its lines are handed out. It may refuse more of them by raising
+        UnreadableInput: a compressed log may hold a hundred times the text that its size promises.
 
         Raises:
             UnreadableInput: the text is UTF-16.
         """
         self.trouble: str | None = None
+        self._heard = heard
         self._digest = Digest(stream)
         start = self._digest.read(CHUNK_BYTES)
         packing = packing_of(start)
@@ -123,8 +129,10 @@ class LogText:
             yield _line(number, rest, False)
 
     def _all_chunks(self) -> Iterator[bytes]:
-        yield self._head
-        yield from self._chunks
+        for chunk in itertools.chain((self._head,), self._chunks):
+            if self._heard:
+                self._heard(len(chunk))
+            yield chunk
 
     def _plain(self, start: bytes) -> Iterator[bytes]:
         yield start
@@ -197,7 +205,7 @@ def not_a_file(path: Path) -> str | None:
 
 @contextmanager
 def open_log(path: Path) -> Iterator[LogText]:
-    """Open a log file.
+    """Open a log file that the user names. One that a manifest or a folder names is opened by `open_log_in`.
 
     Raises:
         UnreadableInput: it cannot be opened, is no file but a named pipe or the like, or is UTF-16.
@@ -209,4 +217,15 @@ def open_log(path: Path) -> Iterator[LogText]:
     except OSError as error:
         raise UnreadableInput(f"cannot open: {error.strerror}") from error
     with stream:
+        yield LogText(stream)
+
+
+@contextmanager
+def open_log_in(folder: Path, name: str) -> Iterator[LogText]:
+    """Open a log by its name in a folder, as evidence is opened: a regular file inside it, no link on the way.
+
+    Raises:
+        UnreadableInput: it is none, cannot be opened, or is UTF-16.
+    """
+    with open_evidence(folder, name) as stream:
         yield LogText(stream)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
-from tacholog.dataset import Dataset
+from tacholog.dataset import Dataset, Progress
 from tacholog.diff.bands import known
 from tacholog.diff.compare import compare
 from tacholog.diff.policy import Policy
 from tacholog.diff.renames import find_renames, renamed
 from tacholog.diff.result import SCHEMA, json_schema
 from tacholog.diff.sides import of_release
-from tacholog.errors import TachologError
+from tacholog.errors import TachologError, UnreadableInput
+from tacholog.evidence import open_evidence
 from tacholog.manifest import RUN_FILE, as_toml
 from tacholog.report.claim import claim
 from tacholog.report.complaints import saved_complaints
@@ -42,7 +43,7 @@ LATEST_DIFF = "downloads/latest-diff.md"
 SCHEMA_FILE = f"downloads/{SCHEMA.replace('/', '-')}.schema.json"
 
 
-def build_site(roots: Sequence[Path], site: Path, work: Path, settings: SiteSettings | None = None) -> Path:
+def build_site(roots: Sequence[Path], site: Path, work: Path, settings: SiteSettings | None = None, progress: Progress | None = None) -> Path:
     """Build the site and return its first page.
 
     Args:
@@ -50,6 +51,7 @@ def build_site(roots: Sequence[Path], site: Path, work: Path, settings: SiteSett
         site: where the site goes.
         work: where sources, dataset and Sphinx's cache go; kept, so that the next build does less.
         settings: what ``site.toml`` says.
+        progress: told how many more bytes of which log have been read.
 
     Raises:
         TachologError: no run in the folders, the site's folder is somebody else's, or Sphinx reported a problem.
@@ -60,7 +62,7 @@ def build_site(roots: Sequence[Path], site: Path, work: Path, settings: SiteSett
     if is_built_of(site, state):
         return site / "index.html"
     remove_stamp(site)
-    data = prepare(roots, work, settings)
+    data = prepare(roots, work, settings, progress)
     view = view_of(data)
     sources = Sources(work / "source")
     sources.copy_tree(site_dir())
@@ -112,8 +114,9 @@ def _write_latest(sources: Sources, data: Dataset, view: View) -> None:
 def _offer_raw(sources: Sources, view: View) -> None:
     for log in view.logs:
         root = view.runs[log.run].root
-        if root is not None and os.access(Path(root, log.log), os.R_OK):
-            sources.copy(f"{_EXTRA}/{raw_name(log.run, log.log)}", Path(root, log.log))
+        if root is not None:
+            with suppress(UnreadableInput), open_evidence(Path(root), log.log) as stream:
+                sources.copy_stream(f"{_EXTRA}/{raw_name(log.run, log.log)}", stream)
     for run in view.runs.values():
         if manifest := manifest_of(run):
             sources.write(f"{_EXTRA}/{raw_name(run.run, RUN_FILE)}", as_toml(manifest))

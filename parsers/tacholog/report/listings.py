@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from tacholog.evidence import is_there
 from tacholog.manifest import RUN_FILE
 from tacholog.quality import MARKS
 from tacholog.records import METRICS
@@ -16,6 +15,7 @@ from tacholog.report.facts import Log, Problem, Run
 from tacholog.report.figures import LOGICAL, LOSS, REFERENCE, words_of
 from tacholog.report.glance import newest
 from tacholog.report.hosts import host_anchor
+from tacholog.report.logtext import saved_shown, sha256_of, withheld_words
 from tacholog.report.marks import in_order, mark_of
 from tacholog.report.markup import NOTHING, Html, esc, join, path_slug, tag, visible
 from tacholog.report.numerals import NOT_STATED, grouped, in_full, quantity, size, with_bound
@@ -27,7 +27,8 @@ _SHA_SHOWN = 12
 _TOLD = {"p50": "median", "range-low": "lower end of a range", "min": "least"}
 _REDACTED = (
     "The text shown here and offered for download is redacted: pseudonyms such as host-3fa94c, user-1, address-1 and path-1 stand for names that the "
-    "site's owner does not show. Each stands for one original throughout the run. Everything else, and every number, is as it was written."
+    "site's owner does not show. Each stands for one original throughout the run. […] stands for words that are not known to be public, [withheld] "
+    "for a line that no format understands. Every number of a result, and the number of every line, is as it was written."
 )
 
 
@@ -68,11 +69,7 @@ def offered_sha256(run: Run, log: Log) -> str:
     """Return the SHA-256 of the file that is offered for a log: its own, or that of its copy without names."""
     if run.root is None or log.sha256 is None:
         return log.sha256 or ""
-    try:
-        with Path(run.root, log.log).open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError:
-        return log.sha256
+    return sha256_of(Path(run.root), log.log) or log.sha256
 
 
 def _manifest_link(run: str, links: Links) -> Html:
@@ -90,7 +87,7 @@ def log_facts(view: View, run: str, log: str, documents: Collection[str] = ()) -
     if found is None:
         return NOTHING
     root = view.runs[run].root
-    readable = root is not None and os.access(Path(root, log), os.R_OK)
+    readable = root is not None and is_there(Path(root), log)
     offered = offered_sha256(view.runs[run], found)
     changed = offered != (found.sha256 or "")
     pairs = [
@@ -104,7 +101,10 @@ def log_facts(view: View, run: str, log: str, documents: Collection[str] = ()) -
         ("raw file", tag("a", log, href=f"root:{raw_name(run, log)}", download=Path(log).name) if readable else "cannot be read"),
     ]
     facts = tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs), class_="tl-facts")
-    return join([facts, tag("p", _REDACTED, class_="tl-note")]) if changed else facts
+    shown = saved_shown(Path(root), log) if root is not None else None
+    notes = [_REDACTED] if changed else []
+    notes += [f"{withheld_words(shown.withheld)}."] if shown and shown.withheld else []
+    return join([facts, *(tag("p", note, class_="tl-note") for note in notes)])
 
 
 def _machine(view: View, run: str, documents: Collection[str]) -> Html:

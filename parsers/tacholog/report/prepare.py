@@ -7,11 +7,13 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from tacholog.dataset import TABLES, Dataset, load
+import msgspec
+
+from tacholog.dataset import TABLES, Dataset, Progress, load
 from tacholog.diff.bands import FOLDER as BANDS
 from tacholog.diff.renames import FILE as RENAMES
 from tacholog.errors import UnreadableInput
-from tacholog.formats.source import not_a_file
+from tacholog.evidence import is_there, read_evidence
 from tacholog.report.complaints import complaints
 from tacholog.report.redact import redacted
 from tacholog.report.settings import SiteSettings
@@ -19,7 +21,7 @@ from tacholog.report.settings import SiteSettings
 _NAMED = 3  # problems named in one line; check lists them all
 
 
-def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings) -> Dataset:
+def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress: Progress | None = None) -> Dataset:
     """Return the dataset to show; save it in ``work/dataset``, and logs that are not shown as they are in ``work/shown``.
 
     What could not be read is kept beside it, with the true names: `saved_complaints` returns it.
@@ -27,13 +29,14 @@ def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings) -> Datase
     Raises:
         UnreadableInput: no run in the folders, or none of a system that the settings name.
     """
-    data = load(roots)
+    data = load(roots, settings.limits.limits, progress)
+    told = complaints(data)
     if data.runs.empty:
-        raise UnreadableInput(_nothing(roots, complaints(data).unread))
-    complaints(data).save(work)
-    data = redacted(_only(data, settings.systems), settings.privacy, (work / "shown").resolve())
-    _keep_bands(roots, work / "dataset" / BANDS)
-    _save(data, work / "dataset", next((root / RENAMES for root in roots if (root / RENAMES).is_file()), None))
+        raise UnreadableInput(_nothing(roots, told.unread))
+    data = redacted(_only(data, settings.systems), settings.privacy, (work / "shown").resolve(), progress, settings.limits.limits.text_bytes)
+    refused = _keep_bands(roots, work / "dataset" / BANDS)
+    msgspec.structs.replace(told, unread=(*told.unread, *refused)).save(work)
+    _save(data, work / "dataset", next((root for root in roots if is_there(root, RENAMES)), None))
     return data
 
 
@@ -47,16 +50,27 @@ def _nothing(roots: Sequence[Path], unread: Sequence[str]) -> str:
     return f"no run could be read below {places}: {'; '.join(unread[:_NAMED])}{more}. To build pages, {advice}"
 
 
-def _keep_bands(roots: Sequence[Path], folder: Path) -> None:
-    """Copy the bands of one build that lie in the roots beside the dataset: the comparisons on its pages use them, and notice if one changes."""
-    found = {file.name: file for root in reversed(roots) for file in (root / BANDS).glob("*.csv") if not not_a_file(file)}
+def _keep_bands(roots: Sequence[Path], folder: Path) -> list[str]:
+    """Copy the bands of one build that lie in the roots beside the dataset: the comparisons on its pages use them, and notice if one changes.
+
+    Returns what is called so and is no file.
+    """
+    found: dict[str, bytes] = {}
+    refused: list[str] = []
+    for root in reversed(roots):
+        for file in (root / BANDS).glob("*.csv"):
+            try:
+                found[file.name] = read_evidence(root, f"{BANDS}/{file.name}")
+            except UnreadableInput as error:
+                refused.append(f"{file}: {error}")
     folder.mkdir(parents=True, exist_ok=True)
     for file in folder.glob("*.csv"):
         if file.name not in found:
             file.unlink()
-    for name, file in found.items():
-        if not (folder / name).is_file() or not filecmp.cmp(file, folder / name, shallow=False):
-            shutil.copyfile(file, folder / name)
+    for name, content in found.items():
+        if not (folder / name).is_file() or (folder / name).read_bytes() != content:
+            (folder / name).write_bytes(content)
+    return refused
 
 
 def _only(data: Dataset, systems: Sequence[str] | None) -> Dataset:
@@ -72,11 +86,18 @@ def _only(data: Dataset, systems: Sequence[str] | None) -> Dataset:
     return Dataset(**tables, hosts={name: host for name, host in data.hosts.items() if name in used})
 
 
-def _save(data: Dataset, folder: Path, renames: Path | None) -> None:
+def _renames(root: Path) -> bytes:
+    try:
+        return read_evidence(root, RENAMES)
+    except UnreadableInput as error:
+        raise UnreadableInput(f"{root / RENAMES}: {error}") from error
+
+
+def _save(data: Dataset, folder: Path, renaming: Path | None) -> None:
     fresh = folder.with_name(f"{folder.name}.new")
     data.save(fresh)
-    if renames is not None:
-        shutil.copy2(renames, fresh / RENAMES)
+    if renaming is not None:
+        (fresh / RENAMES).write_bytes(_renames(renaming))
     else:
         (folder / RENAMES).unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
+from tacholog.dataset import Limits
 from tacholog.errors import UnreadableInput
 from tacholog.manifest import read_toml
 from tacholog.report.privacy import Privacy
@@ -16,6 +18,18 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     title: str
     url: str
+
+
+class LimitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How much of one log goes into a site at most: MB of its text, expanded, and numbers. A log with more is named, and shown nowhere."""
+
+    log_text_mb: Annotated[float, msgspec.Meta(gt=0)] = 64
+    log_numbers: Annotated[int, msgspec.Meta(gt=0)] = 500_000
+
+    @property
+    def limits(self) -> Limits:
+        """The same as a dataset is told."""
+        return Limits(round(self.log_text_mb * 1e6), self.log_numbers)
 
 
 class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -31,6 +45,7 @@ class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     links: tuple[Link, ...] = ()
     systems: tuple[str, ...] | None = None
     privacy: Privacy = Privacy()
+    limits: LimitSettings = LimitSettings()
 
 
 def read_settings(path: Path) -> SiteSettings:

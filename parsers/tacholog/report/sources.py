@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
+from typing import BinaryIO
 
 KEPT_IN_OUTPUT = ("_static", "_sources", "raw", "data")
 
@@ -31,6 +33,15 @@ class Sources:
         given = source.stat()
         if known is None or (known.st_size, known.st_mtime_ns) != (given.st_size, given.st_mtime_ns):
             shutil.copy2(source, path)
+
+    def copy_stream(self, name: str, source: BinaryIO) -> None:
+        """Copy an open file if it differs in size or age; what was opened is what is copied, whatever has become of its name."""
+        path = self._claim(name)
+        known, given = (path.stat() if path.is_file() else None), os.fstat(source.fileno())
+        if known is None or (known.st_size, known.st_mtime_ns) != (given.st_size, given.st_mtime_ns):
+            with path.open("wb") as target:
+                shutil.copyfileobj(source, target)
+            os.utime(path, ns=(given.st_atime_ns, given.st_mtime_ns))
 
     def copy_tree(self, folder: Path) -> None:
         """Copy every file below ``folder``."""

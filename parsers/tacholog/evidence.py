@@ -1,0 +1,103 @@
+"""Opening evidence: the one way to the files that a folder of runs names, so that nothing outside such a folder is ever read or published.
+
+A path that the user types is the user's business. A name that a manifest, a plan or a folder gives is a stranger's: it must be that of a regular file
+inside its folder, and no link may be on the way there. Each folder is opened by its descriptor and the next name is looked up in that, so that a file
+which is exchanged between a check and its use cannot lead elsewhere: what was checked is what is read.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+from tacholog.errors import UnreadableInput
+
+_KINDS = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFLNK: "a link",
+}
+# O_NONBLOCK: a named pipe would wait for a writer, for ever. O_NOCTTY: a terminal must not become ours.
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+_AN_OPEN_FOLDER = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
+
+
+def open_evidence(folder: Path, name: str) -> BinaryIO:
+    """Open a regular file of a folder for reading.
+
+    Args:
+        folder: the folder of a run, or of several; links above it are followed, because the user named it.
+        name: the file in it, with ``/`` between folders if it lies in one of its folders.
+
+    Raises:
+        UnreadableInput: the name leads out of the folder, a link is on the way, or what is there is no regular file that can be opened.
+    """
+    *inner, last = _parts(name)
+    at = _open(os.fspath(folder), _AN_OPEN_FOLDER, None)
+    try:
+        for part in inner:
+            below = _open(part, _AN_OPEN_FOLDER | os.O_NOFOLLOW, at)
+            os.close(at)
+            at = below
+        file = _open(last, _FLAGS, at)
+    finally:
+        os.close(at)
+    mode = os.fstat(file).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(file)
+        raise UnreadableInput(f"not a file but {_KINDS.get(stat.S_IFMT(mode), 'something else')}")
+    return os.fdopen(file, "rb")
+
+
+def read_evidence(folder: Path, name: str) -> bytes:
+    """Read a small file of a folder whole, opened as `open_evidence` does.
+
+    Raises:
+        UnreadableInput: as of `open_evidence`, or it cannot be read.
+    """
+    with open_evidence(folder, name) as stream:
+        try:
+            return stream.read()
+        except OSError as error:
+            raise UnreadableInput(f"cannot be read: {error.strerror}") from error
+
+
+def is_there(folder: Path, name: str) -> bool:
+    """Whether a folder has anything of that name, a link that leads nowhere included: what is there and no file is to be named, not passed over."""
+    try:
+        parts = _parts(name)
+    except UnreadableInput:
+        return False
+    return os.path.lexists(Path(folder, *parts))
+
+
+def _parts(name: str) -> list[str]:
+    """The folders and the file of a name that stays inside."""
+    parts = name.split("/")
+    if "\x00" in name or any(part in ("", ".", "..") for part in parts):
+        raise UnreadableInput(f"{name!r} is not the name of a file in this folder")
+    return parts
+
+
+def _open(path: str, flags: int, at: int | None) -> int:
+    try:
+        return os.open(path, flags, dir_fd=at)
+    except OSError as error:
+        raise UnreadableInput(_in_words(error, path, at)) from error
+
+
+def _in_words(error: OSError, path: str, at: int | None) -> str:
+    if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.ENXIO):
+        try:
+            kind = _KINDS.get(stat.S_IFMT(os.stat(path, dir_fd=at, follow_symlinks=False).st_mode))
+        except OSError:
+            kind = None
+        if kind:
+            return f"not a file but {kind}{', which is not followed' if kind == 'a link' else ''}"
+    return f"cannot open: {error.strerror}"

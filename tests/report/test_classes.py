@@ -1,0 +1,108 @@
+"""Publishing is by allow-list: each field of the schema has a class, and what has none is not published."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tacholog.dataset import _COLUMNS
+from tacholog.manifest import Command, Host, LogFile, Manifest, Source
+from tacholog.records import Conditions
+from tacholog.report.classes import CLASSES, COLUMNS, NESTED, OPEN, published_host, published_manifest
+from tacholog.report.nativetext import is_public_pair, native_line
+from tacholog.report.privacy import Names, Privacy, Redactor
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def redactor(**settings: object) -> Redactor:
+    return Redactor(Names(msgspec.convert(settings, Privacy), {}))
+
+
+@pytest.mark.parametrize("struct", [Manifest, LogFile, Command, Source, Host, Conditions])
+def test_each_field_of_the_schema_has_a_class(struct: type[msgspec.Struct]) -> None:
+    assert set(struct.__struct_fields__) == set(CLASSES[struct])
+
+
+@pytest.mark.parametrize("table", list(_COLUMNS))
+def test_each_column_of_a_dataset_has_a_class(table: str) -> None:
+    assert set(_COLUMNS[table]) == set(COLUMNS[table])
+
+
+def test_each_struct_within_a_struct_and_each_open_table_is_known() -> None:
+    nested = {name for fields in CLASSES.values() for name, class_ in fields.items() if class_ == "nested"}
+    opened = {name for fields in CLASSES.values() for name, class_ in fields.items() if class_ == "open"}
+
+    assert nested == set(NESTED)
+    assert all(NESTED[name] in CLASSES for name in nested)
+    assert opened == set(OPEN)
+
+
+def test_each_key_of_the_native_log_is_documented_as_what_it_is_published_as() -> None:
+    text = (ROOT / "docs/native-log.md").read_text()
+    rows = re.findall(r"^\| `([a-z]+)` \| [^|]* \| (.*) \|$", text, re.MULTILINE)
+    keys = {(kind, key) for kind, said in rows for key in re.findall(r"`([a-z][a-z0-9_.]*)`(?! or `)", re.sub(r"\([^()]*\)", "", said))}
+
+    free = {(kind, key) for kind, key in keys if not is_public_pair(key, "sub1")}
+
+    assert len(keys) > 150
+    assert free == {("host", "name"), ("clock", "name"), ("config", "address"), ("config", "command"), ("note", "text"), ("error", "text")}
+
+
+def test_of_an_open_table_the_known_keys_are_shown_and_the_others_masked() -> None:
+    environment = {"governor": "performance", "load1_before": "0.50", "proxy": "acmeproxy", "acmekey": "5"}
+    options = {"sizes_bytes": [64, 1024], "transport": "udp", "project": "zanzibar", "zanzibar": True}
+    manifest = Manifest(system="S", logs=(), environment=environment, options=options, notes=("A quick run for zanzibar, on a shared machine.",))
+
+    shown = published_manifest(manifest, redactor())
+
+    assert shown.environment == {"governor": "performance", "load1_before": "0.50", "[…]": "5"} | {
+        key: value for key, value in shown.environment.items() if key not in ("governor", "load1_before", "[…]")
+    }
+    assert "acme" not in str(shown)
+    assert "zanzibar" not in str(shown)
+    assert shown.options["sizes_bytes"] == [64, 1024]
+    assert shown.options["transport"] == "udp"
+    assert shown.notes == ("A quick run for […], on a shared machine.",)
+
+
+def test_a_command_keeps_its_options_and_numbers_and_loses_what_may_be_a_name() -> None:
+    words = ("/opt/acme/bin/perftest", "--transport", "udp", "--sizes", "64,1024", "--label=zanzibar", "harry", "{payload_bytes}")
+    manifest = Manifest(system="S", logs=(), commands=(Command(role="both", argv=words),))
+
+    (command,) = published_manifest(manifest, redactor()).commands
+
+    assert command.argv == ("path-1/perftest", "--transport", "udp", "--sizes", "64,1024", "--label=[…]", "[…]", "{payload_bytes}")
+
+
+def test_a_machine_is_described_by_its_facts_and_not_by_what_people_add() -> None:
+    host = Host(name="desk of kim", source="kim", cpu={"model": "Some CPU 9", "asset": "AC-42"}, network={"eth0": "ixgbe, MTU 9000", "enx5254": "x"})
+
+    shown = published_host(host, redactor())
+
+    assert shown.cpu["model"] == "Some CPU 9"
+    assert shown.network["eth0"] == "ixgbe, MTU 9000"
+    assert not any(word in str(shown) for word in ("kim", "AC-42", "enx5254"))
+
+
+def test_what_the_owner_wants_shown_is_shown() -> None:
+    manifest = Manifest(system="S", logs=(), notes=("For zanzibar.",))
+
+    assert published_manifest(manifest, redactor(free_text="show")).notes == ("For zanzibar.",)
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ('note text="by zanzibar at 64 bytes"', 'note text="by […] at 64 bytes"'),
+        ("host name=buildbox kernel=6.1.0-zen", "host name=host-ab35f2 kernel=6.1.0-zen"),
+        ("latency payload_bytes=64 p99.9_ns=5 acme=zanzibar", "latency payload_bytes=64 p99.9_ns=5 […]=[…]"),
+        ("load at=start load1=1.39 zanzibar", "load at=start load1=1.39 […]"),
+        ("clock name=CLOCK_MONOTONIC resolution_ns=1", "clock name=CLOCK_MONOTONIC resolution_ns=1"),
+    ],
+)
+def test_a_line_of_the_native_log_is_shown_by_its_keys(line: str, shown: str) -> None:
+    assert re.sub("host-[0-9a-f]{6}", "host-ab35f2", native_line(line, redactor())) == shown

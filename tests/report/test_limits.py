@@ -1,0 +1,110 @@
+"""What a log may cost: its text and its numbers have limits, what is above them is named, and the reading of large logs is told."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tacholog.dataset import Limits, load
+from tacholog.errors import UnreadableInput
+from tacholog.manifest import LogFile, Manifest, write
+from tacholog.records import StatedConditions
+from tacholog.report.settings import SiteSettings, read_settings
+
+NATIVE = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"
+
+
+def add(data: Path, run: str, content: bytes) -> None:
+    folder = data / run
+    folder.mkdir(parents=True)
+    (folder / "some.log").write_bytes(content)
+    logs = (LogFile(file="some.log", sha256=hashlib.sha256(content).hexdigest()),)
+    write(folder / "run.toml", Manifest(system="Tacholog perftest", conditions=StatedConditions(transport="udp"), logs=logs))
+
+
+def grown(middle: bytes, size: int) -> bytes:
+    """A real log with so many bytes of a line in its middle, compressed."""
+    *lines, end = NATIVE.read_bytes().splitlines(keepends=True)
+    return gzip.compress(b"".join([*lines, middle * (size // len(middle)), end]))
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    add(tmp_path / "data", "small", NATIVE.read_bytes())
+    return tmp_path / "data"
+
+
+def test_a_log_with_more_text_than_the_limit_costs_its_numbers_and_is_named(data: Path) -> None:
+    add(data, "large", grown(b"a line of noise that nobody understands\n", 3_000_000))
+
+    dataset = load([data], Limits(text_bytes=1_500_000, numbers=1_000_000))
+
+    assert set(dataset.results["run"]) == {"small"}
+    (problem,) = dataset.problems.to_dict("records")
+    assert (problem["run"], problem["kind"]) == ("large", "unreadable")
+    assert problem["reason"] == "its text is longer than 1.5 MB, which is the limit here (log_text_mb): it was not read"
+
+
+def test_a_log_with_more_numbers_than_the_limit_is_named_too(data: Path) -> None:
+    interval = next(line for line in NATIVE.read_bytes().splitlines(keepends=True) if line.startswith(b"interval"))
+    add(data, "many", grown(interval, 200_000))
+
+    dataset = load([data], Limits(text_bytes=10_000_000, numbers=1000))
+
+    assert set(dataset.results["run"]) == {"small"}
+    assert dataset.problems["reason"].tolist() == ["it holds more than 1000 numbers, which is the limit here (log_numbers): it was not read"]
+
+
+def test_without_a_limit_everything_is_read(data: Path) -> None:
+    add(data, "large", grown(b'note text="more"\n', 3_000_000))
+
+    dataset = load([data])
+
+    assert dataset.problems.empty
+    assert set(dataset.results["run"]) == {"small", "large"}
+
+
+def test_what_is_being_read_is_told(data: Path) -> None:
+    told: list[tuple[str, int]] = []
+
+    load([data], progress=lambda log, count: told.append((log, count)))
+
+    assert told == [("small/some.log", NATIVE.stat().st_size)]
+
+
+def test_the_limits_of_a_site_are_in_its_file(tmp_path: Path) -> None:
+    (tmp_path / "site.toml").write_text("[limits]\nlog_text_mb = 0.5\nlog_numbers = 7\n")
+    (tmp_path / "wrong.toml").write_text("[limits]\nlog_text_mb = 0\n")
+
+    assert read_settings(tmp_path / "site.toml").limits.limits == Limits(text_bytes=500_000, numbers=7)
+    assert SiteSettings().limits.limits == Limits(text_bytes=64_000_000, numbers=500_000)
+    with pytest.raises(UnreadableInput, match=r"wrong.toml: .*limits.log_text_mb"):
+        read_settings(tmp_path / "wrong.toml")
+
+
+def test_report_names_what_it_left_out_and_tells_how_far_it_is(data: Path, tmp_path: Path) -> None:
+    add(data, "large", grown(b'note text="more"\n', 18_000_000))
+    (tmp_path / "site.toml").write_text("[limits]\nlog_text_mb = 17\n")
+    words = ["report", "--data", str(data), "--site", str(tmp_path / "site.toml"), "--output", str(tmp_path / "site")]
+
+    done = subprocess.run(
+        [sys.executable, "-m", "tacholog", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=500,
+        env=os.environ | {"TACHOLOG_PLOTLY": "full"},
+    )
+
+    assert done.returncode == 2
+    assert "reading 'large/some.log': 16 MB of text so far\n" in done.stderr
+    assert f"tacholog: {data}/large/some.log: unreadable: its text is longer than 17 MB, which is the limit here (log_text_mb)" in done.stderr
+    quality = (tmp_path / "site/quality.html").read_text()
+    assert "its text is longer than 17 MB, which is the limit here (log_text_mb): it was not read" in quality
+    assert not list((tmp_path / "site/raw/large").glob("*.log.txt"))

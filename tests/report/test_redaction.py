@@ -1,0 +1,179 @@
+"""Redaction costs what the text is long, and no more: no line is looked at again and again. What is secret does not get through."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import io
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacholog.report import privacy
+from tacholog.report.logtext import Original, Shown, plain, publish
+from tacholog.report.privacy import Names, Privacy, Redactor
+
+NATIVE = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"
+# Of each class of defects one line, and the words in it that nobody may read.
+TOLD = {
+    "/tmp/bobsecret/keys.txt": ("bobsecret",),  # noqa: S108
+    "/run/user/1000/alicesecret/x": ("alicesecret",),
+    "/var/log/acme-secret/app.log": ("acme-secret",),
+    "/etc/acmecfg/key.pem": ("acmecfg",),
+    "/usr/local/acmeprj/lib": ("acmeprj",),
+    "file:///srv/acmedir/x.log": ("acmedir",),
+    "db7.acmefqdn.com": ("acmefqdn", "db7"),
+    "peer=node17.cluster.acmefqdn2.net:7400": ("acmefqdn2", "node17"),
+    "to 10.9.8.77. done": ("10.9.8.77",),
+    "ssh -l harry acmehost uptime": ("harry", "acmehost"),
+    "ssh -p 2222 acmegate": ("acmegate",),
+    "sudo -u mallory ls": ("mallory",),
+    "--user nancy --password hunter2SECRET": ("nancy", "hunter2SECRET"),
+    "--password=hunter3SECRET": ("hunter3SECRET",),
+    "uid=1001(quentin)": ("quentin",),
+    "~trudy/x": ("trudy",),
+    "HOST=acmehosty2": ("acmehosty2",),
+    r"\\acmeunc\share\x": ("acmeunc",),
+    r"D:\Acmewin Docs\file": ("Acmewin",),
+    "C:/Users/acmekim/x": ("acmekim",),
+    "aabb.ccdd.eef3": ("aabb.ccdd.eef3",),
+    "80:00:02:08:fe:80:00:00:00:00:00:00:00:02:c9:03:00:0e:8a:cd": ("c9:03:00", "fe:80"),
+    "0002:c903:000e:8acd": ("c903",),
+    "ghp_TOKENTOKENTOKEN1234": ("TOKENTOKEN",),
+    "serial=S4EVNX0M123456": ("S4EVNX0M123456",),
+    "machine id 0123456789abcdef0123456789abcdef": ("0123456789abcdef",),
+    "[1234] participant acmebox:1234: new (self)": ("acmebox",),
+    "connecting to host acmepeer": ("acmepeer",),
+    "-I/home/acmezed/inc": ("acmezed",),
+    "https://intra.acmecorp.com/wiki/acmepage": ("acmecorp", "acmepage"),
+    '"hostname": "acmejson"': ("acmejson",),
+}
+
+
+@pytest.mark.parametrize("line", TOLD)
+def test_the_second_net_finds_what_tells_of_somebody_in_any_text(line: str) -> None:
+    names = Names(Privacy(), {})
+    names.learn(line)
+    redactor = Redactor(names)
+
+    for shown in (redactor.text(line), redactor.free(line), redactor.text(f"Result: {line}")):
+        assert [word for word in TOLD[line] if word.lower() in shown.lower()] == []
+
+
+def test_a_name_that_control_sequences_cut_is_found() -> None:
+    line = plain("ho\x1b[1mme /home/zoe\x1b[0mphine/x \x1b]0;kim@desk\x07 a\u200bb")
+
+    assert line == "home /home/zoephine/x  ab"
+
+
+ODD = st.text(st.sampled_from("a1+/\\.:=@~-_ \t\"'([{<,;é\x00\x1b\ufffd漢"), max_size=40)
+WORDS = st.sampled_from(
+    ["ssh ", "-l ", "host=", "user: ", "/home/", "::", "1.1.1.", "ff:", "ghp_", "C:\\", "connecting to ", "x.com", "file://", "[…]", "a+"]
+)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@given(st.lists(ODD | WORDS, max_size=6).map("".join), st.integers(1, 400))
+def test_the_work_grows_with_the_line_and_no_faster(piece: str, times: int) -> None:
+    """Counted, not timed: characters that patterns are given to look at, for one line and for the same line repeated behind itself."""
+    once, often = (_looked_at(piece * count) for count in (times, 2 * times))
+
+    assert often <= 2 * once + 40 * (len(piece) * times + 200)
+    assert often <= 60 * (len(piece) * 2 * times) + 2000
+
+
+def _looked_at(line: str) -> int:
+    """How many characters the tokens have that are looked at by themselves, each as often as it is."""
+    counted = 0
+    take = privacy.Context.take
+
+    def counting(self: privacy.Context, token: re.Match[str], whole: str) -> object:
+        nonlocal counted
+        counted += len(token[0])
+        return take(self, token, whole)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(privacy.Context, "take", counting)
+        names = Names(Privacy(), {})
+        names.learn(line)
+        shown = Redactor(names).text(line)
+    assert len(shown) <= 30 * len(line) + 100
+    return counted
+
+
+def test_no_pattern_repeats_without_a_bound_what_it_repeats_itself() -> None:
+    """Time above linear takes a repetition within a repetition, or two in a row of the same characters: neither is in the source."""
+    for module in (privacy,):
+        tree = ast.parse(inspect.getsource(module))
+        patterns = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str) and "(?" in node.value]
+        assert len(patterns) > 10
+        for pattern in patterns:
+            assert not re.search(r"\)[*+](?!\))", pattern), pattern
+
+
+def published(text: bytes, folder: Path, format_name: str | None = "native", **wanted: str) -> tuple[list[str], Shown]:
+    """What a site offers of a log, line by line, and what it knows of the lines."""
+    (folder / "a.log").write_bytes(text)
+    names = Names(Privacy(**wanted), {})  # type: ignore[arg-type]
+    for line in text.decode(errors="surrogateescape").splitlines():
+        names.learn(plain(line))
+    out = io.BytesIO()
+    shown = publish(Original(folder, "a.log", format_name), Redactor(names), out)
+    return out.getvalue().decode(errors="surrogateescape").split("\n"), shown
+
+
+def test_a_line_that_no_format_understands_is_withheld_and_the_others_keep_their_numbers(tmp_path: Path) -> None:
+    lines = NATIVE.read_text().splitlines()
+    given = [*lines[:4], "one acme line", *lines[4:6], "two acme lines", "more of acme", *lines[6:], ""]
+
+    shown, known = published("\n".join(given).encode(), tmp_path)
+
+    assert known.withheld == [(5, 5), (8, 9)]
+    assert [number for number, line in enumerate(shown, 1) if line == "[withheld]"] == [5, 8, 9]
+    assert shown[len(given) - 1] == '[3 lines withheld (lines 5, 8 to 9): [privacy] unknown_lines = "show" in site.toml shows them]'
+    same = [number for number, line in enumerate(given) if shown[number] == line]
+    assert len(same) >= len(lines) - 2  # `host` names the machine
+    assert "acme" not in "\n".join(shown)
+
+
+def test_the_owner_may_have_such_lines_shown_through_the_net(tmp_path: Path) -> None:
+    shown, known = published(NATIVE.read_bytes() + b"seen by acme at 10.9.8.7\n", tmp_path, unknown_lines="show")
+
+    assert known.withheld == []
+    assert shown[-2] == "seen by acme at address-1"
+
+
+def test_a_log_that_no_format_reads_shows_no_line(tmp_path: Path) -> None:
+    shown, known = published(b"acme one\n\nacme two\n", tmp_path, None)
+
+    assert shown[:3] == ["[withheld]", "", "[withheld]"]
+    assert known.withheld == [(1, 1), (3, 3)]
+
+
+def test_of_a_broken_line_the_numbers_and_the_tools_own_words_are_shown(tmp_path: Path) -> None:
+    lines = NATIVE.read_text().splitlines()
+
+    shown, known = published("\n".join([*lines[:-1], "latency payload_bytes=64 by zanzibar", lines[-1], ""]).encode(), tmp_path)
+
+    assert known.kinds["broken"] == [(len(lines), len(lines))]
+    assert shown[len(lines) - 1] == "latency payload_bytes=64 by […]"
+
+
+def test_an_overlong_line_is_cut_and_keeps_its_number(tmp_path: Path) -> None:
+    lines = NATIVE.read_text().splitlines()
+
+    shown, known = published("\n".join([*lines[:-1], "a+" * (1 << 19), lines[-1], ""]).encode(), tmp_path, unknown_lines="show")
+
+    assert known.cut == 1
+    assert len(shown[len(lines) - 1]) < 1 << 17
+    assert shown[len(lines)] == lines[-1]
+
+
+def test_utf_16_is_not_shown(tmp_path: Path) -> None:
+    shown, known = published("secret acme\n".encode("utf-16"), tmp_path, None)
+
+    assert "acme" not in "".join(shown)
+    assert known.trouble == "the log is UTF-16"

@@ -1,0 +1,155 @@
+"""Evidence is a regular file of its run's folder: whatever else a manifest or a folder names is told, costs only its run, and is never shown."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tacholog.campaign.plan import read_plan
+from tacholog.dataset import load
+from tacholog.diff.bands import read as read_bands
+from tacholog.errors import UnreadableInput
+from tacholog.evidence import open_evidence
+from tacholog.formats.source import open_log_in
+from tacholog.manifest import read_host, read_manifest
+
+OUTSIDE = "topsecretoutside"
+RUN = Path(__file__).parent.parent / "docs" / "example" / "data" / "latency-udp"
+LINK, PIPE, FOLDER = "not a file but a link, which is not followed", "not a file but a named pipe", "not a file but a folder"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A folder for one run, beside a file that is none of its business."""
+    (tmp_path / "outside.log").write_text(f"{OUTSIDE}\n")
+    (tmp_path / "run").mkdir()
+    return tmp_path / "run"
+
+
+MAKERS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "link": (lambda path: path.symlink_to("../outside.log"), LINK),
+    "absolute link": (lambda path: path.symlink_to(path.parent.parent / "outside.log"), LINK),
+    "link within the folder": (lambda path: path.symlink_to("run.toml"), LINK),
+    "link to a device": (lambda path: path.symlink_to("/dev/zero"), LINK),
+    "link to nothing": (lambda path: path.symlink_to("nothing"), LINK),
+    "named pipe": (os.mkfifo, PIPE),
+    "folder": (Path.mkdir, FOLDER),
+    "nothing": (lambda _: None, "cannot open: No such file or directory"),
+}
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_what_is_no_file_of_its_folder_is_named_for_what_it_is(place: Path, kind: str) -> None:
+    make, said = MAKERS[kind]
+    make(place / "some.log")
+
+    with pytest.raises(UnreadableInput, match=said), open_log_in(place, "some.log"):
+        pytest.fail("it was opened")
+
+
+@pytest.mark.parametrize("name", ["..", ".", "", "../outside.log", "a/../../outside.log", "/etc/hostname", "a//b", "a\x00b"])
+def test_a_name_that_leads_out_of_its_folder_is_refused(place: Path, name: str) -> None:
+    with pytest.raises(UnreadableInput, match="is not the name of a file in this folder"):
+        open_evidence(place, name)
+
+
+def test_a_link_on_the_way_to_a_file_is_not_followed(place: Path) -> None:
+    (place / "inner").symlink_to("..")
+
+    with pytest.raises(UnreadableInput, match=LINK):
+        open_evidence(place, "inner/outside.log")
+
+
+def test_a_device_is_refused_without_reading_from_it() -> None:
+    with pytest.raises(UnreadableInput, match="not a file but a device"):
+        open_evidence(Path("/dev"), "zero")
+
+
+def test_a_file_that_is_exchanged_after_it_was_opened_is_read_as_it_was_opened(place: Path) -> None:
+    (place / "some.log").write_text("mine\n")
+    with open_evidence(place, "some.log") as stream:
+        (place / "some.log").unlink()
+        (place / "some.log").symlink_to("../outside.log")
+
+        assert stream.read() == b"mine\n"
+
+
+@pytest.mark.parametrize("read", [read_manifest, read_host, read_plan, read_bands], ids=["run.toml", "host", "plan.toml", "bands"])
+@pytest.mark.parametrize("kind", ["link", "named pipe"])
+def test_what_stands_beside_logs_has_to_be_a_file_too(place: Path, read: Callable[[Path], object], kind: str) -> None:
+    make, said = MAKERS[kind]
+    make(place / "it")
+
+    with pytest.raises(UnreadableInput, match=rf"run/it: {said}"):
+        read(place / "it")
+
+
+def add(data: Path, name: str, log: str) -> Path:
+    """Write a run whose manifest names a log of that name, which is not there."""
+    folder = data / name
+    folder.mkdir(parents=True)
+    manifest = f'system = "S"\nstatus = "failed"\nreason = "it failed"\n[[logs]]\nfile = "{log}"\nsha256 = "{64 * "0"}"\n'
+    (folder / "run.toml").write_text(manifest)
+    return folder
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    """A good run, and runs that name everything but their own file."""
+    (tmp_path / "outside.log").write_text(f"{OUTSIDE}\n")
+    data = tmp_path / "data"
+    shutil.copytree(RUN, data / "good")
+    for name, (make, _) in MAKERS.items():
+        make(add(data, name.replace(" ", "-"), "some.log") / "some.log")
+    for number, name in enumerate(("..", ".", "a/../b", "../outside.log", "/etc/hostname")):
+        add(data, f"odd-{number}", name)
+    for kind in ("link", "named pipe"):
+        (data / f"manifest-{kind[:4]}").mkdir()
+        (data / "hosts").mkdir(exist_ok=True)
+        MAKERS[kind][0](data / f"manifest-{kind[:4]}" / "run.toml")
+        MAKERS[kind][0](data / "hosts" / f"{kind[:4]}.toml")
+    return data
+
+
+def test_everything_that_is_no_evidence_is_a_problem_of_its_run_alone(hostile: Path) -> None:
+    dataset = load([hostile])
+
+    said = {(row["run"], row["log"]): row["reason"] for row in dataset.problems.to_dict("records")}
+    for name, (_, reason) in MAKERS.items():
+        assert said[name.replace(" ", "-"), "some.log"] == reason
+    assert set(dataset.results["run"]) == {"good"}
+    assert sum("manifest-link/run.toml: not a file but a link" in reason for reason in said.values()) == 1
+    assert sum("manifest-name/run.toml: not a file but a named pipe" in reason for reason in said.values()) == 1
+    for number in range(5):
+        assert any(run == f"odd-{number}" for run, _ in said)
+
+
+def test_the_site_of_such_a_folder_is_built_and_shows_nothing_from_outside(hostile: Path, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "tacholog", "report", "--data", str(hostile), "--output", str(tmp_path / "site")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=500, env=os.environ | {"TACHOLOG_PLOTLY": "full"})
+
+    assert done.returncode == 2, done.stderr
+    for name in ("link", "link-to-a-device", "named-pipe", "folder"):
+        assert f"{hostile}/{name}/some.log: unreadable: not a file but a " in done.stderr
+    site = tmp_path / "site"
+    assert (site / "index.html").is_file()
+    shown = [path for path in site.rglob("*") if path.is_file()]
+    hostname = Path("/etc/hostname").read_text().strip() if Path("/etc/hostname").exists() else OUTSIDE
+    raw = [path.name for path in shown if "raw" in path.relative_to(site).parts and path.name.endswith(".log.txt")]
+    assert raw == ["perftest.log.txt"]
+    assert not any(OUTSIDE.encode() in path.read_bytes() for path in shown)
+    assert not any(hostname == path.read_text(errors="replace").strip() for path in shown)
+
+
+def test_the_digest_of_what_was_read_is_that_of_the_file(place: Path) -> None:
+    shutil.copy(RUN / "perftest.log", place / "a.log")
+
+    with open_evidence(place, "a.log") as stream:
+        assert hashlib.sha256(stream.read()).hexdigest() == hashlib.sha256((RUN / "perftest.log").read_bytes()).hexdigest()
