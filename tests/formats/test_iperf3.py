@@ -617,3 +617,13 @@ def test_a_senders_old_udp_summary_under_the_header_of_its_intervals_is_not_rece
 
     assert log.records == []
     assert log.broken == ["text:4: a row of which nothing says whether it is an interval or a summary"]
+
+
+def test_from_3_17_on_the_word_on_the_side_is_the_same_in_both_sums() -> None:
+    """As esnet/iperf issue 1784 shows it: what was received is under its own name, with the sender's word."""
+    text = (LOGS / "udp.json").read_text()
+    before, name, after = text.rpartition('"sum_received"')
+    newer = before.replace("iperf 3.12", "iperf 3.18") + name + after.replace('"sender":\tfalse', '"sender":\ttrue', 1)
+
+    assert [shown(record) for record in summaries(read_text(newer, "iperf3"))] == [shown(record) for record in summaries(logged("udp.json"))]
+    assert len(read_text(newer.replace("iperf 3.18", "iperf 3.12"), "iperf3").broken) == 1

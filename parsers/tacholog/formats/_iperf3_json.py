@@ -1,6 +1,6 @@
 """The JSON of iperf3, read as it comes: each result is known by its place in the document, and keeps the lines that its members stand on.
 
-Source: the JSON reports of iperf3 3.12, and logs of 3.0.11, 3.1.3, 3.5, 3.6 and 3.12.
+Source: the JSON reports of iperf3 3.12, and logs of 3.0.11, 3.1.3, 3.6 and 3.12.
 """
 
 from __future__ import annotations

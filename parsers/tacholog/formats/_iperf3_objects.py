@@ -1,7 +1,7 @@
 """The objects in the JSON of iperf3, whichever way it is printed: which are results, and what they and the others say.
 
 Up to 3.6 no result has a member ``sender``: the test's direction, the host's role and the sender's own members say whose an interval is.
-Source: the JSON reports of iperf3 3.12, and logs of 3.0.11, 3.1.3, 3.5, 3.6 and 3.12.
+Source: the JSON reports of iperf3 3.12, and logs of 3.0.11, 3.1.3, 3.6 and 3.12.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from itertools import pairwise
 import msgspec
 
 from tacholog.formats._rti_figures import OUT_OF_PLACE
-from tacholog.formats._rti_tables import CPU, CPU_COLUMNS, HEADING, PERCENT_CELL, LineTable, Table, bare, tables
+from tacholog.formats._rti_tables import CPU, CPU_COLUMNS, HEADING, HEADS_BEGIN, PERCENT_CELL, LineTable, Table, bare, tables
 from tacholog.formats.lines import Broken, Found, Line
 from tacholog.records import Conditions, Record
 
@@ -48,10 +48,12 @@ class Page:
 
     def take(self, line: Line) -> list[Found] | None:
         """Use one paragraph: a title, a head, a cell, or the text behind a table; ``None`` for text of no meaning here."""
-        text = bare(line.text)
+        text = line.text
+        if text.endswith("|"):
+            text = bare(text)
         if not text.strip():
             return self._empty_cell(line) if line.text.strip() else None
-        if (found := self._line_of_cells(line)) is not None:
+        if (self._lines.is_open or text.startswith(HEADS_BEGIN)) and (found := self._line_of_cells(line)) is not None:
             return found
         heading = HEADING.fullmatch(text) is not None
         if heading and not self._row and tables([*self._columns, text]):
@@ -130,7 +132,7 @@ class Page:
         """The row before this one, which is good if this one has its first decimal where it should be."""
         if self._held is None:
             return
-        slipped = [at for at, cell in enumerate(self._row) if "." in bare(cell.text)] != [table.first_decimal]
+        slipped = [at for at, cell in enumerate(self._row) if "." in cell.text] != [table.first_decimal]
         yield self._held._replace(what=OUT_OF_PLACE) if slipped else self._held
         self._held = None
 
@@ -139,7 +141,7 @@ class Page:
         if self._held:
             yield self._held
         first, *others = self._row
-        what = self._record([bare(cell.text) for cell in self._row])
+        what = self._record([bare(cell.text) if cell.text.endswith("|") else cell.text for cell in self._row])
         self._held = Found(first, what, tuple(others))
         self._row = []
         if isinstance(what, Broken):

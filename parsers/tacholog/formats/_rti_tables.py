@@ -166,13 +166,9 @@ class LineTable:
     def __init__(self) -> None:
         """Wait for a head."""
         self._table: Table | None = None
+        self.is_open = False  # Whether rows may follow.
         self._has_bars = False
         self.has_begun = False  # With the latest line.
-
-    @property
-    def is_open(self) -> bool:
-        """Whether rows may follow."""
-        return self._table is not None
 
     def take(self, line: Line) -> Found | None:
         """Use a head, the rule below it, or a row; any other line ends the table."""
@@ -180,10 +176,10 @@ class LineTable:
         self.has_begun = False
         if head := _head(text):
             self.has_begun = True
-            self._table, self._has_bars = head, "|" in text
+            self._table, self.is_open, self._has_bars = head, True, "|" in text
             return Found(line, None)
         if self._table is None or not _ROW.fullmatch(text):
-            self._table = None
+            self._table, self.is_open = None, False
             return None
         if not text.strip("-|: "):
             return Found(line, None)
@@ -202,12 +198,12 @@ class LineTable:
 _CELL = re.compile(r"\d{1,18}(?:\.\d{1,3})?")
 _ROW = re.compile(r"\d[\d. ]{1,200}|[|\d][\d.| ]{1,200}|-{3}[-|: ]{1,200}")
 _LINE_HEADS = tuple((table, re.compile(r"\|? *" + r"(?: *\| *| )".join(f"(?:{wanted})" for wanted in table.columns) + r" *\|?")) for table in _TABLES)
-_HEADS_BEGIN = re.compile(r"\|? *(?:Length|Bytes|Size \(Bytes\)|Sample Size \(Bytes\)|Subscribers)(?: *\|)? [A-Z]")
+HEADS_BEGIN = ("|", "Length", "Bytes", "Size (Bytes)", "Sample Size (Bytes)", "Subscribers")  # Of a table with a row a line.
 
 
 def _head(text: str) -> Table | None:
     """The table whose whole head this line is; bars are between all its headings or between none."""
-    if not _HEADS_BEGIN.match(text):
+    if not text.startswith(HEADS_BEGIN):
         return None
     bars = text.strip("|").count("|")
     return next((table for table, head in _LINE_HEADS if bars in {0, len(table.columns) - 1} and head.fullmatch(text)), None)
