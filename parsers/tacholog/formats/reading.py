@@ -129,7 +129,7 @@ class Scan:
         self.format: Format = format_named(self.format_name)
         self._ours = is_ours(self.format)  # What those yield is checked by tests, for checking each record costs a quarter of reading it.
         self.account = Account()
-        self._unreadable: OSError | None = None  # Why the log itself could not be read on, which is nobody's format's fault.
+        self._unreadable: OSError | UnreadableInput | None = None  # Why the log itself could not be read on, which is nobody's format's fault.
         self._reached = 0
         self._runs: Runs = self._guarded(lambda: Runs(getattr(self.format, "BULK", ()), run_lines))
         self._waiting: dict[int, Line] = {}
@@ -197,6 +197,8 @@ class Scan:
     def _failure(self, error: BaseException) -> UnreadableInput:
         """What to say of an error in the format's code, also of what sys.exit() raises, which would end the command as if all were well."""
         if error is self._unreadable:
+            if isinstance(self._unreadable, UnreadableInput):
+                return self._unreadable
             return UnreadableInput(f"cannot be read beyond line {self._reached}: {self._unreadable.strerror}")
         return UnreadableInput(f"{self._whose} failed at line {self._reached}: {words_of(error)}")
 
@@ -219,7 +221,7 @@ class Scan:
                     yield from self._sampled(piece)
                 else:
                     yield self._offered(piece)
-        except OSError as error:
+        except (OSError, UnreadableInput) as error:
             self._unreadable = error
             raise
 

@@ -132,9 +132,7 @@ def published_text(text: str, field: str, class_: Class, redactor: Redactor) -> 
         return redactor.name(redactor.identifier(text) if kind != "host" else text, kind)
     if class_ in ("address", "path"):
         return redactor.name(text, class_)
-    if class_ == "open":
-        return _open_text(text, field, redactor)
-    return None
+    return _open_text(text, field, redactor) if class_ == "open" else None
 
 
 def _open_text(text: str, table: str, redactor: Redactor) -> str:
