@@ -87,7 +87,7 @@ class Table:
         if not _ascending(cells):
             return Broken("minimum, percentiles and maximum of this row are not in order")
         definition, basis = _MEANINGS["samples" in cells, places]
-        summary = "jitter mean" in cells
+        summary = "jitter mean" in self._form.columns
         samples = int(cells["samples"]) if "samples" in cells else self._samples
         return Record(
             test="latency",
