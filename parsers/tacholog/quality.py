@@ -126,6 +126,12 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
             "Another release of this system is published with the same figures to the last digit, over the whole series: it is one measurement, "
             "not two, and says nothing of what changed between these releases.",
         ),
+        "two_groups": Mark(
+            "\u2225",
+            "Runs fall into two groups",
+            "The values of these runs lie in two groups with a wide gap between them, as when some runs had their threads on other processors. "
+            "Both groups are shown, each by the median of its runs and with their number. A median of all of them would say nothing of either.",
+        ),
         "run_failed": Mark("x", "The run failed", "The run did not end well: its figures stand as they were logged, and carry no verdict."),
     }
 )

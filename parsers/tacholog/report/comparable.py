@@ -11,6 +11,7 @@ import msgspec
 from tacholog.diff.policy import MIN_RUNS
 from tacholog.records import METRICS
 from tacholog.report.figures import LOGICAL, LOSS, REFERENCE
+from tacholog.report.headlines import RANKED_BY
 from tacholog.report.markup import NOTHING, Html, tag
 from tacholog.report.numerals import NOT_STATED, size, unit_shown
 from tacholog.report.platforms import participant_title
@@ -24,7 +25,6 @@ _SAID_OF_GROUP = (
     *("transport", "host", "definition", "load_mode", "basis", "campaign", "build", "planned_duration_s", "published", "side", "participant"),
     *("tool", "tool_version", "warmup", "run"),
 )
-TOLD_BY = (("latency", "p50"), ("latency", "mean"), ("goodput", "mean"))
 
 
 class Compared(msgspec.Struct, frozen=True):
@@ -108,7 +108,7 @@ def groups(everything: Iterable[Compared]) -> dict[Group, list[Compared]]:
 def _groups_of(one: Compared) -> list[Group]:
     """Return what a series is measured by: nothing where machine, definition or basis is not known, or no bytes moved."""
     key = dict(one.series.key)
-    for metric, statistic in TOLD_BY:
+    for metric, statistic in RANKED_BY:
         basis = key["basis"] if metric == "latency" else None
         known = (key["host"], key["definition"]) if metric == "goodput" else (key["host"], key["definition"], basis)
         if not one.series.cells(metric, statistic) or (metric == "goodput" and one.series.has_mark(LOGICAL)):

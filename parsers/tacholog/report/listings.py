@@ -13,14 +13,15 @@ from tacholog.quality import MARKS
 from tacholog.records import METRICS
 from tacholog.report.comparable import Compared, compared
 from tacholog.report.facts import Log, Problem, Run
-from tacholog.report.figures import LOGICAL, LOSS, REFERENCE, words_of
-from tacholog.report.glance import newest
+from tacholog.report.figures import LOGICAL, LOSS, REFERENCE
+from tacholog.report.glance import newest_release
+from tacholog.report.headlines import headline, told_by
 from tacholog.report.hosts import host_anchor
 from tacholog.report.marks import in_order, mark_of
 from tacholog.report.markup import NOTHING, Html, esc, join, path_slug, tag, visible
-from tacholog.report.numerals import NOT_STATED, grouped, in_full, quantity, size, with_bound
+from tacholog.report.numerals import NOT_STATED, grouped, size
 from tacholog.report.series import CONDITION_WORDS, Cell, Series, build_words, title, words
-from tacholog.report.tables import Links, badge, scroller
+from tacholog.report.tables import Links, badge, linked_number, scroller
 from tacholog.report.views import Selection, View
 
 _SHA_SHOWN = 12
@@ -218,16 +219,17 @@ def shared_conditions(view: View) -> Html:
 
 def overview(view: View, pages: dict[tuple[str, str], str], links: Links) -> Html:
     """Return systems and transports at a glance. ``pages`` maps them to their documents."""
-    last: dict[tuple[str, str], list[Compared]] = {}
-    for one in newest(compared(view, pages)):
-        last.setdefault((one.system, one.transport), []).append(one)
-    rows = [_overview_row(view, pair, document, last.get(pair, ()), links) for pair, document in pages.items()]
-    heads = ("transport", "system", "kind", "lowest latency", "highest goodput, loss up to 1\u202f%", "runs", "numbers, all releases", "hosts")
+    found: dict[tuple[str, str], list[Compared]] = {}
+    for one in compared(view, pages):
+        found.setdefault((one.system, one.transport), []).append(one)
+    rows = [_overview_row(view, pair, document, found.get(pair, ()), links) for pair, document in pages.items()]
+    best = ("lowest latency, newest release", "highest goodput, newest release, loss up to 1\u202f%")
+    heads = ("transport", "system", "kind", *best, "runs", "numbers, all releases", "hosts")
     return plain_table("Systems and transports", heads, rows)
 
 
-def _overview_row(view: View, pair: tuple[str, str], document: str, last: Sequence[Compared], links: Links) -> list[object]:
-    """``last`` is what was measured of the newest release, or of an older one only of that: each best figure names its release."""
+def _overview_row(view: View, pair: tuple[str, str], document: str, members: Sequence[Compared], links: Links) -> list[object]:
+    """``members`` is all that the page of the transport shows. Each best figure names its release: the newest in which that metric was measured."""
     system, transport = pair
     part = view.only(Selection(system=system, transport=transport))
     kinds = sorted({run.published for run in part.runs.values()})
@@ -235,8 +237,8 @@ def _overview_row(view: View, pair: tuple[str, str], document: str, last: Sequen
         tag("a", transport, href=f"doc:{document}"),
         system,
         join([badge(published=published) for published in kinds], " "),
-        _best(last, "latency", "ns", links),
-        _best(last, "goodput", "bit_per_s", links),
+        _best(members, "latency", "ns", links),
+        _best(members, "goodput", "bit_per_s", links),
         str(len(part.runs)),
         str(len(part.facts)),
         ", ".join(sorted({run.host or NOT_STATED for run in part.runs.values()})),
@@ -254,33 +256,31 @@ def quantity_bytes(count: int | None) -> object:
 
 
 def _best(members: Sequence[Compared], metric: str, unit: str, links: Links) -> Html:
-    """Return the best number of a transport, named with its size: of latency the lowest, of goodput the highest that bytes moved for."""
-    found = [(*one, of) for of in members for one in _candidates(of.series, metric)]
+    """Return the best number of the newest release, named with its size: of latency the lowest, of goodput the highest that bytes moved for."""
+    measured = [one for one in members if _candidates(one.series, metric)]
+    found = [(*each, one) for one in newest_release(measured) for each in _candidates(one.series, metric)]
     if not found:
         return tag("span", "not measured", class_="tl-null")
     found = [one for one in found if REFERENCE not in one[1].marks] or found
     value, cell, told, of = (min if metric == "latency" else max)(found, key=lambda one: one[0])
-    link = links.to_line(cell.shown)
     version = dict(of.series.key)["system_version"] or dict(of.series.key)["release"]
     released = f", {version}" if version else f", release {NOT_STATED}"
-    text = with_bound(quantity(value, unit), cell.shown.bound)
     return tag(
         "span",
-        tag("a", text, href=link, title=words_of(cell, unit, in_full)) if link else text,
+        linked_number(cell, unit, links),
         tag("span", f" {cell.size_words}{told}{released}", class_="tl-muted"),
         data_v=f"{value:.12g}",
     )
 
 
 def _candidates(series: Series, metric: str) -> list[tuple[float, Cell, str]]:
+    """Return the numbers that may be the best: each with the value that it is ranked by, and what stands beside it."""
     if metric == "goodput" and series.has_mark(LOGICAL):
         return []
-    present = series.statistics()
-    statistic = next((name for name in ("p50", "mean", "typical", "range-low", "min") if (metric, name) in present), "")
-    cells = series.cells(metric, statistic)
+    cells = headline(series, metric)
     # A rate that most messages were lost at is no headline, unless there is no other.
     whole = {at: cell for at, cell in cells.items() if LOSS not in cell.marks}
-    told = _told(series, metric, statistic) if whole else ", more than 1\u202f% lost"
+    told = _told(series, metric, told_by(series, metric) or "") if whole else ", more than 1\u202f% lost"
     return [(cell.value, cell, told) for cell in (whole or cells).values() if cell.value is not None]
 
 

@@ -1,18 +1,20 @@
 """Series: numbers that were measured the same way, so that one line may join them over the payload sizes.
 
-Runs of one series repeat each other. Repetitions are shown as the median over runs with their range; percentiles are never pooled.
+Runs of one series repeat each other. Repetitions are shown as the median over runs with their range, and as two medians where the runs fall into two
+groups; percentiles are never pooled. Every value shown is that of a run.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
-from statistics import median
 
 import msgspec
 
+from tacholog.medians import median_place
 from tacholog.report.facts import CONDITIONS, Fact, Run
 from tacholog.report.numerals import grouped, natural, quantity, size
+from tacholog.report.rungroups import MARK, RunGroup, two_groups
 
 _RUN_PARTS = ("published", "host", "release", "system_version", "tool", "tool_version", "campaign", "build")
 _SHOWN_LAST = ("definition", "planned_duration_s", "warmup", "basis", "load_mode", "campaign", "build")
@@ -72,18 +74,17 @@ class Cell(msgspec.Struct, frozen=True):
 
     ``value`` is ``None`` where no run states it, or only some of the runs do: a median over other runs than those of the next column would not be
     of the same measurement (p99.99 came out above p99.999). ``stated`` then says in how many of how many.
+    ``shown`` is the number whose value this is: for its bound, resolution and line. Where runs fall into two ``groups``, it is that of the larger
+    one, of two of one size the worse: what stands for both where one number has to, as in an order of rows or in a ratio.
     """
 
     value: float | None
     low: float | None
     high: float | None
     facts: tuple[Fact, ...]
+    shown: Fact
     stated: tuple[int, int] | None = None
-
-    @property
-    def shown(self) -> Fact:
-        """The fact whose value this is, or the nearest to it: for its bound, resolution and line."""
-        return min(self.facts, key=lambda fact: abs((fact.value or 0.0) - (self.value or 0.0)) if fact.value is not None else float("inf"))
+    groups: tuple[RunGroup, ...] = ()
 
     @property
     def sizes_high(self) -> int | None:
@@ -98,8 +99,8 @@ class Cell(msgspec.Struct, frozen=True):
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """Every mark on any of the numbers, in order."""
-        return tuple(dict.fromkeys(mark for fact in self.facts for mark in fact.marks))
+        """Every mark on any of the numbers, in order, and that of two groups of runs."""
+        return tuple(dict.fromkeys([*(mark for fact in self.facts for mark in fact.marks), *([MARK] if self.groups else [])]))
 
     @property
     def run_count(self) -> int:
@@ -205,10 +206,17 @@ def _stated(facts: Sequence[Fact]) -> Counter[str]:
 
 
 def _cell(facts: Sequence[Fact], wanted: Counter[str]) -> Cell:
-    values = [fact.value for fact in facts if fact.value is not None]
-    if len(values) < wanted.total():
-        return Cell(None, None, None, tuple(facts), (len(values), wanted.total()) if values else None)
-    return Cell(median(values), min(values), max(values), tuple(facts)) if values else Cell(None, None, None, tuple(facts))
+    known = [(fact.value, fact) for fact in facts if fact.value is not None]
+    if not known or len(known) < wanted.total():
+        first = known[0][1] if known else facts[0]
+        return Cell(None, None, None, tuple(facts), first, (len(known), wanted.total()) if known else None)
+    values = [value for value, _ in known]
+    value, shown = known[median_place(values, facts[0].metric)]
+    groups = two_groups(facts)
+    for group in groups:
+        if group.low <= value <= group.high:
+            value, shown = group.value, group.fact
+    return Cell(value, min(values), max(values), tuple(facts), shown, groups=groups)
 
 
 def _key(fact: Fact) -> Key:
