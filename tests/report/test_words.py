@@ -14,9 +14,10 @@ from tacholog.report.facts import Fact, Run
 from tacholog.report.figures import latency_over_size
 from tacholog.report.hosts import missing
 from tacholog.report.markup import Html, markdown, path_slug, slug, tag, visible
+from tacholog.report.names import CONDITION_WORDS
 from tacholog.report.numerals import decimals, in_full, quantity, rounded, size, unit_shown, with_bound
 from tacholog.report.script import shell_script, words_of
-from tacholog.report.series import CONDITION_WORDS, series_of
+from tacholog.report.series import series_of
 from tacholog.report.summary import latency_summary
 from tacholog.report.tables import Links, numbers
 

@@ -13,9 +13,10 @@ from tacholog.records import METRICS
 from tacholog.report.figures import LOGICAL, LOSS, REFERENCE
 from tacholog.report.headlines import RANKED_BY
 from tacholog.report.markup import NOTHING, Html, tag
+from tacholog.report.names import words
 from tacholog.report.numerals import NOT_STATED, size, unit_shown
 from tacholog.report.platforms import participant_title
-from tacholog.report.series import Cell, Series, common_words, labels_among, words
+from tacholog.report.series import Cell, Series, common_words, labels_among
 from tacholog.report.tables import CellWriter, Links, badge, column_decimals, each_run, marks_of_cells, page_anchor, scroller
 from tacholog.report.views import Selection, View
 

@@ -12,9 +12,9 @@ from tacholog.report.figures import LOGICAL, REFERENCE
 from tacholog.report.glance import main_campaigns, of_last_releases
 from tacholog.report.marks import mark_notes, mark_of, said_of_all
 from tacholog.report.markup import Html, data_block, join, tag
+from tacholog.report.names import title, words
 from tacholog.report.numerals import NOT_STATED, bound_signs, steps_of
 from tacholog.report.platforms import participant_title
-from tacholog.report.series import title, words
 from tacholog.report.tables import CellWriter, Links, Marks
 from tacholog.report.targets import Targets
 from tacholog.report.views import View

@@ -13,8 +13,9 @@ import msgspec
 from tacholog.report.axes import Axis, number_axis, share_axis, size_axis
 from tacholog.report.facts import Fact
 from tacholog.report.hover import facts_of, more_of
+from tacholog.report.names import BASIS_WORDS
 from tacholog.report.numerals import quantity, size, with_bound
-from tacholog.report.series import BASIS_WORDS, Cell, Series
+from tacholog.report.series import Cell, Series
 
 LOSS = "loss"  # the mark of a rate that more than 1 % of the messages were lost at
 LOGICAL = "no_bytes_moved"  # the mark of a rate that counts bytes which nobody moved

@@ -29,8 +29,8 @@ from tacholog.report.history import releases_of
 from tacholog.report.hosts import host_anchor
 from tacholog.report.marks import mark_notes, said_of_all
 from tacholog.report.markup import NOTHING, Html, esc, join, tag
+from tacholog.report.names import build_words
 from tacholog.report.remarks import remarks
-from tacholog.report.series import build_words
 from tacholog.report.tables import CellWriter, Links, Marks, badge
 from tacholog.report.unlisted import not_listed
 from tacholog.report.views import View

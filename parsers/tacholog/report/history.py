@@ -170,12 +170,18 @@ def _line_of(found: list[Line], index: int, row: Row, release: str) -> Line | No
     old = row.old.median if row.old else None
     if old is None:
         return None
-    there = [one for one in found if one.key == row.key and index in {point.release for point in one.points}]
+    there = [one for one in found if _is_alike(one.key, row.key) and index in {point.release for point in one.points}]
     line = _from_value(there, index, old)
     if line is None and (_goes_on(row) or not there):
         line = Line(row.key, [Point(index, old, None)], f"other runs of {release} than before" if there else None)
         found.append(line)
     return line
+
+
+def _is_alike(one: Key, other: Key) -> bool:
+    """Whether two comparisons name the same row: one may have to tell it from more others, and say more of it."""
+    told = dict(other.apart)
+    return msgspec.structs.replace(one, apart=other.apart) == other and all(told.get(name, value) == value for name, value in one.apart)
 
 
 def _from_value(found: Sequence[Line], index: int, value: float) -> Line | None:

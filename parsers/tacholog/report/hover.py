@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from tacholog.report.facts import Fact
 from tacholog.report.marks import in_order, mark_of
+from tacholog.report.names import words
 from tacholog.report.numerals import NOT_STATED, grouped
-from tacholog.report.series import Cell, Series, words
+from tacholog.report.series import Cell, Series
 
 
 def facts_of(series: Series) -> tuple[str, ...]:

@@ -19,8 +19,9 @@ from tacholog.report.headlines import headline, told_by
 from tacholog.report.hosts import host_anchor
 from tacholog.report.marks import in_order, mark_of
 from tacholog.report.markup import NOTHING, Html, esc, join, path_slug, tag, visible
+from tacholog.report.names import CONDITION_WORDS, build_words, title, words
 from tacholog.report.numerals import NOT_STATED, grouped, size
-from tacholog.report.series import CONDITION_WORDS, Cell, Series, build_words, title, words
+from tacholog.report.series import Cell, Series
 from tacholog.report.tables import Links, badge, linked_number, scroller
 from tacholog.report.views import Selection, View
 

@@ -17,10 +17,10 @@ from tacholog.report.figures import FIGURES
 from tacholog.report.history import METRICS_SHOWN, diff_document, history_document, latest, neighbours, since, tested
 from tacholog.report.intervals import interval_figures
 from tacholog.report.markup import heading, markdown, slug
+from tacholog.report.names import words
 from tacholog.report.news import news
 from tacholog.report.numerals import NOT_STATED, grouped, size
 from tacholog.report.script import is_perftest
-from tacholog.report.series import words
 from tacholog.report.sidebyside import has_side_by_side
 from tacholog.report.views import TESTS, Selection, View, log_document, manifest_of, transport_of
 

@@ -8,8 +8,8 @@ from tacholog.manifest import RUN_FILE
 from tacholog.report.facts import Run
 from tacholog.report.listings import null, plain_table, raw_name
 from tacholog.report.markup import Html, join, tag
+from tacholog.report.names import build_words
 from tacholog.report.numerals import NOT_STATED
-from tacholog.report.series import build_words
 from tacholog.report.tables import Links, badge
 from tacholog.report.views import View, transport_of
 

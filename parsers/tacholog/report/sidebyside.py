@@ -9,8 +9,9 @@ from tacholog.report.figures import LOGICAL
 from tacholog.report.headlines import RANKED_BY
 from tacholog.report.marks import mark_notes, said_of_all
 from tacholog.report.markup import NOTHING, Html, join, tag
+from tacholog.report.names import BASIS_WORDS
 from tacholog.report.numerals import NOT_STATED, Unit, unit_shown
-from tacholog.report.series import BASIS_WORDS, Cell, Series
+from tacholog.report.series import Cell, Series
 from tacholog.report.svg import swatch
 from tacholog.report.tables import CellWriter, Links, Marks, badge, column_decimals, each_run, marks_of_cells, page_anchor, scroller
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from tacholog.report.figures import LOGICAL, LOSS
 from tacholog.report.headlines import headline, told_by
 from tacholog.report.markup import NOTHING, Html, esc, join, tag
+from tacholog.report.names import BASIS_WORDS
 from tacholog.report.numerals import size
-from tacholog.report.series import BASIS_WORDS, Cell, Series, newest_first
+from tacholog.report.series import Cell, Series, newest_first
 from tacholog.report.svg import swatch
 from tacholog.report.tables import Links, each_run, linked_number
 
