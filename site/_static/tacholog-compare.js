@@ -294,13 +294,13 @@
     place.dataset.v = cell[VALUE];
     if (cell[GROUPS].length) {
       place.title = `two groups of runs: ${cell[GROUPS].map(([value, count]) => `${said(value)} in ${count}`).join(" and ")} (${all} in all)`;
-      place.append(...cell[GROUPS].map(([value, count, at]) => make("span", { className: "tl-group" }, linked(value, at), make("span", { className: "tl-stat tl-of", textContent: `in\u00a0${count}\u00a0runs` }))));
+      place.append(...cell[GROUPS].map(([value, count, at]) => make("span", { className: "tl-group" }, linked(value, at), make("span", { className: "tl-of", textContent: `in\u00a0${count}\u00a0runs` }))));
     } else {
       place.title = all ? `median of ${cell[RUNS]} runs, ${all}` : "one run";
       place.append(linked(cell[VALUE], cell[PLACE]));
     }
     const signs = cell[MARKS].map((name) => make("span", { className: "tl-mark", textContent: marks[name][0], title: marks[name][1] }));
-    if (signs.length) place.append(make("sup", {}, ...signs));
+    if (signs.length) (place.querySelector(".tl-group") ?? place).append(make("sup", {}, ...signs));
     const runs = `${cell[RUNS]}\u00a0run${cell[RUNS] === 1 ? "" : "s"}`;
     const each = one.each !== null && one.page !== null && cell[RUNS] > 1;
     if (!one.published) place.append(make("span", { className: "tl-runs" }, each ? make("a", { href: `${targets[one.page]}#${one.each}`, title: "Each run's numbers", textContent: runs }) : runs));
@@ -322,7 +322,7 @@
     if (said.length) name.append(make("span", { className: "tl-why", textContent: `No ratio: ${said.join("; ")}.` }));
     const others = Object.entries(one.conditions).filter(([title, value]) => base.conditions[title] !== value).map(([title, value]) => `${title}: ${value}`);
     if (one !== base && others.length && !why.length) name.append(make("span", { className: "tl-differs", textContent: `Differs in ${others.join(", ")}` }));
-    const total = make("td", one === base ? { textContent: "baseline" } : mean ? { textContent: `${rounded(mean.mean)}\u00d7`, title: `geometric mean over ${mean.count} sizes that both have` } : { textContent: "no ratio", className: "tl-null" });
+    const total = make("td", one === base ? { textContent: "baseline" } : mean ? { className: "stat-mean-ratio", textContent: `${rounded(mean.mean)}\u00d7`, title: `geometric mean over ${mean.count} sizes that both have` } : { textContent: "no ratio", className: "tl-null" });
     if (mean) total.dataset.v = mean.mean;
     if (mean && mean.count < sizes().length) total.append(make("span", { className: "tl-ratio", textContent: `${mean.count} of ${sizes().length} sizes` }));
     return make("tr", one === base ? { className: "tl-base" } : {}, name, total, ...sizes().map((bytes) => numberCell(one, base, bytes, !why.length)));

@@ -141,7 +141,7 @@ def test_a_table_links_the_number_of_either_group_and_says_how_many_runs_are_in_
 
     assert '<a href="doc:logs/run-3/a#L4:latency.p50">0.14</a>' in row
     assert '<a href="doc:logs/run-0/a#L1:latency.p50">0.581</a>' in row
-    assert row.count('<span class="tl-stat tl-of">in\u00a03\u00a0runs</span>') == 2
+    assert row.count('<span class="tl-of">in\u00a03\u00a0runs</span>') == 2
     assert "Runs fall into two groups" in shown
 
 

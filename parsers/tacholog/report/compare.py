@@ -136,7 +136,7 @@ def _static(everything: Sequence[Compared], links: Links, anchor: str) -> Html:
         "What may stand side by side: measured on one machine, by one definition; the best of each size is set off where it rests on "
         f"{MIN_RUNS} runs or more, several where repeated runs do not tell them apart. With scripts, this page lets you choose and shows ratios."
     )
-    return tag("div", tag("p", intro), *tables, mark_notes(seen, anchor), class_="tl-static")
+    return tag("div", tag("p", intro, class_="tl-note"), *tables, mark_notes(seen, anchor), class_="tl-static")
 
 
 def _group(group: Group, members: Sequence[Compared], links: Links, anchor: str, seen: dict[str, None]) -> Html:

@@ -21,7 +21,9 @@ from tacholog.report.marks import in_order, mark_of
 from tacholog.report.markup import NOTHING, Html, esc, join, path_slug, tag, visible
 from tacholog.report.names import CONDITION_WORDS, build_words, title, words
 from tacholog.report.numerals import NOT_STATED, grouped, size
+from tacholog.report.rungroups import MARK as TWO_GROUPS
 from tacholog.report.series import Cell, Series
+from tacholog.report.statistics import STATISTICS
 from tacholog.report.tables import Links, badge, linked_number, scroller
 from tacholog.report.views import Selection, View
 
@@ -41,7 +43,8 @@ def plain_table(label: str, heads: Sequence[str], rows: Iterable[Sequence[object
 
 
 def _cell(content: object, head: str) -> Html:
-    return tag("td", content, class_="tl-text", data_head=head)
+    """Write a cell; what is plain text there are words and names, and no number of a result."""
+    return tag("td", content, class_="tl-text" if isinstance(content, Html) else "tl-text stat-label", data_head=head)
 
 
 def runs_table(view: View, links: Links) -> Html:
@@ -147,7 +150,8 @@ def bad_runs_table(view: View) -> Html:
 def marks_table(view: View) -> Html:
     """Return every mark: how many numbers carry it, and its sentence."""
     counts = Counter(mark for fact in view.facts for mark in fact.marks)
-    rows = [[_mark_words(name), grouped(counts[name]), mark.sentence] for name, mark in MARKS.items()]
+    counts[TWO_GROUPS] = _in_two_groups(view).total()
+    rows = [[_mark_words(name), _count(counts[name]), tag("span", mark.sentence, class_="stat-limit")] for name, mark in MARKS.items()]
     return plain_table("Quality marks", ("mark", "numbers", "why"), rows)
 
 
@@ -157,10 +161,24 @@ def doubts_table(view: View, pages: Mapping[tuple[str, str], str]) -> Html:
     for fact in view.facts:
         for mark in fact.marks:
             places.setdefault(mark, Counter())[fact.run.system or NOT_STATED, fact.conditions.transport or NOT_STATED] += 1
+    if grouped_ := _in_two_groups(view):
+        places[TWO_GROUPS] = grouped_
     if not places:
         return tag("p", "No number carries a mark.")
-    rows = [[_mark_words(name), grouped(places[name].total()), mark_of(name).sentence, _places(places[name], pages)] for name in in_order(places)]
+    rows = [
+        [_mark_words(name), _count(places[name].total()), tag("span", mark_of(name).sentence, class_="stat-limit"), _places(places[name], pages)]
+        for name in in_order(places)
+    ]
     return plain_table("Numbers with marks", ("mark", "numbers", "why", "where"), rows)
+
+
+def _in_two_groups(view: View) -> Counter[tuple[str, str]]:
+    """Count the numbers of runs that fall into two groups, by system and transport: a mark of several runs together, which none carries alone."""
+    found: Counter[tuple[str, str]] = Counter()
+    for one in compared(view, {}):
+        for metric, statistic in one.series.statistics():
+            found[one.system, one.transport] += sum(len(cell.facts) for cell in one.series.cells(metric, statistic).values() if cell.groups)
+    return +found
 
 
 def _mark_words(name: str) -> Html:
@@ -173,7 +191,7 @@ def _places(counts: Counter[tuple[str, str]], pages: Mapping[tuple[str, str], st
     for (system, transport), count in sorted(counts.items()):
         document = pages.get((system, transport))
         named = tag("a", transport, href=f"doc:{document}") if document else esc(transport)
-        by_system.setdefault(system, []).append(join([named, f"\u00a0({grouped(count)})"]))
+        by_system.setdefault(system, []).append(join([named, "\u00a0(", _count(count), ")"]))
     return join([tag("div", f"{system}: ", tag("span", join(found, ", ")), class_="tl-wraps") for system, found in by_system.items()])
 
 
@@ -189,6 +207,12 @@ def conditions_table() -> Html:
     return plain_table(
         "Conditions", ("condition", "name in the data", "what it says"), [[title(n), tag("code", n), w] for n, w in CONDITION_WORDS.items()]
     )
+
+
+def statistics_table() -> Html:
+    """Return the statistics that pages show beside the values of runs."""
+    rows = [[one.name, tag("code", name), one.sentence] for name, one in STATISTICS.items()]
+    return plain_table("Statistics", ("statistic", "class of its element", "what it says"), rows)
 
 
 def definitions_table() -> Html:
@@ -235,15 +259,19 @@ def _overview_row(view: View, pair: tuple[str, str], document: str, members: Seq
     part = view.only(Selection(system=system, transport=transport))
     kinds = sorted({run.published for run in part.runs.values()})
     return [
-        tag("a", transport, href=f"doc:{document}"),
+        tag("a", transport, href=f"doc:{document}"),  # the heading of its row
         system,
         join([badge(published=published) for published in kinds], " "),
         _best(members, "latency", "ns", links),
         _best(members, "goodput", "bit_per_s", links),
-        str(len(part.runs)),
-        str(len(part.facts)),
+        _count(len(part.runs)),
+        _count(len(part.facts)),
         ", ".join(sorted({run.host or NOT_STATED for run in part.runs.values()})),
     ]
+
+
+def _count(number: int) -> Html:
+    return tag("span", grouped(number), class_="stat-count", data_v=number)
 
 
 def null() -> Html:
@@ -269,7 +297,7 @@ def _best(members: Sequence[Compared], metric: str, unit: str, links: Links) -> 
     return tag(
         "span",
         linked_number(cell, unit, links),
-        tag("span", f" {cell.size_words}{told}{released}", class_="tl-muted"),
+        tag("span", f" {cell.size_words}{told}{released}", class_="tl-muted stat-label"),
         data_v=f"{value:.12g}",
     )
 

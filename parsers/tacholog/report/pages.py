@@ -43,8 +43,13 @@ def environment(templates: Path) -> Environment:
     made = Environment(  # noqa: S701 - pages are MyST, not HTML: `markdown` and `quoted` do the escaping
         loader=FileSystemLoader(templates), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
-    made.filters.update(md=markdown, title=heading, quoted=lambda text: json.dumps(str(text), ensure_ascii=True), grouped=grouped)
+    made.filters.update(counted=_counted, md=markdown, title=heading, quoted=lambda text: json.dumps(str(text), ensure_ascii=True), grouped=grouped)
     return made
+
+
+def _counted(number: float) -> str:
+    """Return a count as MyST text, in an element whose class says that it is one."""
+    return f"[{grouped(number)}]{{.stat-count}}"
 
 
 def plan(view: View) -> list[Page]:

@@ -54,8 +54,8 @@ def _latency(series: Series, links: Links) -> Html:
 def _ranged(series: Series, low: Cell, at: int | None, links: Links) -> Html:
     """Return both ends of a range where a source gives no more than that."""
     high = series.cells("latency", "range-high").get(at)
-    end = [" ", tag("strong", linked_number(high, "ns", links))] if high else []
-    return join([tag("strong", linked_number(low, "ns", links)), *end, f" for {low.size_words}"])
+    end = [" ", linked_number(high, "ns", links, strong=True)] if high else []
+    return join([linked_number(low, "ns", links, strong=True), *end, " for ", _size(low.size_words)])
 
 
 def _known(series: Series, metric: str, statistic: str) -> dict[int | None, Cell]:
@@ -70,7 +70,17 @@ def _tail(series: Series, at: int | None, links: Links) -> Html:
     cell = series.cells("latency", "p99").get(at)
     if cell is None or cell.value is None:
         return NOTHING
-    return join([" 99\u202f% of them at ", size(at), " are at most ", linked_number(cell, "ns", links), "."])
+    return join(
+        [
+            " ",
+            tag("span", "99\u202f%", class_="stat-percentile"),
+            " of them at ",
+            _size(size(at)),
+            " are at most ",
+            linked_number(cell, "ns", links),
+            ".",
+        ]
+    )
 
 
 def _throughput(series: Series, links: Links) -> Html:
@@ -92,7 +102,9 @@ def _peak(series: Series, links: Links) -> Html:
     whole = {at: cell for at, cell in cells.items() if LOSS not in cell.marks}
     found = whole or cells
     at = max(found, key=lambda one: found[one].value or 0.0)
-    limit = "" if len(whole) == len(cells) else " where at most 1\u202f% is lost" if whole else ", with more than 1\u202f% lost at every size"
+    one = tag("span", "1\u202f%", class_="stat-limit")
+    some, all_ = [" where at most ", one, " is lost"], [", with more than ", one, " lost at every size"]
+    limit = join([] if len(whole) == len(cells) else some if whole else all_)
     return join(["Goodput peaks at ", _at(found[at], at, "bit_per_s", links), limit, _runs(series, links), ". "])
 
 
@@ -104,7 +116,7 @@ def _loss(series: Series, links: Links) -> Html:
     worst = losses[at]
     if not worst.value:
         return esc("No message was lost.")
-    return join(["Up to ", tag("strong", linked_number(worst, "ratio", links)), " of the messages were lost (", size(at), ")."])
+    return join(["Up to ", linked_number(worst, "ratio", links, strong=True), " of the messages were lost (", _size(size(at)), ")."])
 
 
 def _runs(series: Series, links: Links) -> Html:
@@ -112,13 +124,18 @@ def _runs(series: Series, links: Links) -> Html:
     if count == 1:
         return NOTHING
     words = f"medians of {count} runs"
-    return join([" (", tag("a", words, href=each, title="The numbers of each run") if each and links.logs is not None else words, ")"])
+    linked = each is not None and links.logs is not None
+    shown = tag("a", words, href=each, title="The numbers of each run", class_="stat-count") if linked else tag("span", words, class_="stat-count")
+    return join([" (", shown, ")"])
 
 
 def _at(cell: Cell, at: int | None, unit: str, links: Links) -> Html:
-    return join(
-        [tag("strong", linked_number(cell, unit, links)), f" {_preposition(cell)} {cell.size_words}" if at is not None else " (size not stated)"]
-    )
+    where = join([" ", _preposition(cell), " ", _size(cell.size_words)]) if at is not None else " (size not stated)"
+    return join([linked_number(cell, unit, links, strong=True), where])
+
+
+def _size(words: str) -> Html:
+    return tag("span", words, class_="stat-size")
 
 
 def _preposition(cell: Cell) -> str:
