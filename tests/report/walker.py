@@ -40,7 +40,7 @@ _WITHOUT = {
     "dt",
     "title",
     "em",
-}  # where names stand, and no results
+}
 _VOID = {"meta", "link", "img", "br", "input", "hr", "path", "circle", "line", "rect", "source", "wbr", "col"}
 # What people wrote about all numbers, and pages without any: no results stand there.
 _PROSE = ("about", "definitions", "downloads", "methodology", "search", "genindex")
