@@ -13,9 +13,13 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from tests.report.conftest import FIRST, add_run, rti
 
+from tacholog.dataset import load
 from tacholog.errors import UnreadableInput
 from tacholog.report.build import build_site
+from tacholog.report.pages import plan
+from tacholog.report.views import view_of
 
 # What MyST and the theme still use of Sphinx is their business.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
@@ -388,3 +392,13 @@ def test_a_page_whose_run_is_gone_goes_too(copied: Path) -> None:
 def test_a_folder_without_runs_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match=r"no run\.toml below .*: nothing to report"):
         build_site([tmp_path], tmp_path / "site", tmp_path / "work")
+
+
+def test_only_readers_of_our_own_measurements_are_told_to_run_our_bench(site: Path, tmp_path: Path) -> None:
+    add_run(tmp_path, "rti/own", FIRST, rti("UDPv4", published=False))
+
+    others = plan(view_of(load([tmp_path])))[0].context
+
+    assert (others["bench_measures"], others["scripts"]) == ([], True)
+    home = (site / "index.html").read_text()
+    assert "What stands here of Tacholog perftest, all at once" in home

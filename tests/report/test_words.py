@@ -193,7 +193,7 @@ def test_a_number_for_a_range_of_sizes_is_not_told_of_the_smallest() -> None:
 
     said = latency_summary(series, Links())
 
-    assert "<strong>from 1\u00a0µs</strong> <strong>to 4\u00a0ms</strong> for 100\u00a0B to 1\u202f000\u00a0B" in said
+    assert '<strong>from 1\u00a0µs</strong> <strong>to 4\u00a0ms</strong> for <span class="stat-size">100\u00a0B to 1\u202f000\u00a0B</span>' in said
     assert "100\u00a0B to 1\u202f000\u00a0B</th>" in numbers(series, Links(), "t")
     figure = latency_over_size(series)
     assert figure

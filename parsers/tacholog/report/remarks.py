@@ -36,7 +36,7 @@ def _whose(on: list[Run], everything: list[Run]) -> Html:
     several = len({run.system for run in everything}) > 1
     systems = list(dict.fromkeys(run.system for run in on if run.system)) if several else []
     count = f"{len(on)} run{'s' if len(on) > 1 else ''}" if several else f"{len(on)} of {len(everything)} runs"
-    return join([tag("strong", ", ".join([*systems, *(_releases(on, everything) or [count])]), class_="stat-count"), ": "])
+    return join([tag("strong", ", ".join([*systems, *(_releases(on, everything) or [count])])), ": "])
 
 
 def _releases(on: list[Run], everything: list[Run]) -> list[str]:
