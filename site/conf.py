@@ -17,7 +17,7 @@ nitpicky = True
 smartquotes = False  # a name is shown as it is written
 
 myst_heading_anchors = 3
-myst_enable_extensions = ["deflist"]
+myst_enable_extensions = ["attrs_inline", "deflist"]
 
 html_theme = "pydata_sphinx_theme"
 # Without a default mode the theme's script complains on the console.

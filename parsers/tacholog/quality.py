@@ -146,6 +146,12 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
             "The log and the manifest disagree",
             "The run's manifest states a condition otherwise than its log. The log's word is used; the data quality page names both.",
         ),
+        "two_groups": Mark(
+            "\u2225",
+            "Runs fall into two groups",
+            "The values of these runs lie in two groups with a wide gap between them, as when some runs had their threads on other processors. "
+            "Both groups are shown, each by the median of its runs and with their number. A median of all of them would say nothing of either.",
+        ),
         "run_failed": Mark("x", "The run failed", "The run did not end well: its figures stand as they were logged, and carry no verdict."),
     }
 )

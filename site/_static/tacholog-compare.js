@@ -6,17 +6,10 @@
   const root = document.querySelector(".tl-choose");
   if (!block || !root) return;
 
-  const { metrics, series, marks, hosts, tinted_from: TINTED_FROM, untold: UNTOLD } = JSON.parse(block.textContent);
+  const { metrics, series, marks, hosts, bounds: BOUNDS, tinted_from: TINTED_FROM, untold: UNTOLD } = JSON.parse(block.textContent);
   const targets = [...document.querySelectorAll(".tl-targets a")].map((link) => link.href);
   const BASES = { rtt: "round trip", "rtt/2": "half round trip", "one-way": "one way" };
-  const STEPS = {
-    ns: [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]],
-    bit_per_s: [["Tbit/s", 1e12], ["Gbit/s", 1e9], ["Mbit/s", 1e6], ["kbit/s", 1e3], ["bit/s", 1]],
-    messages_per_s: [["M msg/s", 1e6], ["k msg/s", 1e3], ["msg/s", 1]],
-    ratio: [["%", 0.01]],
-  };
-  const BOUNDS = { "=": "", "~": "~", "<": "< ", ">": "> ", "range-low": "from ", "range-high": "to " };
-  const [SIZE, VALUE, LOW, HIGH, RUNS, BOUND, PLACE, MARKS] = [0, 1, 2, 3, 4, 5, 6, 7];
+  const [SIZE, VALUE, LOW, HIGH, RUNS, BOUND, PLACE, MARKS, GROUPS] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
   const ANY = "any";
   const LISTS = { system: "system", transport: "transport", version: "version", campaign: "campaign" };
 
@@ -27,21 +20,8 @@
   }
 
   const unique = (values) => [...new Set(values)];
-  // As numerals.py does: three significant digits, and all that stand before the point.
-  const digits = (number) => number.toLocaleString("en", Math.abs(number) >= 100 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 3 }).replace(/,/g, "\u202f");
-
-  function quantity(value, unit) {
-    const steps = STEPS[unit] ?? [["", 1]];
-    const [sign, step] = steps.find(([, least]) => Math.abs(value) >= least) ?? steps.at(-1);
-    return `${digits(value / step)}\u00a0${sign}`;
-  }
-
-  function size(bytes) {
-    for (const [sign, step] of [["MiB", 2 ** 20], ["KiB", 2 ** 10]]) {
-      if (bytes >= step && bytes % step === 0) return `${digits(bytes / step)}\u00a0${sign}`;
-    }
-    return `${bytes.toLocaleString("en").replace(/,/g, "\u202f")}\u00a0B`;
-  }
+  const { rounded, quantity, size } = globalThis.tachologNumerals;
+  const said = (value) => quantity(value, metric().steps);
 
   // -- What is chosen -----------------------------------------------------------------------------------------------------
 
@@ -306,13 +286,21 @@
       place.textContent = "not measured";
       return place;
     }
-    const text = BOUNDS[cell[BOUND]] + quantity(cell[VALUE], metric().unit);
-    const [target, line] = cell[PLACE];
+    const linked = (value, [target, line]) => {
+      const text = BOUNDS[cell[BOUND]] + said(value);
+      return target === null ? text : make("a", { href: `${targets[target]}#L${line}:${metric().id}`, textContent: text });
+    };
+    const all = cell[LOW] === null ? "" : `${said(cell[LOW])} to ${said(cell[HIGH])}`;
     place.dataset.v = cell[VALUE];
-    place.title = cell[LOW] === null ? "one run" : `median of ${cell[RUNS]} runs, ${quantity(cell[LOW], metric().unit)} to ${quantity(cell[HIGH], metric().unit)}`;
-    place.append(target === null ? text : make("a", { href: `${targets[target]}#L${line}:${metric().id}`, textContent: text }));
+    if (cell[GROUPS].length) {
+      place.title = `two groups of runs: ${cell[GROUPS].map(([value, count]) => `${said(value)} in ${count}`).join(" and ")} (${all} in all)`;
+      place.append(...cell[GROUPS].map(([value, count, at]) => make("span", { className: "tl-group" }, linked(value, at), make("span", { className: "tl-of", textContent: `in\u00a0${count}\u00a0runs` }))));
+    } else {
+      place.title = all ? `median of ${cell[RUNS]} runs, ${all}` : "one run";
+      place.append(linked(cell[VALUE], cell[PLACE]));
+    }
     const signs = cell[MARKS].map((name) => make("span", { className: "tl-mark", textContent: marks[name][0], title: marks[name][1] }));
-    if (signs.length) place.append(make("sup", {}, ...signs));
+    if (signs.length) (place.querySelector(".tl-group") ?? place).append(make("sup", {}, ...signs));
     const runs = `${cell[RUNS]}\u00a0run${cell[RUNS] === 1 ? "" : "s"}`;
     const each = one.each !== null && one.page !== null && cell[RUNS] > 1;
     if (!one.published) place.append(make("span", { className: "tl-runs" }, each ? make("a", { href: `${targets[one.page]}#${one.each}`, title: "Each run's numbers", textContent: runs }) : runs));
@@ -320,7 +308,7 @@
     if (by !== null) {
       const better = (by < 1) === (metric().better === "lower");
       const tint = apart(cell, cellAt(base, bytes)) ? (better ? " tl-better" : " tl-worse") : "";
-      place.append(make("span", { className: `tl-ratio${tint}`, textContent: `${digits(by)}\u00d7` }));
+      place.append(make("span", { className: `tl-ratio${tint}`, textContent: `${rounded(by)}\u00d7` }));
     }
     return place;
   }
@@ -334,7 +322,7 @@
     if (said.length) name.append(make("span", { className: "tl-why", textContent: `No ratio: ${said.join("; ")}.` }));
     const others = Object.entries(one.conditions).filter(([title, value]) => base.conditions[title] !== value).map(([title, value]) => `${title}: ${value}`);
     if (one !== base && others.length && !why.length) name.append(make("span", { className: "tl-differs", textContent: `Differs in ${others.join(", ")}` }));
-    const total = make("td", one === base ? { textContent: "baseline" } : mean ? { textContent: `${digits(mean.mean)}\u00d7`, title: `geometric mean over ${mean.count} sizes that both have` } : { textContent: "no ratio", className: "tl-null" });
+    const total = make("td", one === base ? { textContent: "baseline" } : mean ? { className: "stat-mean-ratio", textContent: `${rounded(mean.mean)}\u00d7`, title: `geometric mean over ${mean.count} sizes that both have` } : { textContent: "no ratio", className: "tl-null" });
     if (mean) total.dataset.v = mean.mean;
     if (mean && mean.count < sizes().length) total.append(make("span", { className: "tl-ratio", textContent: `${mean.count} of ${sizes().length} sizes` }));
     return make("tr", one === base ? { className: "tl-base" } : {}, name, total, ...sizes().map((bytes) => numberCell(one, base, bytes, !why.length)));

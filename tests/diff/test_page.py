@@ -83,7 +83,7 @@ def test_values_far_beyond_the_axis_become_arrows(compared: Compared, noise: NDA
 def test_a_value_has_three_digits_and_all_of_them_in_its_title(compared: Compared) -> None:
     page = html(compared(np.full((1, 12), 10_000.0), np.full((1, 12), 11_014.5)))
 
-    assert '<td class="n" title="11.0145\u00a0µs">11\u00a0µs</td>' in page
+    assert '<td class="n stat-median" title="11.0145\u00a0µs">11\u00a0µs</td>' in page
 
 
 def test_a_reason_that_all_rows_of_a_verdict_share_is_said_once_and_what_differs_stays_in_the_rows(
@@ -92,13 +92,13 @@ def test_a_reason_that_all_rows_of_a_verdict_share_is_said_once_and_what_differs
     page = html(compare(side(noise[0], OLD_TURNS), side(noise[1], NEW_TURNS, host=other_host), Policy()))
 
     assert page.count("Made-up CPU -&gt; Another CPU") == 1
-    assert '<p class="shared">In all of these rows: ' in page
-    assert '<td class="r">' not in page[: page.index('id="loss"')]
+    assert '<p class="shared stat-evidence">In all of these rows: ' in page
+    assert '<td class="r stat-evidence">' not in page[: page.index('id="loss"')]
     assert (parsed(page).open, parsed(page).wrong) == ([], [])
 
 
 def test_a_single_row_keeps_its_reason_beside_its_numbers(side: Side, noise: NDArray[np.float64], other_host: Host) -> None:
     page = html(compare(side(noise[0, :1], OLD_TURNS), side(noise[1, :1], NEW_TURNS, host=other_host), Policy()))
 
-    assert 'class="shared"' not in page
-    assert "CPU model: Made-up CPU -&gt; Another CPU" in page[page.index('<td class="r">') :]
+    assert 'class="shared ' not in page
+    assert "CPU model: Made-up CPU -&gt; Another CPU" in page[page.index('<td class="r stat-evidence">') :]

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from tacholog.records import Conditions
-from tacholog.report.comparable import Compared, Group, best_of, groups, leaders, not_set_off, ordered
+from tacholog.report.comparable import Compared, Group, best_of, compared, groups, leaders, not_set_off, ordered
 from tacholog.report.facts import Fact, Run
-from tacholog.report.glance import glance, main_campaigns, newest, of_last_releases
+from tacholog.report.glance import glance, main_campaigns, newest_release, of_last_releases
+from tacholog.report.listings import overview
 from tacholog.report.news import news
 from tacholog.report.series import series_of
+from tacholog.report.summary import throughput_summary
 from tacholog.report.tables import Links
+from tacholog.report.unlisted import not_listed
 from tacholog.report.views import View
 
 # What MyST and the theme still use of Sphinx is their business.
@@ -225,7 +229,7 @@ def test_of_a_transport_only_the_newest_release_is_shown_at_a_glance() -> None:
         for each, name in ((old, "old"), (new, "new"))
     ]
 
-    assert newest([*dated, other]) == [dated[1], other]
+    assert of_last_releases([*dated, other]) == [dated[1], other]
 
 
 def run(fact: Fact, version: str, start_time: str) -> Run:
@@ -245,8 +249,8 @@ def released(release: str, began: str | None, value_ns: float, table: str = "") 
 def test_an_old_release_that_was_measured_again_is_not_the_newest() -> None:
     old, new, again = released("0.1", "2026-01-01", 700.0), released("0.2", "2026-02-01", 800.0), released("0.1", "2026-02-02", 600.0)
 
-    assert newest([old, new, again]) == [new]
-    assert newest([old, again]) == [again]
+    assert newest_release([old, new, again]) == [new]
+    assert newest_release([old, again]) == [old, again]
 
 
 def test_a_later_campaign_of_fewer_sizes_hides_nothing() -> None:
@@ -254,8 +258,64 @@ def test_a_later_campaign_of_fewer_sizes_hides_nothing() -> None:
     (fact,) = full.series.facts
     (series,) = series_of([fact, msgspec.structs.replace(fact, payload_bytes=1024)])
     full = msgspec.structs.replace(full, series=series)
+    (fact,) = later.series.facts
+    (series,) = series_of([msgspec.structs.replace(fact, run=msgspec.structs.replace(fact.run, campaign="pairs"))])
+    later = msgspec.structs.replace(later, series=series)
 
-    assert newest([full, later]) == [full]
+    assert newest_release([full, later]) == [full, later]
+    assert ">600\u00a0ns</" in overview_of([full, later])
+
+
+def overview_of(members: Sequence[Compared]) -> str:
+    """The table of systems."""
+    facts = [msgspec.structs.replace(fact, line=1) for one in members for fact in one.series.facts]
+    runs = {fact.run.run: fact.run for fact in facts}
+    view = View({name: [fact for fact in facts if fact.run.run == name] for name in runs}, runs, [], [], {})
+    return str(overview(view, {("X", "a"): "x/a"}, Links("logs")))
+
+
+def test_the_lowest_latency_of_the_newest_release_is_that_of_all_its_campaigns_and_machines_and_of_no_older_release() -> None:
+    old, new, elsewhere = released("0.1", "2026-01-01", 316.0), released("0.2", "2026-02-01", 355.0), released("0.2", "2026-02-01", 342.0)
+    (fact,) = elsewhere.series.facts
+    run = msgspec.structs.replace(fact.run, run="lab", host="lab")
+    (series,) = series_of([msgspec.structs.replace(fact, run=run)])
+
+    shown = overview_of([old, new, Compared("X", "a", series)])
+
+    assert "lowest latency, newest release" in shown
+    assert ">342\u00a0ns</a>" in shown
+    assert "316" not in shown
+
+
+def test_a_receivers_goodput_is_not_denied_because_the_sender_states_none() -> None:
+    facts = [
+        Fact(
+            run=Run(run="iperf3/tcp", system="iperf3", host="desk"),
+            log="iperf_tcp.json",
+            line=1,
+            test="throughput",
+            side=side,
+            conditions=Conditions(transport="TCP", definition=definition, load_mode="max-rate"),
+            payload_bytes=131072,
+            metric=metric,
+            statistic="mean",
+            value=value,
+        )
+        # Of iperf3 3.16, shortened: what it sums up of the sender, the receiver and both processors.
+        for side, definition, metric, value in (
+            ("publisher", "iperf3-sent", "offered_goodput", 18888858226.59),
+            ("subscriber", "iperf3-received", "goodput", 18885712211.31),
+            ("both", "iperf3-cpu", "cpu", 27.85),
+        )
+    ]
+    view = View({"iperf3/tcp": facts}, {"iperf3/tcp": facts[0].run}, [], [], {})
+    everything = compared(view, {})
+
+    listed = str(not_listed(everything, everything, []))
+
+    assert "iperf3 (TCP): nothing else was measured on the same machine" in listed
+    assert "neither a median or mean latency nor a goodput" not in listed
+    assert "18.9\u00a0Gbit/s" in str(throughput_summary([one.series for one in everything], Links()))
 
 
 def test_a_followed_release_is_not_shown_because_the_next_one_is_of_another_kind() -> None:
@@ -278,7 +338,7 @@ def zero_copy(release: str, value_ns: float, *marks: str) -> list[Fact]:
 def test_a_published_table_gives_way_to_that_of_the_next_release_and_to_no_other_of_its_own() -> None:
     old, first, second = released("5.9", None, 700.0), released("5.12", None, 800.0), released("5.12", None, 600.0, "b")
 
-    assert newest([old, first, second]) == [first, second]
+    assert newest_release([old, first, second]) == [first, second]
 
 
 def test_a_release_is_shown_by_the_campaign_of_enough_runs_though_a_quick_one_came_later() -> None:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from tacholog.records import Conditions
+from tacholog.report.comparable import Compared, groups, leaders, ordered
 from tacholog.report.facts import Fact, Run
-from tacholog.report.series import series_of
+from tacholog.report.figures import latency_over_size, words_of
+from tacholog.report.series import Series, series_of
+from tacholog.report.summary import latency_summary
+from tacholog.report.svg import draw
 from tacholog.report.tables import Links, numbers
 
 PERCENTILES = ("p50", "p99", "p99.9", "p99.99", "p99.999", "max")
@@ -79,3 +86,100 @@ def test_without_pages_of_logs_neither_a_median_nor_its_range_is_a_link() -> Non
     (series,) = series_of(fact for index, values in enumerate(PRINTED) for fact in facts_of(f"run-{index}", values))
 
     assert '<span class="tl-range">0.351\u20130.362</span>' in numbers([series], Links(), "t")
+
+
+# Median latencies of 64 bytes between two threads, in ns, as six runs of data/own printed them: three on one core, three on two.
+TWO_GROUPS = (581.0, 131.0, 571.0, 140.0, 591.0, 141.0)
+
+
+def runs_of(values: Sequence[float], transport: str | None = None, resolution: float | None = 1.0, statistic: str = "p50") -> Series:
+    """One series, a run a value, each on a line of its own."""
+    conditions = Conditions(basis="rtt", transport=transport, definition="ours", load_mode="closed")
+    (series,) = series_of(
+        Fact(
+            run=Run(run=f"run-{index}", system="X", host="desk"),
+            log="a",
+            line=index + 1,
+            test="latency",
+            conditions=conditions,
+            payload_bytes=64,
+            metric="latency",
+            statistic=statistic,
+            value=value,
+            resolution=resolution,
+        )
+        for index, value in enumerate(values)
+    )
+    return series
+
+
+def test_the_median_of_an_even_number_of_runs_is_the_worse_of_the_two_in_the_middle_and_leads_to_its_line() -> None:
+    series = runs_of((356.0, 362.0, 351.0, 400.0))
+
+    cell = series.cells("latency", "p50")[64]
+
+    assert (cell.value, cell.shown.value, cell.shown.line) == (362.0, 362.0, 2)
+    assert '<a href="doc:logs/run-1/a#L2:latency.p50">0.362</a>' in str(numbers([series], Links("logs"), "t"))
+    assert words_of(cell, "ns") == "362\u00a0ns (median of 4 runs, 351\u00a0ns to 400\u00a0ns)"
+
+
+def test_runs_that_fall_into_two_groups_are_shown_as_two_each_by_the_value_of_one_of_its_runs() -> None:
+    cell = runs_of(TWO_GROUPS).cells("latency", "p50")[64]
+
+    assert [(group.value, group.low, group.high, group.runs, group.fact.line) for group in cell.groups] == [
+        (140.0, 131.0, 141.0, 3, 4),
+        (581.0, 571.0, 591.0, 3, 1),
+    ]
+    assert (cell.value, cell.shown.line) == (581.0, 1)  # of two groups of one size the worse one stands for both
+    assert "two_groups" in cell.marks
+    assert words_of(cell, "ns") == "two groups of runs: 140\u00a0ns in 3 and 581\u00a0ns in 3 (131\u00a0ns to 591\u00a0ns in all)"
+
+
+def test_a_table_links_the_number_of_either_group_and_says_how_many_runs_are_in_it() -> None:
+    shown = str(numbers([runs_of(TWO_GROUPS)], Links("logs"), "t"))
+    row = shown[shown.index("<tbody>") : shown.index("</tr>", shown.index("<tbody>"))]
+
+    assert '<a href="doc:logs/run-3/a#L4:latency.p50">0.14</a>' in row
+    assert '<a href="doc:logs/run-0/a#L1:latency.p50">0.581</a>' in row
+    assert row.count('<span class="tl-of">in\u00a03\u00a0runs</span>') == 2
+    assert "Runs fall into two groups" in shown
+
+
+def test_a_sentence_names_both_groups() -> None:
+    said = re.sub("<[^>]*>", "", str(latency_summary([runs_of(TWO_GROUPS)], Links("logs"))))
+
+    assert "Median round trip is 140\u00a0ns or 581\u00a0ns (two groups of runs: 3 and 3) at 64\u00a0B" in said
+
+
+def test_a_figure_has_a_point_for_either_group() -> None:
+    figure = latency_over_size([runs_of(TWO_GROUPS)])
+
+    assert figure
+    assert sorted((point.y, point.fact.line) for trace in figure.traces for point in trace.points if point.fact) == [(140.0, 4), (581.0, 1)]
+    assert draw(figure, "t").count("in all)</title></circle>") == 2
+
+
+def test_two_groups_take_six_runs_two_in_each_a_gap_of_a_tenth_and_more_than_rounding() -> None:
+    def found(values: Sequence[float], resolution: float | None = 1.0) -> bool:
+        return bool(runs_of(values, resolution=resolution).cells("latency", "p50")[64].groups)
+
+    assert found(TWO_GROUPS)
+    assert not found(TWO_GROUPS[:5])  # too few runs
+    assert not found((131.0, 140.0, 141.0, 139.0, 135.0, 591.0))  # one apart is an outlier
+    assert not found((1000.0, 1001.0, 1002.0, 1090.0, 1091.0, 1092.0))  # less than a tenth apart
+    assert not found((9000.0, 9000.0, 9000.0, 10000.0, 10000.0, 10000.0), 1000.0)  # whole microseconds
+    assert not found((351.0, 362.0, 370.0, 381.0, 389.0, 402.0))  # one group
+    assert not runs_of(TWO_GROUPS, statistic="std").cells("latency", "std")[64].groups  # a spread is not ranked
+
+
+def test_runs_in_two_groups_are_ranked_by_a_group_and_lead_together_with_what_lies_between_the_groups() -> None:
+    both, between, slow = (
+        runs_of(TWO_GROUPS, "inter-thread"),
+        runs_of((300.0, 301.0, 302.0, 303.0, 304.0, 305.0), "uds"),
+        runs_of((900.0,) * 6, "tcp"),
+    )
+    members = [Compared("X", transport, one) for transport, one in (("inter-thread", both), ("uds", between), ("tcp", slow))]
+    ((group, found),) = groups(members).items()
+
+    assert [one.transport for one in ordered(group, found, [64])] == ["uds", "inter-thread", "tcp"]
+    assert leaders(group, {at: group.cells(one)[64] for at, one in enumerate(found)}) == {0, 1}

@@ -15,9 +15,10 @@ from tacholog.report.figures import latency_over_size
 from tacholog.report.hosts import missing
 from tacholog.report.markup import Html, path_slug, slug, tag, visible
 from tacholog.report.myst import text
+from tacholog.report.names import CONDITION_WORDS
 from tacholog.report.numerals import decimals, in_full, quantity, rounded, size, unit_shown, with_bound
 from tacholog.report.script import shell_script, words_of
-from tacholog.report.series import CONDITION_WORDS, series_of
+from tacholog.report.series import series_of
 from tacholog.report.summary import latency_summary
 from tacholog.report.tables import Links, numbers
 
@@ -193,7 +194,7 @@ def test_a_number_for_a_range_of_sizes_is_not_told_of_the_smallest() -> None:
 
     said = latency_summary(series, Links())
 
-    assert "<strong>from 1\u00a0µs</strong> <strong>to 4\u00a0ms</strong> for 100\u00a0B to 1\u202f000\u00a0B" in said
+    assert '<strong>from 1\u00a0µs</strong> <strong>to 4\u00a0ms</strong> for <span class="stat-size">100\u00a0B to 1\u202f000\u00a0B</span>' in said
     assert "100\u00a0B to 1\u202f000\u00a0B</th>" in numbers(series, Links(), "t")
     figure = latency_over_size(series)
     assert figure

@@ -17,9 +17,11 @@ from tacholog import terminal
 from tacholog.formats.lines import Broken
 from tacholog.formats.reading import CLAIM_WINDOW_LINES, Account, Event
 from tacholog.records import METRICS, Conditions, Number, Record
+from tacholog.report.names import row_names
 from tacholog.visible import HIDDEN, drawn_in_line
 
 SHOWN_CHARACTERS = 160
+_HELD_RECORDS = 5000
 ENDED_BADLY = {"failed": "failed", "truncated": "was cut off", "empty": "has no result"}
 CSV_COLUMNS = ("log", "line", "last_line", "system", "scope", "test", "side", "payload_bytes", "samples")
 CSV_NUMBER_COLUMNS = ("metric", "statistic", "value", "unit", "bound", "resolution", "marks")
@@ -90,24 +92,48 @@ class Csv(_Immediate):
         terminal.data(row.getvalue())
 
 
-class Table(_Immediate):
-    """One line a record, for people: the numbers that one looks for first, in readable units."""
+class Table:
+    """One line a record, for people: the numbers that one looks for first, in readable units, and what sets the record apart from the others.
+
+    That is known once they are all read, so records are held back until the end of their log, but never more than some thousands.
+    """
 
     def __init__(self) -> None:
-        """Start without a header: it comes with the first record of a test."""
-        self._shown: tuple[str, str] | None = None
+        """Start with nothing held back."""
+        self._held: dict[tuple[str, str, str], list[tuple[int, Record, Conditions]]] = {}
+        self._count = 0
 
     def show(self, place: Place, event: Event) -> None:
-        """Print a record, and above it a header where the log or the test changes."""
+        """Hold a record back; print all where they are many."""
         record = event.what
         if not isinstance(record, Record) or record.scope != "summary" or not _LOOKED_FOR & {number.metric for number in record.numbers}:
             return  # Processor time and the like stand in the other listings.
-        if self._shown != (place.log, record.test):
-            self._shown = (place.log, record.test)
-            terminal.styled(f"{place.log}  {place.system}, {record.test}", bold=True)
-            terminal.styled(_HEADERS[record.test == "latency"], dim=True)
-        cells = _latency_cells(record) if record.test == "latency" else _throughput_cells(record)
-        terminal.line(f"{event.line:>7}  {_cell(record.payload_bytes):>10}  " + "  ".join(f"{cell:>12}" for cell in cells))
+        table = (place.log, place.system, record.test)
+        self._held.setdefault(table, []).append((event.line, record, record.conditions.over(place.conditions)))
+        self._count += 1
+        if self._count >= _HELD_RECORDS:
+            self.close()
+
+    def close(self) -> None:
+        """Print a table for each test."""
+        for (log, system, test), found in self._held.items():
+            said = [tuple(_conditions(record, conditions).items()) for _, record, conditions in found]
+            distinct = list(dict.fromkeys(said))
+            named = dict(zip(distinct, row_names([dict(one) for one in distinct], but="basis"), strict=True))
+            names = [named[one] for one in said]
+            terminal.styled(f"{log}  {system}, {test}", bold=True)
+            terminal.styled(_HEADERS[test == "latency"] + ("  of" if any(names) else ""), dim=True)
+            for (line, record, _), name in zip(found, names, strict=True):
+                cells = _latency_cells(record) if test == "latency" else _throughput_cells(record)
+                row = f"{line:>7}  {_cell(record.payload_bytes):>10}  " + "  ".join(f"{cell:>12}" for cell in cells)
+                terminal.line(f"{row}  {name}".rstrip())
+        self._held.clear()
+        self._count = 0
+
+
+def _conditions(record: Record, conditions: Conditions) -> dict[str, object]:
+    """What may set a record apart from the others of its log."""
+    return {"participant": record.participant, "side": record.side, **{name: getattr(conditions, name) for name in Conditions.__struct_fields__}}
 
 
 class Explained:

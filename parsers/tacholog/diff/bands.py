@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 FOLDER = "same-build"
 ENOUGH_SESSIONS = 3  # Fewer do not tell how far sessions are apart.
-_KEY = tuple(Key.__struct_fields__)
+_KEY = tuple(name for name in Key.__struct_fields__ if name != "apart")  # files that were written before have no such column
 _LEVEL = 0.975
 
 
@@ -88,7 +88,7 @@ def _calibration(row: Row, build: str, session: str, start: str | None) -> Calib
         start=start,
         build=build,
         pairs=len(row.old.values),
-        key=row.key,
+        key=msgspec.structs.replace(row.key, apart=()),
         runs=len(values),
         median=median(values),
         deviation=stdev(log(value) for value in values),

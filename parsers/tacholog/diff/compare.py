@@ -107,7 +107,7 @@ def _hint(report: Report) -> tuple[str, ...]:
     # Across data paths or types the tested metric changes too: a reference's rate is in messages, a copy's in bytes.
     for rest in ({}, {"metric": "", "statistic": ""}):
         for field in (*SETTING, "system"):
-            found = [{msgspec.structs.replace(key, **rest, **{field: None}) for key in keys} for keys in alone]
+            found = [{msgspec.structs.replace(key, apart=(), **rest, **{field: None}) for key in keys} for keys in alone]
             if found[0] & found[1]:
                 return (f"try_across:{field}",)
     return ()

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from tacholog.diff.estimate import Estimates, estimate
 from tacholog.diff.gate import Judgement
-from tacholog.diff.keys import keys_of
+from tacholog.diff.keys import row_keys
 from tacholog.diff.match import NONE, Pairs
 from tacholog.diff.numbers import LOSS, SETTING, SIZE, Flags, Floats, Integers, Numbers, mark_names
 from tacholog.diff.policy import MIN_RUNS, Policy
@@ -89,7 +89,7 @@ def losses(
     same = same_runs(data, pairs, codes)
     tested = _test(data, pairs, judged, order, policy, ~same)
     sides = [[_side(_values(data, cell)) for cell in side.tolist()] for side in pairs]
-    rows = zip(keys_of(data, either(pairs), policy), *sides, judged, same.tolist(), strict=True)
+    rows = zip(row_keys(data, either(pairs), policy), *sides, judged, same.tolist(), strict=True)
     found = [
         _loss(data, pairs, place, Loss(key=key, verdict="invalid", old=old, new=new), (one, alike), tested)
         for place, (key, old, new, one, alike) in enumerate(rows)

@@ -43,7 +43,10 @@ Interval = tuple[float | None, float | None]
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """What names a row. A field that the diff goes across is left out, and so is one that is not stated."""
+    """What names a row. A field that the diff goes across is left out, and so is one that is not stated.
+
+    ``apart``: the conditions that tell it from rows that are alike in all else, such as the offered rate, each with its value; null: not stated.
+    """
 
     system: str | None = None
     test: str | None = None
@@ -59,6 +62,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     demand: int | None = None
     metric: str
     statistic: str
+    apart: tuple[tuple[str, str | None], ...] = ()
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):

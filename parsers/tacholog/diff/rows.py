@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
+import msgspec
 import numpy as np
 
 from tacholog.diff.estimate import Estimates
 from tacholog.diff.gate import Judgement, said_of
-from tacholog.diff.keys import KEY_FIELDS, keys_of
+from tacholog.diff.keys import KEY_FIELDS, keys_of, row_keys
 from tacholog.diff.match import NONE, Pairs
-from tacholog.diff.numbers import BOUNDS, SETTING, SIZE, Flags, Floats, Integers, Numbers, mark_names
+from tacholog.diff.numbers import BOUNDS, CONDITIONS, OF_RUN, SETTING, SIZE, Flags, Floats, Integers, Numbers, mark_names
 from tacholog.diff.policy import Policy
 from tacholog.diff.result import VERDICTS, Curve, Difference, Key, Level, RatioKind, Row, Side, Untested, Verdict
 from tacholog.diff.statistics import Shift
@@ -60,13 +61,13 @@ def _names(findings: Findings, order: Integers, policy: Policy) -> dict[str, lis
     renamed: list[Key | None] = [None] * len(order)
     for place, key in zip(other.tolist(), keys_of(data, new[other], policy), strict=True):
         renamed[place] = key
-    return {"key": keys_of(data, either(Pairs(old, new)), policy), "new_key": renamed, "across": _across(data, Pairs(old, new), policy)}
+    return {"key": row_keys(data, either(Pairs(old, new)), policy), "new_key": renamed, "across": _across(data, Pairs(old, new), policy)}
 
 
 def _across(data: Numbers, pairs: Pairs, policy: Policy) -> list[tuple[Difference, ...]]:
     """What each side of the rows has of the fields that the diff goes across."""
     found: list[tuple[Difference, ...]] = [()] * len(pairs.old)
-    for name in (name for name in policy.across if name in data.columns):
+    for name in (name for name in policy.across if name in data.columns and name not in OF_RUN):
         column = data.columns[name]
         said = [None, *map(said_of, column.words)]
         codes = (np.where(side == NONE, 0, column.codes[side]).tolist() for side in pairs)
@@ -80,7 +81,7 @@ def untested(data: Numbers, pairs: Pairs, policy: Policy) -> tuple[Untested, ...
     """The numbers that are shown and never tested, in the order of their names."""
     cell = either(pairs)
     order = np.lexsort(tuple(natural(data, cell)))
-    keys = keys_of(data, cell[order], policy)
+    keys = row_keys(data, cell[order], policy)
     old, new = (_known(np.where(side == NONE, np.nan, data.cells.median[side])[order]) for side in pairs)
     return tuple(Untested(key=key, unit=METRICS[key.metric].unit, old=first, new=second) for key, first, second in zip(keys, old, new, strict=True))
 
@@ -92,14 +93,22 @@ def curves(findings: Findings, policy: Policy) -> tuple[Curve, ...]:
     cells, data = findings.data.cells, findings.data
     exact = (cells.bound[findings.pairs.old] == 0) & (cells.bound[findings.pairs.new] == 0)
     places = np.flatnonzero(chosen & exact)
-    code = data.codes([name for name in KEY_FIELDS if name not in (*SIZE, *policy.across)])[findings.pairs.old[places]]
+    # Rates that are offered are no sizes: what else sets rows apart makes a series of its own.
+    alike = [name for name in (*KEY_FIELDS, *CONDITIONS) if name not in (*SIZE, *policy.across)]
+    code = data.codes(alike)[findings.pairs.old[places]]
     order = np.argsort(code, kind="stable")
     code, places = code[order], places[order]
     shift = np.log(cells.median[findings.pairs.new[places]] / cells.median[findings.pairs.old[places]])
     starts = np.flatnonzero(np.diff(code, prepend=-1))
-    keys = keys_of(data, findings.pairs.old[places[starts]], policy, without=SIZE)
+    keys = _without_sizes(row_keys(data, findings.pairs.old, policy), places[starts])
     members = zip(keys, *(np.split(part, starts[1:]) for part in (shift, places)), strict=False)
     return tuple(_curve(key, found, _flat(findings, key, where)) for key, found, where in members if len(found) >= SERIES)
+
+
+def _without_sizes(keys: list[Key], places: Integers) -> list[Key]:
+    """The keys at these places as those of all sizes together."""
+    nothing = dict.fromkeys(SIZE)
+    return [msgspec.structs.replace(keys[place], **nothing) for place in places.tolist()]
 
 
 def _flat(findings: Findings, key: Key, places: Integers) -> tuple[float | None, float | None]:

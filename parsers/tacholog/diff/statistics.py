@@ -363,11 +363,22 @@ def modes(values: Sequence[float], least_gap: float) -> tuple[float, float] | No
         values: of the runs, not logarithms, all above zero.
         least_gap: the narrowest gap that matters, as a logarithm.
     """
-    ordered = np.log(np.sort(np.asarray(values, float)))[None]
-    if not two_modes(ordered, np.array([least_gap]))[0]:
+    split = cluster_split(values, least_gap)
+    if split is None:
         return None
-    split = int(_widest_gap(ordered)[1][0])
+    ordered = np.log(np.sort(np.asarray(values, float)))[None]
     return float(np.exp(np.median(ordered[0, :split]))), float(np.exp(np.median(ordered[0, split:])))
+
+
+def cluster_split(values: Sequence[float], least_gap: float) -> int | None:
+    """How many of the sorted values are in the lower of two clusters, if they fall into two; see `two_modes`.
+
+    Args:
+        values: of the runs, not logarithms, all above zero.
+        least_gap: the narrowest gap that matters, as a logarithm.
+    """
+    ordered = np.log(np.sort(np.asarray(values, float)))[None]
+    return int(_widest_gap(ordered)[1][0]) if two_modes(ordered, np.array([least_gap]))[0] else None
 
 
 def _widest_gap(ordered: Floats) -> tuple[Floats, Integers]:

@@ -11,10 +11,12 @@ import msgspec
 from tacholog.diff.policy import MIN_RUNS
 from tacholog.records import METRICS
 from tacholog.report.figures import LOGICAL, LOSS, REFERENCE
+from tacholog.report.headlines import RANKED_BY
 from tacholog.report.markup import NOTHING, Html, tag
+from tacholog.report.names import words
 from tacholog.report.numerals import NOT_STATED, size, unit_shown
 from tacholog.report.platforms import participant_title
-from tacholog.report.series import Cell, Series, common_words, labels_among, words
+from tacholog.report.series import Cell, Series, common_words, labels_among
 from tacholog.report.tables import CellWriter, Links, badge, column_decimals, each_run, marks_of_cells, page_anchor, scroller
 from tacholog.report.views import Selection, View
 
@@ -24,7 +26,6 @@ _SAID_OF_GROUP = (
     *("transport", "host", "definition", "load_mode", "basis", "campaign", "build", "planned_duration_s", "published", "side", "participant"),
     *("tool", "tool_version", "warmup", "run"),
 )
-TOLD_BY = (("latency", "p50"), ("latency", "mean"), ("goodput", "mean"))
 
 
 class Compared(msgspec.Struct, frozen=True):
@@ -108,7 +109,7 @@ def groups(everything: Iterable[Compared]) -> dict[Group, list[Compared]]:
 def _groups_of(one: Compared) -> list[Group]:
     """Return what a series is measured by: nothing where machine, definition or basis is not known, or no bytes moved."""
     key = dict(one.series.key)
-    for metric, statistic in TOLD_BY:
+    for metric, statistic in RANKED_BY:
         basis = key["basis"] if metric == "latency" else None
         known = (key["host"], key["definition"]) if metric == "goodput" else (key["host"], key["definition"], basis)
         if not one.series.cells(metric, statistic) or (metric == "goodput" and one.series.has_mark(LOGICAL)):

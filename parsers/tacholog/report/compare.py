@@ -12,9 +12,9 @@ from tacholog.report.figures import LOGICAL, REFERENCE
 from tacholog.report.glance import main_campaigns, of_last_releases
 from tacholog.report.marks import mark_notes, mark_of, said_of_all
 from tacholog.report.markup import Html, data_block, join, tag
-from tacholog.report.numerals import NOT_STATED
+from tacholog.report.names import title, words
+from tacholog.report.numerals import NOT_STATED, bound_signs, steps_of
 from tacholog.report.platforms import participant_title
-from tacholog.report.series import title, words
 from tacholog.report.tables import CellWriter, Links, Marks
 from tacholog.report.targets import Targets
 from tacholog.report.views import View
@@ -48,6 +48,7 @@ def compare(view: View, pages: Mapping[tuple[str, str], str], links: Links, anch
         "metrics": [_metric(*one) for one in METRICS_SHOWN if any(f"{one[0]}.{one[1]}" in entry["cells"] for entry in entries)],
         "series": entries,
         "marks": {name: [mark_of(name).sign, mark_of(name).title] for name in used},
+        "bounds": bound_signs(),
         "tinted_from": MIN_RUNS,
         "untold": sorted(UNTOLD & used.keys()),
         "hosts": {name: host.name for name, host in view.hosts.items()},
@@ -62,7 +63,7 @@ def _metric(metric: str, statistic: str, said: str) -> dict[str, object]:
         "id": f"{metric}.{statistic}",
         "metric": metric,
         "words": ", ".join(filter(None, (known.words, said))),
-        "unit": known.unit,
+        "steps": steps_of(known.unit),
         "better": known.better,
     }
 
@@ -108,7 +109,7 @@ def _conditions(key: Mapping[str, object]) -> Iterator[tuple[str, str]]:
 
 
 def _rows(one: Compared, metric: str, statistic: str, links: Links, targets: Targets) -> Iterator[list[object]]:
-    """Yield size, value, lowest and highest of repeated runs, runs, bound, where it stands (link and line), and marks."""
+    """Yield size, value, lowest and highest of repeated runs, runs, bound, where it stands (link and line), marks, and both groups of runs."""
     for at, cell in sorted(one.series.cells(metric, statistic).items(), key=lambda item: item[0] or 0):
         if at is None or cell.value is None or cell.sizes_high is not None:
             continue
@@ -123,6 +124,7 @@ def _rows(one: Compared, metric: str, statistic: str, links: Links, targets: Tar
             cell.shown.bound,
             place,
             list(cell.marks),
+            [[group.value, group.runs, [targets.number(links.to_line(group.fact)), group.fact.line]] for group in cell.groups],
         ]
 
 
@@ -134,7 +136,7 @@ def _static(everything: Sequence[Compared], links: Links, anchor: str) -> Html:
         "What may stand side by side: measured on one machine, by one definition; the best of each size is set off where it rests on "
         f"{MIN_RUNS} runs or more, several where repeated runs do not tell them apart. With scripts, this page lets you choose and shows ratios."
     )
-    return tag("div", tag("p", intro), *tables, mark_notes(seen, anchor), class_="tl-static")
+    return tag("div", tag("p", intro, class_="tl-note"), *tables, mark_notes(seen, anchor), class_="tl-static")
 
 
 def _group(group: Group, members: Sequence[Compared], links: Links, anchor: str, seen: dict[str, None]) -> Html:

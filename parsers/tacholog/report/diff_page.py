@@ -78,7 +78,13 @@ def brief(report: Report, target: str | None) -> Html:
     title = f"{report.old.name} \u2192 {report.new.name}"
     counts = [tag("li", tag("b", count), f" {title_.lower()}", class_=verdict) for verdict, title_, count in _counts(told(report, ()))]
     name = tag("a", title, href=f"doc:{target}") if target else tag("b", title)
-    return tag("div", tag("p", name, class_="lead"), tag("p", conclusion(report)), tag("ul", *counts, class_="counts"), class_="tl-diff")
+    return tag(
+        "div",
+        tag("p", name, class_="lead stat-label"),
+        tag("p", conclusion(report), class_="stat-evidence"),
+        tag("ul", *counts, class_="counts stat-count"),
+        class_="tl-diff",
+    )
 
 
 def _context(report: Report, only: Sequence[str], limit: int) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from tacholog.diff.result import OPEN, VERDICTS, Difference, Key, Report, Row, S
 from tacholog.diff.statistics import modes
 from tacholog.quality import MARKS
 from tacholog.records import METRICS
+from tacholog.report import names
 from tacholog.report.numerals import NOT_STATED, quantity, size, with_bound
 from tacholog.report.platforms import participant_title
 
@@ -22,6 +23,7 @@ _BETWEEN = "; "  # between the parts of a remark
 _PLAIN_GAP = 0.02  # between two ratios, as a logarithm
 _PLAIN_RATIO = (0.1, 10.0)
 _WHOLE_PERCENT = 9.95
+_OF_LATENCY = ("latency", "jitter", "interval_per_message", "send_lateness", "send_call", "serialization", "deserialization")
 
 
 class Meaning(msgspec.Struct, frozen=True):
@@ -222,8 +224,21 @@ def name(key: Key, *, with_system: bool = False) -> str:
         key.participant,
         sizes(key),
         demand,
+        *_apart(key),
+        f"in a test of {key.test}" if key.test and key.test != _tested_by(key) else None,
     )
     return ", ".join(part for part in parts if part)
+
+
+def _apart(key: Key) -> list[str]:
+    """What tells a row from those that are alike in all else; what is not stated is named where nothing else tells it."""
+    said = [word for field, value in key.apart if (word := names.words(field, value))]
+    return said or [f"{names.title(field)} {NOT_STATED}" for field, _ in key.apart]
+
+
+def _tested_by(key: Key) -> str:
+    """The test that a metric is expected in: another one is named."""
+    return "latency" if key.metric in _OF_LATENCY else "demand" if key.demand else "throughput"
 
 
 def _across(row: Row) -> str:

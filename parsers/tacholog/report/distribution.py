@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from operator import itemgetter
 
+from tacholog.medians import median_place
 from tacholog.report.axes import number_axis, percentile_axis
 from tacholog.report.facts import Histogram
 from tacholog.report.figures import Figure, Point, Trace, latency_words
@@ -14,7 +14,6 @@ from tacholog.report.series import Series
 
 _MOST_LINES = 8
 _STEPS_A_DECADE = 8
-_MIDDLE = 2
 
 
 def distribution_of(series: Series, histograms: Sequence[Histogram]) -> Figure | None:
@@ -27,7 +26,7 @@ def distribution_of(series: Series, histograms: Sequence[Histogram]) -> Figure |
     x, y = percentile_axis(max(point.x for point in points)), number_axis([point.y for point in points], latency_words([series]), "ns")
     ends = " ".join(f"{trace.name}: {trace.points[0].words}, to {trace.points[-1].words}." for trace in traces)
     title = f"Latency distribution: {series.label}"
-    note = "Each line is one run: the one whose median is in the middle. A line ends where fewer than ten samples are beyond."
+    note = "Each line is one run: the one whose median is in the middle, of two the worse. A line ends where fewer than ten samples are beyond."
     return Figure(title, f"{title}. {ends}", x, y, tuple(traces), note, dense=True)
 
 
@@ -46,10 +45,9 @@ def _trace(series: Series, at: int | None, slot: int, by_record: dict[tuple[str,
         if (fact.payload_bytes, fact.metric, fact.statistic) == (at, "latency", "p50") and fact.value is not None
         if (histogram := by_record.get((fact.run.run, fact.log, fact.line or 0)))
     ]
-    medians.sort(key=itemgetter(0))
     if not medians:
         return None
-    _, fact, middle = medians[len(medians) // _MIDDLE]
+    _, fact, middle = medians[median_place([value for value, _, _ in medians], "latency")]
     points = tuple(point._replace(fact=fact) for point in _points(middle))
     facts = (*facts_of(series), f"{middle.run}/{middle.log}, line {middle.line}")
     return Trace(size(at), slot, "total", "solid", series.published, points, facts=facts, records=True) if points else None

@@ -13,8 +13,9 @@ import msgspec
 from tacholog.report.axes import Axis, number_axis, share_axis, size_axis
 from tacholog.report.facts import Fact
 from tacholog.report.hover import facts_of, more_of
+from tacholog.report.names import BASIS_WORDS
 from tacholog.report.numerals import quantity, size, with_bound
-from tacholog.report.series import BASIS_WORDS, Cell, Series
+from tacholog.report.series import Cell, Series
 
 LOSS = "loss"  # the mark of a rate that more than 1 % of the messages were lost at
 LOGICAL = "no_bytes_moved"  # the mark of a rate that counts bytes which nobody moved
@@ -26,10 +27,13 @@ MOST_SHADED = 2  # more of them lie over one another, and none can be read
 _LATENCY_STYLES = 3
 _UNDERSAMPLED = "undersampled"
 _CROSS_NOTE = "Crosses rest on too few samples for their percentile: they say little more than the largest value that was seen."
-_NAMED = 2  # a median of two stands in no log: both are named
+_NAMED = 2  # of two runs the one that is not the median is named too
 _RANGE_NOTE = (
     "A filled area is a range: the source gives only its ends, for all sizes together, and not how latency rises within it. "
     "Triangles that point down mark an upper bound: what was measured lies below."
+)
+_GROUPS_NOTE = (
+    "Points beside a line: there the runs fall into two groups, and the line goes through the larger one, of two of one size through the worse."
 )
 _SHADE_NOTE = "The shaded area reaches from the median to the 99th percentile."
 _SHADE_LATER = (
@@ -56,7 +60,8 @@ class Point(NamedTuple):
 class Trace(msgspec.Struct, frozen=True):
     """One line: its series' name and slot (colour), its style's name and dash, and whether its marks are hollow (published figures).
 
-    An ``area`` is what lies within its points, somewhere in which the numbers are; what is ``below`` its points is less than they say.
+    An ``area`` is what lies within its points, somewhere in which the numbers are; what is ``below`` its points is less than they say. ``points``
+    are not joined: they are the other group of runs at the sizes at which these fall into two.
     ``facts`` hold for all of its points. Those of ``records`` are worked out from all of a record: they lead to its line and to no number there.
     """
 
@@ -66,7 +71,7 @@ class Trace(msgspec.Struct, frozen=True):
     dash: str
     hollow: bool
     points: tuple[Point, ...]
-    shape: Literal["line", "area", "below"] = "line"
+    shape: Literal["line", "area", "below", "points"] = "line"
     facts: tuple[str, ...] = ()
     records: bool = False
 
@@ -91,7 +96,7 @@ def latency_over_size(series: Sequence[Series]) -> Figure | None:
     """Return latency percentiles over message size: colour tells the series, dash tells the percentile."""
     styles = _percentiles_of(series)
     traces = [
-        trace for one in series for dash, statistic in zip(_DASHES, styles, strict=False) if (trace := _trace(one, "latency", statistic, "ns", dash))
+        trace for one in series for dash, statistic in zip(_DASHES, styles, strict=False) for trace in _traces(one, "latency", statistic, "ns", dash)
     ]
     ranges = sorted((trace for one in series for trace in _ranges(one)), key=lambda trace: trace.shape != "area")  # what is drawn last is on top
     shades = tuple(shade for one in series if (shade := _shade(one)))
@@ -111,20 +116,20 @@ def goodput_over_size(series: Sequence[Series]) -> Figure | None:
         if left_out
         else ""
     )
-    traces = [trace for one in real if (trace := _trace(one, "goodput", "mean", "bit_per_s", "solid"))]
+    traces = [trace for one in real for trace in _traces(one, "goodput", "mean", "bit_per_s", "solid")]
     return _figure("Payload received per second", "Goodput", "bit_per_s", traces, note)
 
 
 def messages_over_size(series: Sequence[Series]) -> Figure | None:
     """Return messages received per second over message size, of all series."""
-    traces = [trace for one in series if (trace := _trace(one, "message_rate", "mean", "messages_per_s", "solid"))]
+    traces = [trace for one in series for trace in _traces(one, "message_rate", "mean", "messages_per_s", "solid")]
     return _figure("Messages received per second", "Messages per second", "messages_per_s", traces)
 
 
 def loss_over_size(series: Sequence[Series]) -> Figure | None:
     """Return the share of messages lost over message size, if any was lost: only of series that lost some."""
     losing = [one for one in series if any((cell.value or 0) > 0 for cell in one.cells("loss", "total").values())]
-    traces = [trace for one in losing if (trace := _trace(one, "loss", "total", "ratio", "solid"))]
+    traces = [trace for one in losing for trace in _traces(one, "loss", "total", "ratio", "solid")]
     lossless = len(series) - len(losing)
     note = f"{lossless} of {len(series)} series lost nothing or do not state it; they are not drawn." if lossless else ""
     return _figure("Messages lost", "Share of messages lost", "ratio", traces, note)
@@ -143,6 +148,9 @@ def words_of(cell: Cell, unit: str, said: Callable[[float, str], str] = quantity
     if cell.value is None:
         return "not stated"
     text = with_bound(said(cell.value, unit), cell.shown.bound)
+    if cell.groups and cell.low is not None and cell.high is not None:
+        both = " and ".join(f"{said(group.value, unit)} in {group.runs}" for group in cell.groups)
+        return f"two groups of runs: {both} ({said(cell.low, unit)} to {said(cell.high, unit)} in all)"
     if cell.low is None or cell.high is None or len(cell.facts) == 1:
         return text
     values = sorted(fact.value for fact in cell.facts if fact.value is not None)
@@ -175,6 +183,23 @@ def _trace(series: Series, metric: str, statistic: str, unit: str, dash: str) ->
         if x and cell.value is not None and cell.value > least and cell.sizes_high is None  # a range of sizes is no point
     )
     return Trace(series.label, series.slot, statistic, dash, series.published, points, facts=facts_of(series)) if points else None
+
+
+def _traces(series: Series, metric: str, statistic: str, unit: str, dash: str) -> Iterator[Trace]:
+    """Yield the line of a number, and the points beside it where its runs fall into two groups."""
+    line = _trace(series, metric, statistic, unit, dash)
+    if line is None:
+        return
+    yield line
+    cells = series.cells(metric, statistic)
+    beside = tuple(
+        point._replace(y=group.value, low=None, high=None, more=more_of(cells[int(point.x)], group.fact), fact=group.fact)
+        for point in line.points
+        for group in cells[int(point.x)].groups
+        if group.value != point.y
+    )
+    if beside:
+        yield msgspec.structs.replace(line, points=beside, shape="points")
 
 
 def _shade(series: Series) -> Trace | None:
@@ -219,6 +244,7 @@ def _figure(title: str, y_title: str, unit: str, traces: Sequence[Trace], note: 
     values = values or [0.0]
     y = share_axis(values, y_title) if unit == "ratio" else number_axis(values, y_title, unit)
     x = size_axis([point.x for point in points])
+    note = " ".join(filter(None, (note, _GROUPS_NOTE if any(trace.shape == "points" for trace in traces) else "")))
     return Figure(title, _description(title, traces), x, y, tuple(traces), note)
 
 
@@ -226,6 +252,8 @@ def _description(title: str, traces: Sequence[Trace]) -> str:
     """Say each line's first and last point: what somebody would read off the figure."""
     lines = []
     for trace in traces:
+        if trace.shape == "points":
+            continue
         ends = trace.points[0].words if len(trace.points) == 1 else f"{trace.points[0].words}, to {trace.points[-1].words}"
         style = "" if trace.style in ("mean", "total") else f", {trace.style}"
         lines.append(f"{trace.name}{style}: from {ends}.")

@@ -29,8 +29,8 @@ from tacholog.report.history import releases_of
 from tacholog.report.hosts import host_anchor
 from tacholog.report.marks import mark_notes, said_of_all
 from tacholog.report.markup import NOTHING, Html, esc, join, tag
+from tacholog.report.names import build_words
 from tacholog.report.remarks import remarks
-from tacholog.report.series import build_words
 from tacholog.report.tables import CellWriter, Links, Marks, badge
 from tacholog.report.unlisted import not_listed
 from tacholog.report.views import View
@@ -127,7 +127,8 @@ class _Ranked:
         of = f" of {systems[0]}" if len(systems) == 1 else ""
         words = f"{of}: {METRICS[self.group.metric].better} is better. Load {self.group.load}, definition {self.group.definition}."
         if counted := runs_of_all(self.group, self.members, self.sizes):
-            words += f" Each number is the median of {counted}."
+            two = any(self.group.cells(one)[at].groups for one in self.members for at in self.sizes if at in self.group.cells(one))
+            words += f" Each number is the median of {counted}{', or of one of the two groups that these fall into' if two else ''}."
         return tag("p", tag("strong", self.group.words), words, self._campaign(), class_="tl-ranked")
 
     def _campaign(self) -> str:
@@ -157,10 +158,11 @@ def of_last_releases(members: Sequence[Compared]) -> list[Compared]:
     return [one for found in _last_releases(members) for one in found]
 
 
-def newest(members: Sequence[Compared]) -> list[Compared]:
-    """Return the series without those that a later release, or a later campaign of the same one, has measured anew in as many sizes."""
-    kept = {id(one) for found in _last_releases(members) for one in (found if found[0].series.published else found[-1:])}
-    return [one for one in members if id(one) in kept]
+def newest_release(members: Sequence[Compared]) -> list[Compared]:
+    """Return the series of the newest release among those of one system: of all its campaigns and machines."""
+    order = _order_of(members)
+    places = [_place(one, order.get(one.system, ())) for one in members]
+    return [one for one, place in zip(members, places, strict=True) if place == max(places)]
 
 
 def main_campaigns(members: Sequence[Compared]) -> set[str]:
@@ -208,7 +210,7 @@ def _latest(members: Iterable[Compared]) -> str:
 
 def _last_releases(members: Sequence[Compared]) -> list[list[Compared]]:
     """Return what was measured alike of the last release of each, the campaign with the most sizes, of these the latest, last."""
-    order = releases_of(msgspec.structs.replace(run, release=_label(run)) for one in members for run in one.series.runs)
+    order = _order_of(members)
     alike: dict[object, list[Compared]] = {}
     for one in members:
         of = tuple((name, value) for name, value in one.series.key if name not in _OF_A_RELEASE)
@@ -226,9 +228,15 @@ def _age(one: Compared, order: Sequence[str]) -> tuple[int, int, str]:
 
     So do the sizes: such a comparison measures only some, and must not hide the campaign that measured all.
     """
-    runs = one.series.runs
-    place = max(order.index(label) if (label := _label(run)) in order else -1 for run in runs)
-    return place, len(one.series.sizes()), max(run.start_time or "" for run in runs)
+    return _place(one, order), len(one.series.sizes()), max(run.start_time or "" for run in one.series.runs)
+
+
+def _order_of(members: Sequence[Compared]) -> dict[str, list[str]]:
+    return releases_of(msgspec.structs.replace(run, release=_label(run)) for one in members for run in one.series.runs)
+
+
+def _place(one: Compared, order: Sequence[str]) -> int:
+    return max(order.index(label) if (label := _label(run)) in order else -1 for run in one.series.runs)
 
 
 def _label(run: Run) -> str | None:

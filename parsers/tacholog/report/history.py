@@ -19,8 +19,10 @@ from tacholog.report import diff_words as words
 from tacholog.report.facts import Fact, Run
 from tacholog.report.markup import NOTHING, Html, join, slug, tag
 from tacholog.report.numerals import natural, quantity
+from tacholog.report.tables import Links
 
 Compare = Callable[[str, str, str], Report]
+Find = Callable[[str, str, Key, float], str | None]  # the link to a value of a release of a system
 MACHINE = frozenset({"cpu_model", "cores_smt", "memory", "nic", "mtu"})
 METRICS_SHOWN = tuple((metric, statistic) for metric, statistics in (*TESTED.items(), ("latency", ("mean", "typical"))) for statistic in statistics)
 _SHORT: Mapping[Verdict, str] = {
@@ -122,15 +124,34 @@ def history_document(metric: str, statistic: str) -> str:
     return f"history/{slug(f'{metric} {statistic}')}"
 
 
-def history(runs: Sequence[Run], metric: str, statistic: str, compare: Compare, pages: Iterable[str]) -> Html:
-    """The tables of a metric, one a system with at least two releases."""
+def finder(facts: Iterable[Fact], links: Links) -> Find:
+    """Say where values stand: the line of the run of that release which has that value; nothing where a value is none of a run."""
+    by_row: dict[tuple[object, ...], list[Fact]] = {}
+    for fact in facts:
+        if fact.value is not None:
+            key = (fact.run.system, fact.run.release, fact.conditions.transport, fact.payload_bytes, fact.metric, fact.statistic)
+            by_row.setdefault(key, []).append(fact)
+
+    def find(system: str, release: str, key: Key, value: float) -> str | None:
+        there = by_row.get((system, release, key.transport, key.payload_bytes, key.metric, key.statistic), ())
+        return next((links.to_line(fact) for fact in there if math.isclose(fact.value or 0.0, value)), None)
+
+    return find
+
+
+def _nowhere(_system: str, _release: str, _key: Key, _value: float) -> None:
+    """Find nothing, where there are no pages of logs."""
+
+
+def history(runs: Sequence[Run], metric: str, statistic: str, compare: Compare, pages: Iterable[str], find: Find = _nowhere) -> Html:
+    """The tables of a metric, one a system with at least two releases; ``find`` says where a value of a release stands."""
     known = set(pages)
     parts: list[object] = []
     for system, names in releases_of(runs).items():
         reports = [compare(system, old, new) for old, new in pairwise(names)]
         found = lines(reports, metric, statistic)
         if found:
-            parts += [tag("p", tag("b", system), class_="lead"), _table(system, names, found, known)]
+            parts += [tag("p", tag("b", system), class_="lead"), _table(system, names, found, known, find)]
     return tag("div", *parts, tag("p", _LEGEND, class_="says"), class_="tl-diff") if parts else NOTHING
 
 
@@ -174,12 +195,18 @@ def _line_of(found: list[Line], index: int, row: Row, release: str) -> Line | No
     if row.old is None or row.old.median is None:
         return None
     old = Point(index, row.old.median, None, row.old.values)
-    there = [one for one in found if one.key == row.key and index in {point.release for point in one.points}]
+    there = [one for one in found if _is_alike(one.key, row.key) and index in {point.release for point in one.points}]
     line = _from_runs(there, old)
     if line is None and (_goes_on(row) or not there):
         line = Line(row.key, [old], f"other runs of {release} than before" if there else None)
         found.append(line)
     return line
+
+
+def _is_alike(one: Key, other: Key) -> bool:
+    """Whether two comparisons name the same row: one may have to tell it from more others, and say more of it."""
+    told = dict(other.apart)
+    return msgspec.structs.replace(one, apart=other.apart) == other and all(told.get(name, value) == value for name, value in one.apart)
 
 
 def _from_runs(found: Sequence[Line], start: Point) -> Line | None:
@@ -204,35 +231,37 @@ def _name(key: Key) -> tuple[object, ...]:
     return words.name(msgspec.structs.replace(key, payload_bytes=None)), key.payload_bytes or 0
 
 
-def _table(system: str, names: Sequence[str], found: Sequence[Line], known: set[str]) -> Html:
+def _table(system: str, names: Sequence[str], found: Sequence[Line], known: set[str], find: Find) -> Html:
     heads = [tag("th", "Row", scope="col"), tag("th", "Trend", scope="col")]
     for before, name in zip([None, *names], names, strict=False):
         page = diff_document(system, before, name) if before is not None else None
         shown = tag("a", name, href=f"doc:{page}", title=f"All of {before} against {name}") if page in known else name
         heads.append(tag("th", shown, scope="col", class_="n"))
-    body = [_row(line, len(names)) for line in found]
+    body = [_row(line, names, lambda release, key, value: find(system, release, key, value)) for line in found]
     table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *body))
     return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=f"History of {system}")
 
 
-def _row(line: Line, releases: int) -> Html:
+def _row(line: Line, names: Sequence[str], find: Callable[[str, Key, float], str | None]) -> Html:
     at = {point.release: point for point in line.points}
     why = tag("span", line.why, class_="why") if line.why else NOTHING
     name = tag("th", words.name(line.key).partition(", ")[2], why, scope="row")  # the page says which metric
-    cells = (_cell(at.get(release), line.key) for release in range(releases))
-    return tag("tr", name, tag("td", _trend(line, releases)), *cells, class_="anew" if line.why else None)
+    links = {release: find(names[release], line.key, point.value) for release, point in at.items()}
+    cells = (_cell(at.get(release), line.key, links.get(release)) for release in range(len(names)))
+    return tag("tr", name, tag("td", _trend(line, len(names))), *cells, class_="anew" if line.why else None)
 
 
-def _cell(point: Point | None, key: Key) -> Html:
+def _cell(point: Point | None, key: Key, link: str | None) -> Html:
     if point is None:
         return tag("td", class_="n")
     value = quantity(point.value, METRICS[key.metric].unit)
-    return tag("td", value, _marker(point.row) if point.row else NOTHING, class_="n")
+    shown = tag("a", value, href=link) if link else tag("span", value, class_="stat-median")
+    return tag("td", shown, _marker(point.row) if point.row else NOTHING, class_="n")
 
 
 def _marker(row: Row) -> Html:
     ratio = words.ratio(row.ratio) if row.ratio is not None and row.verdict in ("worse", "better", "unreplicated_diff") else ""
-    return tag("span", " ".join(filter(None, (_SHORT[row.verdict], ratio))), class_=f"v {row.verdict}", title=words.remark(row) or None)
+    return tag("span", " ".join(filter(None, (_SHORT[row.verdict], ratio))), class_=f"v {row.verdict} stat-ratio", title=words.remark(row) or None)
 
 
 def _trend(line: Line, releases: int) -> Html:
@@ -265,6 +294,7 @@ __all__ = [
     "Line",
     "Point",
     "diff_document",
+    "finder",
     "history",
     "history_document",
     "latest",

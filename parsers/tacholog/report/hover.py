@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tacholog.report.facts import Fact
 from tacholog.report.marks import in_order, mark_of
+from tacholog.report.names import words
 from tacholog.report.numerals import NOT_STATED, grouped
-from tacholog.report.series import Cell, Series, words
+from tacholog.report.series import Cell, Series
 
 
 def facts_of(series: Series) -> tuple[str, ...]:
@@ -30,9 +32,9 @@ def _further(series: Series) -> Iterator[str]:
         yield f"load {key['load_mode']}"
 
 
-def more_of(cell: Cell) -> tuple[str, ...]:
-    """Return what one point says beyond its number: runs and samples behind it, its marks, and where it stands."""
-    fact = cell.shown
+def more_of(cell: Cell, fact: Fact | None = None) -> tuple[str, ...]:
+    """Return what one point says beyond its number: runs and samples behind it, its marks, and where it stands. ``fact``: of one group of runs."""
+    fact = fact or cell.shown
     runs = f"{cell.run_count} run{'s' if cell.run_count != 1 else ''}"
     samples = f"{grouped(fact.samples)} samples{' each' if cell.run_count > 1 else ''}" if fact.samples is not None else f"samples {NOT_STATED}"
     marks = [f"marked: {mark_of(name).title}" for name in in_order(cell.marks)]

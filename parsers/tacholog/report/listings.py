@@ -12,15 +12,19 @@ from tacholog.quality import MARKS
 from tacholog.records import METRICS
 from tacholog.report.comparable import Compared, compared
 from tacholog.report.facts import Log, Problem, Run
-from tacholog.report.figures import LOGICAL, LOSS, REFERENCE, words_of
-from tacholog.report.glance import newest
+from tacholog.report.figures import LOGICAL, LOSS, REFERENCE
+from tacholog.report.glance import newest_release
+from tacholog.report.headlines import headline, told_by
 from tacholog.report.hosts import host_anchor
 from tacholog.report.logtext import saved_shown, sha256_of, withheld_words
 from tacholog.report.marks import in_order, mark_of
 from tacholog.report.markup import NOTHING, Html, esc, join, path_slug, tag, visible
-from tacholog.report.numerals import NOT_STATED, grouped, in_full, quantity, size, with_bound
-from tacholog.report.series import CONDITION_WORDS, Cell, Series, build_words, title, words
-from tacholog.report.tables import Links, badge, scroller
+from tacholog.report.names import CONDITION_WORDS, build_words, title, words
+from tacholog.report.numerals import NOT_STATED, grouped, size
+from tacholog.report.rungroups import MARK as TWO_GROUPS
+from tacholog.report.series import Cell, Series
+from tacholog.report.statistics import STATISTICS
+from tacholog.report.tables import Links, badge, linked_number, scroller
 from tacholog.report.views import Selection, View
 
 _SHA_SHOWN = 12
@@ -40,7 +44,8 @@ def plain_table(label: str, heads: Sequence[str], rows: Iterable[Sequence[object
 
 
 def _cell(content: object, head: str) -> Html:
-    return tag("td", content, class_="tl-text", data_head=head)
+    """Write a cell; what is plain text there are words and names, and no number of a result."""
+    return tag("td", content, class_="tl-text" if isinstance(content, Html) else "tl-text stat-label", data_head=head)
 
 
 def runs_table(view: View, links: Links) -> Html:
@@ -145,7 +150,8 @@ def bad_runs_table(view: View) -> Html:
 def marks_table(view: View) -> Html:
     """Return every mark: how many numbers carry it, and its sentence."""
     counts = Counter(mark for fact in view.facts for mark in fact.marks)
-    rows = [[_mark_words(name), grouped(counts[name]), mark.sentence] for name, mark in MARKS.items()]
+    counts[TWO_GROUPS] = _in_two_groups(view).total()
+    rows = [[_mark_words(name), _count(counts[name]), tag("span", mark.sentence, class_="stat-limit")] for name, mark in MARKS.items()]
     return plain_table("Quality marks", ("mark", "numbers", "why"), rows)
 
 
@@ -155,10 +161,24 @@ def doubts_table(view: View, pages: Mapping[tuple[str, str], str]) -> Html:
     for fact in view.facts:
         for mark in fact.marks:
             places.setdefault(mark, Counter())[fact.run.system or NOT_STATED, fact.conditions.transport or NOT_STATED] += 1
+    if grouped_ := _in_two_groups(view):
+        places[TWO_GROUPS] = grouped_
     if not places:
         return tag("p", "No number carries a mark.")
-    rows = [[_mark_words(name), grouped(places[name].total()), mark_of(name).sentence, _places(places[name], pages)] for name in in_order(places)]
+    rows = [
+        [_mark_words(name), _count(places[name].total()), tag("span", mark_of(name).sentence, class_="stat-limit"), _places(places[name], pages)]
+        for name in in_order(places)
+    ]
     return plain_table("Numbers with marks", ("mark", "numbers", "why", "where"), rows)
+
+
+def _in_two_groups(view: View) -> Counter[tuple[str, str]]:
+    """Count the numbers of runs that fall into two groups, by system and transport: a mark of several runs together, which none carries alone."""
+    found: Counter[tuple[str, str]] = Counter()
+    for one in compared(view, {}):
+        for metric, statistic in one.series.statistics():
+            found[one.system, one.transport] += sum(len(cell.facts) for cell in one.series.cells(metric, statistic).values() if cell.groups)
+    return +found
 
 
 def _mark_words(name: str) -> Html:
@@ -171,7 +191,7 @@ def _places(counts: Counter[tuple[str, str]], pages: Mapping[tuple[str, str], st
     for (system, transport), count in sorted(counts.items()):
         document = pages.get((system, transport))
         named = tag("a", transport, href=f"doc:{document}") if document else esc(transport)
-        by_system.setdefault(system, []).append(join([named, f"\u00a0({grouped(count)})"]))
+        by_system.setdefault(system, []).append(join([named, "\u00a0(", _count(count), ")"]))
     return join([tag("div", f"{system}: ", tag("span", join(found, ", ")), class_="tl-wraps") for system, found in by_system.items()])
 
 
@@ -187,6 +207,12 @@ def conditions_table() -> Html:
     return plain_table(
         "Conditions", ("condition", "name in the data", "what it says"), [[title(n), tag("code", n), w] for n, w in CONDITION_WORDS.items()]
     )
+
+
+def statistics_table() -> Html:
+    """Return the statistics that pages show beside the values of runs."""
+    rows = [[one.name, tag("code", name), one.sentence] for name, one in STATISTICS.items()]
+    return plain_table("Statistics", ("statistic", "class of its element", "what it says"), rows)
 
 
 def definitions_table() -> Html:
@@ -218,29 +244,34 @@ def shared_conditions(view: View) -> Html:
 
 def overview(view: View, pages: dict[tuple[str, str], str], links: Links) -> Html:
     """Return systems and transports at a glance. ``pages`` maps them to their documents."""
-    last: dict[tuple[str, str], list[Compared]] = {}
-    for one in newest(compared(view, pages)):
-        last.setdefault((one.system, one.transport), []).append(one)
-    rows = [_overview_row(view, pair, document, last.get(pair, ()), links) for pair, document in pages.items()]
-    heads = ("transport", "system", "kind", "lowest latency", "highest goodput, loss up to 1\u202f%", "runs", "numbers, all releases", "hosts")
+    found: dict[tuple[str, str], list[Compared]] = {}
+    for one in compared(view, pages):
+        found.setdefault((one.system, one.transport), []).append(one)
+    rows = [_overview_row(view, pair, document, found.get(pair, ()), links) for pair, document in pages.items()]
+    best = ("lowest latency, newest release", "highest goodput, newest release, loss up to 1\u202f%")
+    heads = ("transport", "system", "kind", *best, "runs", "numbers, all releases", "hosts")
     return plain_table("Systems and transports", heads, rows)
 
 
-def _overview_row(view: View, pair: tuple[str, str], document: str, last: Sequence[Compared], links: Links) -> list[object]:
-    """``last`` is what was measured of the newest release, or of an older one only of that: each best figure names its release."""
+def _overview_row(view: View, pair: tuple[str, str], document: str, members: Sequence[Compared], links: Links) -> list[object]:
+    """``members`` is all that the page of the transport shows. Each best figure names its release: the newest in which that metric was measured."""
     system, transport = pair
     part = view.only(Selection(system=system, transport=transport))
     kinds = sorted({run.published for run in part.runs.values()})
     return [
-        tag("a", transport, href=f"doc:{document}"),
+        tag("a", transport, href=f"doc:{document}"),  # the heading of its row
         system,
         join([badge(published=published) for published in kinds], " "),
-        _best(last, "latency", "ns", links),
-        _best(last, "goodput", "bit_per_s", links),
-        str(len(part.runs)),
-        str(len(part.facts)),
+        _best(members, "latency", "ns", links),
+        _best(members, "goodput", "bit_per_s", links),
+        _count(len(part.runs)),
+        _count(len(part.facts)),
         ", ".join(sorted({run.host or NOT_STATED for run in part.runs.values()})),
     ]
+
+
+def _count(number: int) -> Html:
+    return tag("span", grouped(number), class_="stat-count", data_v=number)
 
 
 def null() -> Html:
@@ -254,33 +285,31 @@ def quantity_bytes(count: int | None) -> object:
 
 
 def _best(members: Sequence[Compared], metric: str, unit: str, links: Links) -> Html:
-    """Return the best number of a transport, named with its size: of latency the lowest, of goodput the highest that bytes moved for."""
-    found = [(*one, of) for of in members for one in _candidates(of.series, metric)]
+    """Return the best number of the newest release, named with its size: of latency the lowest, of goodput the highest that bytes moved for."""
+    measured = [one for one in members if _candidates(one.series, metric)]
+    found = [(*each, one) for one in newest_release(measured) for each in _candidates(one.series, metric)]
     if not found:
         return tag("span", "not measured", class_="tl-null")
     found = [one for one in found if REFERENCE not in one[1].marks] or found
     value, cell, told, of = (min if metric == "latency" else max)(found, key=lambda one: one[0])
-    link = links.to_line(cell.shown)
     version = dict(of.series.key)["system_version"] or dict(of.series.key)["release"]
     released = f", {version}" if version else f", release {NOT_STATED}"
-    text = with_bound(quantity(value, unit), cell.shown.bound)
     return tag(
         "span",
-        tag("a", text, href=link, title=words_of(cell, unit, in_full)) if link else text,
-        tag("span", f" {cell.size_words}{told}{released}", class_="tl-muted"),
+        linked_number(cell, unit, links),
+        tag("span", f" {cell.size_words}{told}{released}", class_="tl-muted stat-label"),
         data_v=f"{value:.12g}",
     )
 
 
 def _candidates(series: Series, metric: str) -> list[tuple[float, Cell, str]]:
+    """Return the numbers that may be the best: each with the value that it is ranked by, and what stands beside it."""
     if metric == "goodput" and series.has_mark(LOGICAL):
         return []
-    present = series.statistics()
-    statistic = next((name for name in ("p50", "mean", "typical", "range-low", "min") if (metric, name) in present), "")
-    cells = series.cells(metric, statistic)
+    cells = headline(series, metric)
     # A rate that most messages were lost at is no headline, unless there is no other.
     whole = {at: cell for at, cell in cells.items() if LOSS not in cell.marks}
-    told = _told(series, metric, statistic) if whole else ", more than 1\u202f% lost"
+    told = _told(series, metric, told_by(series, metric) or "") if whole else ", more than 1\u202f% lost"
     return [(cell.value, cell, told) for cell in (whole or cells).values() if cell.value is not None]
 
 

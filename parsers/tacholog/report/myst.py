@@ -17,6 +17,7 @@ import re
 import shlex
 from collections.abc import Mapping
 
+from tacholog.report.numerals import grouped
 from tacholog.visible import drawn, drawn_in_line
 
 # All that could mean something to Markdown, MyST or YAML. Left are letters of any script, digits, blanks within a line and a few signs. A dot or
@@ -43,6 +44,16 @@ def text(value: object) -> Myst:
     """
     line = " ".join(drawn(str(value)).replace("\t", " ").split("\n"))
     return Myst(_ACTIVE.sub(lambda found: found["within"] or f"&#{ord(found[0])};", line))
+
+
+def counted(number: float) -> Myst:
+    """Return a count in an element whose class says that it is one."""
+    return Myst(f"[{text(grouped(number))}]{{.stat-count}}")
+
+
+def labelled(value: object) -> Myst:
+    """Return a text that may hold digits, such as a title, in an element whose class says that these are no measurement."""
+    return Myst(f"[{text(value)}]{{.stat-label}}")
 
 
 def quoted(value: object) -> Myst:
@@ -105,4 +116,4 @@ def document(name: object) -> Myst:
     return Myst(name)
 
 
-__all__ = ["Myst", "code", "document", "json_body", "options", "quoted", "text", "unquoted"]
+__all__ = ["Myst", "code", "counted", "document", "json_body", "labelled", "options", "quoted", "text", "unquoted"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import NamedTuple
 
 NOT_STATED = "not stated"
@@ -44,6 +44,11 @@ _STEPS = {
 }
 
 
+# The script of the page that compares (tacholog-numerals.js) rounds likewise, step by step: a test holds both to the same text.
+_AS_PRINTED = Context(prec=_ALL_DIGITS, rounding=ROUND_HALF_UP)
+_ANY = Context(prec=700)  # room for all digits of any float
+
+
 def unit_shown(unit: str) -> Unit:
     """Return what is shown for a unit of the schema; one that has no better sign is shown by its name (calls/s)."""
     return _SHOWN.get(unit) or Unit(unit.replace("_per_", "/").replace("_", " "), 1.0)
@@ -59,10 +64,14 @@ def rounded(number: float, digits: int = _DIGITS) -> str:
 
     Digits before the point are never dropped. All digits of the log are in the title of the number, and in the downloads.
     """
-    exact = Decimal(f"{number:.{_ALL_DIGITS}g}")
-    places = max(0, digits - 1 - exact.adjusted()) if exact else 0
-    text = f"{exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP):,f}".replace(",", _THIN)
+    text = f"{_rounded(number, digits):,f}".replace(",", _THIN)
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _rounded(number: float, digits: int) -> Decimal:
+    exact = _AS_PRINTED.create_decimal_from_float(number)
+    places = max(0, digits - 1 - exact.adjusted()) if exact else 0
+    return exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP, _ANY) if exact else Decimal(0)
 
 
 def size(payload_bytes: float | None) -> str:
@@ -78,10 +87,19 @@ def size(payload_bytes: float | None) -> str:
 def quantity(value: float, unit: str, digits: int = _DIGITS) -> str:
     """Return ``value``, given in the schema's ``unit``, in the step that reads best (ns, µs, ms, s; Mbit/s, Gbit/s, ...)."""
     steps = _STEPS.get(unit, (Unit(unit, 1.0),))
-    near = abs(float(f"{value:.{digits}g}"))  # 999.6 ns are 1 µs
+    near = abs(float(Context(prec=digits, rounding=ROUND_HALF_UP).plus(_AS_PRINTED.create_decimal_from_float(value))))  # 999.6 ns are 1 µs
     step = next((s for s in steps if near >= s.size), steps[-1])
-    text = grouped(value) if unit == "messages" else rounded(value / step.size, digits)
-    return f"{text}{_NBSP}{step.sign}".rstrip()
+    return f"{rounded(value / step.size, digits)}{_NBSP}{step.sign}".rstrip()
+
+
+def steps_of(unit: str) -> list[list[object]]:
+    """Return the steps that `quantity` chooses from, the largest first, each as its sign and its size: for the script that writes numbers too."""
+    return [[step.sign, step.size] for step in _STEPS.get(unit, (Unit(unit, 1.0),))]
+
+
+def bound_signs() -> dict[str, str]:
+    """Return what `with_bound` puts before a number, likewise."""
+    return dict(_BOUNDS)
 
 
 def in_full(value: float, unit: str) -> str:

@@ -14,14 +14,16 @@ from tacholog.report.figures import FIGURES
 from tacholog.report.history import METRICS_SHOWN, diff_document, history_document, latest, neighbours, since, tested
 from tacholog.report.intervals import interval_figures
 from tacholog.report.markup import slug
+from tacholog.report.names import words
 from tacholog.report.news import news
 from tacholog.report.numerals import NOT_STATED, size
-from tacholog.report.series import words
+from tacholog.report.script import is_perftest
 from tacholog.report.sidebyside import has_side_by_side
 from tacholog.report.views import TESTS, Selection, View, log_document, manifest_of, transport_of
 from tacholog.visible import drawn
 
 LOGS = "logs"
+_OWN_FORMAT = "native"
 _FIGURES = {"latency": ("latency",), "throughput": ("goodput", "messages", "loss"), "demand": ("goodput", "messages", "loss")}
 _TITLES = {"latency": "Latency", "throughput": "Throughput", "demand": "Throughput in bursts"}
 # Folders of a site that hold something else: what a system of this name has is beside it.
@@ -164,10 +166,20 @@ def _index(view: View, systems: Mapping[str, Sequence[Page]]) -> Page:
         "systems": [_system_entry(name, pages) for name, pages in systems.items()],
         "news": news(view),
         "min_runs": MIN_RUNS,
+        **_again(view),
         **_compared(view),
         "keywords": ", ".join(_size_words(view)),
     }
     return Page("index", "index.md.jinja", context)
+
+
+def _again(view: View) -> dict[str, Any]:
+    """Say whether any page ends with a script, and whose own runs our bench makes again: those of other tools it cannot."""
+    manifests = {run.run: manifest for run in view.runs.values() if (manifest := manifest_of(run))}
+    native = {log.run for log in view.logs if log.format == _OWN_FORMAT}
+    own = {name: manifest for name, manifest in manifests.items() if not manifest.published}
+    ours = {one.system for name, one in own.items() if name in native or any(is_perftest(command.argv) for command in one.commands)}
+    return {"scripts": any(one.commands for one in manifests.values()), "bench_measures": sorted(system for system in ours if system)}
 
 
 def _system_entry(name: str, pages: Sequence[Page]) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from tacholog.manifest import RUN_FILE
 from tacholog.report.facts import Run
 from tacholog.report.listings import null, plain_table, raw_name
 from tacholog.report.markup import Html, join, tag
-from tacholog.report.numerals import NOT_STATED
-from tacholog.report.series import build_words
+from tacholog.report.names import build_words
+from tacholog.report.numerals import NOT_STATED, grouped
 from tacholog.report.tables import Links, badge
 from tacholog.report.views import View, transport_of
 
@@ -32,11 +32,11 @@ def _row(name: str, runs: list[Run], view: View, links: Links) -> list[object]:
     return [
         name or null(),
         join([badge(published=published) for published in kinds], " "),
-        _listed(f"{run.system or NOT_STATED} {run.system_version or ''}".strip() for run in runs),
+        tag("span", _listed(f"{run.system or NOT_STATED} {run.system_version or ''}".strip() for run in runs), class_="stat-label"),
         _listed(_transports(runs, view)) or null(),
         _listed(run.host for run in runs if run.host) or null(),
         _days(runs),
-        tag("span", str(numbers), data_v=numbers),
+        tag("span", grouped(numbers), data_v=numbers, class_="stat-count"),
         _listed(build_words(run.build) for run in runs if run.build) or null(),
         _runs(runs, links),
     ]
@@ -56,9 +56,9 @@ def _days(runs: list[Run]) -> str | Html:
 def _runs(runs: list[Run], links: Links) -> Html:
     """Return the runs, folded away where they are many."""
     if links.logs is None:
-        return tag("span", str(len(runs)), data_v=len(runs))
+        return tag("span", str(len(runs)), data_v=len(runs), class_="stat-count")
     found = [tag("div", tag("a", run.run, href=f"root:{raw_name(run.run, RUN_FILE)}", title="The run's manifest")) for run in runs]
-    summary = tag("summary", f"{len(runs)} run{'s' if len(runs) != 1 else ''}")
+    summary = tag("summary", f"{len(runs)} run{'s' if len(runs) != 1 else ''}", class_="stat-count")
     return tag("details", summary, *found, class_="tl-each", data_v=len(runs))
 
 

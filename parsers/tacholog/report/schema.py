@@ -10,7 +10,7 @@ import msgspec
 from tacholog.records import Conditions
 from tacholog.report.listings import plain_table
 from tacholog.report.markup import Html, join, tag
-from tacholog.report.series import CONDITION_WORDS
+from tacholog.report.names import CONDITION_WORDS
 
 TEXT, WHOLE, NUMBER, YES_NO = "text", "integer", "number", "true or false"
 # Every column but the conditions, in the order of the tables. A test holds that none is missing.

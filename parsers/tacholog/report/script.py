@@ -29,7 +29,7 @@ def shell_script(manifest: Manifest, run: str, sizes: Iterable[int | None]) -> s
     if not manifest.commands:
         return None
     wanted = sorted({size for size in sizes if size is not None})
-    own = [command.argv for command in manifest.commands if _is_perftest(command.argv)]
+    own = [command.argv for command in manifest.commands if is_perftest(command.argv)]
     lines = ["#!/bin/sh", *_comments(manifest, run), *(_PERFTEST if own else ()), *(_SHORTER if any(map(_duration_at, own)) else ()), "set -eu"]
     several = len({command.role for command in manifest.commands}) > 1
     for command in sorted(manifest.commands, key=lambda command: (command.result or "", command.role != "sub")):
@@ -39,11 +39,12 @@ def shell_script(manifest: Manifest, run: str, sizes: Iterable[int | None]) -> s
 
 def words_of(argv: Sequence[str]) -> str:
     """Return a command line whose words a shell reads back as exactly these; ``{payload_bytes}`` and perftest's duration become variables."""
-    duration = _duration_at(argv) if _is_perftest(argv) else None
+    duration = _duration_at(argv) if is_perftest(argv) else None
     return " ".join(f'"${{DURATION_S:-{word}}}"' if index == duration else _word(word) for index, word in enumerate(argv))
 
 
-def _is_perftest(argv: Sequence[str]) -> bool:
+def is_perftest(argv: Sequence[str]) -> bool:
+    """Whether a command runs our own perftest."""
     return bool(argv) and PurePath(argv[0]).name == "perftest"
 
 

@@ -1,70 +1,25 @@
 """Series: numbers that were measured the same way, so that one line may join them over the payload sizes.
 
-Runs of one series repeat each other. Repetitions are shown as the median over runs with their range; percentiles are never pooled.
+Runs of one series repeat each other. Repetitions are shown as the median over runs with their range, and as two medians where the runs fall into two
+groups; percentiles are never pooled. Every value shown is that of a run.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Sequence
-from statistics import median
+from collections.abc import Container, Iterable, Sequence
 
 import msgspec
 
+from tacholog.medians import median_place
 from tacholog.report.facts import CONDITIONS, Fact, Run
-from tacholog.report.numerals import grouped, natural, quantity, size
-from tacholog.stated import options_words
+from tacholog.report.names import joined, made_different, told_apart, words
+from tacholog.report.numerals import natural, size
+from tacholog.report.rungroups import MARK, RunGroup, two_groups
 
 _RUN_PARTS = ("published", "host", "release", "system_version", "tool", "tool_version", "campaign", "options", "build")
-_SHOWN_LAST = ("definition", "planned_duration_s", "warmup", "basis", "load_mode", "campaign", "options", "build")
-_SAID_TWICE = ("release", "tool", "tool_version")  # where the system's version says it too
 _SAYS_MOST = ("data_path", "reliability", "keyed")  # names a series that has nothing to differ from
-_COMMIT_SHOWN = 7
 _SEVERAL = 2
-_SIDES = {"publisher": "at the publisher", "subscriber": "at the subscriber", "both": "both sides"}
-_TITLES = {
-    "data_path": "data path",
-    "payload_touched": "payload touched",
-    "keyed": "keyed or not",
-    "type": "type",
-    "demand": "demand",
-    "offered_rate_per_s": "offered rate",
-    "recovery_time_ns": "recovery time",
-    "batch_bytes": "batching",
-    "load_mode": "load",
-    "planned_duration_s": "planned duration",
-    "link_bit_per_s": "link speed",
-    "system_version": "version",
-    "tool_version": "tool version",
-    "published": "own or published",
-}
-
-BASIS_WORDS = {"rtt": "round trip", "rtt/2": "half round trip", "one-way": "one way"}  # Half of a round trip is never called one way: methodology.
-
-# What each condition says, for the page of definitions. A test holds that none is missing.
-CONDITION_WORDS = {
-    "transport": "What carries the messages: a protocol, shared memory, a queue between threads.",
-    "data_path": "Whether the payload is copied, or handed over as a reference (zero copy, pointer) or in its wire form (FlatData).",
-    "payload_touched": "Whether anybody wrote or read the payload. A zero-copy rate without that counts bytes that never moved.",
-    "reliability": "Whether lost messages are sent again (reliable) or not (best effort).",
-    "keyed": "Whether messages belong to instances of a topic by a key.",
-    "instances": "How many instances a keyed topic has.",
-    "type": "The data type, as the tool calls it.",
-    "demand": "How many messages are sent in one burst.",
-    "offered_rate_per_s": "How many messages a second the publisher tries to send.",
-    "recovery_time_ns": "The pause between two bursts.",
-    "batch_bytes": "How many bytes of messages travel together.",
-    "publishers": "How many publishers send at once.",
-    "subscribers": "How many subscribers receive at once.",
-    "load_mode": "Closed: the next message waits for the last answer. Open or paced: a schedule that waits for nobody. Max-rate: as fast as it goes.",
-    "waiting": "How a side waits for the other: it polls (busy-poll), sleeps until it is woken (block), or polls first and then sleeps.",
-    "warmup": "What was done before the measurement began.",
-    "basis": "What a latency spans: one way, a round trip, or a round trip divided by two.",
-    "definition": "The tool's own definition of the metric; see the table below.",
-    "planned_duration_s": "How long one measurement was meant to take.",
-    "link_bit_per_s": "The nominal speed of the network link.",
-}
-
 Key = tuple[tuple[str, object], ...]
 
 
@@ -73,18 +28,17 @@ class Cell(msgspec.Struct, frozen=True):
 
     ``value`` is ``None`` where no run states it, or only some of the runs do: a median over other runs than those of the next column would not be
     of the same measurement (p99.99 came out above p99.999). ``stated`` then says in how many of how many.
+    ``shown`` is the number whose value this is: for its bound, resolution and line. Where runs fall into two ``groups``, it is that of the larger
+    one, of two of one size the worse: what stands for both where one number has to, as in an order of rows or in a ratio.
     """
 
     value: float | None
     low: float | None
     high: float | None
     facts: tuple[Fact, ...]
+    shown: Fact
     stated: tuple[int, int] | None = None
-
-    @property
-    def shown(self) -> Fact:
-        """The fact whose value this is, or the nearest to it: for its bound, resolution and line."""
-        return min(self.facts, key=lambda fact: abs((fact.value or 0.0) - (self.value or 0.0)) if fact.value is not None else float("inf"))
+    groups: tuple[RunGroup, ...] = ()
 
     @property
     def sizes_high(self) -> int | None:
@@ -99,8 +53,8 @@ class Cell(msgspec.Struct, frozen=True):
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """Every mark on any of the numbers, in order."""
-        return tuple(dict.fromkeys(mark for fact in self.facts for mark in fact.marks))
+        """Every mark on any of the numbers, in order, and that of two groups of runs."""
+        return tuple(dict.fromkeys([*(mark for fact in self.facts for mark in fact.marks), *([MARK] if self.groups else [])]))
 
     @property
     def run_count(self) -> int:
@@ -173,9 +127,15 @@ def series_of(facts: Iterable[Fact]) -> list[Series]:
 def labels_among(series: Sequence[tuple[str, Series]]) -> list[str]:
     """Return what each series is called among others, by only what differs between these; its system and transport stand beside the label."""
     keys = [one.key for _, one in series]
-    names = ["" for _ in keys] if len(keys) < _SEVERAL else [_joined(parts) for parts in _told_apart(keys, but="transport")]
-    beside = [(system, dict(one.key)["transport"], label) for (system, one), label in zip(series, names, strict=True)]
-    return [f"{label} ({_origin(key)})".strip() if beside.count(whole) > 1 else label for label, key, whole in zip(names, keys, beside, strict=True)]
+    names = ["" for _ in keys] if len(keys) < _SEVERAL else [joined(parts) for parts in told_apart([dict(key) for key in keys], but="transport")]
+    found = list(names)
+    beside: dict[tuple[str, object], list[int]] = {}
+    for place, (system, one) in enumerate(series):
+        beside.setdefault((system, dict(one.key)["transport"]), []).append(place)
+    for places in beside.values():
+        for place, name in zip(places, made_different([names[at] for at in places], [dict(keys[at]) for at in places]), strict=True):
+            found[place] = name
+    return found
 
 
 def common_words(series: Iterable[Series], but: Container[str]) -> list[str]:
@@ -206,10 +166,17 @@ def _stated(facts: Sequence[Fact]) -> Counter[str]:
 
 
 def _cell(facts: Sequence[Fact], wanted: Counter[str]) -> Cell:
-    values = [fact.value for fact in facts if fact.value is not None]
-    if len(values) < wanted.total():
-        return Cell(None, None, None, tuple(facts), (len(values), wanted.total()) if values else None)
-    return Cell(median(values), min(values), max(values), tuple(facts)) if values else Cell(None, None, None, tuple(facts))
+    known = [(fact.value, fact) for fact in facts if fact.value is not None]
+    if not known or len(known) < wanted.total():
+        first = known[0][1] if known else facts[0]
+        return Cell(None, None, None, tuple(facts), first, (len(known), wanted.total()) if known else None)
+    values = [value for value, _ in known]
+    value, shown = known[median_place(values, facts[0].metric)]
+    groups = two_groups(facts)
+    for group in groups:
+        if group.low <= value <= group.high:
+            value, shown = group.value, group.fact
+    return Cell(value, min(values), max(values), tuple(facts), shown, groups=groups)
 
 
 def _key(fact: Fact) -> Key:
@@ -222,99 +189,7 @@ def _key(fact: Fact) -> Key:
 
 
 def _labels(keys: Sequence[Key]) -> list[str]:
-    return _made_different([_joined(parts) for parts in _told_apart(keys)], keys) if keys else []
-
-
-def _told_apart(keys: Sequence[Key], but: str = "") -> list[list[tuple[str, object]]]:
-    """Return of each the fewest conditions that tell it from the others, ``but`` one that is said elsewhere."""
-    facts = [dict(key) for key in keys]
-    differing = sorted(_differing(facts), key=lambda name: name in _SHOWN_LAST)
-    full = [[(name, one[name]) for name in differing] for one in facts]
-    used = _fewest(full) - {but}
-    return [[(name, value) for name, value in parts if name in used] for parts in full]
-
-
-def _differing(facts: Sequence[dict[str, object]]) -> list[str]:
-    return [name for name in facts[0] if name != "run" and len({one[name] for one in facts}) > 1]
-
-
-def _joined(parts: Sequence[tuple[str, object]]) -> str:
-    return ", ".join(filter(None, (words(name, value) for name, value in parts)))
-
-
-def _fewest(full: Sequence[Sequence[tuple[str, object]]]) -> set[str]:
-    """Leave out a condition where the others already tell all series apart: a label is to be read at a glance."""
-    names = [name for name, _ in full[0]] if full else []
-    used = set(names)
-    for name in reversed(names):
-        fewer = used - {name}
-        # What is unknown adds no words, so it cannot tell series apart either.
-        told = {tuple((n, v) for n, v in parts if n in fewer and v is not None) for parts in full}
-        if name in (*_SHOWN_LAST, *_SAID_TWICE) and len(told) == len(full):
-            used = fewer
-    return used
-
-
-def _made_different(labels: list[str], keys: Sequence[Key]) -> list[str]:
-    if len(keys) == 1:
-        facts = dict(keys[0])
-        return [_joined([(name, facts[name]) for name in _SAYS_MOST]) or "all runs"]
-    named = [label or "no further conditions stated" for label in labels]
-    return [f"{label} ({_origin(key)})" if named.count(label) > 1 else label for label, key in zip(named, keys, strict=True)]
-
-
-def _origin(key: Key) -> str:
-    facts = dict(key)
-    return str(facts["run"] or facts["definition"] or facts["release"] or "own")
-
-
-def words(name: str, value: object) -> str:
-    """Return a condition as it reads in a label; nothing for what is unknown."""
-    if value is None:
-        return ""
-    in_words = _WORDS.get(name)
-    return in_words(value) if in_words else str(value)
-
-
-def title(name: str) -> str:
-    """Return what a condition is called in running text."""
-    return _TITLES.get(name, name.replace("_", " "))
-
-
-def build_words(build: str) -> str:
-    """Return a commit as people write it, and whether its sources had been changed."""
-    commit, dirty, _ = build.partition("-dirty")
-    return f"{commit[:_COMMIT_SHOWN]} with uncommitted changes" if dirty else commit[:_COMMIT_SHOWN]
-
-
-def _number(value: object) -> float:
-    return float(str(value))
-
-
-def _count(one: str) -> Callable[[object], str]:
-    return lambda value: f"{grouped(_number(value))} {one}" + ("" if value == 1 else "s")
-
-
-_WORDS: dict[str, Callable[[object], str]] = {
-    "keyed": lambda value: "keyed" if value else "unkeyed",
-    "instances": _count("instance"),
-    "publishers": _count("publisher"),
-    "subscribers": _count("subscriber"),
-    "payload_touched": lambda value: "payload not touched" if value == "none" else f"payload touched ({value})",
-    "demand": lambda value: f"demand {value}",
-    "offered_rate_per_s": lambda value: f"{quantity(_number(value), 'messages_per_s')} offered",
-    "recovery_time_ns": lambda value: f"recovery {quantity(_number(value), 'ns')}",
-    "batch_bytes": lambda value: f"batches of {size(_number(value))}" if _number(value) else "no batches",
-    "planned_duration_s": lambda value: f"{_number(value):g} s each",
-    "link_bit_per_s": lambda value: f"{quantity(_number(value), 'bit_per_s')} link",
-    "published": lambda value: "published" if value else "own run",
-    "side": lambda value: _SIDES.get(str(value), str(value)),
-    "system_version": lambda value: f"version {value}",
-    "tool_version": lambda value: f"tool {value}",
-    "release": lambda value: f"release {value}",
-    "campaign": lambda value: f"campaign {value}",
-    "options": lambda value: options_words(str(value)),
-    "build": lambda value: f"build {build_words(str(value))}",
-    "host": lambda value: str(value) if str(value).startswith("host") else f"host {value}",
-    "basis": lambda value: BASIS_WORDS.get(str(value), str(value)),
-}
+    rows = [dict(key) for key in keys]
+    if len(rows) == 1:
+        return [joined([(name, rows[0][name]) for name in _SAYS_MOST]) or "all runs"]
+    return made_different([joined(parts) or "no further conditions stated" for parts in told_apart(rows)], rows)

@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 
 from tacholog.records import METRICS
 from tacholog.report.figures import LOGICAL
+from tacholog.report.headlines import RANKED_BY
 from tacholog.report.marks import mark_notes, said_of_all
 from tacholog.report.markup import NOTHING, Html, join, tag
+from tacholog.report.names import BASIS_WORDS
 from tacholog.report.numerals import NOT_STATED, Unit, unit_shown
-from tacholog.report.series import BASIS_WORDS, Cell, Series
+from tacholog.report.series import Cell, Series
 from tacholog.report.svg import swatch
 from tacholog.report.tables import CellWriter, Links, Marks, badge, column_decimals, each_run, marks_of_cells, page_anchor, scroller
 
-_HEADLINES = (("latency", "p50", "Median latency"), ("latency", "mean", "Mean latency"), ("goodput", "mean", "Goodput"))
+_WORDS = ("Median latency", "Mean latency", "Goodput")
 _MOST = 12
 
 
@@ -42,7 +44,7 @@ def has_side_by_side(series: Sequence[Series]) -> bool:
 
 
 def _headline(series: Sequence[Series]) -> tuple[tuple[str, str, str], list[Series]] | None:
-    for metric, statistic, words in _HEADLINES:
+    for (metric, statistic), words in zip(RANKED_BY, _WORDS, strict=True):
         shown = [one for one in series if one.cells(metric, statistic) and not (metric == "goodput" and one.has_mark(LOGICAL))]
         if shown:
             return ((metric, statistic, words), shown) if 1 < len(shown) <= _MOST else None

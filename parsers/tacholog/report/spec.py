@@ -48,7 +48,7 @@ def _trace(trace: Trace, marker_px: int, place: Places) -> dict[str, object]:
     symbol = "triangle-down" if trace.shape == "below" else symbol
     return {
         "type": "scatter",
-        "mode": "lines+markers",
+        "mode": "markers" if trace.shape == "points" else "lines+markers",
         "name": name,
         "x": [point.x for point in points],
         "y": [point.y for point in points],

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tacholog.report.figures import LOGICAL, LOSS, words_of
+from tacholog.report.figures import LOGICAL, LOSS
+from tacholog.report.headlines import headline, told_by
 from tacholog.report.markup import NOTHING, Html, esc, join, tag
-from tacholog.report.numerals import in_full, quantity, size, with_bound
-from tacholog.report.series import BASIS_WORDS, Cell, Series, newest_first
+from tacholog.report.names import BASIS_WORDS
+from tacholog.report.numerals import size
+from tacholog.report.series import Cell, Series, newest_first
 from tacholog.report.svg import swatch
-from tacholog.report.tables import Links, each_run
+from tacholog.report.tables import Links, each_run, linked_number
 
 _RANGE = ("range-low", "range-high")
 _BASES = {**BASIS_WORDS, "rtt/2": f"{BASIS_WORDS['rtt/2']} (RTT/2)", "one-way": "one-way latency"}
@@ -38,9 +40,8 @@ def _list(sentences: Sequence[tuple[Series, Html]]) -> Html:
 
 
 def _latency(series: Series, links: Links) -> Html:
-    statistic = _told_by(series)
-    cells = _known(series, "latency", statistic)
-    if not cells:
+    statistic, cells = told_by(series, "latency"), headline(series, "latency")
+    if statistic is None or not cells:
         return NOTHING
     basis = _BASES.get(str(dict(series.key).get("basis")), "latency (whether one-way or round trip is not stated)")
     named = _STATISTICS.get(statistic, statistic)
@@ -53,14 +54,8 @@ def _latency(series: Series, links: Links) -> Html:
 def _ranged(series: Series, low: Cell, at: int | None, links: Links) -> Html:
     """Return both ends of a range where a source gives no more than that."""
     high = series.cells("latency", "range-high").get(at)
-    end = [" ", tag("strong", _number(high, "ns", links))] if high else []
-    return join([tag("strong", _number(low, "ns", links)), *end, f" for {low.size_words}"])
-
-
-def _told_by(series: Series) -> str:
-    """Return the statistic that says most of those a series has."""
-    present = [statistic for metric, statistic in series.statistics() if metric == "latency"]
-    return next((name for name in ("p50", "mean", "typical", "range-low", "min", "max") if name in present), present[0] if present else "p50")
+    end = [" ", linked_number(high, "ns", links, strong=True)] if high else []
+    return join([linked_number(low, "ns", links, strong=True), *end, " for ", _size(low.size_words)])
 
 
 def _known(series: Series, metric: str, statistic: str) -> dict[int | None, Cell]:
@@ -75,7 +70,17 @@ def _tail(series: Series, at: int | None, links: Links) -> Html:
     cell = series.cells("latency", "p99").get(at)
     if cell is None or cell.value is None:
         return NOTHING
-    return join([" 99\u202f% of them at ", size(at), " are at most ", _number(cell, "ns", links), "."])
+    return join(
+        [
+            " ",
+            tag("span", "99\u202f%", class_="stat-percentile"),
+            " of them at ",
+            _size(size(at)),
+            " are at most ",
+            linked_number(cell, "ns", links),
+            ".",
+        ]
+    )
 
 
 def _throughput(series: Series, links: Links) -> Html:
@@ -91,13 +96,15 @@ def _throughput(series: Series, links: Links) -> Html:
 
 def _peak(series: Series, links: Links) -> Html:
     """Return the highest goodput among the sizes that lost next to nothing: a rate that most messages were lost at is no headline."""
-    cells = _known(series, "goodput", "mean")
+    cells = headline(series, "goodput")
     if not cells:
         return NOTHING
     whole = {at: cell for at, cell in cells.items() if LOSS not in cell.marks}
     found = whole or cells
     at = max(found, key=lambda one: found[one].value or 0.0)
-    limit = "" if len(whole) == len(cells) else " where at most 1\u202f% is lost" if whole else ", with more than 1\u202f% lost at every size"
+    one = tag("span", "1\u202f%", class_="stat-limit")
+    some, all_ = [" where at most ", one, " is lost"], [", with more than ", one, " lost at every size"]
+    limit = join([] if len(whole) == len(cells) else some if whole else all_)
     return join(["Goodput peaks at ", _at(found[at], at, "bit_per_s", links), limit, _runs(series, links), ". "])
 
 
@@ -109,7 +116,7 @@ def _loss(series: Series, links: Links) -> Html:
     worst = losses[at]
     if not worst.value:
         return esc("No message was lost.")
-    return join(["Up to ", tag("strong", _number(worst, "ratio", links)), " of the messages were lost (", size(at), ")."])
+    return join(["Up to ", linked_number(worst, "ratio", links, strong=True), " of the messages were lost (", _size(size(at)), ")."])
 
 
 def _runs(series: Series, links: Links) -> Html:
@@ -117,18 +124,19 @@ def _runs(series: Series, links: Links) -> Html:
     if count == 1:
         return NOTHING
     words = f"medians of {count} runs"
-    return join([" (", tag("a", words, href=each, title="The numbers of each run") if each and links.logs is not None else words, ")"])
+    linked = each is not None and links.logs is not None
+    shown = tag("a", words, href=each, title="The numbers of each run", class_="stat-count") if linked else tag("span", words, class_="stat-count")
+    return join([" (", shown, ")"])
 
 
 def _at(cell: Cell, at: int | None, unit: str, links: Links) -> Html:
-    return join([tag("strong", _number(cell, unit, links)), f" {_preposition(cell)} {cell.size_words}" if at is not None else " (size not stated)"])
+    where = join([" ", _preposition(cell), " ", _size(cell.size_words)]) if at is not None else " (size not stated)"
+    return join([linked_number(cell, unit, links, strong=True), where])
+
+
+def _size(words: str) -> Html:
+    return tag("span", words, class_="stat-size")
 
 
 def _preposition(cell: Cell) -> str:
     return "at" if cell.sizes_high is None else "for"
-
-
-def _number(cell: Cell, unit: str, links: Links) -> Html:
-    text = with_bound(quantity(cell.value or 0.0, unit), cell.shown.bound)
-    link = links.to_line(cell.shown)
-    return tag("a", text, href=link, title=words_of(cell, unit, in_full)) if link else esc(text)

@@ -80,7 +80,7 @@ def _line(figure: Figure, trace: Trace) -> Html:
     places = _places(figure, trace)
     return tag(
         "g",
-        _path(_outline(trace, places), trace.dash),
+        *([] if trace.shape == "points" else [_path(_outline(trace, places), trace.dash)]),
         *_whiskers(figure, trace.points),
         *_markers(places, trace.points, trace),
         class_=f"{'tl-dense ' if figure.dense else ''}{'tl-area ' if trace.shape == 'area' else ''}tl-line {series_class(trace.slot)}",

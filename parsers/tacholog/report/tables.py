@@ -14,7 +14,7 @@ from tacholog.report.figures import words_of
 from tacholog.report.inline import number_anchor
 from tacholog.report.marks import in_order, mark_link, mark_notes, mark_of
 from tacholog.report.markup import NOTHING, Html, esc, join, slug, tag
-from tacholog.report.numerals import NOT_STATED, Unit, decimals, grouped, in_full, rounded, size, with_bound
+from tacholog.report.numerals import NOT_STATED, Unit, decimals, grouped, in_full, quantity, rounded, size, with_bound
 from tacholog.report.series import Cell, Series
 from tacholog.report.svg import swatch
 from tacholog.report.views import log_document
@@ -115,7 +115,7 @@ class CellWriter:
         self._links, self._marks_anchor, self._marks, self._each = links, marks_anchor, marks, each
 
     def cell(self, cell: Cell | None, unit: Unit, places: int, *, best: bool = False, below: Html = NOTHING, each: str | None = None) -> Html:
-        """Write one cell: the number (the median, where runs were repeated), its range, its marks; set off if it is the best of its kind.
+        """Write one cell: the number (where runs were repeated the median, or that of either group), its range, its marks; set off if it is the best.
 
         The number leads to its line, a median to that of the run in the middle; the range leads to the numbers of ``each`` run.
         What is ``below`` the number stands under its range.
@@ -129,19 +129,40 @@ class CellWriter:
             link = self._each if cell.stated and self._each else self._links.to_line(fact)
             return tag("td", _linked(NOT_STATED, link), *marks, class_="tl-null", title=_partly(cell))
         spread = cell.low is not None and cell.high is not None and len(cell.facts) > 1
+        signs = tag("sup", *marks) if marks else NOTHING
+        if cell.groups:
+            numbers_ = self._groups(cell, unit, signs, best=best)
+        else:
+            numbers_ = join([self._number(cell.value, fact, unit, places, best=best), signs])
         link = self._links.to_line(fact)
-        text, pad = _aligned(cell.value, fact, unit, places)
         range_ = _range(cell, unit, (self._each or each) if link else None) if spread else NOTHING
         return tag(
             "td",
-            tag("strong", _linked(text, link), class_="tl-best") if best else _linked(text, link),
-            pad,
-            tag("sup", *marks) if marks else "",
+            numbers_,
             range_,
             below,
             title=words_of(cell, METRICS[fact.metric].unit, in_full),
             data_v=f"{cell.value:.12g}",
         )
+
+    def _number(self, value: float, fact: Fact, unit: Unit, places: int, *, best: bool) -> Html:
+        text, pad = _aligned(value, fact, unit, places)
+        linked = _linked(text, self._links.to_line(fact))
+        return join([tag("strong", linked, class_="tl-best") if best else linked, pad])
+
+    def _groups(self, cell: Cell, unit: Unit, signs: Html, *, best: bool) -> Html:
+        """Return the number of each of the two groups that the runs fall into, and how many runs are in it."""
+        parts = [
+            tag(
+                "span",
+                self._number(group.value, group.fact, unit, 0, best=best),
+                tag("span", f"in\u00a0{group.runs}\u00a0runs", class_="tl-of"),
+                signs if group is cell.groups[0] else NOTHING,
+                class_="tl-group",
+            )
+            for group in cell.groups
+        ]
+        return join(parts)
 
 
 def _partly(cell: Cell) -> str | None:
@@ -156,7 +177,7 @@ def _every_run(series: Series, columns: Sequence[Column], links: Links, anchor: 
             by_name = {(fact.metric, fact.statistic): fact for fact in facts}
             shown = [_plain(by_name.get((column.metric, column.statistic)), column.unit, links) for column in columns]
             samples = next((fact.samples for fact in facts if fact.samples is not None), None)
-            tail = tag("td", grouped(samples) if samples is not None else NOT_STATED) if _has_samples(series) else ""
+            tail = tag("td", grouped(samples) if samples is not None else NOT_STATED, class_="stat-count") if _has_samples(series) else ""
             rows.append(tag("tr", _row_head(series, payload), tag("td", run[0], class_="tl-text"), *shown, tail))
     extra = [_th("samples", "")] if _has_samples(series) else []
     heads = tag("tr", tag("th", "size", scope="col"), tag("th", "run", scope="col", class_="tl-text"), *(_head(c) for c in columns), *extra)
@@ -206,11 +227,31 @@ def _samples_cell(series: Series, payload: int | None) -> list[Html]:
     if not found:
         return [tag("td", NOT_STATED, class_="tl-null")]
     text = grouped(found[0]) if len(found) == 1 else f"{grouped(found[0])} to {grouped(found[-1])}"
-    return [tag("td", text, data_v=found[0])]
+    return [tag("td", text, data_v=found[0], class_="stat-count")]
 
 
 def _runs_cell(series: Series, payload: int | None, *, repeated: bool) -> list[Html]:
-    return [tag("td", str(len(_by_record(series, payload))))] if repeated else []
+    return [tag("td", str(len(_by_record(series, payload))), class_="stat-count")] if repeated else []
+
+
+def linked_number(cell: Cell, unit: str, links: Links, *, strong: bool = False) -> Html:
+    """Return a number as sentences say it, linked to its line; of runs that fall into two groups the number of either."""
+    title = words_of(cell, unit, in_full)
+
+    def said(value: float, fact: Fact) -> Html:
+        found = _in_words(value, fact, unit, links, title)
+        return tag("strong", found) if strong else found
+
+    if not cell.groups:
+        return said(cell.value or 0.0, cell.shown)
+    both = join([said(group.value, group.fact) for group in cell.groups], " or ")
+    counted = tag("span", " and ".join(str(group.runs) for group in cell.groups), class_="tl-of-groups stat-count")
+    return join([both, " (two groups of runs: ", counted, ")"])
+
+
+def _in_words(value: float, fact: Fact, unit: str, links: Links, title: str) -> Html:
+    text, link = with_bound(quantity(value, unit), fact.bound), links.to_line(fact)
+    return tag("a", text, href=link, title=title) if link else esc(text)
 
 
 def marks_of_cells(cells: Iterable[Cell]) -> list[str]:

@@ -50,6 +50,8 @@ def myst_templates(folder: Path | None = None) -> _Environment:
     """Return the environment of pages in MyST: a value is text there, unless a function of `tacholog.report.myst` has made it something else."""
     filters: dict[str, Callable[..., object]] = {
         "code": myst.code,
+        "counted": myst.counted,
+        "labelled": myst.labelled,
         "document": myst.document,
         "grouped": grouped,
         "json": myst.json_body,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from tacholog.report.comparable import TOLD_BY, Compared
+from tacholog.report.comparable import Compared
 from tacholog.report.figures import LOGICAL
+from tacholog.report.headlines import RANKED_BY
 from tacholog.report.markup import NOTHING, Html, tag
 from tacholog.report.numerals import NOT_STATED
 
 _OLDER = "of an older release"
 _ALONE = "nothing else was measured on the same machine in the same way and in the same campaign"
+_NO_NUMBER = "neither a median or mean latency nor a goodput is stated"
 _STATED = {"host": "machine", "definition": "definition", "basis": "basis of a latency"}
 
 
@@ -23,11 +25,16 @@ def not_listed(everything: Sequence[Compared], newest: Sequence[Compared], liste
             reasons.setdefault(_name(one), []).append(_why(one) if id(one) in last else _OLDER)
     by_reason: dict[str, list[tuple[str, str, str]]] = {}
     for name, found in reasons.items():
-        by_reason.setdefault(min(found, key=lambda reason: reason == _OLDER), []).append(name)
+        by_reason.setdefault(min(found, key=_says_least), []).append(name)
     if not by_reason:
         return NOTHING
     items = [tag("li", f"{_names(names)}: {reason}.") for reason, names in by_reason.items()]
     return tag("section", tag("p", tag("strong", "Not listed")), tag("ul", *items), class_="tl-unlisted")
+
+
+def _says_least(reason: str) -> int:
+    """What holds of one side of a measurement, as of the sender, who states no goodput, is not said of all where another says more."""
+    return (reason == _OLDER) + 2 * (reason == _NO_NUMBER)
 
 
 def _name(one: Compared) -> tuple[str, str, str]:
@@ -45,9 +52,9 @@ def _names(names: Collection[tuple[str, str, str]]) -> str:
 
 def _why(one: Compared) -> str:
     key = dict(one.series.key)
-    told = [(metric, cells) for metric, statistic in TOLD_BY if (cells := one.series.cells(metric, statistic))]
+    told = [(metric, cells) for metric, statistic in RANKED_BY if (cells := one.series.cells(metric, statistic))]
     if not told:
-        return "neither a median or mean latency nor a goodput is stated"
+        return _NO_NUMBER
     asked = [name for name in _STATED if name != "basis" or told[0][0] == "latency"]
     unknown = [_STATED[name] for name in asked if key[name] is None]
     if unknown:

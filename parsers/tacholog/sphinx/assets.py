@@ -43,7 +43,8 @@ def _add_own(app: Sphinx, page: str, _template: str, context: dict[str, Any], _d
     if page == "search":
         app.add_js_file("tacholog-search.js", loading_method="defer")
     if 'class="tl-choose"' in context.get("body", ""):
-        app.add_js_file("tacholog-compare.js", loading_method="defer")
+        for script in ("tacholog-numerals.js", "tacholog-compare.js"):
+            app.add_js_file(script, loading_method="defer")
 
 
 def _add_static(_app: Sphinx, config: Config) -> None:

@@ -20,7 +20,7 @@ from tacholog.diff.result import VERDICTS, Report
 from tacholog.diff.sides import of_release
 from tacholog.errors import TachologError
 from tacholog.report.diff_page import brief, fragment
-from tacholog.report.history import diff_document, history, neighbours
+from tacholog.report.history import diff_document, finder, history, neighbours
 from tacholog.report.markup import slug, tag
 from tacholog.report.views import Selection, View
 from tacholog.sphinx.directives import Perf
@@ -103,7 +103,7 @@ class PerfHistory(Perf):
 
         if not neighbours(runs):
             return self.warn("no system here has two releases")
-        made = history(runs, metric, statistic, compared, self.env.found_docs)
+        made = history(runs, metric, statistic, compared, self.env.found_docs, finder(part.summaries(), self.links))
         return self.html(made or tag("p", f"No two releases have a row of {metric} {statistic} that could be set side by side."))
 
 

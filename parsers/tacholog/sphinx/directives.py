@@ -244,7 +244,7 @@ def _linked_lines(part: View, log: str) -> set[int]:
 
 
 _NUMBERS = ("latency", "throughput", "demand")
-_WORDS = ("releases", "schema", "marks", "metrics", "conditions", "definitions")
+_WORDS = ("releases", "schema", "marks", "metrics", "conditions", "definitions", "statistics")
 _Table = Callable[[View, Links, str], Html]
 _TABLES: dict[str, _Table] = {
     **dict.fromkeys(_NUMBERS, lambda part, links, anchor: tables.numbers(part.series(), links, anchor)),
@@ -257,6 +257,7 @@ _TABLES: dict[str, _Table] = {
     "marks": lambda part, _links, _anchor: listings.marks_table(part),
     "metrics": lambda _part, _links, _anchor: listings.metrics_table(),
     "conditions": lambda _part, _links, _anchor: listings.conditions_table(),
+    "statistics": lambda _part, _links, _anchor: listings.statistics_table(),
     "definitions": lambda _part, _links, _anchor: listings.definitions_table(),
     "shared-conditions": lambda part, _links, _anchor: listings.shared_conditions(part),
 }

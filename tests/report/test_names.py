@@ -1,0 +1,193 @@
+"""Whatever sets two things apart is in their names: in tables, legends, comparisons, history and what ``parse`` prints."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+from tests.report.conftest import FIRST, add_run, rti
+
+from tacholog.commands.parse import parse
+from tacholog.dataset import Dataset, load, load_logs
+from tacholog.diff.compare import compare
+from tacholog.diff.policy import Policy
+from tacholog.diff.result import Report
+from tacholog.diff.sides import of_release
+from tacholog.report import diff_words as words
+from tacholog.report.comparable import compared, groups
+from tacholog.report.compare import METRICS_SHOWN
+from tacholog.report.diff_summary import curve_words
+from tacholog.report.history import history, neighbours, since
+from tacholog.report.names import row_names
+from tacholog.report.series import labels_among
+from tacholog.report.views import TESTS, Selection, View, view_of
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SAMPLES = sorted(path for path in (ROOT / "tests" / "formats").glob("*/*") if path.is_file() and path.suffix not in (".md", ".py", ".toml", ".tsv"))
+RATES = (10.0, 30.0, 60.0, None)  # frames a second, and as fast as it goes
+
+
+def twice(names: Iterable[object]) -> list[object]:
+    """The names that stand more than once."""
+    return [name for name, count in Counter(names).items() if count > 1]
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    """All runs of the checkout."""
+    return load([ROOT / "data"])
+
+
+@pytest.fixture(scope="module")
+def view(data: Dataset) -> View:
+    """The same as pages see it."""
+    return view_of(data)
+
+
+@pytest.fixture(scope="module")
+def reports(data: Dataset, view: View) -> dict[tuple[str, str, str], Report]:
+    """Every comparison that the site of these runs has a page of."""
+    found = {}
+    for system, old, new in [*neighbours(view.runs.values()), *since(view.runs.values())]:
+        sides = of_release(data, old, system), of_release(data, new, system)
+        found[system, old, new] = compare(*sides, Policy(), (old, new))
+    return found
+
+
+@pytest.fixture(scope="module")
+def offered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two releases at three offered rates and at the highest one, as an issue about video frames has them."""
+    root = tmp_path_factory.mktemp("offered")
+    for release in ("1.0", "1.1"):
+        for rate in RATES:
+            manifest = rti("UDPv4", published=False, offered_rate_per_s=rate, load_mode="paced" if rate else "max-rate")
+            add_run(root, f"{release}/{rate or 'peak'}", FIRST, msgspec.structs.replace(manifest, release=release))
+    return root
+
+
+def test_rows_at_several_offered_rates_are_named_by_them_in_a_diff_and_summed_up_apart(offered: Path) -> None:
+    old, new = (load([offered / release]) for release in ("1.0", "1.1"))
+
+    report = compare(old, new, Policy(), ("1.0", "1.1"))
+
+    names = [words.name(row.key) for row in report.rows if row.key.payload_bytes == 64 and row.key.metric == "goodput"]
+    assert sorted(names) == [
+        "payload received mean, UDPv4, 64\u00a0B, 10\u00a0msg/s offered, paced",
+        "payload received mean, UDPv4, 64\u00a0B, 30\u00a0msg/s offered, paced",
+        "payload received mean, UDPv4, 64\u00a0B, 60\u00a0msg/s offered, paced",
+        "payload received mean, UDPv4, 64\u00a0B, max-rate",
+    ]
+    assert [curve_words(curve) for curve in report.curves if "of 12 sizes" in curve_words(curve)] == []
+
+
+def test_history_has_a_line_for_each_offered_rate_and_calls_none_of_them_other_runs(offered: Path) -> None:
+    runs = list(view_of(load([offered])).runs.values())
+
+    def compare_releases(_system: str, old: str, new: str) -> Report:
+        return compare(load([offered / old]), load([offered / new]), Policy(), (old, new))
+
+    html = str(history(runs, "goodput", "mean", compare_releases, ()))
+
+    heads = [re.sub("<[^>]*>", " ", head) for head in re.findall(r'<th scope="row">.*?</th>', html)]
+    assert len(heads) == 12
+    assert twice(heads) == []
+    assert "other runs of 1.0" not in html
+
+
+def test_no_two_series_of_a_page_have_one_name(view: View) -> None:
+    pages = {(fact.run.system, fact.conditions.transport) for fact in view.summaries()}
+    seen = 0
+    for system, transport in pages:
+        part = view.only(Selection(system=system, transport=transport or "not stated"))
+        for test in TESTS:
+            labels = [one.label for one in part.only(Selection(test=test)).series()]
+            seen += len(labels)
+            assert twice(labels) == [], (system, transport, test)
+    assert seen > 100
+
+
+def test_no_two_series_have_one_name_on_the_home_page_and_the_page_that_compares(view: View) -> None:
+    everything = compared(view, {})
+    for group, members in groups(everything).items():
+        labels = labels_among([(one.system, one.series) for one in members])
+        assert twice((one.system, one.transport, label) for one, label in zip(members, labels, strict=True)) == [], group
+    for metric, statistic, _ in METRICS_SHOWN:
+        found = [one for one in everything if one.series.cells(metric, statistic)]
+        assert twice(one.name for one in found) == [], metric
+
+
+def test_no_two_rows_of_a_comparison_have_one_name(reports: dict[tuple[str, str, str], Report]) -> None:
+    seen = 0
+    for pair, report in reports.items():
+        names = [line.name for section in words.sections(report) for line in section.lines]
+        seen += len(names)
+        assert twice(names) == [], pair
+        assert twice(words.name(loss.key) for loss in report.losses) == [], pair
+        assert twice(words.name(curve.key) for curve in report.curves) == [], pair
+    assert seen > 500
+
+
+def test_no_two_rows_of_a_history_have_one_name(view: View, reports: dict[tuple[str, str, str], Report]) -> None:
+    seen = 0
+    for metric, statistic in {(row.key.metric, row.key.statistic) for report in reports.values() for row in report.rows}:
+        html = str(history(list(view.runs.values()), metric, statistic, lambda *pair: reports[pair], ()))
+        for table in html.split("<table>")[1:]:
+            heads = [re.sub("<[^>]*>", " ", head) for head in re.findall(r'<th scope="row">.*?</th>', table)]
+            seen += len(heads)
+            assert twice(heads) == [], (metric, statistic)
+    assert seen > 100
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_no_two_series_and_no_two_rows_of_a_sample_log_have_one_name(path: Path) -> None:
+    found = load_logs([path])
+    view = view_of(found)
+    for test in TESTS:
+        assert twice((one.label, dict(one.key)["transport"]) for one in view.only(Selection(test=test)).series()) == []
+    report = compare(found, found, Policy())
+    assert twice(line.name for section in words.sections(report) for line in section.lines) == []
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_no_two_different_records_have_one_name_where_parse_prints_them(path: Path) -> None:
+    facts = [fact for fact in view_of(load_logs([path])).summaries() if fact.metric in ("latency", "goodput", "message_rate", "messages_received")]
+    printed = CliRunner().invoke(parse, [str(path)]).stdout
+    names: dict[tuple[str, int], set[str]] = {}
+    test, start = "", None
+    for text in printed.splitlines():
+        if text.startswith(str(path)):
+            test = text.rsplit(", ", 1)[1]
+        elif text.lstrip().startswith("line "):
+            start = text.find("  of") + 2 if text.endswith("  of") else None
+        elif re.match(r"\s*\d+  ", text):
+            names.setdefault((test, int(text.split()[0])), set()).add(text[start:].strip() if start else "")
+    of: dict[tuple[str, object], dict[tuple[object, ...], set[str]]] = {}
+    for fact in facts:
+        if fact.line is not None and (fact.test, fact.line) in names and len(names[fact.test, fact.line]) == 1:
+            conditions = tuple(value for name, value in msgspec.structs.asdict(fact.conditions).items() if name not in ("basis", "transport"))
+            key = (fact.side, fact.participant, *conditions)
+            of.setdefault((fact.test, fact.payload_bytes), {}).setdefault(key, set()).update(names[fact.test, fact.line])
+    for key, found in of.items():
+        assert twice(name for said in found.values() for name in said) == [], key
+
+
+def test_a_file_of_several_participants_is_one_table_whose_rows_name_them() -> None:
+    printed = CliRunner().invoke(parse, [str(ROOT / "tests" / "formats" / "native" / "three-publishers-tcp.log")]).stdout.splitlines()
+
+    assert sum(line.endswith(", throughput") for line in printed) == 1
+    assert [line.split()[-1] for line in printed if re.match(r"\s*\d+  ", line)] == ["pub1", "pub2", "pub3", "all"] * 2
+
+
+def test_what_nothing_stated_tells_apart_is_told_by_its_run_by_what_is_not_stated_or_by_number() -> None:
+    assert row_names([{"reliability": "reliable", "run": "a"}, {"reliability": "best-effort", "run": "b"}]) == ["reliable", "best-effort"]
+    assert row_names([{"reliability": None, "run": "a"}, {"reliability": None, "run": "b"}]) == ["(a)", "(b)"]
+    rows: list[dict[str, object]] = [{"type": "a", "data_path": None}, {"type": "a", "data_path": "b"}, {"type": None, "data_path": "b"}]
+    assert row_names(rows) == ["a", "a, b", "b"]
+    rows = [{"type": "a", "data_path": None}, {"type": None, "data_path": "a"}]
+    assert row_names(rows) == ["a, data path not stated", "a, type not stated"]
+    assert row_names([{"type": "a"}, {"type": "a"}]) == ["(1 of 2)", "(2 of 2)"]

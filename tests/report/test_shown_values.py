@@ -1,0 +1,60 @@
+"""Every number of a page is the value of a run, on the line that it leads to, or a statistic that the page of definitions explains."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.report.walker import Walk, points, walk
+
+from tacholog.report.statistics import STATISTICS
+
+# What MyST and the theme still use of Sphinx is their business.
+pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+
+
+@pytest.fixture(scope="module")
+def walked(site: Path) -> Walk:
+    """All numbers of the small site."""
+    return walk(site)
+
+
+def test_each_number_leads_to_a_line_that_says_it_or_names_its_statistic(walked: Walk) -> None:
+    assert walked.wrong == []
+    assert walked.linked > 150
+    assert walked.named.total() > 100
+
+
+def test_each_point_of_a_figure_leads_to_a_line_that_says_it(site: Path) -> None:
+    count, wrong = points(site)
+
+    assert wrong == []
+    assert count > 20
+
+
+def test_a_number_that_no_line_says_and_one_without_a_name_are_noticed(site: Path, tmp_path: Path) -> None:
+    changed = tmp_path / "site"
+    shutil.copytree(site / "rti-connext-dds", changed / "rti-connext-dds")
+    shutil.copytree(site / "logs", changed / "logs")
+    page = changed / "rti-connext-dds" / "udpv4.html"
+    text = page.read_text()
+    assert text.count(">473</a>") > 1
+    # The midpoint of 472.8 and 664.2, which was shown once and stands in no log; and a count without its class.
+    page.write_text(text.replace(">473</a>", ">569</a>", 1).replace('<span class="stat-count">', "<span>", 1))
+
+    wrong = walk(changed).wrong
+
+    assert len([said for said in wrong if "'569' is not what its line says" in said]) == 1
+    assert len([said for said in wrong if "has neither a line nor a name" in said]) == 1
+
+
+def test_every_statistic_is_explained_on_the_page_of_definitions(site: Path, walked: Walk) -> None:
+    page = (site / "definitions.html").read_text()
+
+    for name, statistic in STATISTICS.items():
+        row = re.search(rf"<tr>(?:(?!</tr>).)*<code>{re.escape(name)}</code>.*?</tr>", page, re.DOTALL)
+        assert row, name
+        assert f">{statistic.name}<" in row[0]
+    assert walked.named.keys() - {"std-doc"} <= STATISTICS.keys()

@@ -1,0 +1,213 @@
+"""Walks over all numerals of a built site: each leads to a line of a log that says it, or stands in an element that names its statistic."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import NamedTuple
+
+from tacholog.records import METRICS
+from tacholog.report.numerals import SECONDS, rounded, steps_of, unit_shown
+from tacholog.report.statistics import STATISTICS
+
+# A number that is no part of a name, a version, a date or an address.
+_NUMERAL = re.compile(
+    r"(?<![\w.\-/:+#,])([<~>]?)\u202f?(\d[\d\u202f]*(?:\.\d+)?)(?![\w]|[.:\-/]\d|-\w)"  # a bound, the number
+    r"(?:[\u00a0\u202f]?((?:[kM]\u202f)?[A-Za-zµ%][\w/]*))?"  # its unit
+)
+_PRINTED = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_WITHOUT = {
+    "script",
+    "style",
+    "code",
+    "pre",
+    "svg",
+    "th",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "nav",
+    "button",
+    "dt",
+    "title",
+    "em",
+}
+_VOID = {"meta", "link", "img", "br", "input", "hr", "path", "circle", "line", "rect", "source", "wbr", "col"}
+# What people wrote about all numbers, and pages without any: no results stand there.
+_PROSE = ("about", "definitions", "downloads", "methodology", "search", "genindex")
+# How a log may print what the schema holds in one unit: times in s, ms or us, rates in Mbit/s, Gbit/s, MB/s or MiB/s, shares in percent.
+_SCALES = {
+    "ns": (1.0, 1e3, 1e6, 1e9),
+    "bit_per_s": (1.0, 1e3, 1e6, 1e9, 8.0, 8e3, 8e6, 8e9, 8.0 * 2**10, 8.0 * 2**20, 8.0 * 2**30),
+    "messages_per_s": (1.0, 1e3, 1e6),
+    "ratio": (1.0, 0.01),
+}
+
+
+class Numeral(NamedTuple):
+    """A number on a page: the text with its bound and unit, where it links to, the classes around it, the text that it stands in."""
+
+    page: str
+    bound: str
+    text: str
+    unit: str
+    href: str | None
+    classes: frozenset[str]
+    said: str
+
+
+class _Reader(HTMLParser):
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.page, self.stack, self.found = page, list[tuple[str, dict[str, str | None]]](), list[Numeral]()
+        self.heads, self.column = list[str](), 0
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Such an element holds nothing."""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in _VOID:
+            return
+        self.stack.append((tag, dict(attrs)))
+        if tag == "table":
+            self.heads = []
+        elif tag == "tr":
+            self.column = 0
+        elif tag in ("th", "td"):
+            self.column += 1
+            if "thead" in {name for name, _ in self.stack}:
+                self.heads.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        while tag not in _VOID and self.stack and self.stack.pop()[0] != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        tags = {name for name, _ in self.stack}
+        classes = frozenset(word for _, attributes in self.stack for word in (attributes.get("class") or "").split())
+        if "tl-unit" in classes and self.heads and "thead" in tags:
+            self.heads[-1] = data
+        if "article" not in tags or tags & _WITHOUT:
+            return
+        href = next((attributes.get("href") for name, attributes in reversed(self.stack) if name == "a"), None)
+        unit = self.heads[self.column - 1] if "td" in tags and self.column <= len(self.heads) else ""
+        for match in _NUMERAL.finditer(data):
+            self.found.append(Numeral(self.page, match[1], match[2], match[3] or unit, href, classes, data.strip()))
+
+
+def numerals(site: Path) -> Iterator[Numeral]:
+    """Yield every number in the sentences and tables of all pages but those of logs."""
+    for file in sorted(site.rglob("*.html")):
+        page = file.relative_to(site).with_suffix("").as_posix()
+        if not page.startswith(("logs/", "raw/", "_static/", "downloads/")) and page not in _PROSE:
+            reader = _Reader(page)
+            reader.feed(file.read_text(encoding="utf-8"))
+            yield from reader.found
+
+
+@lru_cache(maxsize=4096)
+def lines_of(page: Path) -> dict[str, str]:
+    """The text of the line that each id of a log's page stands in."""
+    found: dict[str, str] = {}
+    for line in re.findall(r'<li id="L\d+".*?</li>', page.read_text(encoding="utf-8"), re.DOTALL):
+        text = html.unescape(re.sub("<[^>]*>", "", line[line.index("<code>") : line.index("</code>")]))
+        found |= dict.fromkeys(map(html.unescape, re.findall(r'\bid="([^"]*)"', line)), text)
+    return found
+
+
+def target(site: Path, page: str, href: str) -> tuple[str, str] | None:
+    """The text of the line that a link of a page leads to, and the metric of the number there; nothing of links to elsewhere."""
+    where, _, anchor = html.unescape(href).partition("#")
+    if not re.match(r"L\d+:", anchor):
+        return None
+    text = lines_of(((site / page).parent / where).resolve()).get(anchor)
+    return text or "", re.split(r"\.(?=p\d|[a-z-]+$)", anchor.partition(":")[2])[0]
+
+
+def sizes_shown(metric: str, unit: str) -> list[float]:
+    """How many of the schema's units the sign beside a number stands for; of a number without a sign all that it may."""
+    of = METRICS[metric].unit
+    steps = {str(sign): float(str(size)) for sign, size in steps_of(of)} | {unit_shown(of).sign: unit_shown(of).size}
+    if metric == "duration":
+        steps[SECONDS.sign] = SECONDS.size
+    return [steps[unit]] if unit in steps else list(steps.values())
+
+
+def says(line: str, shown: Numeral, metric: str) -> bool:
+    """Whether a numeral of the line, converted to the unit that is shown and rounded as all numbers are, is the number."""
+    scales = _SCALES.get(METRICS[metric].unit, (1.0,))
+    for printed in _PRINTED.findall(line):
+        value = float(printed.replace(",", ""))
+        if shown.bound == "<" and value == 0:
+            return True
+        if any(rounded(value * scale / size) == shown.text for scale in scales for size in sizes_shown(metric, shown.unit)):
+            return True
+    return metric == "loss" and any(rounded(share / size) == shown.text for share in _shares(line) for size in sizes_shown(metric, shown.unit))
+
+
+def _shares(line: str) -> list[float]:
+    """What may be the share of lost messages, where a line says how many were lost, and how many were received or sent."""
+    counts = [int(text) for text in _PRINTED.findall(line) if text.isdigit()]
+    pairs = [(lost, other) for lost in counts for other in counts if lost > 0 and other > 0]
+    return [share for lost, other in pairs for share in (lost / (lost + other), lost / other)]
+
+
+class Walk(NamedTuple):
+    """What was found: how many numbers are linked to a line and named, and those that are neither or whose line says something else."""
+
+    linked: int
+    named: Counter[str]
+    wrong: list[str]
+
+
+def walk(site: Path) -> Walk:
+    """Look at every number of a site."""
+    linked, named, wrong = 0, Counter[str](), list[str]()
+    for one in numerals(site):
+        there = target(site, one.page, one.href) if one.href else None
+        classes = [name for name in STATISTICS if name in one.classes]
+        if there is not None:
+            linked += 1
+            if not says(there[0], one, there[1]):
+                wrong.append(f"{one.page}: {one.said!r} is not what its line says: {there[0][:160]!r}")
+        elif "std-doc" in one.classes:  # the name of a page, as a link to it
+            named["std-doc"] += 1
+        elif classes:
+            named[classes[0]] += 1
+        else:
+            wrong.append(f"{one.page}: {one.text!r} of {one.said[:80]!r} has neither a line nor a name {sorted(one.classes)[-3:]}")
+    return Walk(linked, named, wrong)
+
+
+def points(site: Path) -> tuple[int, list[str]]:
+    """How many points the figures of a site hold that lead to a number, and those whose line does not say theirs."""
+    count, wrong = 0, list[str]()
+    for file in sorted(site.rglob("*.html")):
+        text, page = file.read_text(encoding="utf-8"), file.relative_to(site).with_suffix("").as_posix()
+        for figure in re.findall(r'<figure [^>]*class="tl-figure".*?</figure>', text, re.DOTALL):
+            places = [html.unescape(href) for href in re.findall(r'<a href="([^"]*)" tabindex="-1">', figure)]
+            block = re.search(r'class="tl-spec">(.*?)</script>', figure, re.DOTALL)
+            for trace in json.loads(block[1])["data"] if block else []:
+                number = trace.get("meta", {}).get("number")
+                for y, place in zip(trace["y"], trace.get("customdata") or [], strict=False):
+                    if number and place:
+                        count += 1
+                        found = target(site, page, f"{places[place[0]]}#L{place[1]}{number}")
+                        if found is None or not _is_said(found[0], y, found[1]):
+                            wrong.append(f"{page}: {y} {number}: {found and found[0][:160]!r}")
+    return count, wrong
+
+
+def _is_said(line: str, value: float, metric: str) -> bool:
+    printed = [float(text.replace(",", "")) for text in _PRINTED.findall(line)]
+    said = [each * scale for each in printed for scale in _SCALES.get(METRICS[metric].unit, (1.0,))] + (_shares(line) if metric == "loss" else [])
+    return any(abs(each - value) <= 1e-9 * abs(value) for each in said)
