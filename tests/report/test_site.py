@@ -322,29 +322,29 @@ def copied(built: Path) -> Path:
     return built
 
 
-def test_what_is_built_again_from_the_same_is_not_written_again(copied: Path, shown: SiteSettings) -> None:
+def test_what_is_built_again_from_the_same_is_not_written_again(copied: Path) -> None:
     kept = [*(copied / "source").rglob("*.md"), *(copied / "dataset").iterdir()]
     before, sources = ages(copied / "site"), {path: path.stat().st_mtime_ns for path in kept}
     os.utime(copied / "data/rti/copy/run.toml")  # not the content: Sphinx is asked all the same
 
-    build_site([copied / "data"], copied / "site", copied, shown)
+    build_site([copied / "data"], copied / "site", copied)
 
     assert ages(copied / "site") == before
     assert {path: path.stat().st_mtime_ns for path in kept} == sources
 
 
-def test_without_a_change_not_even_sphinx_is_asked(copied: Path, shown: SiteSettings) -> None:
+def test_without_a_change_not_even_sphinx_is_asked(copied: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in (copied / "site").rglob("*")}
 
-    build_site([copied / "data"], copied / "site", copied, shown)
+    build_site([copied / "data"], copied / "site", copied)
 
     assert {path: path.stat().st_mtime_ns for path in (copied / "site").rglob("*")} == before
 
 
-def test_pages_that_somebody_deleted_come_back(copied: Path, shown: SiteSettings) -> None:
+def test_pages_that_somebody_deleted_come_back(copied: Path) -> None:
     shutil.rmtree(copied / "site/logs")
 
-    build_site([copied / "data"], copied / "site", copied, shown)
+    build_site([copied / "data"], copied / "site", copied)
 
     assert (copied / "site/logs/rti/copy/sub.log.html").is_file()
 
@@ -373,7 +373,7 @@ def test_a_build_that_fails_leaves_no_stamp(copied: Path) -> None:
         finished(copied / "site")
 
 
-def test_a_changed_log_rebuilds_only_the_pages_that_show_it(copied: Path, shown: SiteSettings) -> None:
+def test_a_changed_log_rebuilds_only_the_pages_that_show_it(copied: Path) -> None:
     before = ages(copied / "site")
     folder = copied / "data/rti/copy"
     log = (folder / "sub.log").read_text()
@@ -382,7 +382,7 @@ def test_a_changed_log_rebuilds_only_the_pages_that_show_it(copied: Path, shown:
     (folder / "sub.log").write_text(changed)
     (folder / "run.toml").write_text((folder / "run.toml").read_text().replace(old, hashlib.sha256(changed.encode()).hexdigest()))
 
-    build_site([copied / "data"], copied / "site", copied, shown)
+    build_site([copied / "data"], copied / "site", copied)
 
     after = ages(copied / "site")
     written = {name for name in after if after[name] != before.get(name)}
@@ -392,11 +392,11 @@ def test_a_changed_log_rebuilds_only_the_pages_that_show_it(copied: Path, shown:
     assert "71\u202f581\u202f305" in (copied / "site/rti-connext-dds/shmem.html").read_text()
 
 
-def test_a_machine_that_is_described_better_is_so_on_its_pages(copied: Path, shown: SiteSettings) -> None:
+def test_a_machine_that_is_described_better_is_so_on_its_pages(copied: Path) -> None:
     host = copied / "data/hosts/desk.toml"
     host.write_text(host.read_text().replace("Some CPU", "Another CPU"))
 
-    build_site([copied / "data"], copied / "site", copied, shown)
+    build_site([copied / "data"], copied / "site", copied)
 
     assert "Another CPU" in (copied / "site/tacholog-perftest/udp.html").read_text()
 

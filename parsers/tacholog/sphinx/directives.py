@@ -229,7 +229,8 @@ class PerfLog(Perf):
             return self.warn(f"no log {self.subject!r} in {_described(wanted)}")
         lines = _linked_lines(part, self.subject)
         path = Path(run.root, found.log)
-        self.env.note_dependency(str(path))
+        if path.exists():  # of a log that is not shown there is no file, and Sphinx would read the page anew at each build
+            self.env.note_dependency(str(path))
         facts = listings.log_facts(part, run.run, found.log, self.env.found_docs)
         return self.html(facts + log_page(path, found.format, lines, [fact for fact in part.facts if fact.log == found.log]))
 
