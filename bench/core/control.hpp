@@ -42,7 +42,7 @@ struct Frame {
     std::uint64_t number(std::size_t place) const { return place < numbers.size() ? numbers[place] : 0; }
 };
 
-inline constexpr std::uint64_t protocol_version = 4;
+inline constexpr std::uint64_t protocol_version = 5;
 inline constexpr std::size_t most_numbers = 16;
 inline constexpr std::size_t longest_text = 16384;
 

@@ -15,7 +15,8 @@ namespace tacholog {
 namespace {
 
 /// A name that no other run on this host has: its process and 64 random bits.
-/// Faults are injected on the way to the subscriber alone: what is injected is then what a round trip shows.
+/// Faults are injected on the way to the subscriber alone: what is injected is then what a round trip shows. Only a
+/// corrupted answer is asked for by itself.
 Topic new_topic(const Side& side, std::size_t payload_bytes, std::string_view direction) {
     std::random_device random;
     const std::uint64_t salt = std::uint64_t{random()} << 32 | random();
@@ -27,6 +28,8 @@ Topic new_topic(const Side& side, std::size_t payload_bytes, std::string_view di
         topic.injection = side.options.injection;
         topic.audience = side.options.audience;
         topic.batch_messages = messages_a_batch(side.options, payload_bytes);
+    } else {
+        topic.injection.corrupt = side.options.injection.corrupt_answer;
     }
     return topic;
 }
