@@ -88,6 +88,10 @@ Who runs where
                              one has the interface of the own side: fe80::1%eth0
   --port N                   TCP port of the publisher's control channel
                              (default: any free one for both, 7420 for pub and sub)
+  --any-endpoint             send to whatever address the other side names. Without it, messages go
+                             only to the address that its end of the control channel has. For a
+                             side that is not there where it connects from (behind a NAT whose
+                             other addresses this side can reach); udp-wan does not need it
   --timeout SECONDS          the longest wait for the other side (default 10)
 
 What to write
