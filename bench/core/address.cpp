@@ -122,6 +122,12 @@ in6_addr to_bytes(const Address& address) {
     return bytes;
 }
 
+bool of_one_host(const Address& one, const Address& other) {
+    const in6_addr here = to_bytes(one);
+    const in6_addr there = to_bytes(other);
+    return IN6_ARE_ADDR_EQUAL(&here, &there);
+}
+
 Address from_bytes(const in6_addr& bytes, std::uint16_t port) {
     if (IN6_IS_ADDR_V4MAPPED(&bytes)) {
         sockaddr_in v4{};

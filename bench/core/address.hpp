@@ -71,6 +71,9 @@ Address local_address(const Fd& socket);
 /// The network interface that has this address; empty if none has.
 std::string interface_with(const Address& address);
 
+/// Whether both are of one host: zones and ports aside, IPv4 being what it is in an IPv6 address that stands for it.
+bool of_one_host(const Address& one, const Address& other);
+
 /// Either family in sixteen bytes, IPv4 as the IPv6 address that stands for it (::ffff:192.0.2.1), and back.
 in6_addr to_bytes(const Address& address);
 Address from_bytes(const in6_addr& bytes, std::uint16_t port);

@@ -8,8 +8,6 @@
 #include <array>
 #include <cstring>
 
-#include "core/address.hpp"
-
 namespace tacholog {
 namespace {
 
@@ -65,6 +63,12 @@ Result<std::optional<Frame>> parse_frame(std::string& bytes) {
 }
 
 Result<void> Control::send(const Frame& frame) {
+    // A reason may be cut, for whoever reads it understands the beginning. What is agreed on or worked with may not.
+    const bool is_reason = frame.kind == FrameKind::abort || frame.kind == FrameKind::refused;
+    if (frame.text.size() > longest_text && !is_reason) {
+        return Error{"control channel: a text of " + std::to_string(frame.text.size()) +
+                     " bytes is too long; it takes " + std::to_string(longest_text)};
+    }
     const std::string text = frame.text.substr(0, longest_text);
     const FrameHeader header{magic, static_cast<std::uint16_t>(frame.kind),
                              static_cast<std::uint16_t>(frame.numbers.size()), static_cast<std::uint32_t>(text.size()),
@@ -77,11 +81,24 @@ Result<void> Control::send(const Frame& frame) {
         bytes.append(raw.data(), raw.size());
     }
     bytes += text;
-    // Frames are few and small, far below the socket's buffer: if one does not fit, the peer has stopped reading.
-    const auto sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent == static_cast<ssize_t>(bytes.size())) return {};
-    if (sent >= 0 || errno == EAGAIN) return Error{"control channel: " + peer_ + " does not read any more"};
-    return os_error("control channel: send to " + peer_);
+    return send_all(bytes);
+}
+
+// Nearly all frames are far below the socket's buffer. A long agreement is not; if nothing of a frame goes for long,
+// the peer has stopped reading.
+Result<void> Control::send_all(std::string_view bytes) {
+    constexpr Patience longest_wait{1000};
+    while (!bytes.empty()) {
+        const auto sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0 && errno != EAGAIN && errno != EINTR) return os_error("control channel: send to " + peer_);
+        if (sent > 0) {
+            bytes.remove_prefix(static_cast<std::size_t>(sent));
+        } else if (const Waited waited = wait_for(socket_, POLLOUT, *stop_, longest_wait); waited != Waited::ready) {
+            if (waited == Waited::stopped) return Stop::error();
+            return Error{"control channel: " + peer_ + " does not read any more"};
+        }
+    }
+    return {};
 }
 
 Result<bool> Control::fill(Patience patience) {
@@ -139,6 +156,13 @@ std::optional<Error> Control::reason(Patience limit) {
     return stop_->requested() ? std::optional{Stop::error()} : std::nullopt;
 }
 
+Address Control::remote_address() const {
+    Address address;
+    socklen_t length = Address::room_bytes;
+    ::getpeername(socket_.get(), address.room(), &length);
+    return address;
+}
+
 std::string Control::local_host() const {
     return host_of(local_address(socket_));
 }
@@ -170,11 +194,21 @@ Result<Control> Listener::accept(Patience limit, const Stop& stop) const {
     if (waited == Waited::stopped) return Stop::error();
     if (waited == Waited::timed_out)
         return Error{"no subscriber has connected to " + name() + " within the time limit"};
+    auto control = accept_now(stop);
+    if (!control) return control.error();
+    if (!*control) return Error{"accept on " + name() + ": who connected is gone again"};
+    return std::move(**control);
+}
+
+Result<std::optional<Control>> Listener::accept_now(const Stop& stop) const {
     Fd socket{::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC)};
+    // Not ours: somebody was gone before he was let in, or takes up descriptors that come back.
+    constexpr std::array passing{EAGAIN, EINTR, ECONNABORTED, EPROTO, EMFILE, ENFILE, ENOBUFS, ENOMEM};
+    if (!socket && std::find(passing.begin(), passing.end(), errno) != passing.end()) return std::optional<Control>{};
     if (!socket) return os_error("accept on " + name());
     const int yes = 1;
     ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-    return Control{std::move(socket), stop};
+    return std::optional{Control{std::move(socket), stop}};
 }
 
 namespace {
@@ -215,6 +249,16 @@ Result<Control> connect_control(const std::string& address, int port, Patience l
 
 namespace {
 
+/// What of a long list is enough to see where it differs from another from this place on.
+std::string excerpt(const std::string& word, std::size_t at) {
+    constexpr std::size_t longest = 160;
+    constexpr std::size_t before = 60;
+    if (word.size() <= longest) return word;
+    const std::size_t begin = at > before ? at - before : 0;
+    const std::string key = begin > 0 ? word.substr(0, word.find('=') + 1) + "..." : "";
+    return key + word.substr(begin, longest) + (begin + longest < word.size() ? "..." : "");
+}
+
 /// The first word in which two agreements differ, for a message: "sizes_bytes=64 here, sizes_bytes=16 there".
 std::string difference(const std::string& here, const std::string& there) {
     std::size_t start = 0;
@@ -223,7 +267,9 @@ std::string difference(const std::string& here, const std::string& there) {
         const std::size_t other_end = std::min(there.find(' ', start), there.size());
         const std::string mine = here.substr(start, end - start);
         const std::string theirs = start < there.size() ? there.substr(start, other_end - start) : "nothing";
-        if (mine != theirs) return mine + " here, " + theirs + " there";
+        const auto first = std::mismatch(mine.begin(), mine.end(), theirs.begin(), theirs.end()).first;
+        const auto at = static_cast<std::size_t>(first - mine.begin());
+        if (mine != theirs) return excerpt(mine, at) + " here, " + excerpt(theirs, at) + " there";
         start = end + 1;
     }
     return "the other side was told more";
@@ -238,11 +284,15 @@ Result<std::size_t> greet_subscriber(Control& control, const std::string& agreem
 }
 
 Result<std::size_t> answer_hello(Control& control, const Frame& hello, const std::string& agreement,
-                                 const std::vector<std::size_t>& free_places) {
+                                 const std::vector<std::size_t>& free_places, std::uint64_t secret) {
     Error problem;
     if (hello.number(0) != protocol_version) {
         problem.text = "control channel: version " + std::to_string(protocol_version) + " here, " +
                        std::to_string(hello.number(0)) + " there";
+    } else if (secret != 0 && hello.number(2) != secret) {
+        problem.text = "a subscriber that this run has not started";
+    } else if (free_places.empty()) {
+        problem.text = "this run has all its subscribers";
     } else if (hello.text != agreement) {
         problem.text = "the two sides were given different options: " + difference(agreement, hello.text);
     }
@@ -256,8 +306,9 @@ Result<std::size_t> answer_hello(Control& control, const Frame& hello, const std
     return problem;
 }
 
-Result<std::size_t> greet_publisher(Control& control, const std::string& agreement, Patience limit, std::size_t wish) {
-    const auto sent = control.send({FrameKind::hello, {protocol_version, wish}, agreement});
+Result<std::size_t> greet_publisher(Control& control, const std::string& agreement, Patience limit, std::size_t wish,
+                                    std::uint64_t secret) {
+    const auto sent = control.send({FrameKind::hello, {protocol_version, wish, secret}, agreement});
     if (!sent) return sent.error();
     const auto hello = control.expect(FrameKind::hello, limit);
     if (!hello) return hello.error();

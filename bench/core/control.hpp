@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/address.hpp"
 #include "core/clock.hpp"
 #include "core/fd.hpp"
 #include "core/result.hpp"
@@ -15,7 +16,8 @@
 namespace tacholog {
 
 enum class FrameKind : std::uint16_t {
-    hello,       ///< protocol version, place among the subscribers; text: what both sides must have been told alike
+    hello,  ///< protocol version, place among the subscribers, secret of the run (0: none); text: what both sides must
+            ///< have been told alike
     refused,     ///< text: why
     affinity,    ///< text: CPUs asked for, '/', CPUs achieved
     sockets,     ///< receive and send buffer
@@ -42,9 +44,10 @@ struct Frame {
     std::uint64_t number(std::size_t place) const { return place < numbers.size() ? numbers[place] : 0; }
 };
 
-inline constexpr std::uint64_t protocol_version = 4;
+inline constexpr std::uint64_t protocol_version = 5;
 inline constexpr std::size_t most_numbers = 16;
-inline constexpr std::size_t longest_text = 16384;
+/// An agreement names every size and demand.
+inline constexpr std::size_t longest_text = std::size_t{256} * 1024;
 
 /// Reads one frame off the front of `bytes`: nothing if it is not all there yet, an error if it is no frame of ours.
 Result<std::optional<Frame>> parse_frame(std::string& bytes);
@@ -71,11 +74,17 @@ public:
     /// Why the run is over, if the peer or a signal has said so: a broken transport is often only the consequence.
     std::optional<Error> reason(Patience limit);
 
+    int descriptor() const { return socket_.get(); }
+
+    /// The peer's address, as it is seen from here.
+    Address remote_address() const;
+
     /// This side's address, as the peer can reach it.
     std::string local_host() const;
 
 private:
     Result<bool> fill(Patience patience);
+    Result<void> send_all(std::string_view bytes);
     Error gave_up(const Frame& frame) const { return Error{peer_ + " gave up: " + frame.text}; }
 
     Fd socket_;
@@ -90,7 +99,11 @@ public:
 
     int port() const;
     std::string name() const;
+    int descriptor() const { return socket_.get(); }
     Result<Control> accept(Patience limit, const Stop& stop) const;
+
+    /// Who has connected, if somebody has.
+    Result<std::optional<Control>> accept_now(const Stop& stop) const;
 
 private:
     explicit Listener(Fd socket) : socket_(std::move(socket)) {}
@@ -104,10 +117,10 @@ Result<Control> connect_control(const std::string& address, int port, Patience l
 /// (1, 2, ...): of the places that are free the one that it wishes for (0: none), else the first.
 Result<std::size_t> greet_subscriber(Control& control, const std::string& agreement, Patience limit,
                                      const std::vector<std::size_t>& free_places = {1});
-/// The same, once it has said hello.
+/// The same, once it has said hello. `secret` is what those that this run has started know; 0: anybody may come.
 Result<std::size_t> answer_hello(Control& control, const Frame& hello, const std::string& agreement,
-                                 const std::vector<std::size_t>& free_places);
+                                 const std::vector<std::size_t>& free_places, std::uint64_t secret = 0);
 Result<std::size_t> greet_publisher(Control& control, const std::string& agreement, Patience limit,
-                                    std::size_t wish = 0);
+                                    std::size_t wish = 0, std::uint64_t secret = 0);
 
 }  // namespace tacholog

@@ -120,9 +120,15 @@ struct Faults {
     std::uint64_t lost = 0;
     std::uint64_t duplicated = 0;
     std::uint64_t reordered = 0;
-    std::optional<std::uint64_t> corrupted;     ///< nothing if it was not verified
+    std::optional<std::uint64_t> corrupted;     ///< see known_corrupted
     std::optional<std::uint64_t> dropped = {};  ///< of those lost: for being slow; nothing if nobody is left behind
 };
+
+/// What is known of corrupted messages: all that there were, if they were verified; else those whose header was, and
+/// nothing of the others.
+inline std::optional<std::uint64_t> known_corrupted(Handling handling, std::uint64_t count) {
+    return handling.verify || count > 0 ? std::optional{count} : std::nullopt;
+}
 
 struct LatencyResult {
     std::size_t payload_bytes = 0;

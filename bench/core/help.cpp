@@ -34,7 +34,8 @@ What to measure
   --touch none|write|write+read
                              who touches the payload: nobody, the publisher writes every byte,
                              or the subscriber reads them all too (default write+read)
-  --verify                   checksum every payload and count those that arrive corrupted
+  --verify                   checksum every payload and count those that arrive corrupted; without
+                             it only the 16 bytes of the header are checked, which they always are
   --instances N              keyed data: the publisher writes N instances (1 to 65536) in turn; order,
                              loss and duplicates are checked within each, and the log says of how
                              many something came: messages, or in a latency test answers
@@ -73,7 +74,9 @@ What to measure
   --mock LIST                --transport mock only: faults on the way to the subscriber, to test
                              the figures: hold=TIME, stall=TIME/PERIOD (subscriber), send-stall=
                              TIME/PERIOD (publisher); every N-th message: lose=N, duplicate=N,
-                             reorder=N, corrupt=N
+                             reorder=N, corrupt=N[:BYTE[:MASK]]: this byte of the message (from 0;
+                             default: the last; each: every one in turn) XOR MASK (default 255);
+                             corrupt-answer=... the same of the answers
 
 Who runs where
   --role both|pub|sub        both: this command starts publisher and subscriber (default);
@@ -85,6 +88,10 @@ Who runs where
                              one has the interface of the own side: fe80::1%eth0
   --port N                   TCP port of the publisher's control channel
                              (default: any free one for both, 7420 for pub and sub)
+  --any-endpoint             send to whatever address the other side names. Without it, messages go
+                             only to the address that its end of the control channel has. For a
+                             side that is not there where it connects from (behind a NAT whose
+                             other addresses this side can reach); udp-wan does not need it
   --timeout SECONDS          the longest wait for the other side (default 10)
 
 What to write

@@ -40,6 +40,20 @@ bool set_count(std::uint64_t& into, std::string_view text) {
     return into > 0;
 }
 
+/// "N", "N:BYTE" or "N:BYTE:MASK", where BYTE may be "each".
+bool set_corruption(Corruption& into, std::string_view text) {
+    const auto parts = split(text, ':');
+    if (parts.size() > 3 || !set_count(into.every, parts[0])) return false;
+    into.each = parts.size() > 1 && parts[1] == "each";
+    if (parts.size() > 1 && !into.each) {
+        into.byte = to_number<std::size_t>(parts[1]);
+        if (!into.byte) return false;
+    }
+    if (parts.size() < 3) return true;
+    into.mask = to_number<std::uint8_t>(parts[2]).value_or(0);
+    return into.mask > 0;
+}
+
 bool set_item(Injection& into, std::string_view name, std::string_view value) {
     if (name == "hold") return set_duration(into.hold_ns, value);
     if (name == "stall") return set_stall(into.stall, value);
@@ -47,7 +61,8 @@ bool set_item(Injection& into, std::string_view name, std::string_view value) {
     if (name == "lose") return set_count(into.lose, value);
     if (name == "duplicate") return set_count(into.duplicate, value);
     if (name == "reorder") return set_count(into.reorder, value);
-    return name == "corrupt" && set_count(into.corrupt, value);
+    if (name == "corrupt") return set_corruption(into.corrupt, value);
+    return name == "corrupt-answer" && set_corruption(into.corrupt_answer, value);
 }
 
 }  // namespace
@@ -59,7 +74,7 @@ Result<Injection> parse_injection(std::string_view list) {
         if (equals == std::string_view::npos || !set_item(injection, item.substr(0, equals), item.substr(equals + 1))) {
             return Error{"--mock " + quoted(item) +
                          ": neither hold=TIME, stall=TIME/PERIOD, send-stall=TIME/PERIOD (as 50us, 100ms, 1s) nor "
-                         "lose=N, duplicate=N, reorder=N, corrupt=N"};
+                         "lose=N, duplicate=N, reorder=N, corrupt=N[:BYTE[:MASK]], corrupt-answer=N[:BYTE[:MASK]]"};
         }
     }
     return injection;

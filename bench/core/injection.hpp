@@ -1,7 +1,9 @@
 // What the mock transport does to messages on purpose, so that the rig's figures can be held against a known truth.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "core/clock.hpp"
@@ -21,6 +23,19 @@ struct Stall {
     }
 };
 
+/// Every n-th message arrives with one byte changed: by XOR with the mask.
+struct Corruption {
+    std::uint64_t every = 0;          ///< 0: no message
+    std::optional<std::size_t> byte;  ///< from 0, the rig's header included; nothing: the last one
+    bool each = false;                ///< each byte in turn: the first of such messages has its first byte changed
+    std::uint8_t mask = 0xFF;
+
+    /// The place in a message of this size, when so many have been changed before.
+    std::size_t place(std::size_t bytes, std::uint64_t before = 0) const {
+        return each ? before % bytes : byte.value_or(bytes - 1);
+    }
+};
+
 /// Faults are of every n-th message of a channel, the n-th first; 0: of none. A lost one suffers nothing else.
 struct Injection {
     Nanoseconds hold_ns = 0;  ///< a message can be taken this much after it was published
@@ -29,10 +44,11 @@ struct Injection {
     std::uint64_t lose = 0;
     std::uint64_t duplicate = 0;
     std::uint64_t reorder = 0;  ///< it comes after the one behind it
-    std::uint64_t corrupt = 0;  ///< its last byte is changed
+    Corruption corrupt;
+    Corruption corrupt_answer;  ///< the same of the answers, on their way back to the publisher
 };
 
-/// "hold=1ms,stall=100ms/1s,send-stall=50ms/1s,lose=10,duplicate=7,reorder=5,corrupt=100", any of them.
+/// "hold=1ms,stall=100ms/1s,send-stall=50ms/1s,lose=10,duplicate=7,reorder=5,corrupt=100:0:1", any of them.
 Result<Injection> parse_injection(std::string_view list);
 
 }  // namespace tacholog

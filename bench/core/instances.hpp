@@ -102,9 +102,18 @@ public:
     /// Counts messages from the `first` of all on.
     void restart(std::uint64_t first) {
         first_ = next_ = first;
-        received_ = duplicated_ = reordered_ = 0;
+        received_ = duplicated_ = reordered_ = unidentified_ = 0;
         for (std::uint64_t key = 0; key < sequences_.size(); ++key)
             sequences_[key].restart(first_round(first, key, sequences_.size()));
+    }
+
+    /// As those of Sequence.
+    void arrived_unidentified() { ++unidentified_; }
+    void settle(std::uint64_t end) {
+        const std::uint64_t missing = end - first_ - std::min(end - first_, received_);
+        const std::uint64_t doubled = unidentified_ - std::min(unidentified_, missing);
+        unidentified_ -= doubled;
+        duplicated_ += doubled;
     }
 
     Arrival arrived(std::uint64_t number) {
@@ -118,13 +127,13 @@ public:
         return arrival;
     }
 
-    std::uint64_t received() const { return received_; }
+    std::uint64_t received() const { return received_ + unidentified_; }
     std::uint64_t duplicated() const { return duplicated_; }
     std::uint64_t reordered() const { return reordered_; }
     std::uint64_t next() const { return next_; }
 
     /// Messages before the `end` of all that never came.
-    std::uint64_t lost(std::uint64_t end) const { return end - first_ - received_; }
+    std::uint64_t lost(std::uint64_t end) const { return end - first_ - std::min(end - first_, received()); }
 
     /// Instances of which something came.
     std::uint64_t heard() const {
@@ -142,6 +151,7 @@ private:
     std::uint64_t received_ = 0;
     std::uint64_t duplicated_ = 0;
     std::uint64_t reordered_ = 0;
+    std::uint64_t unidentified_ = 0;
 };
 
 }  // namespace tacholog

@@ -31,7 +31,7 @@ public:
     }
 
 private:
-    enum class Answer { came, lost };
+    enum class Outcome { came, lost, unreadable };
 
     // Runs round trips until `end_ns`, or until `at_second` says that it is enough. `at_second` sees interval_.
     template <typename AtSecond>
@@ -63,11 +63,11 @@ private:
         return last_ns;
     }
 
-    void count(Answer answer, Nanoseconds round_trip_ns) {
-        if (answer == Answer::came) {
+    void count(Outcome answer, Nanoseconds round_trip_ns) {
+        if (answer == Outcome::came) {
             last_round_trip_ns_ = static_cast<std::uint64_t>(round_trip_ns);
             interval_.record(last_round_trip_ns_);
-        } else {
+        } else if (answer == Outcome::lost) {
             ++faults_.lost;
         }
     }
@@ -84,6 +84,7 @@ private:
         if (!end) return end.error();
         side_.tell(Warmup{payload_bytes_, messages, *end - start, rule.outcome(), std::nullopt});
         faults_ = {};
+        corrupted_ = 0;
         return {};
     }
 
@@ -103,9 +104,8 @@ private:
     }
 
     Result<void> finish() {
-        const auto corrupted_there = end_of_size(side_);
-        if (!corrupted_there) return corrupted_there.error();
-        if (side_.options.handling.verify) faults_.corrupted = corrupted_ + *corrupted_there;
+        if (const auto ended = end_of_size(side_); !ended) return ended;
+        faults_.corrupted = known_corrupted(side_.options.handling, corrupted_);
         side_.tell(LatencyResult{payload_bytes_, faults_, duration_ns_, &total_, heard(side_, newest_.heard())});
         tell_omission();
         if (total_.count() == 0) {
@@ -133,7 +133,7 @@ private:
                         "where a schedule would have sent more messages: --rate measures those"});
     }
 
-    Result<Answer> round_trip() {
+    Result<Outcome> round_trip() {
         const std::uint64_t number = numbers_.next();
         {
             auto loan = channels_.publisher->loan(payload_bytes_);
@@ -143,20 +143,22 @@ private:
                 return sent.error();
         }
         const auto answer = take_answer();
-        if (answer && *answer == number) [[likely]]
+        if (answer && *answer && (*answer)->number == number) [[likely]]
             return came(number);
         return wait_longer(number, answer);
     }
 
     /// The answer has not come at once, or something else has.
-    Result<Answer> wait_longer(std::uint64_t number, Result<std::optional<std::uint64_t>> answer) {
+    Result<Outcome> wait_longer(std::uint64_t number, Result<std::optional<Answer>> answer) {
         const bool lossy = side_.transport.reliability == Reliability::best_effort;
         const Deadline deadline{lossy ? std::min(answer_limit(payload_bytes_), side_.limit()) : side_.limit()};
         while (true) {
             if (!answer) return answer.error();
-            if (*answer == number) return came(number);
+            if (*answer && (*answer)->number == number) return came(number);
+            // One that cannot be told from others is taken for the one that is awaited, and is no sample.
+            if (*answer && !(*answer)->number) return Outcome::unreadable;
             if (*answer) {
-                count_late(**answer);
+                count_late(*(*answer)->number);
             } else if (const auto frame = side_.control.poll(); !frame) {
                 return frame.error();
             }
@@ -168,24 +170,24 @@ private:
         }
     }
 
-    /// The number of the answer that comes next, if one comes.
-    Result<std::optional<std::uint64_t>> take_answer() {
+    /// The answer that comes next, if one comes.
+    Result<std::optional<Answer>> take_answer() {
         const auto sample = channels_.subscriber->take(slice);
         if (!sample) return sample.error();
-        if (!*sample) return std::optional<std::uint64_t>{};
-        const auto message = read_message((*sample)->bytes(), side_.options.handling);
-        if (!message.intact) ++corrupted_;
-        return std::optional{message.number};
+        if (!*sample) return std::optional<Answer>{};
+        const auto answer = read_answer((*sample)->bytes(), side_.options.handling);
+        if (answer.corrupted) ++corrupted_;
+        return std::optional{answer};
     }
 
-    Answer came(std::uint64_t number) {
+    Outcome came(std::uint64_t number) {
         newest_.advance(number);
-        return Answer::came;
+        return Outcome::came;
     }
 
-    Answer lost(std::uint64_t number) {
+    Outcome lost(std::uint64_t number) {
         given_up_.push_back(number);
-        return Answer::lost;
+        return Outcome::lost;
     }
 
     // An answer to an earlier message: it was counted as lost and comes too late, or it has been here before. Out of
@@ -258,7 +260,7 @@ public:
             if (*echoed || *frame) silence = Deadline{side_.limit()};
             if (silence.passed()) return Error{"take: nothing from the publisher within the time limit"};
         }
-        return side_.control.send({FrameKind::size_end, {corrupted_}});
+        return side_.control.send({FrameKind::size_end});
     }
 
 private:
@@ -270,12 +272,11 @@ private:
         if (!*ping) return false;
         const auto message = read_message((*ping)->bytes(), side_.options.handling);
         const std::size_t bytes = (*ping)->bytes().size();
-        if (!message.intact) ++corrupted_;
         // A duplicate, or late: in a closed loop nobody waits for its answer any more.
-        if (!newest_.advance(message.number) && !side_.options.rate_per_s) return true;
+        if (message.identified && !newest_.advance(message.number) && !side_.options.rate_per_s) return true;
         auto loan = channels_.publisher->loan(bytes);
         if (!loan) return loan.error();
-        write_message(loan->bytes(), message.number, side_.options.handling);
+        write_message(loan->bytes(), number_of_answer_to(message), side_.options.handling);
         if (auto sent = publish(side_, std::move(*loan), [](const Frame&, std::size_t) {}); !sent) return sent.error();
         return true;
     }
@@ -283,7 +284,6 @@ private:
     const Side& side_;
     Channels channels_;
     Newest newest_;
-    std::uint64_t corrupted_ = 0;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/choices.hpp"
+#include "core/side.hpp"
 #include "reporters/reporter.hpp"
 
 namespace tacholog {
@@ -128,6 +129,11 @@ std::optional<std::string> objection(const Options& options, const Transport* tr
     if (transport->parties == Parties::hosts && options.role == Role::both) {
         return "--transport " + options.transport +
                ": each side needs a network interface of its own: start them with --role pub and --role sub";
+    }
+    if (const std::size_t bytes = agreement(options).size(); bytes > longest_text) {
+        return "--sizes and --demands: what both sides must agree on is " + std::to_string(bytes) +
+               " bytes long, and the control channel takes " + std::to_string(longest_text) +
+               ": measure them in several runs";
     }
     if (auto wrong = objection_to_sending(options, *transport)) return wrong;
     if (auto wrong = objection_to_probes(options)) return wrong;

@@ -71,8 +71,7 @@ private:
         if (now_ns() < due) wait_until(due, side_.options.waiting);
         auto loan = channels_.publisher->loan(payload_bytes_);
         if (!loan) return loan.error();
-        write_message(loan->bytes(), number_at(next_place_, instances_of(side_)), side_.options.handling);
-        write_due(loan->bytes(), due);
+        write_timed_message(loan->bytes(), number_at(next_place_, instances_of(side_)), due, side_.options.handling);
         last_sent_ns_ = now_ns();
         lateness_.record(static_cast<std::uint64_t>(last_sent_ns_ - due));
         ++next_place_;
@@ -107,7 +106,8 @@ private:
     }
 
     Result<void> report() {
-        const Faults faults{counts_.number(1), counts_.number(2), counts_.number(3), std::nullopt};
+        const Faults faults{counts_.number(1), counts_.number(2), counts_.number(3),
+                            known_corrupted(side_.options.handling, counts_.number(4))};
         side_.tell(
             LatencyResult{payload_bytes_, faults, duration_ns_, &total_, tacholog::heard(side_, counts_.number(6))});
         const auto period = static_cast<Nanoseconds>(1e9 / rate());

@@ -60,21 +60,25 @@ private:
     void begin(bool measured) {
         measured_ = measured;
         end_.reset();
-        early_ = index_ = 0;
+        early_ = index_ = corrupted_ = 0;
         total_.clear();
         interval_.clear();
         start_ns_ = second_ns_ = now_ns();
     }
 
-    bool complete() const { return end_ && sequence_.next() >= *end_ && sequence_.lost(*end_) == 0; }
+    bool complete() const { return end_ && sequence_.lost(*end_) == 0; }
 
     Result<bool> take() {
         const auto sample = channels_.subscriber->take(slice);
         if (!sample) return sample.error();
         if (!*sample) return false;
-        const auto message = read_message((*sample)->bytes(), side_.options.handling);
-        const Nanoseconds latency = now_ns() - read_due((*sample)->bytes());
-        const auto arrival = sequence_.arrived(message.number);
+        const auto message = read_timed_message((*sample)->bytes(), side_.options.handling);
+        const Nanoseconds latency = message.age_ns(now_ns());
+        const auto arrival = message.identified ? sequence_.arrived(message.number) : Arrival::foreign;
+        if (arrival == Arrival::foreign) {
+            sequence_.arrived_unidentified();
+            ++corrupted_;
+        }
         if (arrival != Arrival::in_order && arrival != Arrival::reordered) return true;
         if (latency < 0) {
             ++early_;
@@ -108,10 +112,12 @@ private:
             if (auto sent = end_second(now); !sent) return sent.error();
         }
         const std::uint64_t end = std::max({*end_, sequence_.next(), first});
-        const Faults faults{sequence_.lost(end), sequence_.duplicated(), sequence_.reordered(), std::nullopt};
-        const Frame frame{
-            FrameKind::phase_done,
-            {sequence_.received(), faults.lost, faults.duplicated, faults.reordered, 0, early_, sequence_.heard()}};
+        sequence_.settle(end);
+        const Faults faults{sequence_.lost(end), sequence_.duplicated(), sequence_.reordered(),
+                            known_corrupted(side_.options.handling, corrupted_)};
+        const Frame frame{FrameKind::phase_done,
+                          {sequence_.received(), faults.lost, faults.duplicated, faults.reordered, corrupted_, early_,
+                           sequence_.heard()}};
         if (const auto sent = side_.control.send(frame); !sent) return sent.error();
         if (!measured_) return end;
         side_.tell(LatencyResult{payload_bytes_, faults, now - start_ns_, &total_, heard(side_, sequence_.heard())});
@@ -125,6 +131,7 @@ private:
     bool measured_ = false;
     std::optional<std::uint64_t> end_;  ///< where the phase ends, once the publisher has said so
     std::uint64_t early_ = 0;           ///< messages that came before they were due
+    std::uint64_t corrupted_ = 0;       ///< whose header was, which holds the time too
     std::uint64_t index_ = 0;
     Nanoseconds start_ns_ = 0;
     Nanoseconds second_ns_ = 0;

@@ -56,6 +56,7 @@ private:
     Result<void> measure() {
         std::uint64_t index = 0;
         faults_ = {};
+        corrupted_ = 0;
         from_send_.clear();
         lateness_.clear();
         const auto duration = phase(to_nanoseconds(side_.options.duration_s), [&](Nanoseconds second, Nanoseconds) {
@@ -65,7 +66,7 @@ private:
         });
         if (!duration) return duration.error();
         duration_ns_ = *duration;
-        faults_.lost = sent_ - total_.count();
+        faults_.lost = sent_ - std::min(sent_, answered_ + unreadable_);
         return {};
     }
 
@@ -79,7 +80,7 @@ private:
         Nanoseconds next_pulse = start;
         Nanoseconds moved_ns = start;
         bool enough = false;
-        while (!enough || !outstanding_.empty()) {
+        while (!enough || awaited()) {
             const auto moved = step(enough, next_pulse);
             if (!moved) return moved.error();
             const Nanoseconds now = now_ns();
@@ -119,13 +120,16 @@ private:
     void begin(Nanoseconds start, Nanoseconds end) {
         plan_ = Plan{start, rate()};
         planned_ = plan_.due_before(end);
-        sent_ = 0;
+        sent_ = answered_ = unreadable_ = 0;
         outstanding_.restart(next_place_);
         newest_.restart(next_place_);
     }
 
+    /// Whether an answer is. One that cannot be told from others is one less.
+    bool awaited() const { return answered_ + unreadable_ < sent_; }
+
     /// Nothing is awaited.
-    bool idle() const { return outstanding_.empty() && !pending_; }
+    bool idle() const { return !awaited() && !pending_; }
 
     bool lossy() const { return side_.transport.reliability == Reliability::best_effort; }
 
@@ -207,14 +211,19 @@ private:
         const auto sample = channels_.subscriber->take(patience);
         if (!sample) return sample.error();
         if (!*sample) return false;
-        const auto message = read_message((*sample)->bytes(), side_.options.handling);
+        const auto message = read_answer((*sample)->bytes(), side_.options.handling);
         const Nanoseconds now = now_ns();
-        if (!message.intact) ++corrupted_;
-        const std::uint64_t place = place_of(message.number, instances_);
+        if (message.corrupted) ++corrupted_;
+        if (!message.number) {
+            ++unreadable_;
+            return true;
+        }
+        const std::uint64_t place = place_of(*message.number, instances_);
         const auto answer = outstanding_.answered(place);
         if (answer.kind == Outstanding::Kind::again) ++faults_.duplicated;
         if (answer.kind != Outstanding::Kind::first) return true;
-        if (!newest_.advance(message.number)) ++faults_.reordered;
+        ++answered_;
+        if (!newest_.advance(*message.number)) ++faults_.reordered;
         const std::uint64_t index = place - (next_place_ - sent_);
         last_ns_ = static_cast<std::uint64_t>(now - plan_.due_ns(index));
         interval_.record(last_ns_);
@@ -223,9 +232,8 @@ private:
     }
 
     Result<void> finish() {
-        const auto corrupted_there = end_of_size(side_);
-        if (!corrupted_there) return corrupted_there.error();
-        if (side_.options.handling.verify) faults_.corrupted = corrupted_ + *corrupted_there;
+        if (const auto ended = end_of_size(side_); !ended) return ended;
+        faults_.corrupted = known_corrupted(side_.options.handling, corrupted_);
         side_.tell(LatencyResult{payload_bytes_, faults_, duration_ns_, &total_, heard(side_, newest_.heard())});
         const auto period = static_cast<Nanoseconds>(1e9 / rate());
         const auto offered = per_second(sent_, last_sent_ns_ + period - plan_.start_ns());
@@ -252,6 +260,8 @@ private:
     Nanoseconds last_sent_ns_ = 0;
     Outstanding outstanding_;
     int idle_turns_ = 0;
+    std::uint64_t answered_ = 0;    ///< of this phase
+    std::uint64_t unreadable_ = 0;  ///< answers of which nobody knows what they answer
     std::uint64_t corrupted_ = 0;
     std::uint64_t last_ns_ = 0;
     Faults faults_;

@@ -1,6 +1,8 @@
 #include "core/option_rules.hpp"
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 namespace tacholog {
 namespace {
@@ -63,6 +65,20 @@ Result<void> check_basis(const Options& options) {
     return {};
 }
 
+/// A byte that some message does not have could not be changed in it.
+Result<void> check_mock(const Options& options) {
+    std::vector<std::size_t> sizes;
+    for (const auto& row : options.demand_table) sizes.push_back(row.payload_bytes);
+    if (sizes.empty()) sizes = options.sizes;
+    const std::size_t smallest = *std::min_element(sizes.begin(), sizes.end());
+    for (const Corruption& corrupt : {options.injection.corrupt, options.injection.corrupt_answer}) {
+        if (corrupt.place(smallest) < smallest) continue;
+        return Error{"--mock: a message of " + std::to_string(smallest) + " bytes has no byte " +
+                     std::to_string(*corrupt.byte) + " (the first is 0)"};
+    }
+    return {};
+}
+
 Result<void> check_logs(const std::vector<LogOrder>& logs) {
     for (const auto& log : logs) {
         if (logs.size() > 1 && (log.reporter.empty() || log.output.empty())) {
@@ -83,6 +99,7 @@ Result<void> check(const Options& options, const Given& given) {
     if (options.transport.empty()) return Error{"--transport is missing: --list-transports shows what there is"};
     if (const auto fine = check_pace(options, given); !fine) return fine;
     if (given.has("mock") && options.transport != "mock") return Error{"--mock is for --transport mock"};
+    if (const auto fine = check_mock(options); !fine) return fine;
     if (options.handling.verify && options.handling.touch != Touch::write_read) {
         return Error{"--verify needs --touch write+read: a checksum covers bytes that were written and are read"};
     }

@@ -105,7 +105,7 @@ Result<void> nothing(Options&, std::string_view) {
 }
 
 // clang-format off
-constexpr std::array<OptionRow, 35> rows{{
+constexpr std::array<OptionRow, 36> rows{{
     {"test", [](Options& o, std::string_view t) { return choose("--test", t, tests, o.test); }},
     {"transport", [](Options& o, std::string_view t) -> Result<void> { o.transport = t; return {}; }},
     {"role", [](Options& o, std::string_view t) { return choose("--role", t, roles, o.role); }},
@@ -132,6 +132,7 @@ constexpr std::array<OptionRow, 35> rows{{
     {"cpu-sub", [](Options& o, std::string_view t) { return keep(parse_cpus(t), o.cpu_sub); }},
     {"address", set_address},
     {"port", set_port},
+    {"any-endpoint", [](Options& o, std::string_view) { return set_flag(o.any_endpoint); }, no_argument},
     {"timeout", [](Options& o, std::string_view t) { return keep(positive("--timeout", t, "seconds", longest_s), o.timeout_s); }},
     {"reporter", [](Options& o, std::string_view t) { return set_log(o, &LogOrder::reporter, t); }, required_argument, Request::run, true},
     {"output", [](Options& o, std::string_view t) { return set_log(o, &LogOrder::output, t); }, required_argument, Request::run, true},

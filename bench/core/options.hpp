@@ -62,7 +62,8 @@ struct Options {
     std::vector<int> cpu_pub;
     std::vector<int> cpu_sub;
     std::string address = "127.0.0.1";
-    int port = -1;  ///< -1: not given
+    int port = -1;              ///< -1: not given
+    bool any_endpoint = false;  ///< the peer may name any address to send to, not only its own
     double timeout_s = 10;
     std::vector<LogOrder> logs;
     bool intervals = false;   ///< interval lines in dialects whose tool has an option for them

@@ -57,7 +57,7 @@ public:
         outstanding_.restart(first_);
         round_trips_.clear();
         faults_ = {};
-        corrupted_ = 0;
+        corrupted_ = unreadable_ = 0;
     }
 
     bool due(std::uint64_t place) const { return active() && plan_.includes(place); }
@@ -68,23 +68,28 @@ public:
         ++next_;
     }
 
-    bool awaited() const { return !outstanding_.empty(); }
+    bool awaited() const { return round_trips_.count() + unreadable_ < count(); }
 
     /// Takes an answer. False if none came.
     Result<bool> take(Patience patience) {
         const auto sample = answers_->take(patience);
         if (!sample) return sample.error();
         if (!*sample) return false;
-        const auto message = read_message((*sample)->bytes(), side_.options.handling);
+        const auto message = read_answer((*sample)->bytes(), side_.options.handling);
         const Nanoseconds now = now_ns();
-        const std::uint64_t place = place_of(message.number, instances_);
+        if (!message.number) {
+            ++corrupted_;
+            ++unreadable_;
+            return true;
+        }
+        const std::uint64_t place = place_of(*message.number, instances_);
         const std::uint64_t probe = plan_.probe_at(place);
         if (probe < first_ || !plan_.includes(place)) return true;  // late, from the phase before
-        if (!message.intact) ++corrupted_;
+        if (message.corrupted) ++corrupted_;
         const auto answer = outstanding_.answered(probe);
         if (answer.kind == Outstanding::Kind::again) ++faults_.duplicated;
         if (answer.kind != Outstanding::Kind::first) return true;
-        if (!newest_.advance(message.number)) ++faults_.reordered;
+        if (!newest_.advance(*message.number)) ++faults_.reordered;
         round_trips_.record(static_cast<std::uint64_t>(now - answer.sent_ns));
         return true;
     }
@@ -123,8 +128,8 @@ public:
 
     Faults faults() const {
         Faults all = faults_;
-        all.lost = count() - round_trips_.count();
-        if (side_.options.handling.verify) all.corrupted = corrupted_;
+        all.lost = count() - std::min(count(), round_trips_.count() + unreadable_);
+        all.corrupted = known_corrupted(side_.options.handling, corrupted_);
         return all;
     }
 
@@ -140,6 +145,7 @@ private:
     Histogram round_trips_;
     Faults faults_;
     std::uint64_t corrupted_ = 0;
+    std::uint64_t unreadable_ = 0;  ///< answers of which nobody knows what they answer
 };
 
 }  // namespace tacholog

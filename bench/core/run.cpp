@@ -4,16 +4,19 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <deque>
 #include <fstream>
+#include <functional>
 #include <iostream>
-#include <numeric>
+#include <random>
 #include <thread>
 #include <utility>
 
 #include "core/environment.hpp"
 #include "core/objections.hpp"
+#include "core/reception.hpp"
 #include "core/resources.hpp"
 #include "core/side.hpp"
 
@@ -55,96 +58,43 @@ Result<void> explained(Result<void> done, std::span<Control> others) {
     return done;
 }
 
-std::string name_of_subscriber(const Options& options, std::size_t place) {
-    return options.audience.subscribers > 1 ? "sub" + std::to_string(place) : "";
+/// 0 says that there is none.
+std::uint64_t new_secret() {
+    std::random_device random;
+    return (std::uint64_t{random()} << 32 | random()) | 1U;
 }
 
-/// `wish`: which of the subscribers it would like to be; 0: any.
+/// How a subscriber introduces itself.
+struct Introduction {
+    std::size_t wish = 0;      ///< which of the subscribers it would like to be; 0: any
+    std::uint64_t secret = 0;  ///< of a run that starts its own subscribers: only those know it
+};
+
 Result<void> subscribe_and_run(const Options& options, const Transport& transport, int port, const Stop& stop, Log* log,
-                               std::size_t wish = 0) {
+                               Introduction own = {}) {
     auto control = connect_control(options.address, port, limit_of(options), stop);
     if (!control) return with_origin_of_port(control.error(), options);
     const auto run_it = [&]() -> Result<void> {
-        const auto place = greet_publisher(*control, agreement(options), limit_of(options), wish);
+        const auto place = greet_publisher(*control, agreement(options), limit_of(options), own.wish, own.secret);
         if (!place) return place.error();
         return run_subscriber({options, transport, *control, log, {}, name_of_subscriber(options, *place)});
     };
     return explained(run_it(), {&*control, 1});
 }
 
-/// Those who connected to the control port and did not speak as a subscriber does: a scan of ports, a browser. They are
-/// let go, and the log says so.
-class Strangers {
-public:
-    void let_go(const Error& reason) {
-        ++count_;
-        last_ = reason.text;
-    }
-
-    void tell(Log& log) const {
-        if (count_ == 0) return;
-        log.write(Note{"control port: " + std::to_string(count_) +
-                       (count_ == 1 ? " connection was no subscriber's, and was let go: "
-                                    : " connections were no subscriber's, and were let go; of the last: ") +
-                       last_});
-    }
-
-private:
-    std::size_t count_ = 0;
-    std::string last_;
+/// The subscribers that a run has started itself: what they know, and whether one of them can no longer come.
+struct Own {
+    std::uint64_t secret = 0;
+    std::function<bool()> hopeless = [] { return false; };
 };
 
-/// How many subscribers have joined, if some have.
-std::string so_far(std::size_t joined, const Options& options) {
-    if (joined == 0) return "";
-    return " (" + std::to_string(joined) + " of " + std::to_string(options.audience.subscribers) + " have)";
-}
-
-/// Lets in as many subscribers as there are to be, in the order of their names. Where anybody can connect, who says
-/// nothing of use within a moment is no subscriber.
-Result<void> gather(const Options& options, const Listener& listener, const Stop& stop, std::vector<Control>& joined,
-                    Strangers& strangers) {
-    constexpr Patience longest_silence{2000};
-    const Deadline deadline{limit_of(options)};
-    const bool anybody = options.role == Role::pub;
-    std::vector<std::size_t> places(options.audience.subscribers);
-    std::iota(places.begin(), places.end(), std::size_t{1});
-    std::vector<std::pair<std::size_t, Control>> order;
-    Result<void> done;
-    while (done && !places.empty()) {
-        auto control = listener.accept(deadline.left(), stop);
-        if (!control) {
-            done = with_origin_of_port(Error{control.error().text + so_far(order.size(), options)}, options);
-            break;
-        }
-        const Patience limit = anybody ? std::min(limit_of(options), longest_silence) : limit_of(options);
-        const auto hello = control->expect(FrameKind::hello, limit);
-        if (!hello && anybody && !stop.requested()) {
-            strangers.let_go(hello.error());
-            continue;
-        }
-        const auto place =
-            hello ? answer_hello(*control, *hello, agreement(options), places) : Result<std::size_t>{hello.error()};
-        if (place) {
-            if (options.audience.subscribers > 1) control->call_peer(name_of_subscriber(options, *place));
-            std::erase(places, *place);
-        } else {
-            done = place.error();
-        }
-        order.emplace_back(place ? *place : 0, std::move(*control));
-    }
-    std::sort(order.begin(), order.end(), [](const auto& one, const auto& other) { return one.first < other.first; });
-    for (auto& [place, control] : order) joined.push_back(std::move(control));
-    return done;
-}
-
 Result<void> publish_and_run(const Options& options, const Transport& transport, const Listener& listener,
-                             const Stop& stop, Log& log) {
+                             const Stop& stop, Log& log, const Own& own = {}) {
     std::vector<Control> subscribers;
-    Strangers strangers;
-    auto gathered = gather(options, listener, stop, subscribers, strangers);
-    strangers.tell(log);
-    if (!gathered) return explained(gathered, subscribers);
+    Reception reception{options, listener, stop, own.secret, own.hopeless};
+    auto gathered = reception.gather(subscribers);
+    reception.strangers().tell(log);
+    if (!gathered) return explained(with_origin_of_port(gathered.error(), options), subscribers);
     return explained(run_publisher({options, transport, subscribers.front(), &log, subscribers}), subscribers);
 }
 
@@ -168,6 +118,13 @@ public:
     Child& operator=(Child&&) = delete;
     ~Child() {
         if (pid_ > 0) static_cast<void>(reap());
+    }
+
+    /// Whether it has ended. What became of it can still be asked.
+    bool ended() const {
+        siginfo_t facts{};
+        return pid_ > 0 && ::waitid(P_PID, static_cast<id_t>(pid_), &facts, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+               facts.si_pid == pid_;
     }
 
     /// What became of it, in words; empty if it ended well, or was killed here for not ending: that is no reason.
@@ -211,8 +168,11 @@ Result<std::vector<Child>> start_all(const Options& options, Work&& work) {
 }
 
 Result<void> run_processes(const Options& options, const Transport& transport, const Stop& stop, Log& log,
-                           const Listener& listener, std::vector<Child>& children) {
-    auto done = publish_and_run(options, transport, listener, stop, log);
+                           const Listener& listener, std::vector<Child>& children, std::uint64_t secret) {
+    const auto one_ended = [&] {
+        return std::any_of(children.begin(), children.end(), [](const Child& child) { return child.ended(); });
+    };
+    auto done = publish_and_run(options, transport, listener, stop, log, {secret, one_ended});
     std::string fates;
     for (Child& child : children) {
         const std::string fate = child.reap();
@@ -224,13 +184,18 @@ Result<void> run_processes(const Options& options, const Transport& transport, c
 
 Result<void> run_threads(const Options& options, const Transport& transport, const Stop& stop, Log& log,
                          const Listener& listener) {
+    const std::uint64_t secret = new_secret();
+    std::atomic<bool> one_failed{false};
     std::vector<Result<void>> ends(options.audience.subscribers);
     std::vector<std::thread> subscribers;
     for (std::size_t at = 0; at < ends.size(); ++at) {
-        subscribers.emplace_back(
-            [&, at] { ends[at] = subscribe_and_run(options, transport, listener.port(), stop, nullptr, at + 1); });
+        subscribers.emplace_back([&, at] {
+            ends[at] = subscribe_and_run(options, transport, listener.port(), stop, nullptr, {at + 1, secret});
+            if (!ends[at]) one_failed = true;
+        });
     }
-    auto published = publish_and_run(options, transport, listener, stop, log);
+    auto published =
+        publish_and_run(options, transport, listener, stop, log, {secret, [&] { return one_failed.load(); }});
     for (auto& subscriber : subscribers) subscriber.join();
     const auto failed = std::find_if(ends.begin(), ends.end(), [](const auto& end) { return !end; });
     return published && failed != ends.end() ? *failed : published;
@@ -257,6 +222,7 @@ PathCounters write_head(Log& log, const Options& options, const Transport& trans
     log.write(measure_clock());
     log.write(read_load(false));
     log.write(Start{utc_time()});
+    if (!transport.remark.empty()) log.write(Note{std::string{transport.remark}});
     return read_path_counters();
 }
 
@@ -291,13 +257,14 @@ int control_port(const Options& options) {
 /// The subscribers as further processes of this program.
 int run_forked(const Options& options, const Transport& transport, const Build& build, const Stop& stop, Log& log,
                const Listener& listener) {
+    const std::uint64_t secret = new_secret();
     // Forked before the first byte is written: what is buffered then would be written twice.
     auto children = start_all(options, [&](std::size_t place) {
-        return subscribe_and_run(options, transport, listener.port(), stop, nullptr, place) ? 0 : 1;
+        return subscribe_and_run(options, transport, listener.port(), stop, nullptr, {place, secret}) ? 0 : 1;
     });
     const PathCounters before = write_head(log, options, transport, build);
     if (!children) return conclude(log, children.error(), before);
-    return conclude(log, run_processes(options, transport, stop, log, listener, *children), before);
+    return conclude(log, run_processes(options, transport, stop, log, listener, *children, secret), before);
 }
 
 /// The role's own way to run, with the log's head written once everything that needs no log stands.

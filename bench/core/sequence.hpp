@@ -1,6 +1,7 @@
 // Which of the numbered messages came, and how: once, twice, out of order, or never.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -18,7 +19,18 @@ public:
     /// Begins anew. What is remembered of older messages is overwritten as newer ones come.
     void restart(std::uint64_t first) {
         first_ = next_ = first;
-        received_ = duplicated_ = reordered_ = 0;
+        received_ = duplicated_ = reordered_ = unidentified_ = 0;
+    }
+
+    /// A message whose number is not known has come: one of those that are missing.
+    void arrived_unidentified() { ++unidentified_; }
+
+    /// All before `end` has been sent: unidentified messages above those that are missing were duplicates.
+    void settle(std::uint64_t end) {
+        const std::uint64_t missing = end - first_ - std::min(end - first_, received_);
+        const std::uint64_t doubled = unidentified_ - std::min(unidentified_, missing);
+        unidentified_ -= doubled;
+        duplicated_ += doubled;
     }
 
     Arrival arrived(std::uint64_t number) {
@@ -27,13 +39,13 @@ public:
         return look_back(number);
     }
 
-    std::uint64_t received() const { return received_; }
+    std::uint64_t received() const { return received_ + unidentified_; }
     std::uint64_t duplicated() const { return duplicated_; }
     std::uint64_t reordered() const { return reordered_; }
     std::uint64_t next() const { return next_; }
 
     /// Messages before `end` that never came.
-    std::uint64_t lost(std::uint64_t end) const { return end - first_ - received_; }
+    std::uint64_t lost(std::uint64_t end) const { return end - first_ - std::min(end - first_, received()); }
 
     /// Instances of which something came: without a key there is one.
     std::uint64_t heard() const { return received_ > 0 ? 1 : 0; }
@@ -70,6 +82,7 @@ private:
     std::uint64_t received_ = 0;
     std::uint64_t duplicated_ = 0;
     std::uint64_t reordered_ = 0;
+    std::uint64_t unidentified_ = 0;
     std::array<std::uint64_t, window / 64> seen_{};
 };
 

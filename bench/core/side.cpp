@@ -15,7 +15,8 @@ namespace tacholog {
 namespace {
 
 /// A name that no other run on this host has: its process and 64 random bits.
-/// Faults are injected on the way to the subscriber alone: what is injected is then what a round trip shows.
+/// Faults are injected on the way to the subscriber alone: what is injected is then what a round trip shows. Only a
+/// corrupted answer is asked for by itself.
 Topic new_topic(const Side& side, std::size_t payload_bytes, std::string_view direction) {
     std::random_device random;
     const std::uint64_t salt = std::uint64_t{random()} << 32 | random();
@@ -27,6 +28,8 @@ Topic new_topic(const Side& side, std::size_t payload_bytes, std::string_view di
         topic.injection = side.options.injection;
         topic.audience = side.options.audience;
         topic.batch_messages = messages_a_batch(side.options, payload_bytes);
+    } else {
+        topic.injection.corrupt = side.options.injection.corrupt_answer;
     }
     return topic;
 }
@@ -41,6 +44,17 @@ Result<void> join(const Side& side, Channels& channels, std::string_view directi
     return {};
 }
 
+/// The endpoint that the peer names, if it may: whoever can speak to the control port could else have us send to hosts
+/// that never asked for it.
+Result<std::string> vetted(const Side& side, const Control& peer, const std::string& endpoint) {
+    if (side.transport.endpoint_at == nullptr || side.options.any_endpoint) return endpoint;
+    const Address host = peer.remote_address();
+    const auto found = side.transport.endpoint_at(endpoint, host);
+    if (found) return *found;
+    return Error{"advertise to '" + endpoint + "': " + peer.peer() + " is at " + host_of(host) +
+                 ", and may name no other address (unless --any-endpoint is given here)"};
+}
+
 /// The endpoints that one subscriber has for several publishers, one a line.
 std::vector<std::string> lines_of(const std::string& text) {
     std::vector<std::string> lines;
@@ -51,9 +65,14 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 /// Several publishers join one subscriber, each where it listens for that one.
 Result<void> join_all(const Side& side, Channels& channels, const std::string& endpoints, std::size_t payload_bytes) {
-    const auto lines = lines_of(endpoints);
+    auto lines = lines_of(endpoints);
     if (lines.size() != side.options.publishers)
         return Error{"control channel: the peer is out of step with this side"};
+    for (std::string& line : lines) {
+        auto endpoint = vetted(side, side.control, line);
+        if (!endpoint) return endpoint.error();
+        line = std::move(*endpoint);
+    }
     if (auto joined = join(side, channels, "ping", {lines.front()}, payload_bytes); !joined) return joined;
     for (auto line = lines.begin() + 1; line != lines.end(); ++line) {
         auto publisher = side.transport.advertise(new_topic(side, payload_bytes, "ping"), *line);
@@ -68,7 +87,11 @@ Result<void> join_those(const Side& side, Channels& channels, const std::vector<
                         std::size_t payload_bytes) {
     if (side.options.publishers > 1) return join_all(side, channels, replies.front().text, payload_bytes);
     std::vector<std::string> endpoints;
-    for (const Frame& reply : replies) endpoints.push_back(reply.text);
+    for (std::size_t at = 0; at < replies.size(); ++at) {
+        auto endpoint = vetted(side, side.subscribers[at], replies[at].text);
+        if (!endpoint) return endpoint.error();
+        endpoints.push_back(std::move(*endpoint));
+    }
     return join(side, channels, "ping", endpoints, payload_bytes);
 }
 
@@ -192,7 +215,9 @@ Result<Channels> open_channels_as_subscriber(const Side& side, const Frame& open
     const auto reply = side.control.send(open_frame(measured, *endpoints));
     if (!reply) return reply.error();
     if (!open.text.empty()) {
-        const auto joined = join(side, channels, "pong", {open.text}, payload_bytes);
+        const auto endpoint = vetted(side, side.control, open.text);
+        if (!endpoint) return endpoint.error();
+        const auto joined = join(side, channels, "pong", {*endpoint}, payload_bytes);
         if (!joined) return joined.error();
     }
     if (const auto matched = match(side, channels); !matched) return matched.error();

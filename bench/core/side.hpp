@@ -144,12 +144,11 @@ inline std::optional<Instances> heard(const Side& side, std::uint64_t count) {
     return Instances{*side.options.instances, count};
 }
 
-/// Ends a size of a latency test at the publisher: how many messages came to the subscriber corrupted.
-inline Result<std::uint64_t> end_of_size(const Side& side) {
+/// Ends a size of a latency test at the publisher.
+inline Result<void> end_of_size(const Side& side) {
     if (auto sent = side.control.send({FrameKind::size_end}); !sent) return sent.error();
     const auto theirs = side.control.expect(FrameKind::size_end, side.limit());
-    if (!theirs) return theirs.error();
-    return theirs->number(0);
+    return theirs ? Result<void>{} : theirs.error();
 }
 
 /// A subscriber's two phases. `phase(first, measured)` takes the messages from number `first` on, and returns the

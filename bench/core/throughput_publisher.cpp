@@ -23,7 +23,7 @@ struct Counted {
         : received(frame.number(0)),
           faults{frame.number(1), frame.number(2), frame.number(3), std::nullopt, dropped},
           duration_ns(static_cast<Nanoseconds>(frame.number(5))) {
-        if (options.handling.verify) faults.corrupted = frame.number(4);
+        faults.corrupted = known_corrupted(options.handling, frame.number(4));
         if (options.instances) instances = {*options.instances, frame.number(6)};
     }
 };
@@ -32,7 +32,9 @@ struct Counted {
 Aggregate sum_of(const std::vector<Counted>& all) {
     Aggregate sum;
     sum.instances = all.front().instances;
-    sum.faults = {0, 0, 0, all.front().faults.corrupted ? std::optional<std::uint64_t>{0} : std::nullopt,
+    const bool corruption =
+        std::any_of(all.begin(), all.end(), [](const Counted& one) { return one.faults.corrupted; });
+    sum.faults = {0, 0, 0, corruption ? std::optional<std::uint64_t>{0} : std::nullopt,
                   all.front().faults.dropped ? std::optional<std::uint64_t>{0} : std::nullopt};
     std::vector<double> rates;
     for (const Counted& one : all) {

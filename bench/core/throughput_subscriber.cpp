@@ -55,7 +55,7 @@ public:
         return true;
     }
 
-    bool complete() const { return end && sequence.next() >= *end && sequence.lost(*end) == 0; }
+    bool complete() const { return end && sequence.lost(*end) == 0; }
 
     /// A late message makes it smaller.
     std::uint64_t lost_so_far() const { return sequence.next() > first ? sequence.lost(sequence.next()) : 0; }
@@ -72,8 +72,13 @@ private:
     /// The message's number, if it had not come before.
     std::optional<std::uint64_t> add(const Sample& sample) {
         const auto message = read_message(sample.bytes(), handling_);
-        const Arrival arrival = sequence.arrived(message.number);
+        const Arrival arrival = message.identified ? sequence.arrived(message.number) : Arrival::foreign;
         if (arrival == Arrival::stale) return std::nullopt;
+        if (arrival == Arrival::foreign) {
+            sequence.arrived_unidentified();
+            ++corrupted;
+            return std::nullopt;
+        }
         if (!message.intact) ++corrupted;
         if (arrival == Arrival::in_order || arrival == Arrival::reordered) return message.number;
         return std::nullopt;
@@ -231,8 +236,9 @@ private:
     }
 
     Result<void> finish(Intake<Check>& intake, std::size_t at) {
-        const auto& sequence = intake.sequence;
+        auto& sequence = intake.sequence;
         intake.next_first = std::max(*intake.end, sequence.next());
+        sequence.settle(intake.next_first);
         const Nanoseconds duration = intake.last_ns - intake.first_ns;
         Faults faults{sequence.lost(intake.next_first), sequence.duplicated(), sequence.reordered(), std::nullopt};
         const auto instances = heard(side_, sequence.heard());
@@ -242,7 +248,7 @@ private:
         if (instances) frame.numbers.push_back(instances->heard);
         if (auto sent = side_.control.send(frame); !sent) return sent;
         if (!measured_) return {};
-        if (side_.options.handling.verify) faults.corrupted = intake.corrupted;
+        faults.corrupted = known_corrupted(side_.options.handling, intake.corrupted);
         const std::string participant = intakes_.size() > 1 ? name_of_publisher(at) : side_.name;
         const std::uint64_t sent = intake.next_first - intake.first;
         const Batches batches = batches_of(side_.options, payload_bytes_);

@@ -3,6 +3,7 @@
 #include "core/injection.hpp"
 #include "core/options.hpp"
 #include "fuzz/input.hpp"
+#include "transports/local_door.hpp"
 #include "transports/wan_endpoint.hpp"
 #include "transports/xdp_endpoint.hpp"
 
@@ -28,6 +29,10 @@ void read_endpoints(const std::string& text) {
     if (const auto endpoint = parse_wan_endpoint(text)) {
         const auto again = parse_wan_endpoint(endpoint->text());
         fuzz::require(again && again->doors == endpoint->doors && endpoint->doors.size() <= door_count);
+    }
+    if (const auto plate = parse_door_plate(text)) {
+        const auto again = parse_door_plate(plate->text());
+        fuzz::require(again && again->knock == plate->knock && again->answer == plate->answer);
     }
     if (const auto endpoint = parse_xdp_endpoint(text)) {
         const auto again = parse_xdp_endpoint(endpoint->text());

@@ -78,6 +78,7 @@ public:
             .add("cpu_sub", options.cpu_sub)
             .add_given("timeout_s", options.timeout_s)
             .add("address", options.address)
+            .add("endpoints", options.any_endpoint ? "any" : "")
             .add("command", options.command);
         put(line);
     }

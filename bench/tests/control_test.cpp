@@ -136,6 +136,24 @@ TEST_F(ControlTest, AnotherProtocolVersionIsRefusedByName) {
     EXPECT_NE(greeted.error().text.find(both), std::string::npos) << greeted.error().text;
 }
 
+TEST_F(ControlTest, AnAgreementOfAHundredKilobytesIsCarriedWhole) {
+    const std::string words = "--sizes=" + std::string(100'000, '7');
+    Control subscriber{std::move(peer_), *stop_};
+    std::thread other{[&] { EXPECT_TRUE(greet_publisher(subscriber, words, plenty)); }};
+    const auto greeted = greet_subscriber(*control_, words, plenty);
+    other.join();
+
+    EXPECT_TRUE(greeted) << greeted.error().text;
+}
+
+TEST_F(ControlTest, ATextThatIsTooLongIsRefusedAndNotCut) {
+    const auto sent = control_->send({FrameKind::hello, {}, std::string(longest_text + 1, 'x')});
+
+    ASSERT_FALSE(sent);
+    EXPECT_NE(sent.error().text.find("262145 bytes is too long; it takes 262144"), std::string::npos)
+        << sent.error().text;
+}
+
 TEST_F(ControlTest, DifferentOptionsAreRefusedByName) {
     peer_says(wire({FrameKind::hello, {protocol_version}, "--test=latency --sizes=64"}));
     const auto greeted = greet_subscriber(*control_, "--test=latency --sizes=16", plenty);

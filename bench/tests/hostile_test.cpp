@@ -4,15 +4,20 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <iterator>
 #include <random>
 
 #include "core/address.hpp"
 #include "core/control.hpp"
 #include "core/message.hpp"
+#include "core/options.hpp"
+#include "core/side.hpp"
 #include "tests/messages.hpp"
 #include "tests/program.hpp"
 #include "transports/ip_endpoint.hpp"
+#include "transports/local_door.hpp"
 #include "transports/local_socket.hpp"
+#include "transports/spsc_ring.hpp"
 #include "transports/transport.hpp"
 
 namespace tacholog {
@@ -35,15 +40,22 @@ std::string random_bytes(std::mt19937& random, std::size_t most) {
 
 class HostileMemory : public testing::TestWithParam<const char*> {
 protected:
+    static MemoryHead right_head() {
+        const bool copied = std::string_view{GetParam()} == "shm";
+        const auto shape = RingShape::for_messages(agreed_bytes, 1, copied ? Written::elsewhere : Written::in_place);
+        return {.bytes = shape.bytes()};
+    }
+
     /// What a subscriber says to a descriptor of so many bytes, sealed or not.
-    static std::string answer_to(off_t bytes, unsigned seals) {
+    static std::string answer_to(off_t bytes, unsigned seals, const MemoryHead& head) {
         const Topic topic{"test-" + std::to_string(now_ns()), agreed_bytes, "127.0.0.1"};
         auto subscriber = transport(GetParam()).subscribe(topic);
         EXPECT_TRUE(subscriber);
         const Fd memory{::memfd_create("hostile", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
         EXPECT_EQ(::ftruncate(memory.get(), bytes), 0);
+        EXPECT_EQ(::pwrite(memory.get(), &head, sizeof head, 0), static_cast<ssize_t>(sizeof head));
         EXPECT_EQ(::fcntl(memory.get(), F_ADD_SEALS, seals), 0);
-        const auto socket = connect_locally((*subscriber)->endpoint());
+        const auto socket = knock_at((*subscriber)->endpoint());
         EXPECT_TRUE(socket);
         EXPECT_TRUE(send_descriptor(*socket, memory, {agreed_bytes, 0}));
         const auto matched = (*subscriber)->match(plenty);
@@ -52,15 +64,38 @@ protected:
 };
 
 TEST_P(HostileMemory, ThatIsTooSmallIsRefusedBeforeItIsTouched) {
-    EXPECT_NE(answer_to(4096, F_SEAL_SHRINK).find("not as agreed"), std::string::npos);
+    EXPECT_NE(answer_to(4096, F_SEAL_SHRINK, right_head()).find("not as agreed"), std::string::npos);
 }
 
 TEST_P(HostileMemory, ThatCouldBeMadeSmallerIsRefused) {
-    EXPECT_NE(answer_to(off_t{64} << 20, 0).find("not as agreed"), std::string::npos);
+    EXPECT_NE(answer_to(off_t{64} << 20, 0, right_head()).find("not as agreed"), std::string::npos);
 }
 
 TEST_P(HostileMemory, ThatIsLargeEnoughAndStaysSoIsTaken) {
-    EXPECT_EQ(answer_to(off_t{64} << 20, F_SEAL_SHRINK), "");
+    EXPECT_EQ(answer_to(off_t{64} << 20, F_SEAL_SHRINK, right_head()), "");
+}
+
+TEST_P(HostileMemory, OfAnotherLayoutIsRefusedByItsVersion) {
+    MemoryHead head = right_head();
+    head.version = MemoryHead::right_version + 1;
+    const std::string versions = "version " + std::to_string(MemoryHead::right_version + 1) + ", this program has " +
+                                 std::to_string(MemoryHead::right_version);
+
+    EXPECT_NE(answer_to(off_t{64} << 20, F_SEAL_SHRINK, head).find(versions), std::string::npos);
+}
+
+TEST_P(HostileMemory, OfAnotherProgramIsRefused) {
+    MemoryHead head = right_head();
+    head.magic = 0;
+
+    EXPECT_NE(answer_to(off_t{64} << 20, F_SEAL_SHRINK, head).find("of another program"), std::string::npos);
+}
+
+TEST_P(HostileMemory, ThatHoldsAnotherNumberOfBytesIsRefused) {
+    MemoryHead head = right_head();
+    ++head.bytes;
+
+    EXPECT_NE(answer_to(off_t{64} << 20, F_SEAL_SHRINK, head).find("not as agreed"), std::string::npos);
 }
 
 std::string test_name(const testing::TestParamInfo<const char*>& tested) {
@@ -70,6 +105,151 @@ std::string test_name(const testing::TestParamInfo<const char*>& tested) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shared, HostileMemory, testing::Values("shm", "shm-zero-copy"), test_name);
+
+// ---- others on this host, who can all read the names of local sockets ----
+
+/// Another process, which does this and says how it went: 0 is well. As another user, if this one may become one.
+class Neighbour {
+public:
+    enum class User { own, nobody };
+
+    template <typename Work>
+    Neighbour(User user, Work&& work) {
+        pid_ = ::fork();
+        if (pid_ != 0) return;
+        constexpr uid_t nobody = 65534;
+        if (user == User::nobody && (::setgid(nobody) != 0 || ::setuid(nobody) != 0)) ::_exit(99);
+        ::_exit(work() ? 0 : 1);
+    }
+    Neighbour(const Neighbour&) = delete;
+    Neighbour& operator=(const Neighbour&) = delete;
+    ~Neighbour() {
+        if (pid_ > 0) result();
+    }
+
+    int result() {
+        int status = 0;
+        ::waitpid(std::exchange(pid_, -1), &status, 0);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    }
+
+private:
+    pid_t pid_ = -1;
+};
+
+/// What anybody on this host can read.
+bool is_seen(const std::string& name) {
+    std::ifstream names{"/proc/net/unix"};
+    for (std::string line; std::getline(names, line);) {
+        if (line.ends_with("@" + name)) return true;
+    }
+    return false;
+}
+
+struct Knock {
+    std::uint64_t magic = 0x31304B4C4F4F4454;
+    std::uint64_t token = 0;
+};
+
+/// Whether the other side closes the connection, and says nothing before.
+bool is_turned_away(const Fd& socket) {
+    std::array<char, 64> said{};
+    return readable(socket, Deadline{plenty}) && ::recv(socket.get(), said.data(), said.size(), 0) <= 0;
+}
+
+class LocalNeighbours : public testing::TestWithParam<const char*> {
+protected:
+    LocalNeighbours() : topic_{"test-" + std::to_string(now_ns()), agreed_bytes, "127.0.0.1"} {
+        auto subscriber = transport(GetParam()).subscribe(topic_);
+        EXPECT_TRUE(subscriber);
+        subscriber_ = std::move(*subscriber);
+        plate_ = *parse_door_plate(subscriber_->endpoint());
+    }
+
+    void expect_the_true_publisher_to_be_let_in() {
+        auto publisher = transport(GetParam()).advertise(topic_, subscriber_->endpoint());
+        ASSERT_TRUE(publisher) << publisher.error().text;
+        expect_match(*subscriber_);
+        send(**publisher, 5, agreed_bytes);
+        expect(*subscriber_, 5, agreed_bytes);
+        subscriber_.reset();
+    }
+
+    Topic topic_;
+    std::unique_ptr<Subscriber> subscriber_;
+    DoorPlate plate_;
+};
+
+TEST_P(LocalNeighbours, OfAnotherUserAreTurnedAwayEvenIfTheyKnewTheToken) {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become another user";
+    Neighbour stranger{Neighbour::User::nobody, [this] {
+                           if (!is_seen(plate_.name)) return false;
+                           const auto socket = connect_locally(plate_.name);
+                           const Knock knock{.token = plate_.knock};
+                           if (!socket || ::send(socket->get(), &knock, sizeof knock, MSG_NOSIGNAL) < 0)
+                               return !!socket;
+                           return is_turned_away(*socket);
+                       }};
+    EXPECT_EQ(stranger.result(), 0);
+
+    expect_the_true_publisher_to_be_let_in();
+}
+
+TEST_P(LocalNeighbours, WithoutTheTokenAreTurnedAwayOrWaitOutside) {
+    std::vector<Fd> silent;
+    for (int count = 0; count < 6; ++count) {
+        auto socket = connect_locally(plate_.name);
+        ASSERT_TRUE(socket);
+        silent.push_back(std::move(*socket));
+    }
+    Neighbour stranger{Neighbour::User::own, [this] {
+                           const auto socket = connect_locally(plate_.name);
+                           const Knock knock{.token = plate_.knock + 1};
+                           return socket && ::send(socket->get(), &knock, sizeof knock, MSG_NOSIGNAL) > 0 &&
+                                  is_turned_away(*socket);
+                       }};
+    EXPECT_EQ(stranger.result(), 0);
+
+    expect_the_true_publisher_to_be_let_in();
+}
+
+TEST_P(LocalNeighbours, OfAnotherUserWhoListenAreHandedNothing) {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become another user";
+    const std::string name = topic_.name + "-taken";
+    Neighbour stranger{Neighbour::User::nobody, [&] {
+                           const auto listener = listen_locally(name);
+                           if (!listener || !readable(*listener, Deadline{plenty})) return false;
+                           return is_turned_away(Fd{::accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC)});
+                       }};
+    for (const Deadline deadline{plenty}; !is_seen(name) && !deadline.passed(); Program::pause()) continue;
+    const auto publisher = transport(GetParam()).advertise(topic_, DoorPlate{name, 1, 2}.text());
+
+    ASSERT_FALSE(publisher);
+    EXPECT_NE(publisher.error().text.find("belongs to another user"), std::string::npos) << publisher.error().text;
+    EXPECT_EQ(stranger.result(), 0);
+}
+
+TEST_P(LocalNeighbours, WhoListenAndDoNotKnowTheAnswerGetTheKnockAndNothingElse) {
+    const std::string name = topic_.name + "-taken";
+    Neighbour stranger{Neighbour::User::own, [&] {
+                           const auto listener = listen_locally(name);
+                           if (!listener || !readable(*listener, Deadline{plenty})) return false;
+                           const Fd guest{::accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC)};
+                           Knock knock;
+                           if (!readable(guest, Deadline{plenty})) return false;
+                           if (::recv(guest.get(), &knock, sizeof knock, 0) != sizeof knock) return false;
+                           ::send(guest.get(), &knock, sizeof knock, MSG_NOSIGNAL);
+                           return is_turned_away(guest);
+                       }};
+    for (const Deadline deadline{plenty}; !is_seen(name) && !deadline.passed(); Program::pause()) continue;
+    const auto publisher = transport(GetParam()).advertise(topic_, DoorPlate{name, 1, 2}.text());
+
+    ASSERT_FALSE(publisher);
+    EXPECT_NE(publisher.error().text.find("is not the subscriber"), std::string::npos) << publisher.error().text;
+    EXPECT_EQ(stranger.result(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(OfThisHost, LocalNeighbours, testing::Values("shm", "shm-zero-copy", "uds"), test_name);
 
 // ---- random bytes at the ports where messages are expected ----
 
@@ -148,6 +328,83 @@ TEST(HostilePublisher, ThatIsOutOfStepIsRefused) {
     }
 }
 
+/// What both sides of a run with these options agree on.
+std::string agreement_of(const std::string& line) {
+    std::istringstream words{"perftest " + line};
+    std::vector<std::string> list{std::istream_iterator<std::string>{words}, {}};
+    std::vector<char*> pointers;
+    for (std::string& word : list) pointers.push_back(word.data());
+    pointers.push_back(nullptr);
+    const auto options = parse_options(static_cast<int>(list.size()), pointers.data());
+    EXPECT_TRUE(options);
+    return options ? agreement(*options) : "";
+}
+
+class HostileSubscriber : public testing::TestWithParam<const char*> {
+protected:
+    /// Shakes hands as it should, and then names an address that is not its own. True if anything was sent there.
+    static bool has_them_send(const std::string& more, std::string& complaint) {
+        const auto somewhere_else = parse_address("127.74.21.9", 0);
+        const bool stream = std::string_view{GetParam()} == "tcp";
+        const Fd target{::socket(AF_INET, (stream ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC, 0)};
+        EXPECT_EQ(::bind(target.get(), somewhere_else->get(), somewhere_else->length()), 0);
+        if (stream) {
+            EXPECT_EQ(::listen(target.get(), 4), 0);
+        }
+        const std::string line = "--test throughput --transport " + std::string{GetParam()} +
+                                 " --sizes 64 --duration 0.3 --warmup 0.1 --timeout 2";
+        const int port = free_port();
+        Program publisher{line + more + " --role pub --port " + std::to_string(port)};
+        const auto stop = Stop::watch();
+        auto control = connect_control("127.0.0.1", port, plenty, *stop);
+        EXPECT_TRUE(control);
+        EXPECT_TRUE(greet_publisher(*control, agreement_of(line), plenty));
+        EXPECT_TRUE(control->send({FrameKind::affinity, {}, "/0"}));
+        EXPECT_TRUE(control->expect(FrameKind::open, plenty));
+        EXPECT_TRUE(control->send({FrameKind::open, {64}, IpEndpoint{local_address(target), 77}.text()}));
+        EXPECT_TRUE(control->send({FrameKind::ready}));
+        EXPECT_TRUE(control->send({FrameKind::sockets}));
+        const bool sent = readable(target, Deadline{Patience{1000}});
+        control = Error{"gone"};
+        EXPECT_EQ(publisher.wait(plenty), 1);
+        complaint = publisher.err();
+        return sent;
+    }
+};
+
+TEST_P(HostileSubscriber, CannotHaveThePublisherSendToAThirdAddress) {
+    std::string complaint;
+
+    EXPECT_FALSE(has_them_send("", complaint)) << complaint;
+    EXPECT_NE(complaint.find("the peer is at 127.0.0.1, and may name no other address"), std::string::npos)
+        << complaint;
+}
+
+TEST_P(HostileSubscriber, MayNameOneWhereTheUserAllowsThat) {
+    std::string complaint;
+
+    EXPECT_TRUE(has_them_send(" --any-endpoint", complaint)) << complaint;
+}
+
+INSTANTIATE_TEST_SUITE_P(ByAddress, HostileSubscriber, testing::Values("tcp", "udp", "udp-reliable", "udp-multicast"),
+                         test_name);
+
+TEST(EndpointAt, EveryTransportWhoseEndpointsNameAHostSaysWhetherItIsThePeers) {
+    for (const Transport* one : all_transports()) {
+        if (one->parties == Parties::hosts) continue;
+        auto subscriber = one->subscribe({"test-" + std::to_string(now_ns()), agreed_bytes, "127.0.0.1"});
+        ASSERT_TRUE(subscriber) << one->name;
+        const std::string endpoint = (*subscriber)->endpoint();
+        const bool names_host = endpoint.find("127.0.0.1") != std::string::npos;
+        ASSERT_EQ(one->endpoint_at != nullptr, names_host) << one->name << " " << endpoint;
+        if (!names_host) continue;
+        EXPECT_EQ(one->endpoint_at(endpoint, *parse_address("127.0.0.1", 0)), endpoint) << one->name;
+        EXPECT_EQ(one->endpoint_at(endpoint, *parse_address("::ffff:127.0.0.1", 0)), endpoint) << one->name;
+        const auto elsewhere = one->endpoint_at(endpoint, *parse_address("192.0.2.7", 0));
+        EXPECT_TRUE(!elsewhere || elsewhere->starts_with("192.0.2.7:")) << one->name << " " << *elsewhere;
+    }
+}
+
 /// Connects to a publisher that has just been started, and sends this.
 Fd stranger_at(int port, const std::string& bytes) {
     const auto where = parse_address("127.0.0.1", port);
@@ -177,16 +434,67 @@ TEST(ControlPort, LetsStrangersGoWithANoteAndTheTrueSubscriberIn) {
         << publisher.out();
 }
 
-TEST(ControlPort, DoesNotWaitLongForAStrangerWhoSaysNothing) {
+/// What a frame is on the wire.
+std::string wire(const Frame& frame) {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+    const auto stop = Stop::watch();
+    Control control{Fd{ends[0]}, *stop};
+    const Fd other{ends[1]};
+    EXPECT_TRUE(control.send(frame));
+    std::string bytes(65536, '\0');
+    bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(::recv(other.get(), bytes.data(), bytes.size(), 0), 0)));
+    return bytes;
+}
+
+TEST(ControlPort, HearsStrangersBesideEachOtherAndNoneOfThemEndsTheRun) {
+    std::mt19937 random{5};
+    const std::string hello = wire({FrameKind::hello, {protocol_version, 0, 0}, "--test=latency --transport=udp"});
     const std::string port = std::to_string(free_port());
     Program publisher{common + " --role pub --port " + port};
-    const Fd silent = stranger_at(std::stoi(port), "");
-    ASSERT_TRUE(silent);
+    std::vector<Fd> strangers;
+    for (int count = 0; count < 6; ++count) strangers.push_back(stranger_at(std::stoi(port), ""));
+    strangers.push_back(stranger_at(std::stoi(port), hello.substr(0, hello.size() / 2)));  // half-open
+    strangers.push_back(stranger_at(std::stoi(port), hello));                              // other options
+    strangers.push_back(stranger_at(std::stoi(port), wire({FrameKind::hello, {1}, ""})));  // another version
+    strangers.push_back(stranger_at(std::stoi(port), wire({FrameKind::bye})));
+    strangers.push_back(stranger_at(std::stoi(port), random_bytes(random, 100'000)));
+    for (const Fd& stranger : strangers) ASSERT_TRUE(stranger);
     Program subscriber{common + " --role sub --port " + port};
 
     EXPECT_EQ(subscriber.wait(plenty), 0) << subscriber.err();
-    EXPECT_NE(publisher.out().find("no answer from the peer within the time limit"), std::string::npos)
+    EXPECT_EQ(publisher.wait(plenty), 0) << publisher.err();
+    EXPECT_NE(publisher.out().find("note text=\"control port: 11 connections were no subscriber's"), std::string::npos)
         << publisher.out();
+}
+
+TEST(ControlPort, LetsTheOldestGoWhereMoreAreSilentThanItHears) {
+    const std::string port = std::to_string(free_port());
+    Program publisher{common + " --role pub --port " + port};
+    std::vector<Fd> silent;
+    for (int count = 0; count < 200; ++count) silent.push_back(stranger_at(std::stoi(port), ""));
+    Program subscriber{common + " --role sub --port " + port};
+
+    EXPECT_EQ(subscriber.wait(plenty), 0) << subscriber.err();
+    EXPECT_EQ(publisher.wait(plenty), 0) << publisher.err();
+    EXPECT_NE(publisher.out().find("control port: 200 connections"), std::string::npos) << publisher.out();
+}
+
+TEST(ControlPort, OfARunThatStartsItsOwnSubscribersHearsNobodyElse) {
+    const auto stop = Stop::watch();
+    const auto listener = Listener::open("127.0.0.1", 0);
+    const std::string words = agreement_of(common);
+    auto stranger = connect_control("127.0.0.1", listener->port(), plenty, *stop);
+    auto guest = listener->accept(plenty, *stop);
+    ASSERT_TRUE(stranger && guest);
+    ASSERT_TRUE(stranger->send({FrameKind::hello, {protocol_version, 1, 12345}, words}));
+    const auto hello = guest->expect(FrameKind::hello, plenty);
+    ASSERT_TRUE(hello);
+
+    const auto answered = answer_hello(*guest, *hello, words, {1}, 67890);
+    ASSERT_FALSE(answered);
+    EXPECT_NE(answered.error().text.find("that this run has not started"), std::string::npos);
+    EXPECT_TRUE(answer_hello(*guest, *hello, words, {1}, 12345));
 }
 
 TEST(ControlPort, WhereOnlyStrangersComeNoSubscriberHas) {

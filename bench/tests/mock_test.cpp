@@ -182,14 +182,137 @@ TEST(Mock, AnOpenLoopCountsWhatGoesWrong) {
         << swapped;
 }
 
+// ---- a byte of the header or of the payload, each in turn, is changed ----
+
+constexpr std::uint64_t size = 64;
+constexpr std::uint64_t header = 16;
+
+/// Of so many changed messages, each at the next byte: those of which one of the first bytes was hit.
+std::uint64_t among(std::uint64_t changed, std::uint64_t first_bytes) {
+    return changed / size * first_bytes + std::min(changed % size, first_bytes);
+}
+
+/// Those that cannot be told from others: with --verify, the last four bytes of the header are the payload's checksum.
+std::uint64_t unreadable_of(std::uint64_t changed, const std::string& verify) {
+    return among(changed, verify.empty() ? header : header - 4);
+}
+
+/// What must be known of messages with a changed byte: all of them with --verify, else those whose header it was.
+std::uint64_t known_of(std::uint64_t changed, const std::string& verify) {
+    return verify.empty() ? among(changed, header) : changed;
+}
+
+class MockCorrupts : public testing::TestWithParam<const char*> {};
+
+INSTANTIATE_TEST_SUITE_P(Verification, MockCorrupts, testing::Values("", " --verify"),
+                         [](const testing::TestParamInfo<const char*>& one) {
+                             return std::string{one.param}.empty() ? "HeadersAreAlwaysChecked" : "VerifyChecksAll";
+                         });
+
+TEST_P(MockCorrupts, AnyByteOfAStreamAndNothingElseIsCounted) {
+    for (const std::string test : {"--test throughput --rate 5000", "--test throughput --rate 5000 --instances 3",
+                                   "--test demand --demands 100 --recovery 20"}) {
+        SCOPED_TRACE(test);
+        const std::string kind = test.starts_with("--test demand") ? "demand" : "throughput";
+        const auto log = run_mock(test + " --warmup 0 --duration 0.4 --mock corrupt=9:each" + GetParam());
+
+        const auto sent = number(log, kind, "sent");
+        EXPECT_EQ(number(log, kind, "received"), sent) << log;
+        EXPECT_EQ(number(log, kind, "lost"), 0U) << log;
+        EXPECT_EQ(number(log, kind, "duplicated") + number(log, kind, "reordered"), 0U) << log;
+        EXPECT_EQ(number(log, kind, "corrupted"), known_of(sent / 9, GetParam())) << log;
+    }
+}
+
+TEST_P(MockCorrupts, WhatIsLostBesideIsCountedExactly) {
+    const auto log =
+        run_mock(std::string{"--test throughput --rate 5000 --warmup 0 --duration 0.4 --mock lose=10,corrupt=9:each"} +
+                 GetParam());
+
+    const auto sent = number(log, "throughput", "sent");
+    EXPECT_EQ(number(log, "throughput", "lost"), sent / 10) << log;
+    EXPECT_EQ(number(log, "throughput", "received"), sent - sent / 10) << log;
+    EXPECT_EQ(number(log, "throughput", "corrupted"), known_of(sent / 9 - sent / 90, GetParam())) << log;
+}
+
+TEST_P(MockCorrupts, AnyByteOfARoundTripAndNothingIsLost) {
+    for (const std::string way : {"corrupt=2:each", "corrupt-answer=2:each"}) {
+        SCOPED_TRACE(way);
+        const auto log = run_mock("--test latency --warmup 0 --duration 0.5 --mock " + way + GetParam());
+
+        // Answers that cannot be told from others are no samples.
+        const auto corrupted = number(log, "latency", "corrupted");
+        const auto unreadable = std::string{GetParam()}.empty() ? corrupted : unreadable_of(corrupted, GetParam());
+        const auto lost = number(log, "latency", "lost");
+        const auto changed = (number(log, "latency", "samples") + unreadable + lost) / 2;
+        if (lost > 0 && 16 * lost <= unreadable) GTEST_SKIP() << "overloaded host: it held up an answer for 200 ms";
+        EXPECT_EQ(corrupted, known_of(changed, GetParam())) << log;
+        if (changed < size) GTEST_SKIP() << "overloaded host: not every byte had its turn";
+        EXPECT_EQ(lost, 0U) << log;
+        EXPECT_EQ(number(log, "latency", "duplicated") + number(log, "latency", "reordered"), 0U) << log;
+    }
+}
+
+TEST_P(MockCorrupts, AnyByteOfAnOpenLoopAndNothingIsLost) {
+    for (const std::string way : {"corrupt=9:each", "corrupt-answer=9:each"}) {
+        SCOPED_TRACE(way);
+        const auto log = run_mock("--test latency --rate 4000 --warmup 0 --duration 0.4 --mock " + way + GetParam());
+
+        const auto changed = number(log, "sending", "sent") / 9;
+        EXPECT_EQ(number(log, "latency", "corrupted"), known_of(changed, GetParam())) << log;
+        EXPECT_EQ(number(log, "latency", "samples"),
+                  number(log, "sending", "sent") - unreadable_of(changed, GetParam()))
+            << log;
+        EXPECT_EQ(number(log, "latency", "lost"), 0U) << log;
+        EXPECT_EQ(number(log, "latency", "duplicated") + number(log, "latency", "reordered"), 0U) << log;
+    }
+}
+
+TEST_P(MockCorrupts, AnyByteOfTheAnswersToProbes) {
+    const auto log = run_mock(
+        std::string{
+            "--test throughput --rate 8000 --probe-every 2 --warmup 0 --duration 0.5 --mock corrupt-answer=9:each"} +
+        GetParam());
+
+    const auto probes = (number(log, "throughput", "sent") + 1) / 2;
+    EXPECT_EQ(number(log, "latency", "corrupted"), known_of(probes / 9, GetParam())) << log;
+    EXPECT_EQ(number(log, "latency", "samples"), probes - unreadable_of(probes / 9, GetParam())) << log;
+    EXPECT_EQ(number(log, "latency", "lost"), 0U) << log;
+    EXPECT_EQ(number(log, "latency", "duplicated"), 0U) << log;
+}
+
+TEST(Mock, CorruptsAnyByteOfAOneWayHeaderWhichHoldsItsTime) {
+    const auto log =
+        run_mock("--test latency --basis one-way --rate 4000 --warmup 0 --duration 0.4 --mock corrupt=9:each");
+
+    const auto headers = among(number(log, "sending", "sent") / 9, header);
+    EXPECT_EQ(number(log, "latency", "corrupted"), headers) << log;
+    EXPECT_EQ(number(log, "latency", "samples"), number(log, "sending", "sent") - headers) << log;
+    EXPECT_EQ(number(log, "latency", "lost"), 0U) << log;
+    EXPECT_EQ(number(log, "latency", "duplicated") + number(log, "latency", "reordered"), 0U) << log;
+}
+
+TEST(Mock, AChangedNumberOfASingleMessageIsOneCorruptedMessage) {
+    // The one flipped bit that made 16,777,216 lost messages of one, and half the rate.
+    const auto log = run_mock("--test throughput --rate 5000 --warmup 0 --duration 0.3 --mock corrupt=1000:3:1");
+
+    EXPECT_EQ(number(log, "throughput", "corrupted"), 1U) << log;
+    EXPECT_EQ(number(log, "throughput", "lost"), 0U) << log;
+    EXPECT_EQ(number(log, "throughput", "received"), number(log, "throughput", "sent")) << log;
+}
+
 TEST(Mock, AFaultThatItCannotDoIsRefused) {
-    for (const char* list :
-         {"hold", "hold=fast", "hold=-1ms", "stall=1s", "stall=1s/100ms", "lose=0", "explode=1", ""}) {
+    for (const char* list : {"hold", "hold=fast", "hold=-1ms", "stall=1s", "stall=1s/100ms", "lose=0", "explode=1",
+                             "corrupt=0", "corrupt=9:", "corrupt=9:1:0", "corrupt=9:1:256", "corrupt=9:1:1:1",
+                             "corrupt=9:some", "corrupt-answer=x", ""}) {
         EXPECT_FALSE(parse_injection(list)) << list;
     }
     Program perftest{"--test latency --transport shm --mock lose=10"};
     EXPECT_EQ(perftest.wait(), 2);
     EXPECT_EQ(perftest.err(), "perftest: --mock is for --transport mock\n");
+    Program beyond{"--test latency --transport mock --sizes 64,32 --mock corrupt=9:32"};
+    EXPECT_EQ(beyond.wait(), 2);
+    EXPECT_EQ(beyond.err(), "perftest: --mock: a message of 32 bytes has no byte 32 (the first is 0)\n");
 }
 
 TEST(Mock, AStallIsInTheMiddleOfItsPeriod) {

@@ -250,7 +250,8 @@ TEST(Perftest, APortThatNobodyGaveIsSaidToBeTheDefault) {
 }
 
 TEST(Perftest, SidesWithDifferentOptionsRefuseEachOther) {
-    const std::string common = "--test latency --transport shm --port " + std::to_string(free_port());
+    // The publisher waits on: the next one may have the right options.
+    const std::string common = "--test latency --transport shm --timeout 2 --port " + std::to_string(free_port());
     Program subscriber{common + " --role sub --sizes 64"};
     Program publisher{common + " --role pub --sizes 128"};
 
@@ -258,6 +259,44 @@ TEST(Perftest, SidesWithDifferentOptionsRefuseEachOther) {
     EXPECT_EQ(subscriber.wait(), 1);
     EXPECT_NE(publisher.err().find("--sizes=128 here, --sizes=64 there"), std::string::npos) << publisher.err();
     EXPECT_NE(subscriber.err().find("the peer refused"), std::string::npos) << subscriber.err();
+}
+
+/// Some 40 KB of them, each once.
+std::string many_sizes(std::size_t last) {
+    std::string list;
+    for (std::size_t size = 10'000; size < 17'000; ++size) list += std::to_string(size) + ",";
+    return list + std::to_string(last);
+}
+
+TEST(Perftest, AgreementsOfAnyLengthAreComparedToTheirEnd) {
+    const std::string common = "--test latency --transport shm --timeout 2 --port " + std::to_string(free_port());
+    Program subscriber{common + " --role sub --sizes " + many_sizes(20'001)};
+    Program publisher{common + " --role pub --sizes " + many_sizes(20'002)};
+
+    EXPECT_EQ(publisher.wait(), 1);
+    EXPECT_EQ(subscriber.wait(), 1);
+    EXPECT_NE(publisher.err().find(",20002 here, --sizes=..."), std::string::npos) << publisher.err();
+    EXPECT_NE(publisher.err().find(",20001 there"), std::string::npos) << publisher.err();
+    EXPECT_LT(publisher.err().size(), 1000U);
+}
+
+TEST(Perftest, AnAgreementThatIsTooLongForTheControlChannelIsRefusedByItsLength) {
+    Program perftest{
+        "--test demand --transport shm --demands 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20 --sizes " +
+        many_sizes(20'000)};
+
+    EXPECT_EQ(perftest.wait(), 2);
+    EXPECT_NE(perftest.err().find("bytes long, and the control channel takes 262144"), std::string::npos)
+        << perftest.err();
+}
+
+TEST(Perftest, TheLogOfTcpSaysHowItAvoidsAcknowledgements) {
+    Program perftest{"--test latency --transport tcp --sizes 64 --duration 0.1 --warmup 0"};
+
+    EXPECT_EQ(perftest.wait(), 0) << perftest.err();
+    EXPECT_NE(perftest.out().find("note text=\"tcp: of messages of up to 256 KiB the subscriber leaves the last byte"),
+              std::string::npos)
+        << perftest.out();
 }
 
 TEST(Perftest, AnOutputThatCannotBeWrittenIsSaid) {

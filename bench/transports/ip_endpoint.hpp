@@ -59,4 +59,11 @@ inline std::optional<IpEndpoint> parse_endpoint(std::string_view text, std::stri
     return endpoint;
 }
 
+/// For Transport::endpoint_at. What is no endpoint at all is refused where it is used.
+inline std::optional<std::string> ip_endpoint_at(std::string_view text, const Address& host) {
+    const auto endpoint = parse_endpoint(text);
+    if (endpoint && !of_one_host(endpoint->address, host)) return std::nullopt;
+    return std::string{text};
+}
+
 }  // namespace tacholog

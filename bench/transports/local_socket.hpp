@@ -38,7 +38,7 @@ inline Result<Fd> listen_locally(const std::string& name) {
     if (!listener) return os_error("socket for @" + name);
     const AbstractAddress address{name};
     if (::bind(listener.get(), address.get(), address.length) != 0) return os_error("bind @" + name);
-    if (::listen(listener.get(), 1) != 0) return os_error("listen @" + name);
+    if (::listen(listener.get(), SOMAXCONN) != 0) return os_error("listen @" + name);
     return listener;
 }
 
@@ -61,6 +61,17 @@ inline bool hung_up(const Fd& socket) {
     pollfd waiting{socket.get(), POLLIN | POLLRDHUP, 0};
     return ::poll(&waiting, 1, 0) > 0 && (waiting.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
+
+/// What shared memory begins with, so that nobody takes another's for his own. A change of anything that lies in there
+/// (the ring, its slots, the pool, its chunks, how sides wake each other) is another version.
+struct alignas(64) MemoryHead {
+    static constexpr std::uint64_t right_magic = 0x4D48534F48434154;  // "TACHOSHM" in memory
+    static constexpr std::uint64_t right_version = 1;
+
+    std::uint64_t magic = right_magic;
+    std::uint64_t version = right_version;
+    std::uint64_t bytes = 0;  ///< of what follows
+};
 
 /// What a subscriber is told of the memory that it is given.
 struct MemoryOffer {

@@ -38,7 +38,8 @@ public:
         ++count_;
         if (is_due(injection_.lose)) return true;
         Held held{Bytes(message.begin(), message.end()), now + injection_.hold_ns};
-        if (is_due(injection_.corrupt)) held.bytes.back() ^= std::byte{0xFF};
+        if (const Corruption& corrupt = injection_.corrupt; is_due(corrupt.every))
+            held.bytes[corrupt.place(held.bytes.size(), corrupted_++)] ^= std::byte{corrupt.mask};
         const Held again = is_due(injection_.duplicate) ? held : Held{};
         if (is_due(injection_.reorder) && !swapped_) {
             swapped_ = std::move(held);
@@ -88,6 +89,7 @@ private:
     std::deque<Held> queue_;
     std::optional<Held> swapped_;  // waits for the message that is to overtake it
     std::uint64_t count_ = 0;
+    std::uint64_t corrupted_ = 0;
 };
 
 class MockPublisher final : public Publisher {

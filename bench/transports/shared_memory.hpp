@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "transports/local_door.hpp"
 #include "transports/local_socket.hpp"
 #include "transports/meeting_place.hpp"
 #include "transports/spsc_ring.hpp"
@@ -41,23 +42,30 @@ inline Result<std::shared_ptr<const Mapping>> map_once(const Fd& memory, const s
     return shared;
 }
 
-/// Creates `bytes` of zeros, and hands them to the subscribers that listen as `names`.
-inline Result<OfferedMemory> offer_memory(std::span<const std::string> names, std::size_t bytes,
+/// Where what is shared lies in a mapping.
+inline std::byte* behind_head(const Mapping& mapping) {
+    return mapping.start() + sizeof(MemoryHead);
+}
+
+/// Creates `bytes` of zeros behind a head, and hands them to the subscribers that listen at these endpoints.
+inline Result<OfferedMemory> offer_memory(std::span<const std::string> endpoints, std::size_t bytes,
                                           std::size_t max_bytes) {
+    const std::size_t whole = sizeof(MemoryHead) + bytes;
     const Fd memory{::memfd_create("tacholog", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
     if (!memory) return os_error("create shared memory");
-    if (::ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0) return os_error("size shared memory");
+    if (::ftruncate(memory.get(), static_cast<off_t>(whole)) != 0) return os_error("size shared memory");
     if (::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK) != 0) return os_error("seal shared memory");
     struct stat facts{};
     if (::fstat(memory.get(), &facts) != 0) return os_error("look at shared memory");
-    auto mapping = map_once(memory, facts, bytes);
+    auto mapping = map_once(memory, facts, whole);
     if (!mapping) return mapping.error();
+    new ((*mapping)->start()) MemoryHead{.bytes = bytes};
     OfferedMemory offered{std::move(*mapping), {}};
-    for (const std::string& name : names) {
-        auto socket = connect_locally(name);
+    for (const std::string& endpoint : endpoints) {
+        auto socket = knock_at(endpoint);
         if (!socket) return socket.error();
         const MemoryOffer offer{max_bytes, offered.sockets.size()};
-        if (!send_descriptor(*socket, memory, offer)) return os_error("send to @" + name);
+        if (!send_descriptor(*socket, memory, offer)) return os_error("send the shared memory to the subscriber");
         offered.sockets.push_back(std::move(*socket));
     }
     return offered;
@@ -66,28 +74,30 @@ inline Result<OfferedMemory> offer_memory(std::span<const std::string> names, st
 /// The subscriber's end.
 class MemoryTaker {
 public:
-    MemoryTaker(Fd listener, const Topic& topic)
-        : listener_(std::move(listener)),
+    MemoryTaker(std::unique_ptr<LocalDoor> door, const Topic& topic)
+        : door_(std::move(door)),
           name_(topic.name),
           max_bytes_(topic.max_bytes),
           audience_(topic.audience),
           waiting_(topic.waiting) {}
 
     const std::string& name() const { return name_; }
+    std::string endpoint() const { return door_->endpoint(); }
     std::size_t max_bytes() const { return max_bytes_; }
     const Audience& audience() const { return audience_; }
     Waiting waiting() const { return waiting_; }
     std::size_t place() const { return place_; }  ///< once the memory has been taken
     bool publisher_hung_up() const { return hung_up(socket_); }
 
-    /// `bytes` of memory from the publisher; null if it has not come within `patience`.
+    /// Memory from the publisher, with `bytes` behind its head; null if it has not come within `patience`.
     Result<std::shared_ptr<const Mapping>> take(Patience patience, std::size_t bytes) {
         const std::shared_ptr<const Mapping> none;
         const Deadline deadline{patience};
         if (!socket_) {
-            if (!readable(listener_, deadline)) return none;
-            socket_ = Fd{::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)};
-            if (!socket_) return os_error("accept @" + name_);
+            auto publisher = door_->wait(deadline.left());
+            if (!publisher) return publisher.error();
+            if (!*publisher) return none;
+            socket_ = std::move(*publisher);
         }
         if (!readable(socket_, deadline)) return none;
         MemoryOffer offer;
@@ -97,11 +107,31 @@ public:
         if (offer.place >= audience_.subscribers) return Error{"join " + name_ + ": the sides differ in subscribers"};
         place_ = offer.place;
         struct stat facts{};
-        if (!holds(*memory, bytes, facts)) return Error{"join " + name_ + ": the publisher's memory is not as agreed"};
-        return map_once(*memory, facts, bytes);
+        if (!holds(*memory, sizeof(MemoryHead), facts)) return not_as_agreed();
+        if (auto known = check_head(*memory, bytes); !known) return known.error();
+        if (!holds(*memory, sizeof(MemoryHead) + bytes, facts)) return not_as_agreed();
+        return map_once(*memory, facts, sizeof(MemoryHead) + bytes);
     }
 
 private:
+    Error not_as_agreed() const { return Error{"join " + name_ + ": the publisher's memory is not as agreed"}; }
+
+    /// Read before anything is mapped: what the rest of it would be is not known.
+    Result<void> check_head(const Fd& memory, std::size_t bytes) const {
+        MemoryHead head{};
+        if (::pread(memory.get(), &head, sizeof head, 0) != static_cast<ssize_t>(sizeof head)) return not_as_agreed();
+        if (head.magic != MemoryHead::right_magic) {
+            return Error{"join " + name_ +
+                         ": the publisher's memory does not begin as ours does: it is of another program"};
+        }
+        if (head.version != MemoryHead::right_version) {
+            return Error{"join " + name_ + ": the layout of the publisher's memory has version " +
+                         std::to_string(head.version) + ", this program has " +
+                         std::to_string(MemoryHead::right_version)};
+        }
+        return head.bytes == bytes ? Result<void>{} : not_as_agreed();
+    }
+
     /// Memory that ends early, or could be made to, would kill whoever reads it.
     static bool holds(const Fd& memory, std::size_t bytes, struct stat& facts) {
         const int seals = ::fcntl(memory.get(), F_GET_SEALS);
@@ -109,7 +139,7 @@ private:
         return ::fstat(memory.get(), &facts) == 0 && facts.st_size >= static_cast<off_t>(bytes);
     }
 
-    Fd listener_;
+    std::unique_ptr<LocalDoor> door_;
     Fd socket_;
     std::string name_;
     std::size_t max_bytes_;

@@ -11,7 +11,7 @@ namespace tacholog {
 class ShmRingPublisher final : public RingPublisher {
 public:
     ShmRingPublisher(OfferedMemory memory, RingShape shape, const Topic& topic, Written written)
-        : RingPublisher(Ring{memory.mapping->start(), shape, topic.waiting}, memory.mapping, topic.name, written),
+        : RingPublisher(Ring{behind_head(*memory.mapping), shape, topic.waiting}, memory.mapping, topic.name, written),
           memory_(std::move(memory)) {}
 
 private:
@@ -25,7 +25,7 @@ public:
     ShmRingSubscriber(MemoryTaker taker, Written written)
         : RingSubscriber(taker.name()), taker_(std::move(taker)), written_(written) {}
 
-    std::string endpoint() const override { return taker_.name(); }
+    std::string endpoint() const override { return taker_.endpoint(); }
 
     Result<bool> match(Patience patience) override {
         if (attached()) return true;
@@ -33,7 +33,7 @@ public:
         auto mapping = taker_.take(patience, shape.bytes());
         if (!mapping) return mapping.error();
         if (*mapping == nullptr) return false;
-        const Ring ring{(*mapping)->start(), shape, taker_.waiting()};
+        const Ring ring{behind_head(**mapping), shape, taker_.waiting()};
         attach(ring, std::move(*mapping), taker_.place());
         return true;
     }
@@ -46,10 +46,10 @@ private:
 };
 
 inline Result<std::unique_ptr<Subscriber>> subscribe_to_shm_ring(const Topic& topic, Written written) {
-    auto listener = listen_locally(topic.name);
-    if (!listener) return listener.error();
+    auto door = LocalDoor::open(topic.name);
+    if (!door) return door.error();
     return std::unique_ptr<Subscriber>{
-        std::make_unique<ShmRingSubscriber>(MemoryTaker{std::move(*listener), topic}, written)};
+        std::make_unique<ShmRingSubscriber>(MemoryTaker{std::move(*door), topic}, written)};
 }
 
 inline Result<std::unique_ptr<Publisher>> advertise_shm_ring(const Topic& topic, std::span<const std::string> endpoints,

@@ -19,7 +19,7 @@ class DroppingPublisher final : public Publisher {
 public:
     DroppingPublisher(OfferedMemory memory, PoolShape shape, const Topic& topic)
         : memory_(std::move(memory)),
-          pool_(memory_.mapping->start(), shape, topic.waiting),
+          pool_(behind_head(*memory_.mapping), shape, topic.waiting),
           writer_(pool_),
           name_(topic.name) {}
     ~DroppingPublisher() override {
@@ -55,7 +55,7 @@ class DroppingSubscriber final : public Subscriber {
 public:
     explicit DroppingSubscriber(MemoryTaker taker) : taker_(std::move(taker)) {}
 
-    std::string endpoint() const override { return taker_.name(); }
+    std::string endpoint() const override { return taker_.endpoint(); }
 
     Result<bool> match(Patience patience) override {
         if (joined()) return true;
@@ -64,7 +64,7 @@ public:
         if (!mapping) return mapping.error();
         if (*mapping == nullptr) return false;
         memory_ = std::move(*mapping);
-        pool_ = ChunkPool{memory_->start(), shape, taker_.waiting()};
+        pool_ = ChunkPool{behind_head(*memory_), shape, taker_.waiting()};
         reader_ = ChunkReader{pool_, taker_.place()};
         return true;
     }
@@ -110,9 +110,9 @@ bool waits_for_all(const Topic& topic) {
 
 Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     if (waits_for_all(topic)) return subscribe_to_shm_ring(topic, Written::in_place);
-    auto listener = listen_locally(topic.name);
-    if (!listener) return listener.error();
-    return std::unique_ptr<Subscriber>{std::make_unique<DroppingSubscriber>(MemoryTaker{std::move(*listener), topic})};
+    auto door = LocalDoor::open(topic.name);
+    if (!door) return door.error();
+    return std::unique_ptr<Subscriber>{std::make_unique<DroppingSubscriber>(MemoryTaker{std::move(*door), topic})};
 }
 
 Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {

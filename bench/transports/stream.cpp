@@ -135,6 +135,11 @@ StreamSubscriber::StreamSubscriber(Fd listener, std::uint64_t token, const Topic
       begin_(front_at),
       end_(front_at) {}
 
+StreamSubscriber::StreamSubscriber(std::unique_ptr<LocalDoor> door, std::uint64_t token, const Topic& topic)
+    : StreamSubscriber(Fd{}, token, topic, door->endpoint(), [](const Fd&) {}) {
+    door_ = std::move(door);
+}
+
 std::optional<SocketBuffers> StreamSubscriber::buffers() const {
     if (!socket_) return std::nullopt;
     return buffers_of(socket_);
@@ -145,14 +150,23 @@ Result<bool> StreamSubscriber::match(Patience patience) {
     constexpr Patience longest_greeting{1000};
     const Deadline deadline{patience};
     while (!socket_) {
-        if (!readable(listener_, deadline)) return false;
-        Fd socket{::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)};
-        if (!socket) return os_error("accept on " + endpoint_);
-        if (!greeted(socket, std::min(deadline.left(), longest_greeting))) continue;
-        prepare_(socket);
-        socket_ = std::move(socket);
+        auto socket = next_guest(deadline);
+        if (!socket) return socket.error();
+        if (!*socket) return false;
+        if (!greeted(*socket, std::min(deadline.left(), longest_greeting))) continue;
+        prepare_(*socket);
+        socket_ = std::move(*socket);
     }
     return true;
+}
+
+/// None if nobody has come in time.
+Result<Fd> StreamSubscriber::next_guest(const Deadline& deadline) {
+    if (door_) return door_->wait(deadline.left());
+    if (!readable(listener_, deadline)) return Fd{};
+    Fd socket{::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)};
+    if (!socket) return os_error("accept on " + endpoint_);
+    return socket;
 }
 
 bool StreamSubscriber::greeted(const Fd& socket, Patience patience) const {

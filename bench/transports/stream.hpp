@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/fd.hpp"
+#include "transports/local_door.hpp"
 #include "transports/socket_wait.hpp"
 #include "transports/transport.hpp"
 
@@ -92,6 +93,9 @@ public:
     /// `listener` listens; `prepare` sets what a connection needs.
     StreamSubscriber(Fd listener, std::uint64_t token, const Topic& topic, std::string endpoint, Prepare prepare);
 
+    /// The same behind a door, which lets nobody else in.
+    StreamSubscriber(std::unique_ptr<LocalDoor> door, std::uint64_t token, const Topic& topic);
+
     std::string endpoint() const override { return endpoint_; }
     Result<bool> match(Patience patience) override;
     std::optional<SocketBuffers> buffers() const override;
@@ -100,6 +104,7 @@ private:
     Result<std::span<const std::byte>> receive(Patience patience) override;
     void release() noexcept override;
 
+    Result<Fd> next_guest(const Deadline& deadline);
     bool greeted(const Fd& socket, Patience patience) const;
     /// The message at the front, if all of it is there.
     Result<std::span<const std::byte>> front() const;
@@ -109,6 +114,7 @@ private:
     Result<bool> fill();
 
     Fd listener_;
+    std::unique_ptr<LocalDoor> door_;
     Fd socket_;
     SocketWait wait_;
     std::uint64_t token_;

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/address.hpp"
 #include "core/audience.hpp"
 #include "core/clock.hpp"
 #include "core/injection.hpp"
@@ -180,6 +181,10 @@ struct Transport {
     /// Why this host cannot use an algorithm of congestion control, if it cannot; nullptr where there is none to
     /// choose.
     std::optional<std::string> (*objection_to_congestion)(const std::string& name) = nullptr;
+    /// An endpoint that the peer at this host has named, as it is to be used; nothing if it is somewhere else, where
+    /// the peer must not send us. nullptr: endpoints name no host, as they are on this one.
+    std::optional<std::string> (*endpoint_at)(std::string_view endpoint, const Address& host) = nullptr;
+    std::string_view remark = {};  ///< what the log says of how it works, where a figure depends on that
 };
 
 /// `advertise` of those that reach several: the same with one endpoint.

@@ -168,6 +168,8 @@ extern const Transport udp{"udp",
                            advertise,
                            nullptr,
                            false,
-                           std::size_t{64} * 1024};
+                           std::size_t{64} * 1024,
+                           nullptr,
+                           ip_endpoint_at};
 
 }  // namespace tacholog::transports

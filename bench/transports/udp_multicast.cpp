@@ -157,6 +157,9 @@ extern const Transport udp_multicast{"udp-multicast",
                                      subscribe,
                                      advertise_to_one<advertise_to_all>,
                                      advertise_to_all,
-                                     true};
+                                     true,
+                                     0,
+                                     nullptr,
+                                     ip_endpoint_at};
 
 }  // namespace tacholog::transports

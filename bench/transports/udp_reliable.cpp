@@ -44,6 +44,11 @@ extern const Transport udp_reliable{
     Reliability::reliable,
     Parties::processes,
     subscribe,
-    advertise};
+    advertise,
+    nullptr,
+    false,
+    0,
+    nullptr,
+    ip_endpoint_at};
 
 }  // namespace tacholog::transports

@@ -77,6 +77,11 @@ extern const Transport udp_wan{
     Reliability::reliable,
     Parties::processes,
     subscribe,
-    advertise};
+    advertise,
+    nullptr,
+    false,
+    0,
+    nullptr,
+    wan_endpoint_at};
 
 }  // namespace tacholog::transports

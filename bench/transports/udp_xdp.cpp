@@ -151,6 +151,8 @@ extern const Transport udp_xdp{
     "udp-xdp",      "UDP past the kernel's IP stack (AF_XDP), IPv4 or IPv6, one Ethernet; best effort, needs root",
     "copy",         Reliability::best_effort,
     Parties::hosts, subscribe,
-    advertise};
+    advertise,      nullptr,
+    false,          0,
+    nullptr,        xdp_endpoint_at};
 
 }  // namespace tacholog::transports

@@ -1,27 +1,27 @@
 // Unix stream sockets between two processes of one host. Reliable and ordered: a full socket buffer blocks the
 // publisher. Each message is copied into the kernel and out of it; a large one goes in as many pieces as the socket's
 // buffer makes of it. The address is in the abstract namespace: no file is made, none is left behind.
-#include "transports/local_socket.hpp"
+#include "transports/local_door.hpp"
 #include "transports/stream.hpp"
 
 namespace tacholog::transports {
 namespace {
 
-// The name is the secret: it holds 64 random bits, and only the control channel tells it.
+// The door has asked for one.
 constexpr std::uint64_t no_token = 0;
 
 Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
-    auto listener = listen_locally(topic.name);
-    if (!listener) return listener.error();
-    return std::unique_ptr<Subscriber>{
-        std::make_unique<StreamSubscriber>(std::move(*listener), no_token, topic, topic.name, [](const Fd&) {})};
+    auto door = LocalDoor::open(topic.name);
+    if (!door) return door.error();
+    return std::unique_ptr<Subscriber>{std::make_unique<StreamSubscriber>(std::move(*door), no_token, topic)};
 }
 
 Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
-    auto socket = connect_locally(std::string{endpoint});
+    auto socket = knock_at(endpoint);
     if (!socket) return socket.error();
     auto publisher = std::make_unique<StreamPublisher>(topic);
-    const auto added = publisher->add(std::move(*socket), std::string{"@"}.append(endpoint), no_token);
+    const auto added =
+        publisher->add(std::move(*socket), std::string{"@"}.append(endpoint.substr(0, endpoint.find('/'))), no_token);
     if (!added) return added.error();
     return std::unique_ptr<Publisher>{std::move(publisher)};
 }

@@ -36,4 +36,13 @@ inline std::optional<WanEndpoint> parse_wan_endpoint(std::string_view text) {
     return endpoint;
 }
 
+/// For Transport::endpoint_at. Behind a NAT nobody knows his own address as others see it: what is spoken to first is
+/// the address that the control channel comes from.
+inline std::optional<std::string> wan_endpoint_at(std::string_view text, const Address& host) {
+    auto endpoint = parse_wan_endpoint(text);
+    if (!endpoint) return std::string{text};
+    endpoint->own.address = from_bytes(to_bytes(host), endpoint->own.address.port());
+    return endpoint->text();
+}
+
 }  // namespace tacholog

@@ -46,4 +46,11 @@ inline std::optional<XdpEndpoint> parse_xdp_endpoint(std::string_view text) {
     return endpoint;
 }
 
+/// For Transport::endpoint_at. Which of the Ethernet's interfaces that is remains what the peer says.
+inline std::optional<std::string> xdp_endpoint_at(std::string_view text, const Address& host) {
+    const auto endpoint = parse_xdp_endpoint(text);
+    if (endpoint && !of_one_host(endpoint->address.host, host)) return std::nullopt;
+    return std::string{text};
+}
+
 }  // namespace tacholog
