@@ -64,7 +64,7 @@ Result<std::optional<Frame>> parse_frame(std::string& bytes) {
     return std::optional<Frame>{std::move(frame)};
 }
 
-Result<void> Control::send(const Frame& frame) {
+Result<void> Control::send(const Frame& frame, Patience patience) {
     const std::string text = frame.text.substr(0, longest_text);
     const FrameHeader header{magic, static_cast<std::uint16_t>(frame.kind),
                              static_cast<std::uint16_t>(frame.numbers.size()), static_cast<std::uint32_t>(text.size()),
@@ -77,11 +77,19 @@ Result<void> Control::send(const Frame& frame) {
         bytes.append(raw.data(), raw.size());
     }
     bytes += text;
-    // Frames are few and small, far below the socket's buffer: if one does not fit, the peer has stopped reading.
-    const auto sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent == static_cast<ssize_t>(bytes.size())) return {};
-    if (sent >= 0 || errno == EAGAIN) return Error{"control channel: " + peer_ + " does not read any more"};
-    return os_error("control channel: send to " + peer_);
+    // Frames are few and small, far below the socket's buffer: if one does not fit, the peer has stopped reading, or
+    // has much to read at the end of a phase.
+    std::string_view left = bytes;
+    const Deadline deadline{patience};
+    while (true) {
+        const auto sent = ::send(socket_.get(), left.data(), left.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0 && errno != EAGAIN && errno != EINTR) return os_error("control channel: send to " + peer_);
+        left.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(0, sent)));
+        if (left.empty()) return {};
+        const Waited waited = wait_for(socket_, POLLOUT, *stop_, deadline.left());
+        if (waited == Waited::stopped) return Stop::error();
+        if (waited == Waited::timed_out) return Error{"control channel: " + peer_ + " does not read any more"};
+    }
 }
 
 Result<bool> Control::fill(Patience patience) {

@@ -2,6 +2,7 @@
 // connects. Every wait has a limit, every length is bounded, and a peer that speaks anything else is refused.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,7 +18,8 @@ namespace tacholog {
 enum class FrameKind : std::uint16_t {
     hello,       ///< protocol version, place among the subscribers; text: what both sides must have been told alike
     refused,     ///< text: why
-    affinity,    ///< text: CPUs asked for, '/', CPUs achieved
+    affinity,    ///< the subscriber's; text: CPUs asked for, a blank, and its SideCpus. The publisher's answer: whether
+                 ///< to report live, whether CPUs are shared; text: the CPUs to report on
     sockets,     ///< receive and send buffer
     open,        ///< payload bytes, messages a burst, recovery time; text: endpoint of the sender's subscriber
     ready,       ///< everything of this size is set up
@@ -42,7 +44,7 @@ struct Frame {
     std::uint64_t number(std::size_t place) const { return place < numbers.size() ? numbers[place] : 0; }
 };
 
-inline constexpr std::uint64_t protocol_version = 4;
+inline constexpr std::uint64_t protocol_version = 5;
 inline constexpr std::size_t most_numbers = 16;
 inline constexpr std::size_t longest_text = 16384;
 
@@ -57,7 +59,8 @@ public:
     const std::string& peer() const { return peer_; }
     void call_peer(std::string name) { peer_ = std::move(name); }
 
-    Result<void> send(const Frame& frame);
+    /// An error if the peer does not read what was sent before within `patience`.
+    Result<void> send(const Frame& frame, Patience patience = Patience{0});
 
     /// The next frame, within `limit`.
     Result<Frame> receive(Patience limit);
@@ -70,6 +73,9 @@ public:
 
     /// Why the run is over, if the peer or a signal has said so: a broken transport is often only the consequence.
     std::optional<Error> reason(Patience limit);
+
+    /// What becomes readable when there is something to poll for.
+    std::array<int, 2> descriptors() const { return {socket_.get(), stop_->descriptor()}; }
 
     /// This side's address, as the peer can reach it.
     std::string local_host() const;
