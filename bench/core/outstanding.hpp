@@ -25,16 +25,16 @@ public:
 
     /// Remembers at least so many, within reason.
     explicit Outstanding(double remembered = most_remembered)
-        : times_(std::bit_ceil(
-              static_cast<std::uint64_t>(std::clamp(remembered, 1024.0, static_cast<double>(most_remembered))))) {}
+        : times_(std::bit_ceil(static_cast<std::uint64_t>(
+              std::clamp(remembered, double{least_used}, static_cast<double>(most_remembered))))) {}
 
     /// How many it remembers.
     std::uint64_t remembered() const { return times_.size(); }
 
     /// The next message was sent at this time.
     void sent(Nanoseconds time_ns) {
-        if (next_ - first_ == times_.size()) [[unlikely]]
-            forget_first();
+        if (next_ - first_ == used_) [[unlikely]]
+            make_room();
         times_[place(next_++)] = time_ns;
     }
 
@@ -52,22 +52,37 @@ public:
     bool empty() const { return first_ == next_; }
 
     /// Begins anew with this number.
-    void restart(std::uint64_t first) { first_ = next_ = first; }
+    void restart(std::uint64_t first) {
+        first_ = next_ = first;
+        used_ = least_used;
+    }
 
 private:
     static constexpr Nanoseconds none = -1;
 
-    std::size_t place(std::uint64_t number) const { return number & (times_.size() - 1); }
+    std::size_t place(std::uint64_t number) const { return number & (used_ - 1); }
 
     void skip_answered() {
         while (first_ != next_ && times_[place(first_)] == none) ++first_;
     }
-    void forget_first() {
-        ++first_;
-        skip_answered();
+    /// Uses twice as much of the ring, or forgets the first: a ring that is no larger than it must be stays in the
+    /// cache.
+    void make_room() {
+        if (used_ < times_.size()) {
+            for (std::uint64_t number = first_; number != next_; ++number) {
+                if ((number & used_) != 0) times_[place(number) + used_] = times_[place(number)];
+            }
+            used_ *= 2;
+        } else {
+            ++first_;
+            skip_answered();
+        }
     }
 
-    std::vector<Nanoseconds> times_;  ///< a ring, of a power of two
+    static constexpr std::uint64_t least_used = 1024;
+
+    std::vector<Nanoseconds> times_;   ///< a ring, of a power of two
+    std::uint64_t used_ = least_used;  ///< of it
     std::uint64_t first_ = 0;
     std::uint64_t next_ = 0;
 };

@@ -50,6 +50,22 @@ TEST(Outstanding, ForgetsTheOldestAloneWhereAllAreLost) {
     EXPECT_EQ(outstanding.answered(1024).sent_ns, 1024);
 }
 
+TEST(Outstanding, KnowsAllOfABacklogThatGrows) {
+    Outstanding outstanding{16'384};
+    outstanding.restart(1000);
+    for (Nanoseconds time = 1000; time < 1500; ++time) outstanding.sent(time);
+    for (std::uint64_t number = 1000; number < 1500; number += 2) outstanding.answered(number);
+    for (Nanoseconds time = 1500; time < 17'001; ++time) outstanding.sent(time);
+
+    EXPECT_EQ(outstanding.answered(1000).kind, Kind::again);
+    EXPECT_EQ(outstanding.answered(1498).kind, Kind::again);
+    for (std::uint64_t number = 1001; number < 1500; number += 2)
+        EXPECT_EQ(outstanding.answered(number).sent_ns, static_cast<Nanoseconds>(number));
+    for (std::uint64_t number = 1500; number < 17'001; ++number)
+        EXPECT_EQ(outstanding.answered(number).sent_ns, static_cast<Nanoseconds>(number));
+    EXPECT_TRUE(outstanding.empty());
+}
+
 TEST(Outstanding, HasTheSizeThatItsRateNeeds) {
     EXPECT_EQ(Outstanding{0}.remembered(), 1024U);
     EXPECT_EQ(Outstanding{100'000.0 * 10}.remembered(), 1U << 20);
