@@ -48,8 +48,9 @@ double Histogram::mean_ns() const {
 
 double Histogram::std_ns() const {
     if (count_ == 0) return 0;
-    // Exact up to the last step, around the mean's whole part: the square of the sum is beyond 128 bits as soon as the
-    // sum is beyond 64, which a slow hour of a few million a second is. No term here is above the sum of squares.
+    // Exact up to the last step, around the mean's whole part. count * squares - sum * sum was right though both terms
+    // wrap, as long as the difference fits 128 bits: until the count times the deviation is beyond 64, which is an hour
+    // of a million a second that deviate by 5 s. No term here is above the sum of squares.
     const Wide whole = sum_ / count_;
     const Wide rest = sum_ % count_;
     const Wide spread = squares_ - whole * sum_ - whole * rest;  // sum of (value - whole)^2

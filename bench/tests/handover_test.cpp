@@ -121,24 +121,58 @@ INSTANTIATE_TEST_SUITE_P(Load, EveryLatencyTest,
                          testing::Values("--test latency --answer-limit 0.01", "--test latency --rate 2000",
                                          "--test latency --rate 2000 --basis one-way"));
 
+/// As by taskset: all that is started while this lives has one CPU.
+class OneCpu {
+public:
+    OneCpu() {
+        CPU_ZERO(&before_);
+        EXPECT_EQ(::sched_getaffinity(0, sizeof before_, &before_), 0);
+        std::size_t first = 0;
+        while (!CPU_ISSET(first, &before_)) ++first;
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(first, &one);
+        EXPECT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+    }
+    OneCpu(const OneCpu&) = delete;
+    OneCpu& operator=(const OneCpu&) = delete;
+    ~OneCpu() { ::sched_setaffinity(0, sizeof before_, &before_); }
+
+private:
+    cpu_set_t before_{};
+};
+
 TEST(Reporting, KeepsIntervalsWhereNoCpuIsFreeAndSaysSo) {
-    cpu_set_t cpus;
-    CPU_ZERO(&cpus);
-    ASSERT_EQ(::sched_getaffinity(0, sizeof cpus, &cpus), 0);
-    int first = 0;
-    while (!CPU_ISSET(static_cast<std::size_t>(first), &cpus)) ++first;
-    // As by taskset: one CPU for everything there is.
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(static_cast<std::size_t>(first), &one);
-    ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+    const OneCpu cpu;
     Program both{"--test throughput --transport shm --sizes 64,128 --warmup 0 --duration 0.2 --interval-length 0.05"};
-    ::sched_setaffinity(0, sizeof cpus, &cpus);
     ASSERT_EQ(both.wait(), 0) << both.err() << both.out();
 
     EXPECT_NE(both.out().find("no CPU is free beside those that measure: intervals are kept"), std::string::npos)
         << both.out();
     EXPECT_NE(both.out().find("\ninterval payload_bytes=128 "), std::string::npos) << both.out();
+}
+
+TEST(Reporting, ShowsTheLastWholePhaseOfARunThatIsKilled) {
+    const OneCpu cpu;
+    Program both{"--test latency --transport shm --sizes 64,128 --warmup 0 --duration 2 --interval-length 0.5"};
+    ASSERT_TRUE(both.says("\nwarmup payload_bytes=128")) << both.err() << both.out();
+    ::kill(both.pid(), SIGKILL);
+    both.wait();
+
+    EXPECT_NE(both.out().find("no CPU is free"), std::string::npos) << both.out();
+    EXPECT_EQ(sum_of(both.out(), "interval payload_bytes=64", "messages"), number(both.out(), "latency", "samples"))
+        << both.out();
+}
+
+TEST(Reporting, SaysThatIntervalsAreLongerWhereSoManyAreNotKept) {
+    const OneCpu cpu;
+    Program both{"--test latency --transport shm --sizes 64 --warmup 0 --duration 600 --interval-length 0.1"};
+    ASSERT_TRUE(both.says("\nwarmup ")) << both.err() << both.out();
+    ::kill(both.pid(), SIGTERM);
+
+    EXPECT_EQ(both.wait(), 1);
+    EXPECT_EQ(value(both.out(), "end", "status"), "failed") << both.out();
+    EXPECT_NE(both.out().find("each lasts 2400 ms"), std::string::npos) << both.out();
 }
 
 }  // namespace

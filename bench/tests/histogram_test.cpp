@@ -192,7 +192,7 @@ Histogram many(std::uint64_t value_ns, unsigned doublings) {
     return histogram;
 }
 
-// Their sum is 2^65.1 ns: its square is beyond 128 bits, and was cut to nonsense.
+// Their sum is 2^65.1 ns, whose square wraps in 128 bits.
 TEST(Histogram, TheDeviationOfASumBeyond64BitsIsRight) {
     Histogram histogram = many(10'000'000'000, 31);
     histogram.merge(many(10'000'002'000, 31));
@@ -201,6 +201,14 @@ TEST(Histogram, TheDeviationOfASumBeyond64BitsIsRight) {
     EXPECT_EQ(histogram.mean_ns(), 10'000'001'000.0);
     EXPECT_EQ(histogram.std_ns(), 1000.0);
     EXPECT_EQ(many(59'999'999'999, 40).std_ns(), 0.0);
+}
+
+// The count times the deviation is beyond 64 bits: what was computed from it wrapped to nonsense.
+TEST(Histogram, ALargeDeviationOfManyValuesIsRight) {
+    Histogram histogram = many(1, 31);
+    histogram.merge(many(20'000'000'001, 31));
+
+    EXPECT_EQ(histogram.std_ns(), 10'000'000'000.0);
 }
 
 TEST(Histogram, TheDeviationAroundAMeanThatIsNoWholeNumberIsRight) {
