@@ -151,7 +151,7 @@ private:
     void begin(Nanoseconds start, Nanoseconds end) {
         plan_ = Plan{start, rate()};
         interval_start_ns_ = start;
-        idle_since_ns_ = 0;
+        idle_turns_ = 0;
         planned_ = plan_.due_before(end);
         sent_ = 0;
         outstanding_.restart(next_place_);
@@ -174,7 +174,7 @@ private:
     Result<bool> step(bool enough, Nanoseconds next_pulse) {
         auto moved = enough ? take() : turn();
         if (moved && !*moved) moved = rest(next_pulse);
-        if (moved && *moved) idle_since_ns_ = 0;
+        if (moved && *moved) idle_turns_ = 0;
         return moved;
     }
 
@@ -197,14 +197,22 @@ private:
             return false;
         }
         if (sleeps(waiting)) return sleep(limit_ns);
-        if (side_.yield() == Yield::yes) ::sched_yield();
+        if (side_.yield() == Yield::yes) {
+            ::sched_yield();
+        } else {
+            spin_pause();
+        }
         return false;
     }
 
     bool polled_in_vain() {
+        constexpr std::uint64_t turns_a_look =
+            32;  // a look at the clock each turn would make turns longer, and so latencies
+        if (++idle_turns_ % turns_a_look != 0) return idle_turns_ > turns_a_look && in_vain_;
         const Nanoseconds now = now_ns();
-        if (idle_since_ns_ == 0) idle_since_ns_ = now;
-        return now - idle_since_ns_ >= BusyPoll::spin_ns;
+        if (idle_turns_ == turns_a_look) idle_since_ns_ = now;
+        in_vain_ = now - idle_since_ns_ >= BusyPoll::spin_ns;
+        return in_vain_;
     }
 
     /// Who polls after sleeping wakes before the time.
@@ -293,7 +301,9 @@ private:
     Nanoseconds first_sent_ns_ = 0;
     Nanoseconds last_sent_ns_ = 0;
     Outstanding outstanding_;
-    Nanoseconds idle_since_ns_ = 0;  ///< 0: there is something to do
+    std::uint64_t idle_turns_ = 0;
+    Nanoseconds idle_since_ns_ = 0;  ///< about
+    bool in_vain_ = false;           ///< it has polled for long
     std::uint64_t corrupted_ = 0;
     std::uint64_t last_ns_ = 0;
     Faults faults_;
