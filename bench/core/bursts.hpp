@@ -19,20 +19,15 @@ public:
     }
 
     /// At most as many as were due have been sent.
-    void sent(std::uint64_t messages, Nanoseconds now) {
-        left_ -= messages;
-        if (left_ == 0) end_ns_ = now;
-    }
+    void sent(std::uint64_t messages) { left_ -= messages; }
 
     bool unfinished() const { return left_ > 0; }
     Nanoseconds next_ns() const { return next_ns_; }  ///< the next burst may begin then
-    Nanoseconds end_ns() const { return end_ns_; }    ///< when the last whole burst was sent; 0 if none was
 
 private:
     Demand demand_;
     std::uint64_t left_ = 0;
     Nanoseconds next_ns_ = 0;
-    Nanoseconds end_ns_ = 0;
 };
 
 }  // namespace tacholog

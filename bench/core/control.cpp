@@ -62,7 +62,7 @@ Result<std::optional<Frame>> parse_frame(std::string& bytes) {
     return std::optional<Frame>{std::move(frame)};
 }
 
-Result<void> Control::send(const Frame& frame) {
+Result<void> Control::send(const Frame& frame, Patience patience) {
     // A reason may be cut, for whoever reads it understands the beginning. What is agreed on or worked with may not.
     const bool is_reason = frame.kind == FrameKind::abort || frame.kind == FrameKind::refused;
     if (frame.text.size() > longest_text && !is_reason) {
@@ -81,22 +81,23 @@ Result<void> Control::send(const Frame& frame) {
         bytes.append(raw.data(), raw.size());
     }
     bytes += text;
-    return send_all(bytes);
+    return send_all(bytes, patience);
 }
 
-// Nearly all frames are far below the socket's buffer. A long agreement is not; if nothing of a frame goes for long,
-// the peer has stopped reading.
-Result<void> Control::send_all(std::string_view bytes) {
+// Nearly all frames are far below the socket's buffer. A long agreement is not, nor what is told at the end of a
+// phase; if nothing of a frame goes for long, the peer has stopped reading.
+Result<void> Control::send_all(std::string_view bytes, Patience patience) {
     constexpr Patience longest_wait{1000};
     while (!bytes.empty()) {
         const auto sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0 && errno != EAGAIN && errno != EINTR) return os_error("control channel: send to " + peer_);
         if (sent > 0) {
             bytes.remove_prefix(static_cast<std::size_t>(sent));
-        } else if (const Waited waited = wait_for(socket_, POLLOUT, *stop_, longest_wait); waited != Waited::ready) {
-            if (waited == Waited::stopped) return Stop::error();
-            return Error{"control channel: " + peer_ + " does not read any more"};
+            continue;
         }
+        const Waited waited = wait_for(socket_, POLLOUT, *stop_, std::max(patience, longest_wait));
+        if (waited == Waited::stopped) return Stop::error();
+        if (waited != Waited::ready) return Error{"control channel: " + peer_ + " does not read any more"};
     }
     return {};
 }

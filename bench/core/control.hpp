@@ -2,6 +2,7 @@
 // connects. Every wait has a limit, every length is bounded, and a peer that speaks anything else is refused.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,7 +20,8 @@ enum class FrameKind : std::uint16_t {
     hello,  ///< protocol version, place among the subscribers, secret of the run (0: none); text: what both sides must
             ///< have been told alike
     refused,     ///< text: why
-    affinity,    ///< text: CPUs asked for, '/', CPUs achieved
+    affinity,    ///< the subscriber's; text: CPUs asked for, a blank, and its SideCpus. The publisher's answer: whether
+                 ///< to report live, whether CPUs are shared; text: the CPUs to report on
     sockets,     ///< receive and send buffer
     open,        ///< payload bytes, messages a burst, recovery time; text: endpoint of the sender's subscriber
     ready,       ///< everything of this size is set up
@@ -60,7 +62,8 @@ public:
     const std::string& peer() const { return peer_; }
     void call_peer(std::string name) { peer_ = std::move(name); }
 
-    Result<void> send(const Frame& frame);
+    /// An error if the peer does not read what was sent before within `patience`.
+    Result<void> send(const Frame& frame, Patience patience = Patience{0});
 
     /// The next frame, within `limit`.
     Result<Frame> receive(Patience limit);
@@ -78,13 +81,15 @@ public:
 
     /// The peer's address, as it is seen from here.
     Address remote_address() const;
+    /// What becomes readable when there is something to poll for.
+    std::array<int, 2> descriptors() const { return {socket_.get(), stop_->descriptor()}; }
 
     /// This side's address, as the peer can reach it.
     std::string local_host() const;
 
 private:
     Result<bool> fill(Patience patience);
-    Result<void> send_all(std::string_view bytes);
+    Result<void> send_all(std::string_view bytes, Patience patience);
     Error gave_up(const Frame& frame) const { return Error{peer_ + " gave up: " + frame.text}; }
 
     Fd socket_;

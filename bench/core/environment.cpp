@@ -70,7 +70,9 @@ std::optional<std::uint64_t> memory_bytes() {
     return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
 }
 
-std::vector<int> achieved_cpus() {
+}  // namespace
+
+std::vector<int> allowed_cpus() {
     cpu_set_t set;
     CPU_ZERO(&set);
     std::vector<int> cpus;
@@ -80,8 +82,6 @@ std::vector<int> achieved_cpus() {
     }
     return cpus;
 }
-
-}  // namespace
 
 Host read_host() {
     Host host;
@@ -127,7 +127,7 @@ Result<Affinity> pin(const std::string& role, const std::vector<int>& cpus) {
             return os_error("pin the " + role + " side to CPUs " + comma_separated(cpus));
         }
     }
-    return Affinity{role, comma_separated(cpus), comma_separated(achieved_cpus())};
+    return Affinity{role, comma_separated(cpus), comma_separated(allowed_cpus())};
 }
 
 }  // namespace tacholog

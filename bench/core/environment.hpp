@@ -12,6 +12,9 @@ namespace tacholog {
 Host read_host();
 Load read_load(bool at_end);
 
+/// The CPUs that the calling thread may run on.
+std::vector<int> allowed_cpus();
+
 /// Lets the calling thread run on these CPUs only; on any if the list is empty. Returns what the kernel says it did.
 /// Whether `pin` would succeed: a CPU that is not there is a wrong option, and to be told before anything is measured.
 Result<void> can_pin(const std::string& role, const std::vector<int>& cpus);

@@ -130,12 +130,19 @@ inline std::optional<std::uint64_t> known_corrupted(Handling handling, std::uint
     return handling.verify || count > 0 ? std::optional{count} : std::nullopt;
 }
 
+/// How a closed loop over a transport that may lose messages waits for its answers.
+struct AnswerLimit {
+    Nanoseconds limit_ns = 0;  ///< so long, then the next message is sent
+    std::uint64_t late = 0;    ///< answers that came after that, and are samples all the same
+};
+
 struct LatencyResult {
     std::size_t payload_bytes = 0;
     Faults faults;
     Nanoseconds duration_ns = 0;
-    const Histogram* histogram = nullptr;     ///< round trips
-    std::optional<Instances> instances = {};  ///< of keyed data only
+    const Histogram* histogram = nullptr;          ///< round trips
+    std::optional<Instances> instances = {};       ///< of keyed data only
+    std::optional<AnswerLimit> answer_limit = {};  ///< nothing where an answer is waited for as long as for anything
 };
 
 /// How an open loop kept its schedule.
@@ -149,10 +156,16 @@ struct Sending {
     const Histogram* from_send = nullptr;  ///< round trips from the actual send time
 };
 
-/// What a second holds of something that took this time; nothing if it took none.
-inline std::optional<double> per_second(std::uint64_t count, Nanoseconds duration_ns) {
-    if (duration_ns <= 0) return std::nullopt;
-    return static_cast<double>(count) * 1e9 / static_cast<double>(duration_ns);
+/// The one rate of the rig: messages a second, of so many of which the first and the last lie this far apart. `n`
+/// messages lie `n - 1` periods apart, so that fewer than two have no rate.
+inline std::optional<double> rate_of(std::uint64_t messages, Nanoseconds first_to_last_ns) {
+    if (messages < 2 || first_to_last_ns <= 0) return std::nullopt;
+    return static_cast<double>(messages - 1) * 1e9 / static_cast<double>(first_to_last_ns);
+}
+
+/// The same within a time that begins with a message which is not counted: the last one before it.
+inline std::optional<double> rate_within(std::uint64_t messages, Nanoseconds duration_ns) {
+    return messages > 0 ? rate_of(messages + 1, duration_ns) : std::nullopt;
 }
 
 struct ThroughputResult {
@@ -166,8 +179,7 @@ struct ThroughputResult {
     std::optional<Instances> instances = {};  ///< of keyed data only
     Batches batches = {};
 
-    /// From the first message to the last: of one alone, nothing.
-    std::optional<double> rate_per_s() const { return received > 1 ? per_second(received, duration_ns) : std::nullopt; }
+    std::optional<double> rate_per_s() const { return rate_of(received, duration_ns); }
 };
 
 struct DemandResult {
@@ -182,8 +194,8 @@ struct DemandResult {
     std::optional<Instances> instances = {};
     Batches batches = {};
 
-    std::optional<double> rate_per_s() const { return per_second(received, receive_duration_ns); }
-    std::optional<double> offered_rate_per_s() const { return per_second(sent, send_duration_ns.value_or(0)); }
+    std::optional<double> rate_per_s() const { return rate_of(received, receive_duration_ns); }
+    std::optional<double> offered_rate_per_s() const { return rate_of(sent, send_duration_ns.value_or(0)); }
 };
 
 /// What several subscribers of one publisher received, or one subscriber of several publishers, taken together.

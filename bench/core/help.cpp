@@ -20,6 +20,8 @@ What to measure
                              default 5)
   --warmup steady|SECONDS    what comes first and is not counted (default steady: until three
                              seconds in a row agree within 5 %, at most 30 s)
+  --interval-length SECONDS  how long the intervals are that a phase is reported in, at least 0.01
+                             (default 1)
   --rate N                   messages per second: throughput at that rate; latency in an open
                              loop, from the moment that the schedule gives to each message
                              (default: no limit; latency with one message outstanding)
@@ -45,7 +47,7 @@ What to measure
                              how both sides wait for each other: busy-poll: the least latency, if
                              each side has a CPU of its own, which is never idle (default); block:
                              asleep until the kernel wakes them, which costs microseconds a message
-                             and no CPU meanwhile; spin-then-block: polls some 50 us, then sleeps:
+                             and no CPU meanwhile; spin-then-block: polls for 50 us, then sleeps:
                              as fast as busy-poll while the other side answers at once, idle in a
                              lull
 
@@ -93,6 +95,10 @@ Who runs where
                              side that is not there where it connects from (behind a NAT whose
                              other addresses this side can reach); udp-wan does not need it
   --timeout SECONDS          the longest wait for the other side (default 10)
+  --answer-limit SECONDS     latency without --rate, over a transport that may lose messages: how long
+                             to wait for an answer before the next message is sent. An answer that
+                             comes later is a sample with its whole time, and counted as late; what
+                             never comes is lost (default 0.2, and 0.08 a MiB of the size)
 
 What to write
   --reporter NAME            the log's dialect; --list-reporters shows them (default native)

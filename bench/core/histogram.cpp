@@ -48,9 +48,33 @@ double Histogram::mean_ns() const {
 
 double Histogram::std_ns() const {
     if (count_ == 0) return 0;
-    // Exact up to the last step. Neither product can overflow: that takes centuries of summed latency.
-    const Wide spread = count_ * squares_ - sum_ * sum_;
-    return static_cast<double>(std::sqrt(static_cast<long double>(spread)) / static_cast<long double>(count_));
+    // Exact up to the last step, around the mean's whole part. count * squares - sum * sum was right though both terms
+    // wrap, as long as the difference fits 128 bits: until the count times the deviation is beyond 64, which is an hour
+    // of a million a second that deviate by 5 s. No term here is above the sum of squares.
+    const Wide whole = sum_ / count_;
+    const Wide rest = sum_ % count_;
+    const Wide spread = squares_ - whole * sum_ - whole * rest;  // sum of (value - whole)^2
+    const auto count = static_cast<long double>(count_);
+    const long double beside = static_cast<long double>(rest) / count;
+    return static_cast<double>(std::sqrt(std::max(0.0L, static_cast<long double>(spread) / count - beside * beside)));
+}
+
+double Histogram::share_of_largest() const {
+    std::uint64_t left = count_ / 1000;
+    if (left == 0 || sum_ == 0) return 0;
+    // By rank: the bin that holds the border may hold nearly all there is, on both sides of it.
+    double largest_ns = 0;
+    const std::uint64_t beyond = std::min(left, overflow_);
+    if (beyond > 0) largest_ns += static_cast<double>(max_) + static_cast<double>(beyond - 1) * double{top_ns};
+    left -= beyond;
+    const auto all = bins();
+    for (auto bin = all.rbegin(); bin != all.rend() && left > 0; ++bin) {
+        const std::uint64_t taken = std::min(left, bin->count);
+        const auto upper_ns = static_cast<double>(std::min(bin->upper_ns, max_));
+        largest_ns += static_cast<double>(taken) * (static_cast<double>(std::max(bin->lower_ns, min_)) + upper_ns) / 2;
+        left -= taken;
+    }
+    return std::min(1.0, largest_ns / static_cast<double>(sum_));
 }
 
 Histogram::Bin Histogram::edges(std::size_t index) {

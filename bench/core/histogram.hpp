@@ -77,6 +77,10 @@ public:
     double mean_ns() const;
     double std_ns() const;  ///< of the population
 
+    /// Which share of the sum of all values the largest thousandth of them has, as far as bins tell; 0 of fewer than a
+    /// thousand.
+    double share_of_largest() const;
+
     /// The upper edge of the bin that holds the value of this rank (from 1), never above max_ns.
     std::uint64_t value_at_rank(std::uint64_t rank) const;
 

@@ -1,6 +1,8 @@
 // The latency test without a rate: a closed loop with one message outstanding. The publisher's clock alone times it,
 // read once a round trip: the end of one is the beginning of the next.
 #include <algorithm>
+#include <atomic>
+#include <vector>
 
 #include "core/instances.hpp"
 #include "core/side.hpp"
@@ -9,11 +11,47 @@
 namespace tacholog {
 namespace {
 
-/// How long the publisher waits for one answer over a transport that may lose it: long beside any answer that comes, at
-/// 25 MB/s even that to a message of 32 MiB, which takes its time both ways.
-Patience answer_limit(std::size_t payload_bytes) {
-    return Patience{200 + 2 * static_cast<Patience::rep>(payload_bytes / 25'000)};
+/// How long the publisher waits for one answer over a transport that may lose it, unless it was told: long beside any
+/// answer that comes, at 25 MB/s even that to a message of 32 MiB, which takes its time both ways.
+Patience answer_limit(const Options& options, std::size_t payload_bytes) {
+    if (options.answer_limit_s) return Patience{*options.answer_limit_s * 1000};
+    return std::min(limit_of(options), Patience{200 + 2 * static_cast<Patience::rep>(payload_bytes / 25'000)});
 }
+
+/// Messages whose answers were not waited for any longer. Of the newest it is known when they were sent: their answers
+/// may still come. Memory is bounded, should none of them.
+class GivenUp {
+public:
+    GivenUp() { sent_.reserve(first_room); }
+
+    void add(std::uint64_t place, Nanoseconds sent_ns) {
+        if (sent_.size() == most) sent_.erase(sent_.begin(), sent_.begin() + most / 2);
+        sent_.push_back({place, sent_ns});
+    }
+
+    /// When this one was sent, if its answer is still waited for; from here on it is not.
+    std::optional<Nanoseconds> answered(std::uint64_t place) {
+        const auto found = std::lower_bound(sent_.begin(), sent_.end(), place,
+                                            [](const Sent& one, std::uint64_t wanted) { return one.place < wanted; });
+        if (found == sent_.end() || found->place != place) return std::nullopt;
+        const Nanoseconds sent_ns = found->sent_ns;
+        sent_.erase(found);
+        return sent_ns;
+    }
+
+    bool empty() const { return sent_.empty(); }
+    void clear() { sent_.clear(); }
+
+private:
+    struct Sent {
+        std::uint64_t place;
+        Nanoseconds sent_ns;
+    };
+    static constexpr std::ptrdiff_t first_room = 1024;
+    static constexpr std::ptrdiff_t most = 65536;
+
+    std::vector<Sent> sent_;  ///< ascending
+};
 
 class Pinger {
 public:
@@ -21,10 +59,15 @@ public:
         : side_(side),
           channels_(std::move(channels)),
           payload_bytes_(payload_bytes),
+          lossy_(side.transport.reliability == Reliability::best_effort),
+          answer_limit_(answer_limit(side.options, payload_bytes)),
+          intervals_(side.intervals(most_histograms_kept)),
+          records_(intervals_.records),
           numbers_(instances_of(side)),
           newest_(instances_of(side)) {}
 
     Result<void> run() {
+        const MonitorGuard guard{*side_.monitor};
         if (auto done = warm_up(); !done) return done;
         if (auto done = measure(); !done) return done;
         return finish();
@@ -33,80 +76,139 @@ public:
 private:
     enum class Outcome { came, lost, unreadable };
 
-    // Runs round trips until `end_ns`, or until `at_second` says that it is enough. `at_second` sees interval_.
-    template <typename AtSecond>
-    Result<Nanoseconds> loop(Nanoseconds start_ns, Nanoseconds end_ns, AtSecond&& at_second) {
-        Nanoseconds last_ns = start_ns;
-        Nanoseconds second_ns = start_ns;
+    /// Runs round trips for so long, or until it is enough. What is left in the current record is then of the last
+    /// interval.
+    Result<Nanoseconds> loop(Nanoseconds longest_ns, Nanoseconds interval_ns) {
+        const Nanoseconds start_ns = now_ns();
+        const Nanoseconds end_ns = start_ns + longest_ns;
         Nanoseconds next_pulse_ns = start_ns;
-        while (last_ns < end_ns) {
+        interval_start_ns_ = sent_ns_ = start_ns;
+        while (sent_ns_ < end_ns && !enough_.load(std::memory_order_relaxed)) {
             const auto answer = round_trip();
             if (!answer) return answer.error();
             const Nanoseconds now = now_ns();
-            count(*answer, now - last_ns);
-            last_ns = now;
+            count(*answer, now - sent_ns_);
+            sent_ns_ = now;
             if (now < next_pulse_ns && now < end_ns) [[likely]]
                 continue;
 
+            if (auto fine = side_.monitor->fine(); !fine) return fine.error();
+            if (now >= interval_start_ns_ + interval_ns && now < end_ns) hand_over(start_ns, now);
             next_pulse_ns = now + pulse_ns;
-            if (const auto frame = side_.control.poll(); !frame) return frame.error();
-            if (now >= second_ns + nanoseconds_per_second || now >= end_ns) {
-                const bool enough = at_second(now - second_ns, now - start_ns);
-                if (const auto sent = side_.control.send({FrameKind::alive}); !sent) return sent.error();
-                interval_.clear();
-                second_ns = now;
-                if (enough) return now;
-            }
-            last_ns = now_ns();  // what was done since is no part of a round trip
-            next_pulse_ns = std::min(next_pulse_ns, second_ns + nanoseconds_per_second);
+            if (interval_start_ns_ + interval_ns > now)
+                next_pulse_ns = std::min(next_pulse_ns, interval_start_ns_ + interval_ns);
+            sent_ns_ = now_ns();  // what was done since is no part of a round trip
         }
-        return last_ns;
+        const Nanoseconds last_ns = sent_ns_;
+        if (auto drained = take_late(); !drained) return drained.error();
+        close_interval(start_ns, last_ns);
+        return last_ns - start_ns;
+    }
+
+    void close_interval(Nanoseconds start_ns, Nanoseconds now) {
+        interval_->duration_ns = now - interval_start_ns_;
+        interval_->elapsed_ns = now - start_ns;
+        interval_->last_ns = last_round_trip_ns_;
+    }
+
+    /// Goes on with this interval if the records are all out.
+    void hand_over(Nanoseconds start_ns, Nanoseconds now) {
+        close_interval(start_ns, now);
+        if (!records_.hand_over()) return;
+        interval_ = &records_.current();
+        interval_start_ns_ = now;
     }
 
     void count(Outcome answer, Nanoseconds round_trip_ns) {
         if (answer == Outcome::came) {
             last_round_trip_ns_ = static_cast<std::uint64_t>(round_trip_ns);
-            interval_.record(last_round_trip_ns_);
+            interval_->histogram.record(last_round_trip_ns_);
         } else if (answer == Outcome::lost) {
             ++faults_.lost;
         }
     }
 
+    /// Of what was given up, what comes until nothing has for long: that was late, and not lost.
+    Result<void> take_late() {
+        if (!measured_) return {};
+        Deadline silence{late_silence};
+        while (!given_up_.empty() && !silence.passed()) {
+            const auto answer = take_answer();
+            if (!answer) return answer.error();
+            if (*answer) {
+                // Nobody knows which of them it answers, but that one is not lost.
+                if (const auto number = (*answer)->number; !number)
+                    faults_.lost -= std::min<std::uint64_t>(faults_.lost, 1);
+                else
+                    count_late(*number);
+                silence = Deadline{late_silence};
+            }
+            if (auto fine = side_.monitor->fine(); !fine) return fine;
+        }
+        return {};
+    }
+
+    /// One phase; `found` gets each of its intervals, and says whether it is enough.
+    template <typename Found>
+    Result<Nanoseconds> phase(Nanoseconds longest_ns, Nanoseconds interval_ns, bool live, Found&& found) {
+        const auto collect = [this, &found]() -> Result<void> {
+            while (LatencyRecord* record = records_.oldest()) {
+                if (found(*record)) enough_.store(true, std::memory_order_relaxed);
+                record->histogram.clear();
+                records_.give_back();
+            }
+            return {};
+        };
+        enough_ = false;
+        newest_.restart(numbers_.count());
+        first_place_ = numbers_.count();
+        given_up_.clear();
+        faults_ = {};
+        late_ = corrupted_ = 0;
+        interval_ = &records_.current();
+        side_.monitor->begin({nullptr, collect, live, true});
+        const auto duration = loop(longest_ns, interval_ns);
+        side_.monitor->end();
+        static_cast<void>(collect().has_value());  // a run that failed shows what it had found until then
+        if (!duration) return duration;
+        found(*interval_);
+        interval_->histogram.clear();
+        return duration;
+    }
+
     Result<void> warm_up() {
         SteadyRule rule{side_.options.warmup_s};
         std::uint64_t messages = 0;
-        const Nanoseconds start = now_ns();
-        const auto end = loop(start, start + rule.longest_ns(), [&](Nanoseconds, Nanoseconds elapsed) {
-            messages += interval_.count();
-            const auto median = interval_.count() > 0 ? interval_.value_at_rank((interval_.count() + 1) / 2) : 0;
-            return rule.second_passed(static_cast<double>(median), messages, elapsed);
+        const auto duration = phase(rule.longest_ns(), nanoseconds_per_second, true, [&](const LatencyRecord& record) {
+            messages += record.histogram.count();
+            return rule.second_passed(median_of(record.histogram), messages, record.elapsed_ns);
         });
-        if (!end) return end.error();
-        side_.tell(Warmup{payload_bytes_, messages, *end - start, rule.outcome(), std::nullopt});
-        faults_ = {};
-        corrupted_ = 0;
+        if (!duration) return duration.error();
+        side_.tell(Warmup{payload_bytes_, messages, *duration, rule.outcome(), std::nullopt});
         return {};
     }
 
     Result<void> measure() {
         std::uint64_t index = 0;
-        newest_.restart(numbers_.count());
-        const Nanoseconds start = now_ns();
-        const Nanoseconds planned = to_nanoseconds(side_.options.duration_s);
-        const auto end = loop(start, start + planned, [&](Nanoseconds duration, Nanoseconds) {
-            side_.tell(LatencyInterval{payload_bytes_, index++, duration, &interval_, last_round_trip_ns_});
-            total_.merge(interval_);
-            return false;
-        });
-        if (!end) return end.error();
-        duration_ns_ = *end - start;
+        measured_ = true;
+        const auto duration = phase(to_nanoseconds(side_.options.duration_s), intervals_.length_ns,
+                                    side_.placement.live, [&](const LatencyRecord& record) {
+                                        side_.tell(LatencyInterval{payload_bytes_, index++, record.duration_ns,
+                                                                   &record.histogram, record.last_ns});
+                                        total_.merge(record.histogram);
+                                        return false;
+                                    });
+        if (!duration) return duration.error();
+        duration_ns_ = *duration;
         return {};
     }
 
     Result<void> finish() {
         if (const auto ended = end_of_size(side_); !ended) return ended;
         faults_.corrupted = known_corrupted(side_.options.handling, corrupted_);
-        side_.tell(LatencyResult{payload_bytes_, faults_, duration_ns_, &total_, heard(side_, newest_.heard())});
+        LatencyResult result{payload_bytes_, faults_, duration_ns_, &total_, heard(side_, newest_.heard())};
+        if (lossy_) result.answer_limit = AnswerLimit{to_nanoseconds(answer_limit_), late_};
+        side_.tell(result);
         tell_omission();
         if (total_.count() == 0) {
             side_.tell(Failure{payload_bytes_, "latency over " + std::string{side_.transport.name} + ": none of " +
@@ -118,15 +220,7 @@ private:
     /// A closed loop sends nothing while it waits: a stall is one slow round trip, however many messages a schedule
     /// would have sent into it.
     void tell_omission() const {
-        const auto tail = total_.percentile_ns(999'000);
-        if (!tail) return;
-        const double all_ns = total_.mean_ns() * static_cast<double>(total_.count());
-        double fast_ns = 0;
-        for (const auto& bin : total_.bins()) {
-            const double middle_ns = (static_cast<double>(bin.lower_ns) + static_cast<double>(bin.upper_ns)) / 2;
-            if (bin.upper_ns <= *tail) fast_ns += middle_ns * static_cast<double>(bin.count);
-        }
-        const auto percent = static_cast<int>(100 * (all_ns - fast_ns) / all_ns);
+        const auto percent = static_cast<int>(100 * total_.share_of_largest());
         if (percent < 1) return;
         side_.tell(Note{"coordinated omission: " + std::to_string(payload_bytes_) + " bytes: " +
                         std::to_string(percent) + " % of the time went into the slowest 0.1 % of the round trips, " +
@@ -139,8 +233,7 @@ private:
             auto loan = channels_.publisher->loan(payload_bytes_);
             if (!loan) return loan.error();
             write_message(loan->bytes(), number, side_.options.handling);
-            if (auto sent = publish(side_, std::move(*loan), [](const Frame&, std::size_t) {}); !sent)
-                return sent.error();
+            if (auto sent = publish(side_, std::move(*loan)); !sent) return sent.error();
         }
         const auto answer = take_answer();
         if (answer && *answer && (*answer)->number == number) [[likely]]
@@ -150,8 +243,7 @@ private:
 
     /// The answer has not come at once, or something else has.
     Result<Outcome> wait_longer(std::uint64_t number, Result<std::optional<Answer>> answer) {
-        const bool lossy = side_.transport.reliability == Reliability::best_effort;
-        const Deadline deadline{lossy ? std::min(answer_limit(payload_bytes_), side_.limit()) : side_.limit()};
+        const Deadline deadline{lossy_ ? answer_limit_ : side_.limit()};
         while (true) {
             if (!answer) return answer.error();
             if (*answer && (*answer)->number == number) return came(number);
@@ -159,11 +251,11 @@ private:
             if (*answer && !(*answer)->number) return Outcome::unreadable;
             if (*answer) {
                 count_late(*(*answer)->number);
-            } else if (const auto frame = side_.control.poll(); !frame) {
-                return frame.error();
+            } else if (auto fine = side_.monitor->fine(); !fine) {
+                return fine.error();
             }
             if (deadline.passed()) {
-                if (lossy) return lost(number);
+                if (lossy_) return lost(number);
                 return Error{"take: no answer within the time limit"};
             }
             answer = take_answer();
@@ -186,57 +278,51 @@ private:
     }
 
     Outcome lost(std::uint64_t number) {
-        given_up_.push_back(number);
+        given_up_.add(place_of(number, instances_of(side_)), sent_ns_);
         return Outcome::lost;
     }
 
-    // An answer to an earlier message: it was counted as lost and comes too late, or it has been here before. Out of
-    // order is what another of its instance has overtaken.
+    // An answer to an earlier message: it was given up, and comes late, or it has been here before. Out of order is
+    // what another of its instance has overtaken.
     void count_late(std::uint64_t number) {
-        const auto found = std::find(given_up_.begin(), given_up_.end(), number);
-        if (found == given_up_.end()) {
+        const std::uint64_t place = place_of(number, instances_of(side_));
+        if (place < first_place_) return;  // of the warm-up
+        const auto sent_ns = given_up_.answered(place);
+        if (!sent_ns) {
             ++faults_.duplicated;
-        } else {
-            if (!newest_.advance(number)) ++faults_.reordered;
-            given_up_.erase(found);
+            return;
         }
+        if (!newest_.advance(number)) ++faults_.reordered;
+        --faults_.lost;
+        ++late_;
+        count(Outcome::came, now_ns() - *sent_ns);
     }
+
+    /// After the last message, nothing more is expected once it was silent for so long.
+    static constexpr Patience late_silence{1000};
 
     const Side& side_;
     Channels channels_;
     std::size_t payload_bytes_;
+    bool lossy_;
+    Patience answer_limit_;  ///< of a transport that may lose messages
+    IntervalPlan intervals_;
+    HandOver<LatencyRecord> records_;
+    LatencyRecord* interval_ = nullptr;  ///< the current one
+    Nanoseconds interval_start_ns_ = 0;
+    std::atomic<bool> enough_{false};
+    bool measured_ = false;  ///< else it is the warm-up
     InTurn numbers_;
-    Newest newest_;  ///< of those that were answered
+    Newest newest_;                  ///< of those that were answered
+    std::uint64_t first_place_ = 0;  ///< of this phase, among all messages
+    Nanoseconds sent_ns_ = 0;        ///< when the round trip began that is under way
     std::uint64_t corrupted_ = 0;
+    std::uint64_t late_ = 0;
     std::uint64_t last_round_trip_ns_ = 0;
-    std::vector<std::uint64_t> given_up_;
+    GivenUp given_up_;
     Faults faults_;
-    Histogram interval_;
     Histogram total_;
     Nanoseconds duration_ns_ = 0;
-};
-
-/// How many messages go by between two looks at the control channel. A look is a system call, and so a blip in
-/// somebody's round trip, and reading the clock for each message would be one too: the number follows from how long the
-/// last ones took. What a message costs is not known from its size: it need not be copied, nor touched.
-class LooksAtControl {
-public:
-    bool due() { return --left_ == 0; }
-
-    void looked(bool messages_came) {
-        const Nanoseconds now = now_ns();
-        if (messages_came && now - last_ns_ < pulse_ns / 2) messages_ = std::min(2 * messages_, most_messages);
-        if (messages_came && now - last_ns_ > pulse_ns) messages_ = std::max<std::size_t>(messages_ / 2, 1);
-        left_ = messages_;
-        last_ns_ = now;
-    }
-
-private:
-    static constexpr std::size_t most_messages = 50'000;
-
-    std::size_t messages_ = 1;
-    std::size_t left_ = 1;
-    Nanoseconds last_ns_ = now_ns();
 };
 
 /// Sends every new message back, with a payload of its own.
@@ -246,26 +332,32 @@ public:
         : side_(side), channels_(std::move(channels)), newest_(instances_of(side)) {}
 
     Result<void> run() {
+        const MonitorGuard guard{*side_.monitor};
+        const auto hear = [this](const Frame& frame, std::size_t) {
+            if (frame.kind == FrameKind::size_end) ended_.store(true, std::memory_order_release);
+        };
+        side_.monitor->begin({hear, nullptr, false, false});
         Deadline silence{side_.limit()};
-        LooksAtControl looks;
-        while (true) {
+        std::uint64_t frames = 0;
+        bool came = false;
+        while (!ended_.load(std::memory_order_acquire)) {
             const auto echoed = echo();
             if (!echoed) return echoed.error();
-            if (*echoed && !looks.due()) [[likely]]
+            if (auto fine = side_.monitor->fine(); !fine) return fine;
+            came = came || *echoed;
+            if (*echoed) [[likely]]
                 continue;
-            looks.looked(*echoed);
-            const auto frame = side_.control.poll();
-            if (!frame) return frame.error();
-            if (is_end(*frame)) break;
-            if (*echoed || *frame) silence = Deadline{side_.limit()};
+            if (const auto now = side_.monitor->frames(); std::exchange(came, false) || now != frames) {
+                frames = now;
+                silence = Deadline{side_.limit()};
+            }
             if (silence.passed()) return Error{"take: nothing from the publisher within the time limit"};
         }
+        side_.monitor->end();
         return side_.control.send({FrameKind::size_end});
     }
 
 private:
-    static bool is_end(const std::optional<Frame>& frame) { return frame && frame->kind == FrameKind::size_end; }
-
     Result<bool> echo() {
         auto ping = channels_.subscriber->take(slice);
         if (!ping) return ping.error();
@@ -277,13 +369,14 @@ private:
         auto loan = channels_.publisher->loan(bytes);
         if (!loan) return loan.error();
         write_message(loan->bytes(), number_of_answer_to(message), side_.options.handling);
-        if (auto sent = publish(side_, std::move(*loan), [](const Frame&, std::size_t) {}); !sent) return sent.error();
+        if (auto sent = publish(side_, std::move(*loan)); !sent) return sent.error();
         return true;
     }
 
     const Side& side_;
     Channels channels_;
     Newest newest_;
+    std::atomic<bool> ended_{false};  ///< the publisher is done with this size
 };
 
 }  // namespace

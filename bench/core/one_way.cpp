@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include <array>
-#include <fstream>
 
+#include "core/placement.hpp"
 #include "core/text.hpp"
 
 namespace tacholog {
@@ -61,9 +61,7 @@ bool HistogramReader::add(const Frame& frame) {
 }
 
 std::string clock_identity() {
-    std::ifstream file{"/proc/sys/kernel/random/boot_id"};
-    std::string boot;
-    std::getline(file, boot);
+    const std::string boot = boot_identity();
     if (boot.empty()) return "";
     // Kernels without time namespaces have no such link, and one clock for all.
     std::array<char, 64> space{};

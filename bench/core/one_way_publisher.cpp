@@ -1,6 +1,7 @@
 // One-way latency at the publisher: sends on a schedule, and says in each message when it was due. The subscriber,
 // which has the same clock, takes the time; what it found comes back each second.
 #include <algorithm>
+#include <atomic>
 
 #include "core/instances.hpp"
 #include "core/one_way.hpp"
@@ -21,6 +22,7 @@ public:
         : side_(side), channels_(std::move(channels)), payload_bytes_(payload_bytes), plan_(0, rate()) {}
 
     Result<void> run() {
+        const MonitorGuard guard{*side_.monitor};
         SteadyRule rule{side_.options.warmup_s};
         if (auto done = phase(rule.longest_ns(), &rule); !done) return done;
         side_.tell(Warmup{payload_bytes_, sent_, duration_ns_, rule.outcome(), std::nullopt});
@@ -33,50 +35,58 @@ private:
 
     /// Sends what is due for so long; of a warm-up, until it is steady. Then hears what the subscriber has found.
     Result<void> phase(Nanoseconds longest_ns, SteadyRule* warmup) {
-        begin(longest_ns, warmup);
+        begin(warmup);
+        side_.monitor->begin({[this](const Frame& frame, std::size_t) { heard(frame); }, nullptr, false, true});
+        auto sent = send_all(longest_ns);
+        side_.monitor->end();
+        return sent ? end_phase() : sent;
+    }
+
+    Result<void> send_all(Nanoseconds longest_ns) {
+        plan_ = Plan{now_ns(), rate()};
+        start_ns_.store(plan_.start_ns(), std::memory_order_relaxed);
+        planned_ = plan_.due_before(plan_.start_ns() + longest_ns);
         const Nanoseconds end = plan_.start_ns() + longest_ns;
         Nanoseconds next_pulse = plan_.start_ns() + pulse_ns;
-        Nanoseconds next_second = plan_.start_ns() + nanoseconds_per_second;
-        while (sent_ < planned_ && !steady_) {
+        while (sent_ < planned_ && !steady()) {
             if (plan_.due_ns(sent_) <= next_pulse) {
                 if (auto done = send_next(); !done) return done;
             } else {
-                wait_until(next_pulse, side_.options.waiting);
+                wait_until(next_pulse, side_.options.waiting, side_.yield());
             }
             const Nanoseconds now = now_ns();
             if (now < next_pulse) continue;
             next_pulse = now + pulse_ns;
-            if (auto fine = side_.listen([this](const Frame& frame, std::size_t) { heard(frame); }); !fine) return fine;
+            if (auto fine = side_.monitor->fine(); !fine) return fine;
             if (now > end + catch_up_ns) break;
-            if (now < next_second) continue;
-            next_second = now + nanoseconds_per_second;
-            if (auto alive = side_.control.send({FrameKind::alive}); !alive) return alive;
         }
-        duration_ns_ = std::max(now_ns(), steady_ ? 0 : end) - plan_.start_ns();
-        return end_phase();
+        duration_ns_ = std::max(now_ns(), steady() ? 0 : end) - plan_.start_ns();
+        return {};
     }
 
-    void begin(Nanoseconds longest_ns, SteadyRule* warmup) {
+    bool steady() const { return steady_.load(std::memory_order_relaxed); }
+
+    void begin(SteadyRule* warmup) {
         warmup_ = warmup;
         steady_ = false;
-        plan_ = Plan{now_ns(), rate()};
-        planned_ = plan_.due_before(plan_.start_ns() + longest_ns);
         sent_ = index_ = 0;
+        first_sent_ns_ = last_sent_ns_ = 0;
         lateness_.clear();
         total_.clear();
     }
 
     Result<void> send_next() {
         const Nanoseconds due = plan_.due_ns(sent_);
-        if (now_ns() < due) wait_until(due, side_.options.waiting);
+        if (now_ns() < due) wait_until(due, side_.options.waiting, side_.yield());
         auto loan = channels_.publisher->loan(payload_bytes_);
         if (!loan) return loan.error();
         write_timed_message(loan->bytes(), number_at(next_place_, instances_of(side_)), due, side_.options.handling);
         last_sent_ns_ = now_ns();
+        if (sent_ == 0) first_sent_ns_ = last_sent_ns_;
         lateness_.record(static_cast<std::uint64_t>(last_sent_ns_ - due));
         ++next_place_;
         ++sent_;
-        return publish(side_, std::move(*loan), [this](const Frame& frame, std::size_t) { heard(frame); });
+        return publish(side_, std::move(*loan));
     }
 
     /// Tells the subscriber that this phase is sent, and waits for its counts.
@@ -101,8 +111,10 @@ private:
             side_.tell(LatencyInterval{payload_bytes_, index_++, reader_.duration_ns, &interval, interval.max_ns()});
             return;
         }
-        const auto median = interval.count() > 0 ? interval.value_at_rank((interval.count() + 1) / 2) : 0;
-        steady_ = warmup_->second_passed(static_cast<double>(median), total_.count(), now_ns() - plan_.start_ns());
+        // The monitor's: what the publisher's thread has is not looked at.
+        const Nanoseconds elapsed_ns = now_ns() - start_ns_.load(std::memory_order_relaxed);
+        if (warmup_->second_passed(median_of(interval), total_.count(), elapsed_ns))
+            steady_.store(true, std::memory_order_relaxed);
     }
 
     Result<void> report() {
@@ -110,11 +122,11 @@ private:
                             known_corrupted(side_.options.handling, counts_.number(4))};
         side_.tell(
             LatencyResult{payload_bytes_, faults, duration_ns_, &total_, tacholog::heard(side_, counts_.number(6))});
-        const auto period = static_cast<Nanoseconds>(1e9 / rate());
-        const auto offered = per_second(sent_, last_sent_ns_ + period - plan_.start_ns());
+        const auto offered = rate_of(sent_, last_sent_ns_ - first_sent_ns_);
         const Histogram unknown;
-        side_.tell(Sending{payload_bytes_, planned_, sent_, rate(), offered, &lateness_, &unknown});
-        tell_generator_limits(side_, payload_bytes_, offered.value_or(0), total_, lateness_);
+        const Sending sending{payload_bytes_, planned_, sent_, rate(), offered, &lateness_, &unknown};
+        side_.tell(sending);
+        tell_generator_limits(side_, sending, total_);
         if (const std::uint64_t early = counts_.number(5); early > 0) {
             side_.tell(Failure{payload_bytes_, std::to_string(early) +
                                                    " messages arrived before they were due: the sides' clocks differ"});
@@ -131,11 +143,13 @@ private:
     std::size_t payload_bytes_;
     Plan plan_;
     SteadyRule* warmup_ = nullptr;
-    bool steady_ = false;
+    std::atomic<bool> steady_{false};
+    std::atomic<Nanoseconds> start_ns_{0};  ///< of the phase
     std::uint64_t planned_ = 0;
     std::uint64_t sent_ = 0;
     std::uint64_t next_place_ = 0;  ///< among all messages
     std::uint64_t index_ = 0;
+    Nanoseconds first_sent_ns_ = 0;
     Nanoseconds last_sent_ns_ = 0;
     Nanoseconds duration_ns_ = 0;
     HistogramReader reader_;

@@ -6,6 +6,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "core/instances.hpp"
 #include "core/side.hpp"
@@ -18,7 +19,7 @@ namespace {
 /// After the last message, nothing more is expected of a lossy transport once it was silent for so long.
 constexpr Nanoseconds drain_silence_ns = nanoseconds_per_second;
 
-/// How often the control channel is looked at behind the planned end.
+/// How often it is looked whether all has come, behind the planned end.
 constexpr Nanoseconds short_pulse_ns = 1'000'000;
 
 class Pacer {
@@ -29,9 +30,13 @@ public:
           payload_bytes_(payload_bytes),
           instances_(instances_of(side)),
           plan_(0, rate()),
-          newest_(instances_) {}
+          newest_(instances_),
+          outstanding_(rate() * side.options.timeout_s),
+          intervals_(side.intervals(most_histograms_kept)),
+          records_(intervals_.records) {}
 
     Result<void> run() {
+        const MonitorGuard guard{*side_.monitor};
         if (auto done = warm_up(); !done) return done;
         if (auto done = measure(); !done) return done;
         return finish();
@@ -43,10 +48,9 @@ private:
     Result<void> warm_up() {
         SteadyRule rule{side_.options.warmup_s};
         std::uint64_t messages = 0;
-        const auto duration = phase(rule.longest_ns(), [&](Nanoseconds, Nanoseconds elapsed) {
-            messages += interval_.count();
-            const auto median = interval_.count() > 0 ? interval_.value_at_rank((interval_.count() + 1) / 2) : 0;
-            return rule.second_passed(static_cast<double>(median), messages, elapsed);
+        const auto duration = phase(rule.longest_ns(), nanoseconds_per_second, true, [&](const LatencyRecord& record) {
+            messages += record.histogram.count();
+            return rule.second_passed(median_of(record.histogram), messages, record.elapsed_ns);
         });
         if (!duration) return duration.error();
         side_.tell(Warmup{payload_bytes_, sent_, *duration, rule.outcome(), std::nullopt});
@@ -59,24 +63,48 @@ private:
         corrupted_ = 0;
         from_send_.clear();
         lateness_.clear();
-        const auto duration = phase(to_nanoseconds(side_.options.duration_s), [&](Nanoseconds second, Nanoseconds) {
-            side_.tell(LatencyInterval{payload_bytes_, index++, second, &interval_, last_ns_});
-            total_.merge(interval_);
-            return false;
-        });
+        const auto duration = phase(to_nanoseconds(side_.options.duration_s), intervals_.length_ns,
+                                    side_.placement.live, [&](const LatencyRecord& record) {
+                                        side_.tell(LatencyInterval{payload_bytes_, index++, record.duration_ns,
+                                                                   &record.histogram, record.last_ns});
+                                        total_.merge(record.histogram);
+                                        return false;
+                                    });
         if (!duration) return duration.error();
         duration_ns_ = *duration;
         faults_.lost = sent_ - std::min(sent_, answered_ + unreadable_);
         return {};
     }
 
-    /// Sends what is due for so long, or until `at_second` says that it is enough; then takes what is on its way.
-    template <typename AtSecond>
-    Result<Nanoseconds> phase(Nanoseconds longest_ns, AtSecond&& at_second) {
+    /// One phase; `found` gets each of its intervals, and says whether it is enough.
+    template <typename Found>
+    Result<Nanoseconds> phase(Nanoseconds longest_ns, Nanoseconds interval_ns, bool live, Found&& found) {
+        const auto collect = [this, &found]() -> Result<void> {
+            while (LatencyRecord* record = records_.oldest()) {
+                if (found(*record)) enough_.store(true, std::memory_order_relaxed);
+                record->histogram.clear();
+                records_.give_back();
+            }
+            return {};
+        };
+        enough_ = false;
+        interval_ = &records_.current();
+        side_.monitor->begin({nullptr, collect, live, true});
+        const auto duration = send_and_take(longest_ns, interval_ns);
+        side_.monitor->end();
+        static_cast<void>(collect().has_value());  // a run that failed shows what it had found until then
+        if (!duration) return duration;
+        found(*interval_);
+        interval_->histogram.clear();
+        return duration;
+    }
+
+    /// Sends what is due for so long, or until it is enough; then takes what is on its way. What is left in the current
+    /// record is of the last interval.
+    Result<Nanoseconds> send_and_take(Nanoseconds longest_ns, Nanoseconds interval_ns) {
         const Nanoseconds start = now_ns();
         const Nanoseconds planned_end = start + longest_ns;
         begin(start, planned_end);
-        Nanoseconds second = start;
         Nanoseconds next_pulse = start;
         Nanoseconds moved_ns = start;
         bool enough = false;
@@ -87,30 +115,34 @@ private:
             if (*moved || idle()) moved_ns = now;
             if (now < next_pulse) [[likely]]
                 continue;
+            if (auto fine = side_.monitor->fine(); !fine) return fine.error();
+            enough = enough || all_sent(planned_end, now) || enough_.load(std::memory_order_relaxed);
+            if (now - interval_start_ns_ >= interval_ns) hand_over(now);
             next_pulse = now < planned_end ? std::min(now + pulse_ns, planned_end) : now + short_pulse_ns;
-            if (const auto frame = side_.control.poll(); !frame) return frame.error();
-            enough = enough || all_sent(planned_end, now);
-            if (now - second >= nanoseconds_per_second) {
-                enough = end_second(at_second, now - second, now - start) || enough;
-                second = now;
-            }
+            if (interval_start_ns_ + interval_ns > now)
+                next_pulse = std::min(next_pulse, interval_start_ns_ + interval_ns);
             const auto over = silent_for_good(now - moved_ns, enough);
             if (!over) return over.error();
             if (*over) break;
         }
         pending_.reset();
         const Nanoseconds end = now_ns();
-        end_second(at_second, end - second, end - start);
+        close_interval(end);
         return end - start;
     }
 
-    template <typename AtSecond>
-    bool end_second(AtSecond& at_second, Nanoseconds second_ns, Nanoseconds elapsed_ns) {
-        const bool enough = at_second(second_ns, elapsed_ns);
-        interval_.clear();
-        // Should it fail, the next look at the control channel says why.
-        static_cast<void>(side_.control.send({FrameKind::alive}).has_value());
-        return enough;
+    void close_interval(Nanoseconds now) {
+        interval_->duration_ns = now - interval_start_ns_;
+        interval_->elapsed_ns = now - plan_.start_ns();
+        interval_->last_ns = last_ns_;
+    }
+
+    /// Goes on with this interval if the records are all out.
+    void hand_over(Nanoseconds now) {
+        close_interval(now);
+        if (!records_.hand_over()) return;
+        interval_ = &records_.current();
+        interval_start_ns_ = now;
     }
 
     bool all_sent(Nanoseconds end_ns, Nanoseconds now) const {
@@ -119,6 +151,8 @@ private:
 
     void begin(Nanoseconds start, Nanoseconds end) {
         plan_ = Plan{start, rate()};
+        interval_start_ns_ = start;
+        idle_turns_ = 0;
         planned_ = plan_.due_before(end);
         sent_ = answered_ = unreadable_ = 0;
         outstanding_.restart(next_place_);
@@ -158,17 +192,31 @@ private:
     }
 
     /// Nothing is due and nothing has come. Two sides that share one core still make progress: who polls in vain for
-    /// long gives it away; who sleeps does so until something comes or is due, but not beyond `limit_ns`. True if
+    /// long gives it away then; who sleeps does so until something comes or is due, but not beyond `limit_ns`. True if
     /// something came.
     Result<bool> rest(Nanoseconds limit_ns) {
         const Waiting waiting = side_.options.waiting;
-        if (waiting != Waiting::block && ++idle_turns_ < BusyPoll::spins_before_yield) {
+        if (waiting != Waiting::block && !polled_in_vain()) {
             spin_pause();
             return false;
         }
         if (sleeps(waiting)) return sleep(limit_ns);
-        ::sched_yield();
+        if (side_.yield() == Yield::yes) {
+            ::sched_yield();
+        } else {
+            spin_pause();
+        }
         return false;
+    }
+
+    bool polled_in_vain() {
+        constexpr std::uint64_t turns_a_look =
+            32;  // a look at the clock each turn would make turns longer, and so latencies
+        if (++idle_turns_ % turns_a_look != 0) return idle_turns_ > turns_a_look && in_vain_;
+        const Nanoseconds now = now_ns();
+        if (idle_turns_ == turns_a_look) idle_since_ns_ = now;
+        in_vain_ = now - idle_since_ns_ >= BusyPoll::spin_ns;
+        return in_vain_;
     }
 
     /// Who polls after sleeping wakes before the time.
@@ -202,6 +250,7 @@ private:
         lateness_.record(static_cast<std::uint64_t>(pending_since_ns_ - plan_.due_ns(sent_)));
         outstanding_.sent(pending_since_ns_);
         last_sent_ns_ = pending_since_ns_;
+        if (sent_ == 0) first_sent_ns_ = last_sent_ns_;
         ++next_place_;
         ++sent_;
         return true;
@@ -226,7 +275,7 @@ private:
         if (!newest_.advance(*message.number)) ++faults_.reordered;
         const std::uint64_t index = place - (next_place_ - sent_);
         last_ns_ = static_cast<std::uint64_t>(now - plan_.due_ns(index));
-        interval_.record(last_ns_);
+        interval_->histogram.record(last_ns_);
         from_send_.record(static_cast<std::uint64_t>(now - answer.sent_ns));
         return true;
     }
@@ -235,14 +284,14 @@ private:
         if (const auto ended = end_of_size(side_); !ended) return ended;
         faults_.corrupted = known_corrupted(side_.options.handling, corrupted_);
         side_.tell(LatencyResult{payload_bytes_, faults_, duration_ns_, &total_, heard(side_, newest_.heard())});
-        const auto period = static_cast<Nanoseconds>(1e9 / rate());
-        const auto offered = per_second(sent_, last_sent_ns_ + period - plan_.start_ns());
-        side_.tell(Sending{payload_bytes_, planned_, sent_, rate(), offered, &lateness_, &from_send_});
+        const auto offered = rate_of(sent_, last_sent_ns_ - first_sent_ns_);
+        const Sending sending{payload_bytes_, planned_, sent_, rate(), offered, &lateness_, &from_send_};
+        side_.tell(sending);
         if (total_.count() == 0) {
             side_.tell(Failure{payload_bytes_, "latency over " + std::string{side_.transport.name} + ": none of " +
                                                    std::to_string(sent_) + " messages was answered"});
         }
-        tell_generator_limits(side_, payload_bytes_, offered.value_or(0), total_, lateness_);
+        tell_generator_limits(side_, sending, total_);
         return {};
     }
 
@@ -257,15 +306,22 @@ private:
     Newest newest_;
     std::optional<Loan> pending_;  ///< of a transport that is full
     Nanoseconds pending_since_ns_ = 0;
+    Nanoseconds first_sent_ns_ = 0;
     Nanoseconds last_sent_ns_ = 0;
     Outstanding outstanding_;
-    int idle_turns_ = 0;
     std::uint64_t answered_ = 0;    ///< of this phase
     std::uint64_t unreadable_ = 0;  ///< answers of which nobody knows what they answer
+    std::uint64_t idle_turns_ = 0;
+    Nanoseconds idle_since_ns_ = 0;  ///< about
+    bool in_vain_ = false;           ///< it has polled for long
     std::uint64_t corrupted_ = 0;
     std::uint64_t last_ns_ = 0;
     Faults faults_;
-    Histogram interval_;  ///< from the intended send time, as total_
+    IntervalPlan intervals_;
+    HandOver<LatencyRecord> records_;    ///< from the intended send time, as total_
+    LatencyRecord* interval_ = nullptr;  ///< the current one
+    Nanoseconds interval_start_ns_ = 0;
+    std::atomic<bool> enough_{false};
     Histogram total_;
     Histogram from_send_;
     Histogram lateness_;
@@ -274,12 +330,12 @@ private:
 
 }  // namespace
 
-void tell_generator_limits(const Side& side, std::size_t payload_bytes, double offered_per_s, const Histogram& latency,
-                           const Histogram& lateness) {
+void tell_generator_limits(const Side& side, const Sending& sending, const Histogram& latency) {
     const auto p99 = latency.percentile_ns(990'000);
-    const auto late = lateness.percentile_ns(990'000);
-    const std::string size = std::to_string(payload_bytes) + " bytes: ";
-    if (offered_per_s < 0.999 * *side.options.rate_per_s) {
+    const auto late = sending.lateness->percentile_ns(990'000);
+    const std::string size = std::to_string(sending.payload_bytes) + " bytes: ";
+    const auto& offered = sending.offered_rate_per_s;
+    if (offered ? *offered < 0.999 * sending.target_rate_per_s : sending.sent < sending.planned) {
         side.tell(Note{"generator limited: " + size + "less than 99.9 % of the rate asked for was sent"});
     } else if (p99 && late && *late * 10 > *p99) {
         side.tell(

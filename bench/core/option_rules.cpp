@@ -25,6 +25,10 @@ Result<void> check_pace(const Options& options, const Given& given) {
     if (options.rate_per_s && options.test == Test::demand) {
         return Error{"--rate is for --test latency and throughput: a demand test is paced by --recovery"};
     }
+    if (options.answer_limit_s && (options.test != Test::latency || options.rate_per_s)) {
+        return Error{
+            "--answer-limit is for --test latency without --rate: nobody else waits for an answer before going on"};
+    }
     for (const std::string option : {"demands", "demands-file", "recovery"}) {
         if (given.has(option) && options.test != Test::demand) return Error{"--" + option + " is for --test demand"};
     }

@@ -42,6 +42,15 @@ Result<void> set_warmup(Options& options, std::string_view text) {
     return {};
 }
 
+Result<void> set_interval_length(Options& options, std::string_view text) {
+    constexpr double shortest_s = 0.01;
+    const auto seconds = positive("--interval-length", text, "seconds", longest_s);
+    if (!seconds) return seconds.error();
+    if (*seconds < shortest_s) return Error{"--interval-length " + std::string{text} + ": less than 0.01 seconds"};
+    options.interval_s = *seconds;
+    return {};
+}
+
 Result<void> set_port(Options& options, std::string_view text) {
     const auto port = to_number<int>(text);
     if (!port || *port < 0 || *port > 65535) return Error{"--port " + std::string{text} + ": not a port (0 to 65535)"};
@@ -105,13 +114,14 @@ Result<void> nothing(Options&, std::string_view) {
 }
 
 // clang-format off
-constexpr std::array<OptionRow, 36> rows{{
+constexpr std::array<OptionRow, 38> rows{{
     {"test", [](Options& o, std::string_view t) { return choose("--test", t, tests, o.test); }},
     {"transport", [](Options& o, std::string_view t) -> Result<void> { o.transport = t; return {}; }},
     {"role", [](Options& o, std::string_view t) { return choose("--role", t, roles, o.role); }},
     {"sizes", [](Options& o, std::string_view t) { return keep(parse_sizes(t), o.sizes); }},
     {"duration", [](Options& o, std::string_view t) { return keep(positive("--duration", t, "seconds", longest_s), o.duration_s); }},
     {"warmup", set_warmup},
+    {"interval-length", set_interval_length},
     {"rate", [](Options& o, std::string_view t) { return keep(positive("--rate", t, "messages per second", 1e9), o.rate_per_s); }},
     {"demands", [](Options& o, std::string_view t) { return keep(parse_demands(t), o.demands); }},
     {"demands-file", [](Options& o, std::string_view t) { return keep(read_demand_table(std::string{t}), o.demand_table); }},
@@ -134,6 +144,7 @@ constexpr std::array<OptionRow, 36> rows{{
     {"port", set_port},
     {"any-endpoint", [](Options& o, std::string_view) { return set_flag(o.any_endpoint); }, no_argument},
     {"timeout", [](Options& o, std::string_view t) { return keep(positive("--timeout", t, "seconds", longest_s), o.timeout_s); }},
+    {"answer-limit", [](Options& o, std::string_view t) { return keep(positive("--answer-limit", t, "seconds", longest_s), o.answer_limit_s); }},
     {"reporter", [](Options& o, std::string_view t) { return set_log(o, &LogOrder::reporter, t); }, required_argument, Request::run, true},
     {"output", [](Options& o, std::string_view t) { return set_log(o, &LogOrder::output, t); }, required_argument, Request::run, true},
     {"intervals", [](Options& o, std::string_view) { return set_flag(o.intervals); }, no_argument},

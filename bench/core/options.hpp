@@ -46,6 +46,7 @@ struct Options {
     std::vector<Nanoseconds> recovery_ns = {5'000'000};
     DemandTable demand_table;  ///< of the demand test: as given in a file, or every size with every demand
     double duration_s = 5;
+    double interval_s = 1;           ///< of interval lines
     std::optional<double> warmup_s;  ///< nothing: until steady
     std::optional<double> rate_per_s;
     Handling handling;
@@ -65,6 +66,7 @@ struct Options {
     int port = -1;              ///< -1: not given
     bool any_endpoint = false;  ///< the peer may name any address to send to, not only its own
     double timeout_s = 10;
+    std::optional<double> answer_limit_s;  ///< of a round trip that may be lost; nothing: by the size
     std::vector<LogOrder> logs;
     bool intervals = false;   ///< interval lines in dialects whose tool has an option for them
     bool no_headers = false;  ///< no headers in dialects whose tool has an option for that

@@ -45,7 +45,8 @@ public:
           answers_(answers),
           instances_(instances_of(side)),
           plan_(side.options.probe_every, instances_),
-          newest_(instances_) {}
+          newest_(instances_),
+          outstanding_(active() ? Outstanding::most_remembered : 0) {}
 
     bool active() const { return side_.options.probe_every > 0; }
 
@@ -105,8 +106,7 @@ public:
     }
 
     /// Waits for the answers that are still to come; of a lossy transport, until it was silent for long.
-    template <typename Heard>
-    Result<void> drain(Heard&& heard) {
+    Result<void> drain() {
         constexpr Patience drain_silence{500};
         const bool lossy = side_.transport.reliability == Reliability::best_effort;
         Deadline silence{lossy ? drain_silence : side_.limit()};
@@ -114,7 +114,7 @@ public:
             const auto taken = take(slice);
             if (!taken) return taken.error();
             if (*taken) silence = Deadline{lossy ? drain_silence : side_.limit()};
-            if (auto fine = side_.listen(heard); !fine) return fine;
+            if (auto fine = side_.monitor->fine(); !fine) return fine;
         }
         if (awaited() && !lossy) return Error{"take: no answer to a probe within the time limit"};
         return {};

@@ -253,6 +253,8 @@ std::string agreement(const Options& options) {
            " --slow-subscriber=" + std::string{to_text(options.audience.slow)} +
            " --batch-bytes=" + std::to_string(options.batch_bytes) +
            " --probe-every=" + std::to_string(options.probe_every) +
+           (options.interval_s == Options{}.interval_s ? ""
+                                                       : " --interval-length=" + std::to_string(options.interval_s)) +
            (options.congestion.empty() ? "" : " --congestion=" + options.congestion) +
            (options.publishers > 1 ? " --publishers=" + std::to_string(options.publishers) : "") +
            (options.instances ? " --instances=" + std::to_string(*options.instances) : "");
@@ -268,28 +270,85 @@ void tell_if_one_cpu(const Side& side, const std::string& own, const std::string
                    (side.options.waiting == Waiting::block ? "" : "; who polls needs a CPU of its own")});
 }
 
-Result<void> exchange_affinity(const Side& side) {
+SideCpus cpus_of(std::vector<int> allowed, std::size_t threads) {
+    return {boot_identity(), std::move(allowed), allowed_cpus(), threads};
+}
+
+/// A log says how its interval lines came about, wherever they were kept back.
+void tell_placement(const Side& side, const std::string& where) {
+    if (side.placement.live) return;
+    side.tell(Note{"reporting" + where +
+                   ": no CPU is free beside those that measure: intervals are kept, and written at the end of each "
+                   "phase"});
+    const bool counts = side.options.test != Test::latency;
+    const auto plan = side.intervals(counts ? most_counts_kept : most_histograms_kept);
+    if (plan.length_ns == to_nanoseconds(side.options.interval_s)) return;
+    side.tell(Note{"reporting" + where + ": so many intervals are not kept: each lasts " +
+                   std::to_string(plan.length_ns / 1'000'000) + " ms"});
+}
+
+struct Told {
+    std::string requested;
+    SideCpus cpus;
+};
+
+Result<Told> read_affinity(const Frame& frame) {
+    const auto blank = frame.text.find(' ');
+    if (blank == std::string::npos) return Error{"control channel: the peer is out of step with this side"};
+    auto cpus = parse_side_cpus(std::string_view{frame.text}.substr(blank + 1));
+    if (!cpus) return cpus.error();
+    return Told{frame.text.substr(0, blank), std::move(*cpus)};
+}
+
+/// The publisher knows the CPUs of all, and tells each subscriber where the rig's own work goes there.
+Result<Placement> exchange_affinity(const Side& side) {
+    auto allowed = allowed_cpus();
     const auto own = pin("pub", side.options.cpu_pub);
     if (!own) return own.error();
     side.tell(*own);
-    const auto theirs = side.expect_all(FrameKind::affinity);
-    if (!theirs) return theirs.error();
-    for (std::size_t at = 0; at < theirs->size(); ++at) {
-        const std::string& text = (*theirs)[at].text;
-        const auto slash = text.find('/');
-        if (slash == std::string::npos) continue;
-        side.tell(Affinity{"sub", text.substr(0, slash), text.substr(slash + 1), side.participant(at)});
-        if (at == 0) tell_if_one_cpu(side, own->achieved, text.substr(slash + 1));
+    const auto frames = side.expect_all(FrameKind::affinity);
+    if (!frames) return frames.error();
+    std::vector<SideCpus> all{cpus_of(std::move(allowed), side.options.publishers)};
+    for (std::size_t at = 0; at < frames->size(); ++at) {
+        const auto theirs = read_affinity((*frames)[at]);
+        if (!theirs) return theirs.error();
+        const std::string achieved = comma_separated(theirs->cpus.achieved);
+        side.tell(Affinity{"sub", theirs->requested, achieved, side.participant(at)});
+        if (at == 0) tell_if_one_cpu(side, own->achieved, achieved);
+        all.push_back(theirs->cpus);
     }
-    return {};
+    Side of_subscriber = side;
+    for (std::size_t at = 0; at < frames->size(); ++at) {
+        of_subscriber.placement = place(all[at + 1], all);
+        const auto& [live, shared, reporting] = of_subscriber.placement;
+        const Frame answer{FrameKind::affinity, {live ? 1U : 0U, shared ? 1U : 0U}, comma_separated(reporting)};
+        if (auto sent = side.subscribers[at].send(answer); !sent) return sent.error();
+        if (all[at + 1].host != all.front().host) {
+            const std::string who = side.participant(at);
+            tell_placement(of_subscriber, " at the subscriber" + (who.empty() ? "" : " " + who));
+        }
+    }
+    return place(all.front(), all);
 }
 
-Result<void> pin_subscriber(const Side& side) {
+Result<Placement> pin_subscriber(const Side& side) {
+    auto allowed = allowed_cpus();
     auto own = pin("sub", side.options.cpu_sub);
     if (!own) return own.error();
     own->participant = side.name;
     side.tell(*own);
-    return side.control.send({FrameKind::affinity, {}, own->requested + "/" + own->achieved});
+    const Frame told{FrameKind::affinity, {}, own->requested + " " + to_text(cpus_of(std::move(allowed), 1))};
+    if (const auto sent = side.control.send(told); !sent) return sent.error();
+    // The other subscribers may come later: the publisher waits for them as long as we waited for it.
+    const auto answer = side.control.expect(FrameKind::affinity,
+                                            side.options.audience.subscribers > 1 ? 2 * side.limit() : side.limit());
+    if (!answer) return answer.error();
+    Placement placement{answer->number(0) == 1, answer->number(1) == 1, {}};
+    if (answer->text.empty()) return placement;
+    auto reporting = parse_cpus(answer->text);
+    if (!reporting) return Error{"control channel: the peer is out of step with this side"};
+    placement.reporting = std::move(*reporting);
+    return placement;
 }
 
 /// One-way latency is the difference of two readings: both sides must read the same clock.
@@ -316,6 +375,27 @@ void tell_resources(const Side& side, std::string_view role, const std::string& 
     used.participant = participant;
     used.measured = measured;
     side.tell(used);
+}
+
+/// What the rig's own work took is not the side's.
+Resources without(Resources used, const Resources& before, const Resources& after) {
+    const auto less = [](auto& from, auto earlier, auto later) { from -= std::min(from, later - earlier); };
+    less(used.user_ns, before.user_ns, after.user_ns);
+    less(used.system_ns, before.system_ns, after.system_ns);
+    less(used.voluntary_switches, before.voluntary_switches, after.voluntary_switches);
+    less(used.involuntary_switches, before.involuntary_switches, after.involuntary_switches);
+    return used;
+}
+
+/// Runs a case, and finds out what it used.
+template <typename Run>
+Result<Resources> measure_usage(const Side& side, Run&& run) {
+    const UsageOf counted = counted_for(side);
+    const Usage usage{counted};
+    const Resources before = side.monitor->used();
+    if (const auto done = run(); !done) return side.monitor->explained(done.error());
+    const Resources used = usage.so_far();
+    return counted == UsageOf::thread ? used : without(used, before, side.monitor->used());
 }
 
 Result<void> exchange_resources(const Side& side, const Case& measured, const Resources& used) {
@@ -354,15 +434,21 @@ bool agreed(const Side& side, const Frame& open) {
 
 }  // namespace
 
-Result<void> run_publisher(const Side& side) {
+Result<void> run_publisher(const Side& given) {
+    Side side = given;
     if (sleeps(side.options.waiting)) wake_on_time();
-    if (auto told = exchange_affinity(side); !told) return told;
+    auto placement = exchange_affinity(side);
+    if (!placement) return placement.error();
+    side.placement = std::move(*placement);
+    tell_placement(side, "");
     if (auto alike = compare_clocks(side); !alike) return alike;
+    Monitor monitor{side.peers(), side.placement, side.limit()};
+    side.monitor = &monitor;
     const auto run = side.options.test == Test::latency ? run_latency_publisher : run_throughput_publisher;
     for (const Case& measured : cases(side.options)) {
-        const Usage usage{counted_for(side)};
-        if (auto done = run(side, measured); !done) return done;
-        if (auto told = exchange_resources(side, measured, usage.so_far()); !told) return told;
+        const auto used = measure_usage(side, [&] { return run(side, measured); });
+        if (!used) return used.error();
+        if (auto told = exchange_resources(side, measured, *used); !told) return told;
         if (side.log == nullptr) continue;
         if (auto written = side.log->written(); !written) return written;
     }
@@ -371,12 +457,18 @@ Result<void> run_publisher(const Side& side) {
     return bye ? Result<void>{} : bye.error();
 }
 
-Result<void> run_subscriber(const Side& side) {
+Result<void> run_subscriber(const Side& given) {
+    Side side = given;
     if (sleeps(side.options.waiting)) wake_on_time();
-    if (auto pinned = pin_subscriber(side); !pinned) return pinned;
+    auto placement = pin_subscriber(side);
+    if (!placement) return placement.error();
+    side.placement = std::move(*placement);
+    tell_placement(side, "");
     if (side.options.basis == Basis::one_way) {
         if (auto told = side.control.send({FrameKind::clock, {}, clock_identity()}); !told) return told;
     }
+    Monitor monitor{side.peers(), side.placement, side.limit()};
+    side.monitor = &monitor;
     const auto run = side.options.test == Test::latency ? run_latency_subscriber : run_throughput_subscriber;
     // The other subscribers may come later: the publisher waits for them as long as we waited for it.
     Patience patience = side.options.audience.subscribers > 1 ? 2 * side.limit() : side.limit();
@@ -387,9 +479,9 @@ Result<void> run_subscriber(const Side& side) {
         if (next->kind == FrameKind::abort) return Error{"the peer gave up: " + next->text};
         if (next->kind != FrameKind::open) return Error{"control channel: the peer is out of step with this side"};
         if (!agreed(side, *next)) return Error{"control channel: the peer opens a case that was not agreed on"};
-        const Usage usage{counted_for(side)};
-        if (auto done = run(side, *next); !done) return done;
-        if (auto told = report_resources(side, case_of(*next), usage.so_far()); !told) return told;
+        const auto used = measure_usage(side, [&] { return run(side, *next); });
+        if (!used) return used.error();
+        if (auto told = report_resources(side, case_of(*next), *used); !told) return told;
     }
 }
 

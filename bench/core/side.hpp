@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "core/control.hpp"
+#include "core/handover.hpp"
 #include "core/log.hpp"
+#include "core/monitor.hpp"
 #include "core/options.hpp"
 #include "transports/transport.hpp"
 
@@ -25,6 +27,8 @@ struct Side {
     Log* log;                             ///< nullptr for a subscriber whose publisher writes for both
     std::span<Control> subscribers = {};  ///< the publisher's: all of them, `control` is the first's
     std::string name = {};                ///< a subscriber's: which it is, where there are several
+    Placement placement = {};             ///< known once the sides have told each other their CPUs
+    Monitor* monitor = nullptr;           ///< has the control channel and the log while a phase lasts
 
     Patience limit() const { return limit_of(options); }
 
@@ -55,15 +59,15 @@ struct Side {
         return Error{"control channel: no answer from " + subscribers[subscriber].peer() + " within the time limit"};
     }
 
-    /// Looks, without waiting, whether the other side has said something; that goes to `heard` with who said it.
-    template <typename Heard>
-    Result<void> listen(Heard&& heard) const {
-        for (std::size_t at = 0; at < std::max<std::size_t>(1, subscribers.size()); ++at) {
-            const auto frame = subscribers.empty() ? control.poll() : subscribers[at].poll();
-            if (!frame) return frame.error();
-            if (*frame) heard(**frame, at);
-        }
-        return {};
+    /// Whether the rig's own waiting gives the CPU away.
+    Yield yield() const { return placement.shared ? Yield::yes : Yield::no; }
+
+    /// The control channels that this side has.
+    std::span<Control> peers() const { return subscribers.empty() ? std::span{&control, 1} : subscribers; }
+
+    IntervalPlan intervals(std::size_t most_kept) const {
+        return plan_intervals(to_nanoseconds(options.interval_s), to_nanoseconds(options.duration_s), placement.live,
+                              most_kept);
     }
 
     template <typename Event>
@@ -77,10 +81,10 @@ inline std::string name_of_publisher(std::size_t at) {
     return "pub" + std::to_string(at + 1);
 }
 
-/// The longest a side waits on its transport before it looks at the control channel.
+/// The longest a side waits on its transport before it looks what its monitor has heard.
 inline constexpr Patience slice{10};
 
-/// How often a side that is busy all the time looks at the control channel.
+/// How often a side that is busy all the time looks what its monitor has heard.
 inline constexpr Nanoseconds pulse_ns = 50'000'000;
 
 /// The two directions of one case, set up on both sides. Only a latency test has both of them on each side.
@@ -125,12 +129,10 @@ Result<void> hand_over(const Options& options, Attempt&& attempt, Watch&& watch)
     return {};
 }
 
-/// Hands a message over and listens to the other side meanwhile; a frame other than trouble that arrives then goes to
-/// `heard`, with who sent it.
-template <typename Heard>
-Result<void> publish(const Side& side, Loan loan, Heard&& heard) {
+/// Hands a message over, with an eye on the monitor meanwhile.
+inline Result<void> publish(const Side& side, Loan loan) {
     return hand_over(
-        side.options, [&](Patience patience) { return loan.publish(patience); }, [&] { return side.listen(heard); });
+        side.options, [&](Patience patience) { return loan.publish(patience); }, [&] { return side.monitor->fine(); });
 }
 
 /// How many instances messages are numbered over: one, if there is no key.
@@ -149,16 +151,6 @@ inline Result<void> end_of_size(const Side& side) {
     if (auto sent = side.control.send({FrameKind::size_end}); !sent) return sent.error();
     const auto theirs = side.control.expect(FrameKind::size_end, side.limit());
     return theirs ? Result<void>{} : theirs.error();
-}
-
-/// A subscriber's two phases. `phase(first, measured)` takes the messages from number `first` on, and returns the
-/// number that the next phase begins with.
-template <typename Phase>
-Result<void> warm_up_and_measure(Phase&& phase) {
-    const Result<std::uint64_t> warmed_up = phase(0, false);
-    if (!warmed_up) return warmed_up.error();
-    const Result<std::uint64_t> measured = phase(*warmed_up, true);
-    return measured ? Result<void>{} : measured.error();
 }
 
 Result<void> run_latency_publisher(const Side& side, const Case& measured);

@@ -11,6 +11,11 @@
 
 namespace tacholog {
 
+/// What a warm-up's latencies are compared by; 0 if there are none.
+inline double median_of(const Histogram& histogram) {
+    return histogram.count() > 0 ? static_cast<double>(histogram.value_at_rank((histogram.count() + 1) / 2)) : 0;
+}
+
 class SteadyRule {
 public:
     explicit SteadyRule(std::optional<double> fixed_s) : fixed_s_(fixed_s) {}

@@ -1,8 +1,9 @@
 // The throughput and the demand test at the publisher, or at several that share a process and the control channel: the
-// first of them listens to it, the others stop where it does. What arrives is counted by the subscribers, which send
-// their counts over the control channel.
+// monitor listens to it, the first of them minds what it hears, the others stop where that one does. What arrives is
+// counted by the subscribers, which send their counts over the control channel.
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <numeric>
 #include <thread>
 
@@ -45,7 +46,7 @@ Aggregate sum_of(const std::vector<Counted>& all) {
         if (sum.instances) sum.instances->heard = std::min(sum.instances->heard, one.instances->heard);
         if (sum.faults.corrupted) *sum.faults.corrupted += one.faults.corrupted.value_or(0);
         if (sum.faults.dropped) *sum.faults.dropped += one.faults.dropped.value_or(0);
-        if (const auto rate = per_second(one.received, one.duration_ns)) rates.push_back(*rate);
+        if (const auto rate = rate_of(one.received, one.duration_ns)) rates.push_back(*rate);
     }
     if (rates.size() < all.size()) return sum;
     sum.slowest_rate_per_s = *std::min_element(rates.begin(), rates.end());
@@ -62,13 +63,15 @@ public:
         : side_(side),
           payload_bytes_(measured.payload_bytes),
           demand_(measured.demand),
-          batches_(batches_of(side.options, payload_bytes_)) {
+          batches_(batches_of(side.options, payload_bytes_)),
+          seconds_(warm_up_records) {
         writers_.emplace_back(side, std::move(channels.publisher), std::move(channels.subscriber), measured);
         for (auto& publisher : channels.more_publishers)
             writers_.emplace_back(side, std::move(publisher), nullptr, measured);
     }
 
     Result<void> run() {
+        const MonitorGuard guard{*side_.monitor};
         if (auto done = warm_up(); !done) return done;
         return measure();
     }
@@ -76,13 +79,18 @@ public:
 private:
     Result<void> warm_up() {
         SteadyRule rule{side_.options.warmup_s};
-        std::uint64_t before = 0;
-        const auto sent =
-            stream(rule.longest_ns(), [&](std::uint64_t messages, Nanoseconds second, Nanoseconds elapsed) {
-                const double rate = static_cast<double>(messages - before) * 1e9 / static_cast<double>(second);
-                before = messages;
-                return rule.second_passed(rate, messages, elapsed);
-            });
+        std::uint64_t messages = 0;
+        const auto collect = [this, &rule, &messages]() -> Result<void> {
+            while (const CountRecord* second = seconds_.oldest()) {
+                const double rate = rate_within(second->messages, second->duration_ns).value_or(0);
+                messages += second->messages;
+                if (rule.second_passed(rate, messages, second->elapsed_ns))
+                    enough_.store(true, std::memory_order_relaxed);
+                seconds_.give_back();
+            }
+            return {};
+        };
+        const auto sent = phase(rule.longest_ns(), collect);
         if (!sent) return sent.error();
         if (auto done = end_phase(); !done) return done.error();
         const Sent all = sum_of(*sent);
@@ -93,8 +101,7 @@ private:
     Result<void> measure() {
         measuring_ = true;
         const auto dropped_before = dropped();
-        const auto sent = stream(to_nanoseconds(side_.options.duration_s),
-                                 [](std::uint64_t, Nanoseconds, Nanoseconds) { return false; });
+        const auto sent = phase(to_nanoseconds(side_.options.duration_s), nullptr);
         if (!sent) return sent.error();
         const auto done = end_phase();
         if (!done) return done.error();
@@ -137,15 +144,15 @@ private:
         return counts;
     }
 
-    static std::optional<double> offered(const Sent& sent) { return per_second(sent.messages, sent.duration_ns); }
-
     void report(const Sent& sent, const Counted& counted, const std::string& participant) {
         if (demand_) {
             side_.tell(DemandResult{payload_bytes_, *demand_, sent.messages, counted.received, counted.faults,
-                                    sent.duration_ns, counted.duration_ns, participant, counted.instances, batches_});
+                                    sent.first_to_last_ns(), counted.duration_ns, participant, counted.instances,
+                                    batches_});
         } else {
             side_.tell(ThroughputResult{payload_bytes_, sent.messages, counted.received, counted.faults,
-                                        counted.duration_ns, offered(sent), participant, counted.instances, batches_});
+                                        counted.duration_ns, sent.rate_per_s(), participant, counted.instances,
+                                        batches_});
         }
         if (counted.received > 0) return;
         const std::string test{to_text(side_.options.test)};
@@ -164,7 +171,7 @@ private:
         sum.batches = batches_;
         sum.offered_rate_per_s = 0;
         for (const Sent& one : sent) {
-            if (sum.offered_rate_per_s) sum.offered_rate_per_s = added(*sum.offered_rate_per_s, offered(one));
+            if (sum.offered_rate_per_s) sum.offered_rate_per_s = added(*sum.offered_rate_per_s, one.rate_per_s());
         }
         side_.tell(sum);
     }
@@ -187,7 +194,7 @@ private:
 
     void check_rate(const std::vector<Sent>& sent) {
         const auto wanted = side_.options.rate_per_s;
-        const auto slow = [&](const Sent& one) { return offered(one).value_or(*wanted) < 0.999 * *wanted; };
+        const auto slow = [&](const Sent& one) { return one.rate_per_s().value_or(*wanted) < 0.999 * *wanted; };
         if (wanted && std::any_of(sent.begin(), sent.end(), slow)) {
             side_.tell(Note{"generator limited: the publisher offered less than 99.9 % of the rate asked for"});
         }
@@ -196,8 +203,6 @@ private:
     /// Tells the subscribers that this phase is sent, and waits for their counts: of each subscriber as many as there
     /// are publishers.
     Result<std::vector<Frame>> end_phase() {
-        const auto heard = [this](const Frame& frame, std::size_t who) { arrived(frame, who); };
-        if (auto drained = writers_.front().probes().drain(heard); !drained) return drained.error();
         Frame end{FrameKind::phase_end};
         for (const Writer& writer : writers_) end.numbers.push_back(writer.written());
         if (const auto sent = side_.tell_all(end); !sent) return sent.error();
@@ -207,11 +212,13 @@ private:
             // All that owe something are listened to at once: one that dies now may be what another waits for.
             std::optional<std::size_t> owing;
             for (std::size_t who = 0; who < counts.size(); ++who) {
-                if (counts[who].size() == writers_.size()) continue;
-                owing = who;
-                auto frame = side_.subscribers[who].poll();
-                if (!frame) return frame.error();
-                if (*frame) take_counts(std::move(**frame), who, counts[who]);
+                while (counts[who].size() < writers_.size()) {  // behind the intervals that it kept back
+                    auto frame = side_.subscribers[who].poll();
+                    if (!frame) return frame.error();
+                    if (!*frame) break;
+                    take_counts(std::move(**frame), who, counts[who]);
+                }
+                if (counts[who].size() < writers_.size()) owing = who;
             }
             if (!owing) return writers_.size() > 1 ? counts.front() : first_of_each(counts);
             if (deadline.passed()) return side_.no_answer(*owing);
@@ -231,17 +238,29 @@ private:
         counts.push_back(std::move(frame));
     }
 
-    /// Sends from all publishers at once, for `longest_ns`, or until `at_second(messages of the first publisher, this
-    /// second's ns, elapsed ns)` says that it is enough.
-    template <typename AtSecond>
-    Result<std::vector<Sent>> stream(Nanoseconds longest_ns, AtSecond&& at_second) {
+    /// Sends from all publishers for so long, or until it is enough; then takes the answers to probes.
+    Result<std::vector<Sent>> phase(Nanoseconds longest_ns, const std::function<Result<void>()>& collect) {
+        const auto heard = [this](const Frame& frame, std::size_t who) { arrived(frame, who); };
+        enough_ = false;
+        second_start_ns_ = second_messages_ = 0;
+        side_.monitor->begin({heard, collect, true, true});
+        auto sent = stream(longest_ns);
+        if (sent) {
+            if (auto drained = writers_.front().probes().drain(); !drained) sent = drained.error();
+        }
+        side_.monitor->end();
+        return sent;
+    }
+
+    /// Sends from all publishers at once.
+    Result<std::vector<Sent>> stream(Nanoseconds longest_ns) {
         std::vector<Result<Sent>> ends(writers_.size(), Sent{});
         std::atomic<State> state{State::running};
         std::vector<std::thread> others;
         for (std::size_t at = 1; at < writers_.size(); ++at) {
             others.emplace_back([&, at] { ends[at] = follow(writers_[at], longest_ns, state); });
         }
-        ends.front() = lead(longest_ns, state, at_second);
+        ends.front() = lead(longest_ns, state);
         if (!ends.front()) state = State::failed;
         for (auto& other : others) other.join();
         // Who stopped because another failed is not the one to ask why.
@@ -256,21 +275,25 @@ private:
     enum class State { running, enough, failed };
     static constexpr const char* stopped_by_another = "publish: another publisher of this run has failed";
 
-    /// The first publisher, which alone speaks with the subscribers.
-    template <typename AtSecond>
-    Result<Sent> lead(Nanoseconds longest_ns, std::atomic<State>& state, AtSecond& at_second) {
-        Nanoseconds second = 0;
+    /// The first publisher, whose rate says when the warm-up is over.
+    Result<Sent> lead(Nanoseconds longest_ns, std::atomic<State>& state) {
         const auto at_pulse = [&](std::uint64_t messages, Nanoseconds elapsed) -> Result<bool> {
-            if (auto fine = listen(); !fine) return fine.error();
+            if (auto fine = side_.monitor->fine(); !fine) return fine.error();
             if (state == State::failed) return true;
-            if (elapsed - second < nanoseconds_per_second) return false;
-            if (auto alive = side_.tell_all({FrameKind::alive}); !alive) return alive.error();
-            const bool enough = at_second(messages, elapsed - second, elapsed);
-            second = elapsed;
-            if (enough) state = State::enough;
-            return enough;
+            if (!measuring_) hand_over_second(messages, elapsed);
+            if (!enough_.load(std::memory_order_relaxed)) return false;
+            state = State::enough;
+            return true;
         };
-        return writers_.front().stream(longest_ns, at_pulse, [this] { return listen(); });
+        return writers_.front().stream(longest_ns, at_pulse, [this] { return side_.monitor->fine(); });
+    }
+
+    void hand_over_second(std::uint64_t messages, Nanoseconds elapsed_ns) {
+        if (elapsed_ns - second_start_ns_ < nanoseconds_per_second) return;
+        seconds_.current() = {elapsed_ns - second_start_ns_, elapsed_ns, messages - second_messages_, 0};
+        if (!seconds_.hand_over()) return;
+        second_start_ns_ = elapsed_ns;
+        second_messages_ = messages;
     }
 
     static Result<Sent> follow(Writer& writer, Nanoseconds longest_ns, std::atomic<State>& state) {
@@ -282,10 +305,6 @@ private:
             });
         if (!sent) state = State::failed;
         return sent;
-    }
-
-    Result<void> listen() {
-        return side_.listen([this](const Frame& frame, std::size_t who) { arrived(frame, who); });
     }
 
     void arrived(const Frame& frame, std::size_t who) {
@@ -300,6 +319,11 @@ private:
     std::optional<Demand> demand_;
     Batches batches_;
     bool measuring_ = false;
+    static constexpr std::size_t warm_up_records = 3;
+    HandOver<CountRecord> seconds_;  ///< of the warm-up
+    Nanoseconds second_start_ns_ = 0;
+    std::uint64_t second_messages_ = 0;  ///< that had been sent when this second began
+    std::atomic<bool> enough_{false};
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The throughput and the demand test at the subscriber: takes what comes, counts it, and reports to the publisher each
 // second and at the end of each phase (the warm-up, then the measurement).
 #include <algorithm>
+#include <atomic>
 
 #include "core/instances.hpp"
 #include "core/probes.hpp"
@@ -45,8 +46,10 @@ public:
                 if (count > 0) last_ns = now_ns();
                 return count > 0;
             }
+            const auto number = add(**sample);
+            // With the first message read, as the last one: n of them then lie n - 1 periods apart.
             if (first_ns == 0) first_ns = last_ns = now_ns();
-            if (const auto number = add(**sample)) {
+            if (number) {
                 if (auto done = fresh(*number); !done) return done.error();
             }
             patience = Patience{0};
@@ -97,7 +100,9 @@ public:
           payload_bytes_(measured.payload_bytes),
           demand_(measured.demand),
           messages_a_look_(messages_between_looks(payload_bytes_)),
-          probes_(side.options.probe_every, instances_of(side)) {
+          probes_(side.options.probe_every, instances_of(side)),
+          intervals_(side.intervals(most_counts_kept)),
+          records_(intervals_.records) {
         const Handling handling = side.options.handling;
         intakes_.emplace_back(std::move(channels.subscriber), check, handling);
         for (auto& subscriber : channels.more_subscribers)
@@ -105,17 +110,38 @@ public:
     }
 
     Result<void> run() {
+        const MonitorGuard guard{*side_.monitor};
         if (auto warmed_up = phase(false); !warmed_up) return warmed_up;
-        return phase(true);
+        if (auto measured = phase(true); !measured) return measured;
+        return send_counts();
     }
 
 private:
     Result<void> phase(bool measured) {
+        begin(measured);
+        const auto heard = [this](const Frame& frame, std::size_t) { hear(frame); };
+        side_.monitor->begin({heard, [this] { return collect(); }, side_.placement.live});
+        // The publisher begins this phase when it has the counts of the one before: from here on we are ready.
+        if (auto sent = send_counts(); !sent) return sent;
+        const auto taken = take_all();
+        side_.monitor->end();
+        // A run that failed shows what it had found until then, in a log of its own.
+        if (auto collected = collect(); taken && !collected) return collected;
+        if (!taken) return taken;
+        for (std::size_t at = 0; at < intakes_.size(); ++at) finish(intakes_[at], at);
+        return {};
+    }
+
+    void begin(bool measured) {
         for (auto& intake : intakes_) intake.begin_phase();
-        interval_index_ = interval_received_ = interval_lost_ = 0;
+        index_ = interval_received_ = interval_lost_ = 0;
         interval_start_ns_ = 0;
         measured_ = measured;
+        heard_end_ = false;
         ended_ = false;
+    }
+
+    Result<void> take_all() {
         Deadline silence{side_.limit()};
         while (!complete()) {
             const auto taken = take_some();
@@ -128,9 +154,6 @@ private:
             if (!over) return over.error();
             if (*over) break;
         }
-        for (std::size_t at = 0; at < intakes_.size(); ++at) {
-            if (auto done = finish(intakes_[at], at); !done) return done;
-        }
         return {};
     }
 
@@ -139,12 +162,15 @@ private:
         return std::all_of(intakes_.begin(), intakes_.end(), [](const auto& intake) { return intake.complete(); });
     }
 
-    /// Listens to the publisher. True if nothing more can be expected of this phase, though messages are missing.
+    /// Minds what the monitor has heard of the publisher. True if nothing more can be expected of this phase, though
+    /// messages are missing.
     Result<bool> silent_for_good(bool taken, Deadline& silence) {
-        const auto heard = listen();
-        if (!heard) return heard.error();
+        if (auto fine = side_.monitor->fine(); !fine) return fine.error();
+        learn_end();
+        const std::uint64_t frames = side_.monitor->frames();
+        const bool heard = std::exchange(frames_, frames) != frames;
         const bool drains = ended_ && lossy();
-        if (taken || *heard) silence = Deadline{drains ? drain_patience() : side_.limit()};
+        if (taken || heard) silence = Deadline{drains ? drain_patience() : side_.limit()};
         if (!silence.passed()) return false;
         if (drains) return true;
         if (ended_) return Error{"take: messages are missing from a transport that loses none"};
@@ -155,8 +181,7 @@ private:
     Result<bool> take_some() {
         const auto fresh = [this](std::uint64_t number) { return answer_if_probe(number); };
         if (intakes_.size() == 1) return intakes_.front().take(messages_a_look_, slice, fresh);
-        constexpr int turns_before_yield = 20;  // each may be a system call a publisher
-        BusyPoll poll{slice, Waiting::busy_poll, turns_before_yield};
+        BusyPoll poll{slice, Waiting::busy_poll, side_.yield()};
         bool any = false;
         do {
             for (auto& intake : intakes_) {
@@ -174,7 +199,7 @@ private:
         auto loan = answers_->loan(payload_bytes_);
         if (!loan) return loan.error();
         write_message(loan->bytes(), number, side_.options.handling);
-        return publish(side_, std::move(*loan), [this](const Frame& frame, std::size_t) { hear(frame); });
+        return publish(side_, std::move(*loan));
     }
 
     Patience drain_patience() const {
@@ -186,41 +211,51 @@ private:
                side_.options.audience.slow == SlowSubscriber::drop;
     }
 
-    /// Reads the control channel. True if something was there.
-    Result<bool> listen() {
-        const auto frame = side_.control.poll();
-        if (!frame) return frame.error();
-        if (*frame) hear(**frame);
-        return frame->has_value();
-    }
-
+    /// On the monitor's thread.
     void hear(const Frame& frame) {
         if (frame.kind != FrameKind::phase_end) return;
-        ended_ = true;
-        for (std::size_t at = 0; at < intakes_.size(); ++at) intakes_[at].end = frame.number(at);
+        heard_ends_ = frame.numbers;
+        heard_end_.store(true, std::memory_order_release);
     }
 
+    void learn_end() {
+        if (ended_ || !heard_end_.load(std::memory_order_acquire)) return;
+        ended_ = true;
+        for (std::size_t at = 0; at < intakes_.size(); ++at)
+            intakes_[at].end = at < heard_ends_.size() ? heard_ends_[at] : 0;
+    }
+
+    /// Hands an interval over once it is over; goes on with it if the records are all out.
     void close_intervals(Nanoseconds now) {
-        if (!measured_ || !begun(now) || now - interval_start_ns_ < nanoseconds_per_second) return;
+        if (!measured_ || !begun(now) || now - interval_start_ns_ < intervals_.length_ns) return;
         std::uint64_t received_so_far = 0;
         std::uint64_t lost_so_far = 0;
         for (const auto& intake : intakes_) {
             received_so_far += intake.sequence.received();
             lost_so_far += intake.lost_so_far();
         }
-        const std::uint64_t received = received_so_far - interval_received_;
         // An interval's loss is never below nothing.
-        const std::uint64_t lost = lost_so_far - std::min(lost_so_far, interval_lost_);
-        const Frame frame{FrameKind::interval,
-                          {interval_index_, static_cast<std::uint64_t>(now - interval_start_ns_), received, lost}};
-        side_.tell(ThroughputInterval{payload_bytes_, interval_index_, now - interval_start_ns_, received, lost,
-                                      demand_, side_.name});
-        // Best effort: without it the publisher's log lacks a line, and a broken channel shows at the next pulse.
-        static_cast<void>(side_.control.send(frame).has_value());
-        ++interval_index_;
+        records_.current() = {now - interval_start_ns_, 0, received_so_far - interval_received_,
+                              lost_so_far - std::min(lost_so_far, interval_lost_)};
+        if (!records_.hand_over()) return;
         interval_received_ = received_so_far;
         interval_lost_ = lost_so_far;
         interval_start_ns_ = now;
+    }
+
+    /// Reports what was handed over: while the phase lasts on the monitor's thread, else behind it.
+    Result<void> collect() {
+        while (const CountRecord* record = records_.oldest()) {
+            side_.tell(ThroughputInterval{payload_bytes_, index_, record->duration_ns, record->messages, record->lost,
+                                          demand_, side_.name});
+            const Frame frame{
+                FrameKind::interval,
+                {index_, static_cast<std::uint64_t>(record->duration_ns), record->messages, record->lost}};
+            if (auto sent = side_.control.send(frame, side_.limit()); !sent) return sent;
+            ++index_;
+            records_.give_back();
+        }
+        return {};
     }
 
     /// Whether anything has come; intervals are counted from then.
@@ -235,19 +270,18 @@ private:
         return false;
     }
 
-    Result<void> finish(Intake<Check>& intake, std::size_t at) {
+    void finish(Intake<Check>& intake, std::size_t at) {
         auto& sequence = intake.sequence;
         intake.next_first = std::max(*intake.end, sequence.next());
         sequence.settle(intake.next_first);
         const Nanoseconds duration = intake.last_ns - intake.first_ns;
         Faults faults{sequence.lost(intake.next_first), sequence.duplicated(), sequence.reordered(), std::nullopt};
         const auto instances = heard(side_, sequence.heard());
-        Frame frame{FrameKind::phase_done,
-                    {sequence.received(), faults.lost, faults.duplicated, faults.reordered, intake.corrupted,
-                     static_cast<std::uint64_t>(duration)}};
-        if (instances) frame.numbers.push_back(instances->heard);
-        if (auto sent = side_.control.send(frame); !sent) return sent;
-        if (!measured_) return {};
+        counts_.push_back({FrameKind::phase_done,
+                           {sequence.received(), faults.lost, faults.duplicated, faults.reordered, intake.corrupted,
+                            static_cast<std::uint64_t>(duration)}});
+        if (instances) counts_.back().numbers.push_back(instances->heard);
+        if (!measured_) return;
         faults.corrupted = known_corrupted(side_.options.handling, intake.corrupted);
         const std::string participant = intakes_.size() > 1 ? name_of_publisher(at) : side_.name;
         const std::uint64_t sent = intake.next_first - intake.first;
@@ -259,6 +293,13 @@ private:
             side_.tell(ThroughputResult{payload_bytes_, sent, sequence.received(), faults, duration, std::nullopt,
                                         participant, instances, batches});
         }
+    }
+
+    /// Of the phase before, if there was one.
+    Result<void> send_counts() {
+        for (const Frame& frame : std::exchange(counts_, {})) {
+            if (auto sent = side_.control.send(frame); !sent) return sent;
+        }
         return {};
     }
 
@@ -269,11 +310,17 @@ private:
     std::optional<Demand> demand_;
     std::size_t messages_a_look_;
     ProbePlan probes_;
-    bool measured_ = false;  ///< else it is the warm-up
-    bool ended_ = false;     ///< whether the publisher has said where the phase ends
+    bool measured_ = false;                  ///< else it is the warm-up
+    bool ended_ = false;                     ///< whether the publisher has said where the phase ends
+    std::atomic<bool> heard_end_{false};     ///< the same, as the monitor heard it...
+    std::vector<std::uint64_t> heard_ends_;  ///< ...and what was said
+    std::vector<Frame> counts_;              ///< of the last phase, until they are sent
+    std::uint64_t frames_ = 0;               ///< that had come when the monitor was last asked
+    IntervalPlan intervals_;
+    HandOver<CountRecord> records_;
     Nanoseconds next_pulse_ns_ = 0;
     Nanoseconds interval_start_ns_ = 0;
-    std::uint64_t interval_index_ = 0;
+    std::uint64_t index_ = 0;
     std::uint64_t interval_received_ = 0;
     std::uint64_t interval_lost_ = 0;
 };

@@ -1,6 +1,6 @@
 // How a side waits for the other, or for its time: it polls without rest, it sleeps until the kernel wakes it, or it
-// does the first for a while and then the second. Polling spins for a bounded while, then gives the CPU away at every
-// turn, so that two sides that share one core still make progress.
+// does the first for a while and then the second. Where sides share a core, polling spins for a bounded while, then
+// gives the CPU away at every turn, so that both still make progress.
 #pragma once
 
 #include <sched.h>
@@ -25,38 +25,59 @@ inline void spin_pause() {
 #endif
 }
 
+/// Whether polling gives the CPU away once it has been in vain for long: a transport does, which does not know who else
+/// needs it; the rig does not where each thread that measures has a CPU of its own.
+enum class Yield { yes, no };
+
 class BusyPoll {
 public:
-    // About 50 us: longer than any answer of a peer that has a core, shorter than a time slice.
-    static constexpr int spins_before_yield = 1000;
+    /// Longer than any answer of a peer that has a core, shorter than a time slice.
+    static constexpr Nanoseconds spin_ns = 50'000;
 
-    /// So many turns before it yields or sleeps: fewer where a turn costs more than a look at memory.
-    explicit BusyPoll(Patience patience, Waiting waiting = Waiting::busy_poll, int spins = spins_before_yield)
-        : patience_(patience), spins_(waiting == Waiting::block ? 0 : spins), sleeps_(sleeps(waiting)) {}
+    explicit BusyPoll(Patience patience, Waiting waiting = Waiting::busy_poll, Yield yield = Yield::yes)
+        : patience_(patience), spins_(waiting != Waiting::block), sleeps_(sleeps(waiting)), yield_(yield) {}
 
     /// Waits one turn. False once the patience is used up (at the first turn if there was none), or if it is time to
     /// sleep.
     bool wait() {
         if (patience_.count() <= 0) return false;
-        if (++turns_ <= spins_) {
+        if (spins_) {
             spin_pause();
-            return true;
+            if (++turns_ % turns_a_look != 0) return true;
+            return look();
         }
         return wait_longer();
     }
 
 private:
+    // The clock is asked now and then: a turn of the processor's takes 4 to 50 ns, one with a system call a
+    // microsecond.
+    static constexpr int turns_a_look = 32;
+
+    bool look() {
+        const Nanoseconds now = now_ns();
+        if (start_ns_ == 0) start_ns_ = now;
+        spins_ = now - start_ns_ < spin_ns;
+        return true;
+    }
+
     bool wait_longer() {
         if (sleeps_) return false;
         if (deadline_ns_ == 0) deadline_ns_ = now_ns() + to_nanoseconds(patience_);
-        ::sched_yield();
+        if (yield_ == Yield::yes) {
+            ::sched_yield();
+        } else {
+            spin_pause();
+        }
         return now_ns() < deadline_ns_;
     }
 
     Patience patience_;
-    int spins_;
+    bool spins_;
     bool sleeps_;
+    Yield yield_;
     int turns_ = 0;
+    Nanoseconds start_ns_ = 0;  ///< of polling, about; 0: it has just begun
     Nanoseconds deadline_ns_ = 0;
 };
 
@@ -64,10 +85,10 @@ private:
 inline constexpr Nanoseconds polled_before_time_ns = 60'000;
 
 /// Waits for a moment.
-inline void wait_until(Nanoseconds time_ns, Waiting waiting) {
+inline void wait_until(Nanoseconds time_ns, Waiting waiting, Yield yield = Yield::yes) {
     if (waiting == Waiting::block) return sleep_until(time_ns);
     if (sleeps(waiting)) sleep_until(time_ns - polled_before_time_ns);
-    BusyPoll poll{Patience{1}};
+    BusyPoll poll{Patience{1}, Waiting::busy_poll, yield};
     while (now_ns() < time_ns) poll.wait();
 }
 

@@ -17,7 +17,12 @@ namespace tacholog {
 /// What one publisher sent in one phase (warm-up, measurement).
 struct Sent {
     std::uint64_t messages = 0;
-    Nanoseconds duration_ns = 0;
+    Nanoseconds duration_ns = 0;  ///< of the phase
+    Nanoseconds first_ns = 0;     ///< when the first message had been handed over...
+    Nanoseconds last_ns = 0;      ///< ...and the last, with all that a batch held back
+
+    Nanoseconds first_to_last_ns() const { return last_ns - first_ns; }
+    std::optional<double> rate_per_s() const { return rate_of(messages, first_to_last_ns()); }
 };
 
 class Writer {
@@ -26,6 +31,7 @@ public:
     Writer(const Side& side, std::unique_ptr<Publisher> publisher, std::unique_ptr<Subscriber> answers,
            const Case& measured)
         : options_(side.options),
+          yield_(side.yield()),
           publisher_(std::move(publisher)),
           answers_(std::move(answers)),
           payload_bytes_(measured.payload_bytes),
@@ -59,23 +65,24 @@ public:
             const Schedule schedule{start, std::min(start + longest_ns, next_pulse)};
             const auto count = send_next(schedule, sent.messages, bursts, watch);
             if (!count) return count.error();
-            sent.messages += *count;
             if (auto taken = probes_.take_all(); !taken) return taken.error();
             now = now_ns();
+            if (*count > 0) {
+                if (sent.messages == 0) sent.first_ns = now;
+                sent.messages += *count;
+                sent.last_ns = now;
+            }
             if (now < next_pulse) [[likely]]
                 continue;
             next_pulse = now + pulse_ns;
             // However slow the rate, no message is held back for longer.
-            if (auto done = flush(watch); !done) return done.error();
+            if (auto done = flush(sent, watch); !done) return done.error();
             const Result<bool> enough = pulse(sent.messages, now - start);
             if (!enough) return enough.error();
             if (*enough) break;
         }
-        if (auto done = flush(watch); !done) return done.error();
-        now = now_ns();
-        // The rest behind the last burst is no part of sending.
-        const bool rested = demand_ && sent.messages > 0 && !bursts.unfinished();
-        sent.duration_ns = (rested ? bursts.end_ns() : now) - start;
+        if (auto done = flush(sent, watch); !done) return done.error();
+        sent.duration_ns = now_ns() - start;
         return sent;
     }
 
@@ -88,8 +95,10 @@ private:
     /// Sends what is due next; or waits, and sends nothing if the limit came first.
     template <typename Watch>
     Result<std::size_t> send_next(const Schedule& schedule, std::uint64_t index, Bursts& bursts, Watch& watch) {
-        if (demand_) return send_of_burst(bursts, schedule.limit, watch);
-        if (interval_ns_ <= 0) return send_some(messages_a_look_, watch);
+        // The first goes alone: a rate begins with the moment when it was handed over.
+        const std::size_t most = index == 0 ? 1 : messages_a_look_;
+        if (demand_) return send_of_burst(bursts, schedule.limit, most, watch);
+        if (interval_ns_ <= 0) return send_some(most, watch);
         const auto is_due = wait_until_due(schedule.start, index, schedule.limit);
         if (!is_due) return is_due.error();
         return *is_due ? send_some(1, watch) : std::size_t{0};
@@ -127,18 +136,18 @@ private:
     }
 
     template <typename Watch>
-    Result<std::size_t> send_of_burst(Bursts& bursts, Nanoseconds limit, Watch& watch) {
+    Result<std::size_t> send_of_burst(Bursts& bursts, Nanoseconds limit, std::size_t most, Watch& watch) {
         const std::uint64_t due = bursts.due(now_ns());
         if (due == 0) {
-            sleep_until(std::min(bursts.next_ns(), limit));
+            wait_until(std::min(bursts.next_ns(), limit), options_.waiting, yield_);
             return std::size_t{0};
         }
-        const auto sent = send_some(std::min<std::uint64_t>(due, messages_a_look_), watch);
+        const auto sent = send_some(std::min<std::uint64_t>(due, most), watch);
         if (!sent) return sent;
         if (*sent == due) {  // the burst is at its end: what it holds back would wait for the next one
             if (auto done = flush(watch); !done) return done.error();
         }
-        bursts.sent(*sent, now_ns());
+        bursts.sent(*sent);
         return sent;
     }
 
@@ -148,19 +157,27 @@ private:
         return hand_over(options_, [&](Patience patience) { return publisher_->flush(patience); }, watch);
     }
 
+    template <typename Watch>
+    Result<void> flush(Sent& sent, Watch& watch) {
+        if (messages_a_batch(options_, payload_bytes_) == 1) return {};
+        auto done = flush(watch);
+        sent.last_ns = std::max(sent.last_ns, now_ns());
+        return done;
+    }
+
     /// Waits for the moment that the schedule gives to message `index`, which never shifts, however late we are: a late
     /// publisher catches up. False if `limit` came first.
     Result<bool> wait_until_due(Nanoseconds start, std::uint64_t index, Nanoseconds limit) {
         const auto due = start + static_cast<Nanoseconds>(static_cast<double>(index) * interval_ns_);
         const Nanoseconds until = std::min(due, limit);
         if (auto taken = take_answers(until); !taken) return taken.error();
-        if (now_ns() < until) wait_until(until, options_.waiting);
+        if (now_ns() < until) wait_until(until, options_.waiting, yield_);
         return due < limit;
     }
 
     /// Until then, or until no answer is awaited.
     Result<void> take_answers(Nanoseconds until) {
-        BusyPoll poll{Patience{1}};
+        BusyPoll poll{Patience{1}, Waiting::busy_poll, yield_};
         while (probes_.awaited()) {
             const Nanoseconds left = until - now_ns();
             if (left <= 0) break;
@@ -173,6 +190,7 @@ private:
     }
 
     const Options& options_;
+    Yield yield_;
     std::unique_ptr<Publisher> publisher_;
     std::unique_ptr<Subscriber> answers_;
     std::size_t payload_bytes_;

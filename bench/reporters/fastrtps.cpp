@@ -5,7 +5,8 @@
 // Send times hold the rests between the bursts, but not the one behind the last, here as there. The tool's receive time
 // runs from one command to another; perftest's from the first message to the last. Lost is sent less received, as from
 // 2.10 on. Latency is half a round trip, though the title says otherwise; the tool takes the cost of reading its clock
-// off each sample, perftest does not. How many samples were asked for, which the title says, is not known: perftest is
+// off each sample, perftest does not. Its rates are samples over time, where the native log has one period less than
+// messages. How many samples were asked for, which the title says, is not known: perftest is
 // asked for a time. It is the count of the first size.
 // The dialect cannot say the transport, reliability, instances, batching, duplicates, reordering, loss of the latency
 // test, tails beyond 99.99 %, or how the run ended other than by its closing line.
@@ -111,10 +112,10 @@ private:
         print(log_, "%7zu,%6u,%13lld,%13llu,%13.0f,%12.3f,%11.3f,%12llu,%12llu,%12.0f,%12.3f,%11.3f\n",
               result.payload_bytes, result.demand.messages,
               static_cast<long long>(result.demand.recovery_ns / 1'000'000),
-              static_cast<unsigned long long>(result.sent), send_us, result.offered_rate_per_s().value_or(0),
+              static_cast<unsigned long long>(result.sent), send_us, fastrtps_samples_per_s(result.sent, send_us),
               fastrtps_megabits_per_s(result.sent, result.payload_bytes, send_us),
               static_cast<unsigned long long>(result.received), static_cast<unsigned long long>(result.faults.lost),
-              receive_us, result.rate_per_s().value_or(0),
+              receive_us, fastrtps_samples_per_s(result.received, receive_us),
               fastrtps_megabits_per_s(result.received, result.payload_bytes, receive_us));
     }
 

@@ -26,10 +26,17 @@ inline double to_us(double ns) {
     return ns / 1000;
 }
 
-/// 10^6 bit/s of payload; 0 if it took no time, where the tool would divide by it.
+/// The tool's own arithmetic, which its readers hold each row to: all samples over all of the time, though `n` of them
+/// lie `n - 1` periods apart. 0 of less than two, where there is no rate; or if it took no time, where the tool would
+/// divide by it.
+inline double fastrtps_samples_per_s(std::uint64_t samples, double duration_us) {
+    if (samples < 2 || duration_us <= 0) return 0;
+    return static_cast<double>(samples) * 1e6 / duration_us;
+}
+
+/// 10^6 bit/s of payload.
 inline double fastrtps_megabits_per_s(std::uint64_t samples, std::size_t payload_bytes, double duration_us) {
-    if (duration_us <= 0) return 0;
-    return static_cast<double>(samples) * static_cast<double>(payload_bytes) * 8 / duration_us;
+    return fastrtps_samples_per_s(samples, duration_us) * static_cast<double>(payload_bytes) * 8 / 1e6;
 }
 
 }  // namespace tacholog::reporters

@@ -40,7 +40,7 @@ public:
     void write(const LatencyResult& result) override {
         const Histogram& histogram = *result.histogram;
         const std::uint64_t sent = histogram.count() + result.faults.lost;
-        const double rate = std::max(1.0, per_second(sent, result.duration_ns).value_or(0));  // the tool takes no 0
+        const double rate = std::max(1.0, rate_within(sent, result.duration_ns).value_or(0));  // the tool takes no 0
         print(log_, "\n%s : msgSize=%zu msgPerSec=%.0f\nround trip time (sec):(%llu/%llu):", type(result.payload_bytes),
               result.payload_bytes, rate, static_cast<unsigned long long>(histogram.count()),
               static_cast<unsigned long long>(sent));

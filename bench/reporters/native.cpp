@@ -59,6 +59,7 @@ public:
         line.add_given("duration_s", options.duration_s)
             .add("warmup", options.warmup_s ? "fixed" : "steady")
             .add_given("warmup_s", options.warmup_s)
+            .add_given("interval_s", options.interval_s)
             .add_given("rate_per_s", options.rate_per_s)
             .add("mock", options.mock)
             .add("touch", to_text(options.handling.touch))
@@ -77,6 +78,7 @@ public:
             .add("cpu_pub", options.cpu_pub)
             .add("cpu_sub", options.cpu_sub)
             .add_given("timeout_s", options.timeout_s)
+            .add_given("answer_limit_s", options.answer_limit_s)
             .add("address", options.address)
             .add("endpoints", options.any_endpoint ? "any" : "")
             .add("command", options.command);
@@ -171,8 +173,10 @@ public:
             .add("from", from())
             .add("probe_every", probe_every_)
             .add("samples", histogram.count());
+        if (result.answer_limit) line.add("late", result.answer_limit->late);
         add_faults(line, result.faults);
         add_instances(line, result.instances);
+        if (result.answer_limit) line.add("answer_limit_ns", result.answer_limit->limit_ns);
         line.add("overflow", histogram.overflow()).add("duration_ns", result.duration_ns);
         add_statistics(line, histogram, "");
         put(line);

@@ -59,7 +59,7 @@ public:
         if (!intervals_) return;
         begin(interval.payload_bytes);
         running_.add(interval);
-        const double rate = per_second(interval.received, interval.duration_ns).value_or(0);
+        const double rate = rate_within(interval.received, interval.duration_ns).value_or(0);
         const double mean = running_.mean_rate_per_s();
         print(log_,
               "Packets: %8llu  Packets/s: %7llu  Packets/s(ave): %7.0f  Mbps: %7.1f  Mbps(ave): %7.1f"

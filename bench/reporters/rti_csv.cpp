@@ -38,7 +38,7 @@ public:
         if (!intervals_) return;
         begin_throughput(interval.payload_bytes);
         running_.add(interval);
-        const double rate = per_second(interval.received, interval.duration_ns).value_or(0);
+        const double rate = rate_within(interval.received, interval.duration_ns).value_or(0);
         const double mean = running_.mean_rate_per_s();
         print(log_, "%14zu,%14llu,%11llu,%14.0f,%9.1f,%10.1f, %12llu, %16.2f\n", interval.payload_bytes,
               static_cast<unsigned long long>(running_.received), static_cast<unsigned long long>(rate), mean,

@@ -52,7 +52,7 @@ public:
         received += interval.received;
         lost += interval.lost;
         intervals_ += 1;
-        rates_ += per_second(interval.received, interval.duration_ns).value_or(0);
+        rates_ += rate_within(interval.received, interval.duration_ns).value_or(0);
     }
 
     double mean_rate_per_s() const { return intervals_ > 0 ? rates_ / intervals_ : 0; }  ///< of the intervals' rates

@@ -34,7 +34,7 @@ TEST(Rti, WideNumbersPushTheColumns) {
 
     EXPECT_EQ(
         written("rti", result),
-        "Length: 31457280  Packets:     1120  Packets/s(ave):      37  Mbps(ave):  9358.5  Lost: 215763 (99.48%) \n");
+        "Length: 31457280  Packets:     1120  Packets/s(ave):      37  Mbps(ave):  9350.1  Lost: 215763 (99.48%) \n");
 }
 
 TEST(Rti, TheLogHoldsResultsOnly) {

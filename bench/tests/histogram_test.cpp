@@ -184,5 +184,63 @@ TEST(Histogram, FramesOfNonsenseHarmNothing) {
     EXPECT_TRUE(reader.histogram.bins().empty());
 }
 
+/// So many of the same value, by doubling.
+Histogram many(std::uint64_t value_ns, unsigned doublings) {
+    Histogram histogram;
+    histogram.record(value_ns);
+    for (unsigned count = 0; count < doublings; ++count) histogram.merge(Histogram{histogram});
+    return histogram;
+}
+
+// Their sum is 2^65.1 ns, whose square wraps in 128 bits.
+TEST(Histogram, TheDeviationOfASumBeyond64BitsIsRight) {
+    Histogram histogram = many(10'000'000'000, 31);
+    histogram.merge(many(10'000'002'000, 31));
+
+    EXPECT_EQ(histogram.count(), std::uint64_t{1} << 32);
+    EXPECT_EQ(histogram.mean_ns(), 10'000'001'000.0);
+    EXPECT_EQ(histogram.std_ns(), 1000.0);
+    EXPECT_EQ(many(59'999'999'999, 40).std_ns(), 0.0);
+}
+
+// The count times the deviation is beyond 64 bits: what was computed from it wrapped to nonsense.
+TEST(Histogram, ALargeDeviationOfManyValuesIsRight) {
+    Histogram histogram = many(1, 31);
+    histogram.merge(many(20'000'000'001, 31));
+
+    EXPECT_EQ(histogram.std_ns(), 10'000'000'000.0);
+}
+
+TEST(Histogram, TheDeviationAroundAMeanThatIsNoWholeNumberIsRight) {
+    Histogram histogram;
+    for (const std::uint64_t value : {1, 2, 4}) histogram.record(value);
+
+    EXPECT_NEAR(histogram.std_ns(), 1.2472191, 1e-7);
+}
+
+// All of them share one bin, which holds p99.9 and the maximum: it was taken for the tail as a whole, and that for all
+// of the time.
+TEST(Histogram, TheLargestThousandthOfEqualValuesIsAThousandthOfTheTime) {
+    EXPECT_NEAR(many(250'000'000, 12).share_of_largest(), 0.001, 0.0001);
+}
+
+TEST(Histogram, TheLargestThousandthHasItsShareOfTheTime) {
+    Histogram histogram;
+    for (int count = 0; count < 9990; ++count) histogram.record(1000);
+    for (int count = 0; count < 10; ++count) histogram.record(1'000'000);
+
+    EXPECT_NEAR(histogram.share_of_largest(), 10'000'000.0 / 19'990'000.0, 0.001);
+    EXPECT_EQ(many(1000, 9).share_of_largest(), 0) << "of 512 there is no thousandth";
+    EXPECT_EQ(Histogram{}.share_of_largest(), 0);
+}
+
+TEST(Histogram, TheLargestThousandthMayBeAboveItsTop) {
+    Histogram histogram;
+    for (int count = 0; count < 999; ++count) histogram.record(60'000'000);
+    histogram.record(120'000'000'000);
+
+    EXPECT_NEAR(histogram.share_of_largest(), 120'000.0 / (120'000 + 59'940), 0.001);
+}
+
 }  // namespace
 }  // namespace tacholog

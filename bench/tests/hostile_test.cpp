@@ -297,7 +297,7 @@ INSTANTIATE_TEST_SUITE_P(Ports, HostileBytes, testing::Values("tcp", "udp", "udp
 const std::string common = "--test throughput --transport shm --sizes 64 --timeout 5 --duration 1 --warmup 0";
 
 /// A publisher that shakes hands as it should, and then says this.
-std::string answer_of_subscriber_to(const Frame& frame) {
+std::string answer_of_subscriber_to(const Frame& frame, const Frame& placement = {FrameKind::affinity, {0, 0}}) {
     const auto stop = Stop::watch();
     const auto listener = Listener::open("127.0.0.1", 0);
     Program subscriber{common + " --role sub --port " + std::to_string(listener->port())};
@@ -307,6 +307,7 @@ std::string answer_of_subscriber_to(const Frame& frame) {
     EXPECT_TRUE(hello);
     EXPECT_TRUE(control->send({FrameKind::hello, {protocol_version}, hello->text}));
     EXPECT_TRUE(control->expect(FrameKind::affinity, plenty));
+    EXPECT_TRUE(control->send(placement));
     EXPECT_TRUE(control->send(frame));
     EXPECT_EQ(subscriber.wait(plenty), 1) << subscriber.err();
     return subscriber.err();
@@ -317,6 +318,14 @@ TEST(HostilePublisher, ThatOpensASizeWhichWasNotAgreedIsRefused) {
         const auto said = answer_of_subscriber_to({FrameKind::open, {bytes}, ""});
 
         EXPECT_NE(said.find("not agreed"), std::string::npos) << bytes << ": " << said;
+    }
+}
+
+TEST(HostilePublisher, ThatNamesCpusWhichAreNoneIsRefused) {
+    for (const std::string cpus : {"-1", "0-", "99999999999", "x"}) {
+        const auto said = answer_of_subscriber_to({FrameKind::open, {64}, ""}, {FrameKind::affinity, {1, 0}, cpus});
+
+        EXPECT_NE(said.find("out of step"), std::string::npos) << cpus << ": " << said;
     }
 }
 

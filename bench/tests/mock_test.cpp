@@ -325,5 +325,62 @@ TEST(Mock, AStallIsInTheMiddleOfItsPeriod) {
     EXPECT_FALSE(Stall{}.covers(0));
 }
 
+// Each answer comes 250 ms after its message, and each message 200 ms after the one before it: at the end the last of
+// them are still on their way.
+TEST(Mock, AnswersThatComeLateAreSamplesAndNotLoss) {
+    const auto log = run_mock("--test latency --duration 1 --warmup 0 --mock hold=250ms");
+
+    EXPECT_EQ(value(log, "latency", "answer_limit_ns"), "200000000");
+    EXPECT_EQ(number(log, "latency", "lost"), 0U) << log;
+    EXPECT_EQ(number(log, "latency", "duplicated"), 0U) << log;
+    EXPECT_GE(number(log, "latency", "samples"), 3U) << log;
+    EXPECT_EQ(number(log, "latency", "late"), number(log, "latency", "samples")) << log;
+    EXPECT_GE(number(log, "latency", "min_ns"), 250'000'000U) << log;
+}
+
+TEST(Mock, TheLimitForAnAnswerIsAnOption) {
+    const auto log = run_mock("--test latency --duration 1 --warmup 0 --answer-limit 60 --mock hold=250ms");
+
+    EXPECT_EQ(value(log, "config", "answer_limit_s"), "60");
+    EXPECT_EQ(value(log, "latency", "answer_limit_ns"), "60000000000");
+    EXPECT_EQ(number(log, "latency", "late"), 0U) << log;
+    EXPECT_EQ(number(log, "latency", "lost"), 0U) << log;
+    EXPECT_GE(number(log, "latency", "min_ns"), 250'000'000U) << log;
+}
+
+TEST(Mock, WhatNeverComesIsLostHoweverShortTheLimit) {
+    const auto log = run_mock("--test latency --duration 0.3 --warmup 0 --answer-limit 0.001 --mock lose=2");
+
+    const auto samples = number(log, "latency", "samples");
+    const auto lost = number(log, "latency", "lost");
+    EXPECT_EQ(lost, (samples + lost) / 2) << log;
+    EXPECT_EQ(number(log, "latency", "duplicated"), 0U) << log;
+}
+
+TEST(Mock, ATransportThatLosesNothingHasNoLimitForAnswers) {
+    Program perftest{"--test latency --transport shm --sizes 64 --duration 0.05 --warmup 0"};
+    ASSERT_EQ(perftest.wait(), 0) << perftest.err();
+
+    EXPECT_EQ(value(perftest.out(), "latency", "answer_limit_ns"), "");
+    EXPECT_EQ(value(perftest.out(), "latency", "late"), "");
+}
+
+#ifndef __SANITIZE_ADDRESS__  // which keeps what was freed
+// The first loss kept every message behind it in memory, 8 B each.
+TEST(Mock, ALossInAnOpenLoopTakesNoMemory) {
+    const auto peak = [](const std::string& seconds) {
+        return number(
+            run_mock("--test latency --rate 100000 --interval-length 10 --warmup 0 --mock lose=1000 --duration " +
+                     seconds),
+            "resources", "peak_memory_bytes");
+    };
+    const auto brief = peak("0.2");
+    const auto longer = peak("3");
+
+    // Some 280,000 messages more, 2.2 MB.
+    EXPECT_LE(longer, brief + 1'000'000);
+}
+#endif
+
 }  // namespace
 }  // namespace tacholog

@@ -161,5 +161,27 @@ INSTANTIATE_TEST_SUITE_P(
                     Wrong{"--test latency --transport", "--transport: its value is missing"},
                     Wrong{"--test latency --transport shm now", "'now': options only"}));
 
+TEST(Options, IntervalsHaveALengthAndAnswersALimit) {
+    const auto options = parse("--test latency --transport shm --interval-length 0.1 --answer-limit 2");
+    ASSERT_TRUE(options) << options.error().text;
+    EXPECT_EQ(options->interval_s, 0.1);
+    EXPECT_EQ(options->answer_limit_s, 2);
+    const auto plain = parse("--test latency --transport shm");
+    EXPECT_EQ(plain->interval_s, 1);
+    EXPECT_EQ(plain->answer_limit_s, std::nullopt);
+}
+
+TEST(Options, AnIntervalHasAShortestLength) {
+    const auto options = parse("--test latency --transport shm --interval-length 0.001");
+    ASSERT_FALSE(options);
+    EXPECT_EQ(options.error().text, "--interval-length 0.001: less than 0.01 seconds");
+}
+
+TEST(Options, AnAnswerLimitIsOfAClosedLoopAlone) {
+    const auto options = parse("--test latency --transport shm --rate 10 --answer-limit 2");
+    ASSERT_FALSE(options);
+    EXPECT_NE(options.error().text.find("--answer-limit is for --test latency without --rate"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tacholog

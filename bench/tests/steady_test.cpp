@@ -38,5 +38,18 @@ TEST(SteadyRule, AFixedWarmUpEndsByTimeAlone) {
     EXPECT_EQ(rule.outcome(), Outcome::fixed);
 }
 
+TEST(Rate, NeedsTwoMessagesAndCountsThePeriodsBetweenThem) {
+    EXPECT_EQ(rate_of(0, second), std::nullopt);
+    EXPECT_EQ(rate_of(1, second), std::nullopt);
+    EXPECT_EQ(rate_of(2, second), 1.0);
+    EXPECT_EQ(rate_of(11, second), 10.0);
+    EXPECT_EQ(rate_of(2, 0), std::nullopt);
+}
+
+TEST(Rate, WithinATimeThatAMessageBeganCountsThatOneToo) {
+    EXPECT_EQ(rate_within(0, second), std::nullopt);
+    EXPECT_EQ(rate_within(10, second), 10.0);
+}
+
 }  // namespace
 }  // namespace tacholog

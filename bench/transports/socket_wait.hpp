@@ -26,7 +26,7 @@ public:
         socket_ = socket;
         patience_ = patience;
         nap_ = std::min(nap, patience);
-        poll_ = BusyPoll{patience, waiting_, sleeps(waiting_) ? calls_before_sleep : BusyPoll::spins_before_yield};
+        poll_ = BusyPoll{patience, waiting_};
         asleep_ = false;
         deadline_ns_ = sleeps(waiting_) && nap < patience ? now_ns() + to_nanoseconds(patience) : 0;
         if (waiting_ == Waiting::block && nap_ >= shortest_sleep) sleep_next();
@@ -56,8 +56,6 @@ public:
 private:
     /// A socket counts the time that it sleeps for in ticks of the kernel, of which the largest is 10 ms.
     static constexpr Patience shortest_sleep{10};
-
-    static constexpr int calls_before_sleep = 150;  // about 50 us
 
     void sleep_next() {
         asleep_ = true;

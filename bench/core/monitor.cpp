@@ -1,0 +1,172 @@
+#include "core/monitor.hpp"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "core/environment.hpp"
+#include "core/resources.hpp"
+
+namespace tacholog {
+namespace {
+
+/// How often it looks for what was handed over: nobody wakes it for that, as a wake is a system call.
+constexpr Nanoseconds look_every_ns = 5'000'000;
+
+/// Where it shares a CPU with those that measure, it says that it is at work no oftener than it must, and out of step
+/// with intervals: the 150 us that both sides' monitors took for it would else be at the edge of every one of 10 s.
+Nanoseconds alive_every(const Placement& placement, Patience limit) {
+    constexpr double share_of_limit = 0.47;
+    const Nanoseconds longest = to_nanoseconds(limit * share_of_limit);
+    return placement.live ? std::min(nanoseconds_per_second, longest) : longest;
+}
+
+/// Where a user has given the run a real-time priority, threads of the same one wait for each other, and those that
+/// measure never rest: the monitor comes before them, or it would not hear of the end.
+void come_before_who_measures() {
+    sched_param parameters{};
+    int policy = SCHED_OTHER;
+    if (::pthread_getschedparam(::pthread_self(), &policy, &parameters) != 0) return;
+    if (policy != SCHED_FIFO && policy != SCHED_RR) return;
+    parameters.sched_priority = std::min(parameters.sched_priority + 1, ::sched_get_priority_max(policy));
+    ::pthread_setschedparam(::pthread_self(), policy, &parameters);
+}
+
+}  // namespace
+
+Monitor::Monitor(std::span<Control> peers, Placement placement, Patience limit)
+    : peers_(peers),
+      placement_(std::move(placement)),
+      alive_every_ns_(alive_every(placement_, limit)),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    if (!wake_) fail(os_error("wake the thread that reports"));
+    thread_ = std::thread{[this] { work(); }};
+}
+
+Monitor::~Monitor() {
+    end();
+    {
+        const std::lock_guard lock{mutex_};
+        state_ = State::over;
+    }
+    changed_.notify_all();
+    thread_.join();
+}
+
+void Monitor::begin(Duty duty) {
+    {
+        const std::lock_guard lock{mutex_};
+        duty_ = std::move(duty);
+        asked_to_end_ = false;
+        state_ = State::watching;
+    }
+    changed_.notify_all();
+}
+
+void Monitor::end() {
+    std::unique_lock lock{mutex_};
+    if (state_ != State::watching) return;
+    asked_to_end_ = true;
+    // Should it fail, the thread ends its phase at its next look.
+    static_cast<void>(::eventfd_write(wake_.get(), 1));
+    changed_.wait(lock, [this] { return state_ != State::watching; });
+    duty_ = {};
+}
+
+Error Monitor::explained(Error error) const {
+    if (!trouble()) return error;
+    const bool told = std::any_of(peers_.begin(), peers_.end(), [&](const Control& peer) {
+        return error_->text.starts_with(peer.peer() + " gave up");
+    });
+    return told ? *error_ : error;
+}
+
+void Monitor::work() {
+    ::pthread_setname_np(::pthread_self(), "rig-monitor");
+    // It began with the CPUs of the thread that measures. If it cannot leave them, it is in its way, which is no reason
+    // to measure nothing.
+    static_cast<void>(pin("reporting", placement_.reporting).has_value());
+    come_before_who_measures();
+    const Usage usage{UsageOf::thread};
+    std::unique_lock lock{mutex_};
+    while (true) {
+        changed_.wait(lock, [this] { return state_ != State::idle; });
+        if (state_ == State::over) return;
+        lock.unlock();
+        watch();
+        lock.lock();
+        used_ = usage.so_far();
+        state_ = State::idle;
+        changed_.notify_all();
+    }
+}
+
+void Monitor::watch() {
+    Nanoseconds next_alive_ns = now_ns() + alive_every_ns_;
+    while (!asked_to_end_) {
+        attend(next_alive_ns);
+        rest(next_alive_ns);
+    }
+    std::uint64_t count = 0;
+    static_cast<void>(::eventfd_read(wake_.get(), &count));
+}
+
+void Monitor::attend(Nanoseconds& next_alive_ns) {
+    if (trouble()) return;
+    Result<void> done = listen();
+    if (done && duty_.live && duty_.collect) done = duty_.collect();
+    if (done && now_ns() >= next_alive_ns) {
+        next_alive_ns = now_ns() + alive_every_ns_;
+        if (duty_.alive) done = tell_alive();
+    }
+    if (!done) fail(done.error());
+}
+
+Result<void> Monitor::listen() {
+    for (std::size_t who = 0; who < peers_.size(); ++who) {
+        while (true) {
+            const auto frame = peers_[who].poll();
+            if (!frame) return frame.error();
+            if (!*frame) break;
+            frames_.fetch_add(1, std::memory_order_relaxed);
+            if (duty_.heard) duty_.heard(**frame, who);
+        }
+    }
+    return {};
+}
+
+Result<void> Monitor::tell_alive() {
+    for (Control& peer : peers_) {
+        if (auto sent = peer.send({FrameKind::alive}); !sent) return sent;
+    }
+    return {};
+}
+
+/// Until something comes, or it is time for something.
+void Monitor::rest(Nanoseconds limit_ns) {
+    std::vector<pollfd> waiting{{wake_.get(), POLLIN, 0}};
+    std::optional<Nanoseconds> time_ns;
+    if (!trouble()) {
+        for (const Control& peer : peers_) {
+            for (const int descriptor : peer.descriptors()) waiting.push_back({descriptor, POLLIN, 0});
+        }
+        const bool looks = duty_.live && duty_.collect;
+        if (duty_.alive) time_ns = std::max<Nanoseconds>(0, limit_ns - now_ns());
+        if (looks) time_ns = std::min(time_ns.value_or(look_every_ns), look_every_ns);
+    }
+    if (!wake_) time_ns = look_every_ns;
+    const Nanoseconds rest_ns = time_ns.value_or(0);
+    const timespec time{rest_ns / nanoseconds_per_second, rest_ns % nanoseconds_per_second};
+    ::ppoll(waiting.data(), waiting.size(), time_ns ? &time : nullptr, nullptr);
+}
+
+void Monitor::fail(Error error) {
+    error_ = std::move(error);
+    trouble_.store(true, std::memory_order_release);
+}
+
+}  // namespace tacholog

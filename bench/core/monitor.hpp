@@ -1,0 +1,96 @@
+// The rig's own work while a phase is measured: a thread beside the measuring one watches the control channel, takes
+// the intervals that are handed to it, and writes and sends them. So the measuring thread makes no system call of the
+// rig.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <thread>
+
+#include "core/control.hpp"
+#include "core/events.hpp"
+#include "core/placement.hpp"
+
+namespace tacholog {
+
+class Monitor {
+public:
+    /// What is done on the monitor's thread while a phase lasts.
+    struct Duty {
+        std::function<void(const Frame&, std::size_t who)> heard;  ///< of each frame that comes
+        std::function<Result<void>()> collect;                     ///< takes what was handed over; may be nothing
+        bool live = true;    ///< whether to collect while the phase lasts; else it is the caller's, after it
+        bool alive = false;  ///< whether to tell the peers now and then that this side is at work
+    };
+
+    Monitor(std::span<Control> peers, Placement placement, Patience limit);
+    Monitor(const Monitor&) = delete;
+    Monitor& operator=(const Monitor&) = delete;
+    ~Monitor();
+
+    /// From here on the control channel and the log are the monitor's, but for a frame sent before anything is handed
+    /// over.
+    void begin(Duty duty);
+    /// From here on they are the caller's again. Does nothing where nothing was begun.
+    void end();
+
+    /// For measuring threads: an error if a peer is gone or gave up, a signal has come, or what was found cannot be
+    /// told.
+    bool trouble() const { return trouble_.load(std::memory_order_acquire); }
+    Result<void> fine() const {
+        if (!trouble()) [[likely]]
+            return {};
+        return *error_;
+    }
+    /// How many frames have come: more than before says that the peer is at work.
+    std::uint64_t frames() const { return frames_.load(std::memory_order_relaxed); }
+
+    /// Why the run is over, if a peer has said so while a phase lasted: its word is gone from the channel.
+    Error explained(Error error) const;
+
+    /// What its thread has used of the machine until the last phase's end.
+    const Resources& used() const { return used_; }
+
+private:
+    enum class State { idle, watching, over };
+
+    void work();
+    void watch();
+    void attend(Nanoseconds& next_alive_ns);
+    Result<void> listen();
+    Result<void> tell_alive();
+    void rest(Nanoseconds limit_ns);
+    void fail(Error error);
+
+    std::span<Control> peers_;
+    Placement placement_;
+    Nanoseconds alive_every_ns_;
+    Fd wake_;
+    Duty duty_;
+    Resources used_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    State state_ = State::idle;
+    std::optional<Error> error_;  ///< written once, before trouble_ is set
+    std::atomic<bool> asked_to_end_{false};
+    alignas(64) std::atomic<bool> trouble_{false};
+    std::atomic<std::uint64_t> frames_{0};
+    alignas(64) std::thread thread_;
+};
+
+/// Ends what was begun before what its duty refers to goes.
+class MonitorGuard {
+public:
+    explicit MonitorGuard(Monitor& monitor) : monitor_(monitor) {}
+    MonitorGuard(const MonitorGuard&) = delete;
+    MonitorGuard& operator=(const MonitorGuard&) = delete;
+    ~MonitorGuard() { monitor_.end(); }
+
+private:
+    Monitor& monitor_;
+};
+
+}  // namespace tacholog

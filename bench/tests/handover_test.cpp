@@ -1,0 +1,179 @@
+// How intervals go from the thread that measures to the one that reports: nothing is lost, doubled or torn, however
+// slow the one that reports is.
+#include "core/handover.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/program.hpp"
+
+namespace tacholog {
+namespace {
+
+TEST(HandOver, GoesRoundInOrder) {
+    HandOver<int> records{3};
+    EXPECT_EQ(records.oldest(), nullptr);
+    records.current() = 1;
+    ASSERT_TRUE(records.hand_over());
+    records.current() = 2;
+    ASSERT_TRUE(records.hand_over());
+    records.current() = 3;
+
+    EXPECT_FALSE(records.hand_over()) << "the third is the one that is filled";
+    EXPECT_EQ(records.current(), 3);
+    ASSERT_NE(records.oldest(), nullptr);
+    EXPECT_EQ(*records.oldest(), 1);
+    records.give_back();
+    EXPECT_TRUE(records.hand_over());
+    EXPECT_EQ(*records.oldest(), 2);
+    records.give_back();
+    EXPECT_EQ(*records.oldest(), 3);
+    records.give_back();
+    EXPECT_EQ(records.oldest(), nullptr);
+}
+
+// A million samples in intervals of a few, with a reporting thread that is sometimes behind: what it could not take is
+// in a later interval.
+TEST(HandOver, LosesNoSampleBetweenTwoThreads) {
+    constexpr std::uint64_t samples = 1'000'000;
+    HandOver<LatencyRecord> records{2};
+    std::atomic<bool> done{false};
+    Histogram total;
+    std::uint64_t intervals = 0;
+    const auto collect = [&] {
+        while (LatencyRecord* record = records.oldest()) {
+            total.merge(record->histogram);
+            record->histogram.clear();
+            ++intervals;
+            records.give_back();
+        }
+    };
+    std::thread reporting{[&] {
+        while (!done) {
+            collect();
+            std::this_thread::yield();
+        }
+    }};
+    for (std::uint64_t sample = 1; sample <= samples; ++sample) {
+        records.current().histogram.record(sample);
+        if (sample % 10 == 0) static_cast<void>(records.hand_over());
+    }
+    done = true;
+    reporting.join();
+    collect();
+    total.merge(records.current().histogram);
+
+    EXPECT_EQ(total.count(), samples);
+    EXPECT_EQ(total.min_ns(), 1U);
+    EXPECT_EQ(total.max_ns(), samples);
+    EXPECT_EQ(total.exact().sum, Wide{samples} * (samples + 1) / 2);
+    EXPECT_GT(intervals, 0U);
+}
+
+TEST(IntervalPlan, IsOfAFewRecordsWhereTheyAreReportedAtOnce) {
+    const auto plan = plan_intervals(1'000'000'000, 86'400'000'000'000, true, 256);
+
+    EXPECT_EQ(plan.length_ns, 1'000'000'000);
+    EXPECT_EQ(plan.records, 3U);
+}
+
+TEST(IntervalPlan, KeepsARecordForEachIntervalAndTheCurrentOne) {
+    const auto plan = plan_intervals(1'000'000'000, 5'000'000'000, false, 256);
+
+    EXPECT_EQ(plan.length_ns, 1'000'000'000);
+    EXPECT_EQ(plan.records, 5U + 2U);
+}
+
+TEST(IntervalPlan, MakesIntervalsLongerWhereTooManyWouldBeKept) {
+    const auto plan = plan_intervals(100'000'000, 60'000'000'000, false, 256);  // 600 intervals of 0.1 s
+
+    EXPECT_EQ(plan.length_ns, 300'000'000);
+    EXPECT_EQ(plan.records, 200U + 2U);
+    EXPECT_EQ(plan_intervals(1, INT64_MAX / 2, false, 256).records, 256U + 2U);
+}
+
+/// The sum of a key over all lines of a kind.
+std::uint64_t sum_of(const std::string& log, const std::string& kind, const std::string& key) {
+    std::istringstream lines{log};
+    std::uint64_t sum = 0;
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with(kind + " ")) sum += number(line, kind, key);
+    }
+    return sum;
+}
+
+class EveryLatencyTest : public testing::TestWithParam<const char*> {};
+
+// Every sample is in one interval, and so no edge between two of them keeps or loses any, however long they are.
+TEST_P(EveryLatencyTest, HasEachSampleInOneInterval) {
+    for (const std::string seconds : {"0.01", "0.1", "10"}) {
+        Program both{"--transport mock --mock lose=50 --sizes 64 --warmup 0 --duration 0.5 --interval-length " +
+                     seconds + " " + GetParam()};
+        ASSERT_EQ(both.wait(), 0) << both.err() << both.out();
+        const std::string log = both.out();
+        EXPECT_EQ(value(log, "config", "interval_s"), seconds);
+        EXPECT_EQ(sum_of(log, "interval", "messages"), number(log, "latency", "samples")) << log;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Load, EveryLatencyTest,
+                         testing::Values("--test latency --answer-limit 0.01", "--test latency --rate 2000",
+                                         "--test latency --rate 2000 --basis one-way"));
+
+/// As by taskset: all that is started while this lives has one CPU.
+class OneCpu {
+public:
+    OneCpu() {
+        CPU_ZERO(&before_);
+        EXPECT_EQ(::sched_getaffinity(0, sizeof before_, &before_), 0);
+        std::size_t first = 0;
+        while (!CPU_ISSET(first, &before_)) ++first;
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(first, &one);
+        EXPECT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+    }
+    OneCpu(const OneCpu&) = delete;
+    OneCpu& operator=(const OneCpu&) = delete;
+    ~OneCpu() { ::sched_setaffinity(0, sizeof before_, &before_); }
+
+private:
+    cpu_set_t before_{};
+};
+
+TEST(Reporting, KeepsIntervalsWhereNoCpuIsFreeAndSaysSo) {
+    const OneCpu cpu;
+    Program both{"--test throughput --transport shm --sizes 64,128 --warmup 0 --duration 0.2 --interval-length 0.05"};
+    ASSERT_EQ(both.wait(), 0) << both.err() << both.out();
+
+    EXPECT_NE(both.out().find("no CPU is free beside those that measure: intervals are kept"), std::string::npos)
+        << both.out();
+    EXPECT_NE(both.out().find("\ninterval payload_bytes=128 "), std::string::npos) << both.out();
+}
+
+TEST(Reporting, ShowsTheLastWholePhaseOfARunThatIsKilled) {
+    const OneCpu cpu;
+    Program both{"--test latency --transport shm --sizes 64,128 --warmup 0 --duration 2 --interval-length 0.5"};
+    ASSERT_TRUE(both.says("\nwarmup payload_bytes=128")) << both.err() << both.out();
+    ::kill(both.pid(), SIGKILL);
+    both.wait();
+
+    EXPECT_NE(both.out().find("no CPU is free"), std::string::npos) << both.out();
+    EXPECT_EQ(sum_of(both.out(), "interval payload_bytes=64", "messages"), number(both.out(), "latency", "samples"))
+        << both.out();
+}
+
+TEST(Reporting, SaysThatIntervalsAreLongerWhereSoManyAreNotKept) {
+    const OneCpu cpu;
+    Program both{"--test latency --transport shm --sizes 64 --warmup 0 --duration 600 --interval-length 0.1"};
+    ASSERT_TRUE(both.says("\nwarmup ")) << both.err() << both.out();
+    ::kill(both.pid(), SIGTERM);
+
+    EXPECT_EQ(both.wait(), 1);
+    EXPECT_EQ(value(both.out(), "end", "status"), "failed") << both.out();
+    EXPECT_NE(both.out().find("each lasts 2400 ms"), std::string::npos) << both.out();
+}
+
+}  // namespace
+}  // namespace tacholog

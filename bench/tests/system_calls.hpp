@@ -1,0 +1,156 @@
+// Runs the real perftest under ptrace, and keeps the moments at which each of its threads made a system call.
+#pragma once
+
+#include <elf.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/clock.hpp"
+
+namespace tacholog {
+
+/// One thread's system calls, from the tracer's side: it notes the time while the thread stands still, so that what a
+/// thread does between two calls lies between their moments.
+struct ThreadCalls {
+    struct Call {
+        long number = 0;
+        Nanoseconds time_ns = 0;
+        bool returned = false;  ///< else it was entered
+    };
+    std::string name;
+    std::vector<Call> calls;
+
+    /// The longest time from the return of one to the next.
+    Nanoseconds longest_quiet_ns() const {
+        Nanoseconds longest = 0;
+        for (std::size_t at = 1; at < calls.size(); ++at) {
+            if (!calls[at - 1].returned || calls[at].returned) continue;  // it is in a call, maybe asleep
+            longest = std::max(longest, calls[at].time_ns - calls[at - 1].time_ns);
+        }
+        return longest;
+    }
+
+    /// What it called, and how often, for messages.
+    std::string list() const {
+        std::map<long, int> counts;
+        for (const Call& call : calls) counts[call.number] += call.returned ? 0 : 1;
+        std::string text;
+        for (const auto& [number, count] : counts) text += " " + std::to_string(number) + "x" + std::to_string(count);
+        return text;
+    }
+};
+
+class TracedProgram {
+public:
+    explicit TracedProgram(const std::string& line) {
+        folder_ = std::filesystem::temp_directory_path() / "perftest-trace-XXXXXX";
+        EXPECT_NE(::mkdtemp(folder_.data()), nullptr) << folder_;
+        start(line);
+        trace();
+    }
+    TracedProgram(const TracedProgram&) = delete;
+    TracedProgram& operator=(const TracedProgram&) = delete;
+    ~TracedProgram() { std::filesystem::remove_all(folder_); }
+
+    int status() const { return status_; }
+    std::string out() const {
+        const std::ifstream file{folder_ + "/out"};
+        std::ostringstream content;
+        content << file.rdbuf();
+        return content.str();
+    }
+
+    /// All threads of all its processes, by their ids.
+    const std::map<pid_t, ThreadCalls>& threads() const { return threads_; }
+
+private:
+    void start(const std::string& line) {
+        std::istringstream words{line};
+        std::vector<std::string> arguments{PERFTEST};
+        for (std::string word; words >> word;) arguments.push_back(word);
+        std::vector<char*> pointers;
+        for (auto& argument : arguments) pointers.push_back(argument.data());
+        pointers.push_back(nullptr);
+        const std::string out = folder_ + "/out";
+        pid_ = ::fork();
+        if (pid_ == 0) {
+            ::dup2(::open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDOUT_FILENO);
+            ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+            ::raise(SIGSTOP);
+            ::execv(PERFTEST, pointers.data());
+            ::_exit(127);
+        }
+        int stopped = 0;
+        ASSERT_EQ(::waitpid(pid_, &stopped, 0), pid_);
+        constexpr long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK |
+                                 PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
+        ASSERT_EQ(::ptrace(PTRACE_SETOPTIONS, pid_, nullptr, options), 0);
+        ::ptrace(PTRACE_SYSCALL, pid_, nullptr, nullptr);
+    }
+
+    void trace() {
+        constexpr int system_call = SIGTRAP | 0x80;
+        std::set<pid_t> met{pid_};
+        while (true) {
+            int stopped = 0;
+            const pid_t thread = ::waitpid(-1, &stopped, __WALL);
+            if (thread < 0) return;  // all are gone
+            if (WIFEXITED(stopped) || WIFSIGNALED(stopped)) {
+                if (thread == pid_) status_ = WIFEXITED(stopped) ? WEXITSTATUS(stopped) : 128 + WTERMSIG(stopped);
+                continue;
+            }
+            int signal = WSTOPSIG(stopped);
+            if (signal == system_call) {
+                note(thread);
+                signal = 0;
+            } else if (signal == SIGTRAP || (signal == SIGSTOP && met.insert(thread).second)) {
+                signal = 0;  // ptrace's own
+            }
+            ::ptrace(PTRACE_SYSCALL, thread, nullptr, signal);
+        }
+    }
+
+    void note(pid_t thread) {
+        __ptrace_syscall_info call{};
+        if (::ptrace(PTRACE_GET_SYSCALL_INFO, thread, sizeof call, &call) <= 0) return;
+        ThreadCalls& of = threads_[thread];
+        if (call.op == PTRACE_SYSCALL_INFO_ENTRY) numbers_[thread] = static_cast<long>(call.entry.nr);
+        const long number = numbers_[thread];
+        // Transports give the CPU away while they poll; and where the kernel has no clock that can be read without a
+        // system call, the clock is one.
+        if (number == SYS_sched_yield || number == SYS_clock_gettime) return;
+        if (of.name.empty() || number == SYS_prctl) of.name = name_of(thread);
+        of.calls.push_back({number, now_ns(), call.op == PTRACE_SYSCALL_INFO_EXIT});
+    }
+
+    static std::string name_of(pid_t thread) {
+        std::ifstream file{"/proc/" + std::to_string(thread) + "/comm"};
+        std::string name;
+        std::getline(file, name);
+        return name;
+    }
+
+    pid_t pid_ = -1;
+    int status_ = -1;
+    std::string folder_;
+    std::map<pid_t, ThreadCalls> threads_;
+    std::map<pid_t, long> numbers_;  ///< of the call that each is in
+};
+
+}  // namespace tacholog
