@@ -55,7 +55,7 @@ public:
     const Resources& used() const { return used_; }
 
 private:
-    enum class State { idle, watching, over };
+    enum class State { starting, idle, watching, over };
 
     void work();
     void watch();
@@ -73,7 +73,7 @@ private:
     Resources used_;
     std::mutex mutex_;
     std::condition_variable changed_;
-    State state_ = State::idle;
+    State state_ = State::starting;
     std::optional<Error> error_;  ///< written once, before trouble_ is set
     std::atomic<bool> asked_to_end_{false};
     alignas(64) std::atomic<bool> trouble_{false};
