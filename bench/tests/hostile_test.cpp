@@ -11,6 +11,7 @@
 #include "core/control.hpp"
 #include "core/message.hpp"
 #include "core/options.hpp"
+#include "core/placement.hpp"
 #include "core/side.hpp"
 #include "tests/messages.hpp"
 #include "tests/program.hpp"
@@ -368,7 +369,8 @@ protected:
         auto control = connect_control("127.0.0.1", port, plenty, *stop);
         EXPECT_TRUE(control);
         EXPECT_TRUE(greet_publisher(*control, agreement_of(line), plenty));
-        EXPECT_TRUE(control->send({FrameKind::affinity, {}, "/0"}));
+        EXPECT_TRUE(control->send({FrameKind::affinity, {}, " " + to_text(SideCpus{boot_identity(), {0}, {0}})}));
+        EXPECT_TRUE(control->expect(FrameKind::affinity, plenty));
         EXPECT_TRUE(control->expect(FrameKind::open, plenty));
         EXPECT_TRUE(control->send({FrameKind::open, {64}, IpEndpoint{local_address(target), 77}.text()}));
         EXPECT_TRUE(control->send({FrameKind::ready}));
