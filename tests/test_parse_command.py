@@ -145,7 +145,7 @@ def test_one_format_is_listed_with_what_it_reads_and_its_source() -> None:
 
     assert done.stdout.startswith("sockperf: sockperf, for ")
     assert "\n  reads   sockperf: the statistics that a client prints" in done.stdout
-    assert "\n  source  the printing functions of sockperf 3.7 to 3.10" in done.stdout
+    assert "\n  source  the printing functions of sockperf 2.5 to 3.10, logs recorded with 3.7, and a published log from before 3.6" in done.stdout
     assert "iperf3" not in done.stdout
     assert tacholog("formats", "nonsense").returncode == 2
 

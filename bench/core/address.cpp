@@ -84,7 +84,9 @@ std::string host_of(const Address& address) {
     const bool six = address.family() == AF_INET6;
     const void* bytes = six ? static_cast<const void*>(&address.v6().sin6_addr) : &v4.sin_addr;
     ::inet_ntop(six ? AF_INET6 : AF_INET, bytes, host.data(), host.size());
-    return host.data() + (address.zone() > 0 ? "%" + to_text_of_zone(address.zone()) : std::string{});
+    std::string text{host.data()};
+    if (address.zone() > 0) text.append("%").append(to_text_of_zone(address.zone()));
+    return text;
 }
 
 std::string to_text(const Address& address) {

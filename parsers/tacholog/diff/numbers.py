@@ -33,7 +33,7 @@ CONDITIONS = (
     *("definition", "basis", "load_mode", "reliability", "batch_bytes", "payload_touched"),
     *("offered_rate_per_s", "recovery_time_ns", "instances", "side", "waiting"),
 )
-OF_RUN = ("host", "tool", "tool_version")  # what a run was made on and with, which tells rows apart where their conditions do not
+OF_RUN = ("host", "tool", "tool_version", "options")  # what a run was made on and with, which tells rows apart where their conditions do not
 _COLUMNS = (*SETTING, *SIZE, *NAME, *CONDITIONS)
 BOUNDS = ("=", "~", "<", ">", "range-low", "range-high")
 MARK_BITS = {name: 1 << index for index, name in enumerate(MARKS)}
@@ -126,7 +126,8 @@ def numbers(old: Dataset, new: Dataset, policy: Policy, profiles: Integers) -> N
     frames = [_wanted(side.results, policy) for side in (old, new)]
     columns = {name: _column([frame[name] for frame in frames]) for name in _COLUMNS}
     runs = _positions(old.runs, new.runs, frames)
-    columns |= {name: _spread(_column([old.runs[name], new.runs[name]]), runs) for name in ("system", *OF_RUN)}
+    made = [side.runs.reindex(columns=["system", *OF_RUN]) for side in (old, new)]
+    columns |= {name: _spread(_column([one[name] for one in made]), runs) for name in ("system", *OF_RUN)}
     setting = _combined([columns[name] for name in ("system", *SETTING, *SIZE) if name not in policy.across])
     kept = [columns[name] for name in CONDITIONS if name not in policy.across]
     width = int(profiles.max(initial=0)) + 1

@@ -86,7 +86,8 @@ def expanded(packing: Packing, compressed: Iterator[bytes]) -> Iterator[bytes]:
     Raises:
         Damaged: the stream cannot be expanded any further; what was yielded before is good.
     """
-    fed = grown = 0
+    fed = grown = 0  # of the present member: what came before it does not hide a bomb
+    expanded = 0
     member = packing.member()
     for piece in _small(compressed):
         fed += len(piece)
@@ -96,10 +97,11 @@ def expanded(packing: Packing, compressed: Iterator[bytes]) -> Iterator[bytes]:
                 rest = rest.lstrip(b"\x00")  # Padding between members, to a whole block.
                 if not rest:
                     break
-                member = packing.member()
+                member, fed, grown = packing.member(), len(rest), 0
             chunk = _step(packing, member, rest)
             grown += len(chunk)
-            _refuse_bomb(packing, fed, grown)
+            expanded += len(chunk)
+            _refuse_bomb(packing, fed, grown, expanded)
             if chunk:
                 yield chunk
             rest = member.unused_data if member.eof else b""
@@ -121,8 +123,8 @@ def _step(packing: Packing, member: _Member, data: bytes) -> bytes:
         raise Damaged(f"the {packing.name} stream is damaged: {error}") from error
 
 
-def _refuse_bomb(packing: Packing, fed: int, grown: int) -> None:
-    if grown > EXPANDED_BYTES:
+def _refuse_bomb(packing: Packing, fed: int, grown: int, expanded: int) -> None:
+    if expanded > EXPANDED_BYTES:
         raise Damaged(f"the {packing.name} stream was left at {EXPANDED_BYTES >> 30} GiB of text: no log is that long")
     if grown > BOMB_BYTES and grown > BOMB_RATIO * fed:
         raise Damaged(

@@ -14,6 +14,7 @@ from tacholog.diff.bands import FOLDER as BANDS
 from tacholog.diff.renames import FILE as RENAMES
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there, read_evidence
+from tacholog.problems import FORGOTTEN
 from tacholog.report.complaints import complaints
 from tacholog.report.redact import redacted
 from tacholog.report.settings import SiteSettings
@@ -31,11 +32,12 @@ def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress:
     """
     data = load(roots, settings.limits.limits, progress)
     told = complaints(data)
-    if data.runs.empty:
+    if data.runs.empty and data.problems[(data.problems["run"] != "") & (data.problems["kind"] != FORGOTTEN)].empty:
         raise UnreadableInput(_nothing(roots, told.unread))
     data = redacted(_only(data, settings.systems), settings.privacy, (work / "shown").resolve(), progress, settings.limits.limits.text_bytes)
     refused = _keep_bands(roots, work / "dataset" / BANDS)
-    msgspec.structs.replace(told, unread=(*told.unread, *refused)).save(work)
+    new = [line for line in refused if not any(one.startswith(f"{line.partition(': ')[0]}: ") for one in told.unread)]
+    msgspec.structs.replace(told, unread=(*told.unread, *new)).save(work)
     _save(data, work / "dataset", next((root for root in roots if is_there(root, RENAMES)), None))
     return data
 
