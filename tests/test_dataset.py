@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
-from tacholog.dataset import load, open_saved
+from tacholog.dataset import load, load_logs, open_saved
 from tacholog.errors import UnreadableInput
 from tacholog.manifest import LogFile, Manifest, write
 from tacholog.records import Conditions
 
+ROOT = Path(__file__).resolve().parent.parent
+SOCKPERF = ROOT / "tests/formats/sockperf/ping-pong-udp.log"
 LINE = "Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)\n"
 
 
@@ -113,3 +117,59 @@ def test_a_run_that_is_in_two_roots_is_an_error(tmp_path: Path) -> None:
 
     with pytest.raises(UnreadableInput, match=r"is in .*one/a too"):
         load([tmp_path / "one", tmp_path / "two"])
+
+
+_FOLDED = "options = {a = " + "[" * 400 + "]" * 400 + "}"
+_HUGE = "1" + "0" * 30
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (f"conditions = {{payload_bytes = {_HUGE}}}", "does not fit into 64 bits"),
+        (f"options = {{payload_bytes = {_HUGE}}}", "does not fit into 64 bits"),
+        (f"repetition = -{_HUGE}", "does not fit into 64 bits"),
+        (_FOLDED, "more than 32 deep"),
+        (_FOLDED.replace("[" * 400, "[" * 5000).replace("]" * 400, "]" * 5000), "more than 32 deep"),
+        (f"options.{'.'.join('a' * 3000)} = 1", "more than 32 deep"),
+    ],
+    ids=["a size", "an option", "a repetition", "a deep list", "a list too deep for Python", "a deep table"],
+)
+def test_a_manifest_that_no_table_can_hold_costs_only_its_run(tmp_path: Path, line: str, said: str) -> None:
+    for name, extra in (("good", ""), ("bad", line)):
+        (tmp_path / name).mkdir()
+        shutil.copy(SOCKPERF, tmp_path / name / "x.log")
+        digest = hashlib.sha256(SOCKPERF.read_bytes()).hexdigest()
+        (tmp_path / name / "run.toml").write_text(f'schema = 1\nsystem = "S"\n{extra}\nlogs = [{{file = "x.log", sha256 = "{digest}"}}]\n')
+
+    dataset = load([tmp_path])
+
+    assert list(dataset.runs["run"]) == ["good"]
+    assert [said in reason for reason in dataset.problems.query("run == 'bad'")["reason"]] == [True]
+
+
+def test_what_is_called_by_bytes_that_are_no_utf8_is_named_and_costs_only_itself(tmp_path: Path) -> None:
+    run(tmp_path, "good")
+    shutil.copytree(tmp_path / "good", os.fsdecode(os.fsencode(tmp_path) + b"/r\xff"))
+    (tmp_path / "good" / os.fsdecode(b"l\xe9.log")).write_text(LINE)
+    (tmp_path / "hosts").mkdir()
+    (tmp_path / "hosts" / os.fsdecode(b"h\xe9.toml")).write_text('name = "x"\nsource = "y"\n')
+
+    dataset = load([tmp_path])
+    dataset.save(tmp_path / "saved")
+
+    assert list(dataset.runs["run"]) == ["good"]
+    assert sorted(dataset.problems["reason"]) == [
+        "h\\udce9.toml: the name is no UTF-8, so that no page can be called so; rename it",
+        "r\\udcff: the name is no UTF-8, so that no page can be called so; rename it",
+        "the file is not listed in run.toml and was not read",
+    ]
+    assert dataset.hosts == {}
+
+
+def test_a_log_without_a_manifest_whose_name_is_no_utf8_is_named(tmp_path: Path) -> None:
+    log = tmp_path / os.fsdecode(b"l\xe9.log")
+    shutil.copy(SOCKPERF, log)
+
+    with pytest.raises(UnreadableInput, match=r"l\\udce9.log: the name is no UTF-8"):
+        load_logs([log])

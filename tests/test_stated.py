@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tacholog.dataset import load, open_saved
-from tacholog.manifest import LogFile, Manifest, write
+from tacholog.manifest import LogFile, Manifest, as_toml, write
 from tacholog.records import StatedConditions
 from tacholog.report import facts
 from tacholog.report.series import series_of
@@ -151,3 +152,20 @@ def test_a_dataset_that_version_0_3_saved_without_options_can_still_be_opened(tm
     dataset.runs.drop(columns="options").to_parquet(tmp_path / "saved/runs.parquet")
 
     assert open_saved(tmp_path / "saved").runs["options"].isna().all()
+
+
+def test_an_option_that_json_has_no_word_for_sets_its_run_apart_and_is_kept(tmp_path: Path) -> None:
+    written = {"a": "since = 2026-01-01\nlimit = nan", "b": "since = 2026-01-02\nlimit = inf", "c": "at = [07:32:00]"}
+    for name, lines in written.items():
+        manifest = run(tmp_path, name) / "run.toml"
+        manifest.write_text(f"{manifest.read_text()}\n[options]\n{lines}\n")
+
+    dataset = load([tmp_path])
+    dataset.save(tmp_path / "saved")
+
+    assert list(open_saved(tmp_path / "saved").runs["options"]) == [
+        '{"limit": "nan", "since": "2026-01-01"}',
+        '{"limit": "inf", "since": "2026-01-02"}',
+        '{"at": ["07:32:00"]}',
+    ]
+    assert all(as_toml(msgspec.json.decode(manifest, type=Manifest)) for manifest in dataset.runs["manifest"])

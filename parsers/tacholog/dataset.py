@@ -21,7 +21,7 @@ from tacholog.formats.reading import Account, Event, Scan
 from tacholog.formats.source import LogText, open_log
 from tacholog.host import stated_host
 from tacholog.manifest import HOSTS_FOLDER, RUN_FILE, Host, LogFile, Manifest, folders_below, read_host, read_manifest
-from tacholog.problems import ALTERED, CONTRADICTED, UNREADABLE, add_unlisted_folder, forgotten, no_files, problem, unlisted_files
+from tacholog.problems import ALTERED, CONTRADICTED, UNREADABLE, add_unlisted_folder, forgotten, no_files, problem, unlisted_files, utf8
 from tacholog.quality import RunContext, best_goodput, judge, mark_growing, mark_republished
 from tacholog.records import METRICS, SEVERITY, Conditions, Facts, Histogram, Record, StatedConditions, Status
 from tacholog.stated import Contradiction, contradictions, options_apart, sized, stated
@@ -154,6 +154,7 @@ def load_logs(paths: Sequence[Path], left_out: Sequence[Row] = ()) -> Dataset:
     hosts: dict[str, Host] = {}
     for path in paths:
         try:
+            _check_name(path.as_posix())
             with open_log(path) as text, path.open("rb") as raw:
                 module = Scan(text).format
                 entry = LogFile(file=path.name, sha256=hashlib.file_digest(raw, "sha256").hexdigest())
@@ -173,11 +174,17 @@ def run_folders(root: Path) -> Iterator[Path]:
     return (folder for folder, files in folders_below(root) if RUN_FILE in files)
 
 
+def _check_name(name: str) -> None:
+    if utf8(name) != name:
+        raise UnreadableInput(f"{utf8(name)}: the name is no UTF-8, so that no page can be called so; rename it")
+
+
 def _load_hosts(folder: Path, files: Sequence[str], hosts: dict[str, Host], problems: list[Row]) -> None:
     for file in files:
         if not file.endswith(".toml"):
             continue
         try:
+            _check_name(file)
             hosts[file.removesuffix(".toml")] = read_host(folder / file)
         except UnreadableInput as error:
             problems.append(problem("", file, 0, UNREADABLE, "", str(error)))
@@ -185,6 +192,7 @@ def _load_hosts(folder: Path, files: Sequence[str], hosts: dict[str, Host], prob
 
 def _load_run(run: str, folder: Path, rows: dict[str, list[Row]], reading: _Reading) -> None:
     try:
+        _check_name(run)
         manifest = read_manifest(folder / RUN_FILE)
     except UnreadableInput as error:
         rows["problems"].append(problem(run, RUN_FILE, 0, UNREADABLE, "", str(error)))

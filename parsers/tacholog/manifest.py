@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import math
 import os
 import re
 import stat
 from collections.abc import Callable, Iterator
+from datetime import date, datetime, time
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -116,12 +118,23 @@ def read_manifest(path: Path) -> Manifest:
         UnreadableInput: it is missing, no TOML, or not of this schema; the message names file and key.
     """
     manifest = read_evidence_toml(path, Manifest)
+    manifest = msgspec.structs.replace(manifest, options={name: _in_json(value) for name, value in manifest.options.items()})
     if manifest.schema != 1:
         raise UnreadableInput(f"{path}: schema {manifest.schema} is not known; this version reads schema 1")
     names = [log.file for log in manifest.logs]
     if again := [name for name in names if names.count(name) > 1]:
         raise UnreadableInput(f"{path}: the log {again[0]} is listed twice; its numbers would count twice")
     return manifest
+
+
+def _in_json(value: object) -> object:
+    """Return a value of TOML as JSON can hold it, in which options are kept: what JSON has no word for (a date, ``nan``, ``inf``) is text."""
+    if isinstance(value, dict):
+        return {key: _in_json(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_in_json(inner) for inner in value]
+    known = isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))
+    return value if known else str(value)
 
 
 def read_host(path: Path) -> Host:
@@ -204,11 +217,29 @@ def read_evidence_toml(path: Path, kind: type[Content]) -> Content:
 
 def _decoded(path: Path, content: bytes, kind: type[Content]) -> Content:
     try:
-        return msgspec.toml.decode(content, type=kind)
+        said = msgspec.toml.decode(content)
+        if trouble := _unfit(said):
+            raise UnreadableInput(f"{path}: {trouble}")
+        return msgspec.convert(said, kind, builtin_types=(datetime, date, time), str_keys=True)
+    except RecursionError:
+        raise UnreadableInput(f"{path}: {_TOO_DEEP}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
         raise UnreadableInput(f"{path}: {in_words(error, kind)}") from error
 
 
+def _unfit(value: object, depth: int = 0) -> str | None:
+    """Say what of a TOML file no table of results can hold; TOML itself promises whole numbers of 64 bits, and no more."""
+    if depth > _DEEPEST:
+        return _TOO_DEEP
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return f"the whole number {str(value)[:_DIGITS_SHOWN]}... does not fit into 64 bits"
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return next((trouble for one in inner if (trouble := _unfit(one, depth + 1))), None)
+
+
+_DEEPEST = 32
+_TOO_DEEP = f"tables and lists lie in each other more than {_DEEPEST} deep"
+_DIGITS_SHOWN = 24
 _PLACE = re.compile(r" - at `\$\.?(?P<keys>[^`]*)`$")
 _UNKNOWN = re.compile(r"Object contains unknown field `([^`]*)`")
 _CHOICE = re.compile(r"Invalid enum value (?P<value>.*?)(?: - at `.*)?")

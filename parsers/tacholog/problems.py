@@ -23,7 +23,12 @@ _NAMES_SHOWN = 5
 
 def problem(run: str, log: str, line: int, kind: str, text: str, reason: str) -> dict[str, Any]:
     """Return a row of a dataset's ``problems``."""
-    return {"run": run, "log": log, "line": line, "kind": kind, "text": text[:_TEXT_SHOWN], "reason": reason}
+    return {"run": utf8(run), "log": utf8(log), "line": line, "kind": kind, "text": text[:_TEXT_SHOWN], "reason": utf8(reason)}
+
+
+def utf8(name: str) -> str:
+    """Return a name as tables and pages can hold it: bytes of a file's name that are no UTF-8 are drawn."""
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def add_unlisted_folder(root: Path, problems: list[dict[str, Any]], error: OSError) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from tacholog.dataset import _COLUMNS
 from tacholog.manifest import Command, Host, LogFile, Manifest, Source
 from tacholog.records import Conditions
-from tacholog.report.classes import CLASSES, COLUMNS, NESTED, OPEN, published_host, published_manifest
+from tacholog.report.classes import CLASSES, COLUMNS, NESTED, OPEN, published_host, published_manifest, published_text
 from tacholog.report.nativetext import is_public_pair, native_line
 from tacholog.report.privacy import Names, Privacy, Redactor
 
@@ -59,14 +60,30 @@ def test_of_an_open_table_the_known_keys_are_shown_and_the_others_masked() -> No
 
     shown = published_manifest(manifest, redactor())
 
-    assert shown.environment == {"governor": "performance", "load1_before": "0.50", "[…]": "5"} | {
-        key: value for key, value in shown.environment.items() if key not in ("governor", "load1_before", "[…]")
-    }
+    assert shown.environment == {"governor": "performance", "load1_before": "0.50", "[…]": "[…]", "[…] 2": "5"}
     assert "acme" not in str(shown)
     assert "zanzibar" not in str(shown)
     assert shown.options["sizes_bytes"] == [64, 1024]
     assert shown.options["transport"] == "udp"
     assert shown.notes == ("A quick run for […], on a shared machine.",)
+
+
+def test_no_entry_of_an_open_table_is_lost_where_keys_are_masked_alike() -> None:
+    manifest = Manifest(system="S", logs=(), options={"zanzibar": 1, "acmekey": 2, "touch": {"quentin": 3, "trudy": 4}}, environment={"kim": "5"})
+
+    shown = published_manifest(manifest, redactor())
+
+    assert shown.options == {"[…]": 1, "[…] 2": 2, "touch": {"[…]": 3, "[…] 2": 4}}
+
+
+def test_options_that_differ_only_in_what_is_masked_set_their_runs_apart_afterwards_too() -> None:
+    texts = ['{"mode": "zanzibar"}', '{"mode": "Zanzibar"}', '{"acmekey": 1, "zanzibar": 2}', '{"zanzibar": 2}', '{"zanzibar": 2, "variant": 1}']
+
+    shown = [published_text(text, "options", "open", redactor()) for text in texts]
+
+    assert len(set(shown)) == len(texts)
+    assert "anzibar" not in str(shown)
+    assert [len(json.loads(text or "")) for text in shown] == [2, 2, 3, 2, 3]
 
 
 def test_a_command_keeps_its_options_and_numbers_and_loses_what_may_be_a_name() -> None:

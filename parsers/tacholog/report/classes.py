@@ -12,9 +12,10 @@ A field that has no class here is not published; `tests/report/test_classes.py` 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -137,10 +138,11 @@ def published_text(text: str, field: str, class_: Class, redactor: Redactor) -> 
 
 def _open_text(text: str, table: str, redactor: Redactor) -> str:
     """Return a table whose keys people choose, written as JSON. Two tables that differ do so afterwards too: they set runs apart."""
-    shown = json.dumps(dict(_entry(table, str(key), value, redactor) for key, value in json.loads(text).items()), ensure_ascii=False)
-    if shown == text:
-        return shown
-    return json.dumps({**json.loads(shown), "variant": host_pseudonym(text).removeprefix("host-")}, ensure_ascii=False)
+    shown = _apart(_entry(table, str(key), value, redactor) for key, value in json.loads(text).items())
+    if json.dumps(shown, ensure_ascii=False) == text:
+        return text
+    whole = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()  # A pseudonym takes small and capital letters for the same.
+    return json.dumps(_apart([*shown.items(), ("variant", host_pseudonym(whole).removeprefix("host-"))]), ensure_ascii=False)
 
 
 def _struct(said: Mapping[str, Any], kind: type[msgspec.Struct], redactor: Redactor) -> dict[str, Any]:
@@ -151,7 +153,7 @@ def _struct(said: Mapping[str, Any], kind: type[msgspec.Struct], redactor: Redac
             inner = NESTED[name]
             found[name] = [_struct(one, inner, redactor) for one in value] if isinstance(value, (list, tuple)) else _struct(value, inner, redactor)
         elif class_ == "open":
-            found[name] = dict(_entry(name, str(key), one, redactor) for key, one in value.items())
+            found[name] = _apart(_entry(name, str(key), one, redactor) for key, one in value.items())
         elif name == "argv":
             found[name] = [_argument(word, redactor) for word in value]
         elif class_ != "never":
@@ -165,13 +167,22 @@ def _entry(table: str, key: str, value: object, redactor: Redactor) -> tuple[str
     return (key if known else redactor.free(key), _value(value, key, known or "free text", redactor))
 
 
+def _apart(entries: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return entries as a table that has all of them: keys that are masked alike are numbered."""
+    found: dict[str, Any] = {}
+    for key, value in entries:
+        names = (key, *(f"{key} {number}" for number in range(2, len(found) + 2)))
+        found[next(name for name in names if name not in found)] = value
+    return found
+
+
 def _value(value: Any, field: str, class_: Class, redactor: Redactor) -> Any:  # noqa: ANN401 - whatever TOML holds
     if isinstance(value, str):
         return published_text(value, field, class_, redactor)
     if isinstance(value, (list, tuple)):
         return [_value(inner, field, class_, redactor) for inner in value]
     if isinstance(value, dict):
-        return {redactor.free(str(key)): _value(inner, field, class_, redactor) for key, inner in value.items()}
+        return _apart((redactor.free(str(key)), _value(inner, field, class_, redactor)) for key, inner in value.items())
     return value
 
 

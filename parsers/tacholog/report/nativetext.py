@@ -16,7 +16,7 @@ _PUBLIC_KEYS = """
     index p50_ns p99_ns max_ns received lost samples duplicated reordered corrupted overflow mean_ns std_ns min_ns p90_ns p99.9_ns p99.99_ns
     p99.999_ns p99.9999_ns part parts bins planned sent target_rate_per_s offered_rate_per_s dropped goodput_bit_per_s send_duration_ns
     receive_duration_ns offered_goodput_bit_per_s rate_min_per_s rate_sum_per_s goodput_min_bit_per_s goodput_sum_bit_per_s user_ns system_ns
-    voluntary_switches involuntary_switches peak_memory_bytes status latency throughput errors late answer_limit_s answer_limit_ns endpoints
+    voluntary_switches involuntary_switches peak_memory_bytes status latency throughput errors late answer_limit_ns answer_limit_s endpoints
 """
 PUBLIC_KEYS = frozenset(_PUBLIC_KEYS.split())
 _STATISTICS = re.compile(r"(?:lateness|from_send)_(?:mean|std|min|max|p\d{2}(?:\.9{1,4})?)_ns|(?:udp6?|tcp)_[a-z_]{1,30}")
