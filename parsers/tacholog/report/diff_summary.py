@@ -84,7 +84,7 @@ def _apart(report: Report) -> Iterator[str]:
     """The rows that do not stand against one another, and those in which something was lost."""
     counts = report.counts
     if counts["not_comparable"]:
-        yield f"{counts['not_comparable']} do not compare ({_conditions(report.rows)})"
+        yield f"{counts['not_comparable']} {'is' if counts['not_comparable'] == 1 else 'are'} not comparable ({_conditions(report.rows)})"
     if counts["removed"] or counts["added"]:
         yield f"{counts['removed'] or 'none'} only in old, {counts['added'] or 'none'} only in new"
     if report.losses:
@@ -121,7 +121,7 @@ def _over(transports: Sequence[str]) -> str:
 def _conditions(rows: Iterable[Row]) -> str:
     """What differs beside the release, over all rows that do not compare."""
     named = ", ".join(dict.fromkeys(words.field_title(one) for row in rows if row.verdict == "not_comparable" for one in row.differences))
-    return f"other or unstated: {named}" if named else "several configurations on a side"
+    return f"different or not stated: {named}" if named else "several configurations on a side"
 
 
 def across_words(report: Report) -> str:
