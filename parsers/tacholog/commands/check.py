@@ -1,6 +1,7 @@
 """Check a folder of runs that somebody contributes.
 
-It checks manifests, host files, logs, and every number read from them. It prints one line for each thing that is wrong, and then exits with 1.
+It checks manifests, host files, logs, and every number read from them. It prints one line for each thing that is
+wrong. The exit code is 1 if anything is wrong, and else 0.
 
 An unknown line is wrong too: either the log holds something that its tool did not print, or the format has to learn the line. Logs are
 evidence: correct run.toml or the format, never the log. docs/add-a-run.md says what a run is.
