@@ -14,13 +14,10 @@ from tacholog.report.diff_notes import SAME_RUNS
 from tacholog.report.diff_words import percent
 from tacholog.report.numerals import quantity
 
-MEDIAN = (
-    "Old and new are each the value of one run: the median of the runs that were compared. Of an even number two stand in the middle, and the "
-    "worse one is shown."
-)
+MEDIAN = "Old and new are each the value of one run: the median of the runs that were compared, or the worse one if two are in the middle."
 ESTIMATE = (
     "The estimated ratio is the Hodges-Lehmann estimate: the median of the averages (on a logarithmic scale) of every two pairs' ratios, or of all "
-    "ratios of a new session to an old one. It uses all runs, and need not be the quotient of old and new."
+    "ratios of a new session to an old one. It uses all runs, so it may differ from new divided by old."
 )
 _NAMED = 4
 _BY_VALUE = ("unreplicated_diff", "unreplicated_same", "not_comparable")
