@@ -340,7 +340,7 @@
     const label = `${metricWords(metric())}, compared`;
     const scroller = make("div", { className: "tl-scroll", tabIndex: 0, role: "region", ariaLabel: label }, make("table", { className: "tl-table tl-rows" }, make("thead", {}, make("tr", {}, ...heads)), body));
     const better = metric().better === "lower" ? "lower is better" : "higher is better";
-    const note = `${metricWords(metric())}: ${better}. Ratios are to the baseline, their mean is the geometric one over the ticked sizes without those at which too much was lost or too little sampled. `
+    const note = `${metricWords(metric())}: ${better}. Ratios are to the baseline. The mean ratio is the geometric mean over the ticked sizes, without those where too much was lost or too few samples were taken. `
       + `A ratio is tinted where both rest on ${TINTED_FROM} runs or more and their ranges do not meet${tintless() ? "; none here does" : ""}. `
       + `${ranked.length} of ${all.length} series may be ranked against it.`;
     return [...missing(), make("p", { className: "tl-note", textContent: note }), ...stronger(), make("div", { className: "tl-tools" }), scroller, ...legend()];

@@ -104,7 +104,7 @@
       const point = event.points.find((one) => one.customdata);
       if (point) location.assign(`${pages[point.customdata[0]]}#L${point.customdata[1]}${point.data.meta.number ?? ""}`);
     });
-    figure.querySelector(".tl-points")?.append(" A click on a point opens its line of the log; by keyboard, the numbers of the table do.");
+    figure.querySelector(".tl-points")?.append(" Click a point to open its line of the log; with the keyboard, use the numbers of the table.");
   }
 
   function offerCsv(figure, spec) {

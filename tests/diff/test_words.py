@@ -116,7 +116,7 @@ def test_rows_that_do_not_compare_have_no_ratio_and_name_the_machine(side: Side,
     assert [row.ratio for row in (*report.rows, *unknown.rows)] == [None, None]
     assert "CPU model: Made-up CPU" in show(report)
     assert "machine: not stated" in show(unknown)
-    assert "1 do not compare (other or unstated: basis, machine)" in show(unknown)
+    assert "1 is not comparable (different or not stated: basis, machine)" in show(unknown)
 
 
 def test_the_result_is_said_in_a_sentence(compared: Compared, noise: NDArray[np.float64]) -> None:

@@ -84,7 +84,7 @@ def test_a_table_says_why_it_sets_nothing_off() -> None:
     group = Group("latency", "p50", "latency", "desk", "ours", "closed", "rtt")
 
     assert not_set_off(group, [one("a", *SIX), one("b", 900.0)], [64]) == ""
-    assert not_set_off(group, [one("a", 700.0), one("b", 900.0)], [64]).startswith("No best is set off: what leads there")
+    assert not_set_off(group, [one("a", 700.0), one("b", 900.0)], [64]).startswith("No best is highlighted: the leader")
     assert "fewer than 6 runs" in not_set_off(group, [one("a", 700.0), one("b", 900.0)], [64])
     assert "single published figures" in not_set_off(group, [released("1", None, 700.0), released("2", None, 800.0)], [64])
 

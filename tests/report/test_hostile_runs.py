@@ -88,7 +88,7 @@ def test_no_file_of_a_site_tells_what_is_not_known_to_be_public(tmp_path: Path) 
     assert [(name, secret) for name, text in texts(site) for secret in SECRETS if secret in text.lower()] == []
     page, quality = (site / name for name in ("logs/native-1/some.log.html", "quality.html"))
     place = len(NATIVE.read_text().splitlines()) + len(SAID)
-    said = f'1 line withheld (line {place}): [privacy] unknown_lines = "show" in site.toml shows them'
+    said = f'1 line withheld (line {place}): unknown_lines = "show" under [privacy] in site.toml shows them'
     for file in (page, quality):
         assert said in html.unescape(file.read_text())
     raw = next((site / "raw/native-1").glob("some.log*"))

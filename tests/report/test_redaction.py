@@ -133,7 +133,7 @@ def test_a_line_that_no_format_understands_is_withheld_and_the_others_keep_their
 
     assert known.withheld == [(5, 5), (8, 9)]
     assert [number for number, line in enumerate(shown, 1) if line == "[withheld]"] == [5, 8, 9]
-    assert shown[len(given) - 1] == '[3 lines withheld (lines 5, 8 to 9): [privacy] unknown_lines = "show" in site.toml shows them]'
+    assert shown[len(given) - 1] == '[3 lines withheld (lines 5, 8 to 9): unknown_lines = "show" under [privacy] in site.toml shows them]'
     same = [number for number, line in enumerate(given) if shown[number] == line]
     assert len(same) >= len(lines) - 2  # `host` names the machine
     assert "acme" not in "\n".join(shown)

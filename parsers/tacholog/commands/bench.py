@@ -1,9 +1,10 @@
 """Run campaigns, and keep every log with the machine's state.
 
 CAMPAIGN is a file that says what to measure, such as bench/campaigns/quick.toml.
-Each campaign gets a folder under --output, with its plan and one folder a run. A failed run is kept and marked; a campaign that was
-interrupted goes on with --resume where it stopped. Each log is read back after its run. Exit code 1: all runs were tried, and some failed or left a
-log that no format reads; 2: nothing was run; 130: interrupted.
+Each campaign gets a folder under --output, with its plan and one folder for each run. Each log is read back after its run. A failed run is
+kept and marked. --resume continues a campaign that was interrupted.
+
+Exit code 1: all runs were tried, but some failed or left a log that no format reads. 2: nothing was run. 130: interrupted.
 """
 
 from __future__ import annotations

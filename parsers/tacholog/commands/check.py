@@ -1,9 +1,10 @@
 """Check a folder of runs that somebody contributes.
 
-Manifests, hosts, logs, and every row that comes of them.
+It checks manifests, host files, logs, and every number read from them. It prints one line for each thing that is
+wrong. The exit code is 1 if anything is wrong, and else 0.
 
-Prints what is wrong, one line each, and exits with 1 if anything is. An unknown line is wrong too: either the log holds what its tool did not
-print, or the format has to learn it. Logs are evidence: mend run.toml or the format, never the log. docs/add-a-run.md says what a run is.
+An unknown line is wrong too: either the log holds something that its tool did not print, or the format has to learn the line. Logs are
+evidence: correct run.toml or the format, never the log. docs/add-a-run.md says what a run is.
 """
 
 from __future__ import annotations

@@ -72,11 +72,17 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
     multiple=True,
     type=click.Choice(VERDICTS),
     metavar="VERDICT",
-    help=f"List only rows of this verdict, in every format; all are counted. May be repeated. One of {', '.join(VERDICTS)}.",
+    help=f"List only rows of this verdict, in every format. The counts are still of all rows. May be repeated. One of {', '.join(VERDICTS)}.",
 )
 @click.option("--thresholds", metavar="FILE", type=click.Path(path_type=Path), help="What counts as a change (TOML; see docs/significance.md).")
-@click.option("--same-build", "band", metavar="FILE", type=click.Path(path_type=Path), help="The band of one build; else the one beside the runs.")
-@click.option("--renames", metavar="FILE", type=click.Path(path_type=Path), help="What was called otherwise (TOML); else data/renames.toml.")
+@click.option(
+    "--same-build",
+    "band",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="How far a build is from itself; else the CSV beside the runs.",
+)
+@click.option("--renames", metavar="FILE", type=click.Path(path_type=Path), help="Names that have changed (TOML); else data/renames.toml.")
 @click.option("--fail-on", multiple=True, type=click.Choice(FAIL_ON), help="Exit with 3 (implausible: 5) if a row is so; see above. May be repeated.")
 @click.option("--limit", type=click.IntRange(0), help="Rows to list of each verdict; 0: all.  [default: 20; markdown: 50; html: 500]")
 @click.option("--schema", is_flag=True, is_eager=True, expose_value=False, callback=_print_schema, help="Print the JSON Schema of --format json.")

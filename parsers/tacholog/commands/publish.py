@@ -1,11 +1,12 @@
 """Publish a built site beside its older versions.
 
-The newest stands at the root, every release for good at versions/LABEL/.
+The newest version is at the root. Each release also stays at versions/LABEL/.
 
-SITE is a folder that tacholog report built, and finished.  [default: build/site]
+SITE is a folder in which tacholog report built a whole site.  [default: build/site]
 
-What was published once stays: its pages are kept as they were, and addresses that the newest version no longer has lead to the version that had them.
-All is published or nothing: the new content is written beside the folder and takes its place in one step.
+Published pages stay as they were. If the newest version no longer has an address, that address leads to the version that had it.
+The new content is written beside the folder and then takes its place in one step, so everything is published or nothing.
+Exit code 2: nothing was published; the message says why.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from tacholog.resources import checkout
 @click.option("--output", metavar="DIR", type=Folder(), help="The folder of published versions.")
 @click.option("--branch", metavar="NAME", help="A branch to publish on instead, such as gh-pages.")
 @click.option("--push", is_flag=True, help="Push the branch to origin.")
-@click.option("--replace", is_flag=True, help="Publish a release anew that was published already.")
+@click.option("--replace", is_flag=True, help="Publish again a release that was published before.")
 @click.option("--incomplete", is_flag=True, help="Publish although some runs, logs or folders could not be read.")
 def publish(*, site: Path | None, label: str, output: Path | None, branch: str | None, push: bool, replace: bool, incomplete: bool) -> None:
     """Put the site where it is to be."""

@@ -260,8 +260,8 @@ def not_set_off(group: Group, members: Sequence[Compared], sizes: Sequence[int])
         return ""
     where = "" if len(bare) == len(sizes) else f" at {', '.join(size(at) for at in bare)}"
     if all(one.series.published for one in members):
-        return f"No best is set off{where}: single published figures name no winner, which takes {MIN_RUNS} runs."
-    return f"No best is set off{where}: what leads there, or cannot be told from it, rests on fewer than {MIN_RUNS} runs."
+        return f"No best is highlighted{where}: single published figures cannot name a winner, because that takes {MIN_RUNS} runs."
+    return f"No best is highlighted{where}: the leader, or one that cannot be told apart from it, rests on fewer than {MIN_RUNS} runs."
 
 
 def said_of_members(members: Sequence[Compared]) -> str:

@@ -133,8 +133,9 @@ def _static(everything: Sequence[Compared], links: Links, anchor: str) -> Html:
     seen: dict[str, None] = {}
     tables = [_group(group, members, links, anchor, seen) for group, members in groups(everything).items()]
     intro = (
-        "What may stand side by side: measured on one machine, by one definition; the best of each size is set off where it rests on "
-        f"{MIN_RUNS} runs or more, several where repeated runs do not tell them apart. With scripts, this page lets you choose and shows ratios."
+        "Each table holds what was measured on one machine, by one definition. The best number of each size is highlighted if it rests on "
+        f"{MIN_RUNS} runs or more. If repeated runs cannot tell several apart, all of them are highlighted. "
+        "With scripts, this page lets you choose and shows ratios."
     )
     return tag("div", tag("p", intro, class_="tl-note"), *tables, mark_notes(seen, anchor), class_="tl-static")
 

@@ -14,13 +14,10 @@ from tacholog.report.diff_notes import SAME_RUNS
 from tacholog.report.diff_words import percent
 from tacholog.report.numerals import quantity
 
-MEDIAN = (
-    "Old and new are each the value of one run: the median of the runs that were compared. Of an even number two stand in the middle, and the "
-    "worse one is shown."
-)
+MEDIAN = "Old and new are each the value of one run: the median of the runs that were compared, or the worse one if two are in the middle."
 ESTIMATE = (
     "The estimated ratio is the Hodges-Lehmann estimate: the median of the averages (on a logarithmic scale) of every two pairs' ratios, or of all "
-    "ratios of a new session to an old one. It uses all runs, and need not be the quotient of old and new."
+    "ratios of a new session to an old one. It uses all runs, so it may differ from new divided by old."
 )
 _NAMED = 4
 _BY_VALUE = ("unreplicated_diff", "unreplicated_same", "not_comparable")
@@ -84,7 +81,7 @@ def _apart(report: Report) -> Iterator[str]:
     """The rows that do not stand against one another, and those in which something was lost."""
     counts = report.counts
     if counts["not_comparable"]:
-        yield f"{counts['not_comparable']} do not compare ({_conditions(report.rows)})"
+        yield f"{counts['not_comparable']} {'is' if counts['not_comparable'] == 1 else 'are'} not comparable ({_conditions(report.rows)})"
     if counts["removed"] or counts["added"]:
         yield f"{counts['removed'] or 'none'} only in old, {counts['added'] or 'none'} only in new"
     if report.losses:
@@ -121,7 +118,7 @@ def _over(transports: Sequence[str]) -> str:
 def _conditions(rows: Iterable[Row]) -> str:
     """What differs beside the release, over all rows that do not compare."""
     named = ", ".join(dict.fromkeys(words.field_title(one) for row in rows if row.verdict == "not_comparable" for one in row.differences))
-    return f"other or unstated: {named}" if named else "several configurations on a side"
+    return f"different or not stated: {named}" if named else "several configurations on a side"
 
 
 def across_words(report: Report) -> str:

@@ -26,7 +26,7 @@ def distribution_of(series: Series, histograms: Sequence[Histogram]) -> Figure |
     x, y = percentile_axis(max(point.x for point in points)), number_axis([point.y for point in points], latency_words([series]), "ns")
     ends = " ".join(f"{trace.name}: {trace.points[0].words}, to {trace.points[-1].words}." for trace in traces)
     title = f"Latency distribution: {series.label}"
-    note = "Each line is one run: the one whose median is in the middle, of two the worse. A line ends where fewer than ten samples are beyond."
+    note = "Each line is one run: the one with the middle median (of two, the worse). It ends where fewer than ten samples lie beyond."
     return Figure(title, f"{title}. {ends}", x, y, tuple(traces), note, dense=True)
 
 

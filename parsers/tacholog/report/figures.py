@@ -32,9 +32,7 @@ _RANGE_NOTE = (
     "A filled area is a range: the source gives only its ends, for all sizes together, and not how latency rises within it. "
     "Triangles that point down mark an upper bound: what was measured lies below."
 )
-_GROUPS_NOTE = (
-    "Points beside a line: there the runs fall into two groups, and the line goes through the larger one, of two of one size through the worse."
-)
+_GROUPS_NOTE = "Where points stand beside a line, the runs fall into two groups. The line goes through the larger group (of equal ones, the worse)."
 _SHADE_NOTE = "The shaded area reaches from the median to the 99th percentile."
 _SHADE_LATER = (
     f"Where no more than {MOST_SHADED} series are shown (the legend hides them), the area from the median to the 99th percentile is shaded."

@@ -128,7 +128,7 @@ class _Ranked:
         words = f"{of}: {METRICS[self.group.metric].better} is better. Load {self.group.load}, definition {self.group.definition}."
         if counted := runs_of_all(self.group, self.members, self.sizes):
             two = any(self.group.cells(one)[at].groups for one in self.members for at in self.sizes if at in self.group.cells(one))
-            words += f" Each number is the median of {counted}{', or of one of the two groups that these fall into' if two else ''}."
+            words += f" Each number is the median of {counted}{', or of one of the two groups that these runs fall into' if two else ''}."
         return tag("p", tag("strong", self.group.words), words, self._campaign(), class_="tl-ranked")
 
     def _campaign(self) -> str:

@@ -156,11 +156,11 @@ def history(runs: Sequence[Run], metric: str, statistic: str, compare: Compare, 
 
 
 _LEGEND = (
-    "Below each value: what the comparison with the release before it found. A value is that of one run, the median of the runs that this "
-    "comparison rests on: where it is one of pairs, of the pairs. The ratio beside worse or better is estimated over all pairs (Hodges-Lehmann), "
-    "and need not be the quotient of two values. Only where a value is worse or better is a rise or fall of the trend shown to be more than chance. "
-    "A line begins anew where two releases do not compare, as on another machine, and where the next comparison rests on other runs of a release, as "
-    "those of another campaign or build; the trend is drawn on a scale of its own for each line."
+    "Below each value: what the comparison with the release before it found. Each value is that of one run: the median of the runs that this "
+    "comparison used (of the paired ones, if it used pairs). The ratio beside worse or better is estimated over all pairs (Hodges-Lehmann), "
+    "so it may differ from the quotient of two values. A rise or fall of the trend is more than chance only where the value is worse or better. "
+    "A new line begins where two releases are not comparable, such as on another machine, and where the next comparison uses other runs of a "
+    "release, such as those of another campaign or build. Each line's trend has a scale of its own."
 )
 
 

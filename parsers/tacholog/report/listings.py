@@ -31,8 +31,8 @@ _SHA_SHOWN = 12
 _TOLD = {"p50": "median", "range-low": "lower end of a range", "min": "least"}
 _REDACTED = (
     "The text shown here and offered for download is redacted: pseudonyms such as host-3fa94c, user-1, address-1 and path-1 stand for names that the "
-    "site's owner does not show. Each stands for one original throughout the run. […] stands for words that are not known to be public, [withheld] "
-    "for a line that no format understands. Every number of a result, and the number of every line, is as it was written."
+    "site's owner does not show. Each stands for one original throughout the run. […] stands for words that are not known to be public. Lines that "
+    "no format understands are withheld. Every number of a result, and the number of every line, is as it was written."
 )
 
 

@@ -26,7 +26,7 @@ _CONTROL = re.compile(
 )
 _SEQUENCE = re.compile("\x1b\\[[0-9;]{0,100}[A-Za-z]")
 WITHHELD = "[withheld]"
-SHOW_UNKNOWN = '[privacy] unknown_lines = "show" in site.toml shows them'
+SHOW_UNKNOWN = 'unknown_lines = "show" under [privacy] in site.toml shows them'
 _NOT_SHOWN = "[This log is UTF-16. It is not shown, because names in it could not be told from the rest.]\n"
 _CODES: tuple[LineClass, ...] = ("unknown", "record", "chatter", "broken")
 Heard = Callable[[int], object]

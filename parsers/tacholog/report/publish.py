@@ -66,8 +66,8 @@ def _check(site: Path, label: str, *, incomplete: bool) -> None:
     check_label(label)
     lost = finished(site).problems
     if lost and not incomplete:
-        some = f"{lost} of the runs, logs and folders that it was to show" if lost > 1 else "one of the runs, logs and folders that it was to show"
-        raise UnreadableInput(f"{site}: {some} could not be read (tacholog report names them); --incomplete publishes what there is")
+        some = f"{lost} runs, logs or folders" if lost > 1 else "a run, log or folder"
+        raise UnreadableInput(f"{site}: {some} could not be read (tacholog report says why); --incomplete publishes the rest")
 
 
 def published(target: Path) -> dict[str, str]:

@@ -203,7 +203,7 @@ def _problems(table: pd.DataFrame, shown: Mapping[str, _ShownRun], privacy: Priv
     for run, one in shown.items():
         for log, ranges in one.withheld.items():
             if privacy.unknown_lines == "withhold":
-                rows.append(problem(run, log, ranges[0][0], "unknown", "", f"no rule of the format knows them: {logtext.withheld_words(ranges)}"))
+                rows.append(problem(run, log, ranges[0][0], "unknown", "", f"no rule of the format knows them; {logtext.withheld_words(ranges)}"))
         known = {str(row["reason"]) for row in rows if row["run"] == run}
         rows += [problem(run, log, 0, "unreadable", "", reason) for log, reason in one.unshown.items() if reason not in known]
     return pd.DataFrame({name: pd.Series([row[name] for row in rows], dtype=table[name].dtype) for name in table.columns})
