@@ -113,6 +113,16 @@ def test_diff_does_not_call_runs_alike_that_were_made_with_other_options_unless_
     assert across.returncode == 0
 
 
+def test_diff_sees_an_option_that_only_one_side_sets(tmp_path: Path) -> None:
+    run(tmp_path, "old", options={"seed": 1}, host="here", start_time="2026-01-01T00:00:00Z")
+    run(tmp_path, "new", options={"seed": 2, "colour": "blue"}, host="here", start_time="2026-01-02T00:00:00Z")
+
+    done = tacholog("diff", tmp_path / "old", tmp_path / "new")
+
+    assert done.returncode == 4
+    assert "options: none -> colour blue" in done.stdout
+
+
 def test_check_names_a_condition_that_manifest_and_log_disagree_on_and_its_numbers_are_marked(tmp_path: Path) -> None:
     run(tmp_path, "a", UDP, conditions=StatedConditions(transport="tcp"))
 

@@ -83,7 +83,9 @@ def contradictions(record: Record, log: Conditions, manifest: StatedConditions) 
 
 
 def options_apart(manifest: Manifest, records: Iterable[tuple[Record, Conditions]]) -> str | None:
-    """Return the options that set this run apart from others and that no condition tells, as JSON; ``None`` if there are none.
+    """Return the options that set this run apart from others and that no condition tells, as JSON.
+
+    ``{}`` says that conditions tell them all, ``None`` that the manifest has no options: nobody knows what was set.
 
     Args:
         manifest: of the run.
@@ -95,14 +97,12 @@ def options_apart(manifest: Manifest, records: Iterable[tuple[Record, Conditions
         if not _changes_what_is_measured(name, value):
             continue
         field = MEANT.get(name, name)
-        told = (
-            {record.payload_bytes if field == SIZE else getattr(conditions, field) for record, conditions in finished} if field in FIELDS else set()
-        )
+        told = {_told(record, conditions, field) for record, conditions in finished} if field in FIELDS else set()
         wanted = value if isinstance(value, list) else [value]
         if told and all(one is not None and any(_same(one, other) for other in wanted) for one in told):
             continue  # The conditions say it already.
         apart[name] = sorted(value, key=str) if isinstance(value, list) else value  # an order is none of what is measured
-    return json.dumps(apart, ensure_ascii=False) if apart else None
+    return json.dumps(apart, ensure_ascii=False) if manifest.options else None
 
 
 def _told(record: Record, conditions: Conditions, field: str) -> object:

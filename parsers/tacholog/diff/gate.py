@@ -172,13 +172,14 @@ def _profile(run: Mapping[Hashable, Any], hosts: Mapping[str, Host]) -> Profile:
     found = hosts.get(host or "")
     machine = dict(zip(MACHINE, _machine(found), strict=True)) if found else dict.fromkeys(MACHINE)
     # A document's options are its words for the conditions beside them; those of a campaign are what it set.
-    options, settings = split_options(None if run["published"] is True else _known(run["options"]), _SOFT_CONDITIONS)
+    stated = None if run["published"] is True else _known(run["options"])
+    options, settings = split_options(stated, _SOFT_CONDITIONS)
     return Profile(
         host=host,
         machine=found.name if found else host,
         tool=tool,
         harness_major=version.split(".")[0] if version else None,
-        options=options_words(options) if options else None,
+        options=options_words(options) if options else None if stated is None else "none",
         settings=str(settings) if settings else None,
         **machine,
     )

@@ -181,7 +181,8 @@ def _cell(facts: Sequence[Fact], wanted: Counter[str]) -> Cell:
 
 def _key(fact: Fact) -> Key:
     parts: list[tuple[str, object]] = [(name, getattr(fact.conditions, name)) for name in CONDITIONS]
-    parts += [(name, getattr(fact.run, name)) for name in _RUN_PARTS]
+    parts += [(name, getattr(fact.run, name)) for name in _RUN_PARTS if name != "options"]
+    parts.append(("options", None if fact.run.options == "{}" else fact.run.options))
     parts += [("side", fact.side), ("participant", fact.participant)]
     # Two published tables are never repetitions of each other: a document that prints both means them to differ, even if it does not say how.
     parts.append(("run", fact.run.run if fact.run.published else None))
