@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tacholog.dataset import load
 from tacholog.manifest import LogFile, Manifest, write
+from tacholog.report.downloads import csv_names
 from tacholog.report.history import diff_documents
 from tacholog.report.pages import plan
 from tacholog.report.views import view_of
@@ -30,6 +31,18 @@ def test_systems_and_releases_that_differ_in_capitals_only_and_a_system_called_l
 
     assert len(documents) == len(set(documents))
     assert not [name for name in documents if name.startswith("about.html/")]
+    assert csv_names([("X", "udp"), ("x", "udp"), ("x", "tcp"), ("x t", "cp"), ("x", "t cp")]) == {
+        ("X", "udp"): "data/x-udp.csv",
+        ("x", "udp"): "data/x-udp-2.csv",
+        ("x", "tcp"): "data/x-tcp.csv",
+        ("x", "t cp"): "data/x-t-cp.csv",
+        ("x t", "cp"): "data/x-t-cp-2.csv",
+    }
+    assert [page.context["file"] for page in plan(view) if "file" in page.context] == [
+        "data/about.html-udp.csv",
+        "data/x-udp.csv",
+        "data/x-udp-2.csv",
+    ]
     assert diff_documents(view.runs.values()) == {
         ("X", "1-rc", "1-RC"): "diffs/x-1-rc-to-1-rc",
         ("X", "1-RC", "2"): "diffs/x-1-rc-to-2",

@@ -9,7 +9,7 @@ import msgspec
 
 from tacholog.diff.policy import MIN_RUNS
 from tacholog.records import METRICS
-from tacholog.report.downloads import number_id
+from tacholog.report.downloads import csv_names, number_id
 from tacholog.report.figures import FIGURES
 from tacholog.report.history import METRICS_SHOWN, diff_documents, history_document, latest, neighbours, since, tested
 from tacholog.report.intervals import interval_figures
@@ -57,6 +57,7 @@ def plan(view: View) -> list[Page]:
 def _systems(view: View) -> dict[str, list[Page]]:
     """Return the transport pages of each system."""
     pairs = {(fact.run.system or NOT_STATED, fact.conditions.transport or NOT_STATED) for fact in view.facts}
+    files = csv_names(pairs)
     full = {fact.run.run for fact in view.facts}
     pairs |= {(run.system or NOT_STATED, transport_of(run) or NOT_STATED) for run in view.runs.values() if run.run not in full}
     systems: dict[str, list[Page]] = {}
@@ -69,7 +70,9 @@ def _systems(view: View) -> dict[str, list[Page]]:
             taken.add(f"{folders[system]}/index")
         document = _free(f"{folders[system]}/{slug(transport)}", taken)
         part = view.only(Selection(system=system, transport=transport))
-        systems.setdefault(system, []).append(Page(document, "transport.md.jinja", _transport_context(part, system, transport)))
+        systems.setdefault(system, []).append(
+            Page(document, "transport.md.jinja", {**_transport_context(part, system, transport), "file": files.get((system, transport), "")})
+        )
     return systems
 
 
