@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
 from tacholog.report.markup import Html, slug, tag
@@ -21,6 +22,16 @@ _RUN_COLUMNS = ("run", "system", "system_version", "tool", "tool_version", "rele
 def csv_name(system: str, transport: str) -> str:
     """Return where the numbers of one system over one transport are offered."""
     return f"data/{slug(f'{system} {transport}')}.csv"
+
+
+def csv_names(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Return where the numbers of each system over each transport are offered: `X` and `x` are two systems, and have a file each."""
+    found: dict[tuple[str, str], str] = {}
+    for pair in sorted(pairs):
+        first, taken = csv_name(*pair), set(found.values())
+        numbered = (f"{first.removesuffix('.csv')}-{number}.csv" for number in range(2, len(taken) + 3))
+        found[pair] = next(name for name in (first, *numbered) if name not in taken)
+    return found
 
 
 def results_of(data: Dataset) -> pd.DataFrame:
@@ -42,19 +53,23 @@ def write_downloads(sources: Sources, folder: str, data: Dataset) -> None:
     results = results_of(data)
     pairs = results[["system", "transport"]].fillna(NOT_STATED)
     rows = _csv_rows(results)
-    for names, places in results.groupby([pairs["system"], pairs["transport"]]).indices.items():
-        system, transport = cast("tuple[str, str]", names)
-        sources.write(f"{folder}/{csv_name(system, transport)}", b"".join([rows[0], *(rows[place + 1] for place in places)]))
+    groups = cast("dict[tuple[str, str], list[int]]", results.groupby([pairs["system"], pairs["transport"]]).indices)
+    names = csv_names(groups)
+    for pair, places in groups.items():
+        sources.write(f"{folder}/{names[pair]}", b"".join([rows[0], *(rows[place + 1] for place in places)]))
     sources.write(f"{folder}/{ALL}.csv", b"".join(rows))
     sources.write(f"{folder}/{ALL}.json", as_json(results))
     sources.write(f"{folder}/{ALL}.parquet", as_parquet(results))
 
 
-def download_links(system: str | None, transport: str | None) -> Html:
+def download_links(system: str | None, transport: str | None, file: str | None = None) -> Html:
     """Return the links to the downloads of a page, or of the whole site."""
     if system and transport:
         return tag(
-            "p", "The numbers of this page: ", tag("a", "CSV", href=f"root:{csv_name(system, transport)}", download=True), class_="tl-download"
+            "p",
+            "The numbers of this page: ",
+            tag("a", "CSV", href=f"root:{file or csv_name(system, transport)}", download=True),
+            class_="tl-download",
         )
     forms = (("csv", "CSV"), ("json", "JSON lines"), ("parquet", "Parquet"))
     links: list[object] = ["All numbers of this site: "]

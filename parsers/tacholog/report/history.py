@@ -7,7 +7,7 @@ each, and no median over both, in which two builds or two days would be one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import msgspec
@@ -114,9 +114,17 @@ def _stands_in(one: tuple[str, str], found: set[tuple[str, str]]) -> bool:
     return metric == "message_rate" and ("goodput", "mean") in found and ("message_rate", "unmoved") not in found
 
 
-def diff_document(system: str, old: str, new: str) -> str:
-    """The name of the page that compares two releases."""
-    return f"diffs/{slug(f'{system} {old} to {new}')}"
+def diff_documents(runs: Collection[Run]) -> dict[tuple[str, str, str], str]:
+    """The names of the pages that compare two releases: `X` and `x` are two systems, `1-rc` and `1-RC` two releases, and each page has its own."""
+    found: dict[tuple[str, str, str], str] = {}
+    taken = set[str]()
+    for pair in sorted({*neighbours(runs), *since(runs)}):
+        system, old, new = pair
+        first = slug(f"{system} {old} to {new}")
+        name = next(name for name in (first, *(f"{first}-{number}" for number in range(2, len(taken) + 3))) if name not in taken)
+        taken.add(name)
+        found[pair] = f"diffs/{name}"
+    return found
 
 
 def history_document(metric: str, statistic: str) -> str:
@@ -145,13 +153,16 @@ def _nowhere(_system: str, _release: str, _key: Key, _value: float) -> None:
 
 def history(runs: Sequence[Run], metric: str, statistic: str, compare: Compare, pages: Iterable[str], find: Find = _nowhere) -> Html:
     """The tables of a metric, one a system with at least two releases; ``find`` says where a value of a release stands."""
-    known = set(pages)
+    known, documents = set(pages), diff_documents(runs)
     parts: list[object] = []
     for system, names in releases_of(runs).items():
         reports = [compare(system, old, new) for old, new in pairwise(names)]
         found = lines(reports, metric, statistic)
         if found:
-            parts += [tag("p", tag("b", system), class_="lead"), _table(system, names, found, known, find)]
+            parts += [
+                tag("p", tag("b", system), class_="lead"),
+                _table(system, names, found, {pair: page for pair, page in documents.items() if page in known}, find),
+            ]
     return tag("div", *parts, tag("p", _LEGEND, class_="says"), class_="tl-diff") if parts else NOTHING
 
 
@@ -231,11 +242,11 @@ def _name(key: Key) -> tuple[object, ...]:
     return words.name(msgspec.structs.replace(key, payload_bytes=None)), key.payload_bytes or 0
 
 
-def _table(system: str, names: Sequence[str], found: Sequence[Line], known: set[str], find: Find) -> Html:
+def _table(system: str, names: Sequence[str], found: Sequence[Line], pages: Mapping[tuple[str, str, str], str], find: Find) -> Html:
     heads = [tag("th", "Row", scope="col"), tag("th", "Trend", scope="col")]
     for before, name in zip([None, *names], names, strict=False):
-        page = diff_document(system, before, name) if before is not None else None
-        shown = tag("a", name, href=f"doc:{page}", title=f"All of {before} against {name}") if page in known else name
+        page = pages.get((system, before, name)) if before is not None else None
+        shown = tag("a", name, href=f"doc:{page}", title=f"All of {before} against {name}") if page else name
         heads.append(tag("th", shown, scope="col", class_="n"))
     body = [_row(line, names, lambda release, key, value: find(system, release, key, value)) for line in found]
     table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *body))
@@ -293,7 +304,7 @@ __all__ = [
     "METRICS_SHOWN",
     "Line",
     "Point",
-    "diff_document",
+    "diff_documents",
     "finder",
     "history",
     "history_document",

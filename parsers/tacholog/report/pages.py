@@ -9,9 +9,9 @@ import msgspec
 
 from tacholog.diff.policy import MIN_RUNS
 from tacholog.records import METRICS
-from tacholog.report.downloads import number_id
+from tacholog.report.downloads import csv_names, number_id
 from tacholog.report.figures import FIGURES
-from tacholog.report.history import METRICS_SHOWN, diff_document, history_document, latest, neighbours, since, tested
+from tacholog.report.history import METRICS_SHOWN, diff_documents, history_document, latest, neighbours, since, tested
 from tacholog.report.intervals import interval_figures
 from tacholog.report.markup import slug
 from tacholog.report.names import words
@@ -28,6 +28,7 @@ _FIGURES = {"latency": ("latency",), "throughput": ("goodput", "messages", "loss
 _TITLES = {"latency": "Latency", "throughput": "Throughput", "demand": "Throughput in bursts"}
 # Folders of a site that hold something else: what a system of this name has is beside it.
 _NOT_OF_SYSTEMS = ("data", "diffs", "downloads", "history", "logs", "raw", "versions")
+_PAGE_ENDINGS = (".html", ".inv", ".js")  # of files beside those folders: `about.html` is a page of every site
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -56,6 +57,7 @@ def plan(view: View) -> list[Page]:
 def _systems(view: View) -> dict[str, list[Page]]:
     """Return the transport pages of each system."""
     pairs = {(fact.run.system or NOT_STATED, fact.conditions.transport or NOT_STATED) for fact in view.facts}
+    files = csv_names(pairs)
     full = {fact.run.run for fact in view.facts}
     pairs |= {(run.system or NOT_STATED, transport_of(run) or NOT_STATED) for run in view.runs.values() if run.run not in full}
     systems: dict[str, list[Page]] = {}
@@ -63,11 +65,14 @@ def _systems(view: View) -> dict[str, list[Page]]:
     taken, taken_folders = set[str](), set(_NOT_OF_SYSTEMS)
     for system, transport in sorted(pairs, key=lambda pair: (pair[0].lower(), pair[1].lower(), pair)):
         if system not in folders:
-            folders[system] = _free(slug(system), taken_folders)
+            folder = slug(system)
+            folders[system] = _free(f"{folder}-system" if folder.endswith(_PAGE_ENDINGS) else folder, taken_folders)
             taken.add(f"{folders[system]}/index")
         document = _free(f"{folders[system]}/{slug(transport)}", taken)
         part = view.only(Selection(system=system, transport=transport))
-        systems.setdefault(system, []).append(Page(document, "transport.md.jinja", _transport_context(part, system, transport)))
+        systems.setdefault(system, []).append(
+            Page(document, "transport.md.jinja", {**_transport_context(part, system, transport), "file": files.get((system, transport), "")})
+        )
     return systems
 
 
@@ -213,10 +218,10 @@ def _about(view: View) -> Page:
 
 def _diff_pages(view: View) -> Iterator[Page]:
     """Yield a page for every two releases that follow one another, for each older one with the newest, and for every metric that they have."""
-    pairs = neighbours(view.runs.values())
+    pairs, documents = neighbours(view.runs.values()), diff_documents(view.runs.values())
     for system, old, new in sorted([*pairs, *since(view.runs.values())], key=lambda pair: pair[0].lower()):  # neighbours first
         context = {"system": system, "old": old, "new": new, "neighbours": (system, old, new) in pairs}
-        yield Page(diff_document(system, old, new), "diff.md.jinja", context)
+        yield Page(documents[system, old, new], "diff.md.jinja", context)
     compared = {(system, release) for system, *releases in pairs for release in releases}
     there = tested(fact for fact in view.summaries() if (fact.run.system, fact.run.release) in compared)
     for metric, statistic in METRICS_SHOWN:

@@ -12,6 +12,8 @@ from tacholog.errors import UnreadableInput
 from tacholog.manifest import read_toml
 from tacholog.report.privacy import Privacy
 
+_PICTURES = (".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico")
+
 
 class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A link in the header: ``title`` and ``url``."""
@@ -23,8 +25,8 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class LimitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How much of one log goes into a site at most: MB of its text, expanded, and numbers. A log with more is named, and shown nowhere."""
 
-    log_text_mb: Annotated[float, msgspec.Meta(gt=0)] = 64
-    log_numbers: Annotated[int, msgspec.Meta(gt=0)] = 500_000
+    log_text_mb: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 64  # no infinity: who wants no limit has to name one
+    log_numbers: Annotated[int, msgspec.Meta(gt=0, le=10**9)] = 500_000
 
     @property
     def limits(self) -> Limits:
@@ -61,6 +63,8 @@ def read_settings(path: Path) -> SiteSettings:
     if settings.logo is None:
         return settings
     logo = path.parent / settings.logo
+    if logo.suffix.lower() not in _PICTURES or logo.is_symlink():  # it is published: a site.toml must not reach for other files
+        raise UnreadableInput(f"{path}: logo: {logo}: no picture ({', '.join(_PICTURES)}), or a link, which is not followed")
     if not logo.is_file():
         raise UnreadableInput(f"{path}: logo: {logo}: no such file")
     return msgspec.structs.replace(settings, logo=str(logo.resolve()))

@@ -20,7 +20,7 @@ from tacholog.diff.result import VERDICTS, Report
 from tacholog.diff.sides import of_release
 from tacholog.errors import TachologError
 from tacholog.report.diff_page import brief, fragment
-from tacholog.report.history import diff_document, finder, history, neighbours
+from tacholog.report.history import diff_documents, finder, history, neighbours
 from tacholog.report.markup import slug, tag
 from tacholog.report.views import Selection, View
 from tacholog.sphinx.directives import Perf
@@ -67,7 +67,7 @@ class PerfDiff(Perf):
         policy.tests()
         report = _report(folder, state_of(folder), (system, old, new), policy)
         if "summary" in self.options:
-            page = diff_document(str(system), old, new)
+            page = diff_documents(view(self.env, Selection()).runs.values()).get((str(system), old, new))
             return self.html(brief(report, page if page in self.env.found_docs else None))
         only = tuple(str(self.options.get("only", "")).split())
         if unknown := set(only) - set(VERDICTS):

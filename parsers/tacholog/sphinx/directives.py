@@ -125,9 +125,12 @@ class PerfTable(Perf):
 class PerfDownloads(Perf):
     """``{perf-downloads}``: links to the numbers as files, which `tacholog report` puts into the site."""
 
+    option_spec: ClassVar[dict[str, Callable[[str], object]] | None] = {**_OPTIONS, "file": directives.unchanged_required}
+
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
         """Return the links."""
-        return self.html(download_links(wanted.system, wanted.transport)) if part.facts else []
+        file = self.options.get("file")
+        return self.html(download_links(wanted.system, wanted.transport, str(file) if file else None)) if part.facts else []
 
 
 class PerfSummary(Perf):

@@ -1,0 +1,51 @@
+"""Every page has an address of its own, whatever systems and releases are called."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from pathlib import Path
+
+from tacholog.dataset import load
+from tacholog.manifest import LogFile, Manifest, write
+from tacholog.report.downloads import csv_names
+from tacholog.report.history import diff_documents
+from tacholog.report.pages import plan
+from tacholog.report.views import view_of
+
+LOG = Path(__file__).resolve().parent.parent / "formats/native/latency-udp.log"
+
+
+def test_systems_and_releases_that_differ_in_capitals_only_and_a_system_called_like_a_page_share_no_address(tmp_path: Path) -> None:
+    entry = LogFile(file="x.log", sha256=hashlib.sha256(LOG.read_bytes()).hexdigest())
+    for number, (system, release) in enumerate([("X", "1-rc"), ("X", "1-RC"), ("X", "2"), ("x", "1-rc"), ("x", "2"), ("about.html", "1")]):
+        (tmp_path / str(number)).mkdir()
+        shutil.copy(LOG, tmp_path / str(number) / "x.log")
+        write(
+            tmp_path / str(number) / "run.toml",
+            Manifest(system=system, release=release, start_time=f"2026-01-0{number + 1}T00:00:00Z", logs=(entry,)),
+        )
+    view = view_of(load([tmp_path]))
+
+    documents = [page.document for page in plan(view)]
+
+    assert len(documents) == len(set(documents))
+    assert not [name for name in documents if name.startswith("about.html/")]
+    assert csv_names([("X", "udp"), ("x", "udp"), ("x", "tcp"), ("x t", "cp"), ("x", "t cp")]) == {
+        ("X", "udp"): "data/x-udp.csv",
+        ("x", "udp"): "data/x-udp-2.csv",
+        ("x", "tcp"): "data/x-tcp.csv",
+        ("x", "t cp"): "data/x-t-cp.csv",
+        ("x t", "cp"): "data/x-t-cp-2.csv",
+    }
+    assert [page.context["file"] for page in plan(view) if "file" in page.context] == [
+        "data/about.html-udp.csv",
+        "data/x-udp.csv",
+        "data/x-udp-2.csv",
+    ]
+    assert diff_documents(view.runs.values()) == {
+        ("X", "1-rc", "1-RC"): "diffs/x-1-rc-to-1-rc",
+        ("X", "1-RC", "2"): "diffs/x-1-rc-to-2",
+        ("X", "1-rc", "2"): "diffs/x-1-rc-to-2-2",
+        ("x", "1-rc", "2"): "diffs/x-1-rc-to-2-3",
+    }

@@ -1,0 +1,37 @@
+"""`site.toml` is input like any other: what it names is checked before anything is published."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tacholog.errors import UnreadableInput
+from tacholog.report.settings import read_settings
+
+
+@pytest.mark.parametrize("name", ["key.txt", "shadow", "linked.svg"])
+def test_a_logo_that_is_no_picture_or_a_link_is_not_published(tmp_path: Path, name: str) -> None:
+    (tmp_path / "key.txt").write_text("secret")
+    (tmp_path / "shadow").write_text("secret")
+    (tmp_path / "linked.svg").symlink_to("key.txt")
+    (tmp_path / "site.toml").write_text(f'logo = "{name}"\n')
+
+    with pytest.raises(UnreadableInput, match="no picture"):
+        read_settings(tmp_path / "site.toml")
+
+
+def test_a_picture_is_a_logo_wherever_it_lies(tmp_path: Path) -> None:
+    (tmp_path / "logo.SVG").write_text("<svg/>")
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "site.toml").write_text('logo = "../logo.SVG"\n')
+
+    assert read_settings(tmp_path / "conf" / "site.toml").logo == str(tmp_path / "logo.SVG")
+
+
+@pytest.mark.parametrize("line", ["log_text_mb = inf", "log_text_mb = nan", "log_text_mb = 1e300", "log_numbers = 9223372036854775807"])
+def test_a_limit_that_is_none_is_refused_in_words(tmp_path: Path, line: str) -> None:
+    (tmp_path / "site.toml").write_text(f"[limits]\n{line}\n")
+
+    with pytest.raises(UnreadableInput, match="limits"):
+        read_settings(tmp_path / "site.toml")
