@@ -181,11 +181,11 @@ def test_the_workflow_measures_then_publishes_by_sessions_that_exist(checkout: P
 def test_publishing_says_what_changed_with_the_newest_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site, summary = built(tmp_path / "one"), tmp_path / "summary.md"
     (site / "downloads").mkdir()
-    (site / "downloads/latest-diff.md").write_text("### 1 → 2: 3 worse\n\n| verdict | rows |\n")
+    (site / "downloads/latest-diff.md").write_text("### 1 → 2&#35;: 3 worse\n\n| verdict | rows |\n")
     write_stamp(site, "0" * 64, (), problems=0)
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
 
     done = CliRunner().invoke(publish_command, [str(site), "--release", "2", "--output", str(tmp_path / "public")], catch_exceptions=False)
 
-    assert "what changed: 1 → 2: 3 worse" in done.output
-    assert summary.read_text() == "### 1 → 2: 3 worse\n\n| verdict | rows |\n"
+    assert "what changed: 1 → 2#: 3 worse" in done.output
+    assert summary.read_text() == "### 1 → 2&#35;: 3 worse\n\n| verdict | rows |\n"

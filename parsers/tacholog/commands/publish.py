@@ -11,6 +11,7 @@ Exit code 2: nothing was published; the message says why.
 
 from __future__ import annotations
 
+import html
 import os
 from pathlib import Path
 
@@ -56,4 +57,4 @@ def _summarise(built: Path) -> None:
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
         with Path(summary).open("a", encoding="utf-8") as file:
             file.write(said)
-    click.echo(f"what changed: {said.partition(chr(10))[0].lstrip('# ')} ({found})")
+    click.echo(f"what changed: {html.unescape(said.partition(chr(10))[0].lstrip('# '))} ({found})")

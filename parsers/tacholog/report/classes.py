@@ -12,7 +12,6 @@ A field that has no class here is not published; `tests/report/test_classes.py` 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -22,7 +21,7 @@ import msgspec
 
 from tacholog.manifest import Command, Host, LogFile, Manifest, Source
 from tacholog.records import Conditions, StatedConditions
-from tacholog.report.privacy import Redactor, host_pseudonym
+from tacholog.report.privacy import Redactor
 
 Class = Literal["public", "name", "address", "path", "free text", "never", "nested", "open"]
 
@@ -141,8 +140,7 @@ def _open_text(text: str, table: str, redactor: Redactor) -> str:
     shown = _apart(_entry(table, str(key), value, redactor) for key, value in json.loads(text).items())
     if json.dumps(shown, ensure_ascii=False) == text:
         return text
-    whole = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()  # A pseudonym takes small and capital letters for the same.
-    return json.dumps(_apart([*shown.items(), ("variant", host_pseudonym(whole).removeprefix("host-"))]), ensure_ascii=False)
+    return json.dumps(_apart([*shown.items(), ("variant", redactor.variant(text))]), ensure_ascii=False)
 
 
 def _struct(said: Mapping[str, Any], kind: type[msgspec.Struct], redactor: Redactor) -> dict[str, Any]:

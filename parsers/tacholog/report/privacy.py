@@ -207,6 +207,7 @@ class Names:
         self._stated = frozenset(self.hosts)
         self.own: dict[str, set[str]] = {}  # by pseudonym: what the logs of that machine call it; many machines are called "vm"
         self.users: set[str] = set()
+        self.variants: dict[str, int] = {}  # tables of options that are masked, in the order in which they come
         self.calm = Calm(_may_say)
 
     def learn(self, line: str, host: str | None = None) -> None:
@@ -250,6 +251,10 @@ class Redactor:
         self._shapes = {piece.translate(DIGITS_AS_ONE) for piece in self._known}
         self.calm = Calm(self._worries)
         self._calm_where: dict[Callable[[str], bool], Calm] = {}
+
+    def variant(self, text: str) -> int:
+        """Return the number of a text that is masked: alike for the same text of any run. A number cannot be guessed back, as a digest could."""
+        return self._names.variants.setdefault(text, len(self._names.variants) + 1)
 
     def text(self, text: str) -> str:
         """Return public text without names."""
