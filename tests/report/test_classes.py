@@ -11,7 +11,7 @@ import pytest
 
 from tacholog.dataset import _COLUMNS
 from tacholog.manifest import Command, Host, LogFile, Manifest, Source
-from tacholog.records import Conditions
+from tacholog.records import Conditions, StatedConditions
 from tacholog.report.classes import CLASSES, COLUMNS, NESTED, OPEN, published_host, published_manifest, published_text
 from tacholog.report.nativetext import is_public_pair, native_line
 from tacholog.report.privacy import Names, Privacy, Redactor
@@ -23,7 +23,7 @@ def redactor(**settings: object) -> Redactor:
     return Redactor(Names(msgspec.convert(settings, Privacy), {}))
 
 
-@pytest.mark.parametrize("struct", [Manifest, LogFile, Command, Source, Host, Conditions])
+@pytest.mark.parametrize("struct", [Manifest, LogFile, Command, Source, Host, Conditions, StatedConditions])
 def test_each_field_of_the_schema_has_a_class(struct: type[msgspec.Struct]) -> None:
     assert set(struct.__struct_fields__) == set(CLASSES[struct])
 

@@ -162,7 +162,9 @@ def _struct(said: Mapping[str, Any], kind: type[msgspec.Struct], redactor: Redac
 def _entry(table: str, key: str, value: object, redactor: Redactor) -> tuple[str, Any]:
     """Return a key that people chose and its value; a key that is not known may be a name itself."""
     known = OPEN[table].get(key) or ("public" if table == "network" and _INTERFACE.fullmatch(key) else None)
-    return (key if known else redactor.free(key), _value(value, key, known or "free text", redactor))
+    # What a campaign gives its options is its own words, however the option is called.
+    class_: Class = "free text" if known is None or table == "options" else known
+    return (key if known else redactor.free(key), _value(value, key, class_, redactor))
 
 
 def _apart(entries: Iterable[tuple[str, Any]]) -> dict[str, Any]:

@@ -184,9 +184,10 @@ class Calm:
 
     def __call__(self, text: str) -> bool:
         """Whether nothing in the text can be replaced."""
-        new = set(text.translate(DIGITS_AS_ONE).split()) - self._calm
-        if not new:
+        shapes = text.translate(DIGITS_AS_ONE).split()
+        if self._calm.issuperset(shapes):
             return True
+        new = set(shapes) - self._calm
         for known in (self._calm, self._worrying):
             if len(known) > _MOST_SHAPES:
                 known.clear()  # A log of noise has new words in each line; the memory for them is bounded.
