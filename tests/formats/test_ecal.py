@@ -355,11 +355,61 @@ def test_a_block_at_the_end_of_a_cut_log_is_broken() -> None:
     assert read_text(RECEIVED[: RECEIVED.index("Throughput")], "ecal").broken == ["text:2: the log ends within this block"]
 
 
-def test_a_block_whose_last_row_may_be_cut_is_broken() -> None:
-    log = read_text(RECEIVED.removesuffix("\n").removesuffix("-" * 44).removesuffix("\n"), "ecal")
+@pytest.mark.parametrize(
+    ("sample", "end"),
+    [
+        ("latency-6.2-receiver.log", ": 29 kMsg/s"),  # The unit closes the number.
+        ("latency-6.2-receiver.log", ": 29 kMsg/"),
+        ("latency-6.2-receiver.log", ": 2"),
+        ("latency-5.10.log", ": 48804 Msg"),
+        ("latency-5.3.log", ":   36034 Msg/s"),
+        ("latency-5.3.log", ":   3603"),
+        ("latency-python.log", ": 3218.92 msg"),
+        ("latency-python.log", ": 3218."),
+        ("pubsub-throughput.log", "GB/s"),
+        ("service-and-topics.log", "calls/s"),
+    ],
+)
+def test_a_block_is_read_where_the_log_ends_in_a_last_row_that_a_unit_closes_or_that_says_again_what_others_say(sample: str, end: str) -> None:
+    text = (LOGS / sample).read_text(encoding="utf-8")
+    cut = text[: text.rindex(end) + len(end)]
+    whole = read_text(text[: text.index("\n", len(cut)) + 1], "ecal").records
+
+    log = read_text(cut, "ecal")
+
+    assert log.records == whole
+    assert log.broken == []
+
+
+def test_a_receivers_last_row_that_is_cut_costs_nothing_of_its_block() -> None:
+    (record,) = read_text(RECEIVED[: RECEIVED.index("3 kMsg/s")], "ecal").records  # "12", of 123
+
+    assert latencies(record) == [("mean", 8, "="), ("min", 7, "="), ("max", 76, "=")]
+    assert (record.samples, record.payload_bytes) == (300, 64 * 1024)
+    assert [number.value for number in record.numbers if number.metric == "size_over_latency"] == [7738 * 2**20 * 8]
+
+
+def test_a_round_trip_that_the_log_ends_behind_is_read_as_its_unit_closes_it() -> None:
+    text = (LOGS / "latency-5.3.log").read_text(encoding="utf-8")
+    there_and_back = text[: text.index(" us") + len(" us")]
+
+    assert latencies(read_text(there_and_back, "ecal").records[0]) == [("mean", 57, "=")]
+    assert read_text(there_and_back[:-1], "ecal").records == []
+
+
+@pytest.mark.parametrize("end", ["7738 MB", ": 7 G", "76 us @ 28", "76 us @ 286"])
+def test_a_block_that_lacks_a_row_that_its_record_needs_is_broken(end: str) -> None:
+    log = read_text(RECEIVED[: RECEIVED.index(end) + len(end)], "ecal")
 
     assert log.records == []
     assert log.broken == ["text:2: a row of this block is cut short or garbled, or there twice"]
+
+
+def test_a_senders_count_that_may_be_cut_is_refused() -> None:
+    text = (LOGS / "latency-5.10.log").read_text(encoding="utf-8")
+    log = read_text(text[: text.rindex("Messages sent           : 100") + len("Messages sent           : 100")], "ecal")
+
+    assert log.broken[-1].endswith("a row of this block is cut short or garbled, or there twice")
 
 
 def test_the_mean_of_no_round_trip_is_impossible() -> None:

@@ -350,6 +350,70 @@ def test_a_last_row_that_is_cut_before_its_median_says_too_little() -> None:
     assert [broken.partition(": ")[2] for broken in log.broken] == ["the log ends within this line"]
 
 
+SENT = {"messages_sent": 17200, "send_duration": 1_005_207_000, "offered_rate": 17110.906, "offered_goodput": 140.173e6}
+RECEIVED = {"messages_received": 16996, "messages_lost": 201, "loss": 204 / 17200, "duration": 1_009_645_000}
+
+
+@pytest.mark.parametrize(
+    ("end", "rates"),
+    [
+        ("16833.643,    137.901", {"message_rate": 16833.643, "goodput": 137.901e6}),
+        ("16833.643,    137.90", {"message_rate": 16833.643}),
+        ("16833.643,    1", {"message_rate": 16833.643}),
+        ("16833.643,", {"message_rate": 16833.643}),
+        ("16833.643", {}),  # Not closed: its place is not the last.
+        ("1009645,   1", {}),
+        ("1009645,", {}),
+    ],
+)
+def test_a_last_row_of_a_throughput_table_that_is_cut_keeps_its_closed_cells(end: str, rates: dict[str, float]) -> None:
+    text = (LOGS / "throughput-2.9.1-publisher.log").read_text(encoding="utf-8")
+    log = read_text(text[: text.index(end) + len(end)], "fastrtps")
+
+    (record,) = log.records
+    assert {number.metric: number.value for number in record.numbers} == {**SENT, **RECEIVED, **rates}
+    assert (record.payload_bytes, record.side, record.samples, log.broken) == (1024, "both", 16996, [])
+    assert record.conditions == Conditions(demand=100, recovery_time_ns=5_000_000, definition="fastrtps-demand-1.9.4")
+
+
+@pytest.mark.parametrize(
+    ("sample", "end", "received", "goodput"),
+    [
+        ("throughput-2.9.1.csv", "11640.367,1525.72", 11738, None),
+        ("throughput-0.5.1.md", "5027873,	10.12", 198869, None),
+        ("throughput-1.9.3.log", "160975.231, 21099.34", 850000, None),
+        ("throughput-1.9.3.log", "160975.231, 21099.346", 850000, 21099.346e6),
+    ],
+)
+def test_each_generation_of_the_throughput_table_keeps_its_closed_cells(sample: str, end: str, received: int, goodput: float | None) -> None:
+    text = (LOGS / sample).read_text(encoding="utf-8")
+    whole = read_text(text, "fastrtps").records
+    log = read_text(text[: text.rindex(end) + len(end)], "fastrtps")
+
+    last = log.records[-1]
+    assert (len(log.records), log.broken) == (len(whole), [])
+    assert value(last, "messages_received", "total") == received
+    assert {number.value for number in last.numbers if number.metric == "goodput"} == ({goodput} if goodput else set())
+    assert last.conditions.definition == whole[-1].conditions.definition
+
+
+@pytest.mark.parametrize(
+    ("sample", "end"),
+    [
+        ("throughput-2.9.1-publisher.log", "201,     100964"),  # When the samples came is not known: no rate, no definition.
+        ("throughput-0.4.log", "5.00698e+06, 500"),  # The demand, which may have been 5000.
+        ("throughput-0.4.log", "5.00698e+06,"),
+    ],
+)
+def test_a_last_row_of_a_throughput_table_whose_closed_cells_do_not_stand_by_themselves_is_refused(sample: str, end: str) -> None:
+    text = (LOGS / sample).read_text(encoding="utf-8")
+    whole = read_text(text, "fastrtps").records
+    log = read_text(text[: text.rindex(end) + len(end)], "fastrtps")
+
+    assert log.records == whole[:-1]
+    assert [broken.partition(": ")[2] for broken in log.broken] == ["a row of this table is cut short or garbled"]
+
+
 def test_decimal_commas_are_refused_where_the_spreadsheet_made_50_percent_a_half_too() -> None:
     log = read(LOGS / "latency-decimal-commas-dual-host.csv")
 

@@ -134,12 +134,124 @@ def test_a_share_of_loss_that_a_spreadsheet_cut_to_0_is_less_than_a_hundredth_of
     assert summary.number("loss", "total") == Number(metric="loss", statistic="total", value=1e-4, resolution=1e-4, bound="<")
 
 
-@pytest.mark.parametrize("row", [ROW.rstrip("\n"), ROW.replace(" 61\n", "\n"), ROW.replace("16.9", "169")])
+@pytest.mark.parametrize("row", [ROW.replace(" 61\n", "\n"), ROW.replace("16.9", "169")])
 def test_a_row_that_is_cut_or_has_slipped_is_refused(row: str) -> None:
     log = read_text(NANOSECONDS + row, "rti")
 
     assert log.records == []
     assert len(log.broken) == 1
+
+
+LATENCIES = {"mean": 28_000, "std": 16_900, "min": 18_000, "max": 61_000, "p50": 19_000, "p90": 61_000, "p99": 61_000, "p99.99": 61_000}
+FINE = {"mean": 27_550, "std": 16_900, "min": 18_000, "max": 61_250, "p50": 19_000, "p90": 61_250, "p99": 61_250, "p99.99": 61_250}
+CSHARP = {"mean": 108_000, "std": 12_000, "min": 96_000, "max": 120_000, "p50": 108_000, "p90": 120_000, "p99": 120_000, "p99.99": 120_000}
+COUNTS = {"messages_received": 17_168_648, "messages_lost": 12, "message_rate": 572_285, "goodput": 4688.2e6}
+
+
+@pytest.mark.parametrize(
+    ("sample", "lost", "kept"),
+    [
+        ("printer-3.1-csv-sub.csv", 2, {**COUNTS, "loss": 1e-4}),  # 24.
+        ("printer-3.1-csv-sub.csv", 1, {**COUNTS, "loss": 1e-4, "cpu_of_machine": 24.12}),  # only the line's end: all decimals are there
+        ("printer-3.1-csv-sub.csv", 11, COUNTS),  # 0.0
+        ("csv-intervals-sub.csv", 2, {"messages_received": 300_000_000, "messages_lost": 0, "message_rate": 1_104_557, "goodput": 883.6e6}),
+        ("csv-csharp-sub.csv", 2, {"messages_received": 930_000, "messages_lost": 70_000, "message_rate": 31_000, "goodput": 24.8e6, "loss": 0.07}),
+        ("csv-saved-anew-sub.csv", 3, {"messages_received": 6_750_000, "messages_lost": 0, "message_rate": 225_000, "goodput": 180e6}),
+        ("csv-saved-anew-sub.csv", 2, {"messages_received": 6_750_000, "messages_lost": 0, "message_rate": 225_000, "goodput": 180e6, "loss": 0}),
+    ],
+)
+def test_a_last_row_of_rates_that_is_cut_keeps_its_closed_cells(sample: str, lost: int, kept: dict[str, float]) -> None:
+    log = read_text((LOGS / sample).read_text(encoding="utf-8")[:-lost], "rti")
+
+    assert log.broken == []
+    assert {number.metric: number.value for number in log.records[-1].numbers} == kept
+    assert (log.records[-1].scope, log.records[-1].samples) == ("summary", kept["messages_received"])
+
+
+@pytest.mark.parametrize(
+    ("sample", "lost", "kept"),
+    [
+        ("printer-4.2-csv-pub.csv", 1, LATENCIES),  # 61, which may have been 610
+        ("printer-4.2-csv-pub.csv", 2, LATENCIES),
+        ("printer-4.3-fine-csv-pub.csv", 2, {**FINE, "p99.9999": 61_250}),
+        (
+            "csv-csharp-pub.csv",
+            2,
+            CSHARP,
+        ),
+        ("printer-3.1-csv-pub.csv", 2, {**LATENCIES, "p99.9999": 61_000}),
+    ],
+)
+def test_a_last_row_of_latencies_that_is_cut_keeps_its_closed_cells(sample: str, lost: int, kept: dict[str, float]) -> None:
+    log = read_text((LOGS / sample).read_text(encoding="utf-8")[:-lost], "rti")
+
+    assert log.broken == []
+    assert values(log.records[-1]) == kept
+    assert values(log.records[-1], "cpu_of_machine") == {}
+
+
+@pytest.mark.parametrize(
+    ("cut", "costs"),
+    [
+        ("0.343,                0.324,      0.667,   12.8", {"serialization": 343, "deserialization": 324}),
+        ("0.343,                0.324,      0.66", {"serialization": 343, "deserialization": 324}),
+        ("0.343,                0.32", {"serialization": 343}),
+        ("0.34", {}),  # Not the processor time, which has two decimals.
+    ],
+)
+def test_the_cost_of_serialising_is_kept_where_its_cells_are_closed(cut: str, costs: dict[str, float]) -> None:
+    text = (LOGS / "printer-3.1-csv-pub.csv").read_text(encoding="utf-8")
+    log = read_text(text[: text.rindex("0.343")] + cut, "rti")
+
+    assert {number.metric: number.value for number in log.records[-1].numbers if number.metric != "latency"} == costs
+    assert values(log.records[-1]) == {**LATENCIES, "p99.9999": 61_000}
+    assert log.broken == []
+
+
+def test_an_interval_that_is_cut_in_its_maximum_keeps_the_rest() -> None:
+    text = (LOGS / "printer-3.1-csv-pub.csv").read_text(encoding="utf-8")
+    log = read_text(text[: text.index("61,   13.25") + 1], "rti")
+
+    assert values(log.records[-1]) == {"last": 61_000, "mean": 28_000, "std": 16_900, "min": 18_000}
+    assert (log.records[-1].scope, log.broken) == ("interval", [])
+
+
+@pytest.mark.parametrize("sign", [",8", ",", ""])
+def test_a_row_with_decimal_commas_keeps_what_a_comma_and_a_blank_close(sign: str) -> None:
+    text = (LOGS / "csv-java-pub.csv").read_text(encoding="utf-8")
+    log = read_text(text[: text.rindex(",80")] + sign, "rti")
+
+    assert values(log.records[-1])["p99"] == 120_000
+    assert values(log.records[-1], "cpu_of_machine") == {}
+    assert log.broken == []
+
+
+def test_latencies_from_a_spreadsheet_are_refused_where_a_cell_that_told_their_decimals_may_be_lost() -> None:
+    head = (LOGS / "printer-4.3-fine-csv-pub.csv").read_text(encoding="utf-8").splitlines()[-2].partition(", Serialization")[0]
+    row = "1024,27,16.9,18,62,19,61,61,61,61.2"
+
+    assert values(read_text(f"{head}\n{row}5\n", "rti").records[0])["p99.9999"] == 61_250
+    assert read_text(f"{head}\n{row}", "rti").broken == ["text:2: the log ends within this line"]
+
+
+@pytest.mark.parametrize(
+    ("sample", "end"),
+    [
+        ("printer-3.1-csv-sub.csv", "4688.2,           1"),  # Rates whose losses are not known whole.
+        ("printer-3.1-csv-pub.csv", "18,       6"),  # A mean without a maximum.
+        ("printer-3.1-csv-sub-no-heads.csv", "0.0"),  # Nothing says which kind of row it was.
+        ("printer-3.1-csv-pub-no-heads.csv", "61,            6"),
+    ],
+)
+def test_a_last_row_whose_closed_cells_do_not_stand_by_themselves_is_refused(sample: str, end: str) -> None:
+    text = (LOGS / sample).read_text(encoding="utf-8")
+    whole = read_text(text, "rti")
+
+    log = read_text(text[: text.rindex(end) + len(end)], "rti")
+
+    assert log.records == whole.records[: len(log.records)]
+    assert len(log.records) < len(whole.records)
+    assert len(log.broken) + len(log.unknown) == 1
 
 
 def test_json_of_a_publisher_is_read_without_the_document_around_it() -> None:

@@ -140,6 +140,23 @@ def test_a_full_log_without_its_last_packet_is_truncated(changed: Changed) -> No
 
 
 @pytest.mark.parametrize(
+    ("end", "broken", "status", "reason"),
+    [
+        ("1872.337", 0, None, None),  # All decimals are there: it has lost nothing.
+        ("1872.33", 1, "truncated", "the full log has 53 of 54 packets"),
+        ("2.950406805, ", 1, "truncated", "the full log has 53 of 54 packets"),  # The latency is not worked out from its two times.
+    ],
+)
+def test_a_packet_that_the_full_log_ends_in_counts_where_its_latency_is_whole(end: str, broken: int, status: str | None, reason: str | None) -> None:
+    text = (LOGS / "full-log.csv").read_text(encoding="utf-8")
+    log = read_text(text[: text.rindex(end) + len(end)], "sockperf")
+
+    assert (len(log.broken), log.account.status, log.account.reason) == (broken, status, reason)
+    assert [record.samples for record in log.records] == [54]
+    assert not any(isinstance(event.what, Histogram) for event in log.events)
+
+
+@pytest.mark.parametrize(
     ("old", "new"),
     [
         ("2, 2.436662134,", "9, 2.436662134,"),

@@ -22,6 +22,7 @@ _SIZE = re.compile(r"\d{1,15} k?B")
 TIME = re.compile(r"-?\d{1,15} us")
 PLACED_TIME = re.compile(r"-?\d{1,15} us @ \d{1,18}")
 _RATE = re.compile(r"-?\d{1,15}(?:\.\d\d)? ([kMG]B/s|k?[Mm]sg/s)")
+_RATE_BEGUN = re.compile(r"-?(?:\d{1,15}(?:\.\d{0,2})?(?: [kMmsg/]{1,6})?)?")
 _RATE_BYTES = {"kB/s": 1 << 10, "MB/s": 1 << 20}
 _RATE_UNITS = (["kB/s", "MB/s", "Msg/s"], ["MB/s", "GB/s", "kMsg/s"])
 _PYTHON_UNITS = ["kB/s", "MB/s", "msg/s"]
@@ -45,8 +46,8 @@ def _received(cells: Cells) -> Record | Broken:
     received, size = int(cells["received"]), first_number(cells["size"])
     mean, smallest, largest = (first_number(cells[key]) for key in ("mean", "min", "max"))
     placed = all(int(cells[key].rpartition(" ")[2]) < received for key in ("min", "max"))
-    units = _units(cells)
-    if not placed or not smallest <= mean <= largest or units not in _RATE_UNITS:
+    units = next((units for units in _RATE_UNITS if _has_units(cells, units)), None)
+    if not placed or not smallest <= mean <= largest or units is None:
         return Broken("the rows of this block contradict each other")
     if (rate := _size_over_latency(cells, size, mean)) is None:
         return Broken("the throughput of this block is not its size over its latency")
@@ -71,7 +72,7 @@ def _reflected(cells: Cells) -> Record | Broken:
     python = "messages" in cells
     received = next((int(cells[key]) for key in ("messages", "packages") if key in cells), None)
     size, mean = first_number(cells.get("size") or cells.get("old_size", "0")), first_number(cells["mean"])
-    if _units(cells) != (_PYTHON_UNITS if python else _RATE_UNITS[0]) or not _counted_as_it_should(cells, received):
+    if not _has_units(cells, _PYTHON_UNITS if python else _RATE_UNITS[0]) or not _counted_as_it_should(cells, received):
         return Broken("the rows of this block contradict each other")
     if (rate := _size_over_latency(cells, size, mean)) is None:
         return Broken("the throughput of this block is not its size over its latency")
@@ -95,8 +96,10 @@ def _counts(received: int | None) -> Iterator[Number]:
         yield counted("messages_received", received)
 
 
-def _units(cells: Cells) -> list[str]:
-    return [cells[key].partition(" ")[2] for key in _RATE_KEYS]
+def _has_units(cells: Cells, units: list[str]) -> bool:
+    """Whether the rows of the throughput have these units; the last row may have been cut off."""
+    found = [cells[key].partition(" ")[2] for key in _RATE_KEYS if key in cells]
+    return found == units[: len(found)]
 
 
 def _size_over_latency(cells: Cells, size: int, mean: int) -> Number | None:
@@ -146,7 +149,7 @@ RECEIVER = Block(
         Row("max", ("Message max latency",), PLACED_TIME),
         Row("rate", ("Throughput",), _RATE),
         Row("rate2", ("",), _RATE),
-        Row("rate3", ("",), _RATE),
+        Row("rate3", ("",), _RATE, begun=_RATE_BEGUN),
     ),
     read=_received,
     ruled=1,
@@ -161,7 +164,7 @@ REFLECTOR = Block(
         Row("mean", ("Message average receive time",), TIME),
         Row("rate", ("Throughput",), _RATE),
         Row("rate2", ("", "Throughput"), _RATE),
-        Row("rate3", ("", "Throughput"), _RATE),
+        Row("rate3", ("", "Throughput"), _RATE, begun=_RATE_BEGUN),
     ),
     read=_reflected,
 )

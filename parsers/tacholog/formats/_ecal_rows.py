@@ -2,6 +2,9 @@
 
 A row is ``label : value``. A block whose rows are out of order, missing or garbled is broken as a whole: nothing of it is joined to another.
 
+A last row without its end is whole where a unit closes its number (``27 us``, ``2252 MB/s``). Where it is cut, the block is read without it if it
+only says again what other rows say (`Row.begun`). Else it is refused: a sender's last row is the count itself, a ping-pong's the only latency.
+
 Source: the layout of eCAL's samples, see ecal.py.
 """
 
@@ -17,13 +20,16 @@ from tacholog.records import Record
 ROWS_APART = 4000  # Lines between the first and the last row of a block: what is claimed later is too late.
 _UNCOLONED = re.compile(r"(Message average roundtrip time|Packages lost after message) (.*)")
 
+_CLOSED = re.compile(r".* (?:us|[A-Za-z]{1,5}/s)")
+
 Cells = Mapping[str, str]
 
 
 class Row(NamedTuple):
     """A row of a block: the key of its value, the label it has ("" under another row's), the whole value, and whether it may be missing.
 
-    ``bare``: a blank behind the value says that more stood there.
+    ``bare``: a blank behind the value says that more stood there. ``begun``: what may be left of the value where the log ends within it, of a last
+    row that the record does not need.
     """
 
     key: str
@@ -31,6 +37,7 @@ class Row(NamedTuple):
     value: re.Pattern[str]
     optional: bool = False
     bare: bool = False
+    begun: re.Pattern[str] | None = None
 
 
 class Block(NamedTuple):
@@ -79,7 +86,10 @@ class Blocks:
             return
         self._lines.append(line)
         row = self._open.rows[at]
-        is_cut = not line.whole or (row.bare and line.text.endswith(" "))
+        if not line.whole and row.begun and row.begun.fullmatch(value) and not row.value.fullmatch(value):
+            yield self._done(self._open.read)
+            return
+        is_cut = not (line.whole or _CLOSED.fullmatch(value)) or (row.bare and line.text.endswith(" "))
         if not row.value.fullmatch(value) or is_cut or row.key in self._cells:
             yield from self.close("a row of this block is cut short or garbled, or there twice")
             return

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tacholog.formats._printed import counted, printed, unit_of_last_place
-from tacholog.formats.lines import Broken, Line
+from tacholog.formats.lines import Broken, Line, closed_cells
 from tacholog.records import Conditions, Number, Record
 
 MICROSECOND = 1000.0
@@ -26,20 +27,25 @@ _WAITS_LEFT_OUT = 0.8  # A publisher's time this much shorter than the subscribe
 class Form(NamedTuple):
     """A generation of the table: its columns in order, the text of a whole row, and what its numbers mean.
 
-    ``fixed`` is whether the last cell always has three decimals, so that a cut one shows.
+    ``fixed`` is whether the last cell always has three decimals, so that a cut one shows. ``closed`` are the texts of rows that the log ends in, by
+    how many of their cells are closed. Fewer do not stand by themselves: without the receiver's count, losses and time there is neither a rate nor a
+    way to tell the generations apart. The tables of 2014 have none: their last cell is the demand, or the time that alone vouches for their rate.
     """
 
     columns: Sequence[str]
     row: re.Pattern[str]
     definition: str
     fixed: bool = True
+    closed: Mapping[int, re.Pattern[str]] = MappingProxyType({})
 
 
 def _form(columns: str, definition: str, time: str = _COUNT) -> Form:
     """A form from its columns: rates have three decimals, all others are whole numbers."""
     names = columns.split()
     cells = [_THREE if name.endswith(("rate", "mbit")) else time if name.endswith("time") else _COUNT for name in names]
-    return Form(names, re.compile(",".join(f"({cell})" for cell in cells) + _ROW_ENDS), definition)
+    row = [f"({cell})" for cell in cells]
+    closed = {kept: re.compile(",".join(row[:kept])) for kept in range(names.index("received_time") + 1, len(names))}
+    return Form(names, re.compile(",".join(row) + _ROW_ENDS), definition, closed=closed)
 
 
 _T1 = "bytes demand sent sent_time sent_mbit received lost received_time received_mbit"
@@ -85,11 +91,14 @@ class Table:
         self._payload_bytes = 0
 
     def row(self, line: Line, squeezed: str) -> Record | Broken:
-        """The record of a row, given without its blanks and tabs."""
-        found = self._form.row.fullmatch(squeezed)
-        if found is None or not (self._form.fixed or line.whole):
+        """The record of a row, given without its blanks and tabs. Where the log ends within it, what its closed cells say."""
+        found = self._form.row.fullmatch(squeezed) if self._form.fixed or line.whole else None
+        if found is None and not line.whole:
+            closed = closed_cells(line._replace(text=squeezed))
+            found = self._form.closed[len(closed)].fullmatch(",".join(closed)) if len(closed) in self._form.closed else None
+        if found is None:
             return Broken("a row of this table is cut short or garbled")
-        cells = dict(zip(self._form.columns, found.groups(), strict=True))
+        cells = dict(zip(self._form.columns, found.groups(), strict=False))
         payload_bytes, demand = int(cells["bytes"]), int(cells["demand"])
         if not 0 < payload_bytes < _LARGEST_COUNT or not 0 < demand < _LARGEST_COUNT:
             return Broken("a message size or demand that cannot be")

@@ -3,16 +3,21 @@
 What a row is can be told from its number of cells and their decimals, so that heads may be missing (``-noOutputHeaders``). Only the unit of time
 stands nowhere else: without a head it is taken to be the microsecond, which all but special builds print, and the figures are marked. Rows that a
 spreadsheet has saved anew have lost their padding and some zeros behind the point; they need their head.
+
+Where the log ends within a row, its head says what its closed cells are, and they are kept where they stand by themselves (`_LEAST`). Without a head
+they are refused, as the first cells of one kind look like those of another; so are latencies from a spreadsheet: the lost cell may have told their
+decimals.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from tacholog.formats._rti_figures import CUT, OUT_OF_PLACE, UNIT, Rates, Style, cpu, latency, running_latency, serialization, throughput, unit_ns
-from tacholog.formats.lines import Broken, Found, Line
+from tacholog.formats.lines import Broken, Found, Line, closed_cells
 from tacholog.records import Number, Record
 
 Kind = Literal["running latency", "latency", "running throughput", "throughput"]
@@ -42,12 +47,24 @@ _DECIMALS: dict[Kind, tuple[int, ...]] = {
     "running throughput": (0, 0, 0, 0, 1, 1, 0, 2),
     "throughput": (0, 0, 0, 1, 0, 2),
 }
+# How many cells stand by themselves: rates need the count of what was lost, and a summary's mean needs the minimum and maximum that it lies between.
+_LEAST: dict[Kind, int] = {"running latency": 5, "latency": 5, "running throughput": 7, "throughput": 5}
+_COSTS = ("serialize", "deserialize", "total")
 
 
-def _row(kind: Kind, decimals: Sequence[int], point: str) -> re.Pattern[str]:
-    """The pattern of a row. C# lost a comma between the fifth and sixth cell, and put a percent sign before the second.
+class _Head(NamedTuple):
+    """The columns that the last head names."""
 
-    Where the point is a comma, as Java prints it in many countries, blanks behind the other commas must tell them apart.
+    kind: Kind
+    cost: bool
+    cpu: bool
+
+
+def _row(kind: Kind, decimals: Sequence[int], point: str, closed: _Head | None = None) -> re.Pattern[str]:
+    """The pattern of a row; with the head that it stands below, of its closed cells where the log ends within it.
+
+    C# lost a comma between the fifth and sixth cell, and put a percent sign before the second. Where the point is a comma, as Java prints it in many
+    countries, blanks behind the other commas must tell them apart.
     """
     comma = r"\s*,\s*" if point == r"\." else r",\s+"
 
@@ -59,8 +76,12 @@ def _row(kind: Kind, decimals: Sequence[int], point: str) -> re.Pattern[str]:
         gaps[5] = rf"(?:{comma}|\s+)"
     if kind == "throughput":
         gaps[1] = rf"{comma}%?\s*" if point == r"\." else r",\s*%?\s+"
-    cells = "".join(f"{gap}({cell(places)})" for gap, places in zip(gaps, decimals, strict=True))
-    costs = "".join(f"{comma}(?P<{name}>-?{cell(3, most=12)})" for name in ("serialize", "deserialize", "total"))
+    each = [f"{gap}({cell(places)})" for gap, places in zip(gaps, decimals, strict=True)]
+    paid = [f"{comma}(?P<{name}>-?{cell(3, most=12)})" for name in _COSTS]
+    if closed:
+        may_lack = [*each[_LEAST[kind] :], *(paid if closed.cost else ()), *([f"{comma}(?P<cpu>{cell(2, most=12)})"] if closed.cpu else ())]
+        return re.compile("".join(each[: _LEAST[kind]]) + "".join(f"(?:{one}" for one in may_lack) + ")?" * len(may_lack))
+    cells, costs = "".join(each), "".join(paid)
     return re.compile(rf"{cells}{f'(?:{costs})?' if kind == 'latency' else ''}(?:{comma}(?P<cpu>{cell(2, most=12)}))?")
 
 
@@ -77,17 +98,15 @@ _FORMS: tuple[tuple[Kind, tuple[int, ...]], ...] = (
 _ROWS = {point: tuple((kind, _row(kind, decimals, point)) for kind, decimals in _FORMS) for point in (r"\.", ",")}
 
 
+@functools.cache
+def _closed_rows(head: _Head, point: str) -> tuple[re.Pattern[str], ...]:
+    """The patterns of the closed cells of a row below this head."""
+    return tuple(_row(kind, decimals, point, head) for kind, decimals in _FORMS if kind == head.kind)
+
+
 def is_row(text: str) -> bool:
     """Whether the text is a row as the tool pads it."""
     return ",  " in text and any(pattern.fullmatch(text.strip()) for _, pattern in _ROWS[r"\."])
-
-
-class _Head(NamedTuple):
-    """The columns that the last head names."""
-
-    kind: Kind
-    cost: bool
-    cpu: bool
 
 
 class Csv:
@@ -111,7 +130,7 @@ class Csv:
             return [Found(line, None)]
         if _HEAD_START.match(text):
             return [Found(line, self._headed(text) if line.whole else CUT)]
-        if _ROW.match(text) and text.count(",") >= 5:  # noqa: PLR2004
+        if _ROW.match(text) and (text if line.whole else line.text).count(",") >= 5:  # noqa: PLR2004
             return [Found(line, self._row(line, text))]
         return None
 
@@ -129,29 +148,43 @@ class Csv:
         return Broken("the head is garbled or of an unknown version")
 
     def _row(self, line: Line, text: str) -> Record | Broken:
-        if not line.whole:
-            return CUT
         if self._trouble:
             return Broken(self._trouble)
+        if not line.whole:
+            return self._closed(line)
         for kind, pattern in _ROWS[r"\." if "." in text else ","]:
             if found := pattern.fullmatch(text):
                 return self._record(kind, found.groups()[: len(_DECIMALS[kind])], found.groupdict())
         return self._saved_anew(text)
+
+    def _closed(self, line: Line) -> Record | Broken:
+        """What the closed cells of a row say that the log ends in. A last cell that has all its decimals has lost nothing either."""
+        if self._head is None or ("latency" in self._head.kind and " " not in line.text.strip()):
+            return CUT
+        # Java's decimal commas are told from the others by the blank that these have behind them.
+        point, separator = (",", ", ") if "." not in line.text and ", " in line.text else (r"\.", ",")
+        closed = separator.join(closed_cells(line, separator)).strip()
+        has_decimals = re.search(rf"{point}\d+\s*\Z", line.text)  # Which they are, the patterns say.
+        for text in (line.text.strip(), closed) if has_decimals else (closed,):
+            for pattern in _closed_rows(self._head, point):
+                if found := pattern.fullmatch(text):
+                    cells = [cell for cell in found.groups()[: len(_DECIMALS[self._head.kind])] if cell is not None]
+                    return self._record(self._head.kind, cells, found.groupdict())
+        return self._saved_anew(closed.rstrip(", \t"), whole=False)
 
     def _record(self, kind: Kind, cells: Sequence[str], others: Mapping[str, str | None]) -> Record | Broken:
         running = kind.startswith("running")
         busy = others.get("cpu")
         more: tuple[Number, ...] = (cpu(busy, "last" if running else "mean"),) if busy else ()
         if kind == "throughput":
-            size, received, rate, mbit, lost, percent = cells
-            return throughput(Rates(size, received, rate, mbit, lost, percent), more)
+            return throughput(Rates(*cells), more)
         if kind == "running throughput":
-            size, received, last_rate, rate, last_mbit, mbit, lost, percent = cells
-            return throughput(Rates(size, received, rate, mbit, lost, percent, last_rate, last_mbit), more)
+            size, received, last_rate, rate, last_mbit, mbit, lost, *percent = cells
+            return throughput(Rates(size, received, rate, mbit, lost, percent[0] if percent else None, last_rate, last_mbit), more)
         if kind == "running latency":
             return running_latency(cells[0], cells[1:], self._style(cells), more)
         if others.get("serialize"):
-            costs = serialization(others["serialize"] or "", others["deserialize"] or "", others["total"] or "")
+            costs = serialization(others["serialize"] or "", others.get("deserialize"), others.get("total"))
             if isinstance(costs, Broken):
                 return costs
             more = (*costs, *more)
@@ -164,23 +197,25 @@ class Csv:
         certain = "." in cells[-1] or "," in cells[-1]
         return Style() if certain else Style(marks=("unit_assumed",))
 
-    def _saved_anew(self, text: str) -> Record | Broken:
-        """A row from a spreadsheet: no padding, and zeros gone from behind the point."""
+    def _saved_anew(self, text: str, *, whole: bool = True) -> Record | Broken:
+        """A row from a spreadsheet, or the closed cells of one: no padding, and zeros gone from behind the point."""
         head = self._head
         if head is None or re.search(r"\s", text):
-            return OUT_OF_PLACE
+            return OUT_OF_PLACE if whole else CUT
         cells = text.split(",")
         decimals = _DECIMALS[head.kind]
         if "latency" in head.kind and any(len(cell.partition(".")[2]) > 1 for cell in cells[: len(decimals)]):
             decimals = _fine(decimals)
         decimals += (3, 3, 3) * head.cost + (2,) * head.cpu
+        if not whole:
+            if len(cells) < _LEAST[head.kind]:
+                return CUT
+            decimals = decimals[: len(cells)]
         if len(cells) != len(decimals) or not all(map(_fits, cells, decimals)):
             return OUT_OF_PLACE
         cells = [_filled(cell, places) for cell, places in zip(cells, decimals, strict=True)]
         length = len(_DECIMALS[head.kind])
-        others = dict(zip(("serialize", "deserialize", "total") if head.cost else (), cells[length:], strict=False))
-        if head.cpu:
-            others["cpu"] = cells[-1]
+        others = dict(zip((*(_COSTS if head.cost else ()), *(("cpu",) if head.cpu else ())), cells[length:], strict=False))
         return self._record(head.kind, cells[:length], others)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from math import inf
 from typing import NamedTuple
 
 from tacholog.formats.lines import Broken
@@ -104,16 +105,17 @@ def latency(
 
 
 def running_latency(size: str, cells: Sequence[str], style: Style = MICROSECONDS, more: Sequence[Number] = ()) -> Record | Broken:
-    """The latency of one answer, and mean, deviation, minimum and maximum since the size began."""
+    """The latency of one answer, and mean, deviation, minimum and maximum since the size began; the maximum may have been cut off."""
     if trouble := impossible(size, *cells) or _misplaced(cells[1:], style):
         return trouble
-    last, mean, _, low, high = map(to_float, cells)
+    last, mean, _, low, *maximum = map(to_float, cells)
+    high = maximum[0] if maximum else inf
     if not (low <= last <= high and low - 1 <= mean <= high + 1):
         return Broken("the statistics contradict each other")
     return Record(
         test="latency",
         payload_bytes=int(size),
-        numbers=(*(_latency_number(name, cell, style, unknown=False) for name, cell in zip(RUNNING, cells, strict=True)), *more),
+        numbers=(*(_latency_number(name, cell, style, unknown=False) for name, cell in zip(RUNNING[: len(cells)], cells, strict=True)), *more),
         scope="interval",
         side="publisher",
         conditions=Conditions(basis="rtt/2", definition="rti-one-way-running"),
@@ -233,11 +235,11 @@ def cpu(text: str, statistic: str = "mean", factor: float = 1.0) -> Number:
     return printed("cpu_of_machine", statistic, round(to_float(plain) * factor, 6), place)
 
 
-def serialization(serialize: str, deserialize: str, total: str) -> tuple[Number, ...] | Broken:
-    """The cost of serialising and deserialising; -1 is what the tool prints where it did not compute it."""
-    if serialize.startswith("-") or deserialize.startswith("-"):
+def serialization(serialize: str, deserialize: str | None, total: str | None) -> tuple[Number, ...] | Broken:
+    """The cost of serialising and deserialising; -1 is what the tool prints where it did not compute it, ``None`` what the log ends before."""
+    if serialize.startswith("-") or (deserialize or "").startswith("-"):
         return ()
-    if abs(to_float(serialize) + to_float(deserialize) - to_float(total)) > 0.0016:  # noqa: PLR2004
+    if deserialize and total and abs(to_float(serialize) + to_float(deserialize) - to_float(total)) > 0.0016:  # noqa: PLR2004
         return Broken("the total of serialisation contradicts its parts")
     places = (("serialization", serialize), ("deserialization", deserialize))
-    return tuple(printed(metric, "mean", round(to_float(text) * _MICROSECOND), resolution=1.0) for metric, text in places)
+    return tuple(printed(metric, "mean", round(to_float(text) * _MICROSECOND), resolution=1.0) for metric, text in places if text)
