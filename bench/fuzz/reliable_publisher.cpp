@@ -7,7 +7,6 @@
 namespace {
 
 using namespace tacholog;
-using reliable::Answer;
 using reliable::Kind;
 
 constexpr std::size_t piece_bytes = 16;
@@ -21,11 +20,11 @@ struct Compact {
     std::array<std::array<std::uint8_t, 2>, 4> missing;
 };
 
-Answer answer_of(fuzz::Input& input) {
+reliable::Answer answer_of(fuzz::Input& input) {
     const auto from = input.take<Compact>();
-    Answer answer{};
+    reliable::Answer answer{};
     if ((from.form & 1U) != 0) {
-        answer = input.take<Answer>();
+        answer = input.take<reliable::Answer>();
     } else {
         answer.kind = Kind::answer;
         answer.stamp_us = from.form;
@@ -41,7 +40,7 @@ Answer answer_of(fuzz::Input& input) {
     return answer;
 }
 
-void say(const Fd& subscriber, const Answer& answer, std::uint8_t cut) {
+void say(const Fd& subscriber, const reliable::Answer& answer, std::uint8_t cut) {
     const std::size_t bytes = answer.range_count <= reliable::most_ranges ? answer.bytes() : sizeof answer;
     fuzz::say(subscriber, answer, bytes - std::min<std::size_t>(bytes, cut));
 }
@@ -61,7 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             say(subscriber, answer_of(input), input.take<std::uint8_t>());
             fuzz::drain(subscriber);
         }
-        Answer last{};  // or the publisher waits for a subscriber that answers no more
+        reliable::Answer last{};  // or the publisher waits for a subscriber that answers no more
         last.stream = fuzz::stream;
         last.kind = Kind::left;
         say(subscriber, last, 0);

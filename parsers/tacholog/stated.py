@@ -28,6 +28,8 @@ MEANT = {
     "sizes_bytes": SIZE,
     "size_bytes": SIZE,
 }
+#: Conditions that are said but do not stand in the way of a comparison: how long and with which warm-up a campaign measures.
+SOFT_CONDITIONS = ("waiting", "warmup", "planned_duration_s", "link_bit_per_s")
 # Options that do not change what is measured: which run it is, and where its files and endpoints are.
 _ASIDE = {"seed", "port", "ports", "path", "paths", "file", "files", "folder", "dir", "directory", "output", "log", "logs"}
 _ASIDE |= {"repetition", "repetitions", "order", "index", "session", "label", "release"}
@@ -114,7 +116,7 @@ def options_words(text: str) -> str:
     return ", ".join(f"{name} {', '.join(map(str, value)) if isinstance(value, list) else value}" for name, value in json.loads(text).items())
 
 
-def split_options(text: str | None, soft: Iterable[str]) -> tuple[str | None, Mapping[str, str]]:
+def split_options(text: str | None, soft: Iterable[str] = SOFT_CONDITIONS) -> tuple[str | None, Mapping[str, str]]:
     """Return the options in which sides must not differ, as JSON, and those that mean one of the ``soft`` conditions, in words."""
     known: dict[str, Any] = json.loads(text) if text else {}
     mild = {name: value for name, value in known.items() if MEANT.get(name, name) in soft}

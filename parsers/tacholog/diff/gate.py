@@ -11,7 +11,7 @@ import msgspec
 
 from tacholog.diff.result import Difference
 from tacholog.manifest import Host
-from tacholog.stated import options_words, split_options
+from tacholog.stated import SOFT_CONDITIONS, options_words, split_options
 
 if TYPE_CHECKING:
     from tacholog.dataset import Dataset
@@ -173,7 +173,7 @@ def _profile(run: Mapping[Hashable, Any], hosts: Mapping[str, Host]) -> Profile:
     machine = dict(zip(MACHINE, _machine(found), strict=True)) if found else dict.fromkeys(MACHINE)
     # A document's options are its words for the conditions beside them; those of a campaign are what it set.
     stated = None if run["published"] is True else _known(run["options"])
-    options, settings = split_options(stated, _SOFT_CONDITIONS)
+    options, settings = split_options(stated)
     return Profile(
         host=host,
         machine=found.name if found else host,
@@ -196,7 +196,6 @@ def _machine(host: Host) -> tuple[str | None, ...]:
 
 _HARD_FACTS = {("cpu", "model"), ("cpu", "sockets"), ("cpu", "cores"), ("cpu", "threads"), ("memory", "size")}
 _PER_RUN = re.compile(r"_(before|after)$|^(program_sha256|harness_git|harness_dirty|tacholog_python|clock_overhead_ns)$")
-_SOFT_CONDITIONS = ("waiting", "warmup", "planned_duration_s", "link_bit_per_s")
 
 
 def changed(old: Dataset, new: Dataset) -> tuple[Difference, ...]:
@@ -223,12 +222,10 @@ def _soft(dataset: Dataset) -> dict[str, set[str]]:
     facts["tool_version"] = set(dataset.runs["tool_version"].dropna())
     facts["build"] = set(dataset.runs["build"].dropna())
     for name, text in (
-        pair
-        for options in dataset.runs.get("options", dataset.runs["run"][:0]).dropna().unique()
-        for pair in split_options(options, _SOFT_CONDITIONS)[1].items()
+        pair for options in dataset.runs.get("options", dataset.runs["run"][:0]).dropna().unique() for pair in split_options(options)[1].items()
     ):
         facts.setdefault(name, set()).add(text)
-    for name in _SOFT_CONDITIONS:
+    for name in SOFT_CONDITIONS:
         facts[name] = {str(value) for value in dataset.results[name].dropna().unique()}
     return facts
 

@@ -38,7 +38,7 @@ from tacholog.report.views import View
 _HOSTS, _CHOOSER = "hosts", "compare"  # documents of our own site
 _MOST_SIZES = 7
 _MOST_ROWS = 8
-_OF_A_CAMPAIGN = ("planned_duration_s", "warmup", "campaign", "build")
+_OF_A_CAMPAIGN = ("planned_duration_s", "warmup", "settings", "campaign", "build")
 _SHARED_BY_CAMPAIGN = ("host", "release", "system_version", "campaign", "definition", "basis", "load_mode")
 _OF_A_RELEASE = ("release", "system_version", "tool_version", "run", *_OF_A_CAMPAIGN)
 

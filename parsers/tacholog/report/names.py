@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from tacholog.report.numerals import grouped, quantity, size
 from tacholog.stated import options_words
 
-_SHOWN_LAST = ("definition", "planned_duration_s", "warmup", "basis", "load_mode", "campaign", "options", "build")
+_SHOWN_LAST = ("definition", "planned_duration_s", "warmup", "basis", "load_mode", "campaign", "options", "settings", "build")
 _SAID_TWICE = ("release", "tool", "tool_version")  # where the system's version says it too
 _COMMIT_SHOWN = 7
 _SIDES = {"publisher": "at the publisher", "subscriber": "at the subscriber", "both": "both sides"}

@@ -16,6 +16,7 @@ from tacholog.report.facts import CONDITIONS, Fact, Run
 from tacholog.report.names import joined, made_different, told_apart, words
 from tacholog.report.numerals import natural, size
 from tacholog.report.rungroups import MARK, RunGroup, two_groups
+from tacholog.stated import split_options
 
 _RUN_PARTS = ("published", "host", "release", "system_version", "tool", "tool_version", "campaign", "options", "build")
 _SAYS_MOST = ("data_path", "reliability", "keyed")  # names a series that has nothing to differ from
@@ -182,7 +183,8 @@ def _cell(facts: Sequence[Fact], wanted: Counter[str]) -> Cell:
 def _key(fact: Fact) -> Key:
     parts: list[tuple[str, object]] = [(name, getattr(fact.conditions, name)) for name in CONDITIONS]
     parts += [(name, getattr(fact.run, name)) for name in _RUN_PARTS if name != "options"]
-    parts.append(("options", None if fact.run.options == "{}" else fact.run.options))
+    options, settings = split_options(fact.run.options)
+    parts += [("options", options), ("settings", ", ".join(f"{name} {value}" for name, value in settings.items()) or None)]
     parts += [("side", fact.side), ("participant", fact.participant)]
     # Two published tables are never repetitions of each other: a document that prints both means them to differ, even if it does not say how.
     parts.append(("run", fact.run.run if fact.run.published else None))
