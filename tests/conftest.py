@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from msgspec import inspect
 
-from tacholog.manifest import Host, LogFile, Manifest, write
+from tacholog.runs.manifest import Host, LogFile, Manifest, write
 
 ROOT = Path(__file__).resolve().parent.parent
 

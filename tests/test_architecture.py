@@ -11,10 +11,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "parsers" / "tacholog"
-# Lowest first. A module may import from its own layer and from those before it.
-LAYERS = (
-    *("__init__", "errors", "visible", "evidence", "records", "medians", "formats", "quality", "manifest", "stated", "host", "problems"),
-    *("dataset", "checks", "diff", "campaign", "resources", "terminal", "report", "sphinx", "commands", "cli", "__main__"),
+# The rooms, lowest first: a module imports from its own room and from those before it. CONTRIBUTING.md says what each is for.
+ROOMS = (
+    *("__init__", "errors", "visible", "terminal", "resources", "evidence"),
+    *("schema", "formats", "runs", "dataset", "privacy", "compare", "campaign", "view", "render", "site", "sphinx", "commands", "cli", "__main__"),
 )
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
@@ -37,17 +37,23 @@ def imports(path: Path) -> Iterator[str]:
             yield from wanted & NAMES or {node.module} & NAMES
 
 
-def layer(name: str) -> int:
-    return LAYERS.index(name.split(".")[1])
+def room(name: str) -> int:
+    return ROOMS.index(name.split(".")[1])
 
 
-def test_every_module_has_a_layer() -> None:
-    assert {name.split(".")[1] for name in NAMES} <= set(LAYERS)
+def test_every_module_has_a_room() -> None:
+    assert {name.split(".")[1] for name in NAMES} == set(ROOMS)
+
+
+#: Modules that still hold HTML beside what is shown. To be split.
+TO_SPLIT = {f"tacholog.view.{name}" for name in ("comparable", "comparison", "history", "rankings", "remarks", "unranked", "views")}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=module_name)
-def test_a_module_imports_only_from_its_own_layer_and_those_below(path: Path) -> None:
-    assert [name for name in imports(path) if layer(name) > layer(module_name(path))] == []
+def test_a_module_imports_only_from_its_own_room_and_those_below(path: Path) -> None:
+    upward = [name for name in imports(path) if room(name) > room(module_name(path))]
+
+    assert bool(upward) == (module_name(path) in TO_SPLIT), upward
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 import pandas as pd
 from click.testing import CliRunner
 
-from tacholog.checks import violations
 from tacholog.commands.check import check
-from tacholog.dataset import Dataset, load
+from tacholog.dataset.checks import violations
+from tacholog.dataset.load import Dataset, load
 
 DATA = Path(__file__).parent.parent / "data"
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.dataset import Dataset, load
+from tacholog.dataset.load import Dataset, load
 from tacholog.formats.reading import read
-from tacholog.manifest import Manifest, read_host, read_manifest
-from tacholog.records import Record
+from tacholog.runs.manifest import Manifest, read_host, read_manifest
+from tacholog.schema.records import Record
 
 DATA = Path(__file__).parent.parent / "data"
 MANIFESTS = sorted(DATA.glob("**/run.toml"))

@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tacholog.dataset import Dataset, load
-from tacholog.manifest import read_manifest
+from tacholog.dataset.load import Dataset, load
+from tacholog.runs.manifest import read_manifest
 
 DATA = Path(__file__).parent.parent / "data"
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from tacholog.campaign.plan import read_plan
-from tacholog.dataset import load
-from tacholog.diff.bands import read as read_bands
+from tacholog.compare.bands import read as read_bands
+from tacholog.dataset.load import load
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import open_evidence
 from tacholog.formats.source import open_log_in
-from tacholog.manifest import read_host, read_manifest
+from tacholog.runs.manifest import read_host, read_manifest
 
 OUTSIDE = "topsecretoutside"
 RUN = Path(__file__).parent.parent / "docs" / "example" / "data" / "latency-udp"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.report.stamp import write_stamp
+from tacholog.site.stamp import write_stamp
 
 DATA = Path(__file__).parent.parent / "data"
 RUN = DATA / "rti/default-type/shmem-zero-copy"

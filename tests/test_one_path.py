@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tacholog.dataset import load_logs
+from tacholog.dataset.load import load_logs
 from tacholog.formats.reading import Held, read
-from tacholog.records import Conditions, Record
+from tacholog.schema.records import Conditions, Record
 
 FORMATS = Path(__file__).parent / "formats"
 LOGS = sorted(path for path in FORMATS.glob("*/*") if path.is_file() and path.name != "README.md")

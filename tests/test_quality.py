@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tacholog.quality import RunContext, judge
-from tacholog.records import Conditions, DataPath, Number, Record, Touched
+from tacholog.dataset.quality import RunContext, judge
+from tacholog.schema.records import Conditions, DataPath, Number, Record, Touched
 
 CLOSED = Conditions(load_mode="closed", basis="rtt/2", definition="rti-one-way", planned_duration_s=20.0)
 

@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from tacholog.dataset import load, open_saved
-from tacholog.manifest import LogFile, Manifest, as_toml, write
-from tacholog.records import StatedConditions
-from tacholog.report import facts
-from tacholog.report.series import series_of
+from tacholog.dataset.load import load, open_saved
+from tacholog.runs.manifest import LogFile, Manifest, as_toml, write
+from tacholog.schema.records import StatedConditions
+from tacholog.view import results as facts
+from tacholog.view.series import series_of
 
 ROOT = Path(__file__).resolve().parent.parent
 # sockperf's ping-pong prints no size: whatever -m was, the log is the same.

@@ -15,8 +15,8 @@ import msgspec
 import pytest
 
 from tacholog.cli import main
-from tacholog.manifest import LogFile, Manifest, write
-from tacholog.records import StatedConditions
+from tacholog.runs.manifest import LogFile, Manifest, write
+from tacholog.schema.records import StatedConditions
 
 ROOT = Path(__file__).resolve().parent.parent
 LOG = ROOT / "docs/example/data/latency-udp/perftest.log"

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
-from tacholog.manifest import Command, Host, LogFile, Manifest, write
-from tacholog.report.build import build_site
+from tacholog.runs.manifest import Command, Host, LogFile, Manifest, write
+from tacholog.site.build import build_site
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 NATIVE = ROOT / "tests" / "formats" / "native"

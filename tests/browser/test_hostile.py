@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tacholog.report.build import build_site
-from tacholog.report.settings import Link, SiteSettings
+from tacholog.site.build import build_site
+from tacholog.site.settings import Link, SiteSettings
 
 pytestmark = [
     pytest.mark.browser,

@@ -19,11 +19,11 @@ import pytest
 from tacholog.campaign import read_campaign
 from tacholog.campaign.builds import find_build
 from tacholog.campaign.pairs import lay_out_pairs
-from tacholog.diff.bands import read, same_build
-from tacholog.diff.pairing import read_record
+from tacholog.compare.bands import read, same_build
+from tacholog.compare.pairing import read_record
 from tacholog.formats.reading import read as read_log
-from tacholog.manifest import Manifest, read_manifest
-from tacholog.records import Record
+from tacholog.runs.manifest import Manifest, read_manifest
+from tacholog.schema.records import Record
 
 # Throughput, because a rate is a rate on a busy machine too, where a latency in so short a run has too few samples.
 CAMPAIGN = """

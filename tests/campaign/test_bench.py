@@ -17,7 +17,7 @@ import pytest
 
 from tacholog.campaign.pairs import place_of_pairs
 from tacholog.errors import UnreadableInput
-from tacholog.manifest import Manifest, read_host, read_manifest
+from tacholog.runs.manifest import Manifest, read_host, read_manifest
 
 HEAD = 'system = "coreutils"\ntool = "seq"\nversion_command = ["seq", "--version"]\nlog = "seq.log"\nrepetitions = 2\n'
 GOOD = '[[runs]]\nname = "to-{last}"\ncommand = ["seq", "{last}"]\nvary.last = [3, 5]\nconditions.transport = "pipe"\n'

@@ -6,8 +6,8 @@ import os
 import subprocess
 from pathlib import Path
 
-from tacholog import host
-from tacholog.manifest import Host, read_host, write
+from tacholog.runs import host
+from tacholog.runs.manifest import Host, read_host, write
 
 CPU = "sys/devices/system/cpu"
 # A virtual machine with two CPUs, as its kernel (6.18) prints it; long lines cut.

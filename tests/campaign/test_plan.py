@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tacholog.campaign import Planned, lay_out, read_campaign
-from tacholog.diff.policy import MIN_RUNS
+from tacholog.compare.policy import MIN_RUNS
 from tacholog.errors import UnreadableInput
 
 CPUS = ("0", "1")

@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from tacholog.dataset import Dataset
-from tacholog.diff.compare import compare
-from tacholog.diff.policy import Policy
-from tacholog.diff.result import Report
-from tacholog.manifest import Host
+from tacholog.compare.diff.compare import compare
+from tacholog.compare.policy import Policy
+from tacholog.compare.result import Report
+from tacholog.dataset.load import Dataset
+from tacholog.runs.manifest import Host
 
 HOST = Host(
     name="Machine",

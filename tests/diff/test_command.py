@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from tacholog.cli import main
 from tacholog.commands.diff import diff, rendered, say
-from tacholog.dataset import Dataset, load
-from tacholog.diff.compare import compare
-from tacholog.diff.policy import BANDS, Policy, read_policy
-from tacholog.diff.result import Report
+from tacholog.compare.diff.compare import compare
+from tacholog.compare.policy import BANDS, Policy, read_policy
+from tacholog.compare.result import Report
+from tacholog.dataset.load import Dataset, load
 from tacholog.errors import UnreadableInput
-from tacholog.report import diff_text, diff_words
-from tacholog.report.diff_page import html
+from tacholog.render.diff import text as diff_text
+from tacholog.render.diff import words as diff_words
+from tacholog.render.diff.page import html
 
 HMBDC = Path(__file__).parent.parent / "formats" / "hmbdc"
 Side = Callable[..., Dataset]

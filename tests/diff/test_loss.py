@@ -11,14 +11,14 @@ from click.testing import CliRunner
 from numpy.typing import NDArray
 
 from tacholog.commands.diff import diff
-from tacholog.diff.compare import compare, exit_code
-from tacholog.diff.policy import Policy
-from tacholog.diff.result import Loss, Report
-from tacholog.manifest import Host
-from tacholog.report.diff_loss import loss_lines
-from tacholog.report.diff_summary import conclusion
-from tacholog.report.diff_text import text, workflow_commands
-from tacholog.report.diff_words import headline
+from tacholog.compare.diff.compare import compare, exit_code
+from tacholog.compare.policy import Policy
+from tacholog.compare.result import Loss, Report
+from tacholog.render.diff.loss import loss_lines
+from tacholog.render.diff.summary import conclusion
+from tacholog.render.diff.text import text, workflow_commands
+from tacholog.render.diff.words import headline
+from tacholog.runs.manifest import Host
 
 Compared = Callable[..., Report]
 Values = NDArray[np.float64]

@@ -8,12 +8,12 @@ from html.parser import HTMLParser
 import numpy as np
 from numpy.typing import NDArray
 
-from tacholog.dataset import Dataset
-from tacholog.diff.compare import compare
-from tacholog.diff.policy import Policy
-from tacholog.diff.result import Report
-from tacholog.manifest import Host
-from tacholog.report.diff_page import html
+from tacholog.compare.diff.compare import compare
+from tacholog.compare.policy import Policy
+from tacholog.compare.result import Report
+from tacholog.dataset.load import Dataset
+from tacholog.render.diff.page import html
+from tacholog.runs.manifest import Host
 
 Compared = Callable[..., Report]
 Side = Callable[..., Dataset]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.diff.pairing import PairRecord, PairSide, remarks, write_record
+from tacholog.compare.pairing import PairRecord, PairSide, remarks, write_record
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,14 @@ import pytest
 from numpy.typing import NDArray
 
 from tacholog.commands import ab
-from tacholog.diff.compare import exit_code
-from tacholog.diff.policy import Bands, Policy, Selection
-from tacholog.diff.result import Report
-from tacholog.diff.statistics import detectable, least_p, runs_needed
-from tacholog.report.diff_page import html
-from tacholog.report.diff_summary import conclusion
-from tacholog.report.diff_text import markdown, text
-from tacholog.report.diff_words import percent, remark
+from tacholog.compare.diff.compare import exit_code
+from tacholog.compare.policy import Bands, Policy, Selection
+from tacholog.compare.result import Report
+from tacholog.compare.statistics import detectable, least_p, runs_needed
+from tacholog.render.diff.page import html
+from tacholog.render.diff.summary import conclusion
+from tacholog.render.diff.text import markdown, text
+from tacholog.render.diff.words import percent, remark
 
 Floats = NDArray[np.float64]
 Compared = Callable[..., Report]
@@ -114,7 +114,7 @@ def test_a_plan_that_cannot_find_one_row_among_many_says_how_many_pairs_it_takes
 
 @pytest.mark.parametrize("pairs", [11, 12, 20])
 def test_a_lone_row_at_the_detectable_change_is_found_in_four_reports_of_five(pairs: int, figure: Callable[[str, str], None]) -> None:
-    from tacholog.diff.statistics import adjusted, paired_shift
+    from tacholog.compare.statistics import adjusted, paired_shift
 
     reports, rows, sd, least = 400, 40, 0.03, np.log1p(0.03)
     shift = detectable(np.array([sd]), (pairs, pairs), 0.05 / rows, np.array([least]), paired=True)[0]

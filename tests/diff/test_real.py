@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.diff.compare import compare, exit_code
-from tacholog.diff.policy import Policy
-from tacholog.diff.result import Report, Row
-from tacholog.diff.sides import find
-from tacholog.report.diff_summary import unstated_words
+from tacholog.compare.diff.compare import compare, exit_code
+from tacholog.compare.policy import Policy
+from tacholog.compare.result import Report, Row
+from tacholog.compare.sides import find
+from tacholog.render.diff.summary import unstated_words
 
 FORMATS = Path(__file__).parent.parent / "formats"
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tacholog.dataset import Dataset
-from tacholog.diff.compare import compare
-from tacholog.diff.policy import Policy
-from tacholog.diff.result import Report
-from tacholog.diff.statistics import Hidden, paired_shift, unpaired_shift
-from tacholog.report.diff_words import remark
+from tacholog.compare.diff.compare import compare
+from tacholog.compare.policy import Policy
+from tacholog.compare.result import Report
+from tacholog.compare.statistics import Hidden, paired_shift, unpaired_shift
+from tacholog.dataset.load import Dataset
+from tacholog.render.diff.words import remark
 
 Floats = NDArray[np.float64]
 Compared = Callable[..., Report]

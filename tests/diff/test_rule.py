@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from tacholog.dataset import Dataset
-from tacholog.diff.compare import compare, exit_code
-from tacholog.diff.policy import Bands, Override, Policy, Selection
-from tacholog.diff.result import Report, Row, Verdict, json_schema, to_json
+from tacholog.compare.diff.compare import compare, exit_code
+from tacholog.compare.policy import Bands, Override, Policy, Selection
+from tacholog.compare.result import Report, Row, Verdict, json_schema, to_json
+from tacholog.dataset.load import Dataset
 from tacholog.errors import TachologError
-from tacholog.manifest import Host
-from tacholog.report import diff_words
+from tacholog.render.diff import words as diff_words
+from tacholog.runs.manifest import Host
 
 Floats = NDArray[np.float64]
 Side = Callable[..., Dataset]

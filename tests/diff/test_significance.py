@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tacholog.dataset import Dataset
-from tacholog.diff.bands import same_build
-from tacholog.diff.compare import compare
-from tacholog.diff.policy import Policy, read_policy
-from tacholog.diff.renames import read_renames
-from tacholog.diff.result import Loss, Row
+from tacholog.compare.bands import same_build
+from tacholog.compare.diff.compare import compare
+from tacholog.compare.policy import Policy, read_policy
+from tacholog.compare.renames import read_renames
+from tacholog.compare.result import Loss, Row
+from tacholog.dataset.load import Dataset
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "significance.md"
 EXAMPLES = {

@@ -10,12 +10,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import ttest_1samp
 
-from tacholog.dataset import Dataset
-from tacholog.diff.compare import compare
-from tacholog.diff.policy import Policy
-from tacholog.diff.result import Report
-from tacholog.diff.statistics import Hidden, adjusted, adjusted_each, least_p, paired_shift, unpaired_shift
-from tacholog.diff.verdict import CODE, by_shift
+from tacholog.compare.diff.compare import compare
+from tacholog.compare.diff.verdict import CODE, by_shift
+from tacholog.compare.policy import Policy
+from tacholog.compare.result import Report
+from tacholog.compare.statistics import Hidden, adjusted, adjusted_each, least_p, paired_shift, unpaired_shift
+from tacholog.dataset.load import Dataset
 
 REPORTS, ROWS, PAIRS = 400, 40, 12
 SD = 0.02

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tacholog.diff.statistics import adjusted, adjusted_each, detectable, paired_shift, same_build_band, two_modes, unpaired_shift
+from tacholog.compare.statistics import adjusted, adjusted_each, detectable, paired_shift, same_build_band, two_modes, unpaired_shift
 
 ROWS = 40
 Figure = Callable[[str, str], None]

@@ -13,16 +13,16 @@ from click.testing import CliRunner
 from numpy.typing import NDArray
 
 from tacholog.commands.diff import diff
-from tacholog.dataset import Dataset
-from tacholog.diff.compare import compare
-from tacholog.diff.policy import Policy
-from tacholog.diff.result import Report
-from tacholog.diff.sides import find
-from tacholog.report.diff_loss import loss_sentence
-from tacholog.report.diff_page import html
-from tacholog.report.diff_summary import conclusion
-from tacholog.report.diff_text import markdown, text
-from tacholog.report.diff_words import remark
+from tacholog.compare.diff.compare import compare
+from tacholog.compare.policy import Policy
+from tacholog.compare.result import Report
+from tacholog.compare.sides import find
+from tacholog.dataset.load import Dataset
+from tacholog.render.diff.loss import loss_sentence
+from tacholog.render.diff.page import html
+from tacholog.render.diff.summary import conclusion
+from tacholog.render.diff.text import markdown, text
+from tacholog.render.diff.words import remark
 
 Compared = Callable[..., Report]
 Side = Callable[..., Dataset]

@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tacholog.dataset import Dataset
-from tacholog.diff.compare import compare
-from tacholog.diff.policy import Policy
-from tacholog.diff.result import Report, Row
-from tacholog.diff.sides import find
-from tacholog.manifest import Host
-from tacholog.report import diff_words as words
-from tacholog.report.diff_loss import loss_lines, loss_sentence
-from tacholog.report.diff_page import html
-from tacholog.report.diff_summary import conclusion
-from tacholog.report.diff_text import markdown, text
+from tacholog.compare.diff.compare import compare
+from tacholog.compare.policy import Policy
+from tacholog.compare.result import Report, Row
+from tacholog.compare.sides import find
+from tacholog.dataset.load import Dataset
+from tacholog.render.diff import words
+from tacholog.render.diff.loss import loss_lines, loss_sentence
+from tacholog.render.diff.page import html
+from tacholog.render.diff.summary import conclusion
+from tacholog.render.diff.text import markdown, text
+from tacholog.runs.manifest import Host
 
 Side = Callable[..., Dataset]
 Compared = Callable[..., Report]

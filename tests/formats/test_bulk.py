@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacholog.formats.bulk import Rows
-from tacholog.formats.lines import Broken
+from tacholog.formats.kit.bulk import Rows
+from tacholog.formats.kit.lines import Broken
 from tacholog.formats.reading import Event, Scan
 from tacholog.formats.source import LogText
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tacholog.formats.reading import read, read_text
-from tacholog.records import Number
+from tacholog.schema.records import Number
 
 LOGS = Path(__file__).parent / "fastrtps"
 LOG = (LOGS / "video.log").read_text()

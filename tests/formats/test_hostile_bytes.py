@@ -17,7 +17,7 @@ from tacholog.errors import UnreadableInput
 from tacholog.formats.reading import Event, Scan
 from tacholog.formats.registry import formats
 from tacholog.formats.source import LogText
-from tacholog.records import Record
+from tacholog.schema.records import Record
 
 if sys.version_info >= (3, 14):
     from compression import zstd

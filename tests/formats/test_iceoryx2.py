@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tacholog.formats.reading import read, read_text
-from tacholog.records import Conditions, Number, Record
+from tacholog.schema.records import Conditions, Number, Record
 
 LOGS = Path(__file__).parent / "iceoryx2"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tacholog.formats.reading import read
-from tacholog.records import Record
+from tacholog.schema.records import Record
 
 HERE = Path(__file__).parent
 KIB, MIB, GIB = 2**10, 2**20, 2**30

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tacholog.formats.reading import Log, read, read_text
-from tacholog.records import Number, Record
+from tacholog.schema.records import Number, Record
 
 LOGS = Path(__file__).parent / "performance_test"
 JSON = (LOGS / "layout.json").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tacholog.formats.reading import read, read_text
-from tacholog.records import Number, Record
+from tacholog.schema.records import Number, Record
 
 LOGS = Path(__file__).parent / "rti"
 ROW = "          1024,       28,     16.9,       18,       61,       19,       61,       61,          61,            61\n"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.dataset import load_logs
+from tacholog.dataset.load import load_logs
 from tacholog.formats.reading import read
-from tacholog.records import Conditions
+from tacholog.schema.records import Conditions
 
 LOGS = Path(__file__).parent
 

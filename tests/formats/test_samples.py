@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.formats.bulk import Runs
-from tacholog.formats.lines import Line
+from tacholog.formats.kit.bulk import Runs
+from tacholog.formats.kit.lines import Line
 from tacholog.formats.reading import read
 from tacholog.formats.registry import formats
 from tacholog.formats.sound import strangeness_of
 from tacholog.formats.source import LINE_BYTES, open_log
-from tacholog.records import METRICS, Record
+from tacholog.schema.records import METRICS, Record
 
 HERE = Path(__file__).parent
 #: Other people's packages have their logs elsewhere.

@@ -16,7 +16,7 @@ from typing import BinaryIO, cast
 import pytest
 
 from tacholog.errors import UnreadableInput
-from tacholog.formats.lines import Line
+from tacholog.formats.kit.lines import Line
 from tacholog.formats.reading import Scan, read
 from tacholog.formats.source import LogText
 

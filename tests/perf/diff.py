@@ -24,11 +24,11 @@ from ingest import TACHOLOG, cost
 from perf_table import Effort, Goal, LeftOut, Row
 from perf_truth import truths
 
-from tacholog.dataset import Dataset
-from tacholog.diff.compare import compare
-from tacholog.diff.policy import Policy
-from tacholog.diff.sides import find
-from tacholog.manifest import Host
+from tacholog.compare.diff.compare import compare
+from tacholog.compare.policy import Policy
+from tacholog.compare.sides import find
+from tacholog.dataset.load import Dataset
+from tacholog.runs.manifest import Host
 
 STATISTICS = ("min", "mean", "std", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "max")
 SIZES = 20

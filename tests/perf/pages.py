@@ -23,10 +23,10 @@ from urllib.parse import unquote, urlsplit
 import click
 from perf_table import Effort, Goal, LeftOut, Row, show
 
-from tacholog.manifest import Command, LogFile, Manifest, write
-from tacholog.report.bundle import plotly_bundle
-from tacholog.report.pages import LOGS
 from tacholog.resources import site_dir
+from tacholog.runs.manifest import Command, LogFile, Manifest, write
+from tacholog.site.bundle import plotly_bundle
+from tacholog.site.pages import LOGS
 from tacholog.sphinx.assets import PLOTLY
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -35,7 +35,7 @@ TRANSPORTS_A_SYSTEM = 24
 MEGABYTE = 1e6
 PAGES = 1000
 PATIENCE_MS = 120_000  # a busy machine is slow to open a page with hundreds of series
-IMPORTS = "import pandas, pyarrow.parquet, sphinx.builders.html, myst_parser.sphinx_ext.main, pydata_sphinx_theme, tacholog.report.build"
+IMPORTS = "import pandas, pyarrow.parquet, sphinx.builders.html, myst_parser.sphinx_ext.main, pydata_sphinx_theme, tacholog.site.build"
 SECTION = (
     "## Part {part}\n\nA bare page says what was measured and how, and links to [the next one]({next}). The words of this paragraph are many enough "
     "to be one: the publisher sends, the subscriber receives, and somebody writes down how long it took and how much of it came through.\n\n"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tacholog.formats.reading import Scan
 from tacholog.formats.source import LogText
-from tacholog.records import Record
+from tacholog.schema.records import Record
 
 BUILD = Path(__file__).parent.parent.parent / "build/bench/release"
 PERFTEST = BUILD / "perftest"

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from perf_table import Goal, Row
 
-from tacholog.diff.compare import compare
-from tacholog.diff.policy import Policy
-from tacholog.diff.result import Report
+from tacholog.compare.diff.compare import compare
+from tacholog.compare.policy import Policy
+from tacholog.compare.result import Report
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.diff.conftest import make_side

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from perf_table import Effort, Goal, Row
 
-from tacholog.report.nativetext import native_line
-from tacholog.report.privacy import WORDS_FILE, Names, Privacy, Redactor
+from tacholog.privacy.native_log import native_line
+from tacholog.privacy.redactor import WORDS_FILE, Names, Privacy, Redactor
 
 ROOT = Path(__file__).parent.parent.parent
 TEXT_BYTES = 4_000_000

@@ -10,11 +10,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tacholog.manifest import Command, Host, LogFile, Manifest, Source, write
-from tacholog.records import StatedConditions
-from tacholog.report.build import build_site
-from tacholog.report.privacy import Privacy
-from tacholog.report.settings import SiteSettings
+from tacholog.privacy.redactor import Privacy
+from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Source, write
+from tacholog.schema.records import StatedConditions
+from tacholog.site.build import build_site
+from tacholog.site.settings import SiteSettings
 
 # Lines of a published run of RTI Perftest over shared memory, and of a run of the same sizes with another data type.
 FIRST = """\

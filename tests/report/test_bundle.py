@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.report.bundle import basic_bundle, full_bundle
+from tacholog.site.bundle import basic_bundle, full_bundle
 
 NPM = """#!/bin/sh
 echo asked >> "$ASKED"

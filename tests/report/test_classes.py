@@ -9,12 +9,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tacholog.dataset import _COLUMNS
-from tacholog.manifest import Command, Host, LogFile, Manifest, Source
-from tacholog.records import Conditions, StatedConditions
-from tacholog.report.classes import CLASSES, COLUMNS, NESTED, OPEN, published_host, published_manifest, published_text
-from tacholog.report.nativetext import is_public_pair, native_line
-from tacholog.report.privacy import Names, Privacy, Redactor
+from tacholog.dataset.load import _COLUMNS
+from tacholog.privacy.classes import CLASSES, COLUMNS, NESTED, OPEN, published_host, published_manifest, published_text
+from tacholog.privacy.native_log import is_public_pair, native_line
+from tacholog.privacy.redactor import Names, Privacy, Redactor
+from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Source
+from tacholog.schema.records import Conditions, StatedConditions
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from tacholog.dataset import load
-from tacholog.report.compare import compare
-from tacholog.report.tables import Links
-from tacholog.report.views import view_of
+from tacholog.dataset.load import load
+from tacholog.render.tables.tables import Links
+from tacholog.view.comparison import compare
+from tacholog.view.views import view_of
 
 # What MyST and the theme still use of Sphinx is their business.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]

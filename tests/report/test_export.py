@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from hdrh.histogram import HdrHistogram
 
 from tacholog.commands.export import export
-from tacholog.dataset import load
-from tacholog.report.downloads import results_of
-from tacholog.report.schema import columns
+from tacholog.dataset.load import load
+from tacholog.render.tables.schema import columns
+from tacholog.site.downloads import results_of
 
 
 def run(*words: str) -> str:

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import msgspec
 
-from tacholog.dataset import load_logs
-from tacholog.report.facts import Fact
-from tacholog.report.figures import Figure, latency_over_size
-from tacholog.report.series import series_of
-from tacholog.report.spec import spec
-from tacholog.report.summary import latency_summary
-from tacholog.report.svg import draw
-from tacholog.report.tables import Links
-from tacholog.report.views import view_of
+from tacholog.dataset.load import load_logs
+from tacholog.render.figures.figures import Figure, latency_over_size
+from tacholog.render.figures.spec import spec
+from tacholog.render.figures.svg import draw
+from tacholog.render.tables.summary import latency_summary
+from tacholog.render.tables.tables import Links
+from tacholog.view.results import Fact
+from tacholog.view.series import series_of
+from tacholog.view.views import view_of
 
 LOG = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"
 

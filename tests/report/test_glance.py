@@ -9,17 +9,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tacholog.records import Conditions
-from tacholog.report.comparable import Compared, Group, best_of, compared, groups, leaders, not_set_off, ordered
-from tacholog.report.facts import Fact, Run
-from tacholog.report.glance import glance, main_campaigns, newest_release, of_last_releases
-from tacholog.report.listings import overview
-from tacholog.report.news import news
-from tacholog.report.series import series_of
-from tacholog.report.summary import throughput_summary
-from tacholog.report.tables import Links
-from tacholog.report.unlisted import not_listed
-from tacholog.report.views import View
+from tacholog.render.tables.listings import overview
+from tacholog.render.tables.summary import throughput_summary
+from tacholog.render.tables.tables import Links
+from tacholog.schema.records import Conditions
+from tacholog.view.comparable import Compared, Group, best_of, compared, groups, leaders, not_set_off, ordered
+from tacholog.view.news import news
+from tacholog.view.rankings import glance, main_campaigns, newest_release, of_last_releases
+from tacholog.view.results import Fact, Run
+from tacholog.view.series import series_of
+from tacholog.view.unranked import not_listed
+from tacholog.view.views import View
 
 # What MyST and the theme still use of Sphinx is their business.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]

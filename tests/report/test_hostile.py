@@ -19,9 +19,9 @@ from html5lib.constants import E as SENTENCES
 from tacholog.commands.check import check
 from tacholog.commands.report import report
 from tacholog.errors import TachologError
-from tacholog.manifest import LogFile, Manifest, write
-from tacholog.report.build import build_site
-from tacholog.report.settings import Link, SiteSettings
+from tacholog.runs.manifest import LogFile, Manifest, write
+from tacholog.site.build import build_site
+from tacholog.site.settings import Link, SiteSettings
 from tacholog.visible import drawn
 
 # What MyST and the theme still use of Sphinx is their business.
@@ -200,7 +200,7 @@ def test_a_system_without_a_name_and_a_log_of_an_odd_name_cost_only_their_run(tm
 
 
 def _toml(file: str) -> bytes:
-    from tacholog.manifest import as_toml
+    from tacholog.runs.manifest import as_toml
 
     return as_toml(Manifest(system="S", logs=(LogFile(file=file, sha256="0" * 64),))).encode()
 
@@ -218,7 +218,7 @@ def test_a_build_that_failed_fails_again_until_its_cause_is_gone(tmp_path: Path,
     shutil.copytree(checkout / "site", sources)
     page = (sources / "methodology.md").read_text()
     (sources / "methodology.md").write_text(f"{page}\n[nowhere](nowhere.md)\n")
-    monkeypatch.setattr("tacholog.report.build.site_dir", lambda: sources)
+    monkeypatch.setattr("tacholog.site.build.site_dir", lambda: sources)
 
     for _ in range(3):
         with pytest.raises(TachologError, match="the site is not complete"):

@@ -11,9 +11,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tacholog.manifest import Command, Host, LogFile, Manifest, write
-from tacholog.records import StatedConditions
-from tacholog.report.build import build_site
+from tacholog.runs.manifest import Command, Host, LogFile, Manifest, write
+from tacholog.schema.records import StatedConditions
+from tacholog.site.build import build_site
 
 # What MyST and the theme still use of Sphinx is their business.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tacholog.dataset import load_logs
-from tacholog.report.figures import Figure
-from tacholog.report.intervals import interval_figures
-from tacholog.report.views import view_of
+from tacholog.dataset.load import load_logs
+from tacholog.render.figures.figures import Figure
+from tacholog.render.figures.intervals import interval_figures
+from tacholog.view.views import view_of
 
 FORMATS = Path(__file__).parent.parent / "formats"
 

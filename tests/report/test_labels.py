@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from tacholog.records import Conditions
-from tacholog.report.comparable import Compared, said_of_members
-from tacholog.report.facts import Fact, Run
-from tacholog.report.series import Series, labels_among, series_of
+from tacholog.schema.records import Conditions
+from tacholog.view.comparable import Compared, said_of_members
+from tacholog.view.results import Fact, Run
+from tacholog.view.series import Series, labels_among, series_of
 
 
 def facts(version: str, **conditions: object) -> list[Fact]:

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.dataset import Limits, load
+from tacholog.dataset.load import Limits, load
 from tacholog.errors import UnreadableInput
-from tacholog.manifest import LogFile, Manifest, write
-from tacholog.records import StatedConditions
-from tacholog.report.settings import SiteSettings, read_settings
+from tacholog.runs.manifest import LogFile, Manifest, write
+from tacholog.schema.records import StatedConditions
+from tacholog.site.settings import SiteSettings, read_settings
 
 NATIVE = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tacholog.report.facts import Fact, Run
-from tacholog.report.inline import printed_at, with_anchors
-from tacholog.report.logpage import labels_of, log_page
+from tacholog.render.inline import printed_at, with_anchors
+from tacholog.site.logpage import labels_of, log_page
+from tacholog.view.results import Fact, Run
 
 
 def test_a_log_with_colours_says_that_it_is_shown_without_them(tmp_path: Path) -> None:

@@ -13,19 +13,19 @@ from click.testing import CliRunner
 from tests.report.conftest import FIRST, add_run, rti
 
 from tacholog.commands.parse import parse
-from tacholog.dataset import Dataset, load, load_logs
-from tacholog.diff.compare import compare
-from tacholog.diff.policy import Policy
-from tacholog.diff.result import Report
-from tacholog.diff.sides import of_release
-from tacholog.report import diff_words as words
-from tacholog.report.comparable import compared, groups
-from tacholog.report.compare import METRICS_SHOWN
-from tacholog.report.diff_summary import curve_words
-from tacholog.report.history import history, neighbours, since
-from tacholog.report.names import row_names
-from tacholog.report.series import labels_among
-from tacholog.report.views import TESTS, Selection, View, view_of
+from tacholog.compare.diff.compare import compare
+from tacholog.compare.policy import Policy
+from tacholog.compare.result import Report
+from tacholog.compare.sides import of_release
+from tacholog.dataset.load import Dataset, load, load_logs
+from tacholog.render.diff import words
+from tacholog.render.diff.summary import curve_words
+from tacholog.view.comparable import compared, groups
+from tacholog.view.comparison import METRICS_SHOWN
+from tacholog.view.history import history, neighbours, since
+from tacholog.view.names import row_names
+from tacholog.view.series import labels_among
+from tacholog.view.views import TESTS, Selection, View, view_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SAMPLES = sorted(path for path in (ROOT / "tests" / "formats").glob("*/*") if path.is_file() and path.suffix not in (".md", ".py", ".toml", ".tsv"))

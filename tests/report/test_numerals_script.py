@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.report.numerals import quantity, rounded, size, steps_of
+from tacholog.view.numerals import quantity, rounded, size, steps_of
 
 SCRIPT = Path(__file__).resolve().parent.parent.parent / "site" / "_static" / "tacholog-numerals.js"
 UNITS = ("ns", "bit_per_s", "messages_per_s", "ratio")

@@ -6,12 +6,12 @@ import hashlib
 import shutil
 from pathlib import Path
 
-from tacholog.dataset import load
-from tacholog.manifest import LogFile, Manifest, write
-from tacholog.report.downloads import csv_names
-from tacholog.report.history import diff_documents
-from tacholog.report.pages import plan
-from tacholog.report.views import view_of
+from tacholog.dataset.load import load
+from tacholog.runs.manifest import LogFile, Manifest, write
+from tacholog.site.downloads import csv_names
+from tacholog.site.pages import plan
+from tacholog.view.history import diff_documents
+from tacholog.view.views import view_of
 
 LOG = Path(__file__).resolve().parent.parent / "formats/native/latency-udp.log"
 

@@ -13,13 +13,13 @@ import msgspec
 import pandas as pd
 import pytest
 
-from tacholog.dataset import load
+from tacholog.dataset.load import load
 from tacholog.errors import UnreadableInput
-from tacholog.manifest import Command, Host, LogFile, Manifest, write
-from tacholog.report.build import build_site
-from tacholog.report.privacy import Names, Privacy, Redactor
-from tacholog.report.redact import redacted
-from tacholog.report.settings import SiteSettings, read_settings
+from tacholog.privacy.redact import redacted
+from tacholog.privacy.redactor import Names, Privacy, Redactor
+from tacholog.runs.manifest import Command, Host, LogFile, Manifest, write
+from tacholog.site.build import build_site
+from tacholog.site.settings import SiteSettings, read_settings
 
 # What MyST and the theme still use of Sphinx is their business.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from tacholog.commands.publish import publish as publish_command
 from tacholog.errors import UnreadableInput
-from tacholog.report.publish import publish, publish_branch, published
-from tacholog.report.stamp import STAMP, write_stamp
+from tacholog.site.publish import publish, publish_branch, published
+from tacholog.site.stamp import STAMP, write_stamp
 
 
 def built(folder: Path, **pages: str) -> Path:

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tacholog.errors import UnreadableInput
-from tacholog.report.publish import publish
-from tacholog.report.stamp import write_stamp
+from tacholog.site.publish import publish
+from tacholog.site.stamp import write_stamp
 
 # Publishes as the command does, in a child that is killed at the audit event of a given number: opening, linking, renaming, listing, removing.
 KILL_AT_EVERY_STEP = """
@@ -163,7 +163,7 @@ def test_of_two_at_once_one_is_refused_and_nothing_of_it_stays(tmp_path: Path) -
 def test_many_at_once_leave_every_version_that_was_said_to_be_published(tmp_path: Path) -> None:
     labels = [str(number) for number in range(1, 7)]
     folders = [site(tmp_path / f"site-{label}") for label in labels]
-    program = "import pathlib, sys; from tacholog.report.publish import publish; publish(*map(pathlib.Path, sys.argv[1:3]), sys.argv[3])"
+    program = "import pathlib, sys; from tacholog.site.publish import publish; publish(*map(pathlib.Path, sys.argv[1:3]), sys.argv[3])"
 
     started = [
         subprocess.Popen([sys.executable, "-c", program, str(folder), str(tmp_path / "public"), label], stderr=subprocess.PIPE, text=True)

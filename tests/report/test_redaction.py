@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacholog.report import privacy
-from tacholog.report.logtext import Original, Shown, plain, publish
-from tacholog.report.privacy import Names, Privacy, Redactor
+from tacholog.privacy import redactor as privacy
+from tacholog.privacy.logs import Original, Shown, plain, publish
+from tacholog.privacy.redactor import Names, Privacy, Redactor
 
 NATIVE = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"
 # Of each class of defects one line, and the words in it that nobody may read.

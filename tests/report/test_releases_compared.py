@@ -14,16 +14,16 @@ import pytest
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
-from tacholog.dataset import load
-from tacholog.diff.compare import compare
-from tacholog.diff.policy import Policy
-from tacholog.diff.renames import read_renames, renamed
-from tacholog.diff.sides import find, of_release
+from tacholog.compare.diff.compare import compare
+from tacholog.compare.policy import Policy
+from tacholog.compare.renames import read_renames, renamed
+from tacholog.compare.sides import find, of_release
+from tacholog.dataset.load import load
 from tacholog.errors import UnreadableInput
-from tacholog.manifest import Host, read_host, read_manifest, write
-from tacholog.report.build import build_site
-from tacholog.report.history import lines, releases_of
-from tacholog.report.views import view_of
+from tacholog.runs.manifest import Host, read_host, read_manifest, write
+from tacholog.site.build import build_site
+from tacholog.view.history import lines, releases_of
+from tacholog.view.views import view_of
 
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from tacholog.manifest import Manifest
-from tacholog.report.facts import Run
-from tacholog.report.remarks import remarks
+from tacholog.runs.manifest import Manifest
+from tacholog.view.remarks import remarks
+from tacholog.view.results import Run
 
 # What MyST and the theme still use of Sphinx is their business.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tacholog.records import Conditions
-from tacholog.report.comparable import Compared, groups, leaders, ordered
-from tacholog.report.facts import Fact, Run
-from tacholog.report.figures import latency_over_size, words_of
-from tacholog.report.series import Series, series_of
-from tacholog.report.summary import latency_summary
-from tacholog.report.svg import draw
-from tacholog.report.tables import Links, numbers
+from tacholog.render.figures.figures import latency_over_size, words_of
+from tacholog.render.figures.svg import draw
+from tacholog.render.tables.summary import latency_summary
+from tacholog.render.tables.tables import Links, numbers
+from tacholog.schema.records import Conditions
+from tacholog.view.comparable import Compared, groups, leaders, ordered
+from tacholog.view.results import Fact, Run
+from tacholog.view.series import Series, series_of
 
 PERCENTILES = ("p50", "p99", "p99.9", "p99.99", "p99.999", "max")
 # What three runs printed in ns: the second and the third took too few samples for the highest percentiles.

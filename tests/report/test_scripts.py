@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tacholog.formats.reading import read
-from tacholog.manifest import Manifest, read_manifest
-from tacholog.records import Record
-from tacholog.report.script import shell_script
+from tacholog.runs.manifest import Manifest, read_manifest
+from tacholog.schema.records import Record
+from tacholog.site.script import shell_script
 
 DATA = Path(__file__).parent.parent.parent / "data"
 SHORT_S = "0.02"

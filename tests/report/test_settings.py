@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tacholog.errors import UnreadableInput
-from tacholog.report.settings import read_settings
+from tacholog.site.settings import read_settings
 
 
 @pytest.mark.parametrize("name", ["key.txt", "shadow", "linked.svg"])

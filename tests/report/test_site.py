@@ -15,13 +15,13 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from tests.report.conftest import FIRST, add_run, rti
 
-from tacholog.dataset import load
+from tacholog.dataset.load import load
 from tacholog.errors import UnreadableInput
-from tacholog.report.build import build_site
-from tacholog.report.pages import plan
-from tacholog.report.settings import SiteSettings
-from tacholog.report.stamp import finished
-from tacholog.report.views import view_of
+from tacholog.site.build import build_site
+from tacholog.site.pages import plan
+from tacholog.site.settings import SiteSettings
+from tacholog.site.stamp import finished
+from tacholog.view.views import view_of
 
 # What MyST and the theme still use of Sphinx is their business.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]

@@ -13,8 +13,8 @@ from markupsafe import Markup
 from myst_parser.parsers.docutils_ import Parser
 from myst_parser.parsers.options import options_to_items
 
-from tacholog.report import myst
-from tacholog.report.templates import html_templates, myst_templates
+from tacholog.render import myst
+from tacholog.render.templates import html_templates, myst_templates
 from tacholog.resources import templates_dir
 from tacholog.visible import drawn
 

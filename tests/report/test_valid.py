@@ -8,10 +8,10 @@ import html5lib
 import pytest
 from html5lib.constants import E as SENTENCES
 
-from tacholog.dataset import load
-from tacholog.diff.compare import compare
-from tacholog.diff.policy import Policy
-from tacholog.report.diff_page import html
+from tacholog.compare.diff.compare import compare
+from tacholog.compare.policy import Policy
+from tacholog.dataset.load import load
+from tacholog.render.diff.page import html
 
 # What MyST and the theme still use of Sphinx is their business.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]

@@ -6,21 +6,21 @@ import subprocess
 
 import pytest
 
-from tacholog.manifest import Command, LogFile, Manifest
-from tacholog.quality import MARKS
-from tacholog.records import METRICS, Conditions
-from tacholog.report.axes import number_axis, percentile_axis, share_axis, size_axis
-from tacholog.report.facts import Fact, Run
-from tacholog.report.figures import latency_over_size
-from tacholog.report.hosts import missing
-from tacholog.report.markup import Html, path_slug, slug, tag, visible
-from tacholog.report.myst import text
-from tacholog.report.names import CONDITION_WORDS
-from tacholog.report.numerals import decimals, in_full, quantity, rounded, size, unit_shown, with_bound
-from tacholog.report.script import shell_script, words_of
-from tacholog.report.series import series_of
-from tacholog.report.summary import latency_summary
-from tacholog.report.tables import Links, numbers
+from tacholog.dataset.quality import MARKS
+from tacholog.render.figures.axes import number_axis, percentile_axis, share_axis, size_axis
+from tacholog.render.figures.figures import latency_over_size
+from tacholog.render.html import Html, path_slug, slug, tag, visible
+from tacholog.render.myst import text
+from tacholog.render.tables.hosts import missing
+from tacholog.render.tables.summary import latency_summary
+from tacholog.render.tables.tables import Links, numbers
+from tacholog.runs.manifest import Command, LogFile, Manifest
+from tacholog.schema.records import METRICS, Conditions
+from tacholog.site.script import shell_script, words_of
+from tacholog.view.names import CONDITION_WORDS
+from tacholog.view.numerals import decimals, in_full, quantity, rounded, size, unit_shown, with_bound
+from tacholog.view.results import Fact, Run
+from tacholog.view.series import series_of
 
 
 @pytest.mark.parametrize(

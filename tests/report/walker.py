@@ -12,9 +12,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import NamedTuple
 
-from tacholog.records import METRICS
-from tacholog.report.numerals import SECONDS, rounded, steps_of, unit_shown
-from tacholog.report.statistics import STATISTICS
+from tacholog.render.named_statistics import STATISTICS
+from tacholog.schema.records import METRICS
+from tacholog.view.numerals import SECONDS, rounded, steps_of, unit_shown
 
 # A number that is no part of a name, a version, a date or an address.
 _NUMERAL = re.compile(

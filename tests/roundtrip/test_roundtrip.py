@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from tacholog.formats.reading import Log, read
-from tacholog.records import Histogram, Number, Record
+from tacholog.schema.records import Histogram, Number, Record
 
 pytestmark = pytest.mark.core
 

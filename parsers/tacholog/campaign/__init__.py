@@ -13,7 +13,7 @@ whole or not at all, so a run without one is still to be done: that is all that 
 from tacholog.campaign.plan import Campaign, Plan, Planned, lay_out, read_campaign
 from tacholog.campaign.runs import folders, keep, measure, pending, place_of_release, resume, start, trouble, unfinished
 from tacholog.campaign.tools import programs
-from tacholog.manifest import PLAN_FILE
+from tacholog.runs.manifest import PLAN_FILE
 
 __all__ = [
     "PLAN_FILE",

@@ -19,9 +19,9 @@ from tacholog.campaign.builds import Build, with_template
 from tacholog.campaign.plan import Campaign, Plan, Planned, lay_out, read_campaign
 from tacholog.campaign.runs import cpus, keep, keep_hosts, new_folder, now, pending, plan_of, resume, write_plan
 from tacholog.campaign.tools import sha256
-from tacholog.diff.pairing import RECORD_FILE, Event, PairRecord, PairSide, read_record, write_record
+from tacholog.compare.pairing import RECORD_FILE, Event, PairRecord, PairSide, read_record, write_record
 from tacholog.errors import TachologError, UnreadableInput
-from tacholog.manifest import RUN_FILE, check_label
+from tacholog.runs.manifest import RUN_FILE, check_label
 
 SIDES: tuple[Literal["old"], Literal["new"]] = ("old", "new")
 _HALVES = "half-pairs"

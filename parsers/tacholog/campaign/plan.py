@@ -12,8 +12,8 @@ from typing import Annotated
 import msgspec
 
 from tacholog.errors import UnreadableInput
-from tacholog.manifest import FileName, in_words, read_evidence_toml, read_toml
-from tacholog.records import StatedConditions
+from tacholog.runs.manifest import FileName, in_words, read_evidence_toml, read_toml
+from tacholog.schema.records import StatedConditions
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 Value = str | int | float | bool

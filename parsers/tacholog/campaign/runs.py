@@ -17,15 +17,15 @@ from typing import Literal
 import msgspec
 import tomli_w
 
-from tacholog import host
 from tacholog.campaign.plan import Campaign, Plan, Planned, lay_out, read_campaign, read_plan
 from tacholog.campaign.tools import measured, program, sha256, version
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.formats.reading import Event, Scan
 from tacholog.formats.source import open_log_in
-from tacholog.manifest import HOSTS_FOLDER, PLAN_FILE, RUN_FILE, Command, LogFile, Manifest, check_label, read_manifest, write
-from tacholog.records import Record
-from tacholog.stated import contradictions, stated
+from tacholog.runs import host
+from tacholog.runs.manifest import HOSTS_FOLDER, PLAN_FILE, RUN_FILE, Command, LogFile, Manifest, check_label, read_manifest, write
+from tacholog.runs.stated import contradictions, stated
+from tacholog.schema.records import Record
 
 _ERRORS = "stderr.txt"
 _GRACE_S = 2.0  # between asking a process to end and killing it

@@ -14,10 +14,10 @@ from typing import Any, Protocol
 import msgspec
 
 from tacholog import terminal
-from tacholog.formats.lines import Broken
+from tacholog.formats.kit.lines import Broken
 from tacholog.formats.reading import CLAIM_WINDOW_LINES, Account, Event
-from tacholog.records import METRICS, Conditions, Number, Record
-from tacholog.report.names import row_names
+from tacholog.schema.records import METRICS, Conditions, Number, Record
+from tacholog.view.names import row_names
 from tacholog.visible import HIDDEN, drawn_in_line
 
 SHOWN_CHARACTERS = 160

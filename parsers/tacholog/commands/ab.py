@@ -27,7 +27,7 @@ from tacholog.campaign.plan import Planned
 from tacholog.commands._listing import counted
 from tacholog.commands._paths import Folder
 from tacholog.commands.diff import FAIL_ON, FORMATS
-from tacholog.diff.result import Report
+from tacholog.compare.result import Report
 from tacholog.errors import TachologError
 from tacholog.resources import checkout
 
@@ -76,7 +76,7 @@ def ab(
     from tacholog.campaign.builds import find_build
     from tacholog.campaign.pairs import begin, go_on, place_of_pairs
     from tacholog.commands.diff import rendered, say
-    from tacholog.diff.compare import exit_code
+    from tacholog.compare.diff.compare import exit_code
 
     if only_plan and resume:
         raise click.UsageError("--plan shows what a new comparison would be; --resume goes on with one that has its plan")
@@ -109,7 +109,7 @@ def _default_campaign() -> Path:
 def _said(begun: Pairs, output: Path, data: Path) -> str:
     """The plan in words: what is run, how long it takes, and how small a change it can find."""
     from tacholog.commands._measuring import duration
-    from tacholog.diff.policy import MIN_RUNS
+    from tacholog.compare.policy import MIN_RUNS
 
     pairs, tasks = begun.record.pairs, begun.tasks()
     variants = len({run.folder.rpartition("/")[0] for run in begun.plans[0].runs})
@@ -131,8 +131,8 @@ def smallest_change(noise: float, pairs: int, rows: int) -> float:
     """The smallest change of the median of one row among so many that is found in four cases of five, as a share; infinite if none is."""
     import numpy as np
 
-    from tacholog.diff.policy import Policy
-    from tacholog.diff.statistics import detectable
+    from tacholog.compare.policy import Policy
+    from tacholog.compare.statistics import detectable
 
     policy = Policy()
     of_pairs, threshold = np.array([noise * 2**0.5]), np.log1p(np.array([policy.thresholds_percent.centre / 100]))
@@ -143,9 +143,9 @@ def change_words(alone: float, among: float, rows: int) -> str:
     """How small a change is found in four cases of five; with few pairs none is, in one row of many."""
     from math import isinf
 
-    from tacholog.diff.policy import Policy
-    from tacholog.diff.statistics import runs_needed
-    from tacholog.report.diff_words import percent
+    from tacholog.compare.policy import Policy
+    from tacholog.compare.statistics import runs_needed
+    from tacholog.render.diff.words import percent
 
     rate = Policy().false_discovery_rate
     said = f"Smallest detectable change of a median or mean, in four cases of five: {percent(alone)} in a row alone"
@@ -162,7 +162,7 @@ def _noise(begun: Pairs, output: Path, data: Path) -> tuple[float, str]:
     """The noise to plan with: the median over the rows that were measured on this machine, else an assumption that is said to be one."""
     from statistics import median
 
-    from tacholog.diff.bands import FOLDER, noise, same_build
+    from tacholog.compare.bands import FOLDER, noise, same_build
 
     files = [place / FOLDER / f"{begun.plans[0].host}.csv" for place in (output, data)]
     for file in files:
@@ -182,7 +182,7 @@ def _sizes(run: Planned) -> int:
 
 
 def _statistics(run: Planned) -> int:
-    from tacholog.diff.policy import TESTED
+    from tacholog.compare.policy import TESTED
 
     return 1 if run.conditions.load_mode == "max-rate" else len(TESTED["latency"])
 
@@ -220,10 +220,10 @@ def _compared(begun: Pairs, data: Path) -> Report:
     """Compare both sides; keep them for publication if they have labels, and the band if they are one build."""
     from tacholog.campaign.pairs import keep_pairs
     from tacholog.commands.diff import band_roots
-    from tacholog.diff import bands
-    from tacholog.diff.compare import compare
-    from tacholog.diff.policy import Policy
-    from tacholog.diff.sides import find
+    from tacholog.compare import bands
+    from tacholog.compare.diff.compare import compare
+    from tacholog.compare.policy import Policy
+    from tacholog.compare.sides import find
 
     sides = [find(str(folder), ()) for folder in begun.sides]
     names = begun.record.old.name, begun.record.new.name

@@ -22,7 +22,7 @@ from tacholog.commands._paths import Folder
 from tacholog.errors import UnreadableInput
 
 if TYPE_CHECKING:
-    from tacholog.dataset import Dataset
+    from tacholog.dataset.load import Dataset
 
 WRONG = 1
 NO_LOGS = (".toml", ".md")
@@ -32,8 +32,8 @@ NO_LOGS = (".toml", ".md")
 @click.argument("folder", type=Folder(exists=True))
 def check(folder: Path) -> None:
     """Load the folder as a dataset and say what is wrong with it."""
-    from tacholog.checks import violations
-    from tacholog.dataset import load
+    from tacholog.dataset.checks import violations
+    from tacholog.dataset.load import load
 
     dataset = load([folder])
     wrong = [*_unread(folder), *_complaints(dataset), *violations(dataset)]
@@ -49,9 +49,9 @@ def check(folder: Path) -> None:
 
 def _unread(folder: Path) -> Iterator[str]:
     """What has no manifest beside it and is in no run: a forgotten run.toml must not look like a clean bill."""
-    from tacholog.dataset import run_folders
-    from tacholog.diff import bands
-    from tacholog.manifest import RUN_FILE, folders_below
+    from tacholog.compare import bands
+    from tacholog.dataset.load import run_folders
+    from tacholog.runs.manifest import RUN_FILE, folders_below
 
     runs = [*run_folders(folder)]
     if not runs:
@@ -67,7 +67,7 @@ def _unread(folder: Path) -> Iterator[str]:
 
 def _wrong_bands(folder: Path, files: Sequence[str]) -> Iterator[str]:
     """The files of a folder for bands of one build that are none."""
-    from tacholog.diff import bands
+    from tacholog.compare import bands
 
     for file in files:
         try:
@@ -77,8 +77,8 @@ def _wrong_bands(folder: Path, files: Sequence[str]) -> Iterator[str]:
 
 
 def _complaints(dataset: Dataset) -> Iterator[str]:
-    from tacholog.problems import FORGOTTEN
-    from tacholog.report.complaints import complaint
+    from tacholog.dataset.complaints import complaint
+    from tacholog.runs.problems import FORGOTTEN
 
     problems = dataset.problems[dataset.problems["kind"] != FORGOTTEN]  # named file by file already
     yield from map(complaint, problems.to_dict("records"))

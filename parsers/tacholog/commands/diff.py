@@ -32,12 +32,12 @@ import msgspec
 from tacholog import terminal
 from tacholog.commands._complaints import UNREADABLE_EXIT, tell
 from tacholog.commands._paths import write_output
-from tacholog.diff.result import VERDICTS, Report
+from tacholog.compare.result import VERDICTS, Report
 from tacholog.errors import TachologError
 
 if TYPE_CHECKING:
-    from tacholog.dataset import Dataset
-    from tacholog.diff.policy import Policy
+    from tacholog.compare.policy import Policy
+    from tacholog.dataset.load import Dataset
 
 LIMITS = {"text": 20, "markdown": 50, "html": 500, "github": 50}
 FAIL_ON = ("worse", "inconclusive", "implausible")
@@ -50,7 +50,7 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
     if wanted:
         import json
 
-        from tacholog.diff.result import json_schema
+        from tacholog.compare.result import json_schema
 
         click.echo(json.dumps(json_schema(), indent=2))
         context.exit()
@@ -104,12 +104,12 @@ def diff(
     limit: int | None,
 ) -> None:
     """Read both sides, compare, print."""
-    from tacholog.diff.bands import known
-    from tacholog.diff.compare import check_across, compare, exit_code
-    from tacholog.diff.policy import Policy, read_policy
-    from tacholog.diff.renames import find_renames, read_renames, renamed
-    from tacholog.diff.sides import find
-    from tacholog.report.complaints import complaints
+    from tacholog.compare.bands import known
+    from tacholog.compare.diff.compare import check_across, compare, exit_code
+    from tacholog.compare.policy import Policy, read_policy
+    from tacholog.compare.renames import find_renames, read_renames, renamed
+    from tacholog.compare.sides import find
+    from tacholog.dataset.complaints import complaints
 
     check_across(across)
     given = read_policy(thresholds) if thresholds else Policy()
@@ -129,7 +129,7 @@ def diff(
 
 def _cut(side: Dataset) -> int:
     """The exit code that logs without their end make, unless their own manifest says that they have none: the report names them."""
-    from tacholog.manifest import Manifest
+    from tacholog.runs.manifest import Manifest
 
     ends = side.runs[side.runs["status"] == "truncated"]["manifest"].dropna()
     return UNREADABLE_EXIT if any(msgspec.json.decode(text, type=Manifest).status in (None, "ok") for text in ends) else 0
@@ -172,7 +172,7 @@ def say(output: str, report: Report, said: str, path: Path | None) -> None:
 
     summary = os.environ.get("GITHUB_STEP_SUMMARY") if output == "github" and path is None else None
     if summary:
-        from tacholog.report.diff_text import workflow_commands
+        from tacholog.render.diff.text import workflow_commands
 
         with Path(summary).open("a", encoding="utf-8") as file:
             file.write(said)
@@ -202,15 +202,15 @@ def band_roots(roots: Sequence[Path] = ()) -> tuple[Path, ...]:
 def rendered(output: str, report: Report, only: tuple[str, ...] = (), limit: int | None = None) -> str:
     """The report in one of `FORMATS`; ``limit`` rows of each verdict, as many as the format deserves if not given."""
     limit = LIMITS.get(output, 0) if limit is None else limit
-    from tacholog.diff.result import to_json
-    from tacholog.report import diff_text
+    from tacholog.compare.result import to_json
+    from tacholog.render.diff import text as diff_text
 
     match output:
         case "json":
             listed = tuple(row for row in report.rows if row.verdict in only) if only else report.rows
             return to_json(msgspec.structs.replace(report, rows=listed)).decode() + "\n"
         case "html":
-            from tacholog.report.diff_page import html
+            from tacholog.render.diff.page import html
 
             return html(report, only, limit)
         case "markdown":

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 )
 def export(*, roots: tuple[Path, ...], kind: str, path: Path | None) -> None:
     """Read the data, write it."""
-    from tacholog.dataset import load
-    from tacholog.report.complaints import complaints
-    from tacholog.report.downloads import as_csv, as_json, as_parquet, results_of
-    from tacholog.report.hdr import write_hdr
+    from tacholog.dataset.complaints import complaints
+    from tacholog.dataset.load import load
+    from tacholog.site.downloads import as_csv, as_json, as_parquet, results_of
+    from tacholog.site.hdr import write_hdr
 
     given = roots or default_roots()
     data = load(given)

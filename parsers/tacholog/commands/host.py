@@ -25,8 +25,8 @@ def host(name: str | None, output: Path | None) -> None:
     import tomli_w
 
     from tacholog import terminal
-    from tacholog.host import this_host
-    from tacholog.manifest import write
+    from tacholog.runs.host import this_host
+    from tacholog.runs.manifest import write
 
     facts = this_host()
     if name:

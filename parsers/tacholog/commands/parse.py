@@ -21,13 +21,13 @@ from tacholog import terminal
 from tacholog.commands._listing import LISTINGS, Complaints, Explained, Listing, Place, Totals, kind_of
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there
-from tacholog.formats.bulk import Rows
+from tacholog.formats.kit.bulk import Rows
 from tacholog.formats.reading import Event, Held, Scan
 from tacholog.formats.registry import detect, format_named
 from tacholog.formats.source import LogText, open_log
-from tacholog.manifest import RUN_FILE, Manifest, folders_below, read_manifest
-from tacholog.records import Record
-from tacholog.stated import sized, stated
+from tacholog.runs.manifest import RUN_FILE, Manifest, folders_below, read_manifest
+from tacholog.runs.stated import sized, stated
+from tacholog.schema.records import Record
 
 STANDARD_INPUT = "-"
 COMPLAINTS_SHOWN = 20

@@ -31,8 +31,8 @@ from tacholog.resources import checkout
 @click.option("--incomplete", is_flag=True, help="Publish although some runs, logs or folders could not be read.")
 def publish(*, site: Path | None, label: str, output: Path | None, branch: str | None, push: bool, replace: bool, incomplete: bool) -> None:
     """Put the site where it is to be."""
-    from tacholog.report.publish import publish as publish_folder
-    from tacholog.report.publish import publish_branch
+    from tacholog.site.publish import publish as publish_folder
+    from tacholog.site.publish import publish_branch
 
     if (output is None) == (branch is None):
         raise click.UsageError("say where: either --output DIR or --branch NAME")
@@ -48,7 +48,7 @@ def publish(*, site: Path | None, label: str, output: Path | None, branch: str |
 
 def _summarise(built: Path) -> None:
     """Say what changed with the newest release: in a job on GitHub in the job's summary, else in a line."""
-    from tacholog.report.build import LATEST_DIFF
+    from tacholog.site.build import LATEST_DIFF
 
     found = built / LATEST_DIFF
     if not found.is_file():

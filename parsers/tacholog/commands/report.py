@@ -26,10 +26,10 @@ _STEP = 16_000_000
 @click.option("--output", metavar="DIR", type=Folder(), help="Where the site goes.  [default: build/site]")
 def report(roots: tuple[Path, ...], config: Path | None, output: Path | None) -> None:
     """Find the data, build, say where the site is."""
-    from tacholog.report.build import build_site
-    from tacholog.report.bundle import plotly_bundle
-    from tacholog.report.complaints import saved_complaints
-    from tacholog.report.settings import read_settings
+    from tacholog.dataset.complaints import saved_complaints
+    from tacholog.site.build import build_site
+    from tacholog.site.bundle import plotly_bundle
+    from tacholog.site.settings import read_settings
 
     given = roots or default_roots()
     for root in given:

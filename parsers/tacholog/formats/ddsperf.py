@@ -25,9 +25,9 @@ from typing import Literal
 
 import msgspec
 
-from tacholog.formats._intervals import Tally
-from tacholog.formats.lines import Broken, Detected, Dialect, Found, Line
-from tacholog.records import Basis, Bound, Conditions, Facts, Number, Record
+from tacholog.formats.kit.intervals import Tally
+from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
+from tacholog.schema.records import Basis, Bound, Conditions, Facts, Number, Record
 
 SYSTEM = "Cyclone DDS"
 TOOL = "ddsperf"

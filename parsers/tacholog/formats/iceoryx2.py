@@ -16,8 +16,8 @@ import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
-from tacholog.formats.lines import Broken, Detected, Dialect, Found, Line
-from tacholog.records import Conditions, Number, Record
+from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
+from tacholog.schema.records import Conditions, Number, Record
 
 SYSTEM = "iceoryx2"
 TOOL = "iceoryx2 benchmarks"

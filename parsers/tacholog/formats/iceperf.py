@@ -25,8 +25,8 @@ from enum import IntEnum
 
 import msgspec
 
-from tacholog.formats.lines import Broken, Detected, Dialect, Found, Line
-from tacholog.records import Conditions, Facts, Number, Record
+from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
+from tacholog.schema.records import Conditions, Facts, Number, Record
 
 SYSTEM = "iceoryx"
 TOOL = "iceperf"

@@ -13,12 +13,12 @@ from typing import IO, Any, Literal, NamedTuple
 import msgspec
 
 from tacholog.errors import UnreadableInput
-from tacholog.formats.bulk import RUN_LINES, Rows, Run, Runs, rows_of
-from tacholog.formats.lines import Broken, Found, Line
+from tacholog.formats.kit.bulk import RUN_LINES, Rows, Run, Runs, rows_of
+from tacholog.formats.kit.lines import Broken, Found, Line
 from tacholog.formats.registry import Format, detect, format_named, is_ours, package_of, words_of
 from tacholog.formats.sound import fault_of, strangeness_of
 from tacholog.formats.source import LINE_BYTES, LogText, open_log
-from tacholog.records import SEVERITY, Conditions, Facts, Histogram, Record, Status
+from tacholog.schema.records import SEVERITY, Conditions, Facts, Histogram, Record, Status
 
 LineClass = Literal["record", "chatter", "broken", "unknown"]
 CLAIM_WINDOW_LINES = 4096

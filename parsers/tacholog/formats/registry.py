@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple, Protocol, cast
 
 from tacholog.errors import UnreadableInput
-from tacholog.formats.lines import Detected, Dialect, Found, Line
+from tacholog.formats.kit.lines import Detected, Dialect, Found, Line
 
 GROUP = "tacholog.formats"
 _PARTS = ("SYSTEM", "TOOL", "DIALECTS", "DEFINITIONS", "detect", "parse")
@@ -29,7 +29,7 @@ class Format(Protocol):
 
     ``parse`` claims every line it understands within 4096 lines, or 8 MiB of them, of having been given it; a line that it does not claim is
     unknown and is reported. It opens nothing, reads no environment, and keeps no more than a bounded number of lines. A format whose tool prints
-    results by the hundred thousand may have a constant ``BULK`` besides: see `tacholog.formats.bulk`; one whose tool prints lines of more than
+    results by the hundred thousand may have a constant ``BULK`` besides: see `tacholog.formats.kit.bulk`; one whose tool prints lines of more than
     64 KiB, their limit as ``LINE_BYTES``, of at most 4 MiB.
     """
 

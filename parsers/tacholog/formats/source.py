@@ -14,9 +14,9 @@ from typing import BinaryIO
 
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import open_evidence
-from tacholog.formats._expand import CHUNK_BYTES, Damaged, Packing, expanded, packing_of
-from tacholog.formats.bulk import Run, Runs
-from tacholog.formats.lines import Line, QuotedLine
+from tacholog.formats.expand import CHUNK_BYTES, Damaged, Packing, expanded, packing_of
+from tacholog.formats.kit.bulk import Run, Runs
+from tacholog.formats.kit.lines import Line, QuotedLine
 
 HEAD_BYTES = 1 << 20
 LINE_BYTES = 1 << 16  # The longest line that most tools print is a histogram of a few KiB; a format may have a constant of its own.

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from sphinx.util import logging
 
-from tacholog.report.bundle import plotly_bundle
 from tacholog.resources import site_dir
+from tacholog.site.bundle import plotly_bundle
 from tacholog.sphinx.scripts import head_of, known_scripts, policy_of
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _finish(app: Sphinx, problem: Exception | None) -> None:
 
 
 def _copy_plotly(static: Path) -> None:
-    """Put Plotly beside the pages once; where it comes from is `tacholog.report.bundle`'s business."""
+    """Put Plotly beside the pages once; where it comes from is `tacholog.site.bundle`'s business."""
     source, note = plotly_bundle()
     if note:
         _LOGGER.info(note)

@@ -11,20 +11,20 @@ import msgspec
 from docutils import nodes
 from docutils.parsers.rst import directives
 
-from tacholog.dataset import Dataset, open_saved
-from tacholog.diff.bands import known
-from tacholog.diff.compare import check_across, compare
-from tacholog.diff.policy import Policy
-from tacholog.diff.renames import find_renames, renamed
-from tacholog.diff.result import VERDICTS, Report
-from tacholog.diff.sides import of_release
+from tacholog.compare.bands import known
+from tacholog.compare.diff.compare import check_across, compare
+from tacholog.compare.policy import Policy
+from tacholog.compare.renames import find_renames, renamed
+from tacholog.compare.result import VERDICTS, Report
+from tacholog.compare.sides import of_release
+from tacholog.dataset.load import Dataset, open_saved
 from tacholog.errors import TachologError
-from tacholog.report.diff_page import brief, fragment
-from tacholog.report.history import diff_documents, finder, history, neighbours
-from tacholog.report.markup import slug, tag
-from tacholog.report.views import Selection, View
+from tacholog.render.diff.page import brief, fragment
+from tacholog.render.html import slug, tag
 from tacholog.sphinx.directives import Perf
 from tacholog.sphinx.store import State, dataset_folder, state_of, view
+from tacholog.view.history import diff_documents, finder, history, neighbours
+from tacholog.view.views import Selection, View
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

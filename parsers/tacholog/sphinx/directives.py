@@ -13,28 +13,28 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from tacholog.errors import TachologError
-from tacholog.report import listings, summary, tables
-from tacholog.report.compare import compare
-from tacholog.report.distribution import distribution_of
-from tacholog.report.downloads import download_links
-from tacholog.report.figures import FIGURES, Figure
-from tacholog.report.glance import glance
-from tacholog.report.hosts import host_card
-from tacholog.report.intervals import interval_figures
-from tacholog.report.logpage import log_page
-from tacholog.report.markup import Html, tag
-from tacholog.report.myst import unquoted
-from tacholog.report.numerals import NOT_STATED
-from tacholog.report.plots import plot
-from tacholog.report.releases import releases_table
-from tacholog.report.remarks import remarks
-from tacholog.report.schema import schema_table
-from tacholog.report.script import shell_script
-from tacholog.report.sidebyside import side_by_side
-from tacholog.report.tables import Links
-from tacholog.report.views import Selection, View, manifest_of
+from tacholog.render.figures.distribution import distribution_of
+from tacholog.render.figures.figures import FIGURES, Figure
+from tacholog.render.figures.intervals import interval_figures
+from tacholog.render.figures.plots import plot
+from tacholog.render.html import Html, tag
+from tacholog.render.myst import unquoted
+from tacholog.render.tables import listings, summary, tables
+from tacholog.render.tables.hosts import host_card
+from tacholog.render.tables.releases import releases_table
+from tacholog.render.tables.schema import schema_table
+from tacholog.render.tables.side_by_side import side_by_side
+from tacholog.render.tables.tables import Links
+from tacholog.site.downloads import download_links
+from tacholog.site.logpage import log_page
+from tacholog.site.script import shell_script
 from tacholog.sphinx.node import PerfHtml, words_of
 from tacholog.sphinx.store import view
+from tacholog.view.comparison import compare
+from tacholog.view.numerals import NOT_STATED
+from tacholog.view.rankings import glance
+from tacholog.view.remarks import remarks
+from tacholog.view.views import Selection, View, manifest_of
 from tacholog.visible import drawn
 
 if TYPE_CHECKING:

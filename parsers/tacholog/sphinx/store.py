@@ -12,11 +12,11 @@ import msgspec
 from sphinx.errors import ExtensionError
 from sphinx.util.logging import getLogger
 
-from tacholog.diff.bands import FOLDER as BANDS
+from tacholog.compare.bands import FOLDER as BANDS
 from tacholog.errors import TachologError
-from tacholog.report.facts import Fact, Histogram, Log, Problem
-from tacholog.report.numerals import NOT_STATED
-from tacholog.report.views import Selection, View, transport_of, view_of
+from tacholog.view.numerals import NOT_STATED
+from tacholog.view.results import Fact, Histogram, Log, Problem
+from tacholog.view.views import Selection, View, transport_of, view_of
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -73,9 +73,9 @@ def prepare_data(app: Sphinx, config: Config) -> None:
     """
     if not config.tacholog_data:
         return
-    from tacholog.report.complaints import saved_complaints
-    from tacholog.report.prepare import prepare
-    from tacholog.report.settings import SiteSettings, read_settings
+    from tacholog.dataset.complaints import saved_complaints
+    from tacholog.site.prepare import prepare
+    from tacholog.site.settings import SiteSettings, read_settings
 
     work = Path(app.doctreedir, "tacholog")
     try:
@@ -137,7 +137,7 @@ def _of_system(folder: Path, state: State, of_system: Selection) -> View:
 @lru_cache(maxsize=1)
 def _opened(folder: Path, state: State) -> View:
     """Open a dataset; ``state`` makes sure that one which has changed since is opened again."""
-    from tacholog.dataset import open_saved
+    from tacholog.dataset.load import open_saved
 
     if not state:
         raise TachologError(f"no data set in {folder}")

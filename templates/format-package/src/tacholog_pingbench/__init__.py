@@ -6,8 +6,8 @@ Source: made up; say here which documents, sources and logs the format was learn
 import re
 from collections.abc import Iterable, Iterator
 
-from tacholog.formats.lines import Broken, Detected, Dialect, Found, Line
-from tacholog.records import Conditions, Facts, Number, Record
+from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
+from tacholog.schema.records import Conditions, Facts, Number, Record
 
 SYSTEM = "TCP sockets"
 TOOL = "pingbench"

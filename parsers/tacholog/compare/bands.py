@@ -1,0 +1,209 @@
+"""How far one build is from itself: measured by `tacholog ab` of a build with itself, kept in ``same-build/<host>.csv`` beside the runs.
+
+One line a row and session; a new session is added below, nothing is changed. Columns: the session and when it began, the SHA-256 of the build, how
+many pairs; the row's key (`tacholog.compare.result.Key`); ``runs`` (of both sides), the ``median`` of their values in the metric's unit, the standard
+``deviation`` of the values' logarithms, and the ``shift`` of the pairs with its 95 % interval ``shift_low``, ``shift_high``, as logarithms too.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from math import log, sqrt
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from tacholog.compare.result import Key, Report, Row
+from tacholog.errors import UnreadableInput
+from tacholog.evidence import is_there, open_evidence
+
+if TYPE_CHECKING:
+    from tacholog.dataset.load import Dataset
+
+FOLDER = "same-build"
+ENOUGH_SESSIONS = 3  # Fewer do not tell how far sessions are apart.
+_KEY = tuple(name for name in Key.__struct_fields__ if name != "apart")  # files that were written before have no such column
+_LEVEL = 0.975
+
+
+class Calibration(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the file: what one session of one build with itself says of one row."""
+
+    session: str
+    start: str | None
+    build: str
+    pairs: int
+    key: Key
+    runs: int
+    median: float
+    deviation: float
+    shift: float
+    shift_low: float
+    shift_high: float
+
+
+class Band(NamedTuple):
+    """How far a row of one build is from itself by chance, 95 % of the time, as logarithms: ``paired`` as pairs, ``single`` as single runs.
+
+    ``across_sessions``: whether enough sessions were measured to know how far these are apart; if not, single runs are at least so far apart.
+    """
+
+    paired: float
+    single: float
+    across_sessions: bool
+
+
+class SameBuild(NamedTuple):
+    """The bands of a machine, by row, and the sessions that they come from."""
+
+    file: Path
+    sessions: tuple[str, ...]
+    bands: dict[Key, Band]
+
+
+def calibrations(report: Report, build: str) -> list[Calibration]:
+    """What a comparison of one build with itself says: one entry for each row of interleaved pairs."""
+    sessions = {run.session for run in report.runs if run.session}
+    times = [run.start_time for run in report.runs if run.start_time]
+    if len(sessions) != 1:
+        return []
+    rows = (row for row in report.rows if row.design == "paired" and row.p is not None)
+    found = [_calibration(row, build, next(iter(sessions)), min(times, default=None)) for row in rows]
+    return [entry for entry in found if entry is not None]
+
+
+def _calibration(row: Row, build: str, session: str, start: str | None) -> Calibration | None:
+    from statistics import median, stdev
+
+    if row.old is None or row.new is None or row.ratio is None or row.interval is None or None in row.interval:
+        return None
+    values = [*row.old.values, *row.new.values]
+    low, high = (log(end) for end in row.interval if end is not None)
+    return Calibration(
+        session=session,
+        start=start,
+        build=build,
+        pairs=len(row.old.values),
+        key=msgspec.structs.replace(row.key, apart=()),
+        runs=len(values),
+        median=median(values),
+        deviation=stdev(log(value) for value in values),
+        shift=log(row.ratio),
+        shift_low=low,
+        shift_high=high,
+    )
+
+
+def add(folder: Path, host: str, entries: Sequence[Calibration]) -> Path:
+    """Add a session to ``same-build/<host>.csv`` below a folder, and return the file. A session that is there already is replaced."""
+    path = folder / FOLDER / f"{host}.csv"
+    kept = [entry for entry in (read(path) if path.is_file() else ()) if entry.session not in {new.session for new in entries}]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    said = io.StringIO()
+    names = [name for name in Calibration.__struct_fields__ if name != "key"]
+    table = csv.writer(said, lineterminator="\n")
+    table.writerow([*names[:4], *_KEY, *names[4:]])
+    for entry in (*kept, *entries):
+        cells = [_cell(getattr(entry, name)) for name in names]
+        table.writerow([*cells[:4], *(_cell(getattr(entry.key, name)) for name in _KEY), *cells[4:]])
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(said.getvalue(), encoding="utf-8")
+    part.replace(path)
+    return path
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def read(path: Path, *, named_by_user: bool = False) -> list[Calibration]:
+    """Read a file of `add`: a regular file of its folder, unless it is the user who names it.
+
+    Raises:
+        UnreadableInput: it is missing, or a line of it is not of this form; the message names file and line.
+    """
+    try:
+        with path.open("rb") if named_by_user else open_evidence(path.parent, path.name) as file:
+            lines = list(csv.DictReader(io.StringIO(file.read().decode("utf-8"), newline="")))
+    except UnreadableInput as error:
+        raise UnreadableInput(f"{path}: {error}") from error
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UnreadableInput(f"{path}: {error}") from error
+    found = []
+    for number, line in enumerate(lines, start=2):
+        try:
+            found.append(_entry(line))
+        except (msgspec.ValidationError, KeyError) as error:
+            raise UnreadableInput(f"{path}:{number}: {error}") from error
+    return found
+
+
+def _entry(line: dict[str, str]) -> Calibration:
+    cells: dict[str, Any] = {name: text or None for name, text in line.items()}
+    key = {name: cells[name] for name in _KEY if cells[name] is not None}
+    key |= {"keyed": key["keyed"] == "True"} if "keyed" in key else {}
+    rest = {name: cells[name] for name in Calibration.__struct_fields__ if name != "key"}
+    return msgspec.convert({**rest, "key": key}, Calibration, strict=False)
+
+
+def known(sides: Iterable[Dataset], roots: Sequence[Path] = (), asked: Path | None = None) -> SameBuild | None:
+    """The bands of the machine on which both sides were measured, if somebody measured them.
+
+    Args:
+        sides: what is compared.
+        roots: folders to look in, beside those in which the runs are.
+        asked: a file that the user names.
+    """
+    runs = [side.runs for side in sides]
+    hosts = {str(host) for frame in runs for host in frame["host"].dropna()}
+    if len(hosts) != 1 and asked is None:
+        return None
+    places = dict.fromkeys(above for frame in runs if "root" in frame for root in frame["root"].dropna() for above in Path(str(root)).parents)
+    host = next(iter(hosts), "")
+    name = f"{FOLDER}/{host}.csv"
+    if asked:
+        return same_build(asked, named_by_user=True)
+    found = next((place for place in (*places, *roots) if "/" not in host and is_there(place, name)), None)
+    return None if found is None else same_build(found / name)
+
+
+def same_build(path: Path, *, named_by_user: bool = False) -> SameBuild:
+    """Read the bands of a file: those of the build that was measured last."""
+    entries = read(path, named_by_user=named_by_user)
+    entries = [entry for entry in entries if entry.build == entries[-1].build]
+    by_row: dict[Key, list[Calibration]] = defaultdict(list)
+    for entry in entries:
+        by_row[entry.key].append(entry)
+    return SameBuild(path, tuple(dict.fromkeys(entry.session for entry in entries)), {key: _band(found) for key, found in by_row.items()})
+
+
+def _band(sessions: Sequence[Calibration]) -> Band:
+    """The band of one row from its sessions; see docs/significance.md for the formulas."""
+    count, runs = len(sessions), sum(entry.runs for entry in sessions)
+    variance = sum((entry.runs - 1) * entry.deviation**2 for entry in sessions) / (runs - count)
+    within = _t(runs - count) * sqrt(2 * variance)
+    if count < ENOUGH_SESSIONS:
+        paired = max(max(abs(entry.shift_low), abs(entry.shift_high)) for entry in sessions)
+        return Band(paired, within, across_sessions=False)
+    medians = [log(entry.median) for entry in sessions]
+    middle = sum(medians) / count
+    between = _t(count - 1) * sqrt(2 * sum((value - middle) ** 2 for value in medians) / (count - 1))
+    paired = _t(count) * sqrt(sum(entry.shift**2 for entry in sessions) / count)
+    return Band(paired, sqrt(within**2 + between**2), across_sessions=True)
+
+
+def _t(freedom: int) -> float:
+    from scipy.stats import t
+
+    return float(t.ppf(_LEVEL, freedom))
+
+
+def noise(found: SameBuild) -> Iterator[float]:
+    """The run-to-run noise of each row with medians or means, as the standard deviation of logarithms."""
+    for entry in read(found.file, named_by_user=True):  # It was read before.
+        if entry.session == found.sessions[-1] and entry.key.statistic in ("p50", "mean"):
+            yield entry.deviation

@@ -1,0 +1,1 @@
+"""The steps of a diff: match, check, estimate, decide, report."""

@@ -1,0 +1,318 @@
+"""Compare two datasets: match, gate, estimate, decide, and put it all into one report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+import numpy as np
+
+from tacholog.compare import gate
+from tacholog.compare.bands import SameBuild
+from tacholog.compare.diff.estimate import Estimates, estimate
+from tacholog.compare.diff.loss import loss_asked, losses, lossy
+from tacholog.compare.diff.match import NONE, Pairs, match
+from tacholog.compare.diff.numbers import CONDITIONS, LATENCY_OF, SETTING, Integers, Numbers, latency_of, numbers
+from tacholog.compare.diff.rows import Findings, curves, rows, untested
+from tacholog.compare.diff.same import same_runs, shared
+from tacholog.compare.diff.verdict import CODE, REASONS, Judged, Verdicts, decide, thresholds
+from tacholog.compare.pairing import remarks
+from tacholog.compare.policy import BANDS, MIN_RUNS, Policy
+from tacholog.compare.result import COMPARED, OPEN, VERDICTS, Input, Problem, Report, RunOrder, Settings, Verdict
+from tacholog.errors import TachologError
+
+if TYPE_CHECKING:
+    from tacholog.dataset.load import Dataset
+
+_OF_ONE_RUN = {"single_run", "bound", "same_measurement"}
+_OF_LINES, _LINES_NAMED = ("broken", "unknown"), 100
+ACROSS = ("system", "host", "options", *SETTING, *CONDITIONS)
+
+
+def check_across(fields: Iterable[str]) -> None:
+    """Refuse what rows cannot be compared across.
+
+    Raises:
+        TachologError: no such field.
+    """
+    unknown = sorted(set(fields) - set(ACROSS))
+    if unknown:
+        raise TachologError(f"--across {unknown[0]}: choose from {', '.join(ACROSS)}")
+
+
+def compare(
+    old: Dataset,
+    new: Dataset,
+    policy: Policy,
+    names: tuple[str, str] = ("old", "new"),
+    everything: bool = True,
+    measured: SameBuild | None = None,
+) -> Report:
+    """Compare two sets of runs.
+
+    Args:
+        old: the runs to compare with.
+        new: the runs that are judged.
+        policy: what counts as a change.
+        names: what to call the two sides.
+        everything: whether the numbers that are never tested go into the report too.
+        measured: how far one build is from itself on this machine, if somebody measured it.
+    """
+    profiles = [_placed(profile, policy) for side in (old, new) for profile in gate.profiles(side)]
+    order = _run_orders(old, "old") + _run_orders(new, "new")
+    known: dict[gate.Profile, int] = {}
+    codes = np.array([known.setdefault(_compared(profile, policy), len(known)) for profile in profiles], np.int64)
+    data = numbers(old, new, policy, codes)
+    pairs = match(data, policy.across)
+    wanted = np.where(pairs.old != NONE, data.tested[pairs.old], True) & np.where(pairs.new != NONE, data.tested[pairs.new], True)
+    shown = Pairs(pairs.old[wanted], pairs.new[wanted])
+    judged, which = _judge(data, shown, profiles, policy)
+    common = shared(old, new)
+    findings = _find(data, shown, (judged, which), (order, common.codes), policy, measured)
+    sides = _input(old, names[0]), _input(new, names[1])
+    report = _report(sides, policy, findings, order, same_build="same_runs" not in common.warning and gate.same_build(old, new))
+    rest = Pairs(pairs.old[~wanted], pairs.new[~wanted])
+    said = (*remarks([root for side in (old, new) if "root" in side.runs for root in side.runs["root"].dropna()]), *_hint(report))
+    settings = msgspec.structs.replace(report.settings, same_build_sessions=measured.sessions if measured else ())
+    lost, lossless, counted = lossy(data, pairs, policy)
+    found = losses(data, lost, _judge(data, lost, profiles, policy), (order, common.codes), policy)
+    return msgspec.structs.replace(
+        report,
+        settings=settings,
+        losses=found,
+        loss_counts=dict.fromkeys(VERDICTS, 0) | Counter(loss.verdict for loss in found),
+        lossless=lossless,
+        loss_asked=loss_asked(policy),
+        lossy_counts=counted,
+        warnings=(*(report.warnings if "same_runs" not in common.warning else ()), *_without_figures(report), *common.warning, *said),
+        changed=gate.changed(old, new),
+        untested=untested(data, rest, policy) if everything else (),
+        problems=_problems(old, "old") + _problems(new, "new"),
+    )
+
+
+def _without_figures(report: Report) -> tuple[str, ...]:
+    """The sides that hold no number at all: a report of nothing must not look like one of no change."""
+    return tuple(f"no_figures:{name}" for name, side in (("old", report.old), ("new", report.new)) if not side.numbers)
+
+
+def _hint(report: Report) -> tuple[str, ...]:
+    """A field without which rows of one side would meet rows of the other, where nothing met at all."""
+    if any(row.old and row.new for row in report.rows):
+        return ()
+    alone = [[row.key for row in report.rows if row.verdict == verdict] for verdict in ("removed", "added")]
+    # Across data paths or types the tested metric changes too: a reference's rate is in messages, a copy's in bytes.
+    for rest in ({}, {"metric": "", "statistic": ""}):
+        for field in (*SETTING, "system"):
+            found = [{msgspec.structs.replace(key, apart=(), **rest, **{field: None}) for key in keys} for keys in alone]
+            if found[0] & found[1]:
+                return (f"try_across:{field}",)
+    return ()
+
+
+def _find(
+    data: Numbers,
+    pairs: Pairs,
+    asked: tuple[list[gate.Judgement], Integers],
+    runs: tuple[list[RunOrder], Integers],
+    policy: Policy,
+    measured: SameBuild | None,
+) -> Findings:
+    (judged, which), (order, codes) = asked, runs
+    limits = thresholds(data, pairs, policy, measured)
+    different = np.array([bool(judgement.different) for judgement in judged] or [False])[which]
+    unverified = np.array([bool(judgement.unverified) for judgement in judged] or [False])[which]
+    cells = data.cells
+    positive = pairs.both & (np.fmin(_least(data, pairs.old), _least(data, pairs.new)) > 0)
+    enough = np.minimum(cells.values[pairs.old], cells.values[pairs.new]) >= MIN_RUNS
+    found = estimate(data, pairs, positive & enough & ~different, order, limits.least)
+    same = same_runs(data, pairs, codes)
+    verdicts = decide(data, pairs, Judged(different, unverified, same), found, limits, policy)
+    return Findings(data, pairs, judged, which, found, limits, verdicts, same)
+
+
+def _least(data: Numbers, side: Integers) -> Any:  # noqa: ANN401 - an array of floats
+    """The smallest value of each cell."""
+    entries, cells = data.entries, data.cells
+    least = np.full(len(cells.values), np.nan)
+    filled = np.flatnonzero(cells.values)
+    if len(filled):
+        least[filled] = np.minimum.reduceat(entries.value, cells.first[filled])
+    return least[side]
+
+
+def _placed(profile: gate.Profile, policy: Policy) -> gate.Profile:
+    """The profile without its place, where the diff goes across machines."""
+    return profile._replace(host=None, machine=None) if "host" in policy.across else profile
+
+
+def _compared(profile: gate.Profile, policy: Policy) -> gate.Profile:
+    """The profile without what the diff goes across."""
+    machine = gate.MACHINE if "host" in policy.across else ()
+    options = ("options", "settings") if "options" in policy.across else ()
+    return _placed(profile, policy)._replace(**dict.fromkeys((*machine, *options)))
+
+
+def _run_orders(dataset: Dataset, side: str) -> list[RunOrder]:
+    columns = ["run", "session", "repetition", "order_index", "start_time", "status", "reason"]
+    frame = dataset.runs[columns].astype(object)
+    cells = frame.where(frame.notna(), None).to_dict("records")
+    return [msgspec.convert({"side": side, **row}, RunOrder) for row in cells]
+
+
+def _problems(dataset: Dataset, side: Literal["old", "new"]) -> tuple[Problem, ...]:
+    found = [
+        Problem(side=side, **{name: row[name] for name in ("run", "log", "line", "kind", "reason")}) for row in dataset.problems.to_dict("records")
+    ]
+    lines = [one for one in found if one.kind in _OF_LINES]
+    return (*(one for one in found if one.kind not in _OF_LINES), *lines[:_LINES_NAMED])
+
+
+def _judge(data: Numbers, pairs: Pairs, profiles: list[gate.Profile], policy: Policy) -> tuple[list[gate.Judgement], Integers]:
+    """What the gate says of each pair. It is asked once for all rows that have the same conditions on both sides.
+
+    A row that only one side has under its conditions is held against the other side's under others, so that a reader is told of these.
+    """
+    where = (*SETTING, "metric")
+    cells, pairs = data.cells, _with_others(data, pairs)
+    both = np.flatnonzero(pairs.both)
+    which = np.zeros(len(pairs.old), np.int64)
+    judged = [gate.Judgement((), ())]
+    if not len(both):
+        return judged, which
+    old, new = pairs.old[both], pairs.new[both]
+    code, of = data.codes(where), latency_of(cells)
+    asked = np.stack([cells.conditions[old], cells.conditions[new], code[old], code[new], of[old], of[new]], axis=1)
+    _, first, inverse = np.unique(asked, axis=0, return_index=True, return_inverse=True)
+    which[both] = inverse.reshape(-1) + 1
+    for place in first:
+        facts = [{**_facts(data, int(cell), where, profiles), "latency_of": LATENCY_OF[of[cell]]} for cell in (old[place], new[place])]
+        judged.append(gate.judge(facts[0], facts[1], policy.across))
+    return judged, which
+
+
+def _with_others(data: Numbers, pairs: Pairs) -> Pairs:
+    """The pairs, and for a cell without one the other side's first cell of the same row, if it has any."""
+    cells, (old, new) = data.cells, pairs
+    first = np.full((2, int(cells.row.max(initial=0)) + 1), NONE)
+    for side in (False, True):
+        there = np.flatnonzero(cells.new == side)[::-1]
+        first[int(side), cells.row[there]] = there
+    return Pairs(np.where(old == NONE, first[0, cells.row[new]], old), np.where(new == NONE, first[1, cells.row[old]], new))
+
+
+def _facts(data: Numbers, cell: int, where: tuple[str, ...], profiles: list[gate.Profile]) -> dict[str, Any]:
+    stated = {name: data.columns[name].at(cell) for name in (*where, *CONDITIONS)}
+    return {**stated, **profiles[data.cells.run[cell]]._asdict()}
+
+
+def _report(sides: tuple[Input, Input], policy: Policy, findings: Findings, order: list[RunOrder], *, same_build: bool) -> Report:
+    verdicts, found = findings.verdicts, findings.found
+    counted = Counter(verdicts.verdict.tolist())
+    return Report(
+        generated_by=f"tacholog {version('tacholog')}",
+        old=sides[0],
+        new=sides[1],
+        same_build=same_build,
+        settings=_settings(policy),
+        counts={verdict: counted.get(CODE[verdict], 0) for verdict in VERDICTS},
+        designs=_designs(found, verdicts),
+        warnings=(*_warnings(findings, same_build), *_gate_warning(verdicts), *_of_references(findings)),
+        changed=(),
+        rows=rows(findings, policy),
+        curves=curves(findings, policy),
+        runs=tuple(order),
+    )
+
+
+def _designs(found: Estimates, verdicts: Verdicts) -> dict[str, int]:
+    """How many rows each design decided; ``single`` are those with one value a side."""
+    decided = Counter(found.designs[index].kind for index in found.design.tolist() if index >= 0)
+    single = int(verdicts.by_value.sum()) - decided.get("confounded", 0)
+    return {**decided, **({"single": single} if single > 0 else {})}
+
+
+def _warnings(findings: Findings, same_build: bool) -> tuple[str, ...]:
+    found, verdicts = findings.found, findings.verdicts
+    used = {index for index in found.design.tolist() if index >= 0}
+    reasons = {found.designs[index].reason for index in used} - {None}
+    decided = {REASONS[index] for index in set(verdicts.reason[verdicts.by_value].tolist())}
+    return (
+        *(["same_build"] if same_build else []),
+        *sorted(reason for reason in reasons if reason),
+        *(["single_values"] if decided & _OF_ONE_RUN else []),
+        *_unverified(findings),
+    )
+
+
+def _unverified(findings: Findings) -> tuple[str, ...]:
+    """How many rows of repeated runs have no verdict for want of a condition, and which conditions these are."""
+    verdicts = findings.verdicts
+    rows = np.flatnonzero(verdicts.by_value & (verdicts.reason == REASONS.index("unverified")))
+    fields = dict.fromkeys(field for index in findings.which[rows].tolist() for field in findings.judged[index].unverified)
+    return (f"unverified:{len(rows)}:{','.join(fields)}",) if len(rows) else ()
+
+
+def _gate_warning(verdicts: Verdicts) -> tuple[str, ...]:
+    tested = ~np.isnan(verdicts.p_adjusted)
+    return () if all((gate & tested).any() for gate in verdicts.gates) else ("gate_empty",)
+
+
+def _of_references(findings: Findings) -> tuple[str, ...]:
+    """How many rows have the latency of bytes on one side and that of a reference on the other: as a ratio it would look like a thousandfold gain."""
+    refused = np.array([any(one.field == "latency_of" for one in judgement.different) for judgement in findings.judged])
+    count = int((refused[findings.which] & findings.pairs.both).sum())
+    return (f"latency_of:{count}",) if count else ()
+
+
+def _settings(policy: Policy) -> Settings:
+    return Settings(
+        false_discovery_rate=policy.false_discovery_rate,
+        across=policy.across,
+        thresholds={band: getattr(policy.thresholds_percent, band) / 100 for band in BANDS},
+        single_value_bands={band: getattr(policy.single_value_percent, band) / 100 for band in BANDS},
+        same_build_band=policy.same_build_percent / 100 if policy.same_build_percent else None,
+        overrides=len(policy.row),
+        gates=len(policy.gate),
+    )
+
+
+def _input(dataset: Dataset, name: str) -> Input:
+    def distinct(column: str) -> tuple[str, ...]:
+        return tuple(sorted({str(value) for value in dataset.runs[column].dropna()}))
+
+    times = distinct("start_time")
+    return Input(
+        name=name,
+        runs=len(dataset.runs),
+        numbers=int((dataset.results["scope"] == "summary").sum()),
+        systems=distinct("system"),
+        versions=distinct("system_version"),
+        releases=distinct("release"),
+        tools=distinct("tool"),
+        hosts=tuple(dataset.hosts[host].name if host in dataset.hosts else host for host in distinct("host")),
+        published=bool(dataset.runs["published"].any()),
+        first=times[0] if times else None,
+        last=times[-1] if times else None,
+        problems=len(dataset.problems),
+    )
+
+
+def exit_code(report: Report, fail_on: tuple[str, ...]) -> int:
+    """0, or 4 if nothing could be compared but with itself, or nothing of a gate; the highest that applies of it and what ``fail_on`` asks for.
+
+    ``worse``: 3 for worse rows. ``inconclusive``: 3 for rows that are too noisy to tell, or had too few pairs. ``implausible``: 5 for figures that
+    contradict each other, are impossible, or stand where more than 1 % was lost.
+    """
+    implausible = any(
+        row.verdict in ("invalid", "lossy") and {"impossible", "out_of_order", "loss"} & {*row.reasons, *row.marks} for row in report.rows
+    )
+    with_itself = sum("same_runs" in row.flags for row in report.rows)
+    lost = sum(report.loss_counts.get(verdict, 0) for verdict in COMPARED) + report.lossless if not report.rows else 0  # loss alone was asked for
+    compared = sum(report.counts[verdict] for verdict in COMPARED) + lost > with_itself and "gate_empty" not in report.warnings
+    meant: dict[str, Iterable[Verdict]] = {"worse": ("worse",), "inconclusive": OPEN}
+    asked = any(report.counts[verdict] + report.loss_counts.get(verdict, 0) for name in fail_on for verdict in meant.get(name, ()))
+    return max(0 if compared else 4, 3 if asked else 0, 5 if "implausible" in fail_on and implausible else 0)

@@ -1,0 +1,142 @@
+"""How the runs of a row were laid out: as interleaved pairs, as many sessions, or in an order that time may have confounded."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+
+from tacholog.compare.diff.numbers import Integers
+from tacholog.compare.policy import MIN_RUNS
+from tacholog.compare.result import DesignKind, RunOrder
+
+MOST_AHEAD = 0.25  # A step in the machine's speed then moves the sides apart by at most a quarter of itself, whenever it comes.
+_BY_CHANCE = 0.05
+
+
+class Design(NamedTuple):
+    """How to read the runs of a row.
+
+    ``old`` and ``new`` give each run its pair or its session (-1: none); ``groups_old`` and ``groups_new`` count these.
+    ``reason`` says what is wrong with the order, if anything: there is no test then.
+    """
+
+    kind: DesignKind
+    old: Integers
+    new: Integers
+    groups_old: int
+    groups_new: int
+    reason: str | None = None
+
+
+def lay_out(old: Sequence[RunOrder], new: Sequence[RunOrder]) -> Design:
+    """Recognise the design of two sets of runs, each of at least `MIN_RUNS`.
+
+    Pairs share session and repetition, and no other run of the row lies between the two. Times decide, not names: two blocks of runs that claim
+    to be pairs are not. Neither are sessions of which one side's all come before the other's.
+    """
+    positions = _in_order([*old, *new])
+    if positions is None:
+        return _refused(old, new, "order_unknown")
+    return _paired(old, new, positions) or _sessions(old, new, positions) or _refused(old, new, _why_no_pairs(old, new, positions))
+
+
+def _refused(old: Sequence[RunOrder], new: Sequence[RunOrder], reason: str) -> Design:
+    return Design("confounded", np.full(len(old), -1), np.full(len(new), -1), 0, 0, reason)
+
+
+def _why_no_pairs(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mapping[int, int]) -> str:
+    """What is known of runs that are neither pairs nor sessions."""
+    if _ahead([1 / len(old)] * len(old), [1 / len(new)] * len(new), positions) > MOST_AHEAD:
+        return "order_confounded"
+    named = all(run.session is not None and run.repetition is not None for run in (*old, *new))
+    return "few_pairs" if named else "pairs_unnamed"
+
+
+def _paired(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mapping[int, int]) -> Design | None:
+    members: dict[tuple[str, int], list[int]] = defaultdict(list)
+    for index, run in enumerate((*old, *new)):
+        if run.session is not None and run.repetition is not None:
+            members[run.session, run.repetition].append(index)
+    sides = len(old)
+    pairs = [(one, two) for one, two in (m for m in members.values() if len(m) == 2) if one < sides <= two]  # noqa: PLR2004 - a pair
+    near = [(one, two) for one, two in pairs if abs(positions[one] - positions[two]) == 1]
+    if len(near) < MIN_RUNS:
+        return None
+    if _one_sided(sum(positions[one] < positions[two] for one, two in near), len(near)):
+        return _refused(old, new, "same_first")
+    near.sort(key=lambda pair: positions[pair[0]])
+    olds, news = np.full(sides, -1), np.full(len(new), -1)
+    for group, (one, two) in enumerate(near):
+        olds[one], news[two - sides] = group, group
+    return Design("paired", olds, news, len(near), len(near))
+
+
+def _one_sided(old_first: int, pairs: int) -> bool:
+    """Whether one side went first so often that the effect of going first, alone, could make a row significant (sign test)."""
+    rarer = min(old_first, pairs - old_first)
+    ways = sum(comb(pairs, count) for count in range(rarer + 1))
+    return bool(2 * ways / 2**pairs <= _BY_CHANCE)
+
+
+def _sessions(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mapping[int, int]) -> Design | None:
+    grouped, weights = [], []
+    for side in (old, new):
+        runs = Counter(run.session for run in side)
+        if None in runs or len(runs) < MIN_RUNS:
+            return None
+        names = sorted(str(name) for name in runs)
+        grouped.append((np.array([names.index(str(run.session)) for run in side]), len(names)))
+        weights.append([1 / len(runs) / runs[run.session] for run in side])
+    if _ahead(weights[0], weights[1], positions) > MOST_AHEAD:
+        return _refused(old, new, "sessions_confounded")
+    if _same_side_opens(old, new, positions):
+        return _refused(old, new, "same_first")
+    return Design("sessions", grouped[0][0], grouped[1][0], grouped[0][1], grouped[1][1])
+
+
+def _ahead(old: Sequence[float], new: Sequence[float], positions: Mapping[int, int]) -> float:
+    """How far one side was ahead of the other at any moment, as a share of all that it has to do (the Kolmogorov-Smirnov distance of their times).
+
+    Args:
+        old: the share that each run has in its side, in all 1: of a session's runs together as much as of any other session's.
+        new: the same of the new side.
+        positions: the place of each run in the order of time, the old side's runs first.
+    """
+    steps = np.zeros(len(old) + len(new))
+    for index, share in enumerate((*old, *(-share for share in new))):
+        steps[positions[index]] = share
+    return float(np.abs(np.cumsum(steps)).max()) - 1e-9  # nine of 36 are a quarter, whatever their sum is in floats
+
+
+def _same_side_opens(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mapping[int, int]) -> bool:
+    """Whether, in the sessions that have runs of both sides, one side went first too often for chance."""
+    first: dict[tuple[str | None, bool], int] = {}
+    for index, run in enumerate((*old, *new)):
+        key = run.session, index >= len(old)
+        first[key] = min(first.get(key, positions[index]), positions[index])
+    shared = [name for name, is_new in first if not is_new and (name, True) in first]
+    return bool(shared) and _one_sided(sum(first[name, False] < first[name, True] for name in shared), len(shared))
+
+
+def _in_order(runs: Sequence[RunOrder]) -> dict[int, int] | None:
+    """Each run's place in the order in which they were made, session by session; ``None`` if that is not known of all of them."""
+    moments = [_moment(run) for run in runs]
+    if any(moment is None for moment in moments):
+        return None
+    order = sorted(range(len(runs)), key=lambda index: moments[index] or (0.0, 0))
+    return {index: place for place, index in enumerate(order)}
+
+
+def _moment(run: RunOrder) -> tuple[float, int] | None:
+    if run.start_time is None:
+        return None
+    try:
+        when = datetime.fromisoformat(run.start_time)
+    except ValueError:
+        return None
+    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp(), run.order_index or 0

@@ -1,0 +1,78 @@
+"""What names each row of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+
+from tacholog.compare.diff.numbers import CONDITIONS, OF_RUN, SETTING, SIZE, Column, Integers, Numbers
+from tacholog.compare.gate import said_of
+from tacholog.compare.policy import Policy
+from tacholog.compare.result import Key
+
+_SAY_LITTLE = ("definition", "basis", "load_mode")
+KEY_FIELDS = ("system", *SETTING, *SIZE, "metric", "statistic")
+
+
+def keys_of(data: Numbers, cell: Integers, policy: Policy, without: Sequence[str] = ()) -> list[Key]:
+    """The keys of these cells' rows, without what the diff goes across."""
+    columns = {name: _decoded(data.columns[name], cell) for name in KEY_FIELDS if name not in policy.across and name not in without}
+    names = tuple(columns)
+    return [Key(**dict(zip(names, values, strict=True))) for values in zip(*columns.values(), strict=True)]
+
+
+def row_keys(data: Numbers, cell: Integers, policy: Policy) -> list[Key]:
+    """The keys of rows that stand in one table, each with the conditions that tell it from those of the same key.
+
+    Args:
+        data: both sides' numbers.
+        cell: the cell that names each row.
+        policy: what the diff goes across.
+    """
+    apart = _apart(data, cell, policy)
+    return [replace(key, apart=apart[place]) if place in apart else key for place, key in enumerate(keys_of(data, cell, policy))]
+
+
+def _apart(data: Numbers, cell: Integers, policy: Policy) -> dict[int, tuple[tuple[str, str | None], ...]]:
+    """What tells rows of one key apart, by their places; most rows have a key of their own, and nothing here."""
+    siblings: dict[int, list[int]] = {}
+    for place, row in enumerate(data.cells.row[cell].tolist()):
+        siblings.setdefault(row, []).append(place)
+    found: dict[int, tuple[tuple[str, str | None], ...]] = {}
+    for places in (places for places in siblings.values() if len(places) > 1):
+        stated = {name: [data.columns[name].at(int(cell[place])) for place in places] for name in (*CONDITIONS, *OF_RUN) if name not in policy.across}
+        named = [name for name in CONDITIONS if name in stated and len({*stated[name]}) > 1]
+        for name in OF_RUN:  # machine and tool only where the conditions leave two rows alike
+            alike = len({tuple(stated[one][index] for one in named) for index in range(len(places))}) < len(places)
+            if alike and name in stated and len({*stated[name]}) > 1:
+                named.append(name)
+        named = _needed(named, stated)
+        for index, place in enumerate(places):
+            found[place] = tuple((name, said_of(stated[name][index])) for name in named)
+    return found
+
+
+def _needed(named: Sequence[str], stated: Mapping[str, Sequence[Any]]) -> list[str]:
+    """The names, without what the others say already: a load is paced where a rate is offered. What is not stated tells nothing apart."""
+    kept = sorted(named, key=lambda name: name in _SAY_LITTLE)
+    for name in _SAY_LITTLE:
+        fewer = [one for one in kept if one != name]
+        told = {tuple((one, value) for one, value in zip(fewer, values, strict=True) if value is not None) for values in _rows(fewer, stated)}
+        if name in kept and () not in told and len(told) == len({*_rows(kept, stated)}):
+            kept = fewer
+    return kept
+
+
+def _rows(names: Sequence[str], stated: Mapping[str, Sequence[Any]]) -> list[tuple[Any, ...]]:
+    return list(zip(*(stated[name] for name in names), strict=True))
+
+
+def _decoded(column: Column, cell: Integers) -> list[Any]:
+    words = np.empty(len(column.words) + 1, object)
+    words[0] = None
+    words[1:] = list(column.words)
+    found: list[Any] = words[column.codes[cell]].tolist()
+    return found

@@ -1,0 +1,344 @@
+"""Both sides' numbers as plain arrays: what names each row, what it was measured under, and one value for each run.
+
+A million rows pass through here, so everything is whole-number codes: a column becomes small integers, several columns become one.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacholog.compare.policy import IF_NO_PERCENTILE, Policy
+from tacholog.dataset.medians import upper_of_two_counts
+from tacholog.dataset.quality import MARKS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tacholog.dataset.load import Dataset
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+SETTING = ("test", "transport", "data_path", "type", "keyed", "publishers", "subscribers", "participant")
+SIZE = ("payload_bytes", "payload_bytes_high", "demand")
+NAME = ("metric", "statistic")
+LOSS = "loss"
+CONDITIONS = (
+    *("definition", "basis", "load_mode", "reliability", "batch_bytes", "payload_touched"),
+    *("offered_rate_per_s", "recovery_time_ns", "instances", "side", "waiting"),
+)
+OF_RUN = ("host", "tool", "tool_version", "options")  # what a run was made on and with, which tells rows apart where their conditions do not
+_COLUMNS = (*SETTING, *SIZE, *NAME, *CONDITIONS)
+BOUNDS = ("=", "~", "<", ">", "range-low", "range-high")
+MARK_BITS = {name: 1 << index for index, name in enumerate(MARKS)}
+LATENCY_OF = (None, "bytes", "a reference")  # what a latency that is called one of zero copy turned out to be of; None: nothing is to be told apart
+
+
+class Column(NamedTuple):
+    """A column of both sides as whole numbers: 0 is unknown, k is ``words[k - 1]``. They are of the smallest type that holds them."""
+
+    codes: NDArray[np.unsignedinteger[Any]]
+    words: Sequence[Any]
+
+    def at(self, position: int) -> Any:  # noqa: ANN401 - a cell of any column
+        """The value at a position, ``None`` if unknown."""
+        code = self.codes[position]
+        return self.words[code - 1] if code else None
+
+
+class Cells(NamedTuple):
+    """What one side says of one row under one set of conditions: ``first`` and ``values`` (how many) point into the entries, sorted by run.
+
+    ``row`` and ``conditions`` are codes that both sides share, ``run`` is one of the cell's runs. ``median`` is NaN where no run gave a value.
+    """
+
+    new: Flags
+    row: Integers
+    conditions: Integers
+    run: Integers
+    first: Integers
+    values: Integers
+    median: Floats
+    resolution: Floats
+    bound: Integers
+    samples: Floats
+    marks: Integers
+    mixed: Flags
+
+
+def upper_of_two(data: Numbers) -> Integers:
+    """For each cell 1 if the upper of two values in the middle is its median, 0 if the lower one is; see `tacholog.dataset.medians`."""
+    return _upper_of_two(data.columns["metric"])
+
+
+def _upper_of_two(metric: Column) -> Integers:
+    said: Integers = np.array([0, *map(upper_of_two_counts, metric.words)], np.int64)
+    found: Integers = said[metric.codes]
+    return found
+
+
+def latency_of(cells: Cells) -> Integers:
+    """What each cell's latency is of, as its marks say: an index into `LATENCY_OF`."""
+    grows, handed = (cells.marks & MARK_BITS[name] > 0 for name in ("grows_with_size", "reference_only"))
+    found: Integers = np.where(grows, 1, np.where(handed, 2, 0))
+    return found
+
+
+class Entries(NamedTuple):
+    """One value a run and cell, sorted by cell and then by run."""
+
+    run: Integers
+    value: Floats
+
+
+class Numbers(NamedTuple):
+    """Both sides' numbers: what each cell is about, column by column, its values, and whether its row gets a verdict.
+
+    ``published`` says of each cell that its run belongs to no session: figures out of a document, or a log that lay alone.
+    """
+
+    columns: dict[str, Column]
+    cells: Cells
+    entries: Entries
+    tested: Flags
+    published: Flags
+
+    def codes(self, names: Iterable[str]) -> Integers:
+        """One code for several columns of the cells: equal where all of them are equal."""
+        return np.broadcast_to(_combined([self.columns[name] for name in names]), self.tested.shape)
+
+
+def numbers(old: Dataset, new: Dataset, policy: Policy, profiles: Integers) -> Numbers:
+    """Arrange the summary numbers of both sides.
+
+    Args:
+        old: the first side.
+        new: the second side.
+        policy: which rows are wanted, and across which fields they are compared.
+        profiles: what each run (the old side's first) was made on and with, as a code.
+    """
+    frames = [_wanted(side.results, policy) for side in (old, new)]
+    columns = {name: _column([frame[name] for frame in frames]) for name in _COLUMNS}
+    runs = _positions(old.runs, new.runs, frames)
+    made = [side.runs.reindex(columns=["system", *OF_RUN]) for side in (old, new)]
+    columns |= {name: _spread(_column([one[name] for one in made]), runs) for name in ("system", *OF_RUN)}
+    setting = _combined([columns[name] for name in ("system", *SETTING, *SIZE) if name not in policy.across])
+    kept = [columns[name] for name in CONDITIONS if name not in policy.across]
+    width = int(profiles.max(initial=0)) + 1
+    conditions = _dense(_combined(kept) * width + profiles[runs])
+    across = _combined([columns[name] for name in policy.across if name in columns])
+    is_new = np.repeat([False, True], [len(frame) for frame in frames])
+    marks = np.concatenate([_mark_bits(frame["marks"]) for frame in frames])
+    names = _combined([columns[name] for name in NAME])
+    row = _dense(setting * (int(names.max(initial=0)) + 1) + names)
+    cell = _dense((conditions * (int(row.max(initial=0)) + 1) + row) * 2 + is_new)
+    tested = _tested(columns, setting, is_new, marks, policy)
+    cells, entries, at = _cells(frames, cell, runs, (marks, across, _upper_of_two(columns["metric"])), (is_new, row, conditions))
+    published = np.concatenate([side.runs["session"].isna().to_numpy(bool) for side in (old, new)])
+    for name, column in columns.items():  # one after the other, so that they are never all there twice
+        columns[name] = _spread(column, at)
+    return Numbers(columns, cells, entries, tested[at], published[cells.run])
+
+
+def run_sets(cells: Cells, entries: Entries, codes: Integers) -> Integers:
+    """A number for the runs of each cell: cells share it whose runs have the same codes (one for each run of both sides)."""
+    names = np.random.default_rng(1).integers(0, 2**62, int(codes.max(initial=0)) + 1, dtype=np.uint64)
+    totals = np.concatenate([[np.uint64(0)], np.cumsum(names[codes][entries.run])])
+    first, count = cells.first, cells.values  # noqa: PD011 - no frame
+    sums: Integers = totals[first + count] - totals[first]  # of a random number for each run
+    return sums
+
+
+def _spread(column: Column, positions: Integers) -> Column:
+    """The column's values at these positions, as a column."""
+    return Column(column.codes[positions], column.words)
+
+
+@functools.cache
+def mark_names(bits: int) -> tuple[str, ...]:
+    """The names of the marks in a set of bits."""
+    return tuple(name for name, bit in MARK_BITS.items() if bits & bit)
+
+
+def _wanted(results: pd.DataFrame, policy: Policy) -> pd.DataFrame:
+    keep = (results["scope"] == "summary").to_numpy(bool)
+    if policy.transports:
+        keep &= results["transport"].isin(policy.transports).to_numpy(bool)
+    columns = ["run", *_COLUMNS, "value", "resolution", "bound", "samples", "marks"]
+    return results[columns] if keep.all() else results.loc[keep, columns]
+
+
+def _column(parts: Sequence[pd.Series]) -> Column:
+    import pandas as pd
+    from pandas.api.types import union_categoricals
+
+    categories = all(isinstance(part.dtype, pd.CategoricalDtype) for part in parts)  # which concat would write out, row by row
+    codes, words = pd.factorize(union_categoricals([part.array for part in parts]) if categories else pd.concat(parts, ignore_index=True))
+    return Column((codes + 1).astype(np.min_scalar_type(len(words))), words.tolist())
+
+
+def _positions(old: pd.DataFrame, new: pd.DataFrame, frames: Sequence[pd.DataFrame]) -> Integers:
+    import pandas as pd
+
+    found = [pd.Index(side["run"]).get_indexer(pd.Index(frame["run"])) for side, frame in zip((old, new), frames, strict=True)]
+    return np.concatenate([found[0], found[1] + len(old)]).astype(np.int64)
+
+
+def _combined(columns: Iterable[Column]) -> Integers:
+    """Several columns as one code: equal where all are equal."""
+    total: Integers | None = None
+    size = 1
+    for column in columns:
+        width = len(column.words) + 1
+        if total is None:
+            total, size = column.codes.astype(np.int64), width
+            continue
+        if size > 2**62 // width:
+            total = _dense(total)
+            size = int(total.max(initial=0)) + 1
+        total = total * width + column.codes
+        size *= width
+    return _dense(total) if total is not None else np.zeros(1, np.int64)
+
+
+def _dense(codes: Integers) -> Integers:
+    import pandas as pd
+
+    return pd.factorize(codes)[0].astype(np.int64)
+
+
+def _mark_bits(marks: pd.Series) -> Integers:
+    lists = marks.to_numpy(object)
+    lengths = np.fromiter(map(len, lists), np.int64, len(lists))
+    bits = np.zeros(len(lists), np.int64)
+    for position in np.flatnonzero(lengths):
+        bits[position] = sum({MARK_BITS.get(name, 0) for name in lists[position]})
+    return bits
+
+
+def _tested(columns: dict[str, Column], setting: Integers, is_new: Flags, marks: Integers, policy: Policy) -> Flags:
+    """Which numbers get a verdict: near-copies of one another (all percentiles of one distribution) would only be counted several times."""
+    tests = policy.tests()
+    metric, statistic = columns["metric"], columns["statistic"]
+    wanted = np.zeros(len(setting), bool)
+    for name, statistics in tests.items():
+        if name == LOSS:  # its rows are apart: most shares are zero, and have no ratio
+            continue
+        wanted |= _is(metric, (name,)) & _is(statistic, statistics)
+    if policy.metrics:
+        return wanted
+    latency, count = _is(metric, ("latency",)), int(setting.max(initial=0)) + 1
+    percentiles = np.ones(count, bool)
+    for side in (~is_new, is_new):
+        # Where both sides have a mean and only one has percentiles, the mean is what they have in common.
+        percentiles &= _any(setting, wanted & latency & side, count) | ~_any(setting, latency & side, count)
+    mean = _any(setting, latency & _is(statistic, ("mean",)), count)
+    instead = latency & ~percentiles[setting] & _is(statistic, IF_NO_PERCENTILE)
+    wanted |= instead & (_is(statistic, ("mean",)) | ~mean[setting])
+    goodput = wanted & _is(metric, ("goodput",))
+    unmoved = _any(setting, goodput & (marks & MARK_BITS["no_bytes_moved"] > 0), count)
+    useless = unmoved | ~_any(setting, goodput, count)
+    wanted &= ~(goodput & unmoved[setting])
+    return wanted & ~(_is(metric, ("message_rate",)) & ~useless[setting])
+
+
+def _is(column: Column, words: Sequence[str]) -> Flags:
+    chosen = np.array([False, *(word in words for word in column.words)])
+    result: Flags = chosen[column.codes]
+    return result
+
+
+def _any(group: Integers, where: Flags, count: int) -> Flags:
+    found = np.zeros(count, bool)
+    found[group[where]] = True
+    return found
+
+
+def _cells(
+    frames: Sequence[pd.DataFrame],
+    cell: Integers,
+    runs: Integers,
+    said: tuple[Integers, Integers, Integers],
+    shared: tuple[Flags, Integers, Integers],
+) -> tuple[Cells, Entries, Integers]:
+    """Sort the numbers into cells, give each cell one value a run, and say where in the columns each cell is described."""
+    marks, across, upper = said
+    order = np.argsort(cell * (int(runs.max(initial=0)) + 1) + runs, kind="stable")
+    cell, runs, upper = cell[order], runs[order], upper[order]
+    starts = np.flatnonzero(np.diff(cell, prepend=-1))
+    value = _floats(frames, "value")[order]
+    resolution, samples = _floats(frames, "resolution")[order], _floats(frames, "samples")[order]
+    across = np.broadcast_to(across, order.shape)[order]
+    entries, first, count = _one_a_run(cell, runs, value, upper)
+    is_new, row, conditions = shared[0][order][starts], shared[1][order][starts], shared[2][order][starts]
+    return (
+        Cells(
+            new=is_new,
+            row=row,
+            conditions=conditions,
+            run=runs[starts],
+            first=first,
+            values=count,
+            median=_medians(entries.value, first, count, upper[starts]),
+            resolution=_reduce(np.fmax, resolution, starts),
+            bound=_bound_codes(frames)[order][starts],
+            samples=_reduce(np.fmin, samples, starts),
+            marks=_reduce(np.bitwise_or, marks[order], starts),
+            mixed=_reduce(np.maximum, across, starts) != _reduce(np.minimum, across, starts),
+        ),
+        entries,
+        order[starts],
+    )
+
+
+def _floats(frames: Sequence[pd.DataFrame], name: str) -> Floats:
+    return np.concatenate([frame[name].to_numpy(np.float64, na_value=np.nan) for frame in frames])
+
+
+def _bound_codes(frames: Sequence[pd.DataFrame]) -> Integers:
+    column = _column([frame["bound"] for frame in frames])
+    known: Integers = np.array([0, *(BOUNDS.index(word) for word in column.words)], np.int64)
+    found: Integers = known[column.codes]
+    return found
+
+
+def _reduce(function: np.ufunc, values: NDArray[Any], starts: Integers) -> NDArray[Any]:
+    return function.reduceat(values, starts) if len(starts) else values[:0]
+
+
+def _one_a_run(cell: Integers, runs: Integers, value: Floats, upper: Integers) -> tuple[Entries, Integers, Integers]:
+    """One value for each cell and run (the median, where a run measured it more than once); cells with no value keep a count of 0."""
+    total = int(cell[-1]) + 1 if len(cell) else 0
+    present = ~np.isnan(value)
+    kept, run, values = cell[present], runs[present], value[present]
+    if len(kept) and (again := (np.diff(kept) == 0) & (np.diff(run) == 0)).any():
+        starts = np.flatnonzero(np.concatenate([[True], ~again]))
+        values = _medians(values, starts, np.diff(starts, append=len(values)), upper[present][starts])
+        kept, run = kept[starts], run[starts]
+    count = np.bincount(kept, minlength=total).astype(np.int64)
+    return Entries(run, values), np.cumsum(count) - count, count
+
+
+def _medians(values: Floats, first: Integers, count: Integers, upper: Integers) -> Floats:
+    """The median of each stretch of values, which is one of them: the rule of `tacholog.dataset.medians`, for many at once. NaN for an empty stretch.
+
+    Args:
+        values: all stretches, one after the other, shape (n,).
+        first: where each begins, shape (stretches,).
+        count: how many values each has, shape (stretches,).
+        upper: 1 where the upper of two in the middle counts, 0 where the lower one does, shape (stretches,).
+    """
+    medians = np.full(len(count), np.nan)
+    medians[count == 1] = values[first[count == 1]]
+    several = np.flatnonzero(count > 1)
+    if len(several):
+        label = np.repeat(np.arange(len(count)), count)
+        ordered = values[np.lexsort((values, label))]
+        medians[several] = ordered[first[several] + (count[several] - 1 + upper[several]) // 2]
+    return medians

@@ -1,0 +1,313 @@
+"""From arrays to the rows of a report, worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, cast
+
+import msgspec
+import numpy as np
+
+from tacholog.compare.diff.estimate import Estimates
+from tacholog.compare.diff.keys import KEY_FIELDS, keys_of, row_keys
+from tacholog.compare.diff.match import NONE, Pairs
+from tacholog.compare.diff.numbers import BOUNDS, CONDITIONS, OF_RUN, SETTING, SIZE, Flags, Floats, Integers, Numbers, mark_names
+from tacholog.compare.diff.verdict import CODE, INVALID_BITS, REASONS, SERIES, SOURCES, Thresholds, Verdicts, bounds, flags
+from tacholog.compare.gate import Judgement, said_of
+from tacholog.compare.policy import Policy
+from tacholog.compare.result import VERDICTS, Curve, Difference, Key, Level, RatioKind, Row, Side, Untested, Verdict
+from tacholog.compare.statistics import Shift
+from tacholog.dataset.medians import median_run
+from tacholog.schema.records import METRICS, Bound
+
+_ALONE = {reason: (reason,) if reason else () for reason in REASONS}
+_BOUNDS = tuple(cast("Bound", bound) for bound in BOUNDS)
+_MOVING_SHOWS = 1_000_000  # bytes: 10 microseconds at 100 GB/s, which no printed latency hides
+_BY_EFFECT: tuple[Verdict, ...] = ("worse", "better", "unreplicated_diff", "inconclusive", "too_few_pairs")
+
+
+class Findings(NamedTuple):
+    """Everything that was found about the pairs that get a verdict. ``which`` points into ``judged``."""
+
+    data: Numbers
+    pairs: Pairs
+    judged: list[Judgement]
+    which: Integers
+    found: Estimates
+    limits: Thresholds
+    verdicts: Verdicts
+    same_runs: Flags
+
+
+def rows(findings: Findings, policy: Policy) -> tuple[Row, ...]:
+    """The rows, by verdict, the largest effect first, then in the order of their names."""
+    cell = either(findings.pairs)
+    effect = _effect(findings)
+    kind = findings.verdicts.verdict
+    large = np.isin(kind, [CODE[verdict] for verdict in _BY_EFFECT])
+    order = np.lexsort((*natural(findings.data, cell), np.where(large, -np.abs(effect), 0.0), kind))
+    columns = _said(findings, order, policy.false_discovery_rate) | _estimated(findings, order) | _names(findings, order, policy)
+    metrics = [METRICS[key.metric] for key in columns["key"]]
+    columns |= {"unit": [metric.unit for metric in metrics], "better": [metric.better or "lower" for metric in metrics]}
+    names = tuple(columns)
+    return tuple(Row(**dict(zip(names, values, strict=True))) for values in zip(*columns.values(), strict=True))
+
+
+def _names(findings: Findings, order: Integers, policy: Policy) -> dict[str, list[Any]]:
+    """What each row is called, and what the new side calls it where that is something else."""
+    old, new = (side[order] for side in findings.pairs)
+    data = findings.data
+    other = np.flatnonzero((old != NONE) & (new != NONE) & (data.cells.row[old] != data.cells.row[new]))
+    renamed: list[Key | None] = [None] * len(order)
+    for place, key in zip(other.tolist(), keys_of(data, new[other], policy), strict=True):
+        renamed[place] = key
+    return {"key": row_keys(data, either(Pairs(old, new)), policy), "new_key": renamed, "across": _across(data, Pairs(old, new), policy)}
+
+
+def _across(data: Numbers, pairs: Pairs, policy: Policy) -> list[tuple[Difference, ...]]:
+    """What each side of the rows has of the fields that the diff goes across."""
+    found: list[tuple[Difference, ...]] = [()] * len(pairs.old)
+    for name in (name for name in policy.across if name in data.columns and name not in OF_RUN):
+        column = data.columns[name]
+        said = [None, *map(said_of, column.words)]
+        codes = (np.where(side == NONE, 0, column.codes[side]).tolist() for side in pairs)
+        for place, (old, new) in enumerate(zip(*codes, strict=True)):
+            if old or new:
+                found[place] += (Difference(name, said[old], said[new]),)
+    return found
+
+
+def untested(data: Numbers, pairs: Pairs, policy: Policy) -> tuple[Untested, ...]:
+    """The numbers that are shown and never tested, in the order of their names."""
+    cell = either(pairs)
+    order = np.lexsort(tuple(natural(data, cell)))
+    keys = row_keys(data, cell[order], policy)
+    old, new = (_known(np.where(side == NONE, np.nan, data.cells.median[side])[order]) for side in pairs)
+    return tuple(Untested(key=key, unit=METRICS[key.metric].unit, old=first, new=second) for key, first, second in zip(keys, old, new, strict=True))
+
+
+def curves(findings: Findings, policy: Policy) -> tuple[Curve, ...]:
+    """The series of single values that differ only in size, each summed up."""
+    verdict = findings.verdicts.verdict
+    chosen = np.isin(verdict, [CODE["unreplicated_diff"], CODE["unreplicated_same"]]) & findings.verdicts.by_value
+    cells, data = findings.data.cells, findings.data
+    exact = (cells.bound[findings.pairs.old] == 0) & (cells.bound[findings.pairs.new] == 0)
+    places = np.flatnonzero(chosen & exact)
+    # Rates that are offered are no sizes: what else sets rows apart makes a series of its own.
+    alike = [name for name in (*KEY_FIELDS, *CONDITIONS) if name not in (*SIZE, *policy.across)]
+    code = data.codes(alike)[findings.pairs.old[places]]
+    order = np.argsort(code, kind="stable")
+    code, places = code[order], places[order]
+    shift = np.log(cells.median[findings.pairs.new[places]] / cells.median[findings.pairs.old[places]])
+    starts = np.flatnonzero(np.diff(code, prepend=-1))
+    keys = _without_sizes(row_keys(data, findings.pairs.old, policy), places[starts])
+    members = zip(keys, *(np.split(part, starts[1:]) for part in (shift, places)), strict=False)
+    return tuple(_curve(key, found, _flat(findings, key, where)) for key, found, where in members if len(found) >= SERIES)
+
+
+def _without_sizes(keys: list[Key], places: Integers) -> list[Key]:
+    """The keys at these places as those of all sizes together."""
+    nothing = dict.fromkeys(SIZE)
+    return [msgspec.structs.replace(keys[place], **nothing) for place in places.tolist()]
+
+
+def _flat(findings: Findings, key: Key, places: Integers) -> tuple[float | None, float | None]:
+    """The one value that each side has at all of these sizes, if these are so far apart that moving the bytes would show."""
+    cells = [side[places] for side in findings.pairs]
+    column = findings.data.columns["payload_bytes"]
+    sizes = [column.words[code - 1] for code in column.codes[cells[0]] if code]
+    if key.metric != "latency" or max(sizes, default=0) - min(sizes, default=0) < _MOVING_SHOWS:
+        return None, None
+    old, new = (findings.data.cells.median[cell] for cell in cells)
+    return (float(old[0]) if (old == old[0]).all() else None), (float(new[0]) if (new == new[0]).all() else None)
+
+
+def _curve(key: Key, shift: Floats, flat: tuple[float | None, float | None]) -> Curve:
+    return Curve(
+        key=key,
+        rows=len(shift),
+        mean_ratio=float(np.exp(shift.mean())),
+        least=float(np.exp(shift.min())),
+        most=float(np.exp(shift.max())),
+        lower=int((shift < 0).sum()),
+        equal=int((shift == 0).sum()),
+        higher=int((shift > 0).sum()),
+        old_flat=flat[0],
+        new_flat=flat[1],
+    )
+
+
+def either(pairs: Pairs) -> Integers:
+    """The cell that names each pair: the old side's, or the new one's where there is none."""
+    return np.where(pairs.old != NONE, pairs.old, pairs.new)
+
+
+def natural(data: Numbers, cell: Integers) -> Iterator[Any]:
+    """Sort keys, least significant first: sizes within statistics within metrics within settings."""
+    for name in ("demand", "payload_bytes_high", "payload_bytes", "statistic", "metric", *reversed(SETTING), "system"):
+        column = data.columns[name]
+        ranks = np.zeros(len(column.words) + 1, np.int64)
+        ranks[1 + np.array(sorted(range(len(column.words)), key=lambda index: column.words[index]), np.int64)] = np.arange(1, len(column.words) + 1)
+        yield ranks[column.codes[cell]]
+
+
+def _effect(findings: Findings) -> Floats:
+    old, new = findings.pairs
+    median = findings.data.cells.median
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_value = np.log(median[new] / median[old])
+    shift = findings.found.shift.estimate
+    return np.nan_to_num(np.where(np.isnan(shift), by_value, shift))
+
+
+def _said(findings: Findings, order: Integers, rate: float) -> dict[str, list[Any]]:
+    """The columns of the rows that are words. Columns, because picking single elements out of arrays is slow."""
+    verdicts = findings.verdicts
+    verdict, reason = verdicts.verdict[order].tolist(), verdicts.reason[order].tolist()
+    bits, which = _marks(findings)[order].tolist(), findings.which[order].tolist()
+    judged = [findings.judged[index] for index in which]
+    return {
+        **_designed(findings, order, rate),
+        "verdict": [VERDICTS[code] for code in verdict],
+        "reasons": [_reasons(REASONS[code], marks, one) for code, marks, one in zip(reason, bits, judged, strict=True)],
+        "level": _levels(findings, order),
+        "threshold_source": _sources(findings, order),
+        "marks": [mark_names(marks) for marks in bits],
+        "differences": [one.different + one.machines for one in judged],
+        "unverified": [one.unverified if both else () for one, both in zip(judged, findings.pairs.both[order].tolist(), strict=True)],
+    }
+
+
+def _designed(findings: Findings, order: Integers, rate: float) -> dict[str, list[Any]]:
+    """What the design of the runs and the kind of evidence say."""
+    found = findings.found
+    tested, by_value = (flags.tolist() for flags in _decided(findings, order))
+    designs = [found.designs[index] if index >= 0 else None for index in found.design[order].tolist()]
+    real = findings.verdicts.p_adjusted < rate  # where nothing was tested it is NaN, and not below anything
+    flagged = zip(tested, *(said[order].tolist() for said in (found.two_modes, real, findings.verdicts.gated)), strict=True)
+    return {
+        "design": [design.kind if design else "single" if single else None for design, single in zip(designs, by_value, strict=True)],
+        "interval_kind": ["confidence" if one else "rounding" if single else None for one, single in zip(tested, by_value, strict=True)],
+        "flags": [
+            flags(*said) if one else ("same_runs",) if same else ()
+            for (one, *said), same in zip(flagged, findings.same_runs[order].tolist(), strict=True)
+        ],
+    }
+
+
+def _decided(findings: Findings, order: Integers) -> tuple[Flags, Flags]:
+    """Which rows a test decided, and which their single values."""
+    return ~np.isnan(findings.verdicts.p_adjusted[order]), findings.verdicts.by_value[order]
+
+
+def _estimated(findings: Findings, order: Integers) -> dict[str, list[Any]]:
+    """The columns of the rows that are numbers."""
+    found, cells, reach = findings.found, findings.data.cells, findings.verdicts.reach
+    pairs = Pairs(findings.pairs.old[order], findings.pairs.new[order])
+    tested, by_value = _decided(findings, order)
+    shift = Shift(*(values[order] for values in found.shift))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        single = cells.median[pairs.new] / cells.median[pairs.old]
+    single[findings.verdicts.verdict[order] == CODE["not_comparable"]] = np.nan  # whoever sees a ratio compares
+    rounding = bounds(cells, pairs)
+    ends = [np.exp(np.where(tested, *pair)) for pair in ((shift.low, rounding.low), (shift.high, rounding.high))]
+    decided = tested | by_value
+    limits = np.expm1(np.where(by_value, findings.limits.single[order], findings.limits.least[order]))
+    interval = list(zip(*map(_known, ends), strict=True))
+    few = findings.verdicts.verdict[order] == CODE["too_few_pairs"]
+    ratio = _known(np.where(tested, np.exp(shift.estimate), np.where(pairs.both, single, np.nan)))
+    return {
+        "ratio": ratio,
+        "ratio_kind": _ratio_kinds(ratio, tested, found.paired[order]),
+        "interval": [ends if there else None for ends, there in zip(interval, decided.tolist(), strict=True)],
+        "p": _known(np.where(tested, shift.p, np.nan)),
+        "p_adjusted": _known(findings.verdicts.p_adjusted[order]),
+        "threshold": _known(np.where(decided, limits, np.nan)),
+        "detectable": _known(np.where(tested, np.expm1(reach.detectable[order]), np.nan)),
+        "attainable_p": _known(np.where(few, reach.attainable[order], np.nan)),
+        "needed": [count or None for count in np.where(few, reach.needed[order], 0).tolist()],
+        "old": _sides(findings, order, 0),
+        "new": _sides(findings, order, 1),
+    }
+
+
+def _ratio_kinds(ratio: list[float | None], tested: Flags, paired: Flags) -> list[RatioKind | None]:
+    """Which ratio each row has: an estimate, or the quotient of what is shown of both sides."""
+    names: tuple[RatioKind, ...] = ("quotient", "hodges_lehmann_sessions", "hodges_lehmann_pairs")
+    index = np.where(tested, np.where(paired, 2, 1), 0).tolist()
+    return [None if value is None else names[which] for value, which in zip(ratio, index, strict=True)]
+
+
+def _levels(findings: Findings, order: Integers) -> list[Level | None]:
+    """The level of evidence: a, one value a side; b, repeated runs; c, repeated runs whose samples are counted. The poorer side decides."""
+    cells, (old, new) = findings.data.cells, findings.pairs
+    runs = np.minimum(cells.values[old], cells.values[new])
+    counted = ~np.isnan(cells.samples[old] + cells.samples[new])
+    names: list[Level | None] = ["a", "b", "c", None]
+    index = np.where(findings.pairs.both, np.where(runs <= 1, 0, np.where(counted, 2, 1)), 3)
+    return [names[level] for level in index[order].tolist()]
+
+
+def _sources(findings: Findings, order: Integers) -> list[str | None]:
+    """Where the threshold of each row comes from."""
+    tested, by_value = _decided(findings, order)
+    code = np.where(by_value, findings.limits.single_source[order], findings.limits.source[order])
+    names = [*SOURCES, None]
+    return [names[index] for index in np.where(tested | by_value, code, len(SOURCES)).tolist()]
+
+
+def _known(values: Floats) -> list[float | None]:
+    """The numbers, and ``None`` where there is none."""
+    found = values.astype(object)
+    found[~np.isfinite(values)] = None
+    listed: list[float | None] = found.tolist()
+    return listed
+
+
+def _marks(findings: Findings) -> Integers:
+    """The marks of both sides of each row, as bits."""
+    marks = findings.data.cells.marks
+    both: Integers = np.bitwise_or(*(np.where(side == NONE, 0, marks[side]) for side in findings.pairs))
+    return both
+
+
+def _reasons(reason: str, bits: int, judged: Judgement) -> tuple[str, ...]:
+    if reason == "marked":
+        return mark_names(bits & INVALID_BITS)
+    if reason == "differs":
+        return tuple(difference.field for difference in judged.different)
+    return _ALONE[reason]
+
+
+def _sides(findings: Findings, order: Integers, which: int) -> list[Side | None]:
+    """One side of every row. Paired runs and sessions come in the order in which they were compared, where a test decided; else it is all runs."""
+    cells, compared = findings.data.cells, findings.found.values
+    tested = _decided(findings, order)[0].tolist()
+    values = findings.data.entries.value
+    side = findings.pairs[which][order]
+    exact = (cells.first, cells.values, cells.bound)
+    columns = (
+        *(column[side].tolist() for column in exact),
+        *(_known(column[side]) for column in (cells.median, cells.resolution, cells.samples)),
+    )
+    metric = findings.data.columns["metric"]
+    metrics = [metric.words[code - 1] for code in metric.codes[either(findings.pairs)[order]].tolist()]
+    found: list[Side | None] = []
+    for cell, place, by_test, name, (first, count, bound, middle, resolution, samples) in zip(
+        side.tolist(), order.tolist(), tested, metrics, zip(*columns, strict=True), strict=True
+    ):
+        if cell == NONE:
+            found.append(None)
+            continue
+        run_by_run = compared[place][which].tolist() if by_test else (middle,) if count == 1 else values[first : first + count].tolist()
+        found.append(
+            Side(
+                runs=count,
+                median=middle if len(run_by_run) == count else median_run(run_by_run, name),
+                values=tuple(run_by_run),
+                bound=_BOUNDS[bound],
+                resolution=resolution,
+                samples=None if samples is None else int(samples),
+            )
+        )
+    return found

@@ -1,0 +1,331 @@
+"""One verdict for each row: the table of `docs/significance.md`, over all rows at once."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tacholog.compare.bands import SameBuild
+from tacholog.compare.diff.estimate import Estimates
+from tacholog.compare.diff.keys import keys_of
+from tacholog.compare.diff.match import NONE, Pairs
+from tacholog.compare.diff.numbers import BOUNDS, MARK_BITS, SETTING, Cells, Column, Flags, Floats, Integers, Numbers
+from tacholog.compare.policy import BANDS, MIN_RUNS, TESTABLE_BEYOND, Policy, Selection, band_of, percentile
+from tacholog.compare.result import VERDICTS, Verdict
+from tacholog.compare.statistics import Shift, adjusted, adjusted_each, detectable, least_p, runs_needed
+from tacholog.schema.records import METRICS
+
+INVALIDATING = ("run_failed", "loss", "out_of_order", "impossible")
+INVALID_BITS = sum(MARK_BITS[name] for name in INVALIDATING)
+FAILED_BITS = INVALID_BITS & ~MARK_BITS["loss"]
+CODE: dict[Verdict, int] = {verdict: index for index, verdict in enumerate(VERDICTS)}
+REASONS = (
+    *("", "few_runs", "undersampled", "single_run", "unverified", "order_confounded", "order_unknown", "bound"),
+    *("same_measurement", "no_value", "not_positive", "marked", "differs", "mixed"),
+    *("pairs_unnamed", "few_pairs", "sessions_confounded", "same_first"),
+)
+REASON = {name: index for index, name in enumerate(REASONS)}
+SERIES = 3  # identical values in a row of as many sizes are the same measurement, printed again
+
+
+class Thresholds(NamedTuple):
+    """The smallest shift that counts, as a logarithm, and where it comes from: an index into `SOURCES`.
+
+    ``close`` is the same without what rounding adds: two values a step of rounding apart are no change that could be shown, and not shown to be none.
+    """
+
+    least: Floats
+    close: Floats
+    source: Integers
+    single: Floats
+    single_source: Integers
+
+
+SOURCES = ("policy", "override", "rounding", "same_build", "assumed")
+
+
+class Bounds(NamedTuple):
+    """What rounding and bounds leave open: the least and the greatest logarithm of new over old."""
+
+    low: Floats
+    high: Floats
+
+
+class Judged(NamedTuple):
+    """Which pairs differ in a condition, which leave one unstated, and which are the same runs on both sides."""
+
+    different: Flags
+    unverified: Flags
+    same_runs: Flags
+
+
+class Reach(NamedTuple):
+    """What a test can find at most in each row of a report, shape (rows,) each; NaN, or 0, where nothing was tested.
+
+    ``attainable`` is the least adjusted p-value that the row can have if it is the only one that changed, ``needed`` how many pairs, or sessions a
+    side, it takes to make that significant, ``detectable`` the smallest true shift of it alone that is called a change in four cases of five.
+    """
+
+    attainable: Floats
+    needed: Integers
+    detectable: Floats
+
+
+class Verdicts(NamedTuple):
+    """Verdict and reason of each pair, as indices into `VERDICTS` and `REASONS`; whether single values decided; the adjusted p-values.
+
+    ``gates`` says for each gate which rows it holds; they were adjusted apart from all others. ``reach`` is what a test can find in each row.
+    """
+
+    verdict: Integers
+    reason: Integers
+    by_value: Flags
+    p_adjusted: Floats
+    gates: tuple[Flags, ...]
+    reach: Reach
+
+    @property
+    def gated(self) -> Flags:
+        """The rows of any gate."""
+        any_gate = np.zeros(len(self.verdict), bool)
+        for gate in self.gates:
+            any_gate |= gate
+        return any_gate
+
+
+def thresholds(data: Numbers, pairs: Pairs, policy: Policy, measured: SameBuild | None = None) -> Thresholds:
+    """The threshold of each pair: the largest of policy, rounding and the band of one build, as the policy states it or as it was measured."""
+    cell = np.where(pairs.old != NONE, pairs.old, pairs.new)
+    statistic = data.columns["statistic"]
+    bands = np.array([0, *(BANDS.index(band_of(word)) for word in statistic.words)])[statistic.codes[cell]]
+    chosen = np.log1p(np.array([getattr(policy.thresholds_percent, band) for band in BANDS])[bands] / 100)
+    assumed = np.log1p(np.array([getattr(policy.single_value_percent, band) for band in BANDS])[bands] / 100)
+    source = np.zeros(len(cell), np.int64)
+    for override in policy.row:
+        fits = _selected(data, cell, override)
+        chosen[fits], source[fits] = np.log1p(override.threshold_percent / 100), SOURCES.index("override")
+    rounding = np.fmax(*(_rounding(data.cells, side) for side in pairs))
+    build, single, single_source = _same_build(data, pairs, policy, measured, assumed)
+    least = np.maximum(np.maximum(chosen, rounding), build)
+    source = np.where(least > chosen, np.where(least == build, SOURCES.index("same_build"), SOURCES.index("rounding")), source)
+    return Thresholds(least, np.maximum(chosen, build), source, single, single_source)
+
+
+def _selected(data: Numbers, cell: Integers, selection: Selection) -> Flags:
+    """Which of these cells' rows a selection means."""
+    fits = np.ones(len(cell), bool)
+    for name, value in selection.wanted().items():
+        column = data.columns[name]
+        fits &= np.array([False, *(word == value for word in column.words)])[column.codes[cell]]
+    return fits
+
+
+def _same_build(data: Numbers, pairs: Pairs, policy: Policy, measured: SameBuild | None, assumed: Floats) -> tuple[Floats, Floats, Integers]:
+    """How far one build is from itself: as pairs, as single values, and where the latter comes from.
+
+    As long as too few sessions were measured to know how far these are apart, the measured band of single values can only widen the assumed one.
+    """
+    stated = np.full(len(assumed), np.log1p((policy.same_build_percent or 0.0) / 100))
+    single = stated.copy() if policy.same_build_percent else assumed.copy()
+    source = np.full(len(assumed), SOURCES.index("same_build" if policy.same_build_percent else "assumed"))
+    if measured is None or policy.same_build_percent:
+        return stated, single, source
+    both = np.flatnonzero(pairs.both)
+    for place, key in zip(both.tolist(), keys_of(data, pairs.old[both], policy), strict=True):
+        band = measured.bands.get(key)
+        if band is not None:
+            stated[place] = band.paired
+            if band.across_sessions or band.single > single[place]:
+                single[place], source[place] = band.single, SOURCES.index("same_build")
+    return stated, single, source
+
+
+def _rounding(cells: Cells, side: Integers) -> Floats:
+    """How far two true values may be apart that are printed alike, as a logarithm."""
+    half = np.nan_to_num(cells.resolution[side] / 2)
+    value = cells.median[side]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        width = np.log((value + half) / np.maximum(value - half, 0.0))
+    width[(side == NONE) | np.isnan(width)] = 0.0
+    return width
+
+
+def bounds(cells: Cells, pairs: Pairs) -> Bounds:
+    """The interval of new over old that rounding and bounds allow."""
+    (old_low, old_high), (new_low, new_high) = (_ends(cells, side) for side in pairs)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return Bounds(np.log(new_low) - np.log(old_high), np.log(new_high) - np.log(old_low))
+
+
+def _ends(cells: Cells, side: Integers) -> tuple[Floats, Floats]:
+    value, bound = cells.median[side], cells.bound[side]
+    half = np.nan_to_num(cells.resolution[side] / 2) * np.where(bound == BOUNDS.index("~"), 2, 1)
+    low = np.where(bound == BOUNDS.index("<"), 0.0, np.maximum(value - half, 0.0))
+    high = np.where(bound == BOUNDS.index(">"), np.inf, value + half)
+    return np.where(bound == BOUNDS.index(">"), value, low), np.where(bound == BOUNDS.index("<"), value, high)
+
+
+def testable(cells: Cells, pairs: Pairs, statistic: Column) -> tuple[Flags, Flags]:
+    """Which pairs have enough samples beyond their percentile to be tested, and which not even enough to be shown without a mark."""
+    old, new = pairs
+    share = np.array([np.nan, *((100 - (percentile(word) or 0.0)) / 100 for word in statistic.words)])[statistic.codes[old]]
+    centre = np.array([True, *(band_of(word) == "centre" for word in statistic.words)])[statistic.codes[old]]
+    samples = np.fmin(cells.samples[old], cells.samples[new])
+    with np.errstate(invalid="ignore"):
+        enough = centre | ~(samples * share < TESTABLE_BEYOND * (1 - 1e-9))
+    poor = (cells.marks[old] | cells.marks[new]) & MARK_BITS["undersampled"] > 0
+    return enough, poor
+
+
+def decide(data: Numbers, pairs: Pairs, judged: Judged, found: Estimates, limits: Thresholds, policy: Policy) -> Verdicts:
+    """Give each pair its verdict.
+
+    Args:
+        data: both sides' numbers.
+        pairs: the pairs of cells.
+        judged: what is known of each pair before its values are looked at.
+        found: the estimates.
+        limits: the thresholds.
+        policy: the false discovery rate, and the rows that are tested apart.
+    """
+    cells, both = data.cells, pairs.both
+    cell = np.where(pairs.old != NONE, pairs.old, pairs.new)
+    gates = tuple(_selected(data, cell, selection) for selection in policy.gate)
+    total = len(both)
+    result = Verdicts(np.full(total, -1), np.zeros(total, np.int64), np.zeros(total, bool), np.full(total, np.nan), gates, _no_reach(total))
+    _set(result, pairs.new == NONE, "removed")
+    _set(result, pairs.old == NONE, "added")
+    old, new = pairs
+    marks = np.where(both, cells.marks[old] | cells.marks[new], 0)
+    low, missing = np.fmin(cells.median[old], cells.median[new]), np.isnan(cells.median[old]) | np.isnan(cells.median[new])
+    _set(result, both & (cells.mixed[old] | cells.mixed[new]), "not_comparable", "mixed")
+    _set(result, both & judged.different, "not_comparable", "differs")
+    _set(result, both & (marks & FAILED_BITS > 0), "invalid", "marked")
+    _set(result, both & missing, "invalid", "no_value")
+    _set(result, both & (marks & MARK_BITS["loss"] > 0), "lossy", "marked")
+    _set(result, both & (low <= 0), "invalid", "not_positive")
+    _set(result, judged.same_runs, "unreplicated_same", "same_measurement")
+    runs = np.minimum(cells.values[old], cells.values[new])
+    enough, poor = testable(cells, pairs, data.columns["statistic"])
+    _set(result, poor | (~enough & (runs >= MIN_RUNS)), "insufficient", "undersampled")
+    _set(result, (runs > 1) & (runs < MIN_RUNS), "insufficient", "few_runs")
+    _by_value(result, data, pairs, judged.unverified, found, limits)
+    _by_test(result, data, pairs, found, limits, policy.false_discovery_rate)
+    return result
+
+
+def _set(result: Verdicts, where: Flags, verdict: Verdict, reason: str = "") -> None:
+    """Give the verdict to those of these pairs that have none yet."""
+    free = where & (result.verdict < 0)
+    result.verdict[free] = CODE[verdict]
+    result.reason[free] = REASON[reason]
+
+
+def _by_value(result: Verdicts, data: Numbers, pairs: Pairs, unverified: Flags, found: Estimates, limits: Thresholds) -> None:
+    """Verdicts from one value a side: a single run, or runs that cannot carry more."""
+    cells, (old, new) = data.cells, pairs
+    reason = np.zeros(len(old), np.int64)
+    confounded = [index for index, design in enumerate(found.designs) if design.kind == "confounded"]
+    for index in confounded:
+        reason[found.design == index] = REASON[found.designs[index].reason or "order_unknown"]
+    reason[unverified] = REASON["unverified"]
+    reason[(cells.bound[old] != 0) | (cells.bound[new] != 0)] = REASON["bound"]
+    reason[np.minimum(cells.values[old], cells.values[new]) == 1] = REASON["single_run"]
+    low, high = bounds(cells, pairs)
+    apart = (low > limits.single) | (high < -limits.single)
+    free = (reason > 0) & (result.verdict < 0)
+    result.by_value[free] = True
+    result.verdict[free] = np.where(apart, CODE["unreplicated_diff"], CODE["unreplicated_same"])[free]
+    result.reason[free] = reason[free]
+    same = free & (cells.median[old] == cells.median[new]) & (cells.bound[old] == cells.bound[new])
+    printed = data.published[old] & data.published[new]
+    _mark_reprints(result, data, pairs, free & printed & (reason == REASON["single_run"]), same)
+
+
+def _mark_reprints(result: Verdicts, data: Numbers, pairs: Pairs, single: Flags, same: Flags) -> None:
+    """Name the published series whose values are all identical: nobody measures that twice."""
+    series = (
+        ("system", *SETTING, "metric", "statistic"),
+        ("system", "test", "metric"),
+    )
+    for names in series:
+        code = data.codes(names)[pairs.old]
+        count = int(code.max(initial=0)) + 1
+        rows = np.bincount(code[single], minlength=count)
+        alike = np.bincount(code[single & same], minlength=count)
+        reprinted = (rows >= SERIES) & (rows == alike)
+        where = single & reprinted[code]
+        result.verdict[where] = CODE["unreplicated_same"]
+        result.reason[where] = REASON["same_measurement"]
+
+
+def _by_test(result: Verdicts, data: Numbers, pairs: Pairs, found: Estimates, limits: Thresholds, rate: float) -> None:
+    """Verdicts from repeated runs: significant in this report and large enough, or shown to be small, or neither."""
+    metric = data.columns["metric"]
+    lower = np.array([True, *(METRICS[word].better != "higher" for word in metric.words)])[metric.codes[pairs.old]]
+    rows = np.flatnonzero(found.tested & (result.verdict < 0))
+    for family, adjust in ((rows[~result.gated[rows]], adjusted), (rows[result.gated[rows]], adjusted_each)):
+        result.p_adjusted[family] = adjust(found.shift.p[family])
+        for column, values in zip(result.reach, reach(found, family, limits.least, rate), strict=True):
+            column[family] = values
+    shift = Shift(*(values[rows] for values in found.shift))
+    sides = limits.least[rows], limits.close[rows]
+    result.verdict[rows] = by_shift(shift, result.p_adjusted[rows], sides, lower[rows], rate, result.reach.attainable[rows])
+    _set(result, result.verdict < 0, "insufficient", "few_runs")
+
+
+def _no_reach(total: int) -> Reach:
+    return Reach(np.full(total, np.nan), np.zeros(total, np.int64), np.full(total, np.nan))
+
+
+def reach(found: Estimates, family: Integers, least: Floats, rate: float) -> Reach:
+    """What a test can find in each of some rows that are adjusted together.
+
+    Args:
+        found: the estimates of all rows.
+        family: the rows that are adjusted together, shape (members,).
+        least: the smallest shift that counts in each row of the report.
+        rate: the false discovery rate.
+    """
+    result, many = _no_reach(len(family)), len(family)
+    if not many:
+        return result
+    shapes, which = np.unique(np.column_stack([found.paired[family], found.groups[family]]), axis=0, return_inverse=True)
+    for index, (paired, old, new) in enumerate(shapes.tolist()):
+        there = np.flatnonzero(which.reshape(-1) == index)
+        rows = family[there]
+        result.attainable[there] = min(1.0, many * least_p(old, new, bool(paired)))
+        result.needed[there] = runs_needed(many, rate, bool(paired))
+        result.detectable[there] = detectable(found.deviation[rows], (old, new), rate / many, least[rows], found.hidden[rows], paired=bool(paired))
+    return result
+
+
+def by_shift(
+    shift: Shift, p_adjusted: Floats, limits: tuple[Floats, Floats], lower_is_better: Flags, rate: float, attainable: Floats | float = 0.0
+) -> Integers:
+    """The verdicts of tested rows, as indices into `VERDICTS`: significant in the report and large enough, or shown to be small, or neither.
+
+    Of those that are neither, rows that could not have become significant alone, whatever their values, had too few pairs.
+
+    Args:
+        shift: what was estimated, shape (rows,) each.
+        p_adjusted: the p-values, adjusted over the report.
+        limits: the least shift that counts, and the greatest that is none, as logarithms.
+        lower_is_better: the rows' direction.
+        rate: the false discovery rate.
+        attainable: the least adjusted p-value that each row could have, if it were the only one that changed.
+    """
+    least, close = limits
+    beyond_rounding = (shift.low > 0) | (shift.high < 0)
+    real = (p_adjusted < rate) & (np.abs(shift.estimate) >= least) & beyond_rounding
+    small = (shift.inner_low > -close) & (shift.inner_high < close)
+    rose = np.where((shift.estimate > 0) == lower_is_better, CODE["worse"], CODE["better"])
+    open_ = np.where((p_adjusted >= rate) & (np.asarray(attainable) >= rate), CODE["too_few_pairs"], CODE["inconclusive"])
+    return np.where(real, rose, np.where(small, CODE["no_change"], open_))
+
+
+def flags(two_modes: bool, significant: bool, gated: bool) -> tuple[str, ...]:
+    """What a reader should know of the runs of a row, beside its verdict."""
+    said = {"two_modes": two_modes, "significant": significant, "gated": gated}
+    return tuple(name for name, there in said.items() if there)

@@ -1,0 +1,101 @@
+"""``ab.toml``: how interleaved pairs were planned and what became of the plan, so that a comparison of them says what it rests on.
+
+It lies in the folder that holds ``old/`` and ``new/``, and travels with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+import tomli_w
+
+from tacholog.errors import UnreadableInput
+from tacholog.evidence import is_there
+from tacholog.runs.manifest import RUN_FILE, read_evidence_toml
+
+RECORD_FILE = "ab.toml"
+_LEVELS = 3  # folders between a run and the record: the repetition, the variant, the side
+
+
+class PairSide(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One side as it was named: the commit that it was built from, the template that its commands were made by."""
+
+    name: str
+    revision: str | None = None
+    template: tuple[str, ...] = ()
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What happened to the plan: when, after how many runs, and how many pairs were planned from then on."""
+
+    what: Literal["interrupted", "resumed", "extended"]
+    time: str
+    runs_done: int
+    pairs: int
+
+
+class PairRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """``ab.toml``. ``planned_pairs`` was fixed before the first run; ``pairs`` is what is planned now."""
+
+    schema: int = 1
+    campaign: str
+    campaign_sha256: str
+    seed: int
+    planned_pairs: Annotated[int, msgspec.Meta(ge=1)]
+    pairs: Annotated[int, msgspec.Meta(ge=1)]
+    runs: int
+    old: PairSide
+    new: PairSide
+    events: tuple[Event, ...] = ()
+
+
+def read_record(folder: Path) -> PairRecord:
+    """Read the ``ab.toml`` of a folder.
+
+    Raises:
+        UnreadableInput: it is missing, no TOML, or not of this schema; the message names file and key.
+    """
+    path = folder / RECORD_FILE
+    record = read_evidence_toml(path, PairRecord)
+    if record.schema != 1:
+        raise UnreadableInput(f"{path}: schema {record.schema} is not known; this version reads schema 1")
+    return record
+
+
+def write_record(folder: Path, record: PairRecord) -> None:
+    """Write ``ab.toml``, whole or not at all."""
+    part = folder / f".{RECORD_FILE}.part"
+    part.write_text(tomli_w.dumps({"schema": record.schema, **msgspec.to_builtins(record)}), encoding="utf-8")
+    part.replace(folder / RECORD_FILE)
+
+
+def remarks(roots: Iterable[str | None]) -> tuple[str, ...]:
+    """What a comparison of runs in these folders must say of their plan, as codes: ``ab_unfinished:7:12``, ``ab_extended:12:20``.
+
+    Args:
+        roots: the folders of both sides' runs; a record counts once, and only if it can be read.
+    """
+    runs = list(dict.fromkeys(Path(root) for root in roots if root))
+    folders = dict.fromkeys(above for run in runs for above in list(run.parents)[:_LEVELS] if is_there(above, RECORD_FILE))
+    return tuple(code for folder in folders for code in _remarks(read_record(folder), [run for run in runs if folder in run.parents]))
+
+
+def _remarks(record: PairRecord, compared: Sequence[Path]) -> Iterator[str]:
+    planned = sum(_planned(record, side, compared) for side in {run.parent.parent for run in compared})
+    if len(compared) < planned:
+        yield f"ab_unfinished:{len(compared)}:{planned}"
+    happened = {event.what for event in record.events}
+    if "extended" in happened:
+        yield f"ab_extended:{record.planned_pairs}:{record.pairs}"
+    elif "resumed" in happened:
+        yield "ab_resumed"
+
+
+def _planned(record: PairRecord, side: Path, compared: Sequence[Path]) -> int:
+    """How many runs were planned of what is compared of a side: of all of it, or of the variants that were picked out."""
+    picked = {run.parent for run in compared if run.parent.parent == side}
+    there = {file.parent.parent for file in side.glob(f"*/*/{RUN_FILE}")}
+    return record.runs // 2 if picked >= there else record.pairs * len(picked)

@@ -1,0 +1,132 @@
+"""What counts as a change: thresholds, which rows are tested, which conditions may differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated
+
+import msgspec
+
+from tacholog.errors import TachologError
+from tacholog.runs.manifest import read_toml
+from tacholog.schema.records import METRICS
+
+MIN_RUNS = 6  # With five pairs no rank test can reach 5 %.
+TESTABLE_BEYOND = 100  # samples beyond a percentile in each run: with fewer the run-to-run noise of the tail hides changes of half its size
+BANDS = ("centre", "high", "tail")
+TESTED: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "latency": ("p50", "p99", "p99.9"),
+        "goodput": ("mean",),
+        "message_rate": ("mean",),
+    }
+)
+IF_NO_PERCENTILE = ("mean", "typical", "range-low", "range-high")
+Percent = Annotated[float, msgspec.Meta(gt=0)]
+
+
+def band_of(statistic: str) -> str:
+    """The kind of threshold that a statistic has: ``centre``, ``high`` percentiles from 90 to 99, or the ``tail`` beyond, a maximum too."""
+    if statistic == "max":
+        return "tail"
+    share = percentile(statistic)
+    if share is None or share < 90:  # noqa: PLR2004 - the 90th percentile
+        return "centre"
+    return "high" if share <= 99 else "tail"  # noqa: PLR2004 - the 99th
+
+
+def percentile(statistic: str) -> float | None:
+    """The percentage that a percentile's name holds (``p99.9``: 99.9), ``None`` for anything else."""
+    try:
+        return float(statistic[1:]) if statistic.startswith("p") else None
+    except ValueError:
+        return None
+
+
+class Bands(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A percentage for each kind of statistic; what a file leaves out stays as it is here."""
+
+    centre: Percent = 3.0
+    high: Percent = 5.0
+    tail: Percent = 10.0
+
+
+class SingleBands(Bands, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How far single values may be apart by chance, as long as nobody has measured it."""
+
+    centre: Percent = 10.0
+    high: Percent = 25.0
+    tail: Percent = 50.0
+
+
+class Selection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The rows that have all of these properties."""
+
+    system: str | None = None
+    test: str | None = None
+    transport: str | None = None
+    data_path: str | None = None
+    metric: str | None = None
+    statistic: str | None = None
+    payload_bytes: int | None = None
+
+    def wanted(self) -> dict[str, str | int]:
+        """The properties, by name."""
+        stated = {name: getattr(self, name) for name in Selection.__struct_fields__}
+        return {name: value for name, value in stated.items() if value is not None}
+
+
+class Override(Selection, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A threshold for some rows."""
+
+    threshold_percent: Percent
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What counts as a change. A thresholds file (TOML) holds any of these fields.
+
+    ``thresholds_percent``: changes smaller than this do not matter. ``single_value_percent``: how far two single values may be apart by chance,
+    as long as nobody has measured it. ``same_build_percent``: the band within which runs of one build in different sessions were found (A/A).
+    ``loss_threshold_points``, ``single_loss_points``: the same for the share of messages lost, in percentage points.
+    ``gate``: the few rows that matter most, which are tested apart from all others.
+    """
+
+    false_discovery_rate: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.05
+    thresholds_percent: Bands = Bands()
+    single_value_percent: SingleBands = SingleBands()
+    same_build_percent: Percent | None = None
+    loss_threshold_points: Percent = 0.1
+    single_loss_points: Percent = 1.0
+    row: tuple[Override, ...] = ()
+    gate: tuple[Selection, ...] = ()
+    across: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    transports: tuple[str, ...] = ()
+
+    def tests(self) -> Mapping[str, tuple[str, ...]]:
+        """The metrics and statistics that get a verdict.
+
+        Raises:
+            TachologError: a metric is not known, or neither direction of it is better.
+        """
+        if not self.metrics:
+            return TESTED
+        chosen: dict[str, tuple[str, ...]] = {}
+        for word in self.metrics:
+            metric, _, statistic = word.partition(":")
+            if metric not in METRICS or METRICS[metric].better is None:
+                raise TachologError(f"--metric {word}: choose from {', '.join(name for name, known in METRICS.items() if known.better)}")
+            default = TESTED.get(metric, ("mean", "total"))
+            chosen[metric] = (*chosen.get(metric, ()), *((statistic,) if statistic else default))
+        return chosen
+
+
+def read_policy(path: Path) -> Policy:
+    """Read a thresholds file.
+
+    Raises:
+        UnreadableInput: it is missing, no TOML, or holds something else; the message names file and key.
+    """
+    return read_toml(path, Policy)

@@ -1,0 +1,1 @@
+"""From runs to tables: every number of every log, with quality marks."""

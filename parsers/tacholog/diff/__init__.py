@@ -1,1 +1,0 @@
-"""What changed between two sets of runs, and how sure we are."""

@@ -1,0 +1,199 @@
+"""eCAL: the output of its measuring samples, the files of single latencies they write, and the tables of its documentation.
+
+The receiver of the latency samples prints a block a run, the sender a block of what it was asked for::
+
+    --------------------------------------------
+    Messages received             : 300
+    Message size received         : 64 kB
+    Message average latency       : 8 us
+    Message min latency           : 7 us @ 1
+    Message max latency           : 76 us @ 286
+    Throughput                    : 7738 MB/s
+                                  : 7 GB/s
+                                  : 123 kMsg/s
+    --------------------------------------------
+
+A kB is 1024 bytes, and the receiver cuts sizes and times to whole units: "1 kB" is 1024 to 2047 bytes, "0 kB" is a size not known. The
+sender's log has the size to the byte. "Throughput" is size over latency, not a rate that anybody received; the "Latency" of the performance
+samples is time over messages, not a latency. Loss is not printed: it is what the sender's log counts less what the receiver's does.
+Source: the samples of eCAL 5.3.4 to 6.2 (latency, performance, pubsub_throughput, multiple, perftool) and its documentation; samples in
+tests/formats/ecal/.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from tacholog.formats.ecal.latency import MICROSECOND, PING_PONG, RECEIVER, REFLECTOR, Senders
+from tacholog.formats.ecal.rows import Blocks
+from tacholog.formats.ecal.tables import Tables
+from tacholog.formats.ecal.tools import BLOCKS, one_liner
+from tacholog.formats.kit.distribution import Distribution
+from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
+from tacholog.formats.kit.printed import printed
+from tacholog.schema.records import Conditions, Facts, Number, Record
+
+SYSTEM = "eCAL"
+TOOL = "eCAL samples"
+DIALECTS = (
+    Dialect("latency-5.3", "5.3.4 to 5.9", "from source only"),
+    Dialect("latency-5.10", "5.10 and 5.11", "from source only"),
+    Dialect("latency-5.12", "5.12 to 6.2", "real logs of the build below; the sender of 5.12 from source only"),
+    Dialect("latency-6.2", "builds from July 2026 on", "real logs"),
+    Dialect("latency-python", "all", "from source only"),
+    Dialect("latency-samples", "5.10 and later, latency_rec -l", "a real file"),
+    Dialect("tables", "documentation of 5.3.5 to 6.2", "the published documents"),
+    Dialect("performance", "5 and 6", "from source only"),
+    Dialect("pubsub-throughput", "6", "from source only"),
+    Dialect("perftool", "5.13 and later, and its first form of 2023", "its README; the first form from source only"),
+    Dialect("latency-client, multiple", "5 and 6", "from source only"),
+)
+_RECEIVED = "On one machine, from the publisher's wall clock before sending to the subscriber's on receipt, in whole microseconds"
+DEFINITIONS = {
+    "ecal-5.3-one-way": f"{_RECEIVED}, the mean cut off, no warm-up left out. The subscriber sent each message back.",
+    "ecal-5.3-rtt": "Round trip of one message at a time, there and back through eCAL: the mean in whole microseconds, cut off.",
+    "ecal-5.3-rtt-cut-short": "As ecal-5.3-rtt, but a message was lost and the run ended there; the lost one counts as 0 us in the mean, which is "
+    "too low by that.",
+    "ecal-5.10-one-way": f"{_RECEIVED}, mean cut off, the first 10 messages left out; the publisher pauses after each (50 ms unless told otherwise).",
+    "ecal-5.12-one-way": f"{_RECEIVED}, mean cut off, the first 100 messages left out; the publisher waits for each acknowledgement, at most "
+    "100 ms. With zero copy one byte of a message is changed and nobody reads it.",
+    "ecal-python-one-way": f"{_RECEIVED}, the mean cut off, no warm-up left out; sizes are rounded to whole kB. Each message was sent back.",
+    "ecal-few-received": "Messages counted after the warm-up was taken off (10 up to 5.11, 100 from 5.12): with so few eCAL prints no more.",
+    "ecal-sent": "Messages that the publisher sent after its warm-up.",
+    "ecal-samples": f"{_RECEIVED}, warm-up left out, one a line; the statistics are Tacholog's. The message size is in the file's name only.",
+    "ecal-published": "As eCAL's documentation prints it: one-way, mean, whole microseconds, 1 kB being 1024 bytes.",
+    "ecal-performance": "Time over messages in about a second, which eCAL prints as 'Latency'; rates are cut to whole kB of 1024 bytes. The "
+    "subscriber's first block counts from the start of the machine.",
+    "ecal-pubsub-throughput": "Publisher and subscriber in one process: bytes sent over wall time, received or not, in whole MB of 2^20 bytes.",
+    "ecal-perftool": "One second of messages at a given rate: times between them, and the publisher's send call.",
+    "ecal-service-rtt": "Service calls one after another: the mean of each 100 calls in whole microseconds, then mean, minimum and maximum of these.",
+    "ecal-multiple": "Messages of each of many topics in about a second.",
+}
+
+_SAMPLE = re.compile(r"-?\d{1,15}")
+_ONLY_SAMPLES = re.compile(r"-?\d{1,15}(?:\r?\n-?\d{1,15})+(?:\r?\n-?)?\s*")
+_SIGNS = re.compile(  # The last is not of a table with an average, which is iceperf's own.
+    r"^Message (?:average latency|average receive time|size received) +: |^Messages received {13}: \d|^Messages sent {11}: \d"
+    r"|^Message average roundtrip time \d|^Message size \(kByte\): |^LAYER: (?:SHM|UDP|TCP)|^Service call average latency : "
+    r"|^\[ *\d+\.\d{3}\] \| cnt: |^(?:pub|sub) +\d+: +\d+ Msg/s|^\|\| Payload Size(?: \(kB\))? \|\|"
+    r"|^\| *Payload Size(?: \(kB\))? *\|(?! *Average Latency)",
+    re.MULTILINE,
+)
+_RULER = re.compile(r"-{27}|-{31}|-{44}")
+_CHATTER = re.compile(
+    r"\[eCAL\]|Sent (?:buffer size|messages) +: \d|Press Enter to |Please start |Waiting for the service \.\.|"
+    r"Start measurement$| {2}(?:loop|snd|msg)_dt\(ms\) ?: |Number of write buffers: \d|Acknowledge timeout: \d"
+)
+_TITLE = re.compile(r" LATENCY / THROUGHPUT TEST\s*")
+_ZERO_COPY = re.compile(r"Zero copy mode: ([01])")
+_PYTHON_LOST = re.compile(r"Package lost after message \d{1,18} -> stop\.")
+
+
+def detect(head: str) -> Detected:
+    """Say whether the log has rows that eCAL's samples print, one of its tables, or nothing but whole numbers."""
+    fits = _SIGNS.search(head) is not None or _ONLY_SAMPLES.fullmatch(head) is not None
+    wants = "'Message average latency : N us' or another row of its samples, a table of 'Payload Size', or a whole head of integers, one a line"
+    return Detected(fits, wants)
+
+
+def parse(lines: Iterable[Line]) -> Iterator[Found]:
+    """Yield what is found; a log that starts with a bare integer is a file of single latencies."""
+    waiting = iter(lines)
+    first = next(waiting, None)
+    if first is None:
+        return
+    every = chain([first], waiting)
+    yield from _samples(every) if _SAMPLE.fullmatch(first.text) else _Output().read(every)
+
+
+class _Output:
+    """What the samples print: the blocks of sender and receiver, which may stand within each other, and tables."""
+
+    def __init__(self) -> None:
+        self._senders = Senders()
+        self._sent = Blocks(self._senders.block)
+        self._others = Blocks(RECEIVER, REFLECTOR, PING_PONG, *BLOCKS)
+        self._tables = Tables()
+        self._is_after_ruler = False  # One ruler may be that of a receiver within a sender's block; between two a block has ended.
+
+    def read(self, lines: Iterable[Line]) -> Iterator[Found]:
+        """Yield what is found."""
+        for line in lines:
+            is_ruler = _RULER.fullmatch(line.text) is not None
+            if is_ruler and self._is_after_ruler:
+                yield from self._sent.close("another block starts within this one")
+            yield from self._line(line)
+            self._is_after_ruler = is_ruler
+        for blocks in (self._sent, self._others):
+            yield from blocks.close("the log ends within this block")
+        for facts in self._senders.common():
+            yield Found(None, facts)
+
+    def _line(self, line: Line) -> Iterator[Found]:
+        text = line.text
+        if not text.startswith(("|", "+")):
+            self._tables.end()
+        if self._sent.knows(text):
+            yield from self._sent.take(line)
+        elif self._others.knows(text):
+            yield from self._others.take(line)
+        elif found := one_liner(line):
+            yield found
+        elif _RULER.fullmatch(text):
+            yield from self._others.ruler()
+            yield Found(line, None)
+        elif _TITLE.fullmatch(text) or not text.strip():
+            yield from self._others.close("another block starts within this one") if text.strip() else self._others.space()
+            yield Found(line, None)
+        elif facts := _facts(line):
+            yield Found(line, facts)
+        elif _CHATTER.match(text):
+            yield Found(line, None)
+        else:
+            for blocks in (self._sent, self._others):
+                yield from blocks.close("something else stands within this block")
+            yield from self._tables.take(line)
+
+
+def _facts(line: Line) -> Facts | None:
+    if zero_copy := _ZERO_COPY.fullmatch(line.text):
+        return Facts(conditions=Conditions(data_path="zero-copy" if zero_copy[1] == "1" else "copy"))
+    if _PYTHON_LOST.fullmatch(line.text):
+        return Facts(status="failed", reason=line.text)
+    return None
+
+
+def _samples(lines: Iterable[Line]) -> Iterator[Found]:
+    """One record of all latencies of a file; it stands on the last line, the others being chatter."""
+    seen, damaged, last = Distribution(), False, None
+    for line in lines:
+        if line.whole and _SAMPLE.fullmatch(line.text):
+            if last:
+                yield Found(last, None)
+            seen.add(int(line.text))
+            last = line
+        elif line.text.strip():
+            damaged = True
+            yield Found(line, Broken("not a whole number of microseconds: statistics of this file would lack it"))
+    if last:
+        yield Found(last, None if damaged else _distribution(seen))
+
+
+def _distribution(seen: Distribution) -> Record:
+    return Record(
+        test="latency",
+        payload_bytes=None,
+        numbers=tuple(
+            _statistic(name, round(value * MICROSECOND, 3), max(width * MICROSECOND, MICROSECOND))
+            for name, (value, width) in seen.statistics().items()
+        ),
+        samples=seen.count,
+        side="subscriber",
+        conditions=Conditions(basis="one-way", definition="ecal-samples"),
+    )
+
+
+def _statistic(name: str, value: float, resolution: float) -> Number:
+    return printed("latency", name, value, resolution)

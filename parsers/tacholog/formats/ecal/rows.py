@@ -1,0 +1,153 @@
+"""Blocks of labelled rows in a fixed order, as eCAL's samples print them: one record a block.
+
+A row is ``label : value``. A block whose rows are out of order, missing or garbled is broken as a whole: nothing of it is joined to another.
+
+A last row without its end is whole where a unit closes its number (``27 us``, ``2252 MB/s``). Where it is cut, the block is read without it if it
+only says again what other rows say (`Row.begun`). Else it is refused: a sender's last row is the count itself, a ping-pong's the only latency.
+
+Source: the layout of eCAL's samples, see ecal.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from tacholog.formats.kit.lines import Broken, Found, Line
+from tacholog.schema.records import Record
+
+ROWS_APART = 4000  # Lines between the first and the last row of a block: what is claimed later is too late.
+_UNCOLONED = re.compile(r"(Message average roundtrip time|Packages lost after message) (.*)")
+
+_CLOSED = re.compile(r".* (?:us|[A-Za-z]{1,5}/s)")
+
+Cells = Mapping[str, str]
+
+
+class Row(NamedTuple):
+    """A row of a block: the key of its value, the label it has ("" under another row's), the whole value, and whether it may be missing.
+
+    ``bare``: a blank behind the value says that more stood there. ``begun``: what may be left of the value where the log ends within it, of a last
+    row that the record does not need.
+    """
+
+    key: str
+    labels: Sequence[str]
+    value: re.Pattern[str]
+    optional: bool = False
+    bare: bool = False
+    begun: re.Pattern[str] | None = None
+
+
+class Block(NamedTuple):
+    """The rows of a block and what they say.
+
+    ``ruled`` and ``spaced`` are after how many rows a ruler or an empty line may stand; ``short`` reads a block that a ruler ends there.
+    """
+
+    rows: Sequence[Row]
+    read: Callable[[Cells], Record | Broken]
+    ruled: int = 0
+    spaced: int = 0
+    short: Callable[[Cells], Record | Broken] | None = None
+
+
+class Blocks:
+    """The blocks of one process's output, and the one that the log is in."""
+
+    def __init__(self, *blocks: Block) -> None:
+        """Start outside of all blocks."""
+        self._blocks = blocks
+        self._labels = {label for block in blocks for row in block.rows for label in row.labels}
+        self._open: Block | None = None
+        self._at = 0
+        self._lines: list[Line] = []
+        self._cells: dict[str, str] = {}
+        self._is_ruled = False
+
+    def knows(self, text: str) -> bool:
+        """Whether the text has one of the labels here."""
+        label, value = _split(text)
+        if label not in self._labels or not (label or self._open):
+            return False
+        return self._open is not None or any(label in row.labels and row.value.fullmatch(value) for block in self._blocks for row in block.rows)
+
+    def take(self, line: Line) -> Iterator[Found]:
+        """Use a line that `knows` has said yes to."""
+        label, value = _split(line.text)
+        if self._lines and line.number - self._lines[0].number > ROWS_APART:
+            yield from self.close("the block was not ended")
+        if (at := self._place(label)) is None:
+            yield from self.close("a row of this block is missing or out of place")
+            at = self._place(label)
+        if self._open is None or at is None:
+            yield Found(line, Broken("a row outside of its block"))
+            return
+        self._lines.append(line)
+        row = self._open.rows[at]
+        if not line.whole and row.begun and row.begun.fullmatch(value) and not row.value.fullmatch(value):
+            yield self._done(self._open.read)
+            return
+        is_cut = not (line.whole or _CLOSED.fullmatch(value)) or (row.bare and line.text.endswith(" "))
+        if not row.value.fullmatch(value) or is_cut or row.key in self._cells:
+            yield from self.close("a row of this block is cut short or garbled, or there twice")
+            return
+        self._cells[row.key], self._at = value, at + 1
+        if self._at == len(self._open.rows):
+            yield self._done(self._open.read)
+
+    def _place(self, label: str) -> int | None:
+        """Which row of the open block the label is of; outside of all blocks, of the one that it opens."""
+        if self._open:
+            return _next(self._open, self._at, label)
+        for block in self._blocks:
+            if (at := _next(block, 0, label)) is not None:
+                self._open = block
+                return at
+        return None
+
+    def ruler(self) -> Iterator[Found]:
+        """A ruler ends a block that may be short, and breaks one in which none belongs, or no other."""
+        if self._open and self._open.short and self._at == self._open.ruled:
+            yield self._done(self._open.short)
+        elif self._open and (self._at != self._open.ruled or self._is_ruled):
+            yield from self.close("the block ends before its last row")
+        self._is_ruled = self._open is not None
+
+    def space(self) -> Iterator[Found]:
+        """An empty line breaks a block in which none belongs."""
+        if self._open and self._at != self._open.spaced:
+            yield from self.close("the block ends before its last row")
+
+    def close(self, reason: str) -> Iterator[Found]:
+        """Leave the block; what there is of it is broken."""
+        if self._lines:
+            yield Found(self._lines[0], Broken(reason), tuple(self._lines[1:]))
+        self._reset()
+
+    def _done(self, read: Callable[[Cells], Record | Broken]) -> Found:
+        found = Found(self._lines[0], read(self._cells), tuple(self._lines[1:]))
+        self._reset()
+        return found
+
+    def _reset(self) -> None:
+        self._open, self._at, self._lines, self._cells, self._is_ruled = None, 0, [], {}, False
+
+
+def _split(text: str) -> tuple[str, str]:
+    if uncoloned := _UNCOLONED.match(text):
+        return uncoloned[1], uncoloned[2].strip()
+    label, colon, value = text.partition(":")
+    indented = not label.strip() and len(label) < len("Received packages")
+    return ("\0", "") if not colon or indented else (label.strip(), value.strip())
+
+
+def _next(block: Block, start: int, label: str) -> int | None:
+    """Where the label stands among the rows that may come next."""
+    for at in range(start, len(block.rows)):
+        if label in block.rows[at].labels:
+            return at
+        if not block.rows[at].optional:
+            break
+    return None

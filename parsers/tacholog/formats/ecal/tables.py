@@ -1,0 +1,206 @@
+"""The latency tables of eCAL's documentation: Markdown with pipes, and reStructuredText grids of line blocks.
+
+Source: README.md and doc/rst/advanced/performance.rst of eCAL 5.3.5 to 6.2, see ecal.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from tacholog.formats.ecal.latency import KILOBYTE, MICROSECOND
+from tacholog.formats.kit.lines import Broken, Found, Line
+from tacholog.formats.kit.printed import printed
+from tacholog.schema.records import Conditions, DataPath, Facts, Record
+
+_BORDER = re.compile(r"\+(?:-+\+)+")
+_HEAD_END = re.compile(r"\+(?:=+\+)+")
+_RULE = re.compile(r"\|(?: *:?-+:? *\|)+")
+_HEADER = re.compile(r"\| *Payload Size(?: \(kB\))? *\|.*\|")
+_SIZE = re.compile(r"(\d{1,9})(?: (kB|MB))?")
+_VALUE = re.compile(r"\d{1,9}")
+_UNIT = re.compile(r"\((?:[\u00b5\u03bc]|u)s\)")
+_LAYER = re.compile(r"(?:(?:eCAL|[Ii]ceoryx) ?)?(?:(?:SHM|UDP|TCP)(?: ZC)?)?")
+_IN_MICROSECONDS = re.compile(r"latency in [\u00b5\u03bc]s\b")
+_SAMPLES = re.compile(r"\((\d{1,12}) samples(?: 1kB - (\d{1,9})kB / (\d{1,12}) samples > (\d{1,9}) kB)?, zero drops\)")
+_RUNS = re.compile(r"\bruns = (\d{1,12}), message buffer = (\d{1,6})\)")
+_HEAD_LINES = 8
+_SIZE_UNITS = {"kB": KILOBYTE, "MB": KILOBYTE * KILOBYTE}
+
+
+class Column(NamedTuple):
+    """What the heading of a column says."""
+
+    platform: str
+    transport: str | None
+    data_path: DataPath | None
+    has_unit: bool
+
+
+class Tables:
+    """Where in a table the text is, and what stands above its columns."""
+
+    def __init__(self) -> None:
+        """Start outside of all tables."""
+        self._borders: list[int] = []  # Where the bars of a grid stand; none in a pipe table.
+        self._grid_head: list[Line] = []
+        self._heads: list[list[str]] = []
+        self._columns: list[Column] = []
+        self._trouble: str | None = None  # Why the rows of this table can be no records.
+        self._unit_in_prose = False
+        self._samples: tuple[int, int | None, int] | None = None  # Up to a size, that size, and above it; without a size of all.
+
+    def take(self, line: Line) -> Iterator[Found]:
+        """Use a line if it belongs to a table, or says something about those that follow."""
+        text = line.text.rstrip()
+        if self._heads and text.startswith(("|", "+")):
+            yield from self._row(line, text)
+        elif self._grid_head or _BORDER.fullmatch(text):
+            yield from self._head(line, text)
+        elif _HEADER.fullmatch(text):
+            self._borders, self._heads, self._columns = [], [[_without_bar(cell)] for cell in _cells(text)], []
+            yield Found(line, None)
+        else:
+            yield from self._prose(line)
+
+    def end(self) -> None:
+        """Leave the table: what follows has no bar."""
+        if self._columns:
+            self._unit_in_prose, self._samples = False, None
+        self._heads, self._columns, self._grid_head = [], [], []
+
+    def _prose(self, line: Line) -> Iterator[Found]:
+        runs, samples, unit = (pattern.search(line.text) for pattern in (_RUNS, _SAMPLES, _IN_MICROSECONDS))
+        if samples:
+            self._samples = _samples(samples)
+        if unit:
+            self._unit_in_prose = True
+        if runs or samples or unit:
+            yield Found(line, Facts(environment={"ecal_runs": runs[1], "ecal_buffers": runs[2]} if runs else {}))
+
+    def _head(self, line: Line, text: str) -> Iterator[Found]:
+        """Collect the lines above a grid's double rule: only with "Payload Size" in its corner is it ours."""
+        held = [*self._grid_head, line]
+        if _BORDER.fullmatch(text):
+            self._grid_head = [line]
+        elif _HEAD_END.fullmatch(text) and _crossings(text) == _crossings(held[0].text):
+            self._grid_head = []
+            if self._opened([row.text for row in held[1:-1]], _crossings(text)):
+                yield Found(held[0], None, tuple(held[1:]))
+        else:
+            self._grid_head = held if text.startswith("|") and len(held) < _HEAD_LINES else []
+
+    def _opened(self, texts: Sequence[str], borders: list[int]) -> bool:
+        rows = [_grid_cells(text, borders) for text in texts]
+        if not rows or not all(rows) or rows[0][0] not in {"Payload Size", "Payload Size (kB)"}:
+            return False
+        self._borders, self._columns = borders, []
+        self._heads = [[words for words in column if words] for column in zip(*rows, strict=True)]
+        return True
+
+    def _row(self, line: Line, text: str) -> Iterator[Found]:
+        cells = _grid_cells(text, self._borders) if self._borders else _cells(text)
+        if self._is_rule(text, cells):
+            yield Found(line, None)
+        elif len(cells) != len(self._heads):
+            yield Found(line, Broken("a row that does not fit the table's columns"))
+        elif not self._columns and not self._borders and cells[0] in {"", "Layer"}:
+            for head, cell in zip(self._heads, cells, strict=True):
+                head.append(cell)
+            yield Found(line, None)
+        else:
+            yield from self._results(line, cells)
+
+    def _is_rule(self, text: str, cells: Sequence[str]) -> bool:
+        if self._borders:
+            return _BORDER.fullmatch(text) is not None and _crossings(text) == self._borders
+        return _RULE.fullmatch(text) is not None and len(cells) == len(self._heads)
+
+    def _results(self, line: Line, cells: Sequence[str]) -> Iterator[Found]:
+        if not self._columns:
+            self._columns = _columns(self._heads[1:])
+            self._trouble = self._unsaid()
+        payload_bytes = _size_bytes(cells[0], in_kilobytes="(kB)" in self._heads[0][0])
+        if self._trouble or not payload_bytes or not all(_VALUE.fullmatch(cell) for cell in cells[1:]):
+            yield Found(line, Broken(self._trouble or "a row with a cell that is cut short or garbled"))
+            return
+        for column, cell in zip(self._columns, cells[1:], strict=True):
+            yield Found(line, self._record(payload_bytes, column, int(cell)))
+
+    def _unsaid(self) -> str | None:
+        if len({column[:3] for column in self._columns}) < len(self._columns):
+            return "two columns of the table have the same heading"
+        if not all(_LAYER.fullmatch(column.transport or "") for column in self._columns):
+            return "the table's heading is garbled"
+        if not self._unit_in_prose and not all(column.has_unit for column in self._columns):
+            return "neither the table's heading nor the text before it says the unit"
+        return None
+
+    def _samples_at(self, payload_bytes: int) -> int | None:
+        if self._samples is None:
+            return None
+        samples, limit_bytes, above = self._samples
+        return samples if limit_bytes is None or payload_bytes <= limit_bytes else above
+
+    def _record(self, payload_bytes: int, column: Column, microseconds: int) -> Record:
+        return Record(
+            test="latency",
+            payload_bytes=payload_bytes,
+            numbers=(printed("latency", "mean", microseconds * MICROSECOND, MICROSECOND),),
+            samples=self._samples_at(payload_bytes),
+            participant=column.platform,
+            conditions=Conditions(transport=column.transport, data_path=column.data_path, basis="one-way", definition="ecal-published"),
+        )
+
+
+def _samples(said: re.Match[str]) -> tuple[int, int | None, int] | None:
+    """How many samples the text says: of all sizes, or up to a size and above it."""
+    if said[2] is None:
+        return int(said[1]), None, 0
+    return (int(said[1]), int(said[2]) * KILOBYTE, int(said[3])) if said[2] == said[4] else None
+
+
+def _columns(heads: Sequence[Sequence[str]]) -> list[Column]:
+    """What the headings say; where some columns are of zero copy, the others are of copies."""
+    layers = [" ".join(words for line in head[1:] if (words := _UNIT.sub("", line).strip())) for head in heads]
+    some_zero_copy = any(layer.endswith(" ZC") for layer in layers)
+    otherwise: DataPath | None = "copy" if some_zero_copy else None
+    return [
+        Column(
+            platform=_UNIT.sub("", head[0]).strip(),
+            transport=layer.removesuffix(" ZC") or None,
+            data_path="zero-copy" if layer.endswith(" ZC") else otherwise,
+            has_unit=any(_UNIT.search(words) for words in head),
+        )
+        for head, layer in zip(heads, layers, strict=True)
+    ]
+
+
+def _size_bytes(cell: str, *, in_kilobytes: bool) -> int | None:
+    """The size of a row; ``None`` if the cell is none, or nothing says its unit."""
+    size = _SIZE.fullmatch(cell)
+    unit = (size[2] or ("kB" if in_kilobytes else None)) if size else None
+    return int(size[1]) * _SIZE_UNITS[unit] if size and unit else None
+
+
+def _crossings(text: str) -> list[int]:
+    return [at for at, sign in enumerate(text) if sign == "+"]
+
+
+def _cells(text: str) -> list[str]:
+    """The cells of a row of pipes; none if it does not end with one."""
+    return [cell.strip() for cell in text[1:-1].split("|")] if len(text) > 1 and text.startswith("|") and text.endswith("|") else []
+
+
+def _grid_cells(text: str, borders: Sequence[int]) -> list[str]:
+    """The cells of a grid's row, which has a bar wherever its borders cross; none if it has not."""
+    text = text.rstrip()
+    if len(text) != borders[-1] + 1 or any(text[at] != "|" for at in borders):
+        return []
+    return [_without_bar(text[start + 1 : end]) for start, end in pairwise(borders)]
+
+
+def _without_bar(cell: str) -> str:
+    return cell.strip().removeprefix("|").strip()

@@ -1,0 +1,243 @@
+"""eCAL's other measuring samples: performance, throughput in one process, service calls, many topics, and perftool.
+
+Source: the printers of ``performance_snd``, ``performance_rec``, ``pubsub_throughput``, ``latency_client``, ``multiple_snd``, ``multiple_rec`` and
+``perftool``, see ecal.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from tacholog.formats.ecal.latency import COUNT, KILOBYTE, MICROSECOND, PLACED_TIME, TIME, first_number
+from tacholog.formats.ecal.rows import Block, Cells, Row
+from tacholog.formats.kit.lines import Broken, Found, Line
+from tacholog.formats.kit.printed import counted, printed, unit_of_last_place
+from tacholog.schema.records import Conditions, Number, Record, Side
+
+_MEGABYTE = KILOBYTE * KILOBYTE
+_STREAMED = re.compile(r"\d{1,12}(?:\.\d{1,12})?(?:e[+-]\d\d)?")
+_WHOLE_MEGABYTES = re.compile(r"\d{1,18} MB")
+_LOST = re.compile(rf"\d{{1,20}} bytes \(\d{{1,20}} MB, {_STREAMED.pattern} %\)")
+_MILLISECOND = 1e6
+
+
+def _performance(cells: Cells) -> Record | Broken:
+    size, kilobytes, megabytes, messages = (int(cells[key]) for key in ("size", "kbyte", "mbyte", "messages"))
+    interval_us = float(cells["interval"])
+    inverse = interval_us > 0 and abs(messages - 1e6 / interval_us) <= 1 + 1e-4 * messages
+    of_the_size = size * messages <= kilobytes + 1 <= (size + 1) * (messages + 1) + 1
+    if not inverse or not of_the_size or megabytes != kilobytes // KILOBYTE:
+        return Broken("the rates of this block do not belong to its size and interval")
+    receiver = "topic" in cells or "message" in cells
+    return Record(
+        test="throughput",
+        payload_bytes=size * KILOBYTE or None,
+        numbers=(
+            printed("interval_per_message", "mean", round(interval_us * MICROSECOND, 6), unit_of_last_place(interval_us * MICROSECOND), ("derived",)),
+            *(_received_rates(kilobytes, messages) if receiver else ()),
+        ),
+        scope="interval",
+        side="subscriber" if receiver else None,
+        participant=cells.get("topic"),
+        conditions=Conditions(definition="ecal-performance"),
+    )
+
+
+def _received_rates(kilobytes: int, messages: int) -> Iterator[Number]:
+    yield printed("message_rate", "mean", float(messages), 1.0)
+    yield printed("goodput", "mean", kilobytes * KILOBYTE * 8.0, KILOBYTE * 8.0)
+
+
+def _in_one_process(cells: Cells) -> Record | Broken:
+    elapsed, sent, received, rate = float(cells["elapsed"][:-2]), *(first_number(cells[key]) for key in ("sent", "received", "rate"))
+    if elapsed <= 0 or abs(rate - sent / elapsed) > 2 + rate * 1e-4 or first_number(cells["rate2"]) != rate // KILOBYTE:
+        return Broken("the rows of this block contradict each other")
+    return Record(
+        test="throughput",
+        payload_bytes=None,
+        numbers=(
+            printed("duration", "total", round(elapsed * 1e9), unit_of_last_place(elapsed) * 1e9),
+            printed("bytes_sent", "total", float(sent * _MEGABYTE), float(_MEGABYTE)),
+            printed("bytes_received", "total", float(received * _MEGABYTE), float(_MEGABYTE)),
+            *_lost(cells["lost"], sent),
+            printed("offered_goodput", "mean", float(rate * _MEGABYTE * 8), float(_MEGABYTE * 8)),
+        ),
+        side="both",
+        conditions=Conditions(
+            transport=cells["layer"].removesuffix(" ZERO-COPY"),
+            data_path="zero-copy" if cells["layer"].endswith(" ZERO-COPY") else "copy",
+            definition="ecal-pubsub-throughput",
+        ),
+    )
+
+
+def _lost(cell: str, sent: int) -> Iterator[Number]:
+    """Bytes lost and their share: where more came than was counted as sent, the tool prints a count below zero as a huge one."""
+    words = cell.replace("(", "").replace("%)", "").split()
+    lost_bytes, percent = int(words[0]), float(words[4])
+    impossible = lost_bytes // _MEGABYTE > sent
+    marks = ("impossible",) if impossible else ()
+    yield Number(metric="bytes_lost", statistic="total", value=None if impossible else float(lost_bytes), marks=marks)
+    yield Number(metric="loss", statistic="total", value=None if impossible else round(percent / 100, 8), marks=marks)
+
+
+def _service(cells: Cells) -> Record | Broken:
+    calls, rate = int(cells["calls"]), first_number(cells["rate"])
+    mean, smallest, largest = (first_number(cells[key]) for key in ("mean", "min", "max"))
+    if not smallest <= mean <= largest or (mean > 0 and not 1e6 / (mean + 1) - 1 <= rate <= 1e6 / mean + 1):
+        return Broken("the rows of this block contradict each other")
+    return Record(
+        test="latency",
+        payload_bytes=None,
+        numbers=(
+            *(printed("latency", name, value * MICROSECOND, MICROSECOND) for name, value in (("mean", mean), ("min", smallest), ("max", largest))),
+            printed("call_rate", "mean", float(rate), 1.0, ("derived",)),
+        ),
+        samples=calls,
+        side="publisher",
+        conditions=Conditions(basis="rtt", load_mode="closed", definition="ecal-service-rtt"),
+    )
+
+
+def _sum(cells: Cells) -> Record | Broken:
+    rate, thousands, millions = (first_number(cells[key]) for key in ("sum", "sum2", "sum3"))
+    if thousands != rate // 1000 or millions != rate // 1_000_000:
+        return Broken("the three sums are not of one second")
+    return _topics_rate("all topics", rate, None)
+
+
+def _topics_rate(participant: str, rate: int, side: Side | None) -> Record:
+    metric = "offered_rate" if side == "publisher" else "message_rate"
+    return Record(
+        test="throughput",
+        payload_bytes=None,
+        numbers=(printed(metric, "mean", float(rate), 1.0),),
+        scope="interval",
+        side=side,
+        participant=participant,
+        conditions=Conditions(definition="ecal-multiple"),
+    )
+
+
+BLOCKS: Sequence[Block] = (
+    Block(
+        rows=(
+            Row("topic", ("Topic Name",), re.compile(r"[^\s].{0,199}"), optional=True),
+            Row("message", ("Message [0 - 15]",), re.compile(r".*"), optional=True),
+            Row("size", ("Message size (kByte)",), COUNT),
+            Row("kbyte", ("kByte/s",), COUNT),
+            Row("mbyte", ("MByte/s",), COUNT),
+            Row("gbyte", ("GByte/s",), COUNT, optional=True),
+            Row("messages", ("Messages/s",), COUNT),
+            Row("interval", ("Latency (us)",), _STREAMED),
+        ),
+        read=_performance,
+    ),
+    Block(
+        rows=(
+            Row("layer", ("LAYER",), re.compile(r"SHM|SHM ZERO-COPY|UDP|TCP"), bare=True),
+            Row("elapsed", ("Elapsed time",), re.compile(_STREAMED.pattern + " s")),
+            Row("sent", ("Sent",), _WHOLE_MEGABYTES),
+            Row("received", ("Received",), _WHOLE_MEGABYTES),
+            Row("lost", ("Lost",), _LOST),
+            Row("rate", ("Throughput",), re.compile(r"\d{1,15} MB/s")),
+            Row("rate2", ("Throughput",), re.compile(r"\d{1,15} GB/s")),
+        ),
+        read=_in_one_process,
+        ruled=1,
+    ),
+    Block(
+        rows=(
+            Row("calls", ("Service calls",), COUNT),
+            Row("mean", ("Service call average latency",), TIME),
+            Row("min", ("Service call min latency",), PLACED_TIME),
+            Row("max", ("Service call max latency",), PLACED_TIME),
+            Row("rate", ("Service throughput",), re.compile(r"\d{1,15} calls/s")),
+        ),
+        read=_service,
+    ),
+    Block(
+        rows=(
+            Row("sum", ("Sum",), re.compile(r"\d{1,15} {1,2}Msg/s")),
+            Row("sum2", ("Sum",), re.compile(r"\d{1,15} kMsg/s")),
+            Row("sum3", ("Sum",), re.compile(r"\d{1,15} MMsg/s")),
+        ),
+        read=_sum,
+    ),
+)
+
+_TIME = r"\d{1,9}\.\d{3}"
+_STATISTICS = rf" mean: *({_TIME}) \[ *({_TIME}), *({_TIME})\]"
+_TOPIC = re.compile(r"(pub|sub) {1,4}(\d{1,9}): {1,10}(\d{1,15}) Msg/s")
+_PERFTOOL = re.compile(r"\[ *\d{1,12}\.\d{3}\] \| cnt:")
+_PUBLISHED = re.compile(
+    rf"\[[ \d.]+\] \| cnt: *(\d{{1,15}}) \| loop_dt\(ms\){_STATISTICS} \| loop_freq\(Hz\): *(\d{{1,12}}\.\d) \| snd_dt\(ms\){_STATISTICS}"
+)
+_SUBSCRIBED = re.compile(
+    rf"\[[ \d.]+\] \| cnt: *(\d{{1,15}}) \| lost: *(\d{{1,18}}|\?\?\?) \| msg_dt\(ms\){_STATISTICS} \| msg_freq\(Hz\): *(\d{{1,12}}\.\d)"
+)
+_EARLY = re.compile(
+    rf"\[[ \d.]+\] \| cnt: *(\d{{1,15}}) \| mean_loop_dt \(ms\): *({_TIME}) \| loop_freq \(Hz\): *(\d{{1,12}}\.\d) \| mean_snd_dt \(ms\): *({_TIME})"
+)
+
+
+def one_liner(line: Line) -> Found | None:
+    """The record of a line that stands for itself, if it is one."""
+    if topic := _TOPIC.fullmatch(line.text):
+        what = _topics_rate(f"{topic[1]} {topic[2]}", int(topic[3]), "publisher" if topic[1] == "pub" else "subscriber")
+        return Found(line, what if line.whole else Broken("the log ends within this line"))
+    if _PERFTOOL.match(line.text):
+        return Found(line, _second(line))
+    return None
+
+
+def _second(line: Line) -> Record | Broken:
+    if not line.whole:
+        return Broken("the log ends within this line")
+    if found := _SUBSCRIBED.fullmatch(line.text):
+        count, lost, *times, rate = found.groups()
+        losses = [] if lost == "???" else [counted("messages_lost", int(lost))]
+        numbers = (counted("messages_received", int(count)), *losses, *_intervals(times), printed("message_rate", "mean", float(rate), 0.1))
+        return _perftool("subscriber", numbers, times[0], rate)
+    if found := _PUBLISHED.fullmatch(line.text):
+        count, *times, rate, mean, smallest, largest = found.groups()
+        sending = _times("send_call", (mean, smallest, largest))
+        numbers = (counted("messages_sent", int(count)), *_intervals(times), printed("offered_rate", "mean", float(rate), 0.1), *sending)
+        return _perftool("publisher", numbers, times[0], rate)
+    if found := _EARLY.fullmatch(line.text):
+        count, interval, rate, sending_time = found.groups()
+        numbers = (
+            counted("messages_sent", int(count)),
+            *_intervals([interval]),
+            printed("offered_rate", "mean", float(rate), 0.1),
+            *_times("send_call", (sending_time,)),
+        )
+        return _perftool("publisher", numbers, interval, rate)
+    return Broken("a line of perftool that is cut short or garbled")
+
+
+def _intervals(times: Sequence[str]) -> Iterator[Number]:
+    return _times("interval_per_message", times)
+
+
+def _times(metric: str, times: Sequence[str]) -> Iterator[Number]:
+    for statistic, time in zip(("mean", "min", "max"), times, strict=False):
+        yield printed(metric, statistic, float(round(float(time) * _MILLISECOND)), _MICROSECONDS)
+
+
+def _perftool(side: Side, numbers: tuple[Number, ...], interval: str, rate: str) -> Record | Broken:
+    interval_ms, per_s = float(interval), float(rate)
+    if abs(interval_ms * per_s / 1000 - 1) > 0.001 * per_s / 1000 + 0.1 * interval_ms / 1000 + 1e-9:
+        return Broken("the rate of this line is not the inverse of its interval")
+    return Record(
+        test="throughput",
+        payload_bytes=None,
+        numbers=numbers,
+        scope="interval",
+        side=side,
+        conditions=Conditions(definition="ecal-perftool"),
+    )
+
+
+_MICROSECONDS = 1000.0

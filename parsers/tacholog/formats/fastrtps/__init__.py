@@ -1,0 +1,293 @@
+"""Fast RTPS and Fast DDS: the tables of ThroughputTest, LatencyTest and VideoTest, what their subscribers print, and their CSV files.
+
+ThroughputTest writes bursts ("demand") of a payload and waits ("recovery time") after each; the publisher prints a row a run::
+
+    [            TEST           ][                    PUBLISHER                      ][                            SUBSCRIBER                        ]
+    [ Bytes,Demand,Recovery Time][Sent Samples,Send Time(us),   Packs/sec,  MBits/sec][Rec Samples,Lost Samples,Rec Time(us),   Packs/sec,  MBits/sec]
+       1024,   100,            5,        17200,      1005207,   17110.906,    140.173,       16996,         201,     1009645,   16833.643,    137.901
+
+A table is known by its header, blanks and tabs aside, so that text copied from a PDF is read too. Samples, bytes, time and rate of a side fix
+each other; a row in which they do not is broken. LatencyTest prints ``Bytes, Samples, stdev, mean, min, 50%, ...`` in microseconds.
+Source: test/performance of Fast RTPS 0.4 to Fast DDS 3, and github.com/eProsima/benchmarking; samples in tests/formats/fastrtps/.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from tacholog.formats.fastrtps import latency, throughput, video
+from tacholog.formats.fastrtps.samples import HEADER, RawFile
+from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
+from tacholog.formats.kit.printed import counted, printed, unit_of_last_place
+from tacholog.schema.records import Conditions, Facts, Number, Record
+
+SYSTEM = "Fast DDS"
+TOOL = "ThroughputTest, LatencyTest and VideoTest"
+DIALECTS = (
+    Dialect("throughput-0.4", "0.4 and 0.5", "from source only"),
+    Dialect("throughput-0.5.1", "0.5.1 to 1.6", "a published manual"),
+    Dialect("throughput-1.7", "1.7 to 1.9.3", "a published log"),
+    Dialect("throughput-1.9.4", "1.9.4 and later, CSV files too", "real logs of 2.9.1"),
+    Dialect("latency-0.5.1", "0.5.1 to 1.0", "from source only"),
+    Dialect("latency-1.1", "1.1 to 1.9.3", "from source only"),
+    Dialect("latency-1.9.4", "1.9.4 and later, single samples too", "real logs of 2.9.1, a published log of a 1.9.2 with three decimals"),
+    Dialect("csv-1.4", "1.4 to 1.9.3 (throughput), 1.1 and later (latency)", "from source only"),
+    Dialect("video", "VideoTest of 2.x and 3.x, CSV files too", "from source only"),
+    Dialect("eprosima-csv", "eProsima's summaries", "a published file"),
+)
+_RATES = (
+    "Bytes hold a 4-byte number, MBits are 10^6 bit, received is the last sequence number less the lost ones, so that losses at the end are unseen."
+)
+_SORTED = "Percentiles are the sorted samples' at the index cut off, so up to one place too low."
+DEFINITIONS = {
+    "fastrtps-demand-0.4": "Samples and rate of the publisher of 0.4 and 0.5; MBits are 10^6 bit.",
+    "fastrtps-demand-0.5.1": f"Both sides' rates over the time of the whole test, waits between bursts included. {_RATES}",
+    "fastrtps-demand-1.7": f"As printed by 1.7 to 1.9.3. Up to 1.9.0 the publisher's time includes the waits between bursts, from 1.9.1 on not: the "
+    f"log does not say which, so the publisher's rates compare to no others. {_RATES}",
+    "fastrtps-demand-1.9.1": f"The publisher's time leaves out the waits between bursts, so its rates are far above the subscriber's. {_RATES}",
+    "fastrtps-demand-1.9.4": "Both sides' rates over the time of the whole test; the publisher sleeps the rest of the recovery time after a "
+    "burst. Before 2.10 received is the last sequence number less the lost ones, from 2.10 on it is counted. MBits are 10^6 bit.",
+    "fastrtps-demand-csv": "What the subscriber received, in 10^6 bit a second, as exported by 1.4 to 1.9.3.",
+    "fastrtps-subscriber": "The subscriber's own lines: its rate is over more time than the test's and differs from the publisher's. Before 2.10 "
+    "received is not printed; it is taken as the last sequence number less the lost ones.",
+    "fastrtps-latency-0.5.1": f"Round trip, one message outstanding. The deviation is rounded to whole microseconds. {_SORTED}",
+    "fastrtps-latency-1.1": f"Up to 1.9.0 a round trip, in 1.9.1 to 1.9.3 half of one: the log does not say which. The deviation is rounded to whole "
+    f"microseconds. {_SORTED}",
+    "fastrtps-latency-1.9.4": f"Half of a round trip less the cost of reading the clock, although the title says round-trip. {_SORTED}",
+    "fastrtps-latency-summary": "eProsima's summary of single samples, each half of a round trip. Jitter is the difference between one and the next.",
+    "fastrtps-latency-csv": "Minimum and average as exported: round trips up to 1.9.0, halves of them from 1.9.1 on; the file does not say which.",
+    video.DEFINITION: "Frames that VideoTest's subscriber showed a second, as averages since the test began that were read now and then; and by "
+    "how many frames of a thirtieth of a second what it got was behind.",
+    "fastrtps-samples": "Single samples, each half of a round trip less the cost of reading the clock; the statistics are Tacholog's.",
+}
+
+_SIGNS = re.compile(
+    r"\[[ \t]*Bytes,[ \t]*Demand[],]|^size, nsamples, Mbit/s, |^[ \t]*Bytes,(?:[ \t]*Samples,)?[ \t]*stdev,[ \t]*mean,"
+    r"|^Bytes,Samples,Max,Min,Mean,|^Sample,Payload \[Bytes\],Latency \[us\]|^[ \t]*Payload \[Bytes\],Demand \[|^\"Minimum of \d+ samples \("
+    r"|^\"\d+ samples of \d+ bytes \(us\)\""
+    r"|^\"\d+ bytes; demand \d+ \(|^Test of size \d+ and demand \d+ ends\.|^FAST-RTPS THROUGHPUT TEST"
+    r"|^Starting throughput test (?:publisher|subscriber) agent\s*$|^Performing test with this payloads/demands:"
+    r"|^Statistics for video test|^[ \t]*Samples,[ \t]*(?:Avg|FameDrop) stdev,"
+    r"|^Printing round-trip times in us, statistics for ",
+    re.MULTILINE,
+)
+_BANNER = re.compile(r"FAST-RTPS THROUGHPUT TEST - RECOVERY TIME = (\d{1,9})\s*")
+_ROW = re.compile(r"\d{1,20},.*,.*,.*,")
+_ORPHAN = re.compile(r"\d{1,20}(?:,[\d.]{1,40}){7,19}")
+_RULE = re.compile(r"[\[\]\-,]{9,}")
+_TITLE = re.compile(r"\[{1,2}TEST\]\[[A-Z]{5,12}\]\[[A-Z]{5,12}\]")
+_ASKED = re.compile(r"Performing test with (\d{1,9}) subscribers and \d{1,12} samples")
+_SAMPLES = re.compile(r"Printing round-trip times in us, statistics for (\d{1,12}) samples")
+_OVERHEAD = re.compile(r"(?:Overhead|(?:Publisher|Subscriber)'s clock access overhead:) (\d{1,9}(?:\.\d{1,12})?) [nu]s")
+_STOPPED = "EVERYTHING STOPPED FINE"
+_FAILED = re.compile(r"The test expected results, stopping|PROBLEM READING RESULTS;|Error in test")
+_STARTS = re.compile(r"Starting [Tt]hroughput [Tt]est|Reading (?:[Ff]ile|demands file): |Performing test with this payloads/demands:")
+_CHATTER = re.compile(
+    r"\s*$|\*{20,}$|-{71}$|Payload: +\d|Recovery times: |ALL_STOPS Not acked! in |"
+    r"DISCOVERY COMPLETE|REMOVING (?:PUBLISHER|SUBSCRIBER)|Command: [A-Z_]+$|R?COMMAND: \d+$|Publisher has new test ready\.\.\.|Sending results|"
+    r"TEST OF SIZE: \d+ ENDS|TEST (?:STARTED|FINISHED)$|Statistics for video test|# GST INTERNAL # |"
+    r"(?:Pub: |Sub:? )?(?:Waiting for (?:command|data) discovery|Discovery (?:command|data) complete)|Waiting clean state|"
+    r"(?:Pub: |Sub: )?(?:Publisher )?(?:COMMAND|DATA|Command|Data) (?:Pub|Sub) Matched|(?:COMMAND|DATA) (?:PUBLISHER|SUBSCRIBER) MATCHING REMOVAL"
+)
+
+
+def detect(head: str) -> Detected:
+    """Say whether the log has the header of one of these tables or files, or lines that only these tools print."""
+    wants = (
+        "a header '[ Bytes,Demand' or 'Bytes, Samples, stdev', 'Test of size N and demand M ends.', or a CSV header of ThroughputTest or LatencyTest"
+    )
+    return Detected(_SIGNS.search(head) is not None, wants)
+
+
+def parse(lines: Iterable[Line]) -> Iterator[Found]:
+    """Yield what is found."""
+    output = _Output()
+    for line in lines:
+        yield from output.line(line)
+    yield from output.end()
+
+
+class _Output:
+    """Which table the log is in, and what was said before it."""
+
+    def __init__(self) -> None:
+        self._table: throughput.Table | latency.Table | latency.DecimalCommas | video.Table | None = None
+        self._quoted: latency.QuotedFile | None = None
+        self._raw: RawFile | None = None
+        self._recovery_ms: int | None = None
+        self._samples: int | None = None
+        self._stopped_fine = False  # The latest run in the log.
+        self._subscriber = _Subscriber()
+
+    def line(self, line: Line) -> Iterator[Found]:
+        """Yield what is found on a line."""
+        squeezed = "".join(line.text.split())
+        if self._raw and squeezed[:1].isdigit():
+            yield from self._raw.take(line)
+        elif self._opens(line.text, squeezed):
+            yield from self._leave()
+            self._open(line.text, squeezed)
+            yield Found(line, None)
+        elif self._quoted and squeezed.startswith(('"', ",")):
+            yield from self._quoted.values(line)
+        elif self._table and _ROW.match(squeezed):
+            yield Found(line, self._table.row(line, squeezed))
+        elif self._subscriber.knows(line.text):
+            yield from self._subscriber.take(line)
+        elif _ORPHAN.fullmatch(squeezed):
+            yield Found(line, Broken("a row without the header of its table"))
+        else:
+            yield from self._words(line, squeezed)
+
+    def end(self) -> Iterator[Found]:
+        """Yield what was still open when the log ended."""
+        yield from self._leave()
+        yield from self._subscriber.close("the log ends within these lines")
+        if self._stopped_fine:
+            yield Found(None, Facts(status="ok"))
+
+    def _opens(self, text: str, squeezed: str) -> bool:
+        tables = (throughput.FORMS, latency.FORMS, video.FORMS, {*latency.DECIMAL_COMMAS, HEADER})
+        return (
+            any(squeezed in forms for forms in tables)
+            or throughput.csv_header(squeezed) == throughput.CSV_HEADER
+            or latency.QuotedFile.is_heading(text)
+        )
+
+    def _open(self, text: str, squeezed: str) -> None:
+        if squeezed in throughput.FORMS:
+            self._table, self._recovery_ms = throughput.Table(throughput.FORMS[squeezed], self._recovery_ms), None
+        elif squeezed in latency.FORMS:
+            self._table, self._samples = latency.Table(latency.FORMS[squeezed], self._samples), None
+        elif squeezed in video.FORMS:
+            self._table = video.Table(video.FORMS[squeezed])
+        elif squeezed in latency.DECIMAL_COMMAS:
+            self._table = latency.DecimalCommas()
+        elif squeezed == HEADER:
+            self._raw = RawFile()
+        elif latency.QuotedFile.is_heading(text):
+            self._quoted = latency.QuotedFile(text)
+        else:
+            self._table = throughput.Table(throughput.CSV_FORM)
+
+    def _leave(self) -> Iterator[Found]:
+        if self._raw:
+            yield from self._raw.close()
+        self._table = self._quoted = self._raw = None
+
+    def _words(self, line: Line, squeezed: str) -> Iterator[Found]:
+        """Lines that are no results: facts, and what the tools are known to print."""
+        if banner := _BANNER.fullmatch(line.text):
+            yield from self._leave()
+            self._recovery_ms, self._stopped_fine = int(banner[1]), False
+            yield Found(line, None)
+        elif _STARTS.match(line.text):
+            yield from self._leave()
+            self._stopped_fine = False
+            yield Found(line, None)
+        elif samples := _SAMPLES.fullmatch(line.text.strip()):
+            self._samples = int(samples[1])
+            yield Found(line, None)
+        elif facts := self._facts(line.text):
+            yield Found(line, facts)
+        elif line.text.startswith(_STOPPED):
+            self._stopped_fine = True
+            yield Found(line, None)
+        elif _CHATTER.match(line.text) or _RULE.fullmatch(squeezed) or _TITLE.fullmatch(squeezed):
+            yield Found(line, None)
+        elif self._subscriber.is_open:
+            yield from self._subscriber.close("something else stands between these lines")
+
+    def _facts(self, text: str) -> Facts | None:
+        if asked := _ASKED.fullmatch(text.strip()):
+            self._table, self._stopped_fine = None, False
+            return Facts(conditions=Conditions(subscribers=int(asked[1])))
+        if overhead := _OVERHEAD.fullmatch(text.strip()):  # In microseconds, whatever it says: 1.1 to 2.10 print "ns" behind them.
+            return Facts(environment={"clock_overhead_ns": f"{float(overhead[1]) * 1000:.6g}"})
+        if _FAILED.match(text):
+            return Facts(status="failed", reason=text.strip())
+        return None
+
+
+_LINES = (
+    ("last", re.compile(r"Last Received Sample: (\d{1,20})")),
+    ("lost", re.compile(r"Lost Samples: (\d{1,20})")),
+    ("received", re.compile(r"Received Samples: (\d{1,20})")),
+    ("rate", re.compile(r"Samples per second: (\d{1,20}(?:\.\d{1,9})?(?:e[+-]\d\d)?|-?nan|-?inf)")),
+    ("test", re.compile(r"Test of size (\d{1,18} and demand \d{1,18}) ends\.")),
+)
+_NEXT = {"": ("last",), "last": ("lost",), "lost": ("received", "rate"), "received": ("rate",), "rate": ("test",)}
+_SUBSCRIBERS_WORDS = re.compile(r"(Last Received Sample|Lost Samples|Received Samples|Samples per second): |(Test of size) \d")
+
+
+class _Subscriber:
+    """The lines that a subscriber prints of each test, in this order; only 2.10 and later print what was received."""
+
+    def __init__(self) -> None:
+        self._lines: list[Line] = []
+        self._cells: dict[str, str] = {}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the log is between the first and the last of these lines."""
+        return bool(self._lines)
+
+    def knows(self, text: str) -> bool:
+        """Whether the text is one of these lines."""
+        return _SUBSCRIBERS_WORDS.match(text) is not None
+
+    def take(self, line: Line) -> Iterator[Found]:
+        """Use a line that `knows` has said yes to."""
+        key, cell = next(((key, found[1]) for key, pattern in _LINES if (found := pattern.fullmatch(line.text.rstrip()))), ("", ""))
+        if key == "last":
+            yield from self.close("the last of these lines is missing")
+        if not line.whole or key not in _NEXT[next(reversed(self._cells), "")]:
+            self._lines.append(line)
+            yield from self.close("these lines are cut short, garbled or out of order")
+            return
+        self._lines.append(line)
+        self._cells[key] = cell
+        if key == "test":
+            yield Found(self._lines[0], _subscribed(self._cells), tuple(self._lines[1:]))
+            self._lines, self._cells = [], {}
+
+    def close(self, reason: str) -> Iterator[Found]:
+        """Give up what there is of these lines."""
+        if self._lines:
+            yield Found(self._lines[0], Broken(reason), tuple(self._lines[1:]))
+        self._lines, self._cells = [], {}
+
+
+def _subscribed(cells: dict[str, str]) -> Record | Broken:
+    size, demand = cells["test"].split(" and demand ")
+    last, lost = int(cells["last"]), int(cells["lost"])
+    received = int(cells["received"]) if "received" in cells else last - lost
+    if not 0 < int(size) < 2**63:
+        return Broken("a message size that cannot be")
+    return Record(
+        test="demand",
+        payload_bytes=int(size),
+        numbers=(_received(received, derived="received" not in cells), counted("messages_lost", lost), *_own_rate(cells["rate"])),
+        samples=received if 0 <= received < 2**63 else None,
+        side="subscriber",
+        conditions=Conditions(demand=int(demand), definition="fastrtps-subscriber"),
+    )
+
+
+def _received(received: int, *, derived: bool) -> Number:
+    marks = ("derived",) if derived else ()
+    possible = 0 <= received < 2**63
+    return Number(
+        metric="messages_received",
+        statistic="total",
+        value=float(received) if possible else None,
+        marks=marks if possible else (*marks, "impossible"),
+    )
+
+
+def _own_rate(cell: str) -> Iterator[Number]:
+    if cell.endswith(("nan", "inf")):
+        yield Number(metric="message_rate", statistic="mean", value=None, marks=("impossible",))
+    else:
+        yield printed("message_rate", "mean", float(cell), unit_of_last_place(float(cell)))

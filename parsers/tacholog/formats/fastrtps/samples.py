@@ -1,0 +1,69 @@
+"""The single latencies that Fast DDS's LatencyTest exports, ranked in bounded memory: a record a payload.
+
+Source: ``--export_raw_data`` of LatencyTest, see fastrtps.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tacholog.formats.kit.distribution import Distribution
+from tacholog.formats.kit.lines import Broken, Found, Line
+from tacholog.formats.kit.printed import printed, unit_of_last_place
+from tacholog.schema.records import Conditions, Record
+
+HEADER = "Sample,Payload[Bytes],Latency[us]"
+_SAMPLE = re.compile(r"(\d{1,15}),(\d{1,15}),(\d{1,12}(?:\.\d{1,12})?(?:e[+-]\d\d)?)")
+_UNITS_PER_MICROSECOND = 10**6  # Kept to the picosecond: six digits of a microsecond.
+_NS_PER_UNIT = 1e-3
+
+
+class RawFile:
+    """The samples of a file: numbered throughout, payload after payload."""
+
+    def __init__(self) -> None:
+        """Begin below the header."""
+        self._number = 0
+        self._payload_bytes = 0
+        self._seen = Distribution()
+        self._last: Line | None = None
+        self._damaged = False
+
+    def take(self, line: Line) -> Iterator[Found]:
+        """Count a sample; where the payload changes, that before it is complete. A missing or garbled sample costs its payload's record."""
+        found = _SAMPLE.fullmatch(line.text.strip()) if line.whole else None
+        if found is None or int(found[2]) == 0:
+            self._damaged = True
+            yield Found(line, Broken("a sample that is cut short or garbled: statistics of its payload would lack it"))
+            return
+        number, payload_bytes = int(found[1]), int(found[2])
+        if payload_bytes != self._payload_bytes:
+            yield from self.close()
+        elif self._last:
+            yield Found(self._last, None)
+        if number != self._number + 1:
+            self._damaged = True
+        self._number, self._payload_bytes, self._last = number, payload_bytes, line
+        self._seen.add(round(float(found[3]) * _UNITS_PER_MICROSECOND))
+
+    def close(self) -> Iterator[Found]:
+        """The record of the payload that ends here; it stands on its last line."""
+        if self._last and self._damaged:
+            yield Found(self._last, Broken("samples before this one are missing or garbled: there can be no statistics of its payload"))
+        elif self._last:
+            yield Found(self._last, self._record())
+        self._seen, self._last, self._damaged = Distribution(), None, False
+
+    def _record(self) -> Record:
+        return Record(
+            test="latency",
+            payload_bytes=self._payload_bytes,
+            numbers=tuple(
+                printed("latency", name, round(value * _NS_PER_UNIT, 3), max(width * _NS_PER_UNIT, unit_of_last_place(value * _NS_PER_UNIT)))
+                for name, (value, width) in self._seen.statistics().items()
+            ),
+            samples=self._seen.count,
+            side="publisher",
+            conditions=Conditions(basis="rtt/2", load_mode="closed", definition="fastrtps-samples"),
+        )

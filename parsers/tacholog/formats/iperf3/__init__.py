@@ -1,0 +1,77 @@
+"""iperf3: its text and its JSON. What was sent and what was received are kept apart.
+
+In text, interval rows, then behind a second header a row of either side; with several streams also a row of their sum::
+
+    [ ID] Interval           Transfer     Bitrate         Retr
+    [  5]   0.00-3.00   sec  5.84 GBytes  16.7 Gbits/sec   58             sender
+    [  5]   0.00-3.00   sec  5.84 GBytes  16.7 Gbits/sec                  receiver
+
+Transfers are in units of 1024, bitrates of 1000, both with three digits; JSON has them in full. Intervals of the warm-up, marked as omitted,
+are no results. An interval row of TCP with neither a role nor retransmissions does not say whose it is.
+In UDP's old rows and in JSON's ``sum`` the bytes are the sender's while losses and jitter are the receiver's. Before 3.7 JSON does not say which side
+an interval is of: the direction of the test does. 0 bytes in a summary are bytes that the other side never reported.
+Source: the reports of iperf3 3.12 and 3.17, logs recorded with 3.12, and published logs of 3.0 to 3.6; samples in tests/formats/iperf3/.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from tacholog.formats.iperf3.json import Document
+from tacholog.formats.iperf3.stream import SIGN, Events
+from tacholog.formats.iperf3.text import Text
+from tacholog.formats.kit.lines import Detected, Dialect, Found, Line
+from tacholog.schema.records import Facts
+
+SYSTEM = "Sockets"
+TOOL = "iperf3"
+DIALECTS = (
+    Dialect("text", "3.2 to 3.16", "real logs of 3.12"),
+    Dialect("text-3.0", "3.0 and 3.1: 'Bandwidth' for 'Bitrate', one UDP row for both sides", "published logs of 3.0, 3.1.3 and 3.1.4"),
+    Dialect("json-3.0", "3.0 to 3.6 with -J: no member 'sender'", "published logs of 3.0.11, 3.1.3 and 3.6"),
+    Dialect("json", "3.7 and later with -J", "real logs of 3.12"),
+    Dialect("json-stream", "3.17 and later with --json-stream", "from source only"),
+)
+DEFINITIONS = {
+    "iperf3-sent": "Bytes that the sender handed to its socket over the time of the test; for UDP that says nothing of what arrived.",
+    "iperf3-received": "Bytes that the receiver took from its socket over the time of the test. Jitter is smoothed as in RFC 1889. Losses are gaps "
+    "in the datagrams' numbers; their share is of all datagrams that were sent.",
+    "iperf3-either-side": "Bytes that one side counted in an interval of the test; the row does not say whether they were sent or received.",
+    "iperf3-udp": "One row for both sides: bytes and rate as sent, losses and jitter as the receiver saw them. Their share is of all datagrams up to "
+    "the last that arrived, in newer versions of all that were sent.",
+    "iperf3-cpu": "Processor time of the iperf3 process over the time of the test; 100 % is one core.",
+}
+
+
+def detect(head: str) -> Detected:
+    """Say whether the log has the header of its rows, one of its first lines, or its version in JSON."""
+    fits = re.search(
+        r"^(?:\[ ID\](?:\[Role\])? Interval {11}Transfer {5}Bi?[at]|Connecting to host \S+, port \d+\r?$|"
+        r"iperf3: (?:(?:error|interrupt) - |the (?:client|server) has )|"
+        r"Server listening on \d+(?: \(test #\d+\))?\s{1,3}-{20})|"
+        r"^\s*\"version\":\s*\"iperf 3\.",
+        head,
+        re.MULTILINE,
+    )
+    fits = fits or re.search(rf"^{SIGN.pattern}", head, re.MULTILINE)
+    wants = (
+        '\'[ ID] Interval           Transfer     Bitrate\', \'iperf3: error - \', \'"version": "iperf 3.\' in JSON, or \'{"event":"start","data":\''
+    )
+    return Detected(fits is not None, wants)
+
+
+def parse(lines: Iterable[Line]) -> Iterator[Found]:
+    """Yield a record a row or result; a client's text that ends before its last line is truncated."""
+    document, events, text = Document(), Events(), Text()
+    for line in lines:
+        if document.is_open or line.text.rstrip() == "{":
+            yield from document.take(line)
+        elif (found := events.take(line)) is not None:
+            yield from found
+        else:
+            yield from text.take(line)
+    yield from document.close()
+    yield from events.close()
+    if text.client_is_running:
+        yield Found(None, Facts(status="truncated", reason="the log ends before 'iperf Done.'"))

@@ -1,0 +1,234 @@
+"""The objects in the JSON of iperf3, whichever way it is printed: which are results, and what they and the others say.
+
+Up to 3.6 no result has a member ``sender``: the test's direction, the host's role and the sender's own members say whose an interval is.
+Source: the JSON reports of iperf3 3.12, and logs of 3.0.11, 3.1.3, 3.6 and 3.12.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from math import floor, log10
+
+from tacholog.formats.iperf3.results import Test, Traffic, combined, of_either_side, processors, received, sent
+from tacholog.formats.kit.lines import Broken
+from tacholog.schema.records import Facts, Record, Scope
+
+Scalar = str | int | float | bool | None
+
+_STREAM = re.compile(r"intervals/\[\]/streams/\[\]|end/streams/\[\]/(?:sender|receiver|udp)")
+_SUM = re.compile(r"intervals/\[\]/sum(?:_bidir_reverse)?|end/sum(?:_sent|_received)?(?:_bidir_reverse)?")
+_IS_SENT = {"end/sum_sent": True, "end/sum_received": False}
+_PROCESSORS = "end/cpu_utilization_percent"
+_ROLES = {"start/connecting_to": True, "start/accepted_connection": False}
+_ALL_DIGITS, _SAYS_SENDER = (3, 1), (3, 7)  # The first versions that do.
+_ONE_SENDER = (3, 17)  # From here on "sender" is the same in both sums of a UDP test.
+_VERSION = re.compile(r"(?:iperf )?(\d{1,3})\.(\d{1,3})(?!\d)")
+_SIGNS_OF_A_SENDER, _SIGNS_OF_A_RECEIVER = {"retransmits", "snd_cwnd"}, {"jitter_ms", "lost_packets", "lost_percent"}
+_Make = Callable[[Test, Traffic, Scope, str | None], Record]
+
+
+def is_result(place: str) -> bool:
+    """Whether the object at a place of the document, such as ``end/sum_sent``, is a result."""
+    return bool(_STREAM.fullmatch(place) or _SUM.fullmatch(place) or place == _PROCESSORS)
+
+
+def ending(error: str) -> Facts:
+    """What an error says of how the run ended."""
+    stopped = error.startswith("interrupt") or "has terminated" in error
+    return Facts(status="truncated" if stopped else "failed", reason=error)
+
+
+class Results:
+    """The results of one test, in their order: what stood before them says what they are of."""
+
+    def __init__(self) -> None:
+        """Wait for the object that describes the test."""
+        self.test = Test()
+        self._version: tuple[int, int] | None = None
+        self._is_client: bool | None = None
+        self._is_reverse: bool | None = None
+        self._roles: set[bool] = set()
+        self._seen: set[str] = set()
+        self._senders: dict[int, bool] = {}  # By socket: whether this host sends on it, which no result may contradict.
+
+    def describe(self, members: Mapping[str, Scalar]) -> None:
+        """Take ``start/test_start``."""
+        self.test = _test(members)
+        self._is_reverse = {0: False, 1: True}.get(reverse) if isinstance(reverse := members.get("reverse"), int) else None
+
+    def printed_by(self, version: str) -> None:
+        """Take the version, as ``start/version`` has it."""
+        found = _VERSION.match(version)
+        self._version = (int(found[1]), int(found[2])) if found else None
+
+    def met(self, place: str) -> None:
+        """An object stood here: that of its connection says whether this host is the client. Both at once say nothing."""
+        if place in _ROLES:
+            self._roles.add(_ROLES[place])
+            self._is_client = _ROLES[place] if len(self._roles) == 1 else None
+
+    def record(self, place: str, members: Mapping[str, Scalar]) -> Record | Broken | None:
+        """The record of a result; ``None`` if it is of the warm-up, or of the one stream whose sum says the same."""
+        if place == _PROCESSORS:
+            return self._processors(members)
+        is_interval = place.startswith("intervals/")
+        self._seen |= {"retransmits"} & members.keys()
+        if members.get("omitted") is True or (_STREAM.fullmatch(place) and (self.test.streams or 1) == 1):
+            return None
+        is_in_order = "received" not in place or place.replace("received", "sent") in self._seen
+        self._seen.add(place)
+        make = self._maker(place, members, is_interval=is_interval)
+        traffic = _traffic(members, of_one_side=make is not combined, has_all_digits=not self._is_before(_ALL_DIGITS))
+        lacks = traffic is None or self._lacks(traffic, is_sent=make is sent, is_interval=is_interval)
+        if traffic is None or make is None or lacks or not is_in_order or self._is_of_the_other(place, members) or self._turned(members):
+            return Broken("members of this result are missing, out of place, or contradict each other")
+        scope: Scope = "interval" if is_interval else "summary"
+        return make(self.test, traffic, scope, _participant(place, members))
+
+    def _is_before(self, version: tuple[int, int]) -> bool:
+        return self._version is not None and self._version < version
+
+    def _maker(self, place: str, members: Mapping[str, Scalar], *, is_interval: bool) -> _Make | None:
+        """Which kind of record the result is; ``None`` if it lacks what says so."""
+        kind = place.rpartition("/")[2].removesuffix("_bidir_reverse")
+        is_sender = members.get("sender")
+        is_old = "sender" not in members and self._is_before(_SAYS_SENDER)
+        if not (is_old or isinstance(is_sender, bool)) or (is_interval and not isinstance(members.get("omitted"), bool)):
+            return None
+        if _STREAM.fullmatch(place) and _whole(members.get("socket")) is None:
+            return None
+        if is_interval and is_old:
+            return self._maker_before_3_7(members)
+        if is_interval:
+            return sent if is_sender else received
+        return {"sum_sent": sent, "sender": sent, "sum_received": received, "receiver": received}.get(kind, combined)
+
+    def _maker_before_3_7(self, members: Mapping[str, Scalar]) -> _Make | None:
+        """Whose an interval is where no member says it; ``None`` if what says it in other words contradicts itself."""
+        by_test = None if self._is_client is None or self._is_reverse is None else self._is_client is not self._is_reverse
+        by_members = True if _SIGNS_OF_A_SENDER & members.keys() else (False if _SIGNS_OF_A_RECEIVER & members.keys() else None)
+        if by_members is None and by_test is False and self.test.transport == "UDP":
+            return None  # Who receives datagrams prints their losses.
+        if None not in {by_test, by_members} and by_test is not by_members:
+            return None
+        is_sent = by_test if by_members is None else by_members
+        return of_either_side if is_sent is None else (sent if is_sent else received)
+
+    def _is_of_the_other(self, place: str, members: Mapping[str, Scalar]) -> bool:
+        """Whether what was received stands under the name of what was sent, or the reverse, where UDP says whose it is."""
+        says_whose = self.test.transport == "UDP" and place in _IS_SENT and (self._version is None or self._is_before(_ONE_SENDER))
+        return says_whose and members.get("sender") is not _IS_SENT[place]
+
+    def _turned(self, members: Mapping[str, Scalar]) -> bool:
+        """Whether a stream that was one of sending is now one of receiving: its object is of pieces."""
+        socket, is_sender = _whole(members.get("socket")), members.get("sender")
+        if socket is None or not isinstance(is_sender, bool) or (socket not in self._senders and len(self._senders) >= _STREAMS):
+            return False
+        return self._senders.setdefault(socket, is_sender) != is_sender
+
+    def _lacks(self, traffic: Traffic, *, is_sent: bool, is_interval: bool) -> bool:
+        """Whether there is no count of datagrams in UDP, or another interval's, or none of retransmissions where there was one before."""
+        if self.test.transport == "UDP" and is_sent and not is_interval and traffic.bytes == 0:
+            return False  # A server that was not told what was sent prints any count beside it.
+        if self.test.transport == "UDP":
+            return traffic.datagrams is None or (is_interval and not _whole_datagrams(traffic, self.test.block_bytes))
+        return is_sent and traffic.retransmissions is None and "retransmits" in self._seen
+
+    def _processors(self, members: Mapping[str, Scalar]) -> Record | Broken:
+        names = {f"{host}_{what}": f"{words}{which}" for host, words in _HOSTS.items() for what, which in _WHICH.items()}
+        percent = {words: value for name, words in names.items() if isinstance(value := members.get(name), int | float)}
+        return processors(self.test, percent, None) if len(percent) == len(names) else Broken("members of the processor times are missing")
+
+
+_HOSTS = {"host": "local", "remote": "remote"}
+_WHICH = {"total": "", "user": "-user", "system": "-system"}
+
+
+def _whole(value: Scalar) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 else None
+
+
+def _real(value: Scalar) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float(2**63) else None
+
+
+def _test(members: Mapping[str, Scalar]) -> Test:
+    protocol, target = members.get("protocol"), _real(members.get("target_bitrate"))
+    return Test(
+        transport=protocol if isinstance(protocol, str) else None,
+        block_bytes=_whole(members.get("blksize")) or None,
+        streams=_whole(members.get("num_streams")) or None,
+        duration_s=_real(members.get("duration")) or None,
+        load_mode=None if target is None else "paced" if target else "max-rate",
+    )
+
+
+def _participant(place: str, members: Mapping[str, Scalar]) -> str | None:
+    socket = _whole(members.get("socket"))
+    words = ["server to client"] if place.endswith("_bidir_reverse") else []
+    words += [f"stream {socket}"] if _STREAM.fullmatch(place) else []
+    return ", ".join(words) or None
+
+
+_STREAMS = 4096  # So many sockets are remembered: a hostile log may name more.
+_DATAGRAMS = {"packets", "lost_packets", "lost_percent", "jitter_ms"}
+
+
+def _whole_datagrams(traffic: Traffic, block_bytes: int | None) -> bool:
+    """Whether the bytes are those of the datagrams: of all, or of all but the lost; some may have come out of their interval."""
+    if traffic.datagrams is None or not block_bytes:
+        return True
+    found = traffic.bytes / block_bytes
+    return any(abs(found - count) <= 2 + 0.05 * count for count in (traffic.datagrams, traffic.datagrams - (traffic.lost or 0)))
+
+
+def _traffic(members: Mapping[str, Scalar], *, of_one_side: bool, has_all_digits: bool) -> Traffic | None:
+    """The figures, if all that every result has are there, and the rate is bytes over time."""
+    size, rate = _whole(members.get("bytes")), _real(members.get("bits_per_second"))
+    start, end, seconds = (_real(members.get(name)) for name in ("start", "end", "seconds"))
+    if size is None or rate is None or start is None or end is None or seconds is None or min(size, rate, seconds) < 0:
+        return None
+    if members.keys() & _DATAGRAMS not in (set(), {"packets"}, _DATAGRAMS):
+        return None
+    lasted = _lasted(size, rate, (seconds, end - start), of_one_side=of_one_side, has_all_digits=has_all_digits)
+    if lasted is None:
+        return None
+    percent = _real(members.get("lost_percent"))
+    resolution = {} if has_all_digits else {name: _last_digit(value) for name in _ROUNDED if isinstance(value := members.get(name), float)}
+    return Traffic(
+        bytes=float(size),
+        bit_per_s=rate,
+        rate_resolution=resolution.get("bits_per_second"),
+        seconds=lasted,
+        time_resolution_s=resolution.get("seconds"),
+        retransmissions=_whole(members.get("retransmits")),
+        jitter_ms=_real(members.get("jitter_ms")),
+        jitter_resolution_ms=resolution.get("jitter_ms"),
+        lost=_whole(members.get("lost_packets")),
+        datagrams=_whole(members.get("packets")),
+        loss=percent / 100 if percent is not None else None,
+    )
+
+
+_ROUNDED = ("bits_per_second", "seconds", "jitter_ms")
+
+
+def _last_digit(value: float) -> float:
+    """The unit of the last of six significant digits."""
+    return float(10 ** (floor(log10(abs(value))) - 5)) if value else 0.0
+
+
+def _lasted(size: int, rate: float, times: tuple[float, float], *, of_one_side: bool, has_all_digits: bool) -> float | None:
+    """The time of a result, by its own word and from its start to its end, whichever its rate is over; ``None`` if that is neither of them.
+
+    Some versions print the other side's time beside a rate over their own.
+    """
+    seconds, from_start_to_end = times
+    digits = 1e-6 if has_all_digits else 1.2e-5
+    allowed = 8 * size * (digits if of_one_side else 0.05) + rate * 2e-6  # The rate of a row for both sides is over the other side's time.
+    fits = [abs(rate * time - 8 * size) <= allowed for time in times]
+    near = abs(from_start_to_end - seconds) <= 0.05 * seconds + 0.01
+    if fits[0] and (near or size > 0):
+        return seconds
+    return from_start_to_end if fits[1] and near else None

@@ -1,0 +1,299 @@
+"""The text of iperf3: interval rows, and behind a second header a row of the sender and one of the receiver.
+
+Source: the reports of iperf3 3.12, logs recorded with it, and logs of 3.0 and 3.1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+
+import msgspec
+
+from tacholog.formats.iperf3.results import Test, Traffic, combined, of_either_side, processors, received, sent
+from tacholog.formats.kit.lines import Broken, Found, Line
+from tacholog.schema.records import Facts, Record, Scope
+
+_HEADER = re.compile(
+    r"\[ ID\](?:\[Role\])? Interval {11}Transfer {5}(?P<rate>Bitrate|Bandwidth)"
+    r"(?:(?P<columns> {7,9}Retr(?: {2}Cwnd)?| {7,9}Total Datagrams| {7,9}Jitter {4}Lost/Total Datagrams) *)?"
+)
+_ROW_MARK = re.compile(r"\[(?: *\d{1,5}|SUM)\](?:\[[TR]X-[CS]\])? {1,4}\d{1,6}\.\d\d-")
+_ROW = re.compile(
+    r"\[(?P<id> *\d{1,5}|SUM)\](?:\[(?P<role>[TR]X-[CS])\])? {1,4}(?P<start>\d{1,6}\.\d\d)-(?P<end>\d{1,6}\.\d\d) {1,5}sec"
+    r" {1,4}(?P<transfer>\d{1,7}(?:\.\d{1,2})?) (?P<transfer_unit>[KMGT]?)Bytes"
+    r" {1,4}(?P<rate>\d{1,9}(?:\.\d{1,2})?) (?P<rate_unit>[KMGT]?)(?P<rate_of>bits|Bytes)/sec"
+    r"(?: {2,24}(?P<count>\d{1,12})(?: {1,4}(?P<cwnd>\d{1,7}(?:\.\d{1,2})?) [KMGT]?Bytes)?"
+    r"| {2}(?P<jitter>\d{1,15}\.\d{3}) ms {2}(?P<lost>-?\d{1,12})/(?P<total>\d{1,12}) \((?:-?nan|[\d.]{1,9}(?:e[-+]\d\d)?)%\))?"
+    r"(?: {2,30}(?P<word>sender|receiver|\(omitted\)))? *"
+)
+_BINARY = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_DECIMAL = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_CUT_OFF = range(5)  # Blanks behind a rate, where a count would stand: a whole row without one ends in more.
+_PADDED = range(3, 40)  # Spaces behind retransmissions; behind a count of datagrams are two.
+_SUMMARY = "Test Complete. Summary Results:"
+_NO_JITTER = " " * 12  # Before a count of datagrams under a header with a jitter.
+_BEFORE_A_SUMMARY = {"", _SUMMARY}
+_DASHES = "- " * 25
+
+_CLIENT = re.compile(r"Connecting to host \S{1,255}, port \d{1,5}")
+_ACCEPTED = re.compile(r"Accepted connection from \S{1,64}, port \d{1,5}")
+_STREAMS = 1000
+_STREAM = re.compile(r"\[(?P<id> {0,2}\d{1,5})\](?:\[[TR]X-[CS]\])? local \S{1,64} port \d{1,5} connected (?:to|with) \S{1,64} port \d{1,5}")
+_START = re.compile(
+    r"Starting Test: protocol: (?P<protocol>TCP|UDP|SCTP), (?P<streams>\d{1,4}) streams, (?P<block>\d{1,9}) byte blocks, "
+    r"omitting \d{1,6} seconds, (?:(?P<seconds>\d{1,6}) second test|\d{1,18} (?:bytes|blocks) to send), tos \d{1,3}(?:, target bitrate \S{1,20})?"
+)
+_PROCESSORS = re.compile(
+    r"CPU Utilization: local/(?P<role>sender|receiver) (?P<local>{0})% \((?P<local_user>{0})%u/(?P<local_system>{0})%s\), "
+    r"remote/(?:sender|receiver) (?P<remote>{0})% \((?P<remote_user>{0})%u/(?P<remote_system>{0})%s\)".replace("{0}", r"\d{1,5}\.\d")
+)
+_VERSION = re.compile(r"iperf (?P<version>3\.\d[\w.+-]{0,20})")
+_STOPPED = re.compile(r"iperf3: (?P<reason>(?:interrupt - )?the (?:client|server) has (?:terminated|unexpectedly closed the connection))")
+_FAILED = re.compile(r"iperf3: (?:error - )?(?P<reason>.{1,300})")
+_CHATTER = re.compile(
+    r"Reverse mode, remote host \S{1,255} is sending|"
+    r"-{20,80}|Server listening on \S{1,10}(?: \(test #\d{1,9}\))?|Control connection MSS \d{1,6}|Time: .{1,60}|"
+    r" +Cookie: \S{1,64}| +TCP MSS: .{1,40}| +Target Bitrate: .{1,40}|Test Complete\. Summary Results:|(?:snd|rcv)_tcp_congestion \w{1,20}|"
+    r"\[ {0,2}\d{1,5}\] Sent \d{1,12} datagrams|"
+    r"Finished omit period, starting real test|Using TCP Autotuning|TCP window size: .{1,40}|"
+    r"(?:Linux|Darwin|FreeBSD|NetBSD|OpenBSD|SunOS|CYGWIN_NT-\S{1,20}|Windows\S{0,10}) .{1,300}"
+)
+
+
+class Text:
+    """One test after another; what its first lines say holds for its rows."""
+
+    def __init__(self) -> None:
+        """Wait for a test."""
+        self._is_summary = False
+        self._new_test()
+        self._is_server_output = False
+        self._may_receive = False  # Whether this side is said to be the one that data comes to, or may be: a server, or a client in reverse.
+        self.client_is_running = False
+
+    def take(self, line: Line) -> Iterator[Found]:
+        """Use one line."""
+        text = line.text
+        if _ROW_MARK.match(text):
+            yield Found(line, self._row(line))
+            self._was_dashes, self._has_begun = False, True
+            return
+        if header := _HEADER.fullmatch(text):
+            self._use_header(header)
+            yield Found(line, None)
+        elif text.rstrip() == _DASHES.rstrip():
+            yield Found(line, None)
+            self._was_dashes = True
+            return
+        else:
+            yield from self._about_the_test(line)
+        self._was_dashes = text == _SUMMARY or (self._was_dashes and text in _BEFORE_A_SUMMARY)
+
+    def _use_header(self, header: re.Match[str]) -> None:
+        """The first header of a test is of its intervals, the second of its summary; a third is another test's, the start of which is lost."""
+        if self._is_summary:
+            self._test = Test()
+        columns = header["columns"] or ""
+        self._columns = "jitter" if "Jitter" in columns else (columns.split() or [""])[-1].lower()
+        # Dashes between a stream's announcement and its first row are another log's.
+        self._is_old, self._is_behind_dashes = header["rate"] == "Bandwidth", self._was_dashes and (self._has_begun or not self._streams)
+        self._is_summary = self._was_dashes or self._has_begun or self._columns == "retr"
+        self._has_begun = True
+
+    def _new_test(self) -> None:
+        self._forget()
+        self._streams: set[str] = set()
+        self._roles: dict[str, str] = {}  # By stream, where both ways are tested at once: it has one and keeps it.
+        self._last_row: dict[str, str] = {}
+        self._has_begun = self._is_summary = self._is_behind_dashes = self._was_dashes = self._is_old = False
+
+    def _forget(self) -> None:
+        """What follows may be of another test."""
+        self._test, self._columns = Test(), "none"
+
+    def _about_the_test(self, line: Line) -> Iterator[Found]:
+        text = line.text
+        if _CLIENT.fullmatch(text) or _ACCEPTED.fullmatch(text):
+            self._new_test()
+            self._may_receive = text.startswith("Accepted")
+            self.client_is_running |= text.startswith("Connecting")
+        elif stream := _STREAM.fullmatch(text):
+            if self._has_begun:
+                self._new_test()
+            self._streams |= {stream["id"].strip()} if len(self._streams) < _STREAMS else set()
+        elif start := _START.fullmatch(text):
+            self._test = Test(start["protocol"], int(start["block"]), int(start["streams"]), float(start["seconds"] or 0) or None)
+        elif text == "Server output:":
+            self._new_test()
+            self._is_server_output = True
+        elif text == "iperf Done.":
+            self._is_server_output = self.client_is_running = False
+            yield Found(line, Facts(status="ok"))
+            return
+        elif not text.strip():
+            self._forget()
+        elif not _CHATTER.fullmatch(text):
+            yield from self._of_the_run(line)
+            return
+        elif text.startswith("Reverse mode"):
+            self._may_receive = True
+        yield Found(line, None)
+
+    def _of_the_run(self, line: Line) -> Iterator[Found]:
+        if version := _VERSION.fullmatch(line.text):
+            if self._has_begun:
+                self._new_test()
+            yield Found(line, Facts(tool_version=version["version"]))
+        elif line.text.startswith("CPU Utilization: "):
+            yield Found(line, self._processors(line))
+            self._forget()
+        elif stopped := _STOPPED.fullmatch(line.text):
+            self.client_is_running = False
+            yield Found(line, Facts(status="truncated", reason=stopped["reason"]))
+        elif failed := _FAILED.fullmatch(line.text):
+            self.client_is_running = False
+            yield Found(line, Facts(status="failed", reason=failed["reason"]))
+        else:
+            self._forget()  # The line may be a damaged header, or the start of another test.
+
+    def _processors(self, line: Line) -> Record | Broken:
+        found = _PROCESSORS.fullmatch(line.text)
+        if found is None:
+            return Broken("processor times that are cut short or garbled")
+        names = ("local", "local_user", "local_system", "remote", "remote_user", "remote_system")
+        return processors(self._test, {name.replace("_", "-"): float(found[name]) for name in names}, 0.1)
+
+    def _row(self, line: Line) -> Record | Broken | None:
+        row = _ROW.fullmatch(line.text)
+        if row is None or not line.whole:
+            return Broken("a row that is cut short or garbled")
+        if row["word"] == "(omitted)" and self._fits(row):
+            return None
+        if self._is_summary and self._last_row.get(row["id"]) == line.text:
+            return None  # A test that is interrupted prints its last interval again, behind another header.
+        if trouble := self._cannot_be_placed(row):
+            return Broken(trouble)
+        return self._result(row) if self._fits(row) else Broken("a row that does not fit its header")
+
+    def _cannot_be_placed(self, row: re.Match[str]) -> str | None:
+        """Why this may be no interval, though nothing says that it is a summary. A UDP row up to 3.1 is the same in both."""
+        if not self._is_old or self._is_summary or not row["jitter"]:
+            return None
+        if not self._streams or not self._may_receive:
+            return "a row of which nothing says whether it is an interval or a summary"
+        last = _ROW.fullmatch(self._last_row.get(row["id"], ""))
+        return "an interval that begins before the last one ended" if last and float(row["start"]) < float(last["end"]) else None
+
+    def _result(self, row: re.Match[str]) -> Record | Broken:
+        if len(self._last_row) < _STREAMS or row["id"] in self._last_row:
+            self._last_row[row["id"]] = row[0]
+        traffic = _traffic(row, self._columns)
+        if not _follows(traffic):
+            return Broken("the rate is not bytes over time")
+        side, stated = self._side(row), self._stated()
+        if stated is None:
+            return Broken("a row of another protocol than the test's")
+        make = {"sender": sent, "receiver": received, "both": combined, "": of_either_side}[side]
+        scope: Scope = "summary" if side == "both" or row["word"] else "interval"
+        return make(stated, traffic, scope, self._participant(row))
+
+    def _fits(self, row: re.Match[str]) -> bool:
+        """Whether a row has what the lines before it announce: its stream, a word in a summary, and the columns of its protocol and side."""
+        if self._is_summary and row["word"] not in {"sender", "receiver"} and not self._is_of_both(row):
+            return False
+        behind = len(row[0]) - len(row[0].rstrip())
+        if not (row["count"] or row["jitter"] or row["word"]) and behind in _CUT_OFF:
+            return False
+        announced = row["id"] == "SUM" or not self._streams or row["id"].strip() in self._streams
+        return announced and self._keeps_its_role(row) and self._columns in _columns_for(row)
+
+    def _keeps_its_role(self, row: re.Match[str]) -> bool:
+        if not row["role"] or row["id"] == "SUM" or (row["id"] not in self._roles and len(self._roles) >= _STREAMS):
+            return True
+        return self._roles.setdefault(row["id"], row["role"]) == row["role"]
+
+    def _is_of_both(self, row: re.Match[str]) -> bool:
+        return bool(self._is_old and self._is_behind_dashes and row["jitter"] and not row["word"])
+
+    def _side(self, row: re.Match[str]) -> str:
+        """Whose row it is by what stands in it, the lines above not being of it; "" if it does not say."""
+        if row["word"]:
+            return row["word"]
+        if self._is_of_both(row):
+            return "both"
+        if row["role"]:
+            return "sender" if row["role"].startswith("TX") else "receiver"
+        if row["count"]:
+            return "sender"
+        return "receiver" if row["jitter"] else ""
+
+    def _stated(self) -> Test | None:
+        """What is known of the test; ``None`` if that contradicts the columns."""
+        shown = {"": None, "datagrams": "UDP", "jitter": "UDP"}.get(self._columns, "TCP")
+        if shown and self._test.transport and shown != self._test.transport:
+            return None
+        return msgspec.structs.replace(self._test, transport=self._test.transport or shown)
+
+    def _participant(self, row: re.Match[str]) -> str | None:
+        """Which of several streams, and which direction where both are tested at once; ``None`` for the sum and for a single stream."""
+        directions = 2 if row["role"] else 1
+        words = ["server output"] if self._is_server_output else []
+        words += ["server to client"] if row["role"] in {"RX-C", "TX-S"} else []
+        words += [f"stream {row['id'].strip()}"] if row["id"] != "SUM" and len(self._streams) != directions else []
+        return ", ".join(words) or None
+
+
+def _columns_for(row: re.Match[str]) -> set[str]:
+    """The headers that a row may stand under, by their last column."""
+    is_receiver = row["word"] == "receiver" or (row["role"] or "").startswith("RX")
+    if row["jitter"]:
+        return {"jitter"}
+    if row["cwnd"]:
+        return {"cwnd"}
+    if row["count"] and (row["role"] or "").startswith("TX") and f"/sec{_NO_JITTER}{row['count']}" in row[0]:
+        return {"jitter"}  # Both ways at once, one header is for what is sent and what is received.
+    if row["count"]:
+        behind = len(row[0]) - len(row[0].rstrip())
+        is_narrow = row[0].rstrip().endswith(f"/sec  {row['count']}") and behind not in _PADDED
+        if is_narrow and not row["word"]:
+            return {"datagrams"}
+        return {"retr"} | ({"cwnd"} if row["id"] == "SUM" else set())
+    return {"", "retr", "cwnd"} if is_receiver else {""}
+
+
+def _traffic(row: re.Match[str], columns: str) -> Traffic:
+    transfer, transfer_unit = Decimal(row["transfer"]), _BINARY[row["transfer_unit"]]
+    rate = Decimal(row["rate"])
+    rate_unit = _DECIMAL[row["rate_unit"]] if row["rate_of"] == "bits" else 8 * _BINARY[row["rate_unit"]]
+    lost, total = (int(row[name]) if row[name] else None for name in ("lost", "total"))
+    return Traffic(
+        bytes=float(transfer * transfer_unit),
+        bytes_resolution=_unit(transfer) * transfer_unit,
+        bit_per_s=float(rate * rate_unit),
+        rate_resolution=_unit(rate) * rate_unit,
+        seconds=float(Decimal(row["end"]) - Decimal(row["start"])),
+        time_resolution_s=0.01,
+        retransmissions=int(row["count"]) if row["count"] and columns in {"retr", "cwnd"} else None,
+        jitter_ms=float(row["jitter"]) if row["jitter"] else None,
+        jitter_resolution_ms=0.001,
+        lost=lost,
+        datagrams=int(row["count"]) if row["count"] and columns in {"datagrams", "jitter"} else total,
+        loss=lost / total if lost is not None and total else None,
+    )
+
+
+def _unit(number: Decimal) -> float:
+    """The unit of the last printed place."""
+    return float(Decimal(1).scaleb(int(number.as_tuple().exponent)))
+
+
+def _follows(traffic: Traffic) -> bool:
+    """Whether rate, bytes and time are of one row, up to their rounding; a time below its own rounding says nothing."""
+    bits, bits_unit = 8 * traffic.bytes, 8 * (traffic.bytes_resolution or 0)
+    rate, rate_unit = traffic.bit_per_s, traffic.rate_resolution or 0
+    shortest, longest = traffic.seconds - 0.02, traffic.seconds + 0.02
+    if shortest <= 0:
+        return True
+    return (rate - rate_unit) * shortest <= bits + bits_unit and (rate + rate_unit) * longest >= bits - bits_unit

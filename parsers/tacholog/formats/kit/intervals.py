@@ -1,0 +1,114 @@
+"""One summary from the intervals of a tool that prints none: only what can be computed from intervals honestly, every number marked as derived.
+
+The smallest minimum and the largest maximum are those of the whole run. The mean latency is weighted by samples: a mean of means would count a
+second of ten samples like one of ten thousand. Percentiles of a whole cannot be had from those of its parts and are left out. Rates and
+processor time are means over whole intervals: one that a start or an end falls into says little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import msgspec
+
+from tacholog.formats.kit.lines import Found, Line
+from tacholog.schema.records import Number, Record
+
+DERIVED = "derived"
+PARTIAL = "partial"
+_LATENCY = ("latency", "jitter")
+_EXTREMES = {"min": min, "max": max}
+_SUMMED = ("messages_received", "messages_sent", "messages_lost", "bytes_received", "duration")
+
+
+class Tally:
+    """The intervals of one series so far: what a summary needs, in bounded memory."""
+
+    def __init__(self, line: Line, record: Record) -> None:
+        """Open the series that this record is the first interval of; it is added like the others."""
+        self._first = self._last = line
+        self.first = record  #: the first interval
+        self._samples = 0
+        self._sums: dict[tuple[str, str], Fraction] = {}
+        self._weights: dict[tuple[str, str], int] = {}
+        self._extremes: dict[tuple[str, str], float] = {}
+        self._resolutions: dict[tuple[str, str], float | None] = {}
+        self._unknown: set[tuple[str, str]] = set()  # What an interval did not say: then nothing is known of its sum.
+        self.stamp = -1e12  #: the time of the latest interval, in the tool's own terms
+
+    def add(self, line: Line, record: Record, *, stamp: float, whole: bool) -> None:
+        """Count an interval in. ``whole`` is false where a start or an end falls into it."""
+        self._last, self.stamp = line, stamp
+        if record.test != "latency" or (mean := record.number("latency", "mean")) is None or mean.value is not None:
+            self._samples += record.samples or 0
+        for number in record.numbers:
+            if number.value is None:
+                self._unknown.add((number.metric, number.statistic))
+            else:
+                self._count(number, number.value, record.samples or 0, whole=whole)
+
+    def _count(self, number: Number, value: float, samples: int, *, whole: bool) -> None:
+        key = (number.metric, number.statistic)
+        if number.metric == "peak_memory":
+            self._extremes[key] = max(value, self._extremes.get(key, value))
+        elif number.metric in _LATENCY and number.statistic in _EXTREMES:
+            self._extremes[key] = _EXTREMES[number.statistic](value, self._extremes.get(key, value))
+        elif number.metric in _LATENCY and number.statistic == "mean":
+            self._weigh(key, value, samples)
+        elif number.metric in _SUMMED or (number.statistic == "mean" and number.metric not in _LATENCY and whole):
+            self._weigh(key, value, 1)
+        else:
+            return
+        self._resolutions[key] = number.resolution
+
+    def _weigh(self, key: tuple[str, str], value: float, weight: int) -> None:
+        self._sums[key] = self._sums.get(key, Fraction(0)) + Fraction(value) * weight
+        self._weights[key] = self._weights.get(key, 0) + weight
+
+    def found(self, more: Sequence[Number] = (), *, partial: bool = False) -> Found | None:
+        """The summary, standing on the first and the last line of the series; ``None`` where nothing can be said of the whole.
+
+        ``more`` are numbers known otherwise, which go before sums. ``partial`` says that rows are missing from the series, and the summary then
+        says so too, as it does of a number that some rows do not state.
+        """
+        numbers = {(n.metric, n.statistic): n for n in (*self.numbers(), *more)}
+        if loss := _loss(*(numbers.get((f"messages_{name}", "total")) for name in ("received", "lost"))):
+            numbers["loss", "total"] = loss
+        if not numbers:
+            return None
+        summary = msgspec.structs.replace(
+            self.first,
+            scope="summary",
+            samples=self._samples or None,
+            numbers=tuple(self._marked(number, partial=partial) for number in numbers.values()),
+        )
+        return Found(self._first, summary, (self._last,) if self._last != self._first else ())
+
+    def _marked(self, number: Number, *, partial: bool) -> Number:
+        missing = partial or ((number.metric, number.statistic) in self._unknown and number.value is not None)
+        return msgspec.structs.replace(number, marks=tuple(sorted({*number.marks, DERIVED, *((PARTIAL,) if missing else ())})))
+
+    def numbers(self) -> list[Number]:
+        """The numbers of the summary, in the order in which the intervals brought them."""
+        found = []
+        for key, resolution in self._resolutions.items():
+            if key in self._extremes:
+                value = self._extremes[key]
+            elif key[0] in _SUMMED:
+                if key in self._unknown:
+                    continue
+                value = float(self._sums[key])
+            elif self._weights.get(key):
+                value = float(self._sums[key] / self._weights[key])
+            else:
+                continue
+            found.append(Number(metric=key[0], statistic=key[1], value=value, resolution=resolution))
+        return found
+
+
+def _loss(received: Number | None, lost: Number | None) -> Number | None:
+    """The share of loss in these counts, if both are known."""
+    if not received or not lost or received.value is None or lost.value is None or not received.value + lost.value:
+        return None
+    return Number(metric="loss", statistic="total", value=lost.value / (received.value + lost.value))

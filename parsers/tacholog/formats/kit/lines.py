@@ -1,0 +1,72 @@
+"""What a format module works with: lines in, findings out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from tacholog.schema.records import Facts, Histogram, Record
+
+
+class Line(NamedTuple):
+    """A line of a log. ``number`` counts from 1; ``whole`` is false where the log ends within the line or the line was over the limit and cut."""
+
+    number: int
+    text: str
+    whole: bool = True
+
+    @property
+    def shown(self) -> str:
+        """The line as it stands in the log, for whoever is told of it."""
+        return self.text
+
+
+class QuotedLine(Line):
+    """A line of a log that somebody quoted: ``text`` is without the prefix that every line has there, and ``prefix`` is what was taken off."""
+
+    prefix: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The line as it stands in the log."""
+        return self.prefix + self.text
+
+
+class Broken(msgspec.Struct, frozen=True):
+    """A result line that is cut, garbled or impossible. It costs only itself."""
+
+    reason: str
+
+
+class Found(NamedTuple):
+    """What a format says of a line: a record, facts about the run, part of a histogram, a broken result, or (``None``) chatter that the tool prints.
+
+    ``also`` names the other lines that the same finding stands on. ``line`` is ``None`` only for what is known once the log has ended.
+    A row of a table may hold several records, each a finding on the same line; the first gives the line its class.
+    """
+
+    line: Line | None
+    what: Record | Facts | Histogram | Broken | None
+    also: tuple[Line, ...] = ()
+
+
+class Detected(NamedTuple):
+    """Whether the start of a log is of this format, and the words for what a log needs to be."""
+
+    fits: bool
+    wants: str
+
+
+class Dialect(NamedTuple):
+    """One dialect of a format: its name, the versions that print it, and what it was checked against."""
+
+    name: str
+    versions: str
+    evidence: str
+
+
+def closed_cells(line: Line, separator: str = ",") -> list[str]:
+    """The cells of a row that are sure to be whole: where the log ends within the line, the last one may have lost something and is left out."""
+    cells = line.text.split(separator)
+    return cells if line.whole else cells[:-1]

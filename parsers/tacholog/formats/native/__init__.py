@@ -1,0 +1,387 @@
+"""The native log of Tacholog's own ``perftest``: configuration, machine, results and histograms, one fact a line.
+
+A line is a kind and its ``key=value`` pairs; ``docs/native-log.md`` defines them all::
+
+    latency payload_bytes=64 basis=rtt samples=90412 lost=0 ... min_ns=180 p50_ns=402 p99_ns=604 max_ns=91233
+    throughput payload_bytes=64 sent=812000 received=811000 lost=1000 ... goodput_bit_per_s=401800192.0
+    demand payload_bytes=64 demand=100 recovery_time_ns=5000000 sent=9000 received=9000 lost=0 ... goodput_bit_per_s=10240000
+
+Source: docs/native-log.md of this project; samples in tests/formats/native/, written by perftest itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import get_args
+
+import msgspec
+
+from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
+from tacholog.formats.native.line import Fields, count, decimal, lacks, one_of, pairs_of, payload_bytes, unknown_kind_of_result
+from tacholog.schema.records import Basis, Conditions, Facts, Histogram, Number, Record, Side, Test
+
+SYSTEM = "Tacholog perftest"
+TOOL = "perftest"
+DIALECTS = (Dialect("native/1", "0.1.0 and later", "real logs"),)
+DEFINITIONS = {
+    "perftest-rtt": "Round trip of a closed-loop ping-pong with one message outstanding, on the publisher's clock: from before the message "
+    "is handed over until the subscriber's answer has been taken. Percentiles are nearest-rank over a histogram whose bins are at most 1/1024 "
+    "of their value wide.",
+    "perftest-rtt-open": "Round trip in an open loop at a fixed rate, on the publisher's clock: from the moment that the schedule gives to the "
+    "message, however late it was sent, until the subscriber's answer has been taken. Percentiles as those of perftest-rtt.",
+    "perftest-rtt-probe": "Round trip of a probe under load: every so many messages of a throughput test (as the log says) one is answered; on the "
+    "publisher's clock, from before the message is handed over until its answer has been taken, which the publisher does between messages. "
+    "Percentiles as those of perftest-rtt.",
+    "perftest-one-way": "The way there alone, in an open loop at a fixed rate: from the moment that the schedule gives to the message, however late "
+    "it was sent, until the subscriber has taken and read it, both on the one monotonic clock of their host. Percentiles as those of perftest-rtt.",
+    "perftest-sending": "How late an open loop handed its messages over, beside the schedule; the rate that it kept; and round trips counted from "
+    "that moment, which hide what the sender waited for.",
+    "perftest-throughput": "Payload bytes and messages taken by the subscriber between its first and last message of a size; lost messages "
+    "by sequence number.",
+    "perftest-demand": "Bursts of messages, each begun no sooner than the recovery time after the one before it. Both rates are over the time "
+    "from the first message to the last, at the publisher and at the subscriber, the rests between bursts included; lost messages by sequence "
+    "number.",
+    "perftest-aggregate": "What all subscribers of one publisher received, or one subscriber of all its publishers, taken together: messages, loss "
+    "and the other counts summed; of the rates of perftest-throughput or perftest-demand the least (min), at which everybody was served, and "
+    "their sum. Sent messages count once.",
+    "perftest-resources": "What getrusage counted for one role from the opening of a size's channels to its last message, warm-up included: "
+    "processor time, context switches, and the largest resident set of the process since its start.",
+}
+
+_KIND = re.compile(r"[a-z]+")
+_LATENCY_STATISTICS = ("mean", "std", "min", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999", "max")
+_COUNTS = ("sent", "received", "lost", "duplicated", "reordered", "corrupted", "dropped")
+_BASES: tuple[Basis, ...] = get_args(Basis)
+_TESTS: tuple[Test, ...] = get_args(Test)
+_SIDES: Mapping[str, Side] = {"pub": "publisher", "sub": "subscriber"}
+_OUTCOMES = ("steady", "not_steady", "fixed")
+_FACT_KINDS = ("host", "clock", "load", "affinity", "socket", "path", "note")
+
+
+def detect(head: str) -> Detected:
+    """A native log opens with a ``perftest`` line that names its own dialect."""
+    return Detected(re.match(r"perftest [^\n]*\blog=native/1\b", head) is not None, wants="a first line 'perftest ... log=native/1'")
+
+
+def parse(lines: Iterable[Line]) -> Iterator[Found]:
+    """Yield what each line says; a log that stops before its ``end`` line is truncated."""
+    warmups: dict[str, str] = {}
+    ended = False
+    for line in lines:
+        kind = _KIND.match(line.text)
+        read = _KINDS.get(kind[0]) if kind else None
+        if kind is None or read is None:
+            if not line.text.strip():
+                yield Found(line, None)
+            continue
+        fields = pairs_of(line.text[kind.end() :])
+        if fields is None or not line.whole or lacks(kind[0], fields):
+            yield Found(line, Broken(f"{kind[0]} line is cut short or garbled"))
+            continue
+        ended = ended or kind[0] == "end"
+        yield Found(line, _with_warmup(_read(read, fields, kind[0]), fields, kind[0], warmups))
+    if not ended:
+        yield Found(None, Facts(status="truncated", reason="the log has no end line: the run was killed, or is still running"))
+
+
+def _read(read: Reader, fields: Fields, kind: str) -> Record | Facts | Histogram | Broken | None:
+    try:
+        what = read(fields)
+        unknown = unknown_kind_of_result(kind, fields)
+        return what if unknown is None else Broken(f"{kind} line is of something this version does not know: {unknown}={fields[unknown]}")
+    except KeyError as missing:
+        return Broken(f"{kind} line without {missing.args[0]}")
+    except ValueError as error:
+        return Broken(f"{kind} line: {error}")
+
+
+def _number(metric: str, statistic: str, fields: Fields, key: str) -> Iterator[Number]:
+    if key in fields:
+        yield Number(metric=metric, statistic=statistic, value=decimal(fields, key))
+
+
+def _basis(fields: Fields) -> Basis:
+    return one_of(_BASES, fields, "basis")
+
+
+def _latency(fields: Fields) -> Record:
+    numbers = [n for name in _LATENCY_STATISTICS for n in _number("latency", name, fields, f"{name}_ns")]
+    for name in _COUNTS:
+        numbers += _number(f"messages_{name}", "total", fields, name)
+    numbers += _instances(fields, "total")
+    numbers += _number("histogram_overflow", "total", fields, "overflow")
+    numbers += _number("duration", "total", fields, "duration_ns")
+    return Record(
+        test="latency",
+        payload_bytes=payload_bytes(fields),
+        numbers=tuple(numbers),
+        samples=count(fields, "samples"),
+        side="subscriber" if fields["basis"] == "one-way" else "publisher",
+        conditions=Conditions(basis=_basis(fields), definition=_definition(fields)),
+    )
+
+
+def _definition(fields: Fields) -> str:
+    if "probe_every" in fields:
+        return "perftest-rtt-probe"
+    if "from" not in fields:
+        return "perftest-rtt"
+    one_of(("schedule",), fields, "from")
+    return "perftest-one-way" if fields.get("basis") == "one-way" else "perftest-rtt-open"
+
+
+def _sending(fields: Fields) -> Record:
+    numbers = [n for name in _LATENCY_STATISTICS for n in _number("latency", name, fields, f"from_send_{name}_ns")]
+    numbers += [n for name in _LATENCY_STATISTICS for n in _number("send_lateness", name, fields, f"lateness_{name}_ns")]
+    numbers += _number("messages_sent", "total", fields, "sent")
+    numbers += _number("offered_rate", "mean", fields, "offered_rate_per_s")
+    return Record(
+        test="latency",
+        payload_bytes=payload_bytes(fields),
+        numbers=tuple(numbers),
+        samples=count(fields, "sent"),
+        side="publisher",
+        conditions=Conditions(basis=_basis(fields), definition="perftest-sending", offered_rate_per_s=decimal(fields, "target_rate_per_s")),
+    )
+
+
+def _counts(fields: Fields) -> list[Number]:
+    """What became of messages."""
+    received, lost = count(fields, "received"), count(fields, "lost")
+    numbers = [n for name in _COUNTS for n in _number(f"messages_{name}", "total", fields, name)]
+    if received + lost:
+        numbers.append(Number(metric="loss", statistic="total", value=lost / (received + lost)))
+    return numbers
+
+
+def _instances(fields: Fields, statistic: str) -> list[Number]:
+    """Of keyed data, of how many instances something came."""
+    if "instances_heard" not in fields:
+        return []
+    heard, instances = count(fields, "instances_heard"), count(fields, "instances")
+    if heard > instances:
+        raise ValueError(f"{heard} of {instances} instances were heard")
+    return [Number(metric="instances_heard", statistic=statistic, value=heard)]
+
+
+def _throughput(fields: Fields) -> Record:
+    numbers = _counts(fields) + _instances(fields, "total")
+    numbers += _number("message_rate", "mean", fields, "rate_per_s")
+    numbers += _number("goodput", "mean", fields, "goodput_bit_per_s")
+    numbers += _number("offered_rate", "mean", fields, "offered_rate_per_s")
+    numbers += _number("duration", "total", fields, "duration_ns")
+    return Record(
+        test="throughput",
+        payload_bytes=payload_bytes(fields),
+        numbers=tuple(numbers),
+        samples=count(fields, "received"),
+        side="subscriber",
+        participant=fields.get("participant"),
+        conditions=Conditions(definition="perftest-throughput", batch_bytes=_alone(fields)),
+    )
+
+
+def _alone(fields: Fields) -> int | None:
+    """No bytes to a batch where each message of this size went alone, whatever the run was told; else what it was told."""
+    return 0 if "batch_messages" in fields and count(fields, "batch_messages") == 1 else None
+
+
+def _demand(fields: Fields) -> Record:
+    numbers = _counts(fields) + _instances(fields, "total")
+    numbers += _number("send_duration", "total", fields, "send_duration_ns")
+    numbers += _number("duration", "total", fields, "receive_duration_ns")
+    numbers += _number("offered_rate", "mean", fields, "offered_rate_per_s")
+    numbers += _number("offered_goodput", "mean", fields, "offered_goodput_bit_per_s")
+    numbers += _number("message_rate", "mean", fields, "rate_per_s")
+    numbers += _number("goodput", "mean", fields, "goodput_bit_per_s")
+    return Record(
+        test="demand",
+        payload_bytes=payload_bytes(fields),
+        numbers=tuple(numbers),
+        samples=count(fields, "received"),
+        side="both" if "send_duration_ns" in fields else "subscriber",
+        participant=fields.get("participant"),
+        conditions=msgspec.structs.replace(_bursts(fields), batch_bytes=_alone(fields)),
+    )
+
+
+def _aggregate(fields: Fields) -> Record:
+    numbers = _counts(fields) + _instances(fields, "min")
+    for statistic in ("min", "sum"):
+        numbers += _number("message_rate", statistic, fields, f"rate_{statistic}_per_s")
+        numbers += _number("goodput", statistic, fields, f"goodput_{statistic}_bit_per_s")
+    numbers += _number("offered_rate", "mean", fields, "offered_rate_per_s")
+    conditions = _bursts(fields) if "demand" in fields else Conditions()
+    return Record(
+        test=one_of(_TESTS, fields, "test"),
+        payload_bytes=payload_bytes(fields),
+        numbers=tuple(numbers),
+        samples=count(fields, "received"),
+        side="subscriber",
+        participant="all",
+        conditions=msgspec.structs.replace(
+            conditions,
+            definition="perftest-aggregate",
+            publishers=count(fields, "publishers") if "publishers" in fields else None,
+            subscribers=count(fields, "subscribers"),
+            batch_bytes=_alone(fields),
+        ),
+    )
+
+
+def _resources(fields: Fields) -> Record:
+    numbers = [n for name in ("user", "system") for n in _number("cpu_time", name, fields, f"{name}_ns")]
+    numbers += [n for name in ("voluntary", "involuntary") for n in _number("context_switches", name, fields, f"{name}_switches")]
+    numbers += _number("peak_memory", "max", fields, "peak_memory_bytes")
+    numbers += _number("duration", "total", fields, "duration_ns")
+    conditions = _bursts(fields) if "demand" in fields else Conditions()
+    return Record(
+        test=one_of(_TESTS, fields, "test"),
+        payload_bytes=payload_bytes(fields),
+        numbers=tuple(numbers),
+        side=_SIDES[one_of(tuple(_SIDES), fields, "role")],
+        participant=fields.get("participant"),
+        scope="resources",
+        conditions=msgspec.structs.replace(conditions, definition="perftest-resources"),
+    )
+
+
+def _bursts(fields: Fields) -> Conditions:
+    """What a line of the demand test says of its bursts."""
+    demand = count(fields, "demand")
+    if demand == 0:
+        raise ValueError("bursts of no messages")
+    return Conditions(demand=demand, recovery_time_ns=count(fields, "recovery_time_ns"), definition="perftest-demand")
+
+
+def _interval(fields: Fields) -> Record:
+    if "demand" in fields:
+        return msgspec.structs.replace(_interval_of(fields), test="demand", conditions=_bursts(fields))
+    return _interval_of(fields)
+
+
+def _interval_of(fields: Fields) -> Record:
+    is_latency = "messages" in fields
+    numbers = [n for name in ("p50", "p99", "max") for n in _number("latency", name, fields, f"{name}_ns")]
+    numbers += _number("messages_received", "total", fields, "messages" if is_latency else "received")
+    numbers += _number("messages_lost", "total", fields, "lost")
+    numbers += _number("duration", "total", fields, "duration_ns")
+    return Record(
+        test="latency" if is_latency else "throughput",
+        payload_bytes=payload_bytes(fields),
+        numbers=tuple(numbers),
+        samples=count(fields, "messages" if is_latency else "received"),
+        scope="interval",
+        participant=fields.get("participant"),
+        conditions=_of_latency(fields) if is_latency else Conditions(definition="perftest-throughput"),
+    )
+
+
+def _of_latency(fields: Fields) -> Conditions:
+    """Interval lines of round trips do not name their basis."""
+    return Conditions(basis=_basis(fields) if "basis" in fields else "rtt", definition=_definition(fields))
+
+
+def _histogram(fields: Fields) -> Histogram:
+    bins: list[tuple[int, int, int]] = []
+    for text in fields["bins"].split(","):
+        edges = re.fullmatch(r"(\d{1,19}):(\d{1,19}):(\d{1,19})", text)
+        if edges is None:
+            raise ValueError(f"bin {text[:40]!r} is not lower:upper:count")
+        bins.append((int(edges[1]), int(edges[2]), int(edges[3])))
+    return Histogram(payload_bytes=payload_bytes(fields), basis=_basis(fields), bins=tuple(bins))
+
+
+def _opening(fields: Fields) -> Facts:
+    environment = {f"perftest_{key}": value for key, value in fields.items() if key not in ("version", "log")}
+    return Facts(tool_version=fields["version"], system_version=fields["version"], environment=environment)
+
+
+def _config(fields: Fields) -> Facts:
+    wanted = {
+        "transport": fields.get("transport"),
+        "data_path": fields.get("data_path"),
+        "payload_touched": fields.get("touch"),
+        "reliability": fields.get("reliability"),
+        "load_mode": fields.get("load_mode"),
+        "waiting": fields.get("waiting"),
+        "warmup": fields.get("warmup"),
+        "publishers": count(fields, "publishers") if "publishers" in fields else None,
+        "subscribers": count(fields, "subscribers") if "subscribers" in fields else None,
+        "keyed": True if "instances" in fields else None,
+        "instances": count(fields, "instances") if "instances" in fields else None,
+        "offered_rate_per_s": decimal(fields, "rate_per_s") if "rate_per_s" in fields else None,
+        "planned_duration_s": decimal(fields, "duration_s") if "duration_s" in fields else None,
+        "batch_bytes": count(fields, "batch_bytes") if "batch_bytes" in fields else 0,  # A version that does not say it cannot do it.
+    }
+    try:
+        conditions = msgspec.convert({name: value for name, value in wanted.items() if value is not None}, Conditions)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from error
+    return Facts(
+        conditions=conditions, environment={f"perftest_{key}": fields[key] for key in ("command", "slow_subscriber", "probe_every") if key in fields}
+    )
+
+
+def _start(fields: Fields) -> Facts:
+    return Facts(start_time=fields["time"])
+
+
+def _error(fields: Fields) -> Facts:
+    return Facts(status="failed", reason=fields["text"])
+
+
+def _end(fields: Fields) -> Facts:
+    if fields["status"] not in ("ok", "failed"):
+        raise ValueError(f"status={fields['status']} is not known")
+    return Facts(status="failed" if fields["status"] == "failed" else "ok")
+
+
+def _nothing(_: Fields) -> None:
+    """Lines that the tool is known to print and that state nothing about the results."""
+
+
+Reader = Callable[[Fields], Record | Facts | Histogram | None]
+
+
+def _facts_of(kind: str) -> Reader:
+    def facts(fields: Fields) -> Facts:
+        scope = fields.get("participant") or fields.get("role") or fields.get("at")
+        prefix = f"{kind}_{scope}" if scope else kind
+        return Facts(environment={f"{prefix}_{key}": value for key, value in fields.items() if key not in ("participant", "role", "at")})
+
+    return facts
+
+
+_KINDS: Mapping[str, Reader] = {
+    "perftest": _opening,
+    "config": _config,
+    "start": _start,
+    "warmup": _nothing,
+    "interval": _interval,
+    "latency": _latency,
+    "histogram": _histogram,
+    "throughput": _throughput,
+    "demand": _demand,
+    "aggregate": _aggregate,
+    "resources": _resources,
+    "sending": _sending,
+    "error": _error,
+    "end": _end,
+    **{kind: _facts_of(kind) for kind in _FACT_KINDS},
+}
+
+
+def _with_warmup(
+    found: Record | Facts | Histogram | Broken | None, fields: Fields, kind: str, warmups: dict[str, str]
+) -> Record | Facts | Histogram | Broken | None:
+    """Note the outcome of each size's warm-up, and put it on the results of that size."""
+    size = fields.get("payload_bytes", "")
+    if kind == "warmup":
+        warmups.clear()  # Sizes are run one after another: keeping more than the last would let a hostile log fill the memory.
+        outcome = fields.get("outcome", "")
+        warmups[size] = outcome if outcome in _OUTCOMES else ""
+    if isinstance(found, Record) and warmups.get(size):
+        return msgspec.structs.replace(found, conditions=msgspec.structs.replace(found.conditions, warmup=warmups[size]))
+    return found

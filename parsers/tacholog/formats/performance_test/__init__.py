@@ -1,0 +1,245 @@
+"""Apex.AI performance_test: what is run, one ``Key: value`` a line, and then a table in CSV with a row about every second; or all of it in JSON.
+
+The table itself names its columns; they are separated by commas and tabs::
+
+    QOS: Reliability: RELIABLE Durability: VOLATILE History kind: KEEP_LAST History depth: 16 Sync. pub/sub: true
+    ---EXPERIMENT-START---
+    T_experiment,	T_loop,	received,	sent,	lost,	relative_loss,	data_received,	latency_min (ms),	latency_max (ms), ...
+    1.000123,		1.000100,		998,		998,		0,		0.00,		1021952,		0.0412,		0.9123, ...
+
+A row says what happened since the row before it; each becomes two interval records, one of latency and one of throughput, and the tables'
+summaries are derived. Rates are what was counted over ``T_loop``. Four significant digits are printed of latencies, in milliseconds; the
+"variance (ms)" is the variance in seconds squared, times 1000. Without samples the minimum is infinite or huge, which is no latency; between hosts
+without a common clock it is far below zero, which is none either. Counts are rounded down, so that their sum may be less than what was sent.
+Source: performance_test/src/experiment_execution and src/outputs of performance_test 1.x and 2.x; samples in tests/formats/performance_test/.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from math import isfinite
+
+import msgspec
+
+from tacholog.formats.kit.intervals import DERIVED, PARTIAL, Tally
+from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
+from tacholog.formats.performance_test.json import ACCUMULATING, SIGN, accumulated, looks_like_document, read_document, taken_apart, without_latencies
+from tacholog.formats.performance_test.row import Row, columns_of, read_row
+from tacholog.schema.records import Conditions, Facts, LoadMode, Record
+
+SYSTEM = "ROS 2"
+TOOL = "performance_test"
+DIALECTS = (
+    Dialect("csv-2", "2.x: 'Communicator'", "from source only"),
+    Dialect("csv-1", "1.x and before: 'Communication mean'", "a real log of version 57791ae"),
+    Dialect("json", "1.x and 2.x with a log file in JSON", "real logs of versions 036a5f5 and eff2a50"),
+)
+LINE_BYTES = 1 << 22  # Its JSON is one line, of 750 bytes a second.
+DEFINITIONS = {
+    "performance_test-one-way": "From the time stamp that the publisher put into a message to its receipt by a subscriber, on one clock or on two.",
+    "performance_test-rtt": "Round trip of a message that a relay sent back (roundtrip mode MAIN), on one clock.",
+    "performance_test-counts": "Messages counted in the time between two rows of the table; rates are these counts over that time. The bytes are "
+    "the size of the message type, whatever was sent of it. Processor time is that of the process, over all cores.",
+}
+
+_KEY = re.compile(r"(?P<key>[A-Za-z][\w .()/-]{0,60}?) ?: ?(?P<value>.{0,400})")
+_OPENING = "Experiment id"
+_VERSION = "Performance Test Version"
+_START = "---EXPERIMENT-START---"
+_ENDINGS = {
+    "Maximum runtime reached. Exiting.": Facts(status="ok"),
+    "Caught signal. Exiting.": Facts(status="truncated", reason="Caught signal. Exiting."),
+}
+_HEADER = re.compile(r"T_experiment,\s*T_loop,\s*received,")
+_ROW = re.compile(r"-?\d{1,12}\.\d{1,9},\s*-?\d{1,12}\.\d{1,9},")
+_RELIABILITY = re.compile(r"Reliability: (RELIABLE|BEST_EFFORT)\b")
+_TYPE = re.compile(r"(?:Array|Struct|PointCloud|BoundedSequence|UnboundedSequence|Radar|NavSatFix|Range|String)\w{0,30}")
+_ONE_WAY = Conditions(basis="one-way", definition="performance_test-one-way")
+_MEANINGS = {"NONE": _ONE_WAY, "RELAY": _ONE_WAY, "MAIN": Conditions(basis="rtt", definition="performance_test-rtt")}
+_WITHOUT_MODES = "Communication mean"  # What versions print that know no modes, and some that do;
+_WITH_MODES = {"Shared memory transfer", "Unbounded message size", "Ignore seconds from beginning"}  # and what only those print that do.
+_KEYS = 60  # The tool prints about twenty, and whatever the environment variable APEX_PERFORMANCE_TEST holds.
+
+
+def detect(head: str) -> Detected:
+    """Say whether the log has the mark that stands before the table, the table's first columns, or the first members of the JSON."""
+    fits = f"\n{_START}" in f"\n{head}" or (re.search(_HEADER.pattern, head) or re.search(rf"^{SIGN.pattern}", head, re.MULTILINE)) is not None
+    return Detected(fits, wants=f"'{_START}', a header 'T_experiment, T_loop, received, ...', or its JSON on one line, as it prints it")
+
+
+def parse(lines: Iterable[Line]) -> Iterator[Found]:
+    """Yield two interval records a row, and their summaries when an experiment is over."""
+    experiment = _Experiment()
+    for line in lines:
+        if _HEADER.match(line.text):
+            yield Found(line, experiment.begin(line))
+        elif _ROW.match(line.text):
+            yield from experiment.row(line)
+        elif looks_like_document(line.text):
+            yield from experiment.summaries()
+            experiment = _Experiment()
+            yield from experiment.document(line)
+        elif line.text.rstrip() == _START:
+            experiment.columns = ()
+            yield Found(line, None)
+        elif not line.text.strip() or line.text in _ENDINGS:
+            yield Found(line, _ENDINGS.get(line.text))
+        elif found := _KEY.fullmatch(line.text):
+            if found["key"] == _OPENING:
+                yield from experiment.summaries()
+                experiment = _Experiment()
+            if facts := experiment.stated(found["key"], found["value"].strip()):
+                yield Found(line, facts)
+    yield from experiment.summaries()
+
+
+class _Experiment:
+    """What one experiment states, and the rows of its table so far."""
+
+    def __init__(self) -> None:
+        self.columns: tuple[str, ...] = ()
+        self._stated: dict[str, str] = {}
+        self._conditions = Conditions()
+        self._tallies: dict[str, Tally] = {}
+        self._time = -1.0
+        self._partial = False  # Whether rows are missing from what the summaries are computed of.
+        self._sizes: set[int | None] = set()  # Of the messages, as far as rows tell: a run has messages of one type, and so of one size.
+        self._so_far: tuple[Line, Row] | None = None  # The latest row, where its latencies are those of the whole run so far.
+        self._is_over = False
+
+    def stated(self, key: str, value: str) -> Facts | None:
+        """A line of the head: before the opening line and behind the table there is none."""
+        if self.columns or len(self._stated) >= _KEYS or not (self._stated or key == _OPENING):
+            return None
+        return self._learned({key: value})
+
+    def _learned(self, stated: Mapping[str, str]) -> Facts:
+        self._stated |= stated
+        self._conditions = _conditions(self._stated)
+        environment = {f"performance_test {key}": value for key, value in stated.items() if value}
+        return Facts(tool_version=stated.get(_VERSION), conditions=self._conditions, environment=environment)
+
+    def document(self, line: Line) -> Iterator[Found]:
+        """All of an experiment: facts first, for what they say holds of its records."""
+        document = read_document(line.text)
+        if isinstance(document, Broken):
+            yield Found(line, document)
+            return
+        yield Found(None, self._learned(document.stated))
+        accumulates = accumulated(document.stated.get(_VERSION), document.rows)
+        self._sizes = {row.payload_bytes for row in document.rows if isinstance(row, Row) and row.received}
+        for row in document.rows:
+            yield from self._of_row(line, row, accumulates=accumulates)
+        self._is_over = not document.ends_early and bool(document.rows) and isinstance(document.rows[-1], Row)
+        if not document.rows:
+            yield Found(line, None)
+        if document.ends_early:
+            self._partial = True
+            yield Found(None, Facts(status="truncated", reason="the JSON ends before its last brace"))
+
+    def begin(self, line: Line) -> Broken | None:
+        """The table's header names the columns."""
+        self.columns = columns_of(line.text) if line.whole else ()
+        return None if self.columns else Broken("a header that is garbled or cut short")
+
+    def row(self, line: Line) -> Iterator[Found]:
+        """The two records of a row; only rows in their order count for the summaries."""
+        yield from self._of_row(line, read_row(line, self.columns), accumulates=self._stated.get(_VERSION) in ACCUMULATING)
+
+    def _of_row(self, line: Line, row: Row | Broken, *, accumulates: bool) -> Iterator[Found]:
+        if isinstance(row, Broken):
+            self._partial = True
+            yield Found(line, row)
+            return
+        own = self._own(line, row) if accumulates else row
+        if own.received:
+            self._sizes.add(own.payload_bytes)
+        records = own.records(self._conditions, self._meaning, self._size if own.received else None)
+        for record in records:
+            yield Found(line, record)
+        if row.time > self._time and not row.idle:
+            whole, self._time = self._time >= 0, row.time
+            self._count(line, row, records if not accumulates else records[-1:], whole=whole)
+
+    def _own(self, line: Line, row: Row) -> Row:
+        """What a row says of its own time, where its latencies are those since the start."""
+        before = self._so_far[1] if self._so_far else None
+        if row.samples and row.time > self._time:
+            self._so_far = (line, row)
+        return taken_apart(row, before) if "latency_M2" in row.cells else without_latencies(row)
+
+    @property
+    def _size(self) -> int | None:
+        """The size of a message, where no row contradicts it."""
+        return next(iter(self._sizes)) if len(self._sizes) == 1 else None
+
+    @property
+    def _meaning(self) -> Conditions:
+        return _MEANINGS.get(_mode(self._stated), Conditions())
+
+    def _count(self, line: Line, row: Row, records: Iterable[Record], *, whole: bool) -> None:
+        for record in records:
+            self._tallies.setdefault(record.test, Tally(line, record)).add(line, record, stamp=row.time, whole=whole)
+
+    def summaries(self) -> Iterator[Found]:
+        """What the rows come to."""
+        if self._so_far and (whole := self._whole_run(*self._so_far)):
+            yield whole
+        for tally in self._tallies.values():
+            if summary := tally.found(partial=self._partial):
+                yield _of_size(summary, self._size)
+        self._tallies.clear()
+        self._so_far = None
+
+    def _whole_run(self, line: Line, row: Row) -> Found | None:
+        """The latencies of the whole run, as its last row prints them; of a log that goes on behind them they are those of a part."""
+        record = row.latency(self._conditions, self._meaning, self._size)
+        if record is None:
+            return None
+        marks = () if self._is_over else (DERIVED, PARTIAL)
+        numbers = tuple(msgspec.structs.replace(number, marks=tuple(sorted({*number.marks, *marks}))) for number in record.numbers)
+        samples = record.samples if "latencies" in row.cells else None
+        return Found(line, msgspec.structs.replace(record, scope="summary", samples=samples, numbers=numbers))
+
+
+def _of_size(summary: Found, payload_bytes: int | None) -> Found:
+    """The summary with the size that all rows agree on."""
+    record = summary.what
+    return summary._replace(what=msgspec.structs.replace(record, payload_bytes=payload_bytes)) if isinstance(record, Record) else summary
+
+
+def _conditions(stated: Mapping[str, str]) -> Conditions:
+    """The conditions among what the head states."""
+    reliability = _RELIABILITY.search(stated.get("QOS", ""))
+    rate = _positive(stated.get("Publishing rate"))
+    mode: LoadMode | None = "max-rate" if stated.get("Publishing rate") == "0" else "open" if rate else None
+    return Conditions(
+        reliability=None if reliability is None else "reliable" if reliability[1] == "RELIABLE" else "best-effort",
+        type=stated.get("Msg name") or _type_as_topic(stated.get("Topic name", "")),
+        offered_rate_per_s=rate,
+        load_mode=mode if _mode(stated) == "NONE" else None,
+        planned_duration_s=_positive(stated.get("Maximum runtime (sec)")),
+        publishers=_count(stated.get("Number of publishers")),
+        subscribers=_count(stated.get("Number of subscribers")),
+        data_path="zero-copy" if stated.get("Zero copy transfer") == "1" else None,
+    )
+
+
+def _mode(stated: Mapping[str, str]) -> str:
+    """Whether a relay sent messages back: ``NONE``, ``MAIN``, ``RELAY``; nothing where it is not said by a version that says so."""
+    return stated.get("Roundtrip Mode", "NONE" if _WITHOUT_MODES in stated and not _WITH_MODES & stated.keys() else "")
+
+
+def _type_as_topic(topic: str) -> str | None:
+    """Before there were names of messages, that of the topic was the type's; later ones are whatever somebody chose."""
+    return topic if _TYPE.fullmatch(topic) else None
+
+
+def _positive(text: str | None) -> float | None:
+    value = float(text) if text and re.fullmatch(r"\d{1,12}(?:\.\d{1,9})?", text) else 0.0
+    return value if value > 0 and isfinite(value) else None
+
+
+def _count(text: str | None) -> int | None:
+    return int(text) if text and re.fullmatch(r"\d{1,9}", text) else None

@@ -1,0 +1,216 @@
+"""The JSON of performance_test: what is run, then an object about every second; the tool prints all of it on one line without an end.
+
+As the tool prints it, but for the line breaks::
+
+    {"id":"...","perf_test_version":"2.3.0","com_mean_str":"...","roundtrip_mode":"NONE",...,"analysis_results":[
+    {"experiment_start":1000312000,"loop_start":1000204000,"num_samples_received":97,...,"latency_min":0.0000712,...},...]}
+
+Times are in nanoseconds, latencies in seconds with all their digits; what is not finite is printed as 0. Versions differ in their members, which are
+read by name; those that nobody asks for are left alone.
+
+In version 036a5f5 the latencies of an object are of all messages since the start, not of its own second (``accumulated``). What its second adds
+can be computed, but for the minimum and maximum: ``latency_n`` is a count, ``latency_mean`` and ``latency_M2`` (the sum of squared
+distances from the mean) are those of Welford's method, which can be taken apart again.
+Source: utilities/json_logger.hpp of performance_test 1.x and outputs/json_output.cpp of 2.x; two real logs in tests/formats/performance_test/.
+Welford (1962), "Note on a Method for Calculating Corrected Sums of Squares and Products"; for parts, Chan, Golub and LeVeque (1979).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from tacholog.formats.kit.lines import Broken
+from tacholog.formats.performance_test.row import USAGE, Row, checked
+
+LIST = '"analysis_results":['
+SIGN = re.compile(r"\{\"id\":\"[^\"\\]{0,100}\",\"perf_test_version\":\"")
+_OBJECT = re.compile(r"\{[^{}]{0,8000}\}")
+_HEAD_CHARACTERS = 20_000
+ACCUMULATING = frozenset({"036a5f5"})  # Versions that never begin their latencies anew.
+_TELLING = 3  # Rows, before their counts are taken for a sum.
+_TWICE = 1.5  # Of a row's own messages: more than the rounding of their count, less than those of two rows.
+_LATENCIES = frozenset({"latencies", "latency_M2", *(f"latency_{name} (ms)" for name in ("min", "max", "mean", "variance"))})
+_GARBLED = Broken("an object of the list is garbled, or has not the members that the tool prints")
+
+# What the text of the tool calls the members of the head.
+_NAMES = {
+    "perf_test_version": "Performance Test Version",
+    "com_mean_str": "Communicator",
+    "rmw_implementation": "RMW Implementation",
+    "dds_domain_id": "DDS domain id",
+    "rate": "Publishing rate",
+    "topic_name": "Topic name",
+    "msg_name": "Msg name",
+    "max_runtime": "Maximum runtime (sec)",
+    "number_of_publishers": "Number of publishers",
+    "number_of_subscribers": "Number of subscribers",
+    "with_security": "With security",
+    "is_zero_copy_transfer": "Zero copy transfer",
+    "roundtrip_mode": "Roundtrip Mode",
+}
+_QOS = {"qos_reliability": "Reliability", "qos_durability": "Durability", "qos_history_kind": "History kind", "qos_history_depth": "History depth"}
+
+
+def _whole(value: Any) -> str | None:  # noqa: ANN401 - whatever JSON holds
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _nanoseconds(value: Any) -> str | None:  # noqa: ANN401
+    return str(Decimal(value) / 10**9) if _whole(value) else None
+
+
+def _seconds(value: Any) -> str | None:  # noqa: ANN401
+    return str(value * 1000) if isinstance(value, Decimal) and value.is_finite() else None
+
+
+def _number(value: Any) -> str | None:  # noqa: ANN401
+    return str(value) if isinstance(value, Decimal) and value.is_finite() else _whole(value)
+
+
+_MEMBERS: Mapping[str, tuple[str, Callable[[Any], str | None]]] = {
+    "experiment_start": ("T_experiment", _nanoseconds),
+    "loop_start": ("T_loop", _nanoseconds),
+    "num_samples_received": ("received", _whole),
+    "num_samples_sent": ("sent", _whole),
+    "num_samples_lost": ("lost", _whole),
+    "total_data_received": ("data_received", _whole),
+    **{f"latency_{name}": (f"latency_{name} (ms)", _seconds) for name in ("min", "max", "mean", "variance")},
+    "latency_n": ("latencies", _number),
+    "latency_M2": ("latency_M2", _number),
+}
+_SYSTEM: Mapping[str, tuple[str, Callable[[Any], str | None]]] = {
+    **{f"sys_tracker_{name}": (name, _whole) for name in USAGE},
+    "cpu_info_cpu_cores": ("cpu_cores", _whole),
+    "cpu_info_cpu_usage": ("cpu_usage (%)", _number),
+}
+
+
+class Document(NamedTuple):
+    """An experiment: what its head states, in the words of the tool's text; its rows in order; and why there is no end, if there is none."""
+
+    stated: Mapping[str, str]
+    rows: tuple[Row | Broken, ...]
+    ends_early: bool
+
+
+def looks_like_document(text: str) -> bool:
+    """Whether a line is such a document, whole or not."""
+    return text.startswith("{") and (SIGN.match(text) is not None or LIST in text[:_HEAD_CHARACTERS])
+
+
+def read_document(text: str) -> Document | Broken:
+    """Read as much of a document as there is: an object that is garbled costs itself, a head that is costs them all."""
+    head, found, results = text.partition(LIST)
+    if not found:
+        return Broken("the JSON ends before its results")
+    members = _loaded(head.rstrip(",") + "}") if head.endswith(",") else None
+    if members is None:
+        return Broken("the JSON says in a garbled way what was run")
+    rows = tuple(_rows(results))
+    return Document(dict(_stated(members)), rows, ends_early=not results.rstrip().endswith("]}"))
+
+
+def _stated(members: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    qos = " ".join(f"{words}: {members[name]}" for name, words in _QOS.items() if name in members)
+    if qos:
+        yield "QOS", qos
+    for name, value in members.items():
+        if name not in _QOS and isinstance(value, str | int | Decimal):
+            yield _NAMES.get(name, name), str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def _rows(results: str) -> Iterator[Row | Broken]:
+    """The objects of the list; what stands between two of them but a comma is left of a garbled one."""
+    at = 0
+    for found in _OBJECT.finditer(results):
+        if results[at : found.start()] != ("," if at else ""):
+            yield _GARBLED
+        yield _row(found[0])
+        at = found.end()
+    if results[at:].rstrip() not in ("", "]", "]}"):
+        yield _GARBLED
+
+
+def _row(text: str) -> Row | Broken:
+    members = _loaded(text)
+    if members is None or not _MEMBERS.keys() <= members.keys():
+        return _GARBLED
+    cells = {}
+    for name, value in members.items():
+        known = _MEMBERS.get(name) or _SYSTEM.get(name)
+        if known is None:
+            continue  # A member of some version that says nothing of messages.
+        cell, read = known
+        if (shown := read(value)) is None:
+            return _GARBLED
+        cells[cell] = shown
+    return checked(Row(float(cells["T_experiment"]), cells, digits=None))
+
+
+def accumulated(version: str | None, rows: Sequence[Row | Broken]) -> bool:
+    """Whether the latencies of each row are of all messages since the start: in versions known to do so, or where their counts say so."""
+    if version in ACCUMULATING:
+        return True
+    good = [row for row in rows if isinstance(row, Row) and row.samples]
+    counts = [row.samples for row in good]
+    if len(counts) < _TELLING or any(before >= after for before, after in pairwise(counts)):
+        return False
+    return all(row.samples > _TWICE * _own(row) for row in good[1:]) and all(
+        after.samples - before.samples <= _TWICE * _own(after) for before, after in pairwise(good)
+    )
+
+
+def _own(row: Row) -> float:
+    """About how many messages came in the row's own time; of the share of another that may have come too, one."""
+    return row.received + 1.0
+
+
+def taken_apart(row: Row, before: Row | None) -> Row:
+    """The row with the latencies of its own time, where its own and those ``before`` it are since the start."""
+    if before is None or not row.impossible.isdisjoint(_LATENCIES) or not before.impossible.isdisjoint(_LATENCIES):
+        return row if before is None else without_latencies(row)
+    (all_n, all_mean, all_m2), (old_n, old_mean, old_m2) = (_moments(one) for one in (row, before))
+    count = all_n - old_n
+    if count <= 0 or count != int(count):
+        return without_latencies(row)
+    mean = (all_n * all_mean - old_n * old_mean) / count
+    squares = all_m2 - old_m2 - (mean - old_mean) ** 2 / 10**6 * old_n * count / all_n
+    cells = {name: cell for name, cell in row.cells.items() if name not in _LATENCIES}
+    cells |= {"latencies": str(count), "latency_mean (ms)": f"{mean:f}"}
+    if squares >= 0:
+        cells["latency_variance (ms)"] = f"{squares / count * 1000:f}"
+    return checked(row._replace(cells=cells, derived=True))
+
+
+def _moments(row: Row) -> tuple[Decimal, Decimal, Decimal]:
+    """Count, mean in milliseconds, and the sum of squared distances from the mean in square seconds."""
+    return Decimal(row.cells["latencies"]), Decimal(row.cells["latency_mean (ms)"]), Decimal(row.cells["latency_M2"])
+
+
+def without_latencies(row: Row) -> Row:
+    """The row without what it says of latencies."""
+    return row._replace(cells={name: cell for name, cell in row.cells.items() if name not in _LATENCIES} | {"latencies": "0"})
+
+
+def _loaded(text: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(text, parse_float=Decimal, parse_constant=_refused, object_pairs_hook=_without_doubles)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _without_doubles(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(members)
+    if len(found) != len(members):
+        raise ValueError("two members of one name")
+    return found

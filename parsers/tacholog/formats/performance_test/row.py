@@ -1,0 +1,194 @@
+"""A row of performance_test's table, or an object of its JSON: its cells by name, what they must add up to, and the records in it.
+
+Source: performance_test/src/experiment_execution/analysis_result.cpp of performance_test.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from itertools import pairwise
+from math import inf, sqrt
+from typing import NamedTuple
+
+import msgspec
+
+from tacholog.formats.kit.intervals import DERIVED
+from tacholog.formats.kit.lines import Broken, Line, closed_cells
+from tacholog.schema.records import Conditions, Number, Record
+
+_MIN, _MEAN, _MAX = "latency_min (ms)", "latency_mean (ms)", "latency_max (ms)"
+_NEEDED = ("T_experiment", "T_loop", "received")
+COUNTS = ("received", "sent", "lost", "data_received")
+USAGE = tuple(
+    f"ru_{name}"
+    for name in "utime stime maxrss ixrss idrss isrss minflt majflt nswap inblock oublock msgsnd msgrcv nsignals nvcsw nivcsw".split()  # noqa: SIM905
+)
+_CELL = re.compile(r"-?\d{1,400}(?:\.\d{1,9})?(?:e[+-]\d{1,3})?|-?(?:nan|inf)")
+_LARGEST_COUNT = 2**63
+_COLUMN = re.compile(r"[A-Za-z][\w ().%/-]{0,60}")
+_MOST_COLUMNS = 200
+_HUGE_MS = 1e12  # Thirty years: a minimum or maximum that nothing was ever compared with.
+_ALL_CORES = 101.0  # Percent, and what clocks of different steps make of it.
+_ROUNDING = 0.0051
+_DIGITS = 4
+
+
+class Row(NamedTuple):
+    """The cells by the name of their column; ``digits`` are those that are printed of a latency, ``None`` if all are.
+
+    ``impossible`` names the cells that cannot be, or that contradict each other: the others are none the worse for them. ``derived`` says that the
+    latencies were computed from those of longer times.
+    """
+
+    time: float
+    cells: Mapping[str, str]
+    digits: int | None = _DIGITS
+    impossible: frozenset[str] = frozenset()
+    derived: bool = False
+
+    def records(self, conditions: Conditions, meaning: Conditions, payload_bytes: int | None) -> tuple[Record, ...]:
+        """The latencies, if anything was received, and the counts. ``meaning`` says what a latency is of."""
+        counts = Record(
+            test="throughput",
+            payload_bytes=payload_bytes,
+            numbers=tuple(self._counts()),
+            scope="interval",
+            conditions=Conditions(definition="performance_test-counts").over(conditions),
+        )
+        latency = self.latency(conditions, meaning, payload_bytes)
+        return (latency, counts) if latency else (counts,)
+
+    def latency(self, conditions: Conditions, meaning: Conditions, payload_bytes: int | None) -> Record | None:
+        """The latencies, if there are any."""
+        samples = self.samples
+        if not samples or _MEAN not in self.cells:
+            return None
+        return Record(
+            test="latency",
+            payload_bytes=payload_bytes,
+            numbers=tuple(self._latencies()),
+            samples=samples,
+            scope="interval",
+            conditions=meaning.over(conditions),
+        )
+
+    @property
+    def samples(self) -> int:
+        """How many latencies are behind the statistics."""
+        return int(Decimal(self.cells["latencies"])) if "latencies" in self.cells else self._count("received")
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing happened."""
+        return not any(self._count(name) for name in COUNTS)
+
+    def _count(self, name: str) -> int:
+        return 0 if name in self.impossible else int(self.cells.get(name, "0"))
+
+    @property
+    def received(self) -> int:
+        """How many messages came; 0 where that cannot be known."""
+        return self._count("received")
+
+    @property
+    def payload_bytes(self) -> int | None:
+        """The size of a message, which is not printed: the bytes are its size times the messages, if the division leaves nothing over."""
+        received, data = self._count("received"), self._count("data_received")
+        return data // received if received and data and data % received == 0 else None
+
+    def _latencies(self) -> Iterator[Number]:
+        for statistic in ("min", "max", "mean"):
+            if f"latency_{statistic} (ms)" in self.cells:
+                yield self._milliseconds(statistic, f"latency_{statistic} (ms)")
+        variance = float(self.cells.get("latency_variance (ms)", "nan"))
+        if 0 <= variance < _HUGE_MS and _MEAN not in self.impossible:
+            yield Number(metric="latency", statistic="std", value=round(sqrt(variance / 1000) * 1e9, 3), marks=(DERIVED,))
+
+    def _counts(self) -> Iterator[Number]:
+        for name in ("received", "sent", "lost"):
+            if name in self.impossible:
+                yield Number(metric=f"messages_{name}", statistic="total", value=None, marks=("impossible",))
+            elif name in self.cells:
+                yield Number(metric=f"messages_{name}", statistic="total", value=float(self._count(name)))
+        received, sent, lost = (self._count(name) for name in ("received", "sent", "lost"))
+        if received + lost and {"received", "lost"} <= self.cells.keys() - self.impossible:
+            yield Number(metric="loss", statistic="total", value=lost / (received + lost), marks=(DERIVED,))
+        if "T_loop" in self.impossible:
+            yield Number(metric="duration", statistic="total", value=None, marks=("impossible",))
+        else:
+            yield from self._rates(received, sent)
+        yield from self._process()
+
+    def _rates(self, received: int, sent: int) -> Iterator[Number]:
+        seconds = float(self.cells["T_loop"])
+        rates = (("message_rate", received), ("offered_rate", sent), ("goodput", 8 * self._count("data_received")))
+        for metric, count in rates:
+            if count:
+                yield Number(metric=metric, statistic="mean", value=count / seconds, marks=(DERIVED,))
+        resolution = 1e3 if self.digits else None
+        yield Number(metric="duration", statistic="total", value=float(Decimal(self.cells["T_loop"]) * 10**9), resolution=resolution)
+
+    def _process(self) -> Iterator[Number]:
+        if 0 <= float(self.cells.get("cpu_usage (%)", "nan")) <= _ALL_CORES:
+            yield self._significant("cpu_of_machine", "mean", Decimal(self.cells["cpu_usage (%)"]))
+        peak_kib = self.cells.get("ru_maxrss", "")
+        if peak_kib.isdigit() and 0 < int(peak_kib) < _LARGEST_COUNT:
+            yield Number(metric="peak_memory", statistic="max", value=float(int(peak_kib) * 1024), resolution=1024.0)
+
+    def _milliseconds(self, statistic: str, name: str) -> Number:
+        if name in self.impossible:
+            return Number(metric="latency", statistic=statistic, value=None, marks=("impossible",))
+        number = self._significant("latency", statistic, Decimal(self.cells[name]) * 1_000_000)
+        return msgspec.structs.replace(number, marks=(DERIVED,)) if self.derived else number
+
+    def _significant(self, metric: str, statistic: str, value: Decimal) -> Number:
+        """A number of which so many significant digits are printed, less trailing zeros; of a zero it is not known how small it was."""
+        if not value or self.digits is None:
+            return Number(metric=metric, statistic=statistic, value=float(value))
+        resolution = float(Decimal(10) ** (value.adjusted() - self.digits + 1))
+        return Number(metric=metric, statistic=statistic, value=float(value), resolution=resolution)
+
+
+def columns_of(text: str) -> tuple[str, ...]:
+    """The columns that a header names; none if it is garbled. Versions differ in what they print: columns are read by name."""
+    cells = [cell.strip().replace("(ms)", " (ms)").replace("  ", " ") for cell in text.rstrip().rstrip(",").split(",")]
+    good = len(set(cells)) == len(cells) <= _MOST_COLUMNS and all(_COLUMN.fullmatch(cell) for cell in cells)
+    return tuple(cells) if good and set(_NEEDED) <= set(cells) else ()
+
+
+def read_row(line: Line, columns: Sequence[str]) -> Row | Broken:
+    """The cells of a line, if it says what its header does. Of a line that the log ends in, the cells that are closed count."""
+    cells = [cell.strip() for cell in closed_cells(line)]
+    if line.whole and cells and not cells[-1]:
+        cells.pop()  # Some versions print a separator behind the last cell.
+    if not columns:
+        return Broken("a row without a table's header before it")
+    if not line.whole and len(cells) < len(columns):
+        needed = max((columns.index(name) for name in columns if name in (*_NEEDED, *COUNTS)), default=0)
+        if len(cells) <= needed:
+            return Broken("the log ends within this line")
+    elif len(cells) != len(columns):
+        return Broken("row is cut short, garbled or of another table")
+    if not all(_CELL.fullmatch(cell) for cell in cells):
+        return Broken("row is cut short, garbled or of another table")
+    return checked(Row(float(cells[0]), dict(zip(columns, cells, strict=False))))
+
+
+def checked(row: Row) -> Row:
+    """The row, with the names of the cells that cannot be."""
+    cells = row.cells
+    impossible = {name for name in COUNTS if name in cells and (not cells[name].isdigit() or int(cells[name]) >= _LARGEST_COUNT)}
+    if not 0 < float(cells["T_loop"]) <= row.time + 0.01:
+        impossible.add("T_loop")
+    sent, lost, share = (float(cells.get(name, "nan")) for name in ("sent", "lost", "relative_loss"))
+    if sent and not impossible & {"sent", "lost"} and 0 <= share < inf and abs(share - lost / sent) > _ROUNDING:
+        impossible |= {"sent", "lost"}  # One of them is wrong, and nobody can tell which.
+    latencies = {name: float(cells[name]) for name in (_MIN, _MEAN, _MAX) if name in cells}
+    impossible |= {name for name, value in latencies.items() if not 0 <= value < _HUGE_MS}
+    slack = 1 + 10.0 ** (1 - _DIGITS)
+    ordered = [value for name, value in latencies.items() if name not in impossible]
+    if any(low > high * slack for low, high in pairwise(ordered)):
+        impossible |= latencies.keys()
+    return row._replace(impossible=frozenset(impossible))

@@ -1,0 +1,243 @@
+"""qperf: a block a test, its name and then a row a figure; from the headline alone to some thirty rows with -vv.
+
+As printed with -v, values right-aligned under the widest name and value of their block::
+
+    tcp_lat:
+        latency        =  2.31 us
+        msg_rate       =   432 K/sec
+        msg_size       =   100 bytes
+        time           =     2 sec
+        loc_cpus_used  =   199 % cpus
+        rem_cpus_used  =   199 % cpus
+
+Units scale by 1000 up to a last one; with -uu nothing is scaled. Sizes that are multiples of 1024 are printed as such, with the bytes behind them;
+other sizes above 999 are rounded like all figures, and are taken for the number that was asked for only if they are round.
+Rows of 0 are not printed. A block's end is not marked: it is whole if its columns are as narrow as its rows allow, and both sides report alike.
+Source: the printing functions of qperf 0.4.11, and logs recorded with it; samples in tests/formats/qperf/.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
+from tacholog.formats.qperf.rows import (
+    FIGURES,
+    KNOWN,
+    Row,
+    as_bytes,
+    in_order,
+    is_whole,
+    looks_like_row,
+    precision,
+    read_row,
+    resolution,
+    sides_agree,
+)
+from tacholog.schema.records import Basis, Conditions, Facts, LoadMode, Number, Record
+
+SYSTEM = "Sockets"
+TOOL = "qperf"
+DIALECTS = (Dialect("0.4", "0.4", "real logs of 0.4.11"),)
+DEFINITIONS = {
+    "qperf-latency": "Time of the test over the messages that both sides received in a ping-pong with one message outstanding: the mean of half "
+    "a round trip. Nothing else of the distribution is measured. The message rate is its reciprocal.",
+    "qperf-one-sided": "Time of the test over its operations, which the remote side takes no part in.",
+    "qperf-bandwidth": "Message bytes received over the time of the test, or sent over it where the tool says 'send'.",
+}
+
+_TEST = re.compile(
+    r"(?P<test>conf|quit|(?:tcp|udp|sctp|sdp|rds)_(?:bw|lat)|(?:rc|uc|ud|xrc)_(?:bi_)?(?:bw|lat)|"
+    r"(?:rc|uc)_rdma_(?:read|write|write_poll)_(?:bw|lat)|rc_(?:compare_swap|fetch_add)_mr|ver_rc_(?:compare_swap|fetch_add)):"
+)
+_ERROR = re.compile(
+    r"server: ?.{0,200}|(?:[\w.:-]{1,64}: )?(?:failed to|unable to|cannot|could not) .{1,200}|"
+    r"[\w ]{1,40} failed(?:: .{1,200})?|.{0,40}timed out.{0,80}"
+)
+_TRANSPORTS = {"tcp": "TCP", "udp": "UDP", "sctp": "SCTP", "sdp": "SDP", "rds": "RDS"}
+_HEADLINES = {"lat": {"latency"}, "bw": {"bw", "send_bw"}}
+_RDMA = {"rc": "RDMA RC", "uc": "RDMA UC", "ud": "RDMA UD", "xrc": "RDMA XRC", "ver": "RDMA RC"}
+_ROWS = 100
+_LAST_MESSAGES = 2  # Under way when the time is over.
+_LATE_SHARE = 0.001
+
+
+def detect(head: str) -> Detected:
+    """Say whether a line is a test's name with a colon, and nothing else."""
+    named = any(_TEST.fullmatch(line.rstrip("\r")) for line in head.split("\n", 2000)[:2000])
+    return Detected(named, wants="a line that is the name of a test and a colon, as in 'tcp_lat:'")
+
+
+def parse(lines: Iterable[Line]) -> Iterator[Found]:
+    """Yield a record a test; the machines of ``conf`` are facts about the run, and a test without rows failed."""
+    block = _Block()
+    for line in lines:
+        if _TEST.fullmatch(line.text):
+            yield from block.close()
+            block.open(line)
+        elif looks_like_row(line.text):
+            yield from block.take(line)
+        else:
+            yield from block.close()
+            if _ERROR.fullmatch(line.text):
+                yield Found(line, Facts(status="failed", reason=line.text.removeprefix("server:").strip() or None))
+            elif not line.text:
+                yield Found(line, None)
+    yield from block.close()
+
+
+class _Block:
+    """A test and its rows so far. Rows that the tool is not known to print are left unknown, and spoil nothing."""
+
+    def __init__(self) -> None:
+        self._header: Line | None = None
+        self._rows: list[Row] = []
+        self._lines: list[Line] = []
+        self._garbled = False
+
+    def open(self, line: Line) -> None:
+        """Start a block."""
+        self._header, self._rows, self._lines, self._garbled = line, [], [], False
+
+    def take(self, line: Line) -> Iterator[Found]:
+        """Add a row."""
+        if self._header is None:
+            yield Found(line, Broken("a row without its test"))
+            return
+        self._lines.append(line)
+        if row := read_row(line):
+            self._rows.append(row)
+        else:
+            self._garbled = True
+        if len(self._lines) > _ROWS:
+            self._garbled = True
+            yield from self.close()
+
+    def close(self) -> Iterator[Found]:
+        """Say what the block says, now that it has ended."""
+        header, self._header = self._header, None
+        if header is None:
+            return
+        test = header.text.rstrip(":")
+        if not self._lines:
+            yield Found(header, None if test == "quit" else Facts(status="failed", reason=f"{test} gave no figures"))
+        elif self._garbled or not is_whole(self._rows):
+            yield Found(header, Broken("rows of this test are missing, garbled, or another's"), tuple(self._lines))
+        elif test == "conf":
+            yield Found(header, None)
+            for row in self._rows:
+                yield Found(row.line, _machine(row))
+        else:
+            known = [row for row in self._rows if row.name in KNOWN]
+            yield Found(header, _record(test, known), tuple(row.line for row in known))
+
+
+def _machine(row: Row) -> Facts:
+    version = row.text.strip() if row.name == "loc_qperf" else None
+    return Facts(tool_version=version, system_version=version, environment={row.name: row.text.strip()})
+
+
+def _record(test: str, rows: list[Row]) -> Record | Broken:
+    by_name = {row.name: row for row in rows}
+    headlines = {row.name for row in rows[:1]} & _HEADLINES.get(test.rpartition("_")[2], {"msg_rate"})
+    if test == "quit" or not headlines or not in_order(rows):
+        return Broken("a test without its headline, or with rows out of order")
+    checks = (sides_agree, _complete, _agree, _counts_agree, _ways_agree)
+    if test.split("_", maxsplit=1)[0] in _TRANSPORTS and not all(check(by_name) for check in checks):
+        return Broken("the rows of this test contradict each other, or some are missing")
+    digits = precision(rows)
+    size = by_name.get("msg_size")
+    is_latency = "latency" in by_name
+    return Record(
+        test="latency" if is_latency else "throughput",
+        payload_bytes=as_bytes(size) if size else None,
+        numbers=tuple(_number(row, digits) for row in rows if row.name in FIGURES),
+        samples=_samples(by_name),
+        side="both",
+        conditions=_conditions(test, by_name, is_latency=is_latency),
+    )
+
+
+def _number(row: Row, digits: int) -> Number:
+    metric, statistic, _ = FIGURES[row.name]
+    if not row.number:
+        return Number(metric=metric, statistic=statistic, value=None, marks=("impossible",))
+    return Number(metric=metric, statistic=statistic, value=row.value, resolution=resolution(row, digits))
+
+
+def _conditions(test: str, rows: dict[str, Row], *, is_latency: bool) -> Conditions:
+    kind, *_ = test.split("_")
+    one_sided = kind not in _TRANSPORTS and re.fullmatch(r"(?:rc|uc|ud|xrc)_(?:bi_)?(?:bw|lat)", test) is None
+    latency = "qperf-one-sided" if one_sided else "qperf-latency"
+    basis: Basis | None = "rtt/2" if is_latency and not one_sided else None
+    load_mode: LoadMode = "closed" if is_latency else "max-rate"
+    time = rows.get("time")
+    return Conditions(
+        transport=_TRANSPORTS.get(kind) or _RDMA[kind],
+        load_mode=load_mode,
+        basis=basis,
+        definition=latency if is_latency else "qperf-bandwidth",
+        planned_duration_s=time.value / 1e9 if time and time.quantity == "time" and time.value else None,
+    )
+
+
+def _samples(rows: dict[str, Row]) -> int | None:
+    """How many messages the figures stand on: those that both sides received; ``None`` unless they are printed in full."""
+    names = ("loc_recv_msgs", "rem_recv_msgs") if "latency" in rows else ("recv_msgs",) if "recv_msgs" in rows else ("rem_recv_msgs",)
+    counts = [row for name in names if (row := rows.get(name)) and row.factor == 1]
+    return sum(int(row.number or 0) for row in counts) if len(counts) == len(names) else None
+
+
+def _complete(rows: dict[str, Row]) -> bool:
+    """Whether there is all that comes with what is there: size and time with their defaults, a rate with counts."""
+    defaults = "timeout" not in rows or {"msg_size", "time"} <= rows.keys()
+    counted = any(name.endswith("_msgs") for name in rows)
+    return defaults and (not counted or "msg_rate" in rows)
+
+
+def _agree(rows: dict[str, Row]) -> bool:
+    """Whether rate and latency, and rate, size and bandwidth are of one test: they follow from each other, up to rounding."""
+    rate, latency = rows.get("msg_rate"), rows.get("latency")
+    if rate and latency and latency.number and rate.number:
+        return _close(rate.value * latency.value, 1e9, rate, latency)
+    band, size = rows.get("bw") or rows.get("recv_bw"), rows.get("msg_size")
+    if rate and band and size and rate.number and size.number:
+        return _close(rate.value * size.value * 8, band.value, rate, band, size)
+    return True
+
+
+def _counts_agree(rows: dict[str, Row]) -> bool:
+    """Whether the messages were counted in the test of this rate: they are the rate times the time, up to rounding."""
+    samples, rate = _samples(rows), rows.get("msg_rate")
+    times = [row for name in ("loc_real_time", "send_real_time", "recv_real_time") if (row := rows.get(name)) and row.number]
+    if samples is None or not rate or not rate.number or not times:
+        return True
+    digits = max(_digits(row) for row in rows.values() if row.number and row.quantity in {"rate", "time", "band", "cost", "cpu"})
+    return any(abs(samples - rate.value * time.value / 1e9) <= _step(rate, time, digits) for time in times)
+
+
+def _step(rate: Row, time: Row, digits: int) -> float:
+    """How many messages the last places of a rate and a time stand for."""
+    return ((resolution(rate, digits) or 0.0) * time.value + (resolution(time, digits) or 0.0) * rate.value) / 1e9
+
+
+def _ways_agree(rows: dict[str, Row]) -> bool:
+    """Whether each side of a ping-pong received what the other sent, but for the last messages under way."""
+    if "latency" not in rows:
+        return True
+    counts = {name: row.value for name, row in rows.items() if name.endswith("_msgs") and row.factor == 1}
+    pairs = [(counts.get(f"{one}_send_msgs"), counts.get(f"{other}_recv_msgs")) for one, other in (("loc", "rem"), ("rem", "loc"))]
+    return all(sent is None or got is None or abs(sent - got) <= _LAST_MESSAGES + _LATE_SHARE * sent for sent, got in pairs)
+
+
+def _digits(row: Row) -> int:
+    """How many digits a figure is printed with."""
+    return len(str(row.number).replace(".", "").lstrip("0"))
+
+
+def _close(one: float, other: float, *rows: Row) -> bool:
+    """Whether two values are as near as the rounding of the figures behind them allows, which may be to fewer than three digits with -e."""
+    shown = [_digits(row) for row in rows if row.exact is None]
+    allowed = sum(10.0 ** (1 - digits) for digits in shown)
+    return abs(one - other) <= allowed * max(one, other)

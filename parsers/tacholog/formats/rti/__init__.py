@@ -1,0 +1,160 @@
+"""RTI Perftest: what its programs print, from version 5.1 of 2016 (which came before 2.0) to 4.3, what RTI publishes of it, and Perftest Lite.
+
+Throughput is printed by the subscriber, latency by the publisher; both as a summary a message size, with intervals before it. Up to 3.0.1 as text::
+
+    Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)
+    Length:    32  Latency: Ave     20 us  Std    1.5 us  Min     18 us  Max    130 us  50%     20 us  90%     21 us ... 99.9999%    130 us
+
+from 3.1 on as CSV, or as JSON or the old text if asked for. Results are on stdout, the banner and progress on stderr, so that either may be missing.
+
+``Length`` is the sample as the tool counts it (28 bytes of it are RTI's own header), "Mbps" is 10**6 bit/s of it, "Lost" counts gaps in the sequence
+numbers at this subscriber. Latencies are half of a round trip, halved by integer division.
+Source: the RTI Perftest manual, "Test Results", and the printers of its releases 5.1 to 4.3 and of Perftest Lite; samples in tests/formats/rti/.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from tacholog.formats.kit.lines import Detected, Dialect, Found, Line
+from tacholog.formats.rti import bulk as _rti_bulk
+from tacholog.formats.rti.banner import Banner, begins_run, without_skew_notices
+from tacholog.formats.rti.csv import Csv, is_row
+from tacholog.formats.rti.json import Json
+from tacholog.formats.rti.legacy import Legacy
+from tacholog.formats.rti.lite import Lite
+from tacholog.formats.rti.page import Page
+from tacholog.formats.rti.samples import LatencyFile
+from tacholog.schema.records import Record
+
+SYSTEM = "RTI Connext DDS"
+TOOL = "RTI Perftest"
+DIALECTS = (
+    Dialect("legacy-5.1", "5.1.0 (no p99.9999)", "from source only"),
+    Dialect("legacy-2", "5.2.0 to 5.2.4, then 2.0 to 2.3.2 (no loss in percent)", "logs in the manual"),
+    Dialect("legacy-2.4", "2.4 to 3.0.1", "real logs, published results, logs in the manual"),
+    Dialect("legacy-3.1", "3.1 to 3.3 with -outputFormat legacy", "the printers, compiled"),
+    Dialect("legacy-4", "4.0 to 4.3 with -outputFormat legacy", "the printers, compiled"),
+    Dialect("csv-3", "3.1 to 3.3", "real logs (C++); Java and C# from source only"),
+    Dialect("csv-4", "4.0 to 4.3", "the printers, compiled; Java and C# from source only"),
+    Dialect("json", "3.1 to 4.3 with -outputFormat json", "the printers, compiled; Java and C# from source only"),
+    Dialect("latency-file", "4.1 and later, -latencyFile", "from source only"),
+    Dialect("page", "published benchmark pages, saved as text", "published pages; those with several subscribers from a description only"),
+    Dialect("page-micro", "published benchmark pages of Connext Micro (no p99.9999)", "published pages of Micro 2.4.14 and 3.0.3"),
+    Dialect("lite", "Perftest Lite of 2026", "from source only"),
+)
+BULK = _rti_bulk.BULK
+DEFINITIONS = {
+    "rti-one-way": "Half of a round trip, in whole microseconds (in special builds whole nanoseconds), halved by integer division: RTI Perftest "
+    "calls it one-way latency. The percentiles are fixed by the tool; how many samples are behind them is not printed.",
+    "rti-one-way-running": "As rti-one-way: 'last' is the latency of one answer, the other statistics are over all answers since the size began.",
+    "rti-low-resolution": "The time of a whole run over twice its messages, for runs with a clock too coarse for single latencies.",
+    "rti-sample": "As rti-one-way, with statistics that were computed here from the single latencies in the log.",
+    "rti-serialization": "Time to serialise and to deserialise one message, measured by the publisher apart from the run.",
+    "rti-throughput": "Samples taken by the subscriber in the time of the test, 'Mbps' being 10^6 bit/s of the length that the tool prints, in which "
+    "28 bytes of its own header are contained. Rates of zero-copy runs are logical: the bytes are not moved.",
+    "rti-throughput-running": "As rti-throughput: 'last' is over the last second, 'mean' is the mean of all seconds since the size began, and counts "
+    "are since then.",
+    "rti-over-subscribers": "As rti-throughput, over all subscribers of one publisher.",
+    "lite-one-way": "Half of a round trip, in whole microseconds, as Perftest Lite prints it; sizes hold 28 bytes of its own header.",
+    "lite-one-way-running": "As lite-one-way: 'last' is the latency of one answer, the other statistics are over all answers since the size began.",
+    "lite-throughput": "Samples taken by Perftest Lite's subscriber times their size, over the time since the first of them; lost ones by sequence "
+    "number.",
+    "lite-throughput-running": "As lite-throughput, over the last second.",
+}
+
+_SIGNS = (
+    *("Packets/s(ave):", "99.9999% (", "99.9999%% (", '"latency_ave"', '"packets/sAve"', '"packets/s_ave"', "Sample Number, Value"),
+    *("=== Perftest Lite ", "size_bytes,total_samples,", "Batching cannot be used in a Latency test", "_MessagingImpl was null"),
+)
+_SUMMARY = re.compile(
+    r"^RTI Perftest (?:Master|Develop|\d)|"
+    r"Length: +\d+ +Latency: +Ave|One[ -][wW]ay Latency: +\d+ [un\u03bc\u00b5]s|(?:Length|Sample Size) \(Bytes\), (?:Ave|Latency|Total Samples)|"
+    r"^Subscribers\s+(?:Min|Sample Size \(Bytes\))\b|^Total Samples(?: \|)?\s+A(?:ve|vg) Samples/s(?: \|)?$|"
+    r"^(?:Length|Bytes|Size \(Bytes\))[\s|]{1,5}(?:A(?:ve|vg) \([u\u03bc\u00b5]s\)[\s|]{1,5}Std\b|Packets[\s|]{1,5}Packets/s\b)",
+    re.MULTILINE,
+)
+
+
+def detect(head: str) -> Detected:
+    """Say whether the log has RTI's summary columns, its banner, rows of its CSV, or the header of a published table."""
+    fits = any(sign in head for sign in _SIGNS) or _SUMMARY.search(head) is not None or _first_row(head)
+    return Detected(
+        fits, wants="'Packets/s(ave):', 'Length: N Latency: Ave', a 'RTI Perftest' banner, rows of its CSV or JSON, or a page's '99.9999%' column"
+    )
+
+
+def _first_row(head: str) -> bool:
+    """Whether the first line with text is a row of CSV, as runs without heads begin."""
+    return is_row(next((line for line in head[:4096].split("\n") if line.strip()), ""))
+
+
+def parse(lines: Iterable[Line]) -> Iterator[Found]:
+    """Yield what is found: a record, a broken result line, facts, or chatter that the tool is known to print."""
+    run = _Run()
+    for line in lines:
+        if begins_run(line.text):
+            yield from run.close("another run begins within this")
+            yield from run.ending()
+            run = _Run()
+        yield from run.take(line)
+    yield from run.close()
+    yield from run.ending()
+
+
+class _Run:
+    """One run of the tool: its readers, one a dialect, and what its banner and notices say of the records."""
+
+    def __init__(self) -> None:
+        self.banner = Banner()
+        self._results = False
+        self._legacy = Legacy()
+        self._json = Json(self.banner)
+        self._lite = Lite()
+        self._page = Page()
+        self._samples = LatencyFile()
+        self._readers = (self._samples, self._json, self._legacy, self._lite, Csv(), self._page)
+
+    def take(self, line: Line) -> Iterator[Found]:
+        """Give the line to the first reader that knows it."""
+        cut, skewed = without_skew_notices(line)
+        if skewed and not cut.text.strip():
+            yield Found(line, None)
+            return
+        for reader in self._readers:
+            found = reader.take(cut)
+            if found is not None:
+                yield from found if reader is self._page else map(self._completed, found)
+                return
+        around = self.banner.take(cut)
+        if around:
+            yield around
+        yield from self._json.noise(line)
+
+    def close(self, reason: str | None = None) -> Iterator[Found]:
+        """Give up what the readers hold."""
+        yield from self._json.close(reason or "the log ends within this object")
+        yield from self._page.close(*([reason] if reason else []))
+        yield from self._samples.close(reason or "the log ends within these samples")
+
+    def ending(self) -> Iterator[Found]:
+        """How it ended, if its progress lines say so."""
+        yield from self.banner.close(results=self._results)
+
+    def _completed(self, found: Found) -> Found:
+        """The record with the conditions of its run and, if it is a summary of latencies, the marks that notices before it left."""
+        record = found.what
+        if not isinstance(record, Record):
+            return found
+        self._results = True
+        stated = self._lite.conditions if (record.conditions.definition or "").startswith("lite") else self.banner.conditions
+        numbers = record.numbers
+        if record.conditions.definition in {"rti-one-way", "rti-low-resolution"}:
+            numbers = tuple(msgspec.structs.replace(n, marks=(*n.marks, *sorted(self.banner.marks))) for n in numbers)
+            self.banner.marks.clear()
+            if record.conditions.definition == "rti-low-resolution":
+                self.banner.marks.add("low_resolution_clock")
+        return found._replace(what=msgspec.structs.replace(record, numbers=numbers, conditions=record.conditions.over(stated)))

@@ -1,0 +1,194 @@
+"""What RTI Perftest prints around its results: banner, progress, notices and failures.
+
+The banner is a list of ``key: value`` lines behind the tool's version, on stderr; subscribers print less of it than publishers. ``Kind: UDPv4 &
+SHMEM`` means that both transports were enabled: between two processes of one machine it was shared memory that carried the data.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+import msgspec
+
+from tacholog.formats.kit.lines import Found, Line
+from tacholog.schema.records import Conditions, Facts
+
+_VERSION = re.compile(
+    r"RTI Perftest (?P<version>Master|Develop|\d+(?:\.\d+)+)\S*(?: (?P<commit>[0-9a-f]{6,40}))?(?: \((?!RTI )[^()]{1,80}\))?"
+    r"(?: \(RTI Connext[A-Za-z ]{0,40} (?P<system>\d[\w.]*)\))?\s*"
+)
+_SECTION = re.compile(r"(?:Perftest|Transport|Secure) Configuration:")
+_KEY = re.compile(r"(?=\t| {4})[ \t]+(?P<key>[A-Z][A-Za-z/ ]{1,40}?):(?: (?P<value>.*))?")
+_ENVIRONMENT = (
+    *("Publisher ID", "Subscriber ID", "Latency count", "Data Size", "Number of samples", "Domain", "Asynchronous Publishing", "Flow Controller"),
+    *("XML File", "Nic", "Use Multicast", "Turbo Mode", "AutoThrottle", "TCP LAN/WAN mode", "Kind"),
+)
+_CHATTER = re.compile(
+    r"\s*$|\s*\(Use \"-latencyTest\"|Setting timeout to \d+ seconds|Sending \d+ initialization pings|Finishing test|"
+    r"Waiting for subscribers announcement|\[IMPORTANT\]|nohup: ignoring input|"
+    r"RTI Connext .*[Ll]icense|Expires on |Pulled samples: +\d|Samples (?:Ping|Pong) (?:Reader|Writer) Queue|"
+    r"ProcessMessage: message content no valid|Latency results are only shown|"
+    r"(?:If you are interested in latency results|increase the Pong frequency|Alternatively you can increase the number|"
+    r"\(-numIter\) or the time for the test|are sending large data, make sure|in the Subscriber side\.)|"
+    r"(?:DDS|NDDS|RTI|MIG|REDA)[A-Za-z]*_\w{3,80}:"  # The middleware's own log: the name of a function, then its complaint.
+)
+_FAILURE = re.compile(
+    r"\s*(?:Batching cannot be used (?:in|with) |\[Error\]|command terminated with exit code [1-9]|Segmentation fault|Backtrace:|"
+    r"terminate called after throwing )"
+)
+_NO_LATENCY = re.compile(r"No Pong samples have been received")
+_DISCOVERY = re.compile(r"Waiting to discover (?P<count>\d{1,6}) (?P<whom>publishers|subscribers) ?\.\.\.")
+_STARTED = re.compile(r"(?:Waiting for|Publishing|Sending) data ?\.\.\.")
+_ENDED = re.compile(r".{0,32}Test ended\.\s*")  # Runs over TLS print stray bytes in front.
+_CUSTOM_TYPE = re.compile(r"Custom Type provided: '(?P<type>[^']{1,200})'")
+_MODE = re.compile(r"Mode: (?P<mode>LATENCY|THROUGHPUT) TEST")
+_SKEW = re.compile(r"Clock skew suspected: received time -?\d{1,20} usec, sent time -?\d{1,20} usec")
+_SKEWED = re.compile(r"The following latency result may not be accurate because clock skew happens \d+ times")
+_PONGS = re.compile(r"Too many latency pongs received\.")
+_YES = {"Yes": True, "No": False}
+
+
+def without_skew_notices(line: Line) -> tuple[Line, bool]:
+    """The line without the notices of clock skew before its text: older versions print no line end behind them."""
+    end = 0
+    while notice := _SKEW.match(line.text, end):
+        end = notice.end()
+    return (line._replace(text=line.text[end:]), True) if end else (line, False)
+
+
+def begins_run(text: str) -> bool:
+    """Whether the text is the version, with which every run begins."""
+    return _VERSION.match(text) is not None
+
+
+class Banner:
+    """What is known of the run that the text is in: its conditions, how far it got, and the marks for its next summary of latencies."""
+
+    def __init__(self) -> None:
+        self.conditions = Conditions()
+        self.marks: set[str] = set()
+        self._inside = False
+        self._throughput_test = False
+        self._discovering: str | None = None
+        self._running = self._failed = self._crashed = self._ended = False
+
+    def take(self, line: Line) -> Found | None:
+        """What a line around the results means; ``None`` for a line that the tool is not known to print."""
+        text = line.text
+        if version := _VERSION.match(text):
+            self._inside = True
+            commit = {"rti_perftest_commit": version["commit"]} if version["commit"] else {}
+            return Found(line, Facts(tool_version=version["version"], system_version=version["system"], environment=commit))
+        if mark := _notice(text):
+            self.marks.add(mark)
+            return Found(line, None)
+        if _FAILURE.match(text):
+            first, self._failed = not self._failed or self._crashed, True
+            self._crashed = text.startswith("Backtrace")  # The line behind it says more of why.
+            return Found(line, Facts(status="failed", reason=text.strip()) if first else None)
+        if _NO_LATENCY.match(text):
+            return Found(line, Facts(reason=text.strip()))
+        return self._progress(line) or self._configuration(line) or (Found(line, None) if _CHATTER.match(text) else None)
+
+    def close(self, *, results: bool) -> Iterator[Found]:
+        """How the run ended, as far as its progress lines say, and whether it had results."""
+        if self._failed:
+            return
+        if self._discovering:
+            yield Found(None, Facts(status="failed", reason=f"the log stops at {self._discovering!r}"))
+        elif self._running:
+            yield Found(None, Facts(status="truncated", reason="the log stops before 'Test ended.'"))
+        elif self._ended and results:
+            yield Found(None, Facts(status="ok"))
+
+    def _progress(self, line: Line) -> Found | None:
+        """How far the run got."""
+        if discovery := _DISCOVERY.match(line.text):
+            self._inside, self._discovering = False, line.text.strip()
+            count = int(discovery["count"])
+            return self._learn(line, Conditions(publishers=count) if discovery["whom"] == "publishers" else Conditions(subscribers=count))
+        if _STARTED.match(line.text):
+            self._discovering, self._running, self._ended = None, True, False
+        elif _ENDED.fullmatch(line.text):
+            self._discovering, self._running, self._ended = None, False, True
+        else:
+            return None
+        return Found(line, None)
+
+    def _configuration(self, line: Line) -> Found | None:
+        """How the run was configured."""
+        if mode := _MODE.match(line.text):
+            self._inside, self._throughput_test = True, mode["mode"] == "THROUGHPUT"
+            return self._learn(line, Conditions(load_mode="max-rate" if self._throughput_test else "closed"))
+        if custom := _CUSTOM_TYPE.match(line.text):
+            return self._learn(line, Conditions(type=custom["type"]))
+        if _SECTION.match(line.text):
+            self._inside = True
+            return Found(line, None)
+        if self._inside and (key := _KEY.fullmatch(line.text)):
+            return self._keyed(line, key["key"], (key["value"] or "").strip())
+        return Found(line, None) if self._inside and line.text.startswith("\t") else None
+
+    def _learn(self, line: Line, conditions: Conditions, environment: dict[str, str] | None = None) -> Found:
+        self.conditions = conditions.over(self.conditions)
+        return Found(line, Facts(conditions=conditions, environment=environment or {}))
+
+    def _keyed(self, line: Line, key: str, value: str) -> Found:
+        environment = {"rti_" + re.sub(r"\W+", "_", key.lower()): value} if key in _ENVIRONMENT and value else {}
+        if read := _CONDITIONS.get(key):
+            return self._learn(line, self._allowed(read(value)), environment)
+        return Found(line, Facts(environment=environment) if environment else None)
+
+    def _allowed(self, conditions: Conditions) -> Conditions:
+        """A ping-pong stays one, whatever rate was asked for; where the mode is not stated, a rate does not tell."""
+        return msgspec.structs.replace(conditions, load_mode=None) if conditions.load_mode and not self._throughput_test else conditions
+
+
+def _notice(text: str) -> str | None:
+    """The mark that a notice leaves on the next summary of latencies."""
+    if _SKEWED.match(text):
+        return "clock_skew"
+    return "extra_answers" if _PONGS.match(text) else None
+
+
+def _reliability(value: str) -> Conditions:
+    return Conditions(reliability="reliable" if value == "Reliable" else "best-effort" if value == "Best Effort" else None)
+
+
+def _batching(value: str) -> Conditions:
+    size = re.match(r"(\d{1,12}) Bytes", value)
+    return Conditions(batch_bytes=int(size[1]) if size else 0 if value.startswith(("No", "Disabled")) else None)
+
+
+def _rate(value: str) -> Conditions:
+    if rate := re.match(r"(\d{1,12}) Samples/s", value):
+        return Conditions(load_mode="paced", offered_rate_per_s=float(rate[1]) or None)
+    return Conditions(load_mode="paced" if re.match(r"\d{1,18} bps", value) else None)
+
+
+def _duration(value: str) -> Conditions:
+    seconds = re.fullmatch(r"(\d{1,9}) seconds", value)
+    return Conditions(planned_duration_s=float(seconds[1]) or None if seconds else None)
+
+
+def _transport(value: str) -> Conditions:
+    return Conditions(transport=value.partition(" (")[0] or None)
+
+
+def _waiting(value: str) -> Conditions:
+    return Conditions(waiting=value.lower() if value in ("Listeners", "WaitSets") else None)
+
+
+_CONDITIONS: Mapping[str, Callable[[str], Conditions]] = {
+    "Reliability": _reliability,
+    "Keyed": lambda value: Conditions(keyed=_YES.get(value)),
+    "Batching": _batching,
+    "Publication Rate": _rate,
+    "Execution time": _duration,
+    "Receive using": _waiting,
+    "Dynamic Data": lambda value: Conditions(type="dynamic" if value.startswith("Yes") else None),
+    "FlatData": lambda value: Conditions(data_path="flat-data" if value == "Yes" else "copy" if value == "No" else None),
+    "Zero Copy": lambda value: Conditions(data_path="zero-copy" if value.startswith("Yes") else None),
+    "Kind": _transport,
+}

@@ -1,0 +1,178 @@
+"""RTI Perftest's JSON, line by line: the C++ program leaves out the document's opening and closing, and other output stands between its lines.
+
+Every value has a line of its own, so an object is what stands between its braces; it is whole if its keys are all there, in the tool's order. JSON
+does not name the unit of time: it is taken to be the microsecond, which all but special builds print, and the figures are marked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from math import inf
+
+from tacholog.formats.kit.lines import Broken, Found, Line
+from tacholog.formats.rti.banner import Banner
+from tacholog.formats.rti.figures import Rates, Style, cpu, extremes, latency, running_latency, serialization, throughput
+from tacholog.schema.records import Number, Record
+
+_LENGTH = re.compile(r'\s*"length":(?P<size>\d{1,40}),\s*')  # No blank: that is in an interval.
+_OPENING = re.compile(r'\s*"(?P<what>intervals|summary)":\s*[\[{]\s*')
+_FIELD = re.compile(r'\s*"(?P<key>[a-zA-Z0-9_./]{1,20})": (?P<value>-?\d{1,40}(?:[.,]\d{1,3})?)(?P<comma>,?)\s*')
+_DOCUMENT = re.compile(r'\s*\{\s*"perftest":\s*')
+_STRUCTURE = re.compile(r"(?P<signs>[\s{}\[\],]*[{}\[\],])(?P<rest>.*)")
+MISSING = Broken("keys of this object are missing or out of place")
+_OPEN_LINES = 400
+_RUNNING_LATENCY = ("latency", "latency_ave", "latency_std", "latency_min", "latency_max")
+_LATENCY = (*_RUNNING_LATENCY[1:], "latency_50", "latency_90", "latency_99", "latency_99.99", "latency_99.9999")
+_COSTS = ("serialize", "deserialize", "total_s")
+_RUNNING_THROUGHPUT = ("length", "packets", "packets/s", "packets/s_ave", "mbps", "mbps_ave", "lost", "lost_percent")
+_THROUGHPUT = ("packets", "packets/sAve", "mbpsAve", "lost", "lostPercent")
+
+
+class Json:
+    """The size that the text is at, and the lines and values of the object that is open."""
+
+    def __init__(self, banner: Banner) -> None:
+        """Begin before a document; ``banner`` knows what may stand behind its braces."""
+        self._banner = banner
+        self._size: str | None = None
+        self._inside = self._intervals = False
+        self._sizes = 0  # That have begun and have no summary yet: with more than one, two documents run into one another.
+        self._test: str | None = None
+        self._extremes: tuple[float, float] | None = None
+        self._object: str | None = None
+        self._lines: list[Line] = []
+        self._values: dict[str, str] = {}
+        self._ended = False  # Whether the last value was one without a comma behind it.
+
+    def take(self, line: Line) -> list[Found] | None:
+        """Use a line of the document; ``None`` for noise between its lines."""
+        text = line.text
+        if begin := _LENGTH.fullmatch(text) or _DOCUMENT.fullmatch(text):
+            return self._begun(line, begin.groupdict().get("size"))
+        if opening := _OPENING.fullmatch(text):
+            return self._opened(line, opening["what"])
+        if field := _FIELD.fullmatch(text):
+            return self._valued(line, field)
+        if not self._inside:
+            return [Found(line, None)] if text in {",", "\t\t{"} else None
+        structure = _STRUCTURE.fullmatch(text)
+        if structure is None or not self._knows(line, structure["rest"]):
+            return None
+        return self._structured(line, structure["signs"])
+
+    def close(self, reason: str) -> Iterator[Found]:
+        """Give up the object that is open."""
+        if self._lines:
+            first, *others = self._lines
+            yield Found(first, Broken(reason), tuple(others))
+            self._size = None  # What follows may belong to another size, whose beginning is lost.
+        self._object, self._lines, self._values, self._ended = None, [], {}, False
+
+    def noise(self, line: Line) -> list[Found]:
+        """A line that is not the document's: an object is not held open for ever."""
+        held = bool(self._lines) and line.number - self._lines[0].number > _OPEN_LINES
+        return list(self.close("the object does not end")) if held else []
+
+    def _knows(self, line: Line, rest: str) -> bool:
+        """Whether what stands behind the braces is what the tool prints: it ends no line after them."""
+        return not rest or self._lines != [] or self._banner.take(line._replace(text=rest)) is not None
+
+    def _begun(self, line: Line, size: str | None) -> list[Found]:
+        done = list(self.close("another size begins within this object"))
+        self._inside, self._intervals, self._extremes, self._test, self._ended = True, False, None, None, False
+        self._sizes = self._sizes + 1 if size else 0
+        self._size = size if self._sizes == 1 else None
+        return [*done, Found(line, None)]
+
+    def _opened(self, line: Line, what: str) -> list[Found]:
+        done = list(self.close("another object begins within this one"))
+        if self._size is None or (what == "intervals" and self._extremes is not None):
+            return [*done, Found(line, Broken("no length stands before this object"))]
+        self._intervals = what == "intervals"
+        if self._intervals:
+            self._extremes = (inf, -inf)
+            return [*done, Found(line, None)]
+        self._object, self._lines = what, [line]
+        return done
+
+    def _valued(self, line: Line, field: re.Match[str]) -> list[Found]:
+        if self._object is None or field["key"] in self._values or self._ended:
+            done = list(self.close("values of this object are missing, or stand there twice"))
+            return [*done, Found(line, Broken("a value outside of an object"))]
+        self._lines.append(line)
+        self._values[field["key"]] = field["value"]
+        self._ended = not field["comma"]
+        return []
+
+    def _structured(self, line: Line, signs: str) -> list[Found]:
+        done: list[Found] = []
+        mine = False
+        for sign in signs:
+            if sign == "{" and self._intervals:
+                done += self.close("another object begins within this one")
+                self._object, self._lines, mine = "interval", [line], True
+            elif sign == "}" and self._lines and not mine:
+                done.append(self._closed(line))
+                mine = True
+            elif sign == "]":
+                self._intervals = False
+        return done if mine else [*done, Found(line, None)]
+
+    def _closed(self, line: Line) -> Found:
+        first, *others = (*self._lines, line)
+        summary = self._object == "summary"
+        what = self._continued(_record(self._size or "0", self._values, summary=summary)) if self._ended else MISSING
+        if summary:
+            self._size, self._sizes = None, max(self._sizes - 1, 0)  # The next object without a length before it would be of another size.
+        self._object, self._lines, self._values, self._ended = None, [], {}, False
+        return Found(first, what, tuple(others))
+
+    def _continued(self, record: Record | Broken) -> Record | Broken:
+        """Minimum and maximum can only grow apart while a size lasts, and its summary repeats the last of them."""
+        if isinstance(record, Broken):
+            return record
+        if self._test not in {None, record.test}:
+            return Broken("this object is another program's than those before it")
+        self._test = record.test
+        if record.test != "latency" or self._extremes is None:
+            return record
+        low, high = extremes(record)
+        old_low, old_high = self._extremes
+        kept = (low, high) == (old_low, old_high)
+        if low > old_low or high < old_high or (record.scope == "summary" and not kept):
+            self._size = None
+            return Broken("minimum or maximum go back: this object is of another size than those before it")
+        self._extremes = (low, high)
+        return record
+
+
+def _record(size: str, values: Mapping[str, str], *, summary: bool) -> Record | Broken:
+    """The record of a whole object; its keys tell which one it is."""
+    keys, cells = tuple(values), list(values.values())
+    more: tuple[Number, ...] = ()
+    if keys[-1:] in {("cpu",), ("CPU",)}:
+        more = (cpu(cells[-1], "mean" if summary else "last"),)
+        keys, cells = keys[:-1], cells[:-1]
+    costs: tuple[Number, ...] | Broken = ()
+    if summary and keys[-3:] == _COSTS:
+        costs = serialization(cells[-3], cells[-2], cells[-1])
+        keys, cells = keys[:-3], cells[:-3]
+    if isinstance(costs, Broken):
+        return costs
+    if any(cell.startswith("-") for cell in cells) or size == "0":
+        return Broken("a value of this object cannot be")
+    if keys == (_LATENCY if summary else _RUNNING_LATENCY):
+        style = Style(free=True, marks=() if re.search("[.,]", values["latency_min"]) else ("unit_assumed",))
+        return latency(size, cells, style, (*costs, *more)) if summary else running_latency(size, cells, style, more)
+    return _throughput(size, keys, cells, more, summary)
+
+
+def _throughput(size: str, keys: tuple[str, ...], cells: list[str], more: tuple[Number, ...], summary: bool) -> Record | Broken:
+    if summary and keys == _THROUGHPUT:
+        received, rate, mbit, lost, percent = cells
+        return throughput(Rates(size, received, rate, mbit, lost, percent), more)
+    if not summary and keys == _RUNNING_THROUGHPUT and cells[0] == size:
+        _, received, last_rate, rate, last_mbit, mbit, lost, percent = cells
+        return throughput(Rates(size, received, rate, mbit, lost, percent, last_rate, last_mbit), more)
+    return MISSING

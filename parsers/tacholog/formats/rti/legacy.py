@@ -1,0 +1,185 @@
+"""RTI Perftest's legacy text: summaries, intervals and the cost of serialising, one line each.
+
+Intervals do not say of which size they are: the head ``********** New data length is N`` before them does. A publisher prints an interval for every
+answer it gets, a subscriber one a second.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tacholog.formats.kit.lines import Broken, Found, Line
+from tacholog.formats.rti import figures
+from tacholog.formats.rti.figures import CUT, UNIT, Rates, Style, impossible, throughput, unit_ns
+from tacholog.schema.records import Conditions, Number, Record
+
+_WHOLE = r"\d{1,40}"  # More digits than any counter has, so that a size that cannot be is told from a garbled line.
+_REAL = r"\d{1,40}(?:[.,]\d{1,3})?"
+_PERCENT = r"\((?P<percent>\d{1,3}[.,]\d{1,2})\s?(?:%|\(%\))\)"
+_PERCENTAGE = r"(?P<cpu>\d{1,12}(?:[.,\u00a0\u202f]\d{3}){0,3}(?:[.,]\d{1,15})?)[\s\u00a0\u202f]?(?P<sign>%|percent|\(%\))"
+_CPU = rf"(?:\s+CPU(?:(?P<colon>:)\s*| ){_PERCENTAGE})?\s*"
+_LOSS = rf"\s+Lost:\s*(?P<lost>{_WHOLE})(?:\s+{_PERCENT})?{_CPU}"
+_THROUGHPUT = re.compile(
+    rf"\s*Length:\s*(?P<size>\d+)\s+Packets:\s*(?P<received>{_WHOLE})\s+Packets/s\(ave\):\s*(?P<rate>{_WHOLE})"
+    rf"\s+Mbps\(ave\):\s*(?P<mbit>\d{{1,40}}[.,]\d){_LOSS}"
+)
+_RUNNING_THROUGHPUT = re.compile(
+    rf"\s*Packets:\s*(?P<received>{_WHOLE})\s+Packets/s:\s*(?P<last_rate>{_WHOLE})\s+Packets/s\(ave\):\s*(?P<rate>{_WHOLE})"
+    rf"\s+Mbps:\s*(?P<last_mbit>\d{{1,40}}[.,]\d)\s+Mbps\(ave\):\s*(?P<mbit>\d{{1,40}}[.,]\d){_LOSS}"
+)
+
+
+def _statistic(name: str, number: int) -> str:
+    return rf"\s+{name}\s+(?P<c{number}>{_REAL}) (?P=unit)"
+
+
+_LAST_STATISTIC = _statistic(r"99\.9999%", 8)  # Not in the first version.
+_LATENCY = re.compile(
+    rf"\s*Length:\s*(?P<size>\d+)\s+Latency:\s+Ave\s+(?P<c0>{_REAL}) (?P<unit>{UNIT})"
+    + "".join(_statistic(name, at) for at, name in enumerate(("Std", "Min", "Max", "50%", "90%", "99%", r"99\.99%"), start=1))
+    + f"(?:{_LAST_STATISTIC})?{_CPU}"
+)
+_RUNNING_LATENCY = re.compile(
+    rf"\s*One[ -][wW]ay Latency:\s+(?P<c0>{_REAL}) (?P<unit>{UNIT}){_statistic('Ave', 1)}{_statistic('Std', 2)}{_statistic('Min', 3)}"
+    rf"\s+Max\s+(?P<c4>{_REAL})(?: (?P=unit))?{_CPU}"
+)
+_HEAD = re.compile(r"\s*\*{10} New data length is (?P<size>\d+)\s*")
+_SERIALIZATION = re.compile(r"\s*Serialization/Deserialization: (-?\d{1,12}\.\d{3}) us / (-?\d{1,12}\.\d{3}) us / TOTAL: (-?\d{1,12}\.\d{3}) us\s*")
+_LOW_RESOLUTION = re.compile(r"\s*Average Latency time = (?P<mean>\d{1,18}) \(us\)\s*")
+_GARBLED = Broken("summary line is cut short or garbled")
+_GARBLED_INTERVAL = Broken("interval line is cut short or garbled")
+_HEADLESS = Broken("no head says of which size this interval is")
+_TANGLED = Broken("two sizes at once: whose interval this is cannot be told")
+_STARTS = (
+    *("Length:", "Packets:", "One way Latency:", "One-Way Latency:", "One-way Latency:", "Serialization/Deserialization:", "Average Latency time"),
+)
+
+
+class Legacy:
+    """Which size the next interval is of, and which summary the next cost of serialising belongs to."""
+
+    def __init__(self) -> None:
+        self._open: str | None = None
+        self._tangled = False
+        self._extremes: tuple[float, float] | None = None
+        self._shape: tuple[object, ...] | None = None
+        self._summary: str | None = None
+        self._costs = True  # Whether every summary so far had its cost of serialising, so that the next cost is the last summary's.
+
+    def take(self, line: Line) -> list[Found] | None:
+        """Use a line of the legacy text; ``None`` if it is none."""
+        text = line.text.lstrip()
+        if text.startswith("**********"):
+            return self._head(line)
+        if not text.startswith(_STARTS):
+            return None
+        return [Found(line, self._result(line, text))]
+
+    def _head(self, line: Line) -> list[Found] | None:
+        head = _HEAD.fullmatch(line.text)
+        if head is None:
+            return None
+        size = head["size"] if line.whole and impossible(head["size"]) is None else None
+        self._tangled = self._open is not None and self._open != size
+        self._open, self._extremes, self._shape = size, None, None
+        return [Found(line, None if size else Broken("a message size that cannot be"))]
+
+    def _result(self, line: Line, text: str) -> Record | Broken:
+        if text.startswith("Length:"):
+            return self._summarised(line)
+        if text.startswith("Serialization"):
+            size, self._summary = self._summary if self._costs else None, None
+            return _serialization(line, size)
+        if text.startswith("Average"):
+            return self._low_resolution(line)
+        if not line.whole:
+            return CUT
+        if self._open is None or self._tangled:
+            return _TANGLED if self._tangled else _HEADLESS
+        return self._interval(line, self._open)
+
+    def _summarised(self, line: Line) -> Record | Broken:
+        self._costs = self._costs and self._summary is None
+        self._open, self._tangled, self._summary = None, False, None
+        if found := _THROUGHPUT.fullmatch(line.text):
+            return throughput(_rates(found, found["size"]), _cpu(found)) if line.whole else CUT
+        if found := _LATENCY.fullmatch(line.text):
+            if not line.whole:
+                return CUT
+            record = figures.latency(found["size"], _cells(found), Style(unit_ns(found["unit"])), _cpu(found))
+            self._summary = found["size"] if isinstance(record, Record) else None
+            return record
+        return _GARBLED
+
+    def _interval(self, line: Line, size: str) -> Record | Broken:
+        if found := _RUNNING_THROUGHPUT.fullmatch(line.text):
+            if not self._alike(found):
+                return _TANGLED
+            return throughput(_rates(found, size), _cpu(found, "last"))
+        found = _RUNNING_LATENCY.fullmatch(line.text)
+        if found is None:
+            return _GARBLED_INTERVAL
+        if not self._alike(found):
+            return _TANGLED
+        record = figures.running_latency(size, _cells(found), Style(unit_ns(found["unit"])), _cpu(found, "last"))
+        return record if isinstance(record, Broken) else self._continued(record)
+
+    def _alike(self, found: re.Match[str]) -> bool:
+        """Whether the interval is printed as those before it are: one program prints all of a size alike."""
+        cells = found.groupdict()
+        shape = (found[0].lstrip()[:8], cells.get("unit"), found["sign"], cells.get("percent") is None)
+        self._shape = self._shape or shape
+        return shape == self._shape
+
+    def _continued(self, record: Record) -> Record | Broken:
+        """Minimum and maximum can only grow apart while a size lasts: where they do not, another size's intervals have begun."""
+        low, high = figures.extremes(record)
+        old_low, old_high = self._extremes or (low, high)
+        if low > old_low or high < old_high:
+            self._open = None
+            return Broken("minimum or maximum go back: this interval is of another size than those before it")
+        self._extremes = (low, high)
+        return record
+
+    def _low_resolution(self, line: Line) -> Record | Broken:
+        found = _LOW_RESOLUTION.fullmatch(line.text)
+        if found is None or not line.whole:
+            return CUT if found else _GARBLED
+        return Record(
+            test="latency",
+            payload_bytes=None,  # The banner may name it, though not always this run's banner where logs run into one another.
+            numbers=(figures.printed("latency", "mean", float(found["mean"]) * 1000, 1000.0),),
+            side="publisher",
+            conditions=Conditions(basis="rtt/2", definition="rti-low-resolution"),
+        )
+
+
+def _serialization(line: Line, size: str | None) -> Record | Broken:
+    found = _SERIALIZATION.fullmatch(line.text)
+    if found is None or not line.whole:
+        return CUT if found else Broken("serialization line is cut short or garbled")
+    if size is None:
+        return Broken("no summary of latencies stands before this line")
+    numbers = figures.serialization(*found.groups())
+    if isinstance(numbers, Broken):
+        return numbers
+    if not numbers:
+        return Broken("the tool did not compute the cost of serialising")
+    return Record(test="latency", payload_bytes=int(size), numbers=numbers, side="publisher", conditions=Conditions(definition="rti-serialization"))
+
+
+def _cells(found: re.Match[str]) -> list[str]:
+    return [cell for name, cell in found.groupdict().items() if re.fullmatch(r"c\d", name) and cell is not None]
+
+
+def _rates(found: re.Match[str], size: str) -> Rates:
+    cells: dict[str, str] = found.groupdict()  # None where a group took no part, which only the last three may
+    return Rates(size, **{name: cells[name] for name in Rates._fields[1:] if name in cells})
+
+
+def _cpu(found: re.Match[str], statistic: str = "mean") -> tuple[Number, ...]:
+    """C# from 3.1 on formats what is a percentage already as one, which makes it a hundred times too large."""
+    if found["cpu"] is None:
+        return ()
+    twice = not found["colon"] and found["sign"] == "%"
+    return (figures.cpu(found["cpu"], statistic, 0.01 if twice else 1.0),)

@@ -1,0 +1,181 @@
+"""Tables of RTI's published pages, saved as text: one cell a paragraph or one row a line, with titles, prose and scripts between the tables.
+
+A cell may have a bar behind it. In a table of a cell a paragraph a row has as many cells as the table has columns, all of them equally far apart.
+Only ``CPU (%)`` may be missing from every row; its values have two decimals and sizes have none, which tells a processor time from the size of the
+next row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+import msgspec
+
+from tacholog.formats.kit.lines import Broken, Found, Line
+from tacholog.formats.rti.figures import OUT_OF_PLACE
+from tacholog.formats.rti.tables import CPU, CPU_COLUMNS, HEADING, HEADS_BEGIN, PERCENT_CELL, LineTable, Table, bare, tables
+from tacholog.schema.records import Conditions, Record
+
+_ENDS = "the page ends within this row"
+_SLIPPED = "the table ends within this row"
+_RELIABILITY = {"Best Effort": Conditions(reliability="best-effort"), "Reliable": Conditions(reliability="reliable")}
+_TRANSPORT = r"(?P<transport>UDPv4_WAN|UDPv4|UDPv6|SHMEM|TCP|TLS|DTLS)\b"
+_TITLES = (
+    re.compile(rf"(?:\d[\d.]{{0,20}} )?(?P<keyed>Unkeyed|Keyed), {_TRANSPORT}(?:[^\n]* C\+\+\S*|(?: \d+ ?Gbps)?(?: Network)?)"),
+    re.compile(rf"\d[\d.]{{1,20}} {_TRANSPORT}(?: \d+ ?Gbps)?(?: Network)?"),
+    re.compile(
+        rf"(?:Table )?(?:\d[\d.]{{0,20}} )?(?:Latency |Throughput )?C\+\+ (?:(?P<memory>Shared Memory) |(?:{_TRANSPORT} (?:\d+ ?Gbps )?))?"
+        r"(?P<reliability>Best Effort|Reliable) (?P<keyed>[Kk]eyed|[Uu]nkeyed)(?: \d+ ?Gbps)?"
+    ),
+)
+_CELL = re.compile(r"\d{1,18}(?:\.\d{1,3})?")
+_UNDER_A_HEAD = re.compile(r"-{3,}(?:\|-{3,}){2,20}\|?")
+
+
+class Page:
+    """Where in a table the text is, the cells of the row so far, and what titles say of the tables behind them."""
+
+    def __init__(self) -> None:
+        self._columns: list[str] = []  # Of the head seen so far; none outside of a table.
+        self._row: list[Line] = []
+        self._held: Found | None = None  # A row that is complete, unless the row behind it shows that a cell slipped.
+        self._title = Conditions()
+        self._reliability = self._of_title = Conditions()
+        self._lines = LineTable()
+        self._bullets: set[str] = set()  # Since the title: one that comes again stands under another, which is garbled.
+
+    def take(self, line: Line) -> list[Found] | None:
+        """Use one paragraph: a title, a head, a cell, or the text behind a table; ``None`` for text of no meaning here."""
+        text = line.text
+        if text.endswith("|"):
+            text = bare(text)
+        if not text.strip():
+            return self._empty_cell(line) if line.text.strip() else None
+        if (self._lines.is_open or text.startswith(HEADS_BEGIN)) and (found := self._line_of_cells(line)) is not None:
+            return found
+        heading = HEADING.fullmatch(text) is not None
+        if heading and not self._row and tables([*self._columns, text]):
+            self._columns.append(text)
+            return [Found(line, None)]
+        if heading and tables([text]):
+            done = list(self._leave(_SLIPPED))
+            self._columns = [text]
+            return [*done, Found(line, None)]
+        if self._columns and _CELL.fullmatch(text):
+            return self._cell(line)
+        is_rule = bool(self._columns) and _UNDER_A_HEAD.fullmatch(line.text) is not None and not self._row and self._held is None
+        done = [Found(line, None)] if is_rule else [*self._leave(_SLIPPED), *self._stated(line)]
+        return done or None
+
+    def close(self, reason: str = _ENDS) -> Iterator[Found]:
+        """Leave the table at once; a row that may lack a cell is broken."""
+        if self._held:
+            yield self._held
+        if self._row:
+            yield Found(self._row[0], Broken(reason), tuple(self._row[1:]))
+        if self._columns:
+            self._use_up_title()
+        self._row, self._columns, self._held = [], [], None
+
+    def _empty_cell(self, line: Line) -> list[Found] | None:
+        """A bar alone: no processor time."""
+        if not self._columns or self._columns[-1] not in CPU_COLUMNS or len(self._row) != len(self._columns) - 1:
+            return None
+        return [Found(line, None), *self._complete()]
+
+    def _leave(self, reason: str) -> Iterator[Found]:
+        """Leave the table for text behind it, before which its last row is complete even without its processor time."""
+        if self._columns[-1:] and self._columns[-1] in CPU_COLUMNS and len(self._row) == len(self._columns) - 1:
+            yield from self._complete()
+        elif self._row and self._held:
+            yield self._held._replace(what=OUT_OF_PLACE)
+            self._held = None
+        yield from self.close(reason)
+
+    def _stated(self, line: Line) -> Iterator[Found]:
+        words = line.text.strip(" \u2022")
+        title = next((found for pattern in _TITLES if (found := pattern.fullmatch(line.text.strip().removesuffix("\u00b6")))), None)
+        if title:
+            said = title.groupdict()
+            transport = "SHMEM" if said.get("memory") else said.get("transport")
+            self._title = Conditions(keyed=said["keyed"].lower() == "keyed" if said.get("keyed") else None, transport=transport)
+            self._reliability = self._of_title = _RELIABILITY.get(said.get("reliability") or "", Conditions())
+            self._bullets = set()
+        elif words in _RELIABILITY:
+            if words in self._bullets:
+                self._title, self._bullets = Conditions(), set()
+            self._bullets.add(words)
+            self._reliability = _RELIABILITY[words]
+        else:
+            self._use_up_title()  # It stands right above its table, whose head may be garbled.
+            return
+        yield Found(line, None)
+
+    def _cell(self, line: Line) -> list[Found]:
+        done: list[Found] = []
+        optional = self._columns[-1] in CPU_COLUMNS
+        if optional and len(self._row) == len(self._columns) - 1 and not PERCENT_CELL.fullmatch(bare(line.text)):
+            done += self._complete()
+            if not self._columns:
+                return done
+        self._row.append(line)
+        table = next((table for table in tables(self._columns) if len(table.columns) == len(self._columns) - optional), None)
+        if table is None:
+            return [*done, *self.close("a row under a header that is not the latency table's")]
+        if len(self._row) == table.first_decimal + 1:
+            done += self._checked(table)
+        return [*done, *self._complete()] if len(self._row) == len(self._columns) else done
+
+    def _checked(self, table: Table) -> Iterator[Found]:
+        """The row before this one, which is good if this one has its first decimal where it should be."""
+        if self._held is None:
+            return
+        slipped = [at for at, cell in enumerate(self._row) if "." in cell.text] != [table.first_decimal]
+        yield self._held._replace(what=OUT_OF_PLACE) if slipped else self._held
+        self._held = None
+
+    def _complete(self) -> Iterator[Found]:
+        """Hold the row that is complete, until the next one shows whether it is; a broken row ends the table."""
+        if self._held:
+            yield self._held
+        first, *others = self._row
+        what = self._record([bare(cell.text) if cell.text.endswith("|") else cell.text for cell in self._row])
+        self._held = Found(first, what, tuple(others))
+        self._row = []
+        if isinstance(what, Broken):
+            yield from self.close()
+
+    def _record(self, cells: list[str]) -> Record | Broken:
+        gaps = {later.number - cell.number for cell, later in pairwise(self._row)}
+        if not all(cell.whole for cell in self._row) or "." in cells[0] or len(gaps) > 1:
+            return OUT_OF_PLACE
+        (table,) = tables(self._columns)
+        record = table.read(cells)
+        if isinstance(record, Broken):
+            return record
+        places = {name: cell.number for name, cell in zip((*table.numbers, CPU), self._row, strict=False) if name}
+        numbers = tuple(msgspec.structs.replace(number, line=places[number.metric, number.statistic]) for number in record.numbers)
+        return self._conditioned(msgspec.structs.replace(record, numbers=numbers))
+
+    def _line_of_cells(self, line: Line) -> list[Found] | None:
+        """Use a line of a table that has a row a line."""
+        was_open = self._lines.is_open
+        found = self._lines.take(line)
+        if was_open and (found is None or self._lines.has_begun):
+            self._use_up_title()
+        if found is None:
+            return None
+        done = list(self._leave(_SLIPPED)) if self._columns else []
+        return [*done, found._replace(what=self._conditioned(found.what)) if isinstance(found.what, Record) else found]
+
+    def _use_up_title(self) -> None:
+        """Forget a title that stands above one table alone, which one that states the reliability does: that of the next may be garbled."""
+        if self._of_title.reliability:
+            self._title = self._of_title = Conditions()
+        self._reliability = self._of_title  # A bullet is about one table as well.
+
+    def _conditioned(self, record: Record) -> Record:
+        """The record, with what titles say of its table."""
+        return msgspec.structs.replace(record, conditions=record.conditions.over(self._reliability.over(self._title)))

@@ -1,0 +1,93 @@
+"""The packets of a sockperf full log: one row each, counted into the distribution that the summary before them was made from.
+
+A latency always has three decimals, so a row that has them is whole also where the log ends behind it. A row that is cut is refused: its last cell is
+the sample itself, and its two times give that only to a nanosecond.
+
+Source: logs recorded with sockperf 3.7.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from tacholog.formats.kit.lines import Broken, Found, Line
+from tacholog.schema.records import Facts, Histogram, Record
+
+_HEADER = re.compile(r"packet, txTime\(sec\), rxTime\(sec\), (?:latency|rtt)\(usec\)")
+_ROW_MARK = re.compile(r"\d{1,18}, ")
+_ROW = re.compile(r"(?P<packet>\d{1,12}), (?P<tx>\d{1,9}\.\d{9}), (?P<rx>\d{1,9}\.\d{9}), (?P<us>\d{1,9}\.\d{3})")
+_KEPT_DIGITS = 11  # Binary digits: bins are at most 1/1024 of their value wide.
+
+
+class Packets:
+    """The table behind the last record. Rows are not kept, only counted."""
+
+    def __init__(self) -> None:
+        """Wait for a record and its table."""
+        self._record: Record | None = None
+        self._open = False
+        self._counts: Counter[int] = Counter()
+        self._rows = 0
+        self._largest_ns = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether this is within the table."""
+        return self._open
+
+    def behind(self, record: Record) -> None:
+        """Remember the record that a table may stand behind."""
+        self._record = record
+
+    def take(self, line: Line, text: str) -> list[Found] | None:
+        """Use a row; ``None`` if it is none."""
+        if header := _HEADER.fullmatch(text):
+            self._open, self._counts, self._rows, self._largest_ns = self._fits(header[0]), Counter(), 0, 0
+            return [Found(line, None)]
+        if not _ROW_MARK.match(text):
+            return None
+        row = _ROW.fullmatch(text)
+        if row is None or not self._count(row):
+            return [Found(line, Broken("a packet's row that is cut, garbled or out of its place"))]
+        return [Found(line, None)]
+
+    def close(self, line: Line | None) -> list[Found]:
+        """End the table: its distribution, if it holds all packets of the summary; else the log is not whole."""
+        record, is_open = self._record, self._open
+        self._record, self._open = None, False
+        if not is_open or record is None:
+            return [Found(line, None)] if line else []
+        if self._rows != record.samples or not self._is_of(record):
+            reason = f"the full log has {self._rows} of {record.samples} packets"
+            return [Found(line, Facts(status="truncated", reason=reason))]
+        if record.payload_bytes is None or record.conditions.basis is None or line is None:
+            return [Found(line, None)] if line else []
+        bins = tuple((low, low + (1 << _dropped(low)) - 1, count) for low, count in sorted(self._counts.items()))
+        return [Found(line, Histogram(payload_bytes=record.payload_bytes, basis=record.conditions.basis, bins=bins))]
+
+    def _fits(self, header: str) -> bool:
+        return self._record is not None and (self._record.conditions.basis == "rtt") == ("rtt(" in header)
+
+    def _count(self, row: re.Match[str]) -> bool:
+        """Count a row that is the next one, and whose latency is the time between its two times."""
+        if not self._open or self._record is None or int(row["packet"]) != self._rows:
+            return False
+        latency_ns = int(row["us"].replace(".", ""))
+        round_trip_ns = int(row["rx"].replace(".", "")) - int(row["tx"].replace(".", ""))
+        expected_ns = round_trip_ns if self._record.conditions.basis == "rtt" else round_trip_ns / 2
+        if abs(latency_ns - expected_ns) > 1:
+            return False
+        self._rows += 1
+        self._largest_ns = max(self._largest_ns, latency_ns)
+        dropped = _dropped(latency_ns)
+        self._counts[latency_ns >> dropped << dropped] += 1
+        return True
+
+    def _is_of(self, record: Record) -> bool:
+        largest = record.number("latency", "max")
+        return largest is not None and abs((largest.value or 0) - self._largest_ns) <= 2  # noqa: PLR2004
+
+
+def _dropped(value: int) -> int:
+    return max(value.bit_length() - _KEPT_DIGITS, 0)

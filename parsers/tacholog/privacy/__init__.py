@@ -1,0 +1,1 @@
+"""What may be published, and what the rest is replaced by."""

@@ -1,0 +1,194 @@
+"""Publishing is by allow-list: the class of each field of the schema, and what becomes of a value of that class.
+
+A field that has no class here is not published; `tests/report/test_classes.py` fails for it first. The classes:
+
+- ``public``: shown; names that are known from elsewhere, and what looks like an address, a folder or a secret, are replaced all the same.
+- ``name``, ``address``, ``path``: replaced by a pseudonym as a whole.
+- ``free text``: what somebody wrote; numbers and public words are shown, the rest is masked (`tacholog.privacy.redactor`).
+- ``never``: stays on the machine that builds the site.
+- ``nested``: a struct, each of whose fields has a class; ``open``: a table whose keys people choose, each known key with a class,
+  all others free text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from tacholog.privacy.redactor import Redactor
+from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Source
+from tacholog.schema.records import Conditions, StatedConditions
+
+Class = Literal["public", "name", "address", "path", "free text", "never", "nested", "open"]
+
+
+def _all(class_: Class, names: str) -> dict[str, Class]:
+    return dict.fromkeys(names.split(), class_)
+
+
+CLASSES: Mapping[type[msgspec.Struct], Mapping[str, Class]] = {
+    Manifest: {
+        **_all("public", "schema system system_version tool tool_version release published status start_time repetition order_index campaign seed"),
+        **_all("name", "host session"),
+        **_all("free text", "reason notes"),
+        **_all("open", "options environment"),
+        **_all("nested", "conditions commands logs source"),
+    },
+    LogFile: _all("public", "file sha256 format side"),
+    Command: {**_all("public", "role result machine each"), "argv": "free text"},
+    Source: {**_all("public", "sha256 lines retrieved"), **_all("free text", "document title publisher"), "url": "address"},
+    Host: {
+        **_all("public", "published"),
+        "name": "name",
+        **_all("free text", "kind source notes"),
+        **_all("open", "cpu memory storage network system"),
+    },
+    Conditions: _all(
+        "public",
+        "transport data_path payload_touched reliability keyed instances type demand offered_rate_per_s recovery_time_ns batch_bytes publishers"
+        " subscribers load_mode waiting warmup basis definition planned_duration_s link_bit_per_s",
+    ),
+}
+CLASSES = {**CLASSES, StatedConditions: {**CLASSES[Conditions], "payload_bytes": "public"}}
+#: The columns of a dataset's tables (`tacholog.dataset`).
+COLUMNS: Mapping[str, Mapping[str, Class]] = {
+    "runs": {
+        **_all("public", "run system system_version tool tool_version release published status start_time order_index repetition campaign build"),
+        **_all("name", "host session"),
+        "reason": "free text",
+        "options": "open",
+        **_all("never", "root manifest"),
+    },
+    "logs": _all("public", "run log sha256 bytes format side lines records chatter broken unknown status"),
+    "problems": {**_all("public", "run log line kind"), **_all("free text", "text reason")},
+    "results": {
+        **_all(
+            "public", "run log line last_line value_line scope test side payload_bytes payload_bytes_high samples metric statistic value unit bound"
+        ),
+        **_all("public", "resolution marks"),
+        "participant": "name",
+        **CLASSES[Conditions],
+    },
+    "histograms": _all("public", "run log line payload_bytes basis bins"),
+}
+# Public values of which a part may look like something else: a version of four numbers is no address.
+EXACT = frozenset(("sha256", "system_version", "tool_version", "start_time", "build", "retrieved"))
+# Names that pages and addresses are made of: links to them last, so only names that were learned are replaced in them.
+IDENTIFIERS = frozenset(("run", "log", "file"))
+_EXACT = re.compile(r"[\w.:+~()/ -]{0,100}")
+
+# What our own harness and `tacholog host` write, and what campaigns of this project call their options.
+OPEN: Mapping[str, Mapping[str, Class]] = {
+    "options": _all(
+        "public",
+        "sizes_bytes payload_bytes duration_s warmup_s touch transport batch_bytes reliability rate_per_s demand demands recovery_time_ms instances"
+        " publishers subscribers waiting load_mode basis probe_every verify test keyed data_path",
+    ),
+    "environment": _all(
+        "public",
+        "governor turbo cgroup_cpus tacholog_python harness_affinity harness_git harness_dirty program_sha256 cpu_pub cpu_sub"
+        " load1_before load5_before load15_before mhz_before throttled_before load1_after load5_after load15_after mhz_after throttled_after",
+    ),
+    "cpu": _all(
+        "public",
+        "model sockets cores threads cache cache_l1d cache_l1i cache_l2 cache_l3 cache_l4 numa_nodes microcode governor min_mhz max_mhz turbo"
+        " idle_driver isolated clock",
+    ),
+    "memory": _all("public", "size huge_pages transparent_huge_pages dev_shm modules channels"),
+    "storage": _all("public", "disk"),
+    "network": _all("public", "loopback_mtu nic switch net.core.rmem_max net.core.wmem_max net.core.rmem_default net.core.wmem_default"),
+    "system": _all("public", "kernel distribution architecture virtualisation cgroup_cpus mitigations clocksource libc compiler"),
+}
+# The names that a kernel gives to network cards by itself; one made of the card's address (enx...) is none of them.
+_INTERFACE = re.compile(r"(?:eth|wlan|ib|eno|ens|enp|wlp)\d[\da-z]{0,9}")
+_OPTION = re.compile(r"--?[A-Za-z][A-Za-z_-]{0,40}")
+NESTED: Mapping[str, type[msgspec.Struct]] = {"conditions": StatedConditions, "commands": Command, "logs": LogFile, "source": Source}
+
+
+def published_manifest(manifest: Manifest, redactor: Redactor) -> Manifest:
+    """Return a manifest as its run's pages may show it."""
+    return msgspec.convert(_struct(msgspec.to_builtins(manifest), Manifest, redactor), Manifest)
+
+
+def published_host(host: Host, redactor: Redactor) -> Host:
+    """Return a machine's facts as its page may show them."""
+    return msgspec.convert(_struct(msgspec.to_builtins(host), Host, redactor), Host)
+
+
+def published_text(text: str, field: str, class_: Class, redactor: Redactor) -> str | None:
+    """Return a text of a field as it may be shown; nothing of a field that is never published."""
+    if class_ == "public":
+        if field in EXACT and _EXACT.fullmatch(text):
+            return text
+        return redactor.identifier(text) if field in IDENTIFIERS else redactor.text(text)
+    if class_ == "free text":
+        return redactor.free(text)
+    if class_ == "name":
+        kind: Any = {"session": "session", "participant": "participant"}.get(field, "host")
+        return redactor.name(redactor.identifier(text) if kind != "host" else text, kind)
+    if class_ in ("address", "path"):
+        return redactor.name(text, class_)
+    return _open_text(text, field, redactor) if class_ == "open" else None
+
+
+def _open_text(text: str, table: str, redactor: Redactor) -> str:
+    """Return a table whose keys people choose, written as JSON. Two tables that differ do so afterwards too: they set runs apart."""
+    shown = _apart(_entry(table, str(key), value, redactor) for key, value in json.loads(text).items())
+    if json.dumps(shown, ensure_ascii=False) == text:
+        return text
+    return json.dumps(_apart([*shown.items(), ("variant", redactor.variant(text))]), ensure_ascii=False)
+
+
+def _struct(said: Mapping[str, Any], kind: type[msgspec.Struct], redactor: Redactor) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in said.items():
+        class_ = CLASSES[kind].get(name, "never")
+        if class_ == "nested":
+            inner = NESTED[name]
+            found[name] = [_struct(one, inner, redactor) for one in value] if isinstance(value, (list, tuple)) else _struct(value, inner, redactor)
+        elif class_ == "open":
+            found[name] = _apart(_entry(name, str(key), one, redactor) for key, one in value.items())
+        elif name == "argv":
+            found[name] = [_argument(word, redactor) for word in value]
+        elif class_ != "never":
+            found[name] = _value(value, name, class_, redactor)
+    return found
+
+
+def _entry(table: str, key: str, value: object, redactor: Redactor) -> tuple[str, Any]:
+    """Return a key that people chose and its value; a key that is not known may be a name itself."""
+    known = OPEN[table].get(key) or ("public" if table == "network" and _INTERFACE.fullmatch(key) else None)
+    # What a campaign gives its options is its own words, however the option is called.
+    class_: Class = "free text" if known is None or table == "options" else known
+    return (key if known else redactor.free(key), _value(value, key, class_, redactor))
+
+
+def _apart(entries: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return entries as a table that has all of them: keys that are masked alike are numbered."""
+    found: dict[str, Any] = {}
+    for key, value in entries:
+        names = (key, *(f"{key} {number}" for number in range(2, len(found) + 2)))
+        found[next(name for name in names if name not in found)] = value
+    return found
+
+
+def _value(value: Any, field: str, class_: Class, redactor: Redactor) -> Any:  # noqa: ANN401 - whatever TOML holds
+    if isinstance(value, str):
+        return published_text(value, field, class_, redactor)
+    if isinstance(value, (list, tuple)):
+        return [_value(inner, field, class_, redactor) for inner in value]
+    if isinstance(value, dict):
+        return _apart((redactor.free(str(key)), _value(inner, field, class_, redactor)) for key, inner in value.items())
+    return value
+
+
+def _argument(word: str, redactor: Redactor) -> str:
+    """Return a word of a command line: the options of a tool are its own words, their values are free text."""
+    option, equals, value = word.partition("=")
+    if not _OPTION.fullmatch(option):
+        return redactor.free(word)
+    return f"{redactor.identifier(option)}{equals}{redactor.free(value)}"

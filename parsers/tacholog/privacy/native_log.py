@@ -1,0 +1,63 @@
+"""The lines of a native log as they may be shown: each value by what its key says it is (docs/native-log.md)."""
+
+from __future__ import annotations
+
+import re
+
+from tacholog.privacy.redactor import DIGITS_AS_ONE, Redactor, is_public
+
+# The values that are the tool's own: numbers, choices, versions, and the facts of a machine that name nobody.
+_PUBLIC_KEYS = """
+    version log git mock recovery_times_ns build compiler flags libc test transport data_path reliability role sizes_bytes duration_s warmup
+    warmup_s touch verify waiting load_mode demands recovery_ms demand recovery_time_ns rate_per_s basis from probe_every batch_bytes batched_by
+    batch_messages publishers subscribers slow_subscriber instances instances_heard interval_s seed cpu_pub cpu_sub timeout_s guarantees kernel
+    distribution cpu_model cpus_online threads_per_core memory_bytes governor virtualisation clocksource mitigations_off name resolution_ns
+    overhead_ns at load1 load5 load15 time requested achieved rcvbuf_bytes sndbuf_bytes congestion payload_bytes messages duration_ns outcome
+    index p50_ns p99_ns max_ns received lost samples duplicated reordered corrupted overflow mean_ns std_ns min_ns p90_ns p99.9_ns p99.99_ns
+    p99.999_ns p99.9999_ns part parts bins planned sent target_rate_per_s offered_rate_per_s dropped goodput_bit_per_s send_duration_ns
+    receive_duration_ns offered_goodput_bit_per_s rate_min_per_s rate_sum_per_s goodput_min_bit_per_s goodput_sum_bit_per_s user_ns system_ns
+    voluntary_switches involuntary_switches peak_memory_bytes status latency throughput errors late answer_limit_ns answer_limit_s endpoints
+"""
+PUBLIC_KEYS = frozenset(_PUBLIC_KEYS.split())
+_STATISTICS = re.compile(r"(?:lateness|from_send)_(?:mean|std|min|max|p\d{2}(?:\.9{1,4})?)_ns|(?:udp6?|tcp)_[a-z_]{1,30}")
+_STATISTIC_SHAPES = re.compile(r"(?:lateness|from_send)_(?:mean|std|min|max|p00(?:\.0{1,4})?)_ns|(?:udp0?|tcp)_[a-z_]{1,30}")
+_QUOTE = '"'
+_PAIR = re.compile(r'(?P<key>[A-Za-z_][\w.]{0,63})=(?P<value>"(?:[^"\\]|\\.)*"|[^\s"]*)')
+_SHAPES = frozenset(key.translate(DIGITS_AS_ONE) for key in PUBLIC_KEYS) - {"name"}
+_KIND = re.compile(r"[a-z]+")
+_PARTICIPANT = re.compile(r"(?:sub|pub)\d{1,6}|all")
+
+
+def native_line(text: str, redactor: Redactor) -> str:
+    """Return an understood line of a native log without names: its values by their keys, and what is no value as free text."""
+    if redactor.calm_where(_is_native)(text):
+        return text
+    kind = _KIND.match(text)
+    out, at = [], 0
+    for pair in _PAIR.finditer(text):
+        out += [redactor.free(text[at : pair.start()]), _pair(kind[0] if kind else "", pair["key"], pair["value"], redactor)]
+        at = pair.end()
+    return "".join([*out, redactor.free(text[at:])])
+
+
+def _is_native(shape: str) -> bool:
+    """Whether a token, all of whose digits are 0, is a pair whose value may be shown, or a public word."""
+    key, sign, value = shape.partition("=")
+    if not sign:
+        return is_public(shape)
+    return key in _SHAPES or bool(_STATISTIC_SHAPES.fullmatch(key)) or (key == "participant" and bool(_PARTICIPANT.fullmatch(value)))
+
+
+def is_public_pair(key: str, value: str) -> bool:
+    """Whether a value may be shown by its key alone, in any kind of line."""
+    if key == "participant":
+        return bool(_PARTICIPANT.fullmatch(value))
+    return (key in PUBLIC_KEYS and key != "name") or bool(_STATISTICS.fullmatch(key))
+
+
+def _pair(kind: str, key: str, value: str, redactor: Redactor) -> str:
+    if (kind, key) == ("host", "name"):
+        return f"{key}={redactor.name(value.strip(_QUOTE), 'host')}"
+    if is_public_pair(key, value) or (kind, key) in {("clock", "name"), ("config", "address")}:
+        return f"{key}={redactor.text(value)}"
+    return f"{redactor.free(key)}={redactor.free(value)}"

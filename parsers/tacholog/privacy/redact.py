@@ -1,0 +1,253 @@
+"""A dataset as its site may show it: own runs by the class of each field and line, published figures as they were published."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from tacholog.dataset.load import TABLES, Dataset, Progress, Row
+from tacholog.errors import UnreadableInput
+from tacholog.privacy import logs as logtext
+from tacholog.privacy.classes import COLUMNS, Class, published_host, published_manifest, published_text
+from tacholog.privacy.logs import Ranges, Shown
+from tacholog.privacy.redactor import PSEUDONYM, Names, Privacy, Redactor, host_pseudonym
+from tacholog.runs.host import pseudonym
+from tacholog.runs.manifest import Host, Manifest
+from tacholog.runs.problems import problem
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TEXT_BYTES = 64_000_000
+_NAMING = ("hostname", "nodename", "user", "username", "login", "logname")
+
+
+class _ShownRun(NamedTuple):
+    """A run as it is shown: where its logs are shown from, its manifest without names, and by log what was withheld or why it is not shown."""
+
+    root: Path
+    manifest: str
+    withheld: Mapping[str, Ranges]
+    unshown: Mapping[str, str]
+
+
+def redacted(data: Dataset, privacy: Privacy, folder: Path, progress: Progress | None = None, text_bytes: int = TEXT_BYTES) -> Dataset:
+    """Return the dataset as it may be shown. The logs of own runs are written to ``folder``, and their runs' ``root`` leads there.
+
+    The SHA-256 of a log stays that of the original: whoever has it can still prove it. Of a log with more than ``text_bytes`` nothing is shown.
+    """
+    ids = _host_ids(data, privacy)
+    names = Names(privacy, ids)
+    own = data.runs[~data.runs["published"].fillna(value=False)]
+    rows: list[Row] = [{str(name): value for name, value in row.items()} for row in own.to_dict("records")]
+    tables = {name: getattr(data, name) for name in TABLES}
+    logs: dict[str, list[Row]] = {}
+    for log in tables["logs"].to_dict("records"):
+        logs.setdefault(str(log["run"]), []).append({str(name): value for name, value in log.items()})
+    making = _Making(privacy, folder, progress, text_bytes)
+    for row in rows:
+        for line in _said_by(row, logs.get(str(row["run"]), ()), making):
+            names.learn(line, _shown_host(str(row["host"]), ids))
+    redactors = {str(row["run"]): Redactor(names, _shown_host(str(row["host"]), ids)) for row in rows}
+    shown = {str(row["run"]): _shown_run(row, logs.get(str(row["run"]), []), redactors[str(row["run"])], making) for row in rows}
+    _forget(folder, {run.root for run in shown.values()})
+    everyone = Redactor(names)
+    tables["problems"] = _problems(tables["problems"], shown, privacy)
+    published = frozenset(map(str, data.runs["run"])) - redactors.keys()
+    fresh = {name: _table(name, table, published, redactors, everyone) for name, table in tables.items()}
+    fresh["runs"] = _runs(fresh["runs"], tables["runs"], shown)
+    return Dataset(**fresh, hosts=_hosts(data.hosts, ids, privacy, everyone))
+
+
+def _host_ids(data: Dataset, privacy: Privacy) -> dict[str, str]:
+    """Return the pseudonym of each own machine: after its facts where a host file states them, unless two machines are alike."""
+    if privacy.hosts == "show":
+        return {}
+    own = data.runs[~data.runs["published"].fillna(value=False)]["host"].dropna().unique()
+    published = {name for name, host in data.hosts.items() if host.published}
+    ids: dict[str, str] = {}
+    for name in sorted({*map(str, own), *data.hosts} - published - set(privacy.keep)):
+        host = data.hosts.get(name)
+        made = name if PSEUDONYM.match(name) else pseudonym(host) if host and host.cpu else host_pseudonym(name)
+        ids[name] = made if made not in ids.values() else host_pseudonym(name)
+    return {name: made for name, made in ids.items() if name != made}
+
+
+def _shown_host(name: str, ids: Mapping[str, str]) -> str | None:
+    """Return what a run's machine is called on the site; a pseudonym that its manifest gives it is one already."""
+    return ids.get(name) or (name if PSEUDONYM.match(name) else None)
+
+
+def _hosts(hosts: Mapping[str, Host], ids: Mapping[str, str], privacy: Privacy, redactor: Redactor) -> dict[str, Host]:
+    return {ids.get(name, name): host if host.published else _host(ids.get(name, name), host, privacy, redactor) for name, host in hosts.items()}
+
+
+def _host(name: str, host: Host, privacy: Privacy, redactor: Redactor) -> Host:
+    """Return a machine that is called after what it is: what people call it is often its name in their network."""
+    said = published_host(host, redactor)
+    if privacy.hosts == "show" or name in privacy.keep:
+        return said
+    model, threads = said.cpu.get("model"), said.cpu.get("threads")
+    described = ", ".join(filter(None, [model, f"{threads} thread{'s' if threads != '1' else ''}" if threads else None])) if model else name
+    return msgspec.structs.replace(said, name=described)
+
+
+def _said_by(row: Row, logs: list[Row] | tuple[()], making: _Making) -> Iterator[str]:
+    """Yield every text of a run: the lines of its logs, and the strings of its manifest as ``key=value``."""
+    for log in logs:
+        if not _may_be_shown(log, making.privacy):
+            continue
+        yield from logtext.learn_lines(Path(str(row["root"])), str(log["log"]), making.heard(f"{row['run']}/{log['log']}"))
+    yield from _strings(msgspec.json.decode(str(row["manifest"])))
+
+
+def _strings(value: object, key: str = "") -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _strings(inner, str(name))
+    elif isinstance(value, list):
+        if all(isinstance(inner, str) for inner in value):
+            yield " ".join(value)  # `ssh`, `-l`, `NAME` are words of one command.
+        for inner in value:
+            yield from _strings(inner, key)
+    elif isinstance(value, str):
+        yield logtext.plain(value)
+        if key in _NAMING:
+            yield f"{key}={value}"
+
+
+class _Making(NamedTuple):
+    """How and where the shown texts of logs are made."""
+
+    privacy: Privacy
+    folder: Path
+    progress: Progress | None
+    text_bytes: int
+
+    def heard(self, log: str) -> Callable[[int], object]:
+        """Return what hears how much of a log is read, and refuses more than may be."""
+        read = 0
+
+        def hear(count: int) -> None:
+            nonlocal read
+            read += count
+            if read > self.text_bytes:
+                raise UnreadableInput(f"its text is longer than {self.text_bytes / 1e6:g} MB, which is the limit here (log_text_mb): it is not shown")
+            if self.progress:
+                self.progress(log, count)
+
+        return hear
+
+
+def _shown_run(row: Row, logs: list[Row], redactor: Redactor, making: _Making) -> _ShownRun:
+    """Write the logs of a run as they may be shown. A log that could not be read is not shown: nothing vouches for what it is."""
+    run, root = str(row["run"]), Path(str(row["root"]))
+    target = making.folder / hashlib.sha256(run.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    withheld: dict[str, Ranges] = {}
+    unshown: dict[str, str] = {}
+    kept: set[str] = set()
+    for log in logs:
+        name, shown_name = str(log["log"]), redactor.identifier(str(log["log"]))
+        try:
+            shown = _write(root, log, target, shown_name, redactor, making)
+        except UnreadableInput as error:
+            unshown[name] = str(error)
+            continue
+        if shown is not None:
+            kept.add(shown_name)
+            withheld |= {name: shown.withheld} if shown.withheld else {}
+    _tidy(target, kept)
+    manifest = msgspec.json.decode(str(row["manifest"]), type=Manifest)
+    return _ShownRun(target, msgspec.json.encode(published_manifest(manifest, redactor)).decode(), withheld, unshown)
+
+
+def _may_be_shown(log: Row, privacy: Privacy) -> bool:
+    """Whether anything of a log can be shown: of one that no format reads each line would be withheld; and it may be no file of its folder."""
+    return isinstance(log["sha256"], str) or privacy.unknown_lines == "show"
+
+
+def _write(root: Path, log: Row, target: Path, shown_name: str, redactor: Redactor, making: _Making) -> Shown | None:
+    if not _may_be_shown(log, redactor.privacy):
+        return None
+    target.mkdir(parents=True, exist_ok=True)
+    part = target / ".part"
+    heard = making.heard(f"{log['run']}/{log['log']}")
+    try:
+        with part.open("wb") as stream:
+            original = logtext.Original(root, str(log["log"]), log["format"] if isinstance(log["sha256"], str) else None)
+            made = logtext.publish(original, redactor, stream, heard)
+        if isinstance(log["sha256"], str) and logtext.sha256_of(root, str(log["log"])) != log["sha256"]:
+            raise UnreadableInput("the log changed while the site was built: it is not shown")
+        # A file that has not changed keeps its age: pages depend on it.
+        if logtext.sha256_of(target, shown_name) != logtext.sha256_of(target, part.name):
+            part.replace(target / shown_name)
+    finally:
+        part.unlink(missing_ok=True)
+    logtext.save_shown(target, shown_name, made)
+    return made
+
+
+def _problems(table: pd.DataFrame, shown: Mapping[str, _ShownRun], privacy: Privacy) -> pd.DataFrame:
+    """Return what could not be read, with one row for all lines of an own log that are withheld, and a row for each log that cannot be shown."""
+    import pandas as pd
+
+    rows = [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+    if privacy.unknown_lines == "withhold":
+        rows = [row for row in rows if not (row["kind"] == "unknown" and row["run"] in shown)]
+    for run, one in shown.items():
+        for log, ranges in one.withheld.items():
+            if privacy.unknown_lines == "withhold":
+                rows.append(problem(run, log, ranges[0][0], "unknown", "", f"no rule of the format knows them; {logtext.withheld_words(ranges)}"))
+        known = {str(row["reason"]) for row in rows if row["run"] == run}
+        rows += [problem(run, log, 0, "unreadable", "", reason) for log, reason in one.unshown.items() if reason not in known]
+    return pd.DataFrame({name: pd.Series([row[name] for row in rows], dtype=table[name].dtype) for name in table.columns})
+
+
+def _table(name: str, table: pd.DataFrame, published: frozenset[str], redactors: Mapping[str, Redactor], everyone: Redactor) -> pd.DataFrame:
+    """Return a table as it may be shown: each text by its class and the redactor of its run, texts of no run by one that knows all names."""
+    fresh = table.copy()
+    runs = table["run"].fillna("").astype(str)
+    own = [run not in published for run in runs]  # a run whose manifest cannot be read may be anybody's
+    for column in [column for column in table.columns if table[column].dtype == "string"]:
+        class_ = COLUMNS[name].get(column, "never")
+        if class_ == "never":
+            continue  # `root` and `manifest`, which are put in anew, and stay in the data that no page shows
+        told = {
+            pair: _told(pair[1], column, class_, redactors.get(pair[0], everyone))
+            for pair in sorted({(run, text) for run, text, mine in zip(runs, table[column], own, strict=True) if mine and isinstance(text, str)})
+        }
+        fresh[column] = [told.get((run, text), text) if mine else text for run, text, mine in zip(runs, table[column], own, strict=True)]
+        fresh[column] = fresh[column].astype("string")
+    return fresh
+
+
+def _told(text: str, column: str, class_: Class, redactor: Redactor) -> str | None:
+    return published_text(text, column, class_, redactor)
+
+
+def _runs(fresh: pd.DataFrame, given: pd.DataFrame, shown: Mapping[str, _ShownRun]) -> pd.DataFrame:
+    """Put in where the logs are shown from, and the manifests."""
+    places = [shown.get(str(run)) for run in given["run"]]
+    roots = [os.fspath(place.root) if place else root for place, root in zip(places, given["root"], strict=True)]
+    manifests = [place.manifest if place else manifest for place, manifest in zip(places, given["manifest"], strict=True)]
+    return fresh.assign(root=roots, manifest=manifests).astype({"root": "string", "manifest": "string"})
+
+
+def _tidy(folder: Path, kept: set[str]) -> None:
+    for file in folder.iterdir() if folder.is_dir() else ():
+        if file.name not in kept:
+            file.unlink()
+
+
+def _forget(folder: Path, kept: set[Path]) -> None:
+    """Delete what an earlier build showed and this one does not."""
+    lines = {place.with_name(f"{place.name}.lines") for place in kept}
+    for old in folder.iterdir() if folder.is_dir() else ():
+        if old not in kept and old not in lines:
+            shutil.rmtree(old)

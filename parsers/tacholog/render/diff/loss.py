@@ -1,0 +1,122 @@
+"""What was lost, in words: a line for each row in which something was, with its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from tacholog.compare.policy import MIN_RUNS
+from tacholog.compare.result import OPEN, Loss, LossSide, Report, Verdict
+from tacholog.dataset.quality import MARKS
+from tacholog.render.diff import words
+from tacholog.render.diff.words import percent
+from tacholog.view.numerals import NOT_STATED
+
+LOSS_SAYS = "Compared in percentage points: most runs lose nothing, and a ratio to nothing is none."
+
+
+class LossLine(msgspec.Struct, frozen=True):
+    """A row in which something was lost, in words."""
+
+    name: str
+    old: str
+    new: str
+    remark: str
+    verdict: Verdict
+
+
+def loss_lines(report: Report, limit: int = 0) -> list[LossLine]:
+    """The rows in which a run lost something, the worst first; ``limit`` of them, or all."""
+    several = len({loss.key.system for loss in report.losses}) > 1
+    return [_line(loss, with_system=several) for loss in report.losses[: limit or None]]
+
+
+def _line(loss: Loss, *, with_system: bool) -> LossLine:
+    said = "; ".join(_remarks(loss))
+    return LossLine(words.name(loss.key, with_system=with_system), _lost(loss.old), _lost(loss.new), said, loss.verdict)
+
+
+def loss_sentence(report: Report) -> str:
+    """What can be told of the loss beside these rows; nothing where it was not asked for."""
+    if "same_runs" in report.warnings or not report.loss_asked:
+        return ""
+    if not report.losses and not report.lossless and not report.lossy_counts:
+        return "Neither side says how much was lost."
+    return " ".join(said for said in (_lossless(report), _counted(report)) if said)
+
+
+def _counted(report: Report) -> str:
+    """The rows in which messages were lost of nobody knows how many."""
+    count = report.lossy_counts
+    if not count:
+        return ""
+    return f"In {count} row{'s' if count > 1 else ''} messages were lost, and no log says of how many: no share of them can be compared."
+
+
+def _lossless(report: Report) -> str:
+    """The rows in which no run lost anything."""
+    if not report.losses and report.lossless:
+        return f"No run lost anything ({report.lossless} row{'s state' if report.lossless != 1 else ' states'} it)."
+    return (
+        f"In the other {report.lossless} row{'s' if report.lossless != 1 else ''} with a statement of loss no run lost anything."
+        if report.lossless
+        else ""
+    )
+
+
+def _lost(side: LossSide | None) -> str:
+    if side is None:
+        return NOT_STATED
+    if side.runs == 1:
+        return percent(side.most) if side.most else "nothing"
+    if not side.lossy:
+        return f"nothing in {side.runs} runs"
+    return f"in {side.lossy} of {side.runs} runs, at most {percent(side.most)}, median {percent(side.median)}"
+
+
+def _remarks(loss: Loss) -> Iterator[str]:
+    """The verdict, and what it rests on or why there is none."""
+    title = words.MEANINGS[loss.verdict].title.lower()
+    yield f"{title}: {', '.join(_found(loss))}" if loss.p_adjusted is not None else title
+    if loss.verdict == "too_few_pairs":
+        yield words.few(loss.attainable_p, loss.needed, loss.design)
+    if loss.verdict in OPEN and not _holds_zero(loss):
+        yield words.ALONE
+    yield from (_reason(loss, code) for code in loss.reasons if code not in {one.field for one in loss.differences})
+    if loss.old is None or loss.new is None:
+        yield from words.elsewhere(loss.old, loss.differences)
+    else:
+        yield from map(words.field_words, loss.differences)
+
+
+def _holds_zero(loss: Loss) -> bool:
+    low, high = loss.interval or (None, None)
+    return (low is None or low <= 0) and (high is None or high >= 0)
+
+
+def _found(loss: Loss) -> Iterator[str]:
+    """How far apart the sides are, from how many pairs or sessions, and what the test says."""
+    low, high = loss.interval or (None, None)
+    ends = f" ({_points(low)} to {_points(high)})" if low is not None and high is not None else ""
+    if loss.difference is not None:
+        yield f"{_points(loss.difference)} points{ends}"
+    old, new = (side.pairs if side else 0 for side in (loss.old, loss.new))
+    yield f"{old} pairs" if loss.design == "paired" else f"{old} and {new} sessions"
+    if loss.p_adjusted is not None:
+        yield f"adjusted p\u00a0{loss.p_adjusted:.2g}"
+
+
+def _points(share: float) -> str:
+    """A difference of shares in percentage points, always with its sign."""
+    return f"{share * 100 + 0.0:+.3g}"
+
+
+def _reason(loss: Loss, code: str) -> str:
+    if code == "few_runs":
+        return f"{_runs(loss.old)} and {_runs(loss.new)} runs, {MIN_RUNS} a side are needed"
+    return MARKS[code].title.lower() if code in MARKS else words.REASONS.get(code, code)
+
+
+def _runs(side: LossSide | None) -> int:
+    return side.runs if side else 0

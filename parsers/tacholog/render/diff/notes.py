@@ -1,0 +1,152 @@
+"""What a diff must say beside its rows: runs that did not end well, and what their marks mean."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Literal
+
+from tacholog.compare.gate import CODES, MACHINE
+from tacholog.compare.policy import MIN_RUNS
+from tacholog.compare.result import Problem, Report, RunOrder
+from tacholog.dataset.quality import MARKS
+from tacholog.render.diff.words import FIELDS
+from tacholog.runs.problems import LOST
+
+_NAMED = 5
+_OF_MACHINE = frozenset(CODES[name] for name in MACHINE)
+_CONDITION = {code: name for name, code in CODES.items()}
+SAME_BUILD_USED = "Thresholds are at least as wide as the band of one build with itself on this machine, measured in"
+UNPAIRED = (
+    "Pairs are runs of one session and repetition that were made next to each other. Where there are more runs than pairs (of so many runs), "
+    "the others were not made side by side, as those of another campaign: they have no part in the ratio, the test or the values shown."
+)
+_BY_MEDIANS = "Such rows are judged as single values (their medians)."
+SAME_RUNS = "Both sides are the same runs, by the SHA-256 of their logs and by when they were made: nothing was compared."
+WARNINGS: Mapping[str, str] = MappingProxyType(
+    {
+        "same_build": "Both sides are the same build (A/A): every worse or better here is a false alarm.",
+        "order_confounded": "Unpaired and order-confounded: the sides did not take turns. At some moment one side was ahead by more than a quarter "
+        "of its runs. Whatever else changed in between, such as temperature or load, looks like a change of the release. "
+        f"{_BY_MEDIANS} Interleave the runs to get a verdict, as tacholog ab does.",
+        "sessions_confounded": "The sessions of the sides did not take turns: at some moment one side was ahead by more than a quarter of "
+        "its sessions. Whatever else changed in between, such as the machine, looks like a change of the release. "
+        f"{_BY_MEDIANS} Alternate the sessions to get a verdict.",
+        "pairs_unnamed": "The runs of both sides took turns, but do not all state which of them belong together: a pair is two runs of the same "
+        f"session and repetition (run.toml). {_BY_MEDIANS}",
+        "few_pairs": f"Fewer than {MIN_RUNS} pairs of runs, one of each side, of one session and repetition, were made next to each other. "
+        f"{_BY_MEDIANS}",
+        "order_unknown": f"The order in which the runs were made is not known, so drift cannot be told from change. {_BY_MEDIANS}",
+        "same_first": "The same side ran first in every pair or session, or in nearly every one. What comes of running first, such as a cold cache, "
+        f"looks like a change of the release. {_BY_MEDIANS} Let the sides take turns in running first, as tacholog ab does.",
+        "ab_unfinished": "Interrupted: {} of {} planned runs were made. What is here is judged as what it is: fewer pairs find less.",
+        "ab_resumed": "Interrupted and resumed: the pairs were not all made in one go. Each pair was.",
+        "ab_extended": "Extended: {} pairs were planned, then {}. Whoever adds pairs because of what the first ones showed finds more than there is: "
+        "take a verdict near the limit as a reason to measure anew.",
+        "shared_runs": "{} runs are on both sides: as far as these go, a side is compared with itself.",
+        "latency_of": "{} rows have the latency of bytes on one side, because it grows with the size (g), and that of a reference on the other (r). "
+        "These are two quantities: no ratio of them says anything of the release.",
+        "no_figures": "The {} side has no figures: no log of it holds a result.",
+        "gate_empty": "No row of a gate was tested: its rows are not there, do not compare, or have too few runs.",
+        "single_values": "Rows with one value a side carry no test. Whether a difference is noise is not known.",
+    }
+)
+
+
+def warnings(report: Report) -> list[str]:
+    """What a reader must know before the rows."""
+    said = [*unusable(report), *ended(report), *(_warning(code) for code in report.warnings if code != "same_runs")]  # that is the conclusion
+    sessions = report.settings.same_build_sessions
+    said += _unpaired(report)
+    return [*said, f"{SAME_BUILD_USED} {len(sessions)} session{'s' if len(sessions) > 1 else ''} of one build."] if sessions else said
+
+
+def _unpaired(report: Report) -> list[str]:
+    """Why some rows have fewer pairs than runs."""
+    tested = [row for row in report.rows if row.design == "paired" and row.old and row.new and row.p_adjusted is not None]
+    if not any(len(row.old.values) < max(row.old.runs, row.new.runs) for row in tested if row.old and row.new):
+        return []
+    return [UNPAIRED]
+
+
+def _warning(code: str) -> str:
+    name, _, facts = code.partition(":")
+    if name == "try_across":
+        return _hint(facts)
+    if name == "unverified":
+        return _unverified(*facts.split(":"))
+    return WARNINGS.get(name, code).format(*facts.split(":"))
+
+
+def _unverified(count: str, fields: str) -> str:
+    """Which conditions stand in the way of a verdict, and where they can be stated."""
+    named = fields.split(",")
+    rows = "1 row of repeated runs has" if count == "1" else f"{count} rows of repeated runs have"
+    where = "; ".join(f"{FIELDS.get(field, field.replace('_', ' '))} ({_place_of(field)})" for field in named)
+    return f"{rows} no verdict, because neither the logs nor run.toml state, on one side or both: {where}. {_BY_MEDIANS}"
+
+
+def _place_of(field: str) -> str:
+    """Where somebody who makes the runs can state a condition."""
+    if field in _OF_MACHINE:
+        return "in the host file"
+    if field == "harness_major":
+        return "tool_version in run.toml"
+    return f"{_CONDITION.get(field, field)} under [conditions] in run.toml, or in the campaign"
+
+
+def _hint(field: str) -> str:
+    return f"No row of one side has its like on the other, but without {field.replace('_', ' ')} some would: --across {field} compares them."
+
+
+def ended(report: Report) -> list[str]:
+    """The runs of each side that did not end well: how many of how many, and the first of them with the reason."""
+    sides: tuple[tuple[Literal["old", "new"], int], ...] = (("old", report.old.runs), ("new", report.new.runs))
+    return [said for side, total in sides if (said := _ended([run for run in report.runs if run.side == side], side, total))]
+
+
+def _ended(runs: list[RunOrder], side: str, total: int) -> str | None:
+    bad = [run for run in runs if run.status not in (None, "ok")]
+    if not bad:
+        return None
+    kinds = Counter(str(run.status) for run in bad)
+    counted = ", ".join(f"{kinds[kind]} {kind}" for kind in ("failed", "truncated", "empty") if kinds[kind])
+    names = "; ".join(f"{run.run} ({run.status}{f': {run.reason}' if run.reason else ''})" for run in bad[:_NAMED])
+    more = f"; and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
+    return (
+        f"Not every run of the {side} side ended well ({counted}, of {total}): {names}{more}. "
+        "Rows of a failed run get no verdict; a truncated run counts with what it has."
+    )
+
+
+def unusable(report: Report) -> list[str]:
+    """What of each side could not be used: each run, log or folder by name, of lines the first and how many there are."""
+    sides: tuple[tuple[Literal["old", "new"], int], ...] = (("old", report.old.problems), ("new", report.new.problems))
+    return [said for side, total in sides for said in _unusable([one for one in report.problems if one.side == side], side, total)]
+
+
+def _unusable(found: list[Problem], side: str, total: int) -> Iterator[str]:
+    lost = [one for one in found if one.kind in LOST]
+    if lost:
+        more = f"; and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
+        yield f"Not all of the {side} side could be used as it should be: {'; '.join(map(_place, lost[:_NAMED]))}{more}."
+    rest = [one for one in found if one.kind not in LOST]
+    if rest:
+        count = total - len(lost)
+        yield f"{count} {'lines or files' if count > 1 else 'line or file'} of the {side} side could not be used, the first: {_place(rest[0])}."
+
+
+def _place(found: Problem) -> str:
+    raw = found.run.rpartition("/")[2] == found.log  # a log without a manifest is its own run, and named by its path
+    place = found.run if raw else "/".join(part for part in (found.run, found.log) if part)
+    return f"{place}{f':{found.line}' if found.line else ''}: {found.kind}: {found.reason}"
+
+
+def marked(report: Report) -> list[str]:
+    """What the marks of the rows that were compared mean, each once. That a row failed or was published again, the row itself says."""
+    found = Counter(
+        mark for row in report.rows if row.marks and row.old and row.new and row.verdict not in ("invalid", "lossy") for mark in row.marks
+    )
+    found.pop("republished", None)
+    return [f"{mark.title} ({found[name]} row{'s' if found[name] > 1 else ''}): {mark.sentence}" for name, mark in MARKS.items() if name in found]

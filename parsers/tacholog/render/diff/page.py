@@ -1,0 +1,142 @@
+"""A diff as one HTML file: no script, no request, readable in print and in both colour schemes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from tacholog.compare.result import VERDICTS, Report, Row, RunOrder, Verdict
+from tacholog.render.diff import plot as diff_plot
+from tacholog.render.diff import words
+from tacholog.render.diff.loss import LOSS_SAYS, loss_lines, loss_sentence
+from tacholog.render.diff.notes import marked, warnings
+from tacholog.render.diff.summary import across_words, conclusion, curve_words, figures_words, side_words, told, unstated_words
+from tacholog.render.diff.words import Line, Section
+from tacholog.render.html import Html, tag
+from tacholog.render.templates import html_templates
+from tacholog.resources import site_dir
+from tacholog.view.numerals import in_full
+
+_PLOTTED = ("worse", "better", "inconclusive", "too_few_pairs", "no_change", "unreplicated_diff", "unreplicated_same")
+_MOST = 10_000  # rows of a verdict on a page: a browser does not show a million
+_FOLDED = ("no_change", "unreplicated_same", "removed", "added")
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """A row of the page: its words, its drawings, and both values with all their digits."""
+
+    line: Line
+    ratio_plot: Html
+    runs_plot: Html
+    full: tuple[str, str]
+
+
+class Block(msgspec.Struct, frozen=True):
+    """The rows of one verdict, with the axis that their drawings share: those that are seen at once, and those that a reader unfolds."""
+
+    section: Section
+    folded: bool
+    axis: Html | None
+    cells: tuple[Cell, ...]
+    more: tuple[Cell, ...]
+    with_runs: bool
+    with_intervals: bool
+    with_remarks: bool
+
+
+def html(report: Report, only: Sequence[str] = (), limit: int = 500) -> str:
+    """The report as a page of its own.
+
+    Args:
+        report: the comparison.
+        only: the verdicts to show; none: all.
+        limit: rows to show at once of each verdict, the others are folded; 0: all.
+    """
+    style = (site_dir() / "_static" / "tacholog-diff.css").read_text(encoding="utf-8")
+    return (
+        html_templates()
+        .get_template("diff.html.jinja")
+        .render(
+            **_context(report, only, limit),
+            style=Html(style),  # noqa: S704 - our own file
+            heading="h2",
+            prefix="",
+        )
+    )
+
+
+def fragment(report: Report, anchor: str, only: Sequence[str] = (), limit: int = 50) -> Html:
+    """The report as part of a page; ``anchor`` begins all of its ids."""
+    rendered = html_templates().get_template("diff_rows.html.jinja").render(**_context(report, only, limit), heading="span", prefix=f"{anchor}-")
+    return tag("div", Html(rendered), class_="tl-diff", id=anchor)  # noqa: S704 - by an environment that escapes
+
+
+def brief(report: Report, target: str | None) -> Html:
+    """The report in a line, with a link to all of it."""
+    title = f"{report.old.name} \u2192 {report.new.name}"
+    counts = [tag("li", tag("b", count), f" {title_.lower()}", class_=verdict) for verdict, title_, count in _counts(told(report, ()))]
+    name = tag("a", title, href=f"doc:{target}") if target else tag("b", title)
+    return tag(
+        "div",
+        tag("p", name, class_="lead stat-label"),
+        tag("p", conclusion(report), class_="stat-evidence"),
+        tag("ul", *counts, class_="counts stat-count"),
+        class_="tl-diff",
+    )
+
+
+def _context(report: Report, only: Sequence[str], limit: int) -> dict[str, Any]:
+    report = told(report, only)
+    moments = sorted(report.runs, key=lambda run: (run.start_time or "", run.order_index or 0))
+    return {
+        "report": report,
+        "conclusion": conclusion(report),
+        "across": across_words(report),
+        "sides": [("Old", side_words(report.old)), ("New", side_words(report.new))],
+        "counts": _counts(report),
+        "warnings": warnings(report),
+        "blocks": [_block(section, limit) for section in words.sections(report, only, limit and max(limit, _MOST))],
+        "losses": loss_lines(report, _MOST),
+        "loss_says": LOSS_SAYS if report.losses else "",
+        "loss_sentence": loss_sentence(report),
+        "curves": [curve_words(curve) for curve in report.curves],
+        "unstated": unstated_words(report),
+        "marked": marked(report),
+        "legend": diff_plot.legend(),
+        "figures": figures_words(report),
+        "runs": [_moment(run) for run in moments],
+    }
+
+
+def _counts(report: Report) -> list[tuple[Verdict, str, int]]:
+    return [(verdict, words.MEANINGS[verdict].title, report.counts[verdict]) for verdict in VERDICTS if report.counts[verdict]]
+
+
+def _block(section: Section, limit: int) -> Block:
+    shown = section.lines
+    plotted = section.verdict in _PLOTTED
+    span = diff_plot.reach([line.row for line in shown])
+    cells = tuple(Cell(line, diff_plot.ratio_plot(line.row, span), diff_plot.runs_plot(line.row), _in_full(line.row)) for line in shown)
+    return Block(
+        section=section,
+        folded=section.verdict in _FOLDED,
+        axis=diff_plot.axis(span) if plotted else None,
+        cells=cells[: limit or None],
+        more=cells[limit:] if limit else (),
+        with_runs=any(cell.runs_plot for cell in cells),
+        with_intervals=any(line.interval for line in shown),
+        with_remarks=any(line.remark for line in shown),
+    )
+
+
+def _in_full(row: Row) -> tuple[str, str]:
+    return words.value_of(row, "old", in_full), words.value_of(row, "new", in_full)
+
+
+def _moment(run: RunOrder) -> tuple[Html, str, str, str]:
+    """A run in the order of time."""
+    when = run.start_time or "time not stated"
+    name = run.run if run.status in (None, "ok") else f"{run.run} ({run.status})"
+    return tag("b", run.side), name, when, run.session or "no session stated"

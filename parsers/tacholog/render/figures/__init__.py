@@ -1,0 +1,1 @@
+"""Figures: what is drawn, as SVG and as a Plotly spec."""

@@ -1,0 +1,110 @@
+"""Axes: where the ticks stand and what they say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import msgspec
+
+from tacholog.view.numerals import quantity, size
+
+_MANY = 9
+_MANY_UPRIGHT = 13
+_LINEAR_TICKS = 5
+
+
+class Axis(msgspec.Struct, frozen=True):
+    """One axis: its title, its range (low, high) in the schema's unit, its ticks with their labels, and what that unit is called in a file."""
+
+    title: str
+    scale: Literal["log", "linear"]
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+    labels: tuple[str, ...]
+    unit: str = ""
+
+    def place(self, value: float) -> float:
+        """Return where ``value`` stands between the ends, 0 to 1."""
+        if self.scale == "linear":
+            return (value - self.low) / (self.high - self.low)
+        return math.log(value / self.low) / math.log(self.high / self.low)
+
+
+def size_axis(values: Sequence[float], title: str = "Message size") -> Axis:
+    """Return the axis of payload sizes in bytes: ticks at the first and the last, and between them at powers of two, because sizes are."""
+    low, high = _ends(values)
+    powers = range(math.floor(math.log2(low)), math.ceil(math.log2(high)) + 1)
+    step = max(1, math.ceil(len(powers) / _MANY))
+    ends = (float(min(values)), float(max(values)))
+    between = [
+        2.0**power for power in powers if (power - powers[0]) % step == 0 and all(abs(math.log2(2.0**power / end)) >= step * 0.75 for end in ends)
+    ]
+    return _log(title, low, high, sorted({*between, *ends}), size, "bytes")
+
+
+def number_axis(values: Sequence[float], title: str, unit: str) -> Axis:
+    """Return the axis of numbers in the schema's ``unit``: ticks at 1, 2 and 5 of each decade, or at whole decades where these are many."""
+    low, high = _ends(values)
+    powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
+    shown: list[float] = []
+    for factors, every in (((1, 2, 5), 1), ((1,), 1), ((1,), 2), ((1,), 3)):
+        ticks = [factor * 10.0**power for power in powers if power % every == 0 for factor in factors]
+        shown = [tick for tick in ticks if low <= tick <= high]
+        if len(shown) <= _MANY_UPRIGHT:
+            break
+    return _log(title, low, high, shown, lambda tick: quantity(tick, unit), unit)
+
+
+def percentile_axis(highest: float) -> Axis:
+    """Return the axis of percentiles, in samples per sample beyond: 10 is the 90th, 100 the 99th. Each further nine takes the same room."""
+    nines = range(1, max(2, math.ceil(math.log10(highest))) + 1)
+    ticks = [2.0, *(10.0**count for count in nines)]
+    labels = ["50\u00a0%", *(f"{100 - 100 / 10**count:.{max(0, count - 2)}f}\u00a0%" for count in nines)]
+    kept = [(tick, label) for tick, label in zip(ticks, labels, strict=True) if tick <= highest * 1.2]
+    return Axis("Percentile", "log", 1.0, highest * 1.3, tuple(tick for tick, _ in kept), tuple(label for _, label in kept), "1/(1 - share)")
+
+
+def share_axis(values: Sequence[float], title: str) -> Axis:
+    """Return the axis of shares (0 to 1): from a true zero, linear, because most shares of a good run are zero."""
+    step = _round_step(max(*values, 1e-6) / _LINEAR_TICKS)
+    count = math.ceil(max(*values, 1e-6) / step - 1e-9)
+    ticks = [step * index for index in range(count + 1)]
+    return Axis(title, "linear", -0.02 * ticks[-1], 1.03 * ticks[-1], tuple(ticks), tuple(quantity(tick, "ratio") for tick in ticks), "ratio")
+
+
+def time_axis(highest_s: float) -> Axis:
+    """Return the axis of the time since a measurement began, from zero, in seconds."""
+    return _from_zero(highest_s, "Time since the measurement began", lambda tick: f"{tick:g}\u00a0s", "s")
+
+
+def count_axis(highest: float) -> Axis:
+    """Return the axis of intervals whose length nobody states: their numbers."""
+    return _from_zero(highest, "Interval", lambda tick: f"{tick:g}")
+
+
+def _from_zero(highest: float, title: str, label: Callable[[float], str], unit: str = "") -> Axis:
+    step = _round_step(highest / _LINEAR_TICKS)
+    ticks = tuple(round(step * index, 9) for index in range(int(highest / step + 1e-9) + 1))
+    return Axis(title, "linear", 0.0, highest * 1.03, ticks, tuple(label(tick) for tick in ticks), unit)
+
+
+def _round_step(least: float) -> float:
+    decade = 10.0 ** math.floor(math.log10(least))
+    return next(factor * decade for factor in (1, 2, 5, 10) if factor * decade >= least * (1 - 1e-9))
+
+
+def _ends(values: Sequence[float]) -> tuple[float, float]:
+    """Return the ends with room round the points; no less than a factor of 10 apart, so that noise is not drawn as a mountain."""
+    low, high = min(values), max(values)
+    middle = math.sqrt(low * high)
+    low, high = min(low, middle / math.sqrt(10)), max(high, middle * math.sqrt(10))
+    room = (high / low) ** 0.04
+    return low / room, high * room
+
+
+def _log(title: str, low: float, high: float, ticks: Sequence[float], label: Callable[[float], str], unit: str) -> Axis:
+    shown = tuple(tick for tick in ticks if low <= tick <= high)
+    return Axis(title, "log", low, high, shown, tuple(label(tick) for tick in shown), unit)

@@ -1,0 +1,65 @@
+"""The whole latency distribution of a run: how late the latest were, not only three percentiles of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tacholog.dataset.medians import median_place
+from tacholog.render.figures.axes import number_axis, percentile_axis
+from tacholog.render.figures.figures import Figure, Point, Trace, latency_words
+from tacholog.render.hover import facts_of
+from tacholog.view.numerals import quantity, size
+from tacholog.view.results import Histogram
+from tacholog.view.series import Series
+
+_MOST_LINES = 8
+_STEPS_A_DECADE = 8
+
+
+def distribution_of(series: Series, histograms: Sequence[Histogram]) -> Figure | None:
+    """Return latency over percentile, one line a size, each from the one run whose median is in the middle: runs are not pooled."""
+    by_record = {(one.run, one.log, one.line): one for one in histograms if one.bins}
+    traces = [trace for slot, at in enumerate(spread(series.sizes())) if (trace := _trace(series, at, slot, by_record))]
+    if not traces:
+        return None
+    points = [point for trace in traces for point in trace.points]
+    x, y = percentile_axis(max(point.x for point in points)), number_axis([point.y for point in points], latency_words([series]), "ns")
+    ends = " ".join(f"{trace.name}: {trace.points[0].words}, to {trace.points[-1].words}." for trace in traces)
+    title = f"Latency distribution: {series.label}"
+    note = "Each line is one run: the one with the middle median (of two, the worse). It ends where fewer than ten samples lie beyond."
+    return Figure(title, f"{title}. {ends}", x, y, tuple(traces), note, dense=True)
+
+
+def spread(sizes: Sequence[int | None]) -> list[int | None]:
+    """Choose at most as many sizes as there are colours, the smallest and the largest among them."""
+    if len(sizes) <= _MOST_LINES:
+        return list(sizes)
+    last = len(sizes) - 1
+    return [sizes[round(index * last / (_MOST_LINES - 1))] for index in range(_MOST_LINES)]
+
+
+def _trace(series: Series, at: int | None, slot: int, by_record: dict[tuple[str, str, int], Histogram]) -> Trace | None:
+    medians = [
+        (fact.value, fact, histogram)
+        for fact in series.facts
+        if (fact.payload_bytes, fact.metric, fact.statistic) == (at, "latency", "p50") and fact.value is not None
+        if (histogram := by_record.get((fact.run.run, fact.log, fact.line or 0)))
+    ]
+    if not medians:
+        return None
+    _, fact, middle = medians[median_place([value for value, _, _ in medians], "latency")]
+    points = tuple(point._replace(fact=fact) for point in _points(middle))
+    facts = (*facts_of(series), f"{middle.run}/{middle.log}, line {middle.line}")
+    return Trace(size(at), slot, "total", "solid", series.published, points, facts=facts, records=True) if points else None
+
+
+def _points(histogram: Histogram) -> Iterator[Point]:
+    """Yield latency at steps that are even on the axis: the upper edge of the bin that holds the rank, as the percentiles are."""
+    total = sum(count for _, _, count in histogram.bins)
+    step, wanted, seen = 10 ** (1 / _STEPS_A_DECADE), 1.25, 0
+    for _, upper, count in histogram.bins:
+        seen += count
+        while wanted <= total / 10 and seen >= total * (1 - 1 / wanted):
+            share = 100 * (1 - 1 / wanted)
+            yield Point(wanted, upper, f"{share:.6g}\u00a0%: {quantity(upper, 'ns')}")
+            wanted *= step

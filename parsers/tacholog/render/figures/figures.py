@@ -1,0 +1,258 @@
+"""Figures: which points are drawn, in what style, and what a reader who cannot see them is told.
+
+One `Figure` is drawn twice from the same points: as static SVG (`svg`) and as a Plotly spec (`spec`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from tacholog.render.figures.axes import Axis, number_axis, share_axis, size_axis
+from tacholog.render.hover import facts_of, more_of
+from tacholog.view.names import BASIS_WORDS
+from tacholog.view.numerals import quantity, size, with_bound
+from tacholog.view.results import Fact
+from tacholog.view.series import Cell, Series
+
+LOSS = "loss"  # the mark of a rate that more than 1 % of the messages were lost at
+LOGICAL = "no_bytes_moved"  # the mark of a rate that counts bytes which nobody moved
+REFERENCE = "reference_only"  # the mark of a latency at which a reference was handed over, not the bytes
+_PERCENTILES = ("p50", "p99", "p99.99", "max")
+_DASHES = ("solid", "dash", "dot")
+_SHADED = ("p50", "p99")
+MOST_SHADED = 2  # more of them lie over one another, and none can be read
+_LATENCY_STYLES = 3
+_UNDERSAMPLED = "undersampled"
+_CROSS_NOTE = "Crosses rest on too few samples for their percentile: they say little more than the largest value that was seen."
+_NAMED = 2  # of two runs the one that is not the median is named too
+_RANGE_NOTE = (
+    "A filled area is a range: the source gives only its ends, for all sizes together, and not how latency rises within it. "
+    "Triangles that point down mark an upper bound: what was measured lies below."
+)
+_GROUPS_NOTE = "Where points stand beside a line, the runs fall into two groups. The line goes through the larger group (of equal ones, the worse)."
+_SHADE_NOTE = "The shaded area reaches from the median to the 99th percentile."
+_SHADE_LATER = (
+    f"Where no more than {MOST_SHADED} series are shown (the legend hides them), the area from the median to the 99th percentile is shaded."
+)
+
+
+class Point(NamedTuple):
+    """One point: payload bytes, value in the schema's unit, the words shown beside it, the lowest and highest of its runs, what else is known.
+
+    ``fact`` is the number that it shows, which has its line in a log; what is ``undersampled`` rests on too few samples.
+    """
+
+    x: float
+    y: float
+    words: str
+    low: float | None = None
+    high: float | None = None
+    more: tuple[str, ...] = ()
+    fact: Fact | None = None
+    undersampled: bool = False
+
+
+class Trace(msgspec.Struct, frozen=True):
+    """One line: its series' name and slot (colour), its style's name and dash, and whether its marks are hollow (published figures).
+
+    An ``area`` is what lies within its points, somewhere in which the numbers are; what is ``below`` its points is less than they say. ``points``
+    are not joined: they are the other group of runs at the sizes at which these fall into two.
+    ``facts`` hold for all of its points. Those of ``records`` are worked out from all of a record: they lead to its line and to no number there.
+    """
+
+    name: str
+    slot: int
+    style: str
+    dash: str
+    hollow: bool
+    points: tuple[Point, ...]
+    shape: Literal["line", "area", "below", "points"] = "line"
+    facts: tuple[str, ...] = ()
+    records: bool = False
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """A figure: title, text alternative, both axes, lines, a note that belongs under it, and whether its points are too many to be drawn large.
+
+    ``shades`` are areas between two lines of one series. They say nothing that the lines do not, and only so many can be read at once.
+    """
+
+    title: str
+    description: str
+    x: Axis
+    y: Axis
+    traces: tuple[Trace, ...]
+    note: str = ""
+    dense: bool = False
+    shades: tuple[Trace, ...] = ()
+
+
+def latency_over_size(series: Sequence[Series]) -> Figure | None:
+    """Return latency percentiles over message size: colour tells the series, dash tells the percentile."""
+    styles = _percentiles_of(series)
+    traces = [
+        trace for one in series for dash, statistic in zip(_DASHES, styles, strict=False) for trace in _traces(one, "latency", statistic, "ns", dash)
+    ]
+    ranges = sorted((trace for one in series for trace in _ranges(one)), key=lambda trace: trace.shape != "area")  # what is drawn last is on top
+    shades = tuple(shade for one in series if (shade := _shade(one)))
+    notes = [_RANGE_NOTE if ranges else "", (_SHADE_NOTE if len(shades) <= MOST_SHADED else _SHADE_LATER) if shades else ""]
+    notes.append(_CROSS_NOTE if any(point.undersampled for trace in traces for point in trace.points) else "")
+    figure = _figure("Latency over message size", latency_words(series), "ns", [*ranges, *traces], " ".join(filter(None, notes)))
+    return msgspec.structs.replace(figure, shades=shades) if figure else None
+
+
+def goodput_over_size(series: Sequence[Series]) -> Figure | None:
+    """Return payload received per second over message size. Rates that no bytes moved for are left out, and the note says so."""
+    real = [one for one in series if not one.has_mark(LOGICAL)]
+    left_out = [one.label for one in series if one.has_mark(LOGICAL) and one.cells("goodput", "mean")]
+    note = (
+        f"Left out, because only references to the payload were handed over and no bytes moved: {'; '.join(left_out)}. "
+        "Their message rates are in the next figure, their printed rates in the table."
+        if left_out
+        else ""
+    )
+    traces = [trace for one in real for trace in _traces(one, "goodput", "mean", "bit_per_s", "solid")]
+    return _figure("Payload received per second", "Goodput", "bit_per_s", traces, note)
+
+
+def messages_over_size(series: Sequence[Series]) -> Figure | None:
+    """Return messages received per second over message size, of all series."""
+    traces = [trace for one in series for trace in _traces(one, "message_rate", "mean", "messages_per_s", "solid")]
+    return _figure("Messages received per second", "Messages per second", "messages_per_s", traces)
+
+
+def loss_over_size(series: Sequence[Series]) -> Figure | None:
+    """Return the share of messages lost over message size, if any was lost: only of series that lost some."""
+    losing = [one for one in series if any((cell.value or 0) > 0 for cell in one.cells("loss", "total").values())]
+    traces = [trace for one in losing for trace in _traces(one, "loss", "total", "ratio", "solid")]
+    lossless = len(series) - len(losing)
+    note = f"{lossless} of {len(series)} series lost nothing or do not state it; they are not drawn." if lossless else ""
+    return _figure("Messages lost", "Share of messages lost", "ratio", traces, note)
+
+
+FIGURES = {
+    "latency": latency_over_size,
+    "goodput": goodput_over_size,
+    "messages": messages_over_size,
+    "loss": loss_over_size,
+}
+
+
+def words_of(cell: Cell, unit: str, said: Callable[[float, str], str] = quantity) -> str:
+    """Return a cell's number with its bound, unit and, where runs were repeated, their range, in the words of ``said``."""
+    if cell.value is None:
+        return "not stated"
+    text = with_bound(said(cell.value, unit), cell.shown.bound)
+    if cell.groups and cell.low is not None and cell.high is not None:
+        both = " and ".join(f"{said(group.value, unit)} in {group.runs}" for group in cell.groups)
+        return f"two groups of runs: {both} ({said(cell.low, unit)} to {said(cell.high, unit)} in all)"
+    if cell.low is None or cell.high is None or len(cell.facts) == 1:
+        return text
+    values = sorted(fact.value for fact in cell.facts if fact.value is not None)
+    if len(values) <= _NAMED:
+        return f"{text} (median of {len(values)} runs: {' and '.join(said(value, unit) for value in values)})"
+    return f"{text} (median of {len(values)} runs, {said(cell.low, unit)} to {said(cell.high, unit)})"
+
+
+def latency_words(series: Sequence[Series]) -> str:
+    """Say what the latencies of a figure span, if they all span the same."""
+    bases = {dict(one.key).get("basis") for one in series}
+    words = BASIS_WORDS.get(str(bases.pop())) if len(bases) == 1 else None
+    return f"Latency, {words}" if words else "Latency"
+
+
+def _percentiles_of(series: Sequence[Series]) -> list[str]:
+    """Choose up to three statistics that most series have; a mean only where a tool prints no percentiles."""
+    present = {statistic for one in series for metric, statistic in one.statistics() if metric == "latency"}
+    chosen = [statistic for statistic in _PERCENTILES if statistic in present]
+    if "p50" in present:
+        return chosen[:_LATENCY_STYLES]
+    return [statistic for statistic in ("mean", "min", "max") if statistic in present]
+
+
+def _trace(series: Series, metric: str, statistic: str, unit: str, dash: str) -> Trace | None:
+    least = -1.0 if unit == "ratio" else 0.0  # a log axis has no zero
+    points = tuple(
+        Point(x, cell.value, f"{size(x)}: {words_of(cell, unit)}", *_ends(cell), more_of(cell), cell.shown, _UNDERSAMPLED in cell.marks)
+        for x, cell in sorted(series.cells(metric, statistic).items(), key=lambda item: item[0] or 0)
+        if x and cell.value is not None and cell.value > least and cell.sizes_high is None  # a range of sizes is no point
+    )
+    return Trace(series.label, series.slot, statistic, dash, series.published, points, facts=facts_of(series)) if points else None
+
+
+def _traces(series: Series, metric: str, statistic: str, unit: str, dash: str) -> Iterator[Trace]:
+    """Yield the line of a number, and the points beside it where its runs fall into two groups."""
+    line = _trace(series, metric, statistic, unit, dash)
+    if line is None:
+        return
+    yield line
+    cells = series.cells(metric, statistic)
+    beside = tuple(
+        point._replace(y=group.value, low=None, high=None, more=more_of(cells[int(point.x)], group.fact), fact=group.fact)
+        for point in line.points
+        for group in cells[int(point.x)].groups
+        if group.value != point.y
+    )
+    if beside:
+        yield msgspec.structs.replace(line, points=beside, shape="points")
+
+
+def _shade(series: Series) -> Trace | None:
+    """Return the area between the median and the 99th percentile, over the sizes that have both; one size is no area."""
+    low, high = (_trace(series, "latency", statistic, "ns", "solid") for statistic in _SHADED)
+    both = {point.x for point in low.points} & {point.x for point in high.points} if low and high else set()
+    if low is None or high is None or len(both) < len(_SHADED):
+        return None
+    edge = [point for point in low.points if point.x in both] + [point for point in reversed(high.points) if point.x in both]
+    return msgspec.structs.replace(low, points=tuple(edge), shape="area")
+
+
+def _ranges(series: Series) -> Iterator[Trace]:
+    """Yield what a source says of a whole range of sizes: an area between its ends, or a line that it is at, about or below."""
+    highs = series.cells("latency", "range-high")
+    for at, low in series.cells("latency", "range-low").items():
+        high = highs.get(at)
+        if at and low.value and high and high.value:
+            words, more = f"{low.size_words}: {quantity(low.value, 'ns')} to {quantity(high.value, 'ns')}", more_of(low)
+            last = low.sizes_high or at
+            corners = ((at, low.value), (last, low.value), (last, high.value), (at, high.value))
+            ends = tuple(Point(x, y, words, more=more, fact=low.shown) for x, y in corners)
+            yield Trace(series.label, series.slot, "total", "solid", series.published, ends, "area", facts_of(series))
+    for statistic in ("typical", "mean", "min", "max"):
+        for at, cell in series.cells("latency", statistic).items():
+            if at and cell.value and cell.sizes_high:
+                words, more = f"{cell.size_words}: {words_of(cell, 'ns')}", more_of(cell)
+                ends = tuple(Point(x, cell.value, words, more=more, fact=cell.shown) for x in (at, cell.sizes_high))
+                shape: Literal["line", "below"] = "below" if cell.shown.bound == "<" else "line"
+                yield Trace(series.label, series.slot, statistic, "solid", series.published, ends, shape, facts_of(series))
+
+
+def _ends(cell: Cell) -> tuple[float | None, float | None]:
+    return (cell.low, cell.high) if len(cell.facts) > 1 else (None, None)
+
+
+def _figure(title: str, y_title: str, unit: str, traces: Sequence[Trace], note: str = "") -> Figure | None:
+    points = [point for trace in traces for point in trace.points]
+    if not points:
+        return None
+    values = [value for point in points for value in (point.y, point.low, point.high) if value]
+    values = values or [0.0]
+    y = share_axis(values, y_title) if unit == "ratio" else number_axis(values, y_title, unit)
+    x = size_axis([point.x for point in points])
+    note = " ".join(filter(None, (note, _GROUPS_NOTE if any(trace.shape == "points" for trace in traces) else "")))
+    return Figure(title, _description(title, traces), x, y, tuple(traces), note)
+
+
+def _description(title: str, traces: Sequence[Trace]) -> str:
+    """Say each line's first and last point: what somebody would read off the figure."""
+    lines = []
+    for trace in traces:
+        if trace.shape == "points":
+            continue
+        ends = trace.points[0].words if len(trace.points) == 1 else f"{trace.points[0].words}, to {trace.points[-1].words}"
+        style = "" if trace.style in ("mean", "total") else f", {trace.style}"
+        lines.append(f"{trace.name}{style}: from {ends}.")
+    return f"{title}. " + " ".join(lines)

@@ -1,0 +1,102 @@
+"""How a measurement went while it ran: the intervals that a tool prints, drawn over time. A mean hides a rate that fell halfway."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from tacholog.render.figures.axes import count_axis, number_axis, time_axis
+from tacholog.render.figures.distribution import spread
+from tacholog.render.figures.figures import Figure, Point, Trace, latency_words
+from tacholog.render.hover import facts_of
+from tacholog.schema.records import METRICS
+from tacholog.view.numerals import quantity, size
+from tacholog.view.results import Fact
+from tacholog.view.series import Series, series_of
+
+_LEAST = 3  # two intervals are no course
+_MANY = 40
+_DRAWN = (
+    ("latency", (("p50", "solid"), ("p99", "dash"))),
+    ("latency", (("mean", "solid"), ("max", "dash"))),
+    ("goodput", (("mean", "solid"),)),
+    ("offered_goodput", (("mean", "solid"),)),
+    ("message_rate", (("mean", "solid"),)),
+)
+
+
+def interval_figures(facts: Sequence[Fact]) -> list[tuple[int, Figure]]:
+    """Return a figure a series, with the series' number: of those that hold a run with enough intervals to show a course."""
+    found = ((one.slot, _figure(one)) for one in series_of(facts))
+    return [(slot, figure) for slot, figure in found if figure]
+
+
+def _figure(series: Series) -> Figure | None:
+    for metric, styles in _DRAWN:
+        runs = [(slot, at, facts) for slot, at in enumerate(spread(series.sizes())) if (facts := _longest(series, at, metric, styles[0][0]))]
+        if runs:
+            return _drawn(series, metric, styles, runs)
+    return None
+
+
+def _longest(series: Series, at: int | None, metric: str, statistic: str) -> list[Fact]:
+    """Return the facts of the run with the most intervals of a size, the first of several; none where even it has too few."""
+    told = [fact for fact in series.facts if (fact.payload_bytes, fact.metric, fact.statistic) == (at, metric, statistic) and fact.value]
+    if not told:
+        return []
+    (run, log), count = Counter((fact.run.run, fact.log) for fact in told).most_common(1)[0]
+    return [fact for fact in series.facts if (fact.run.run, fact.log, fact.payload_bytes) == (run, log, at)] if count >= _LEAST else []
+
+
+def _drawn(series: Series, metric: str, styles: Sequence[tuple[str, str]], runs: Sequence[tuple[int, int | None, list[Fact]]]) -> Figure:
+    timed, common = all(_is_timed(facts) for _, _, facts in runs), facts_of(series)
+    traces = [
+        Trace(size(at), slot, "total" if len(styles) == 1 else statistic, dash, series.published, points, facts=(*common, *_log_of(facts)))
+        for slot, at, facts in runs
+        for statistic, dash in styles
+        if (points := tuple(_points(facts, metric, statistic, timed=timed)))
+    ]
+    drawn = [point for trace in traces for point in trace.points]
+    unit = METRICS[metric].unit
+    y = number_axis([point.y for point in drawn], latency_words([series]) if metric == "latency" else METRICS[metric].words, unit)
+    highest = max(point.x for point in drawn)
+    title = f"{METRICS[metric].words} while the measurement ran: {series.label}"
+    ends = " ".join(f"{trace.name}: from {trace.points[0].words}, to {trace.points[-1].words}." for trace in traces)
+    note = "Each line is one run: the one with the most intervals, which the tool printed while it measured."
+    dense = any(len(trace.points) > _MANY for trace in traces)
+    return Figure(title, f"{title}. {ends}", time_axis(highest) if timed else count_axis(highest), y, tuple(traces), note, dense)
+
+
+def _log_of(facts: Sequence[Fact]) -> list[str]:
+    return [f"{facts[0].run.run}/{facts[0].log}"]
+
+
+def _by_interval(facts: Sequence[Fact]) -> list[list[Fact]]:
+    """Group the facts of each interval: those of one line, unless one comes again, as in JSON that is all on one line."""
+    intervals: list[list[Fact]] = []
+    for fact in sorted(facts, key=lambda fact: fact.line or 0):
+        latest = intervals[-1] if intervals else []
+        again = any((one.metric, one.statistic) == (fact.metric, fact.statistic) for one in latest)
+        if not latest or again or latest[0].line != fact.line:
+            intervals.append([])
+        intervals[-1].append(fact)
+    return intervals
+
+
+def _value(facts: Sequence[Fact], metric: str, statistic: str) -> float | None:
+    return next((fact.value for fact in facts if (fact.metric, fact.statistic) == (metric, statistic)), None)
+
+
+def _is_timed(facts: Sequence[Fact]) -> bool:
+    return all(_value(found, "duration", "total") for found in _by_interval(facts))
+
+
+def _points(facts: Sequence[Fact], metric: str, statistic: str, *, timed: bool) -> Iterator[Point]:
+    """Yield a point an interval, at its end; a log axis has no place for nothing, which an interval with no message is."""
+    at = 0.0
+    for found in _by_interval(facts):
+        at += (_value(found, "duration", "total") or 0.0) / 1e9 if timed else 1.0
+        value = _value(found, metric, statistic)
+        if value:
+            when = f"{at:.3g}\u00a0s" if timed else f"interval {at:.0f}"
+            yield Point(at, value, f"{when}: {quantity(value, METRICS[metric].unit)}")

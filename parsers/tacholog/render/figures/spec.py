@@ -1,0 +1,125 @@
+"""A figure as a Plotly spec: plain data without colours, which the page's script fills in from the style sheet (light, dark, print)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from tacholog.render.figures.axes import Axis
+from tacholog.render.figures.figures import MOST_SHADED, Figure, Trace
+from tacholog.render.html import esc
+from tacholog.view.results import Fact
+
+_SYMBOLS = ("circle", "square", "diamond")
+_COLOURS = 8
+_CROSS = "x-thin"  # of too few samples: seen as well as the others in both themes, which a faint point was not
+
+
+Places = Callable[[Fact | None], tuple[int, int] | None]
+
+
+def spec(figure: Figure, place: Places) -> dict[str, object]:
+    """Return ``data`` and ``layout`` for Plotly. ``meta`` of a trace names its colour and series, says if it is a shade, and holds its facts.
+
+    ``place`` says where the log line of a number is, as its script numbers the pages of logs.
+    """
+    return {
+        "title": figure.title,
+        "columns": [_column(figure.x), _column(figure.y)],
+        "shades": MOST_SHADED,
+        "data": [*(_shade(shade) for shade in figure.shades), *(_trace(trace, 4 if figure.dense else 7, place) for trace in figure.traces)],
+        "layout": {
+            "xaxis": {**_axis(figure.x), "title": {"text": esc(figure.x.title)}},
+            "yaxis": _axis(figure.y),
+            "annotations": [_lying(figure.y.title)],
+            "hovermode": "closest",
+            "showlegend": False,
+        },
+    }
+
+
+def _trace(trace: Trace, marker_px: int, place: Places) -> dict[str, object]:
+    symbol = _SYMBOLS[trace.slot // _COLOURS % len(_SYMBOLS)]
+    style = "" if trace.style in ("mean", "total") else f" {trace.style}"
+    # Plotly reads some HTML in these texts, so names are escaped here as on the page.
+    name = esc(trace.name + style)
+    points = [*trace.points, trace.points[0]] if trace.shape == "area" else trace.points
+    places = [place(point.fact) for point in points]
+    symbol = "triangle-down" if trace.shape == "below" else symbol
+    return {
+        "type": "scatter",
+        "mode": "markers" if trace.shape == "points" else "lines+markers",
+        "name": name,
+        "x": [point.x for point in points],
+        "y": [point.y for point in points],
+        "text": ["<br>".join([f"<b>{esc(point.words)}</b>", name, *map(esc, point.more)]) for point in points],
+        **({"fill": "toself", "hoveron": "points"} if trace.shape == "area" else {}),
+        "hovertemplate": "%{text}<extra></extra>",
+        "line": {"dash": trace.dash, "width": 2},
+        **({"customdata": places} if any(places) else {}),
+        **_error_bars(trace),
+        "marker": {"symbol": _symbols(trace, f"{symbol}-open" if trace.hollow else symbol), "size": marker_px},
+        "meta": {**_meta(trace), "facts": "<br>".join(map(esc, trace.facts)), **_number(trace)},
+    }
+
+
+def _number(trace: Trace) -> dict[str, object]:
+    """Return what the address of a point's number ends in beside its line: all points of a trace are of one metric."""
+    fact = trace.points[0].fact
+    return {"number": f":{fact.metric}.{fact.statistic}"} if fact and not trace.records else {}
+
+
+def _symbols(trace: Trace, symbol: str) -> object:
+    """Return the sign of all points, or that of each where some rest on too few samples."""
+    found = [_CROSS if point.undersampled else symbol for point in trace.points]
+    return found if _CROSS in found else symbol
+
+
+def _meta(trace: Trace) -> dict[str, object]:
+    return {"slot": trace.slot % _COLOURS, "series": trace.slot}
+
+
+def _shade(shade: Trace) -> dict[str, object]:
+    """Return an area that only shades: its edges are lines of their own, with points to hover."""
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [point.x for point in shade.points],
+        "y": [point.y for point in shade.points],
+        "fill": "toself",
+        "hoverinfo": "skip",
+        "line": {"width": 0},
+        "meta": {**_meta(shade), "shade": True},
+    }
+
+
+def _column(axis: Axis) -> str:
+    """Return what an axis is called in a file: there numbers are in the schema's units."""
+    return f"{axis.title} ({axis.unit.replace('_per_', '/').replace('_', ' ')})" if axis.unit else axis.title
+
+
+def _lying(title: str) -> dict[str, object]:
+    """Return the title of the upright axis as a lying text above it."""
+    place = {"xref": "paper", "yref": "paper", "x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom", "yshift": 6}
+    return {"text": esc(title), "showarrow": False, **place}
+
+
+def _error_bars(trace: Trace) -> dict[str, object]:
+    """Return whiskers from the lowest to the highest run, where runs were repeated."""
+    if all(point.low is None for point in trace.points):
+        return {}
+    above = [(point.high or point.y) - point.y for point in trace.points]
+    below = [point.y - (point.low if point.low is not None else point.y) for point in trace.points]
+    return {"error_y": {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "thickness": 1.2, "width": 3}}
+
+
+def _axis(axis: Axis) -> dict[str, object]:
+    ends = [math.log10(axis.low), math.log10(axis.high)] if axis.scale == "log" else [axis.low, axis.high]
+    return {
+        "type": axis.scale,
+        "range": ends,
+        "tickmode": "array",
+        "tickvals": list(axis.ticks),
+        "ticktext": list(axis.labels),
+        "zeroline": False,
+    }

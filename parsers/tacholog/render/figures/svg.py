@@ -1,0 +1,133 @@
+"""A figure as static SVG: there at once, without scripts, in print, and in both colour themes (colours come from the style sheet)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tacholog.render.figures.axes import Axis
+from tacholog.render.figures.figures import MOST_SHADED, Figure, Point, Trace
+from tacholog.render.html import NOTHING, Html, join, tag
+
+WIDTH, HEIGHT = 760, 400
+_LEFT, _RIGHT, _TOP, _BOTTOM = 84, 28, 32, 52
+COLOURS = 8
+_DASHES = {"solid": None, "dash": "7 4", "dot": "1.5 3.5"}
+_SHAPES = ("circle", "square", "diamond")
+_REACH = 4
+
+
+def draw(figure: Figure, anchor: str) -> Html:
+    """Return the ``svg`` element of a figure; ``anchor`` makes the ids of its title and description unique."""
+    return tag(
+        "svg",
+        tag("title", figure.title, id=f"{anchor}-t"),
+        tag("desc", figure.description, id=f"{anchor}-d"),
+        *_grid(figure.x, figure.y),
+        *(_shade(figure, shade) for shade in figure.shades if len(figure.shades) <= MOST_SHADED),
+        *(_line(figure, trace) for trace in figure.traces),
+        class_="tl-svg",
+        viewBox=f"0 0 {WIDTH} {HEIGHT}",
+        role="img",
+        aria_labelledby=f"{anchor}-t",
+        aria_describedby=f"{anchor}-d",
+    )
+
+
+def swatch(slot: int, dash: str = "solid", *, hollow: bool = False) -> Html:
+    """Return the small drawing that stands in the legend for a line."""
+    return tag(
+        "svg",
+        _path("M1 6H27", dash),
+        _marker(14, 6, slot, hollow=hollow),
+        class_=f"tl-swatch {series_class(slot)}",
+        viewBox="0 0 28 12",
+        aria_hidden="true",
+    )
+
+
+def series_class(slot: int) -> str:
+    """Return the style class that gives a series its colour."""
+    return f"tl-s{slot % COLOURS}"
+
+
+def _grid(x: Axis, y: Axis) -> Iterator[Html]:
+    bottom, right = HEIGHT - _BOTTOM, WIDTH - _RIGHT
+    for tick, label in zip(y.ticks, y.labels, strict=True):
+        at = _y(y, tick)
+        yield tag("line", x1=_LEFT, x2=right, y1=at, y2=at, class_="tl-grid")
+        yield tag("text", label, x=_LEFT - 8, y=round(at + 4.5, 1), class_="tl-tick", text_anchor="end")
+    for tick, label in zip(x.ticks, x.labels, strict=True):
+        at = _x(x, tick)
+        yield tag("line", x1=at, x2=at, y1=_TOP, y2=bottom, class_="tl-grid")
+        yield tag("text", label, x=at, y=bottom + 18, class_="tl-tick", text_anchor="middle")
+    yield tag("text", x.title, x=(_LEFT + right) / 2, y=HEIGHT - 8, class_="tl-axis", text_anchor="middle")
+    yield tag("text", y.title, x=0, y=14, class_="tl-axis")  # lying: it can be read, and never meets the labels of the ticks
+
+
+def _shade(figure: Figure, shade: Trace) -> Html:
+    return tag("path", d=_outline(shade, _places(figure, shade)), class_=f"tl-shade {series_class(shade.slot)}")
+
+
+def _places(figure: Figure, trace: Trace) -> list[tuple[float, float]]:
+    return [(_x(figure.x, point.x), _y(figure.y, point.y)) for point in trace.points]
+
+
+def _outline(trace: Trace, places: Sequence[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{x:g} {y:g}" for x, y in places) + ("Z" if trace.shape == "area" else "")
+
+
+def _line(figure: Figure, trace: Trace) -> Html:
+    places = _places(figure, trace)
+    return tag(
+        "g",
+        *([] if trace.shape == "points" else [_path(_outline(trace, places), trace.dash)]),
+        *_whiskers(figure, trace.points),
+        *_markers(places, trace.points, trace),
+        class_=f"{'tl-dense ' if figure.dense else ''}{'tl-area ' if trace.shape == 'area' else ''}tl-line {series_class(trace.slot)}",
+    )
+
+
+def _whiskers(figure: Figure, points: Sequence[Point]) -> Iterator[Html]:
+    """Yield a line from the lowest to the highest run of each repeated point."""
+    for point in points:
+        if point.low is not None and point.high is not None and point.low > figure.y.low:
+            x = _x(figure.x, point.x)
+            yield tag("line", x1=x, x2=x, y1=_y(figure.y, point.low), y2=_y(figure.y, point.high), class_="tl-whisker")
+
+
+def _markers(places: Sequence[tuple[float, float]], points: Sequence[Point], trace: Trace) -> Iterator[Html]:
+    style = "" if trace.style in ("mean", "total") else f" {trace.style}"
+    for (x, y), point in zip(places, points, strict=True):
+        words = tag("title", f"{trace.name}{style}, {point.words}")
+        yield _triangle(x, y, words) if trace.shape == "below" else _marker(x, y, trace.slot, words, hollow=trace.hollow, cross=point.undersampled)
+
+
+def _path(path: str, dash: str) -> Html:
+    return tag("path", d=path, class_="tl-path", stroke_dasharray=_DASHES[dash])
+
+
+def _marker(x: float, y: float, slot: int, words: Html = NOTHING, *, hollow: bool, cross: bool = False) -> Html:
+    """Draw a point, a cross for what rests on too few samples. After as many series as there are colours the shape changes."""
+    if cross:
+        return tag("path", words, d=f"M{x - 3:g} {y - 3:g}l6 6m0-6l-6 6", class_="tl-point")
+    class_ = "tl-point tl-hollow" if hollow else "tl-point"
+    shape = _SHAPES[slot // COLOURS % len(_SHAPES)]
+    inside = join([words])
+    if shape == "circle":
+        return tag("circle", inside, cx=f"{x:g}", cy=f"{y:g}", r=_REACH - 0.5, class_=class_)
+    if shape == "square":
+        return tag("rect", inside, x=f"{x - 3:g}", y=f"{y - 3:g}", width=6, height=6, class_=class_)
+    diamond = f"M{x:g} {y - _REACH:g}l{_REACH} {_REACH}l-{_REACH} {_REACH}l-{_REACH} -{_REACH}z"
+    return tag("path", inside, d=diamond, class_=class_)
+
+
+def _triangle(x: float, y: float, words: Html) -> Html:
+    return tag("path", words, d=f"M{x - _REACH:g} {y:g}h{2 * _REACH}l-{_REACH} {2 * _REACH}z", class_="tl-point tl-hollow")
+
+
+def _x(axis: Axis, value: float) -> float:
+    return round(_LEFT + axis.place(value) * (WIDTH - _LEFT - _RIGHT), 1)
+
+
+def _y(axis: Axis, value: float) -> float:
+    return round(HEIGHT - _BOTTOM - axis.place(value) * (HEIGHT - _TOP - _BOTTOM), 1)

@@ -1,0 +1,42 @@
+"""What a point of a figure says of itself beside its number: where it was measured and how often, so that no number is read without its facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tacholog.render.marks import in_order, mark_of
+from tacholog.view.names import words
+from tacholog.view.numerals import NOT_STATED, grouped
+from tacholog.view.results import Fact
+from tacholog.view.series import Cell, Series
+
+
+def facts_of(series: Series) -> tuple[str, ...]:
+    """Return what all points of a series have in common, a line each: the system with its version, the machine, the kind of run, the tool."""
+    run = series.facts[0].run
+    system = " ".join(filter(None, (run.system or f"system {NOT_STATED}", run.system_version or f"(version {NOT_STATED})")))
+    machine = f"machine: {run.host or NOT_STATED}"
+    kind = "published by the vendor" if series.published else "own run"
+    return (system, machine, ", ".join([kind, *_further(series)]))
+
+
+def _further(series: Series) -> Iterator[str]:
+    run, key = series.facts[0].run, dict(series.key)
+    if run.release and run.release != run.system_version:
+        yield f"release {run.release}"
+    if run.tool and run.tool != run.system and run.tool not in str(run.system):
+        yield f"by {run.tool}"
+    if key["basis"] is not None:
+        yield words("basis", key["basis"])
+    if key["load_mode"] is not None:
+        yield f"load {key['load_mode']}"
+
+
+def more_of(cell: Cell, fact: Fact | None = None) -> tuple[str, ...]:
+    """Return what one point says beyond its number: runs and samples behind it, its marks, and where it stands. ``fact``: of one group of runs."""
+    fact = fact or cell.shown
+    runs = f"{cell.run_count} run{'s' if cell.run_count != 1 else ''}"
+    samples = f"{grouped(fact.samples)} samples{' each' if cell.run_count > 1 else ''}" if fact.samples is not None else f"samples {NOT_STATED}"
+    marks = [f"marked: {mark_of(name).title}" for name in in_order(cell.marks)]
+    place = f"{fact.run.run}/{fact.log}" + (f", line {fact.place}" if fact.place else "")
+    return (f"{runs}, {samples}", *marks, place)

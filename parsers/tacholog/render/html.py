@@ -1,0 +1,97 @@
+"""HTML as text, escaped by default. Logs and manifests are written by strangers: nothing of theirs reaches a page unescaped.
+
+`Html` is markupsafe's type, which templates know too: what is not `Html` is text, and is escaped where it is put into a page. Only the functions here
+and the HTML environment of `tacholog.render.templates` make it of what is not constant; ruff (S704) names every other place that does.
+What stands in the MyST sources of pages is the business of `tacholog.render.myst`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import re
+from collections.abc import Iterable
+
+from markupsafe import Markup
+
+from tacholog.visible import HIDDEN, HIDDEN_IN_LINE, drawn, sign
+
+_VOID = {"br", "col", "img", "meta", "link", "input"}
+_SVG_EMPTY = {"path", "line", "circle", "rect"}  # in SVG an element that is left open swallows all that follow
+_UNSAFE_IN_SLUG = re.compile(r"[^a-z0-9._]+")
+_UNSAFE_IN_PATH = re.compile(r"[^A-Za-z0-9._-]+")
+_SPELT_IN_JSON = re.compile(f"<|{HIDDEN.pattern}")
+_LONGEST = 100  # bytes of a name that becomes a part of an address; file systems end at 255
+
+Html = Markup
+NOTHING = Html()
+
+
+def esc(text: object) -> Html:
+    """Return ``text`` safe inside an element and inside a quoted attribute, what hides in it drawn; HTML stays as it is."""
+    return text if isinstance(text, Html) else Html(_escaped(str(text)))
+
+
+def _escaped(text: str) -> str:
+    return html.escape(drawn(text))
+
+
+def join(parts: Iterable[object], between: str = "") -> Html:
+    """Return the parts, each escaped, as one piece of HTML."""
+    return Html(str.join(esc(between), (esc(part) for part in parts)))
+
+
+def tag(name: str, *content: object, **attributes: object) -> Html:
+    """Return an element. ``class_`` is ``class``, ``_`` in names is ``-``; an attribute that is ``None`` or ``False`` is left out."""
+    shown = "".join(
+        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{_escaped(str(value))}"')
+        for key, value in attributes.items()
+        if value is not None and value is not False
+    )
+    if name in _VOID and not content:
+        return Html(f"<{name}{shown}>")
+    if name in _SVG_EMPTY and not content:
+        return Html(f"<{name}{shown}/>")
+    return Html(f"<{name}{shown}>{join(content)}</{name}>")
+
+
+def visible(text: str) -> Html:
+    """Return ``text`` escaped, with control characters drawn instead of obeyed (ESC is shown as its picture)."""
+    parts: list[Html] = []
+    end = 0
+    for found in HIDDEN_IN_LINE.finditer(text):
+        parts += [esc(text[end : found.start()]), tag("span", sign(found[0]), class_="tl-control", title=f"U+{ord(found[0]):04X}")]
+        end = found.end()
+    return join([*parts, esc(text[end:])])
+
+
+def unhidden(text: str) -> str:
+    """Return ``text`` without control characters and direction marks, for a terminal or a table."""
+    return HIDDEN_IN_LINE.sub(" ", text)
+
+
+def data_block(value: object, class_: str) -> Html:
+    """Return ``value`` as JSON in a script element that no browser runs; ``<`` is spelt so that nothing in it can end the element."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = _SPELT_IN_JSON.sub(lambda found: json.dumps(found[0])[1:-1] if found[0] != "<" else "\\u003c", text)
+    return Html(f'<script type="application/json" class="{html.escape(class_)}">{text}</script>')
+
+
+def slug(text: str) -> str:
+    """Return a file or anchor name for a title: lower case, blanks as ``-``. A title that loses more than that, or is long, carries a short hash."""
+    plain = _UNSAFE_IN_SLUG.sub("-", text.lower()).strip("-._")
+    return plain if 0 < len(plain) <= _LONGEST and plain == text.lower().replace(" ", "-") else _hashed(plain, text)
+
+
+def path_slug(path: str) -> str:
+    """Return a document name for a path inside the data; names differ wherever paths differ."""
+    parts = [_UNSAFE_IN_PATH.sub("-", part).lstrip("._-")[:_LONGEST] for part in path.split("/")]
+    plain = "/".join(part or "-" for part in parts)
+    return plain if plain == path else _hashed(plain, path)
+
+
+def _hashed(plain: str, text: str) -> str:
+    mark = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
+    folder, sep, name = plain.rpartition("/")
+    return f"{folder}{sep}{name[:_LONGEST]}-{mark}" if plain else mark

@@ -1,0 +1,101 @@
+"""Where on its line a number was printed. A link leads to the number itself, not only to a line that holds a dozen of them.
+
+Formats say on which line a number stands, not at which column. It is looked for by its value, as it was printed: to the last place, in any unit that
+logs print. A value that stands there more than once is told by the word before it (``lost=0 duplicated=0``); one that cannot be told, or was worked
+out from others, is not marked, and its link leads to the whole line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from tacholog.render.html import Html, join, tag, visible
+from tacholog.schema.records import METRICS
+from tacholog.view.results import Fact
+
+_PRINTED = re.compile(r"(?<![\w.])\d{1,30}(?:\.\d{1,30})?")
+_WORD_BEFORE = re.compile(r"([A-Za-z][\w.]{0,40})\W{0,12}$")
+_BEFORE = 64  # characters that are looked through for the word
+_STEPS = (1.0, 1e3, 1e6, 1e9)
+_SCALES: Mapping[str, tuple[float, ...]] = {
+    "ns": _STEPS,
+    "bit_per_s": (*_STEPS, *(8 * step for step in _STEPS), 8.0 * 2**10, 8.0 * 2**20, 8.0 * 2**30),
+    "messages_per_s": _STEPS,
+    "ratio": (1.0, 0.01),
+}
+_NEAR = 1e-9  # of the value: floating point, not rounding
+Span = tuple[int, int]
+
+
+def number_anchor(fact: Fact) -> str | None:
+    """Return the id of a number on the page of its log, which is the end of its permanent id; nothing where it stands on no line."""
+    return None if fact.line is None else f"L{fact.line}:{fact.metric}.{fact.statistic}"
+
+
+def by_line(facts: Iterable[Fact]) -> dict[int, dict[str, list[Fact]]]:
+    """Return the numbers of each line by their ids."""
+    found: dict[int, dict[str, list[Fact]]] = {}
+    for fact in facts:
+        anchor = number_anchor(fact)
+        if anchor is not None and fact.place is not None:
+            found.setdefault(fact.place, {}).setdefault(anchor, []).append(fact)
+    return found
+
+
+def with_anchors(text: str, numbers: Mapping[str, list[Fact]]) -> Html:
+    """Return a line, escaped, in which each number that can be told has its id; the others have theirs at its start."""
+    places: dict[Span, list[str]] = {}
+    for anchor, facts in numbers.items():
+        # Several records may stand on one row of a table: what the id means is then the row.
+        span = printed_at(text, facts[0]) if len(facts) == 1 else None
+        places.setdefault(span or (0, 0), []).append(anchor)
+    return join(_pieces(text, places))
+
+
+def _pieces(text: str, places: Mapping[Span, list[str]]) -> Iterator[Html]:
+    end = 0
+    for (start, stop), anchors in sorted(places.items()):
+        yield visible(text[end:start])
+        marked = visible(text[start:stop])
+        for anchor in anchors:
+            marked = tag("span", marked, id=anchor)
+        yield marked
+        end = stop
+    yield visible(text[end:])
+
+
+def printed_at(text: str, fact: Fact) -> Span | None:
+    """Return where on a line a number was printed; nothing if that cannot be told."""
+    if fact.value is None:
+        return None
+    found = [match.span() for match in _PRINTED.finditer(text) if _is_value(match[0], fact)]
+    if len(found) > 1:
+        names = _names(fact)
+        found = [span for span in found if _is_named(text[max(0, span[0] - _BEFORE) : span[0]], names)]
+    return found[0] if len(found) == 1 else None
+
+
+def _is_value(printed: str, fact: Fact) -> bool:
+    if fact.value is None:
+        return False
+    places = len(printed.partition(".")[2])
+    # Without a stated last place a number is exact, and was printed in the schema's own unit.
+    scales = _SCALES.get(METRICS[fact.metric].unit, (1.0,)) if fact.resolution is not None else (1.0,)
+    for scale in scales:
+        last = scale * 10.0**-places
+        fits = fact.resolution is None or abs(last - fact.resolution) <= _NEAR * fact.resolution
+        if fits and abs(float(printed) * scale - fact.value) <= _NEAR * abs(fact.value):
+            return True
+    return False
+
+
+def _names(fact: Fact) -> tuple[str, ...]:
+    """Return what a log may call a number: its statistic, or the last word of its metric (``lost`` of messages_lost)."""
+    return (fact.statistic, fact.metric.rpartition("_")[2])
+
+
+def _is_named(before: str, names: tuple[str, ...]) -> bool:
+    word = _WORD_BEFORE.search(before)
+    said = word[1].lower() if word else ""
+    return any(said == name or said.startswith(f"{name}_") for name in names)

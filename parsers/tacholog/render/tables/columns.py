@@ -1,0 +1,93 @@
+"""Which columns a table of numbers has, and what is said once above it instead of in each cell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tacholog.schema.records import METRICS
+from tacholog.view.numerals import SECONDS, Unit, unit_shown
+from tacholog.view.series import Series
+
+_STATISTICS = ("typical", "range-low", "min", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999", "max", "range-high", "mean", "std")
+_HEADINGS = {
+    "p50": "median",
+    "std": "std dev",
+    "range-low": "lowest",
+    "range-high": "highest",
+    "typical": "typical",
+    "min": "min",
+    "max": "max",
+    "mean": "mean",
+}
+_COLUMNS: tuple[tuple[str, str, str], ...] = (
+    ("message_rate", "mean", "received rate"),
+    ("goodput", "mean", "goodput"),
+    ("offered_rate", "mean", "offered rate"),
+    ("messages_sent", "total", "sent"),
+    ("messages_received", "total", "received"),
+    ("messages_lost", "total", "lost"),
+    ("loss", "total", "loss"),
+    ("messages_duplicated", "total", "received twice"),
+    ("messages_reordered", "total", "out of order"),
+    ("messages_corrupted", "total", "corrupted"),
+    ("histogram_overflow", "total", "above the histogram"),
+    ("duration", "total", "duration"),
+)
+_ACCIDENTS = ("messages_duplicated", "messages_reordered", "messages_corrupted", "histogram_overflow")
+_MEASURED = ("latency", "goodput", "message_rate")
+
+
+class Column(msgspec.Struct, frozen=True):
+    """One column: the number it shows, its heading and its unit."""
+
+    metric: str
+    statistic: str
+    heading: str
+    unit: Unit
+
+
+def columns_of(series: Series) -> list[Column]:
+    """Return the columns that a series fills, in the order in which people read them."""
+    present = series.statistics()
+    latency = [
+        Column("latency", name, _HEADINGS.get(name, name.replace("p", "") + " %"), unit_shown("ns"))
+        for name in _STATISTICS
+        if ("latency", name) in present
+    ]
+    others = [
+        Column(metric, statistic, heading, SECONDS if metric == "duration" else unit_shown(METRICS[metric].unit))
+        for metric, statistic, heading in _COLUMNS
+        if (metric, statistic) in present
+    ]
+    known = {(column.metric, column.statistic) for column in (*latency, *others)}
+    rest = [Column(metric, statistic, _words(metric, statistic), _unit(metric)) for metric, statistic in present if (metric, statistic) not in known]
+    return [*latency, *others, *rest]
+
+
+def without_zeros(series: Series, columns: Sequence[Column]) -> tuple[list[Column], list[Column]]:
+    """Return the columns worth showing, and those of accidents that never happened: a column of zeros says less than a sentence."""
+    never = [column for column in columns if column.metric in _ACCIDENTS and _all_zero(series, column)]
+    return [column for column in columns if column not in never], never
+
+
+def marks_everywhere(series: Series, columns: Sequence[Column]) -> list[str]:
+    """Return the marks on every latency and rate of a series: said once, they leave the cells to what differs."""
+    cells = [cell for column in columns if column.metric in _MEASURED for cell in series.cells(column.metric, column.statistic).values()]
+    if not cells:
+        return []
+    return [mark for mark in cells[0].marks if all(mark in cell.marks for cell in cells)]
+
+
+def _all_zero(series: Series, column: Column) -> bool:
+    return all(cell.high == 0 for cell in series.cells(column.metric, column.statistic).values())
+
+
+def _words(metric: str, statistic: str) -> str:
+    words = METRICS[metric].words.lower() if metric in METRICS else metric
+    return words if statistic == "total" else f"{words}, {statistic}"
+
+
+def _unit(metric: str) -> Unit:
+    return unit_shown(METRICS[metric].unit) if metric in METRICS else Unit("", 1.0)

@@ -1,0 +1,71 @@
+"""The headline number of every series of a page in one table: what people otherwise copy together from many."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tacholog.render.figures.figures import LOGICAL
+from tacholog.render.figures.svg import swatch
+from tacholog.render.html import NOTHING, Html, join, tag
+from tacholog.render.marks import mark_notes, said_of_all
+from tacholog.render.tables.tables import CellWriter, Links, Marks, badge, column_decimals, each_run, marks_of_cells, page_anchor, scroller
+from tacholog.schema.records import METRICS
+from tacholog.view.headlines import RANKED_BY
+from tacholog.view.names import BASIS_WORDS
+from tacholog.view.numerals import NOT_STATED, Unit, unit_shown
+from tacholog.view.series import Cell, Series
+
+_WORDS = ("Median latency", "Mean latency", "Goodput")
+_MOST = 12
+
+
+def side_by_side(series: Sequence[Series], links: Links, anchor: str) -> Html:
+    """Return one table, a column a series; nothing where there is only one series, or more than fit beside each other."""
+    found = _headline(series)
+    if found is None:
+        return NOTHING
+    (metric, statistic, words), shown = found
+    unit = unit_shown(METRICS[metric].unit)
+    cells = [one.cells(metric, statistic) for one in shown]
+    said = marks_of_cells(cell for found in cells for cell in found.values())
+    seen = dict.fromkeys(said)
+    rows = _rows(cells, [_each(one, anchor) for one in shown], unit, CellWriter(links, anchor, Marks(seen, said), None))
+    heads = [tag("th", tag("div", swatch(one.slot, hollow=one.published), one.label), badge(published=one.published), scope="col") for one in shown]
+    table = tag("table", tag("thead", tag("tr", tag("th", "size", scope="col"), *heads)), tag("tbody", *rows), class_="tl-table tl-beside")
+    bases = {dict(one.key)["basis"] for one in shown}
+    basis = BASIS_WORDS.get(str(bases.pop())) if metric == "latency" and len(bases) == 1 else None
+    title = tag("p", tag("strong", ", ".join(filter(None, (words, basis, unit.sign)))), class_="tl-caption")
+    return join([title, said_of_all(said, anchor), scroller(f"{words} of every series", table), mark_notes(seen, anchor)])
+
+
+def has_side_by_side(series: Sequence[Series]) -> bool:
+    """Whether there is anything to set side by side."""
+    return _headline(series) is not None
+
+
+def _headline(series: Sequence[Series]) -> tuple[tuple[str, str, str], list[Series]] | None:
+    for (metric, statistic), words in zip(RANKED_BY, _WORDS, strict=True):
+        shown = [one for one in series if one.cells(metric, statistic) and not (metric == "goodput" and one.has_mark(LOGICAL))]
+        if shown:
+            return ((metric, statistic, words), shown) if 1 < len(shown) <= _MOST else None
+    return None
+
+
+def _each(one: Series, anchor: str) -> str | None:
+    """Return the link to each run's numbers, if they are on this page: it shows one transport of one system."""
+    fact = one.facts[0]
+    of_transport = page_anchor("side-by-side", fact.run.system or NOT_STATED, fact.conditions.transport or NOT_STATED, fact.test)
+    return each_run(one) if anchor == of_transport else None
+
+
+def _rows(cells: Sequence[Mapping[int | None, Cell]], targets: Sequence[str | None], unit: Unit, write: CellWriter) -> list[Html]:
+    places = [column_decimals(found.values(), unit) for found in cells]
+    sizes = sorted({at for found in cells for at in found}, key=lambda at: -1 if at is None else at)
+    rows = []
+    for at in sizes:
+        values = [
+            write.cell(found[at], unit, place, each=each) if at in found else tag("td", "not measured", class_="tl-null")
+            for found, place, each in zip(cells, places, targets, strict=True)
+        ]
+        rows.append(tag("tr", tag("th", next(found[at] for found in cells if at in found).size_words, scope="row", data_v=at), *values))
+    return rows

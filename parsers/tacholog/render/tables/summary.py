@@ -1,0 +1,142 @@
+"""The answer first: what a page's numbers say, in sentences made from them, each number linked to its line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tacholog.render.figures.figures import LOGICAL, LOSS
+from tacholog.render.figures.svg import swatch
+from tacholog.render.html import NOTHING, Html, esc, join, tag
+from tacholog.render.tables.tables import Links, each_run, linked_number
+from tacholog.view.headlines import headline, told_by
+from tacholog.view.names import BASIS_WORDS
+from tacholog.view.numerals import size
+from tacholog.view.series import Cell, Series, newest_first
+
+_RANGE = ("range-low", "range-high")
+_BASES = {**BASIS_WORDS, "rtt/2": f"{BASIS_WORDS['rtt/2']} (RTT/2)", "one-way": "one-way latency"}
+_STATISTICS = {"p50": "Median", "mean": "Mean", "min": "Least", "max": "Greatest", "typical": "Typical", "range-low": ""}
+
+
+def latency_summary(series: Sequence[Series], links: Links) -> Html:
+    """Return one sentence a series: the median (or what the tool prints instead) at the smallest and the largest size."""
+    return _list([(one, _latency(one, links)) for one in newest_first(series)])
+
+
+def throughput_summary(series: Sequence[Series], links: Links) -> Html:
+    """Return one or two sentences a series: the peak rate, the small-message rate, the loss."""
+    return _list([(one, _throughput(one, links)) for one in newest_first(series)])
+
+
+def _list(sentences: Sequence[tuple[Series, Html]]) -> Html:
+    said = [(one, sentence) for one, sentence in sentences if sentence]
+    if len(said) == 1:
+        return tag("p", said[0][1], class_="tl-answer")
+    items = [
+        tag("li", swatch(one.slot, hollow=one.published), tag("div", tag("span", one.label, class_="tl-label"), " ", sentence))
+        for one, sentence in said
+    ]
+    return tag("ul", *items, class_="tl-answers") if items else NOTHING
+
+
+def _latency(series: Series, links: Links) -> Html:
+    statistic, cells = told_by(series, "latency"), headline(series, "latency")
+    if statistic is None or not cells:
+        return NOTHING
+    basis = _BASES.get(str(dict(series.key).get("basis")), "latency (whether one-way or round trip is not stated)")
+    named = _STATISTICS.get(statistic, statistic)
+    ends = list(dict.fromkeys((min(cells, key=_order), max(cells, key=_order))))
+    numbers = join([_ranged(series, cells[at], at, links) if statistic in _RANGE else _at(cells[at], at, "ns", links) for at in ends], " and ")
+    start = f"{named} {basis} is " if named else f"{basis[0].upper()}{basis[1:]} is "
+    return join([start, numbers, _runs(series, links), ".", _tail(series, ends[0], links)])
+
+
+def _ranged(series: Series, low: Cell, at: int | None, links: Links) -> Html:
+    """Return both ends of a range where a source gives no more than that."""
+    high = series.cells("latency", "range-high").get(at)
+    end = [" ", linked_number(high, "ns", links, strong=True)] if high else []
+    return join([linked_number(low, "ns", links, strong=True), *end, " for ", _size(low.size_words)])
+
+
+def _known(series: Series, metric: str, statistic: str) -> dict[int | None, Cell]:
+    return {at: cell for at, cell in series.cells(metric, statistic).items() if cell.value is not None}
+
+
+def _order(at: int | None) -> int:
+    return at or 0
+
+
+def _tail(series: Series, at: int | None, links: Links) -> Html:
+    cell = series.cells("latency", "p99").get(at)
+    if cell is None or cell.value is None:
+        return NOTHING
+    return join(
+        [
+            " ",
+            tag("span", "99\u202f%", class_="stat-percentile"),
+            " of them at ",
+            _size(size(at)),
+            " are at most ",
+            linked_number(cell, "ns", links),
+            ".",
+        ]
+    )
+
+
+def _throughput(series: Series, links: Links) -> Html:
+    logical = series.has_mark(LOGICAL)
+    parts = [] if logical else [_peak(series, links)]
+    rates = _known(series, "message_rate", "mean")
+    if rates:
+        at = max(rates, key=lambda one: rates[one].value or 0.0)
+        words = "References were handed over, no payload moved: at most " if logical else "At most "
+        parts.append(join([words, _at(rates[at], at, "messages_per_s", links), ". "]))
+    return join([*parts, _loss(series, links)])
+
+
+def _peak(series: Series, links: Links) -> Html:
+    """Return the highest goodput among the sizes that lost next to nothing: a rate that most messages were lost at is no headline."""
+    cells = headline(series, "goodput")
+    if not cells:
+        return NOTHING
+    whole = {at: cell for at, cell in cells.items() if LOSS not in cell.marks}
+    found = whole or cells
+    at = max(found, key=lambda one: found[one].value or 0.0)
+    one = tag("span", "1\u202f%", class_="stat-limit")
+    some, all_ = [" where at most ", one, " is lost"], [", with more than ", one, " lost at every size"]
+    limit = join([] if len(whole) == len(cells) else some if whole else all_)
+    return join(["Goodput peaks at ", _at(found[at], at, "bit_per_s", links), limit, _runs(series, links), ". "])
+
+
+def _loss(series: Series, links: Links) -> Html:
+    losses = _known(series, "loss", "total")
+    if not losses:
+        return esc("Loss is not stated.")
+    at = max(losses, key=lambda one: losses[one].value or 0.0)
+    worst = losses[at]
+    if not worst.value:
+        return esc("No message was lost.")
+    return join(["Up to ", linked_number(worst, "ratio", links, strong=True), " of the messages were lost (", _size(size(at)), ")."])
+
+
+def _runs(series: Series, links: Links) -> Html:
+    count, each = len(series.runs), each_run(series)
+    if count == 1:
+        return NOTHING
+    words = f"medians of {count} runs"
+    linked = each is not None and links.logs is not None
+    shown = tag("a", words, href=each, title="The numbers of each run", class_="stat-count") if linked else tag("span", words, class_="stat-count")
+    return join([" (", shown, ")"])
+
+
+def _at(cell: Cell, at: int | None, unit: str, links: Links) -> Html:
+    where = join([" ", _preposition(cell), " ", _size(cell.size_words)]) if at is not None else " (size not stated)"
+    return join([linked_number(cell, unit, links, strong=True), where])
+
+
+def _size(words: str) -> Html:
+    return tag("span", words, class_="stat-size")
+
+
+def _preposition(cell: Cell) -> str:
+    return "at" if cell.sizes_high is None else "for"

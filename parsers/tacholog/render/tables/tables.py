@@ -1,0 +1,295 @@
+"""Tables of numbers: every number with its line, its marks and its spread; one table a series."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from tacholog.render.figures.figures import words_of
+from tacholog.render.figures.svg import swatch
+from tacholog.render.html import NOTHING, Html, esc, join, slug, tag
+from tacholog.render.inline import number_anchor
+from tacholog.render.marks import in_order, mark_link, mark_notes, mark_of
+from tacholog.render.tables.columns import Column, columns_of, marks_everywhere, without_zeros
+from tacholog.schema.records import METRICS
+from tacholog.view.numerals import NOT_STATED, Unit, decimals, grouped, in_full, quantity, rounded, size, with_bound
+from tacholog.view.results import Fact
+from tacholog.view.series import Cell, Series
+from tacholog.view.views import log_document
+
+_MAX_PAD = 3
+_TO = "\u2013"  # an en dash
+
+
+class Links(msgspec.Struct, frozen=True):
+    """Where the pages of logs are; without a folder for them numbers are not linked. Links are resolved by the builder (``doc:``)."""
+
+    logs: str | None = None
+
+    def to_line(self, fact: Fact) -> str | None:
+        """Return the link to the number itself on the line that it was read from."""
+        anchor = number_anchor(fact)
+        return None if self.logs is None or anchor is None else f"{self.to_log(fact.run.run, fact.log)}#{anchor}"
+
+    def to_log(self, run: str, log: str) -> str | None:
+        """Return the link to the page of a log."""
+        return None if self.logs is None else f"doc:{log_document(self.logs, run, log)}"
+
+
+def each_run(series: Series, document: str | None = None) -> str | None:
+    """Return the link to the numbers of each run of a series on the page of its transport; nothing where none was repeated."""
+    if not series.repeated:
+        return None
+    fact = series.facts[0]
+    anchor = page_anchor(fact.test, fact.run.system or NOT_STATED, fact.conditions.transport or NOT_STATED)
+    return f"{f'doc:{document}' if document else ''}#{anchor}-{series.slot}-each"
+
+
+def numbers(series: Sequence[Series], links: Links, anchor: str) -> Html:
+    """Return one table a series, and under all of them what their marks mean. ``anchor`` starts every id."""
+    seen: dict[str, None] = {}
+    tables = [_series_table(one, links, f"{anchor}-{one.slot}", anchor, seen) for one in series]
+    return join([*tables, mark_notes(seen, anchor)])
+
+
+def page_anchor(*what: str) -> str:
+    """Return the id that the tables of a page start theirs with: made from what they show, so that links last."""
+    return slug("-".join(["tl", *what]))
+
+
+def scroller(label: str, *content: object) -> Html:
+    """Return a region that scrolls on its own, so that the page never does so sideways; the keyboard reaches it. A script may fill the tools."""
+    tools = tag("div", class_="tl-tools")
+    return join([tools, tag("div", *content, class_="tl-scroll", role="region", aria_label=label, tabindex=0)])
+
+
+def badge(*, published: bool) -> Html:
+    """Return the badge that tells a vendor's published figure from an own run."""
+    if published:
+        return tag("span", "published", class_="tl-badge tl-published", title="A figure that the vendor published; not measured by this project")
+    return tag("span", "own run", class_="tl-badge tl-own", title="Measured by the owner of this data; the raw log is here")
+
+
+def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, seen: dict[str, None]) -> Html:
+    columns, never = without_zeros(series, columns_of(series))
+    everywhere = marks_everywhere(series, columns)
+    seen.update(dict.fromkeys(everywhere))
+    cells = [series.cells(column.metric, column.statistic) for column in columns]
+    repeated = series.repeated
+    places = [column_decimals(found.values(), column.unit) for column, found in zip(columns, cells, strict=True)]
+    write = CellWriter(links, marks_anchor, Marks(seen, everywhere), f"#{anchor}-each" if repeated else None)
+    rows = []
+    for payload in series.sizes():
+        shown = [write.cell(found.get(payload), column.unit, place) for column, found, place in zip(columns, cells, places, strict=True)]
+        rows.append(tag("tr", _row_head(series, payload), *shown, *_samples_cell(series, payload), *_runs_cell(series, payload, repeated=repeated)))
+    heads = [*(_head(column) for column in columns), *_extra_heads(series, repeated=repeated)]
+    table = tag("table", tag("thead", tag("tr", tag("th", "size", scope="col"), *heads)), tag("tbody", *rows), class_="tl-table")
+    title = tag("h4", swatch(series.slot, hollow=series.published), " ", series.label, " ", badge(published=series.published), class_="tl-caption")
+    each = _every_run(series, columns, links, anchor) if repeated else NOTHING
+    above = _said_once(everywhere, never, marks_anchor)
+    return tag(
+        "section", title, above, scroller(f"{series.facts[0].test.capitalize()} numbers: {series.label}", table), each, class_="tl-series", id=anchor
+    )
+
+
+def _said_once(everywhere: Sequence[str], never: Sequence[Column], marks_anchor: str) -> Html:
+    said = [join([mark_link(mark, marks_anchor), f" {mark_of(mark).title}: holds for every number of this table."]) for mark in everywhere]
+    if never:
+        said.append(esc(f"None {', none '.join(column.heading for column in never)}."))
+    return tag("p", join(said, " "), class_="tl-note") if said else NOTHING
+
+
+class Marks(NamedTuple):
+    """The marks that stood in any cell so far, and those that were said above the table already."""
+
+    seen: dict[str, None]
+    said: Sequence[str]
+
+
+class CellWriter:
+    """Writes cells; remembers which marks stood in any."""
+
+    def __init__(self, links: Links, marks_anchor: str, marks: Marks, each: str | None) -> None:
+        self._links, self._marks_anchor, self._marks, self._each = links, marks_anchor, marks, each
+
+    def cell(self, cell: Cell | None, unit: Unit, places: int, *, best: bool = False, below: Html = NOTHING, each: str | None = None) -> Html:
+        """Write one cell: the number (where runs were repeated the median, or that of either group), its range, its marks; set off if it is the best.
+
+        The number leads to its line, a median to that of the run in the middle; the range leads to the numbers of ``each`` run.
+        What is ``below`` the number stands under its range.
+        """
+        if cell is None:
+            return tag("td", NOT_STATED, class_="tl-null")
+        self._marks.seen.update(dict.fromkeys(cell.marks))
+        marks = [mark_link(mark, self._marks_anchor) for mark in in_order(cell.marks) if mark not in self._marks.said]
+        fact = cell.shown
+        if cell.value is None:
+            link = self._each if cell.stated and self._each else self._links.to_line(fact)
+            return tag("td", _linked(NOT_STATED, link), *marks, class_="tl-null", title=_partly(cell))
+        spread = cell.low is not None and cell.high is not None and len(cell.facts) > 1
+        signs = tag("sup", *marks) if marks else NOTHING
+        if cell.groups:
+            numbers_ = self._groups(cell, unit, signs, best=best)
+        else:
+            numbers_ = join([self._number(cell.value, fact, unit, places, best=best), signs])
+        link = self._links.to_line(fact)
+        range_ = _range(cell, unit, (self._each or each) if link else None) if spread else NOTHING
+        return tag(
+            "td",
+            numbers_,
+            range_,
+            below,
+            title=words_of(cell, METRICS[fact.metric].unit, in_full),
+            data_v=f"{cell.value:.12g}",
+        )
+
+    def _number(self, value: float, fact: Fact, unit: Unit, places: int, *, best: bool) -> Html:
+        text, pad = _aligned(value, fact, unit, places)
+        linked = _linked(text, self._links.to_line(fact))
+        return join([tag("strong", linked, class_="tl-best") if best else linked, pad])
+
+    def _groups(self, cell: Cell, unit: Unit, signs: Html, *, best: bool) -> Html:
+        """Return the number of each of the two groups that the runs fall into, and how many runs are in it."""
+        parts = [
+            tag(
+                "span",
+                self._number(group.value, group.fact, unit, 0, best=best),
+                tag("span", f"in\u00a0{group.runs}\u00a0runs", class_="tl-of"),
+                signs if group is cell.groups[0] else NOTHING,
+                class_="tl-group",
+            )
+            for group in cell.groups
+        ]
+        return join(parts)
+
+
+def _partly(cell: Cell) -> str | None:
+    return None if cell.stated is None else f"stated in {cell.stated[0]} of {cell.stated[1]} runs: no median of all of them"
+
+
+def _every_run(series: Series, columns: Sequence[Column], links: Links, anchor: str) -> Html:
+    """Return the numbers of each run, folded away: what the medians above were made of."""
+    rows = []
+    for payload in series.sizes():
+        for run, facts in _by_record(series, payload).items():
+            by_name = {(fact.metric, fact.statistic): fact for fact in facts}
+            shown = [_plain(by_name.get((column.metric, column.statistic)), column.unit, links) for column in columns]
+            samples = next((fact.samples for fact in facts if fact.samples is not None), None)
+            tail = tag("td", grouped(samples) if samples is not None else NOT_STATED, class_="stat-count") if _has_samples(series) else ""
+            rows.append(tag("tr", _row_head(series, payload), tag("td", run[0], class_="tl-text"), *shown, tail))
+    extra = [_th("samples", "")] if _has_samples(series) else []
+    heads = tag("tr", tag("th", "size", scope="col"), tag("th", "run", scope="col", class_="tl-text"), *(_head(c) for c in columns), *extra)
+    table = tag("table", tag("thead", heads), tag("tbody", *rows), class_="tl-table tl-small")
+    summary = tag("summary", "Each run's numbers")
+    return tag(
+        "details", summary, scroller(f"Each run's {series.facts[0].test} numbers: {series.label}", table), class_="tl-each", id=f"{anchor}-each"
+    )
+
+
+def _by_record(series: Series, payload: int | None) -> Mapping[tuple[str, str, int], list[Fact]]:
+    records: dict[tuple[str, str, int], list[Fact]] = {}
+    for fact in series.facts:
+        if fact.payload_bytes == payload:
+            records.setdefault((fact.run.run, fact.log, fact.line or 0), []).append(fact)
+    return records
+
+
+def _head(column: Column) -> Html:
+    return _th(column.heading, column.unit.sign)
+
+
+def _th(words: str, unit: str) -> Html:
+    return tag("th", words, tag("span", unit, class_="tl-unit") if unit else "", scope="col")
+
+
+def _row_head(series: Series, payload: int | None) -> Html:
+    exact = None if payload is None else f"{grouped(payload)} bytes"
+    high = next((fact.payload_bytes_high for fact in series.facts if fact.payload_bytes == payload and fact.payload_bytes_high is not None), None)
+    words = size(payload) if high is None else f"{size(payload)} to {size(high)}"
+    return tag("th", words, scope="row", title=exact, class_="tl-null" if payload is None else None, data_v=payload)
+
+
+def _has_samples(series: Series) -> bool:
+    """Whether samples are worth a column: behind a rate stand the messages received, which have one already."""
+    return any(fact.metric == "latency" for fact in series.facts)
+
+
+def _extra_heads(series: Series, *, repeated: bool) -> list[Html]:
+    return [*([_th("samples", "")] if _has_samples(series) else []), *([_th("runs", "")] if repeated else [])]
+
+
+def _samples_cell(series: Series, payload: int | None) -> list[Html]:
+    if not _has_samples(series):
+        return []
+    found = sorted({fact.samples for fact in series.facts if fact.payload_bytes == payload and fact.samples is not None})
+    if not found:
+        return [tag("td", NOT_STATED, class_="tl-null")]
+    text = grouped(found[0]) if len(found) == 1 else f"{grouped(found[0])} to {grouped(found[-1])}"
+    return [tag("td", text, data_v=found[0], class_="stat-count")]
+
+
+def _runs_cell(series: Series, payload: int | None, *, repeated: bool) -> list[Html]:
+    return [tag("td", str(len(_by_record(series, payload))), class_="stat-count")] if repeated else []
+
+
+def linked_number(cell: Cell, unit: str, links: Links, *, strong: bool = False) -> Html:
+    """Return a number as sentences say it, linked to its line; of runs that fall into two groups the number of either."""
+    title = words_of(cell, unit, in_full)
+
+    def said(value: float, fact: Fact) -> Html:
+        found = _in_words(value, fact, unit, links, title)
+        return tag("strong", found) if strong else found
+
+    if not cell.groups:
+        return said(cell.value or 0.0, cell.shown)
+    both = join([said(group.value, group.fact) for group in cell.groups], " or ")
+    counted = tag("span", " and ".join(str(group.runs) for group in cell.groups), class_="tl-of-groups stat-count")
+    return join([both, " (two groups of runs: ", counted, ")"])
+
+
+def _in_words(value: float, fact: Fact, unit: str, links: Links, title: str) -> Html:
+    text, link = with_bound(quantity(value, unit), fact.bound), links.to_line(fact)
+    return tag("a", text, href=link, title=title) if link else esc(text)
+
+
+def marks_of_cells(cells: Iterable[Cell]) -> list[str]:
+    """Return the marks on every one of the cells: said once, they leave the cells to what differs."""
+    first, *rest = [cell.marks for cell in cells] or [()]
+    return [mark for mark in first if all(mark in marks for marks in rest)]
+
+
+def column_decimals(cells: Iterable[Cell], unit: Unit) -> int:
+    """Return how many decimals a column needs, so that the decimal points of all its numbers can stand under each other."""
+    shown = [decimals(rounded(cell.value / unit.size)) for cell in cells if cell.value is not None]
+    return min(max(shown, default=0), _MAX_PAD)
+
+
+def _aligned(value: float, fact: Fact, unit: Unit, places: int) -> tuple[str, Html]:
+    """Return the number, and what fills it up unseen and unheard, so that decimal points stand under each other."""
+    shown = rounded(value / unit.size)
+    own = decimals(shown)
+    lacking = ("." if own == 0 else "") + "0" * (places - own) if places > own else ""
+    return with_bound(shown, fact.bound), tag("span", lacking, class_="tl-pad", aria_hidden="true") if lacking else NOTHING
+
+
+def _range(cell: Cell, unit: Unit, each: str | None) -> Html:
+    if cell.low is None or cell.high is None:
+        return NOTHING
+    ends = [rounded(end / unit.size) for end in (cell.low, cell.high)]
+    if ends[0] == ends[1]:
+        return NOTHING
+    text = _TO.join(ends)
+    return tag("a", text, class_="tl-range", href=each, title="Each run's numbers") if each else tag("span", text, class_="tl-range")
+
+
+def _plain(fact: Fact | None, unit: Unit, links: Links) -> Html:
+    if fact is None or fact.value is None:
+        return tag("td", NOT_STATED, class_="tl-null")
+    text = with_bound(rounded(fact.value / unit.size), fact.bound)
+    return tag("td", _linked(text, links.to_line(fact)), title=in_full(fact.value, METRICS[fact.metric].unit), data_v=f"{fact.value:.12g}")
+
+
+def _linked(text: object, link: str | None) -> Html:
+    return tag("a", text, href=link) if link else esc(text)

@@ -1,0 +1,87 @@
+"""The environments of templates: MyST for the pages of a site, HTML for comparisons. In both, every value is text and is escaped as such.
+
+No template can opt out of it. There is no filter that declares text safe, the tag that switches escaping off is refused, and the sandbox keeps
+templates from the classes behind values. Only what is of the environment's own type (`Myst`, or `Html`) is let through; known functions make it.
+A name that is unknown is an error, and so is a value that is: a page must not say "None".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from jinja2 import FileSystemLoader, StrictUndefined, Undefined, nodes
+from jinja2.exceptions import TemplateSyntaxError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from tacholog.render import myst
+from tacholog.render.html import Html, esc
+from tacholog.resources import templates_dir
+from tacholog.view.numerals import grouped
+
+_HARMLESS = ("capitalize", "length")
+_REFUSED = (nodes.ScopedEvalContextModifier, nodes.EvalContextModifier, nodes.MarkSafe, nodes.MarkSafeIfAutoescape)
+
+
+class _Environment(ImmutableSandboxedEnvironment):
+    """What both environments share: few filters, no globals, no way to switch escaping off."""
+
+    def __init__(self, folder: Path, finalize: Callable[[object], str], filters: Mapping[str, Callable[..., object]], *, autoescape: bool) -> None:
+        super().__init__(
+            loader=FileSystemLoader(folder),
+            undefined=StrictUndefined,
+            autoescape=autoescape,
+            finalize=finalize,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+        )
+        self.filters = {name: self.filters[name] for name in _HARMLESS} | dict(filters)
+        self.globals.clear()
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        tree = super()._parse(source, name, filename)
+        for node in tree.find_all(_REFUSED):
+            raise TemplateSyntaxError("escaping cannot be switched off", node.lineno, name, filename)
+        return tree
+
+
+def myst_templates(folder: Path | None = None) -> _Environment:
+    """Return the environment of pages in MyST: a value is text there, unless a function of `tacholog.render.myst` has made it something else."""
+    filters: dict[str, Callable[..., object]] = {
+        "code": myst.code,
+        "counted": myst.counted,
+        "labelled": myst.labelled,
+        "document": myst.document,
+        "grouped": grouped,
+        "json": myst.json_body,
+        "options": myst.options,
+        "quoted": myst.quoted,
+    }
+    return _Environment(folder or templates_dir(), _as_myst, filters, autoescape=False)
+
+
+def html_templates(folder: Path | None = None) -> _Environment:
+    """Return the environment of pages in HTML: a value is text there, unless it is `Html`."""
+    return _Environment(folder or templates_dir(), _as_html, {}, autoescape=True)
+
+
+def _as_myst(value: object) -> str:
+    return value if isinstance(value, myst.Myst) else myst.text(_stated(value))
+
+
+def _as_html(value: object) -> str:
+    return value if isinstance(value, Html) else esc(_stated(value))
+
+
+def _stated(value: object) -> object:
+    """Return a value that can be text.
+
+    Raises:
+        TypeError: it is none: a list, or something unknown.
+    """
+    if isinstance(value, str | int | float):
+        return value
+    if type(value) is Undefined:  # of "x if y" without an else
+        return ""
+    raise TypeError(f"a template shows {value!r}, which is no text")

@@ -1,0 +1,1 @@
+"""Folders of evidence: manifests, hosts, what a manifest states, and what is wrong with a folder."""

@@ -1,0 +1,291 @@
+"""What the machine says of itself: the facts behind a number, read and never typed.
+
+A fact that cannot be read is left out; there is no zero and no dash for "unknown". Nothing here identifies a person, a
+network or the machine to outsiders: no host name, no address, no serial number, no kernel command line.
+Everything is read below ``root``, so that a copy of another machine's ``/proc`` and ``/sys`` serves as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tacholog.runs.manifest import Host
+
+ROOT = Path("/")
+Facts = dict[str, str]
+_CPU = "sys/devices/system/cpu"
+# What makes two machines "the same host" for comparisons; the governor, for one, may change between two runs.
+_IDENTITY = (("cpu", "model"), ("cpu", "threads"), ("memory", "size"), ("system", "kernel"), ("system", "distribution"), ("system", "virtualisation"))
+
+
+def this_host(root: Path = ROOT) -> Host:
+    """Return this machine's facts as a host file holds them, read below ``root``."""
+    cpu = _cpu(root)
+    name = _name(cpu.get("model"), cpu.get("threads"))
+    return Host(name=name, source="read by tacholog host", cpu=cpu, memory=_memory(root), network=_network(root), system=_system(root))
+
+
+def stated_host(log: Facts) -> dict[str, Host]:
+    """Return the machine that perftest's ``host`` line describes among the facts of a log, by an id made of all that it says; nothing without one.
+
+    How many CPUs there are is in the name only: the line does not say in how many sockets and cores they are, and a part of that would
+    not be equal to the whole in a host file.
+    """
+    model, threads, size = (log.get(f"host_{name}") for name in ("cpu_model", "cpus_online", "memory_bytes"))
+    if model is None and size is None:
+        return {}
+    found = Host(
+        name=_name(model, threads),
+        source="the host line of a log",
+        cpu=_known({"model": model}),
+        memory=_known({"size": _bytes(int(size)) if size and re.fullmatch("[0-9]{1,18}", size) else None}),
+        system=_known({name: log.get(f"host_{name}") for name in ("kernel", "distribution", "clocksource")}),
+    )
+    said = "\n".join(f"{name} {text}" for name, text in sorted(log.items()) if name.startswith("host_"))
+    return {"log-" + hashlib.sha256(said.encode()).hexdigest()[:6]: found}
+
+
+def _name(model: str | None, threads: str | None) -> str:
+    return ", ".join([model or "Unnamed CPU", *([f"{threads} thread{'s' if threads != '1' else ''}"] if threads else [])])
+
+
+def pseudonym(host: Host) -> str:
+    """Name a machine after what it is, ``host-3fa94c``: the same for the same machine, and telling nobody its real name."""
+    facts = "\n".join(getattr(host, section).get(key, "") for section, key in _IDENTITY)
+    return "host-" + hashlib.sha256(facts.encode()).hexdigest()[:6]
+
+
+def environment(root: Path = ROOT, checkout: Path | None = None) -> Facts:
+    """Return what may differ between two runs on one host, and does not change while one runs."""
+    facts = {
+        "governor": _distinct(_per_cpu(root, "cpufreq/scaling_governor")),
+        "turbo": _turbo(root),
+        "cgroup_cpus": _cgroup_cpus(root),
+        "tacholog_python": platform.python_version(),
+        "harness_affinity": ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0))) if root == ROOT else None,
+    }
+    return _known(facts) | (_revision(checkout) if checkout else {})
+
+
+def moment(root: Path = ROOT) -> Facts:
+    """Return what is different from second to second: load, clock rate, throttling. Read before and after each run."""
+    load = (_text(root, "proc/loadavg") or "").split()
+    throttled = [int(count) for count in _per_cpu(root, "thermal_throttle/package_throttle_count") if count.isdigit()]
+    mhz = [float(text) for text in _cpuinfo(root, "cpu MHz")]
+    facts = {
+        "mhz": _distinct(f"{value:.0f}" for value in (min(mhz), max(mhz))) if mhz else None,
+        "throttled": str(max(throttled)) if throttled else None,
+    }
+    return dict(zip(("load1", "load5", "load15"), load, strict=False)) | _known(facts)
+
+
+def _cpu(root: Path) -> Facts:
+    packages, cores, threads = _topology(root)
+    facts = {
+        "model": next(iter(_cpuinfo(root, "model name")), None),
+        "sockets": str(packages) if packages else None,
+        "cores": str(cores) if cores else None,
+        "threads": str(threads) if threads else None,
+        **_caches(root),
+        "numa_nodes": str(len(list(root.glob("sys/devices/system/node/node[0-9]*")))) if (root / "sys/devices/system/node").is_dir() else None,
+        "microcode": next(iter(_cpuinfo(root, "microcode")), None),
+        "governor": _distinct(_per_cpu(root, "cpufreq/scaling_governor")),
+        "min_mhz": _mhz(_per_cpu(root, "cpufreq/cpuinfo_min_freq")),
+        "max_mhz": _mhz(_per_cpu(root, "cpufreq/cpuinfo_max_freq")),
+        "turbo": _turbo(root),
+        "idle_driver": _text(root, f"{_CPU}/cpuidle/current_driver"),
+        "isolated": _text(root, f"{_CPU}/isolated"),
+    }
+    return _known(facts)
+
+
+def _topology(root: Path) -> tuple[int, int, int]:
+    """Sockets, cores and threads that are online; 0 where the kernel does not say."""
+    packages, cores = set(), set()
+    folders = _cpu_folders(root)
+    for folder in folders:
+        package, core = _text(folder, "topology/physical_package_id"), _text(folder, "topology/core_id")
+        if package is not None and core is not None:
+            packages.add(package)
+            cores.add((package, core))
+    return len(packages), len(cores), len(folders)
+
+
+def _caches(root: Path) -> Facts:
+    kinds = {"Data": "d", "Instruction": "i", "Unified": ""}
+    found = {}
+    for cache in sorted(root.glob(f"{_CPU}/cpu0/cache/index[0-9]*")):
+        level, kind, size = (_text(cache, name) for name in ("level", "type", "size"))
+        if level and kind in kinds and size:
+            found[f"cache_l{level}{kinds[kind]}"] = _bytes(int(size[:-1]) * {"K": 1024, "M": 1024**2}[size[-1]])
+    return found
+
+
+def _turbo(root: Path) -> str | None:
+    states = {"intel_pstate/no_turbo": {"0": "on", "1": "off"}, "cpufreq/boost": {"1": "on", "0": "off"}}
+    return next((names[text] for file, names in states.items() if (text := _text(root, f"{_CPU}/{file}")) in names), None)
+
+
+def _memory(root: Path) -> Facts:
+    meminfo = dict(re.findall(r"^(\w+):\s+(\d+)", _text(root, "proc/meminfo") or "", re.MULTILINE))
+    thp = re.search(r"\[(\w+)\]", _text(root, "sys/kernel/mm/transparent_hugepage/enabled") or "")
+    facts = {
+        "size": _bytes(int(meminfo["MemTotal"]) * 1024) if "MemTotal" in meminfo else None,
+        "huge_pages": f"{meminfo['HugePages_Total']} of {_bytes(int(meminfo['Hugepagesize']) * 1024)}" if "Hugepagesize" in meminfo else None,
+        "transparent_huge_pages": thp[1] if thp else None,
+        "dev_shm": _shared_memory(root),
+    }
+    return _known(facts)
+
+
+def _shared_memory(root: Path) -> str | None:
+    mounted = re.search(r"^\S+ /dev/shm tmpfs (\S+)", _text(root, "proc/mounts") or "", re.MULTILINE)
+    if mounted is None:
+        return None
+    size = re.search(r"\bsize=(\d+)k\b", mounted[1])
+    if size:
+        return _bytes(int(size[1]) * 1024)
+    if root != ROOT:
+        return None
+    stated = os.statvfs(root / "dev/shm")
+    return _bytes(stated.f_blocks * stated.f_frsize)
+
+
+def _network(root: Path) -> Facts:
+    interfaces = {folder.name: _interface(folder) for folder in sorted(root.glob("sys/class/net/*")) if (folder / "device").exists()}
+    sysctls = {f"net.core.{name}": _text(root, f"proc/sys/net/core/{name}") for name in ("rmem_max", "wmem_max", "rmem_default", "wmem_default")}
+    return _known({**interfaces, "loopback_mtu": _text(root, "sys/class/net/lo/mtu"), **sysctls})
+
+
+def _interface(folder: Path) -> str | None:
+    """A network card in words, ``ixgbe, 10000 Mbit/s, full duplex, MTU 9000``; never its addresses."""
+    driver = folder / "device" / "driver"
+    speed, duplex, mtu = (_text(folder, name) for name in ("speed", "duplex", "mtu"))
+    words = [
+        driver.resolve().name if driver.exists() else None,
+        f"{speed} Mbit/s" if speed and speed.isdigit() else None,  # -1: the driver does not know
+        f"{duplex} duplex" if duplex in ("full", "half") else None,
+        f"MTU {mtu}" if mtu else None,
+    ]
+    return ", ".join(word for word in words if word) or None
+
+
+def _system(root: Path) -> Facts:
+    here = root == ROOT
+    release = dict(re.findall(r'^(\w+)="?([^"\n]*)"?$', _text(root, "etc/os-release") or "", re.MULTILINE))
+    facts = {
+        "kernel": _text(root, "proc/sys/kernel/osrelease"),
+        "distribution": release.get("PRETTY_NAME"),
+        "architecture": platform.machine() if here else None,
+        "virtualisation": _virtualisation(root),
+        "cgroup_cpus": _cgroup_cpus(root),
+        "mitigations": _mitigations(root),
+        "clocksource": _text(root, "sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "libc": (os.confstr("CS_GNU_LIBC_VERSION") if "CS_GNU_LIBC_VERSION" in os.confstr_names else None) if here else None,
+        "compiler": _first_line("c++", "--version") if here else None,
+    }
+    return _known(facts)
+
+
+def _virtualisation(root: Path) -> str | None:
+    """What the machine runs in, ``container in a virtual machine (QEMU)`` at most; None if the CPU's flags cannot be read."""
+    flags = next(iter(_cpuinfo(root, "flags")), None)
+    if flags is None:
+        return None
+    maker = _text(root, "sys/class/dmi/id/sys_vendor") or _text(root, "sys/hypervisor/type")
+    around = []
+    if any((root / mark).exists() for mark in (".dockerenv", "run/.containerenv")):
+        around.append("container")
+    if "hypervisor" in flags.split():
+        around.append(f"virtual machine ({maker})" if maker else "virtual machine")
+    return " in a ".join(around) or "none"
+
+
+def _mitigations(root: Path) -> str | None:
+    """How many CPU vulnerabilities are mitigated or open, and the ``mitigations=`` of the kernel's command line, the one word taken from there."""
+    files = sorted(root.glob(f"{_CPU}/vulnerabilities/*"))
+    if not files:
+        return None
+    texts = [_text(file.parent, file.name) or "" for file in files]
+    vulnerable = sum("Vulnerable" in text for text in texts)  # also the partly mitigated: "Mitigation: ...; BHI: Vulnerable"
+    mitigated = sum(text.startswith("Mitigation") and "Vulnerable" not in text for text in texts)
+    asked = re.search(r"\bmitigations=(\S+)", _text(root, "proc/cmdline") or "")
+    return f"{mitigated} mitigated, {vulnerable} vulnerable" + (f" (mitigations={asked[1]})" if asked else "")
+
+
+def _cgroup_cpus(root: Path) -> str | None:
+    """The CPU time that the control group allows, in CPUs; ``unlimited``; None where no cgroup file says."""
+    own = re.search(r"^0::/(.*)$", _text(root, "proc/self/cgroup") or "", re.MULTILINE)
+    for group in dict.fromkeys([own[1] if own else "", ""]):
+        quota = (_text(root, f"sys/fs/cgroup/{group}/cpu.max") or "").split()
+        if len(quota) == 2:  # noqa: PLR2004 - quota and period
+            return "unlimited" if quota[0] == "max" else f"{int(quota[0]) / int(quota[1]):g}"
+    return None
+
+
+def _revision(checkout: Path) -> Facts:
+    """The commit that the harness is at, and whether the tree differs from it."""
+    commit = _first_line("git", "-C", str(checkout), "rev-parse", "HEAD")
+    if commit is None:
+        return {}
+    dirty = _first_line("git", "-C", str(checkout), "status", "--porcelain", "--untracked-files=no")
+    return {"harness_git": commit, "harness_dirty": "yes" if dirty else "no"}
+
+
+def _first_line(*command: str) -> str | None:
+    program = shutil.which(command[0])
+    if program is None:
+        return None
+    try:
+        done = subprocess.run([program, *command[1:]], capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return next(iter(done.stdout.splitlines()), None) if done.returncode == 0 else None
+
+
+def _cpu_folders(root: Path) -> list[Path]:
+    """The folders of the CPUs that are online; cpu0 often has no ``online`` file, because it cannot be switched off."""
+    folders = sorted(root.glob(f"{_CPU}/cpu[0-9]*"), key=lambda folder: int(folder.name[3:]))
+    return [folder for folder in folders if _text(folder, "online") != "0"]
+
+
+def _per_cpu(root: Path, file: str) -> Iterator[str]:
+    return (text for folder in _cpu_folders(root) if (text := _text(folder, file)) is not None)
+
+
+def _cpuinfo(root: Path, key: str) -> list[str]:
+    return re.findall(rf"^{re.escape(key)}\s*:\s*(.+)$", _text(root, "proc/cpuinfo") or "", re.MULTILINE)
+
+
+def _distinct(values: Iterable[str]) -> str | None:
+    return ", ".join(dict.fromkeys(values)) or None
+
+
+def _mhz(khz: Iterable[str]) -> str | None:
+    return _distinct(f"{int(value) / 1000:.0f}" for value in khz)
+
+
+def _bytes(count: int) -> str:
+    for unit, size in (("GiB", 1024**3), ("MiB", 1024**2), ("KiB", 1024)):
+        if count >= size:
+            return f"{round(count / size, 1):g} {unit}"
+    return f"{count} B"
+
+
+def _text(folder: Path, file: str) -> str | None:
+    """The file's text without blanks around it; None if it is missing, empty or the driver refuses to say."""
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        return (folder / file).read_text().strip() or None
+    return None
+
+
+def _known(facts: dict[str, str | None]) -> Facts:
+    return {name: text for name, text in facts.items() if text is not None}

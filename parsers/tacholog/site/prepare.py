@@ -1,0 +1,110 @@
+"""The dataset of a site: read, cut down to what the site shows, without names, and saved where the directives look for it."""
+
+from __future__ import annotations
+
+import filecmp
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from tacholog.compare.bands import FOLDER as BANDS
+from tacholog.compare.renames import FILE as RENAMES
+from tacholog.dataset.complaints import complaints
+from tacholog.dataset.load import TABLES, Dataset, Progress, load
+from tacholog.errors import UnreadableInput
+from tacholog.evidence import is_there, read_evidence
+from tacholog.privacy.redact import redacted
+from tacholog.runs.problems import FORGOTTEN
+from tacholog.site.settings import SiteSettings
+
+_NAMED = 3  # problems named in one line; check lists them all
+
+
+def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress: Progress | None = None) -> Dataset:
+    """Return the dataset to show; save it in ``work/dataset``, and logs that are not shown as they are in ``work/shown``.
+
+    What could not be read is kept beside it, with the true names: `saved_complaints` returns it.
+
+    Raises:
+        UnreadableInput: no run in the folders, or none of a system that the settings name.
+    """
+    data = load(roots, settings.limits.limits, progress)
+    told = complaints(data)
+    if data.runs.empty and data.problems[(data.problems["run"] != "") & (data.problems["kind"] != FORGOTTEN)].empty:
+        raise UnreadableInput(_nothing(roots, told.unread))
+    data = redacted(_only(data, settings.systems), settings.privacy, (work / "shown").resolve(), progress, settings.limits.limits.text_bytes)
+    refused = _keep_bands(roots, work / "dataset" / BANDS)
+    new = [line for line in refused if not any(one.startswith(f"{line.partition(': ')[0]}: ") for one in told.unread)]
+    msgspec.structs.replace(told, unread=(*told.unread, *new)).save(work)
+    _save(data, work / "dataset", next((root for root in roots if is_there(root, RENAMES)), None))
+    return data
+
+
+def _nothing(roots: Sequence[Path], unread: Sequence[str]) -> str:
+    """Say that there is nothing to report, what there is instead, and what to do with it."""
+    places = ", ".join(str(root) for root in roots)
+    if not unread:
+        return f"no run.toml below {places}: nothing to report"
+    more = f"; and {len(unread) - _NAMED} more" if len(unread) > _NAMED else ""
+    advice = "each folder of logs needs a run.toml (docs/add-a-run.md says how); tacholog parse and tacholog diff read logs without one"
+    return f"no run could be read below {places}: {'; '.join(unread[:_NAMED])}{more}. To build pages, {advice}"
+
+
+def _keep_bands(roots: Sequence[Path], folder: Path) -> list[str]:
+    """Copy the bands of one build that lie in the roots beside the dataset: the comparisons on its pages use them, and notice if one changes.
+
+    Returns what is called so and is no file.
+    """
+    found: dict[str, bytes] = {}
+    refused: list[str] = []
+    for root in reversed(roots):
+        for file in (root / BANDS).glob("*.csv"):
+            try:
+                found[file.name] = read_evidence(root, f"{BANDS}/{file.name}")
+            except UnreadableInput as error:
+                refused.append(f"{file}: {error}")
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in folder.glob("*.csv"):
+        if file.name not in found:
+            file.unlink()
+    for name, content in found.items():
+        if not (folder / name).is_file() or (folder / name).read_bytes() != content:
+            (folder / name).write_bytes(content)
+    return refused
+
+
+def _only(data: Dataset, systems: Sequence[str] | None) -> Dataset:
+    if systems is None:
+        return data
+    known = sorted(set(data.runs["system"].dropna()))
+    if missing := [system for system in systems if system not in known]:
+        raise UnreadableInput(f"systems: no run of {missing[0]!r}; there are {', '.join(map(repr, known)) or 'none'}")
+    left_out = set(data.runs[~data.runs["system"].isin(systems)]["run"])
+    tables = {name: getattr(data, name) for name in TABLES}
+    tables = {name: table[~table["run"].isin(left_out)].reset_index(drop=True) for name, table in tables.items()}
+    used = set(tables["runs"]["host"].dropna())
+    return Dataset(**tables, hosts={name: host for name, host in data.hosts.items() if name in used})
+
+
+def _renames(root: Path) -> bytes:
+    try:
+        return read_evidence(root, RENAMES)
+    except UnreadableInput as error:
+        raise UnreadableInput(f"{root / RENAMES}: {error}") from error
+
+
+def _save(data: Dataset, folder: Path, renaming: Path | None) -> None:
+    fresh = folder.with_name(f"{folder.name}.new")
+    data.save(fresh)
+    if renaming is not None:
+        (fresh / RENAMES).write_bytes(_renames(renaming))
+    else:
+        (folder / RENAMES).unlink(missing_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in sorted(fresh.iterdir()):
+        # Pages depend on these files: one that has not changed keeps its age.
+        if not (folder / file.name).is_file() or not filecmp.cmp(file, folder / file.name, shallow=False):
+            file.replace(folder / file.name)
+    shutil.rmtree(fresh)

@@ -1,0 +1,95 @@
+"""The script that runs a measurement again, made from the structured commands of its manifest."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
+
+from tacholog.privacy.redactor import PLACEHOLDER
+from tacholog.runs.manifest import Command, Manifest
+
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_PLACEHOLDER = "{payload_bytes}"
+_PERFTEST = ("# perftest must be on the PATH: in a checkout of Tacholog, nox -s core builds build/bench/release/perftest.",)
+# Whoever only wants to see it work need not wait; nothing else of what was measured is left to the one who runs it.
+_SHORTER = ("# Set DURATION_S to measure each size for another time in seconds: a first try, not the measurement of this page.",)
+_ROLES = {"pub": "Publisher", "sub": "Subscriber", "both": "Publisher and subscriber"}
+
+
+def shell_script(manifest: Manifest, run: str, sizes: Iterable[int | None]) -> str | None:
+    """Return a POSIX shell script, or ``None`` if the manifest holds no commands.
+
+    Args:
+        manifest: the run's manifest.
+        run: its id.
+        sizes: payload bytes of its results; each command that asks for a size loops over them.
+    """
+    if not manifest.commands:
+        return None
+    wanted = sorted({size for size in sizes if size is not None})
+    own = [command.argv for command in manifest.commands if is_perftest(command.argv)]
+    lines = ["#!/bin/sh", *_comments(manifest, run), *(_PERFTEST if own else ()), *(_SHORTER if any(map(_duration_at, own)) else ()), "set -eu"]
+    several = len({command.role for command in manifest.commands}) > 1
+    for command in sorted(manifest.commands, key=lambda command: (command.result or "", command.role != "sub")):
+        lines += ["", *_section(command, wanted, several=several)]
+    return "\n".join(lines) + "\n"
+
+
+def words_of(argv: Sequence[str]) -> str:
+    """Return a command line whose words a shell reads back as exactly these; ``{payload_bytes}`` and perftest's duration become variables."""
+    duration = _duration_at(argv) if is_perftest(argv) else None
+    return " ".join(f'"${{DURATION_S:-{word}}}"' if index == duration else _word(word) for index, word in enumerate(argv))
+
+
+def is_perftest(argv: Sequence[str]) -> bool:
+    """Whether a command runs our own perftest."""
+    return bool(argv) and PurePath(argv[0]).name == "perftest"
+
+
+def _duration_at(argv: Sequence[str]) -> int | None:
+    """Return which word is a duration, if it is a plain number."""
+    found = [index for index, word in enumerate(argv) if index and argv[index - 1] == "--duration" and _NUMBER.fullmatch(word)]
+    return found[0] if len(found) == 1 else None
+
+
+def _section(command: Command, sizes: Sequence[int], *, several: bool) -> list[str]:
+    role = _ROLES.get(command.role, command.role)
+    where = " (in a shell of its own; start the subscriber first)" if several else ""
+    of = f" of result {command.result}" if command.result else ""
+    machine = f" on machine {command.machine}" if command.machine else ""
+    head = _comment(f"{role}{of}{machine}{where}")
+    if command.each:
+        return [head, *(words_of([_with_values(word, values) for word in command.argv]) for values in command.each)]
+    line = words_of(command.argv)
+    if not any(_PLACEHOLDER in word for word in command.argv):
+        return [head, line]
+    loop = " ".join(str(size) for size in sizes) or "32  # the sizes are not stated"
+    return [head, f"for payload_bytes in {loop}; do", f"  {line}", "done"]
+
+
+def _with_values(word: str, values: Mapping[str, int]) -> str:
+    for name, value in values.items():
+        word = word.replace(f"{{{name}}}", str(value))
+    return word
+
+
+def _word(word: str) -> str:
+    return '"$payload_bytes"'.join(shlex.quote(part) if part else "" for part in word.split(_PLACEHOLDER)) or "''"
+
+
+def _comments(manifest: Manifest, run: str) -> list[str]:
+    version = f" {manifest.tool_version}" if manifest.tool_version else ""
+    found = [f"Measures {run} again: {manifest.system}, {manifest.tool or 'tool not stated'}{version}."]
+    if manifest.published:
+        found.append("The commands are the publisher's own words; paths are those of their machine.")
+    if any(PLACEHOLDER.search(word) for command in manifest.commands for word in command.argv):
+        found.append("Put in your own for path-1, address-1 and the like: the site's owner does not show theirs.")
+    found += [f"{name}: {value}" for name, value in sorted(manifest.environment.items()) if name in ("cpu_pub", "cpu_sub", "governor")]
+    return [_comment(text) for text in found]
+
+
+def _comment(text: str) -> str:
+    # A line end in a manifest's text must not end the comment: what follows would be run.
+    return "# " + " ".join("".join(c if c.isprintable() else " " for c in text).split())

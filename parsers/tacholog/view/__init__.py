@@ -1,0 +1,1 @@
+"""What of a dataset is shown: selections, series, rankings. Plain data."""

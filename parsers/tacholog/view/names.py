@@ -1,0 +1,186 @@
+"""What a row, a series or a table is called: the conditions that set it apart from the others beside it, in words.
+
+Pages, legends, comparisons and the command line all name things here, so that no two different things stand side by side under one name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from tacholog.runs.stated import options_words
+from tacholog.view.numerals import grouped, quantity, size
+
+_SHOWN_LAST = ("definition", "planned_duration_s", "warmup", "basis", "load_mode", "campaign", "options", "settings", "build")
+_SAID_TWICE = ("release", "tool", "tool_version")  # where the system's version says it too
+_COMMIT_SHOWN = 7
+_SIDES = {"publisher": "at the publisher", "subscriber": "at the subscriber", "both": "both sides"}
+_TITLES = {
+    "data_path": "data path",
+    "payload_touched": "payload touched",
+    "keyed": "keyed or not",
+    "type": "type",
+    "demand": "demand",
+    "offered_rate_per_s": "offered rate",
+    "recovery_time_ns": "recovery time",
+    "batch_bytes": "batching",
+    "load_mode": "load",
+    "planned_duration_s": "planned duration",
+    "link_bit_per_s": "link speed",
+    "system_version": "version",
+    "tool_version": "tool version",
+    "published": "own or published",
+}
+
+BASIS_WORDS = {"rtt": "round trip", "rtt/2": "half round trip", "one-way": "one way"}  # Half of a round trip is never called one way: methodology.
+
+# What each condition says, for the page of definitions. A test holds that none is missing.
+CONDITION_WORDS = {
+    "transport": "What carries the messages: a protocol, shared memory, a queue between threads.",
+    "data_path": "Whether the payload is copied, or handed over as a reference (zero copy, pointer) or in its wire form (FlatData).",
+    "payload_touched": "Whether anybody wrote or read the payload. A zero-copy rate without that counts bytes that never moved.",
+    "reliability": "Whether lost messages are sent again (reliable) or not (best effort).",
+    "keyed": "Whether messages belong to instances of a topic by a key.",
+    "instances": "How many instances a keyed topic has.",
+    "type": "The data type, as the tool calls it.",
+    "demand": "How many messages are sent in one burst.",
+    "offered_rate_per_s": "How many messages a second the publisher tries to send.",
+    "recovery_time_ns": "The pause between two bursts.",
+    "batch_bytes": "How many bytes of messages travel together.",
+    "publishers": "How many publishers send at once.",
+    "subscribers": "How many subscribers receive at once.",
+    "load_mode": "Closed: the next message waits for the last answer. Open or paced: a schedule that waits for nobody. Max-rate: as fast as it goes.",
+    "waiting": "How a side waits for the other: it polls (busy-poll), sleeps until it is woken (block), or polls first and then sleeps.",
+    "warmup": "What was done before the measurement began.",
+    "basis": "What a latency spans: one way, a round trip, or a round trip divided by two.",
+    "definition": "The tool's own definition of the metric; see the table below.",
+    "planned_duration_s": "How long one measurement was meant to take.",
+    "link_bit_per_s": "The nominal speed of the network link.",
+}
+
+Parts = Sequence[tuple[str, object]]
+
+
+def row_names(rows: Sequence[Mapping[str, object]], but: str = "") -> list[str]:
+    """Return what each of several rows is called: the fewest conditions that tell it from the others; nothing where it is alone.
+
+    Args:
+        rows: what is known of each, by the names of conditions; all have the same names.
+        but: a condition that is said elsewhere.
+    """
+    return made_different([joined(parts) for parts in told_apart(rows, but)], rows)
+
+
+def made_different(names: Sequence[str], rows: Sequence[Mapping[str, object]]) -> list[str]:
+    """Return names of which no two are the same: where words do not tell rows apart, the run or the definition that they are of does.
+
+    What only one of them states tells them apart as "not stated", and what nothing does is numbered.
+    """
+    found = list(names)
+    for alike in _alike(found):
+        origins = [_origin(rows[place]) for place in alike]
+        if len({*origins}) > 1:
+            for place, origin in zip(alike, origins, strict=True):
+                found[place] = f"{found[place]} ({origin})".strip()
+    for alike in _alike(found):
+        unsaid = [name for name in differing([rows[place] for place in alike]) if any(rows[place][name] is None for place in alike)]
+        for place in alike:
+            found[place] = ", ".join(filter(None, [found[place], *(f"{title(name)} not stated" for name in unsaid if rows[place][name] is None)]))
+    for alike in _alike(found):
+        for number, place in enumerate(alike, start=1):
+            found[place] = f"{found[place]} ({number} of {len(alike)})".strip()
+    return found
+
+
+def _alike(names: Sequence[str]) -> list[list[int]]:
+    """Return the places of the names that stand more than once."""
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        places.setdefault(name, []).append(place)
+    return [found for found in places.values() if len(found) > 1]
+
+
+def told_apart(rows: Sequence[Mapping[str, object]], but: str = "") -> list[list[tuple[str, object]]]:
+    """Return of each the fewest conditions that tell it from the others, ``but`` one that is said elsewhere."""
+    different = sorted(differing(rows), key=lambda name: name in _SHOWN_LAST)
+    full = [[(name, one[name]) for name in different] for one in rows]
+    used = _fewest(full) - {but}
+    return [[(name, value) for name, value in parts if name in used] for parts in full]
+
+
+def differing(rows: Sequence[Mapping[str, object]]) -> list[str]:
+    """Return the conditions in which rows differ."""
+    return [name for name in rows[0] if name != "run" and len({one[name] for one in rows}) > 1] if rows else []
+
+
+def joined(parts: Parts) -> str:
+    """Return conditions in words."""
+    return ", ".join(filter(None, (words(name, value) for name, value in parts)))
+
+
+def _fewest(full: Sequence[Sequence[tuple[str, object]]]) -> set[str]:
+    """Leave out a condition where the others already tell all series apart: a label is to be read at a glance."""
+    names = [name for name, _ in full[0]] if full else []
+    used = set(names)
+    for name in reversed(names):
+        fewer = used - {name}
+        # What is unknown adds no words, so it cannot tell series apart either.
+        told = {tuple((n, v) for n, v in parts if n in fewer and v is not None) for parts in full}
+        if name in (*_SHOWN_LAST, *_SAID_TWICE) and len(told) == len(full):
+            used = fewer
+    return used
+
+
+def _origin(row: Mapping[str, object]) -> str:
+    return str(row.get("run") or row.get("definition") or row.get("release") or "own")
+
+
+def words(name: str, value: object) -> str:
+    """Return a condition as it reads in a label; nothing for what is unknown."""
+    if value is None:
+        return ""
+    in_words = _WORDS.get(name)
+    return in_words(value) if in_words else str(value)
+
+
+def title(name: str) -> str:
+    """Return what a condition is called in running text."""
+    return _TITLES.get(name, name.replace("_", " "))
+
+
+def build_words(build: str) -> str:
+    """Return a commit as people write it, and whether its sources had been changed."""
+    commit, dirty, _ = build.partition("-dirty")
+    return f"{commit[:_COMMIT_SHOWN]} with uncommitted changes" if dirty else commit[:_COMMIT_SHOWN]
+
+
+def _number(value: object) -> float:
+    return float(str(value))
+
+
+def _count(one: str) -> Callable[[object], str]:
+    return lambda value: f"{grouped(_number(value))} {one}" + ("" if value == 1 else "s")
+
+
+_WORDS: dict[str, Callable[[object], str]] = {
+    "keyed": lambda value: "keyed" if value else "unkeyed",
+    "instances": _count("instance"),
+    "publishers": _count("publisher"),
+    "subscribers": _count("subscriber"),
+    "payload_touched": lambda value: "payload not touched" if value == "none" else f"payload touched ({value})",
+    "demand": lambda value: f"demand {value}",
+    "offered_rate_per_s": lambda value: f"{quantity(_number(value), 'messages_per_s')} offered",
+    "recovery_time_ns": lambda value: f"recovery {quantity(_number(value), 'ns')}",
+    "batch_bytes": lambda value: f"batches of {size(_number(value))}" if _number(value) else "no batches",
+    "planned_duration_s": lambda value: f"{_number(value):g} s each",
+    "link_bit_per_s": lambda value: f"{quantity(_number(value), 'bit_per_s')} link",
+    "published": lambda value: "published" if value else "own run",
+    "side": lambda value: _SIDES.get(str(value), str(value)),
+    "system_version": lambda value: f"version {value}",
+    "tool_version": lambda value: f"tool {value}",
+    "release": lambda value: f"release {value}",
+    "campaign": lambda value: f"campaign {value}",
+    "options": lambda value: options_words(str(value)),
+    "build": lambda value: f"build {build_words(str(value))}",
+    "host": lambda value: str(value) if str(value).startswith("host") else f"host {value}",
+    "basis": lambda value: BASIS_WORDS.get(str(value), str(value)),
+}

@@ -1,0 +1,168 @@
+"""The dataset's frames as typed rows. The pages know nothing of pandas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tacholog.schema.records import Conditions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tacholog.dataset.load import Dataset
+
+CONDITIONS = Conditions.__struct_fields__
+_LISTS = ("marks", "bins")  # pandas would ask each of their elements whether it is missing
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One run: a row of ``runs``. ``manifest`` is the manifest as JSON, ``root`` the folder that holds the logs.
+
+    ``build`` is the commit that the program was built from, with ``-dirty`` where its sources had been changed.
+    """
+
+    run: str
+    system: str | None = None
+    system_version: str | None = None
+    tool: str | None = None
+    tool_version: str | None = None
+    release: str | None = None
+    format: str | None = None
+    host: str | None = None
+    published: bool = False
+    status: str | None = None
+    reason: str | None = None
+    start_time: str | None = None
+    session: str | None = None
+    repetition: int | None = None
+    campaign: str | None = None
+    options: str | None = None
+    build: str | None = None
+    root: str | None = None
+    manifest: str | None = None
+
+
+class Log(msgspec.Struct, frozen=True, kw_only=True):
+    """One log of a run: a row of ``logs``."""
+
+    run: str
+    log: str
+    sha256: str | None = None
+    bytes: int | None = None
+    format: str | None = None
+    lines: int | None = None
+    records: int | None = None
+    chatter: int | None = None
+    broken: int | None = None
+    unknown: int | None = None
+    status: str | None = None
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """One line, log or manifest that could not be read: a row of ``problems``."""
+
+    run: str
+    log: str | None = None
+    line: int | None = None
+    kind: str
+    text: str | None = None
+    reason: str | None = None
+
+
+class Histogram(msgspec.Struct, frozen=True, kw_only=True):
+    """The latency distribution behind one record: ascending bins ``(lower_ns, upper_ns, count)``; a row of ``histograms``."""
+
+    run: str
+    log: str
+    line: int
+    payload_bytes: int | None = None
+    bins: tuple[tuple[float, float, int], ...] = ()
+
+
+class Fact(msgspec.Struct, frozen=True, kw_only=True):
+    """One number: a row of ``results`` with its run. ``value`` is in the metric's unit (`tacholog.schema.records.METRICS`)."""
+
+    run: Run
+    log: str
+    line: int | None = None
+    last_line: int | None = None
+    scope: str = "summary"
+    test: str = ""
+    side: str | None = None
+    participant: str | None = None
+    conditions: Conditions = Conditions()
+    payload_bytes: int | None = None
+    payload_bytes_high: int | None = None
+    metric: str
+    statistic: str
+    value: float | None = None
+    unit: str = ""
+    bound: str = "="
+    resolution: float | None = None
+    samples: int | None = None
+    marks: tuple[str, ...] = ()
+    value_line: int | None = None
+
+    @property
+    def place(self) -> int | None:
+        """The line that the number itself stands on."""
+        return self.line if self.value_line is None else self.value_line
+
+
+def runs(data: Dataset) -> dict[str, Run]:
+    """Return every run by its id, in the order of ids."""
+    found = [msgspec.convert(row, Run, strict=False) for row in _rows(data.runs)]
+    return {run.run: run for run in sorted(found, key=lambda run: run.run)}
+
+
+def logs(data: Dataset) -> list[Log]:
+    """Return every log, in the order of runs and names."""
+    return sorted((msgspec.convert(row, Log, strict=False) for row in _rows(data.logs)), key=lambda log: (log.run, log.log))
+
+
+def problems(data: Dataset) -> list[Problem]:
+    """Return everything that could not be read, in the order of the logs."""
+    found = [msgspec.convert(row, Problem, strict=False) for row in _rows(data.problems)]
+    return sorted(found, key=lambda problem: (problem.run, problem.log or "", problem.line or 0))
+
+
+def histograms(data: Dataset) -> list[Histogram]:
+    """Return every histogram, in its order."""
+    return [msgspec.convert(row, Histogram, strict=False) for row in _rows(data.histograms)]
+
+
+def facts(data: Dataset, known: Mapping[str, Run] | None = None) -> list[Fact]:
+    """Return every number of the dataset, in its order."""
+    known = runs(data) if known is None else known
+    return [_fact(row, known) for row in _rows(data.results)]
+
+
+def _fact(row: dict[str, object], known: Mapping[str, Run]) -> Fact:
+    conditions = {name: row.pop(name) for name in CONDITIONS if name in row}
+    row["conditions"] = msgspec.convert(conditions, Conditions, strict=False)
+    row["run"] = known[str(row["run"])]
+    return msgspec.convert(row, Fact, strict=False)
+
+
+def _rows(frame: pd.DataFrame) -> Iterable[dict[str, object]]:
+    """Yield the rows of a frame as what is known of them: pandas' several kinds of missing are left out."""
+    import pandas as pd
+
+    columns: dict[str, list[object]] = {}
+    for name in frame.columns:
+        column = frame[name]
+        values = column.tolist()
+        gone = [False] * len(values) if name in _LISTS else pd.isna(column).tolist()
+        columns[str(name)] = [(None if missing else _plain(value)) for value, missing in zip(values, gone, strict=True)]
+    for row in zip(*columns.values(), strict=True):
+        yield {name: value for name, value in zip(columns, row, strict=True) if value is not None}
+
+
+def _plain(value: object) -> object:
+    if hasattr(value, "tolist"):  # numpy arrays, which is how lists come back from Parquet
+        return [_plain(each) for each in value.tolist()]
+    return str(value) if isinstance(value, Path) else value

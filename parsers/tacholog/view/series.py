@@ -1,0 +1,198 @@
+"""Series: numbers that were measured the same way, so that one line may join them over the payload sizes.
+
+Runs of one series repeat each other. Repetitions are shown as the median over runs with their range, and as two medians where the runs fall into two
+groups; percentiles are never pooled. Every value shown is that of a run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
+
+import msgspec
+
+from tacholog.dataset.medians import median_place
+from tacholog.runs.stated import split_options
+from tacholog.view.names import joined, made_different, told_apart, words
+from tacholog.view.numerals import natural, size
+from tacholog.view.results import CONDITIONS, Fact, Run
+from tacholog.view.run_groups import MARK, RunGroup, two_groups
+
+_RUN_PARTS = ("published", "host", "release", "system_version", "tool", "tool_version", "campaign", "options", "build")
+_SAYS_MOST = ("data_path", "reliability", "keyed")  # names a series that has nothing to differ from
+_SEVERAL = 2
+Key = tuple[tuple[str, object], ...]
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """One number of a series at one size, over its runs, in the schema's unit.
+
+    ``value`` is ``None`` where no run states it, or only some of the runs do: a median over other runs than those of the next column would not be
+    of the same measurement (p99.99 came out above p99.999). ``stated`` then says in how many of how many.
+    ``shown`` is the number whose value this is: for its bound, resolution and line. Where runs fall into two ``groups``, it is that of the larger
+    one, of two of one size the worse: what stands for both where one number has to, as in an order of rows or in a ratio.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    facts: tuple[Fact, ...]
+    shown: Fact
+    stated: tuple[int, int] | None = None
+    groups: tuple[RunGroup, ...] = ()
+
+    @property
+    def sizes_high(self) -> int | None:
+        """The largest payload in bytes, where one number stands for a range of sizes."""
+        return next((fact.payload_bytes_high for fact in self.facts if fact.payload_bytes_high is not None), None)
+
+    @property
+    def size_words(self) -> str:
+        """The payload size, or the range of sizes, that it is of."""
+        first = size(self.facts[0].payload_bytes) if self.facts[0].payload_bytes is not None else "size not stated"
+        return first if self.sizes_high is None else f"{first} to {size(self.sizes_high)}"
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """Every mark on any of the numbers, in order, and that of two groups of runs."""
+        return tuple(dict.fromkeys([*(mark for fact in self.facts for mark in fact.marks), *([MARK] if self.groups else [])]))
+
+    @property
+    def run_count(self) -> int:
+        """How many runs are behind it."""
+        return len({fact.run.run for fact in self.facts})
+
+
+class Series(msgspec.Struct, frozen=True):
+    """Numbers measured the same way. ``slot`` numbers the series on its page, and so fixes its colour."""
+
+    label: str
+    slot: int
+    key: Key
+    facts: tuple[Fact, ...]
+
+    @property
+    def published(self) -> bool:
+        """Whether these are a vendor's published figures."""
+        return self.facts[0].run.published
+
+    @property
+    def runs(self) -> list[Run]:
+        """The runs behind it, in order."""
+        return list({fact.run.run: fact.run for fact in self.facts}.values())
+
+    @property
+    def repeated(self) -> bool:
+        """Whether any number was measured more than once."""
+        return len({(fact.payload_bytes, fact.metric, fact.statistic) for fact in self.facts}) < len(self.facts)
+
+    def sizes(self) -> list[int | None]:
+        """The payload sizes in bytes, ascending; ``None`` (not stated) comes first."""
+        return sorted({fact.payload_bytes for fact in self.facts}, key=lambda size_bytes: -1 if size_bytes is None else size_bytes)
+
+    def cells(self, metric: str, statistic: str) -> dict[int | None, Cell]:
+        """One cell a size for the number of that name."""
+        by_size: dict[int | None, dict[str, list[Fact]]] = {}
+        for fact in self.facts:
+            if fact.metric == metric:
+                by_size.setdefault(fact.payload_bytes, {}).setdefault(fact.statistic, []).append(fact)
+        return {at: _cell(found[statistic], _most_stated(found.values())) for at, found in by_size.items() if statistic in found}
+
+    def statistics(self) -> list[tuple[str, str]]:
+        """The (metric, statistic) pairs that it has, in order of appearance."""
+        return list(dict.fromkeys((fact.metric, fact.statistic) for fact in self.facts))
+
+    def has_mark(self, mark: str) -> bool:
+        """Whether any number carries that mark."""
+        return any(mark in fact.marks for fact in self.facts)
+
+
+def series_of(facts: Iterable[Fact]) -> list[Series]:
+    """Return the series in ``facts``, each labelled by only those conditions in which they differ.
+
+    Those of a later version come later, so that a new version takes no colour from an old one.
+    """
+    groups: dict[Key, list[Fact]] = {}
+    keys: dict[tuple[object, ...], Key] = {}
+    for fact in facts:
+        short = (fact.run.run, fact.side, fact.participant, fact.conditions)
+        key = keys.get(short)
+        if key is None:
+            key = keys[short] = _key(fact)
+        groups.setdefault(key, []).append(fact)
+    ordered = sorted(groups, key=_version)
+    labels = _labels(ordered)
+    return [Series(label, slot, key, tuple(groups[key])) for slot, (label, key) in enumerate(zip(labels, ordered, strict=True))]
+
+
+def labels_among(series: Sequence[tuple[str, Series]]) -> list[str]:
+    """Return what each series is called among others, by only what differs between these; its system and transport stand beside the label."""
+    keys = [one.key for _, one in series]
+    names = ["" for _ in keys] if len(keys) < _SEVERAL else [joined(parts) for parts in told_apart([dict(key) for key in keys], but="transport")]
+    found = list(names)
+    beside: dict[tuple[str, object], list[int]] = {}
+    for place, (system, one) in enumerate(series):
+        beside.setdefault((system, dict(one.key)["transport"]), []).append(place)
+    for places in beside.values():
+        for place, name in zip(places, made_different([names[at] for at in places], [dict(keys[at]) for at in places]), strict=True):
+            found[place] = name
+    return found
+
+
+def common_words(series: Iterable[Series], but: Container[str]) -> list[str]:
+    """Return, in words, what all series have in common and is known, but for the names given."""
+    first, *rest = [dict(one.key) for one in series]
+    return [said for name, value in first.items() if name not in but and all(one[name] == value for one in rest) and (said := words(name, value))]
+
+
+def newest_first(series: Iterable[Series]) -> list[Series]:
+    """Return series of later versions before those of earlier ones, and else in their order."""
+    return sorted(series, key=lambda one: _version(one.key), reverse=True)
+
+
+def _version(key: Key) -> list[tuple[int, int, str]]:
+    return natural(str(dict(key)["system_version"] or ""))
+
+
+def _most_stated(statistics: Iterable[Sequence[Fact]]) -> Counter[str]:
+    """Return how often each run states the statistic of a metric that it states most often: as often it should state every other."""
+    most: Counter[str] = Counter()
+    for facts in statistics:
+        most |= _stated(facts)
+    return most
+
+
+def _stated(facts: Sequence[Fact]) -> Counter[str]:
+    return Counter(fact.run.run for fact in facts if fact.value is not None)
+
+
+def _cell(facts: Sequence[Fact], wanted: Counter[str]) -> Cell:
+    known = [(fact.value, fact) for fact in facts if fact.value is not None]
+    if not known or len(known) < wanted.total():
+        first = known[0][1] if known else facts[0]
+        return Cell(None, None, None, tuple(facts), first, (len(known), wanted.total()) if known else None)
+    values = [value for value, _ in known]
+    value, shown = known[median_place(values, facts[0].metric)]
+    groups = two_groups(facts)
+    for group in groups:
+        if group.low <= value <= group.high:
+            value, shown = group.value, group.fact
+    return Cell(value, min(values), max(values), tuple(facts), shown, groups=groups)
+
+
+def _key(fact: Fact) -> Key:
+    parts: list[tuple[str, object]] = [(name, getattr(fact.conditions, name)) for name in CONDITIONS]
+    parts += [(name, getattr(fact.run, name)) for name in _RUN_PARTS if name != "options"]
+    options, settings = split_options(fact.run.options)
+    parts += [("options", options), ("settings", ", ".join(f"{name} {value}" for name, value in settings.items()) or None)]
+    parts += [("side", fact.side), ("participant", fact.participant)]
+    # Two published tables are never repetitions of each other: a document that prints both means them to differ, even if it does not say how.
+    parts.append(("run", fact.run.run if fact.run.published else None))
+    return tuple(parts)
+
+
+def _labels(keys: Sequence[Key]) -> list[str]:
+    rows = [dict(key) for key in keys]
+    if len(rows) == 1:
+        return [joined([(name, rows[0][name]) for name in _SAYS_MOST]) or "all runs"]
+    return made_different([joined(parts) or "no further conditions stated" for parts in told_apart(rows)], rows)

@@ -1,0 +1,129 @@
+"""A view: the part of a dataset that one page or directive shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tacholog.render.html import path_slug
+from tacholog.runs.manifest import Host, Manifest
+from tacholog.view import results as rows
+from tacholog.view.numerals import NOT_STATED
+from tacholog.view.results import Fact, Histogram, Log, Problem, Run
+from tacholog.view.series import Series, series_of
+
+if TYPE_CHECKING:
+    from tacholog.dataset.load import Dataset
+
+TESTS = ("latency", "throughput", "demand")
+
+
+class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What to show; what is ``None`` is not asked about. A transport or host of ``not stated`` selects those that state none."""
+
+    system: str | None = None
+    transport: str | None = None
+    test: str | None = None
+    host: str | None = None
+    run: str | None = None
+    release: str | None = None
+
+    def of_run(self, facts: Sequence[Fact]) -> list[Fact]:
+        """Return those numbers of a run (one that `wants_run`) which are asked for."""
+        if self.transport is None and self.test is None:
+            return list(facts)
+        return [fact for fact in facts if _is(self.transport, fact.conditions.transport) and _is(self.test, fact.test)]
+
+    def wants_run(self, run: Run) -> bool:
+        """Whether a run is asked for, as far as the run alone can say."""
+        pairs = ((self.system, run.system), (self.host, run.host), (self.run, run.run), (self.release, run.release))
+        return all(_is(wanted, given) for wanted, given in pairs)
+
+
+class View(msgspec.Struct, frozen=True):
+    """Runs, logs, problems and numbers; all of them belong together."""
+
+    by_run: dict[str, list[Fact]]  # hundreds of pages each ask for a few runs: they must not look through all numbers of all others
+    runs: dict[str, Run]
+    logs: Sequence[Log]
+    problems: Sequence[Problem]
+    hosts: dict[str, Host]
+    histograms: Sequence[Histogram] = ()
+
+    def only(self, selection: Selection) -> View:
+        """Return the part that is asked for: its numbers and the runs that they come from (or that hold none at all)."""
+        found = {name: facts for name in self._wanted(selection) if (facts := selection.of_run(self.by_run.get(name, ())))}
+        kept = set(found) | self._without_numbers(selection)
+        runs = {name: run for name, run in self.runs.items() if name in kept}
+        logs = [log for log in self.logs if log.run in kept]
+        problems = [problem for problem in self.problems if problem.run in kept]
+        # Of runs that could not be read nobody knows what they were: they are told where everything is asked for.
+        problems += self.unread if selection == Selection() else []
+        return View(found, runs, logs, problems, self.hosts, [one for one in self.histograms if one.run in kept])
+
+    def _wanted(self, selection: Selection) -> list[str]:
+        named = self.runs if selection.run is None else {selection.run} & self.runs.keys()
+        return [name for name in named if selection.wants_run(self.runs[name])]
+
+    def _without_numbers(self, selection: Selection) -> set[str]:
+        """Return failed and empty runs: they belong to the transport that their manifest names, and to no test."""
+        if selection.test is not None:
+            return set()
+        empty = set(self.runs) - set(self.by_run)
+        wanted = [self.runs[name] for name in empty if selection.wants_run(self.runs[name])]
+        return {run.run for run in wanted if _is(selection.transport, transport_of(run))}
+
+    @property
+    def unread(self) -> list[Problem]:
+        """The runs, hosts and folders that could not be read at all."""
+        return [problem for problem in self.problems if problem.run not in self.runs]
+
+    @property
+    def facts(self) -> list[Fact]:
+        """Every number, in the order of runs."""
+        return [fact for facts in self.by_run.values() for fact in facts]
+
+    def summaries(self) -> list[Fact]:
+        """Return the numbers of whole measurements; those of single intervals are left out."""
+        return [fact for fact in self.facts if fact.scope == "summary"]
+
+    def intervals(self) -> list[Fact]:
+        """Return the numbers of single intervals."""
+        return [fact for fact in self.facts if fact.scope == "interval"]
+
+    def series(self) -> list[Series]:
+        """Return the series of whole measurements."""
+        return series_of(self.summaries())
+
+
+def view_of(data: Dataset) -> View:
+    """Return everything in a dataset."""
+    runs = rows.runs(data)
+    by_run: dict[str, list[Fact]] = {}
+    for fact in rows.facts(data, runs):
+        by_run.setdefault(fact.run.run, []).append(fact)
+    return View(by_run, runs, rows.logs(data), rows.problems(data), data.hosts, rows.histograms(data))
+
+
+def manifest_of(run: Run) -> Manifest | None:
+    """Return a run's manifest."""
+    return msgspec.json.decode(run.manifest, type=Manifest) if run.manifest else None
+
+
+def transport_of(run: Run) -> str | None:
+    """Return the transport that a run's manifest names, for runs whose logs hold no number."""
+    conditions = json.loads(run.manifest or "{}").get("conditions", {})
+    transport = conditions.get("transport")
+    return None if transport is None else str(transport)
+
+
+def log_document(folder: str, run: str, log: str) -> str:
+    """Return the document name of a log's page."""
+    return f"{folder}/{path_slug(f'{run}/{log}')}"
+
+
+def _is(wanted: str | None, given: str | None) -> bool:
+    return wanted is None or wanted == (NOT_STATED if given is None else given)
