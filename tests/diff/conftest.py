@@ -37,6 +37,7 @@ _SETTINGS: dict[str, Any] = {
     "payload_touched": "write+read",
     "reliability": "reliable",
     "keyed": None,
+    "reach": None,
     "instances": None,
     "type": None,
     "demand": None,

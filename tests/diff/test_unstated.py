@@ -63,6 +63,19 @@ def eight_pairs(folder: Path, stated: str = "") -> tuple[str, str]:
     return str(folder / "old"), str(folder / "new")
 
 
+@pytest.mark.parametrize(
+    ("transport", "reach", "missing"),
+    [("wire", "host", False), ("shm-bridge", "network", True), ("shm", None, False), ("wire", None, True)],
+)
+def test_a_network_card_must_be_known_where_the_transport_reaches_over_a_network(
+    transport: str, reach: str | None, missing: bool, side: Side
+) -> None:
+    values = np.full((1, 6), 1000.0)
+    report = compare(*(side(values, host=None, transport=transport, reach=reach) for _ in range(2)), Policy())
+
+    assert [{"nic", "mtu"} <= set(row.unverified) for row in report.rows] == [missing]
+
+
 def test_a_condition_that_iperf3_does_not_state_is_named_with_the_place_to_state_it(tmp_path: Path) -> None:
     said = CliRunner().invoke(diff, [*eight_pairs(tmp_path), "--only", "unreplicated_same"])
 

@@ -51,7 +51,7 @@ FIXED = {
     "bound": "=",
 }
 UNKNOWN = {
-    **dict.fromkeys(("participant", "type", "warmup"), "string"),
+    **dict.fromkeys(("participant", "type", "warmup", "reach"), "string"),
     **dict.fromkeys(("instances", "demand", "recovery_time_ns", "batch_bytes", "payload_bytes_high"), "Int64"),
     **dict.fromkeys(("offered_rate_per_s", "link_bit_per_s", "resolution"), "Float64"),
     "keyed": "boolean",

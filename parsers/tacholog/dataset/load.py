@@ -84,6 +84,8 @@ def open_saved(folder: Path, without: Collection[str] = (), *, as_categories: bo
         if "options" not in tables["runs"]:  # saved by version 0.3
             tables["runs"]["options"] = pd.Series(pd.NA, tables["runs"].index, dtype=_TEXT)
         tables["results"] = _results(folder / "results.parquet", without, as_categories=as_categories)
+        if "reach" not in (*tables["results"], *without):  # saved by version 0.3
+            tables["results"]["reach"] = pd.Series(pd.NA, tables["results"].index, dtype=_TEXT)
         hosts = msgspec.json.decode((folder / "hosts.json").read_bytes(), type=dict[str, Host])
     except OSError as error:
         raise UnreadableInput(f"{folder}: no dataset: {error.strerror or error}") from error

@@ -49,7 +49,7 @@ CLASSES: Mapping[type[msgspec.Struct], Mapping[str, Class]] = {
     },
     Conditions: _all(
         "public",
-        "transport data_path payload_touched reliability keyed instances type demand offered_rate_per_s recovery_time_ns batch_bytes publishers"
+        "transport reach data_path payload_touched reliability keyed instances type demand offered_rate_per_s recovery_time_ns batch_bytes publishers"
         " subscribers load_mode waiting warmup basis definition planned_duration_s link_bit_per_s",
     ),
 }

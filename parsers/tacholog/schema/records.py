@@ -23,6 +23,7 @@ Bound = Literal["=", "~", "<", ">", "range-low", "range-high"]
 Scope = Literal["summary", "interval", "resources"]
 Status = Literal["ok", "failed", "truncated", "empty"]
 Direction = Literal["lower", "higher"]
+Reach = Literal["process", "host", "network"]
 
 #: How bad an ending is.
 SEVERITY: dict[Status | None, int] = {"ok": 0, None: 1, "empty": 2, "truncated": 3, "failed": 4}
@@ -173,6 +174,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     """
 
     transport: str | None = None
+    reach: Reach | None = None
     data_path: DataPath | None = None
     payload_touched: Touched | None = None
     reliability: Reliability | None = None

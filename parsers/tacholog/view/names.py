@@ -36,6 +36,7 @@ BASIS_WORDS = {"rtt": "round trip", "rtt/2": "half round trip", "one-way": "one 
 # What each condition says, for the page of definitions. A test holds that none is missing.
 CONDITION_WORDS = {
     "transport": "What carries the messages: a protocol, shared memory, a queue between threads.",
+    "reach": "How far the transport carries a message: within one process, between the processes of one host, or over a network.",
     "data_path": "Whether the payload is copied, or handed over as a reference (zero copy, pointer) or in its wire form (FlatData).",
     "payload_touched": "Whether anybody wrote or read the payload. A zero-copy rate without that counts bytes that never moved.",
     "reliability": "Whether lost messages are sent again (reliable) or not (best effort).",

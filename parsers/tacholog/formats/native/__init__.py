@@ -19,7 +19,7 @@ import msgspec
 
 from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
 from tacholog.formats.native.line import Fields, count, decimal, lacks, one_of, pairs_of, payload_bytes, unknown_kind_of_result
-from tacholog.schema.records import Basis, Conditions, Facts, Histogram, Number, Record, Side, Test
+from tacholog.schema.records import Basis, Conditions, Facts, Histogram, Number, Reach, Record, Side, Test
 
 SYSTEM = "Tacholog perftest"
 TOOL = "perftest"
@@ -56,6 +56,12 @@ _BASES: tuple[Basis, ...] = get_args(Basis)
 _TESTS: tuple[Test, ...] = get_args(Test)
 _SIDES: Mapping[str, Side] = {"pub": "publisher", "sub": "subscriber"}
 _OUTCOMES = ("steady", "not_steady", "fixed")
+# Versions whose log has no `reach` had these transports.
+_REACH_BEFORE_IT_WAS_LOGGED: Mapping[str, Reach] = {
+    **dict.fromkeys(("inter-thread", "mock"), "process"),
+    **dict.fromkeys(("shm", "shm-zero-copy", "uds"), "host"),
+    **dict.fromkeys(("tcp", "udp", "udp-multicast", "udp-reliable", "udp-wan", "udp-xdp"), "network"),
+}
 _FACT_KINDS = ("host", "clock", "load", "affinity", "socket", "path", "note")
 
 
@@ -301,6 +307,7 @@ def _opening(fields: Fields) -> Facts:
 def _config(fields: Fields) -> Facts:
     wanted = {
         "transport": fields.get("transport"),
+        "reach": fields.get("reach", _REACH_BEFORE_IT_WAS_LOGGED.get(fields.get("transport", ""))),
         "data_path": fields.get("data_path"),
         "payload_touched": fields.get("touch"),
         "reliability": fields.get("reliability"),
