@@ -13,11 +13,11 @@ from typing import IO, Any, Literal, NamedTuple
 import msgspec
 
 from tacholog.errors import UnreadableInput
-from tacholog.formats.kit.bulk import RUN_LINES, Rows, Run, Runs, rows_of
+from tacholog.formats.bulk import RUN_LINES, BulkRecords, LineRun, RunCutter, rows_of
 from tacholog.formats.kit.lines import Broken, Found, Line
 from tacholog.formats.registry import Format, detect, format_named, is_ours, package_of, words_of
-from tacholog.formats.sound import fault_of, strangeness_of
 from tacholog.formats.source import LINE_BYTES, LogText, open_log
+from tacholog.formats.validity import defect_of, impossible_number
 from tacholog.schema.records import SEVERITY, Conditions, Facts, Histogram, Record, Status
 
 LineClass = Literal["record", "chatter", "broken", "unknown"]
@@ -131,26 +131,26 @@ class Scan:
         self.account = Account()
         self._unreadable: OSError | UnreadableInput | None = None  # Why the log itself could not be read on, which is nobody's format's fault.
         self._reached = 0
-        self._runs: Runs = self._guarded(lambda: Runs(getattr(self.format, "BULK", ()), run_lines))
+        self._runs: RunCutter = self._guarded(lambda: RunCutter(getattr(self.format, "BULK", ()), run_lines))
         self._waiting: dict[int, Line] = {}
         self._waiting_characters = 0
         self._overdue: list[Line] = []
         self._overdue_characters = 0
         self._noise: list[int] = []  # First, last and how many of a stretch of unknown lines that is too long to list.
-        self._rows: list[Rows] = []
+        self._rows: list[BulkRecords] = []
         self._latest: Found | None = None
         self._records_before = 0  # In the log, where the present run began.
 
     def __iter__(self) -> Iterator[Event]:
         """Yield every event; a line that the format did not claim in time is one of kind ``unknown``."""
         for batch in self.batches():
-            if isinstance(batch, Rows):
+            if isinstance(batch, BulkRecords):
                 for line, record in batch.records():
                     yield Event(line.number, line.number, (line.number,), line.text, "record", record, len(self.account.runs))
             else:
                 yield batch
 
-    def batches(self) -> Iterator[Event | Rows]:
+    def batches(self) -> Iterator[Event | BulkRecords]:
         """Yield every event, and many at once where the format can: for those who can use arrays.
 
         Raises:
@@ -167,7 +167,7 @@ class Scan:
                 raise self._failure(error) from error
             if found is _OVER:
                 break
-            if not self._ours and (strange := strangeness_of(found, self._reached)):
+            if not self._ours and (strange := defect_of(found, self._reached)):
                 raise UnreadableInput(f"{self._whose} {strange} (at line {self._reached})")
             if self._rows:
                 yield from self._at_once()
@@ -206,7 +206,7 @@ class Scan:
     def _whose(self) -> str:
         return f"the format {self.format_name} of {package_of(self.format_name)}"
 
-    def _at_once(self) -> Iterator[Rows]:
+    def _at_once(self) -> Iterator[BulkRecords]:
         for rows in self._rows:
             self.account.lines["record"] += len(rows)
             self.account.records += len(rows)
@@ -217,7 +217,7 @@ class Scan:
         pieces = self._text.pieces(self._runs, min(int(getattr(self.format, "LINE_BYTES", LINE_BYTES)), MOST_LINE_BYTES))
         try:
             for piece in pieces:
-                if isinstance(piece, Run):
+                if isinstance(piece, LineRun):
                     yield from self._sampled(piece)
                 else:
                     yield self._offered(piece)
@@ -225,7 +225,7 @@ class Scan:
             self._unreadable = error
             raise
 
-    def _sampled(self, run: Run) -> Iterator[Line]:
+    def _sampled(self, run: LineRun) -> Iterator[Line]:
         """Hand out the lines of a run that the format must see; the others become rows like the one before them."""
         place, looks = 0, 0
         while place < len(run):
@@ -289,7 +289,7 @@ class Scan:
         return self._event((line,), "chatter", facts, (line.number,))
 
     def _taken(self, found: Found) -> Event:
-        if isinstance(found.what, Record) and (fault := fault_of(found.what)):
+        if isinstance(found.what, Record) and (fault := impossible_number(found.what)):
             found = found._replace(what=Broken(fault if self._ours else f"{self._whose} says that {fault}"))
         self._latest = found
         if isinstance(found.what, Facts):

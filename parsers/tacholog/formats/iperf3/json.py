@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterator
 
 from tacholog.formats.iperf3.objects import Results, Scalar, ending, is_result
-from tacholog.formats.kit.lines import Broken, Found, Line
-from tacholog.schema.records import Facts
+from tacholog.formats.kit import Broken, Facts, Found, Line
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<mark>[{}\[\],:])|(?P<text>\"(?:[^\"\\\x00-\x1f]|\\.)*\")|(?P<number>-?\d{1,20}(?:\.\d{1,25})?(?:[eE][-+]?\d{1,3})?)(?![\w.])|"
@@ -47,7 +46,7 @@ class _DamagedError(ValueError):
     """The text is no JSON."""
 
 
-class Document:
+class IperfDocument:
     """One JSON document after another."""
 
     def __init__(self) -> None:

@@ -10,9 +10,8 @@ import re
 from collections.abc import Callable, Mapping
 from math import floor, log10
 
-from tacholog.formats.iperf3.results import Test, Traffic, combined, of_either_side, processors, received, sent
-from tacholog.formats.kit.lines import Broken
-from tacholog.schema.records import Facts, Record, Scope
+from tacholog.formats.iperf3.results import IperfTest, Traffic, combined, of_either_side, processors, received, sent
+from tacholog.formats.kit import COUNT_LIMIT, Broken, Facts, Record, Scope
 
 Scalar = str | int | float | bool | None
 
@@ -25,7 +24,7 @@ _ALL_DIGITS, _SAYS_SENDER = (3, 1), (3, 7)  # The first versions that do.
 _ONE_SENDER = (3, 17)  # From here on "sender" is the same in both sums of a UDP test.
 _VERSION = re.compile(r"(?:iperf )?(\d{1,3})\.(\d{1,3})(?!\d)")
 _SIGNS_OF_A_SENDER, _SIGNS_OF_A_RECEIVER = {"retransmits", "snd_cwnd"}, {"jitter_ms", "lost_packets", "lost_percent"}
-_Make = Callable[[Test, Traffic, Scope, str | None], Record]
+_Make = Callable[[IperfTest, Traffic, Scope, str | None], Record]
 
 
 def is_result(place: str) -> bool:
@@ -44,7 +43,7 @@ class Results:
 
     def __init__(self) -> None:
         """Wait for the object that describes the test."""
-        self.test = Test()
+        self.test = IperfTest()
         self._version: tuple[int, int] | None = None
         self._is_client: bool | None = None
         self._is_reverse: bool | None = None
@@ -146,16 +145,16 @@ _WHICH = {"total": "", "user": "-user", "system": "-system"}
 
 
 def _whole(value: Scalar) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < COUNT_LIMIT else None
 
 
 def _real(value: Scalar) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float(2**63) else None
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float(COUNT_LIMIT) else None
 
 
-def _test(members: Mapping[str, Scalar]) -> Test:
+def _test(members: Mapping[str, Scalar]) -> IperfTest:
     protocol, target = members.get("protocol"), _real(members.get("target_bitrate"))
-    return Test(
+    return IperfTest(
         transport=protocol if isinstance(protocol, str) else None,
         block_bytes=_whole(members.get("blksize")) or None,
         streams=_whole(members.get("num_streams")) or None,

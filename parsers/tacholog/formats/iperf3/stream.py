@@ -11,15 +11,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tacholog.formats.iperf3.objects import Results, Scalar, ending, is_result
-from tacholog.formats.kit.lines import Broken, Found, Line
-from tacholog.schema.records import Facts
+from tacholog.formats.kit import Broken, Facts, Found, Line
 
 SIGN = re.compile(r"\{\"event\":\s?\"(?P<event>start|interval|end|error|server_output_json|server_output_text)\",\s?\"data\":")
 _INTERVAL = "intervals/[]"
 _Object = dict[str, Any]
 
 
-class Events:
+class EventStream:
     """One test after another."""
 
     def __init__(self) -> None:

@@ -17,9 +17,8 @@ from typing import get_args
 
 import msgspec
 
-from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
+from tacholog.formats.kit import Basis, Broken, Conditions, Detected, Dialect, Facts, Found, Histogram, Line, Number, Record, Side, Test
 from tacholog.formats.native.line import Fields, count, decimal, lacks, one_of, pairs_of, payload_bytes, unknown_kind_of_result
-from tacholog.schema.records import Basis, Conditions, Facts, Histogram, Number, Record, Side, Test
 
 SYSTEM = "Tacholog perftest"
 TOOL = "perftest"
