@@ -1,6 +1,6 @@
 """The blocks of eCAL's latency samples: sender and receiver, C++ from 5.3 on, and Python.
 
-Source: the printers of ``latency_snd`` and ``latency_rec`` in eCAL 5.3.4 to 6.2, see ecal.py.
+Source: the printers of ``latency_snd`` and ``latency_rec`` in eCAL 5.3.4 to 6.2, see tacholog.formats.ecal.
 """
 
 from __future__ import annotations

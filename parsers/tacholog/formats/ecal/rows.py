@@ -5,7 +5,7 @@ A row is ``label : value``. A block whose rows are out of order, missing or garb
 A last row without its end is whole where a unit closes its number (``27 us``, ``2252 MB/s``). Where it is cut, the block is read without it if it
 only says again what other rows say (`RowForm.begun`). Else it is refused: a sender's last row is the count itself, a ping-pong's the only latency.
 
-Source: the layout of eCAL's samples, see ecal.py.
+Source: the layout of eCAL's samples, see tacholog.formats.ecal.
 """
 
 from __future__ import annotations

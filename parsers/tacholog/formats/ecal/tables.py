@@ -1,6 +1,6 @@
 """The latency tables of eCAL's documentation: Markdown with pipes, and reStructuredText grids of line blocks.
 
-Source: README.md and doc/rst/advanced/performance.rst of eCAL 5.3.5 to 6.2, see ecal.py.
+Source: README.md and doc/rst/advanced/performance.rst of eCAL 5.3.5 to 6.2, see tacholog.formats.ecal.
 """
 
 from __future__ import annotations

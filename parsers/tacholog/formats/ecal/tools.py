@@ -1,7 +1,7 @@
 """eCAL's other measuring samples: performance, throughput in one process, service calls, many topics, and perftool.
 
 Source: the printers of ``performance_snd``, ``performance_rec``, ``pubsub_throughput``, ``latency_client``, ``multiple_snd``, ``multiple_rec`` and
-``perftool``, see ecal.py.
+``perftool``, see tacholog.formats.ecal.
 """
 
 from __future__ import annotations

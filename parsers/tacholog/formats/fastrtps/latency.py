@@ -1,6 +1,6 @@
 """The tables of Fast RTPS's LatencyTest, its CSV files of minima and averages, and eProsima's summaries of raw files.
 
-Source: the printers of LatencyTest in Fast RTPS 0.5.1 to Fast DDS 3 and the scripts of eProsima/benchmarking, see fastrtps.py.
+Source: the printers of LatencyTest in Fast RTPS 0.5.1 to Fast DDS 3 and the scripts of eProsima/benchmarking, see tacholog.formats.fastrtps.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The single latencies that Fast DDS's LatencyTest exports, ranked in bounded memory: a record a payload.
 
-Source: ``--export_raw_data`` of LatencyTest, see fastrtps.py.
+Source: ``--export_raw_data`` of LatencyTest, see tacholog.formats.fastrtps.
 """
 
 from __future__ import annotations

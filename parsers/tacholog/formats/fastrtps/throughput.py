@@ -1,6 +1,6 @@
 """The tables of Fast RTPS's ThroughputTest: a row a payload, demand and recovery time, with the figures of both sides.
 
-Source: the printers of ThroughputTest in Fast RTPS 0.4 to Fast DDS 3, see fastrtps.py.
+Source: the printers of ThroughputTest in Fast RTPS 0.4 to Fast DDS 3, see tacholog.formats.fastrtps.
 """
 
 from __future__ import annotations

@@ -55,6 +55,8 @@ _BASES: tuple[Basis, ...] = get_args(Basis)
 _TESTS: tuple[Test, ...] = get_args(Test)
 _SIDES: Mapping[str, Side] = {"pub": "publisher", "sub": "subscriber"}
 _OUTCOMES = ("steady", "not_steady", "fixed")
+# What perftest prints on standard error, also behind the signs of progress that it prints in the hmbdc dialect.
+_MESSAGE = re.compile(r"[xC.]{0,64}perftest: (?P<note>note: )?(?P<text>.{1,1000})")
 _FACT_KINDS = ("host", "clock", "load", "affinity", "socket", "path", "note")
 
 
@@ -82,6 +84,14 @@ def parse(lines: Iterable[Line]) -> Iterator[Found]:
         yield Found(line, _with_warmup(_read(read, fields, kind[0]), fields, kind[0], warmups))
     if not ended:
         yield Found(None, Facts(status="truncated", reason="the log has no end line: the run was killed, or is still running"))
+
+
+def read_in_any_log(line: Line) -> Found | None:
+    """Read a message that perftest prints beside a log of any dialect that it writes: why the run failed, or a note without meaning for results."""
+    message = _MESSAGE.fullmatch(line.text)
+    if message is None:
+        return None
+    return Found(line, None if message["note"] else Facts(status="failed", reason=message["text"]))
 
 
 def _read(read: Reader, fields: Fields, kind: str) -> Record | Facts | Histogram | Broken | None:
