@@ -124,7 +124,7 @@ def formats() -> Mapping[str, Format]:
 
 @functools.cache
 def readers_of_any_log() -> Sequence[Callable[[Line], Found | None]]:
-    """Return the functions ``read_in_any_log`` of our own formats. Other packages cannot have one: it would change how logs of all formats are read."""
+    """Return the functions ``read_in_any_log`` of our own formats. Those of other packages are not asked: they would change how all logs are read."""
     return [module.read_in_any_log for module in formats().values() if is_ours(module) and hasattr(module, "read_in_any_log")]
 
 

@@ -11,6 +11,10 @@ the names that a number may have, with their units.
 **Computed results.** `Tally` makes a summary of interval records, with the marks `DERIVED` and `PARTIAL`; `Distribution` computes percentiles of
 single samples in bounded memory.
 
+**JSON.** `json_findings` is all of ``parse`` for a tool that prints JSON: it reads documents as they come, line by line, and gives each `JsonObject`
+with the line of each `JsonMember`. A function that reads a result yields
+`JsonResult`s from `JsonScalar`s. `JsonReader` is what it is made of, line by line (`JsonLine`). `parse_json` reads one text that is one object.
+
 **Results in bulk (optional).** A format whose tool prints results by the hundred thousand may have a constant ``BULK`` of `Bulk`s. They give
 `RecordColumns` of `NumberColumn`s (`printed_column`, `counted_column`), one array element for each record.
 
@@ -27,6 +31,7 @@ The contract:
 from tacholog.formats.kit.bulk import Bulk, NumberColumn, RecordColumns, counted_column, printed_column
 from tacholog.formats.kit.distribution import Distribution
 from tacholog.formats.kit.intervals import DERIVED, PARTIAL, Tally
+from tacholog.formats.kit.json import JsonLine, JsonMember, JsonObject, JsonReader, JsonResult, JsonScalar, json_findings, parse_json
 from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line, closed_cells
 from tacholog.formats.kit.numbers import COUNT_LIMIT, VALUE_LIMIT, counted, impossible, is_size, printed, unit_of_last_decimal, unit_of_last_place
 from tacholog.schema.records import (
@@ -68,6 +73,12 @@ __all__ = [
     "Facts",
     "Found",
     "Histogram",
+    "JsonLine",
+    "JsonMember",
+    "JsonObject",
+    "JsonReader",
+    "JsonResult",
+    "JsonScalar",
     "Line",
     "LoadMode",
     "Number",
@@ -86,6 +97,8 @@ __all__ = [
     "counted_column",
     "impossible",
     "is_size",
+    "json_findings",
+    "parse_json",
     "printed",
     "printed_column",
     "unit_of_last_decimal",

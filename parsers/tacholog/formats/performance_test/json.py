@@ -17,14 +17,13 @@ Welford (1962), "Note on a Method for Calculating Corrected Sums of Squares and 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from tacholog.formats.kit import Broken
+from tacholog.formats.kit import Broken, parse_json
 from tacholog.formats.performance_test.row import USAGE, ExperimentRow, checked
 
 LIST = '"analysis_results":['
@@ -108,7 +107,7 @@ def read_document(text: str) -> ExperimentDocument | Broken:
     head, found, results = text.partition(LIST)
     if not found:
         return Broken("the JSON ends before its results")
-    members = _loaded(head.rstrip(",") + "}") if head.endswith(",") else None
+    members = parse_json(head.rstrip(",") + "}", parse_float=Decimal) if head.endswith(",") else None
     if members is None:
         return Broken("the JSON says in a garbled way what was run")
     rows = tuple(_rows(results))
@@ -137,7 +136,7 @@ def _rows(results: str) -> Iterator[ExperimentRow | Broken]:
 
 
 def _row(text: str) -> ExperimentRow | Broken:
-    members = _loaded(text)
+    members = parse_json(text, parse_float=Decimal)
     if members is None or not _MEMBERS.keys() <= members.keys():
         return _GARBLED
     cells = {}
@@ -195,22 +194,3 @@ def _moments(row: ExperimentRow) -> tuple[Decimal, Decimal, Decimal]:
 def without_latencies(row: ExperimentRow) -> ExperimentRow:
     """The row without what it says of latencies."""
     return row._replace(cells={name: cell for name, cell in row.cells.items() if name not in _LATENCIES} | {"latencies": "0"})
-
-
-def _loaded(text: str) -> dict[str, Any] | None:
-    try:
-        found = json.loads(text, parse_float=Decimal, parse_constant=_refused, object_pairs_hook=_without_doubles)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def _refused(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
-
-
-def _without_doubles(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(members)
-    if len(found) != len(members):
-        raise ValueError("two members of one name")
-    return found

@@ -1,7 +1,7 @@
 """RTI Perftest's lines by the hundred thousand: summaries of throughput, and the intervals that both roles print a second or an answer.
 
-The rules are those of `tacholog.formats.rti.figures`, on arrays; a test holds both to the same records on the same lines. Only the most usual shape of each line is
-read here: a point for a decimal sign, microseconds.
+The rules are those of `tacholog.formats.rti.figures`, on arrays; a test holds both to the same records on the same lines. Only the most usual shape
+of each line is read here: a point for a decimal sign, microseconds.
 """
 
 from __future__ import annotations
