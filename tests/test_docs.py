@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from tacholog.dataset.quality import MARKS
-from tacholog.formats import sound
+from tacholog.formats import validity
 from tacholog.runs.manifest import Host, Manifest
 from tacholog.schema.records import STATISTICS
 
@@ -92,8 +92,8 @@ def test_the_pages_for_authors_of_formats_list_every_statistic_and_mark() -> Non
 
     assert re.findall(r"^\| `([^`]+)` \| (.*) \|$", page, flags=re.MULTILINE) == list(STATISTICS.items())
     assert re.findall(r"`([^`]+)`", listed) == list(STATISTICS)
-    assert set(re.findall(r"`([^`]+)`", page.partition("Marks that a format may set are ")[2].partition("\n")[0])) == sound.MARKS
-    assert MARKS.keys() >= sound.MARKS
+    assert set(re.findall(r"`([^`]+)`", page.partition("Marks that a format may set are ")[2].partition("\n")[0])) == validity.MARKS
+    assert MARKS.keys() >= validity.MARKS
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
