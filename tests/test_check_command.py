@@ -12,7 +12,8 @@ from click.testing import CliRunner
 
 from tacholog.commands.check import check
 from tacholog.dataset.checks import violations
-from tacholog.dataset.load import Dataset, load
+from tacholog.dataset.frames import Dataset
+from tacholog.dataset.load import load
 
 DATA = Path(__file__).parent.parent / "data"
 

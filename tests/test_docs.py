@@ -11,10 +11,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tacholog.dataset.quality import MARKS
 from tacholog.formats import sound
 from tacholog.runs.manifest import Host, Manifest
-from tacholog.schema.records import STATISTICS
+from tacholog.schema.marks import MARKS
+from tacholog.schema.statistics import STATISTICS
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("data/*.md"), *ROOT.glob("tests/**/README.md")])

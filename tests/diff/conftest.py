@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
-from tacholog.dataset.load import Dataset
+from tacholog.dataset.frames import Dataset
 from tacholog.runs.manifest import Host
 
 HOST = Host(

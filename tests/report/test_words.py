@@ -6,7 +6,6 @@ import subprocess
 
 import pytest
 
-from tacholog.dataset.quality import MARKS
 from tacholog.render.figures.axes import number_axis, percentile_axis, share_axis, size_axis
 from tacholog.render.figures.figures import latency_over_size
 from tacholog.render.html import Html, path_slug, slug, tag, visible
@@ -15,7 +14,9 @@ from tacholog.render.tables.hosts import missing
 from tacholog.render.tables.summary import latency_summary
 from tacholog.render.tables.tables import Links, numbers
 from tacholog.runs.manifest import Command, LogFile, Manifest
-from tacholog.schema.records import METRICS, Conditions
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.marks import MARKS
+from tacholog.schema.metrics import METRICS
 from tacholog.site.script import shell_script, words_of
 from tacholog.view.names import CONDITION_WORDS
 from tacholog.view.numerals import decimals, in_full, quantity, rounded, size, unit_shown, with_bound

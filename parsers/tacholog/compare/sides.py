@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tacholog.dataset.load import TABLES, Dataset, load, load_logs, open_saved, run_folders
+from tacholog.dataset.frames import Dataset
+from tacholog.dataset.load import load, load_logs, run_folders
+from tacholog.dataset.saved import open_saved
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there
 from tacholog.formats.source import not_a_file
 from tacholog.runs.manifest import HOSTS_FOLDER, folders_below, read_host
 from tacholog.runs.problems import no_files
+from tacholog.schema.tables import TABLES
 
 if TYPE_CHECKING:
     import pandas as pd

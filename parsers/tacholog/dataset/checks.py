@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, get_args
 
-from tacholog.dataset.quality import MARKS
 from tacholog.formats.registry import formats
-from tacholog.schema.records import METRICS, Basis, Bound, DataPath, LoadMode, Reliability, Scope, Status, Test, Touched
+from tacholog.schema.conditions import Basis, DataPath, LoadMode, Reliability, Touched
+from tacholog.schema.marks import MARKS
+from tacholog.schema.metrics import METRICS
+from tacholog.schema.records import Bound, Scope, Status, Test
 
 if TYPE_CHECKING:
     import pandera.pandas as pa
 
-    from tacholog.dataset.load import Dataset
+    from tacholog.dataset.frames import Dataset
 
 MAY_BE_NEGATIVE = ("latency",)  # One-way latencies on two clocks: shown as they are, and marked.
 

@@ -27,7 +27,8 @@ import msgspec
 
 from tacholog.formats.kit.intervals import Tally
 from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
-from tacholog.schema.records import Basis, Bound, Conditions, Facts, Number, Record
+from tacholog.schema.conditions import Basis, Conditions
+from tacholog.schema.records import Bound, Facts, Number, Record
 
 SYSTEM = "Cyclone DDS"
 TOOL = "ddsperf"

@@ -17,7 +17,8 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
 from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
-from tacholog.schema.records import Conditions, Number, Record
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Number, Record
 
 SYSTEM = "iceoryx2"
 TOOL = "iceoryx2 benchmarks"

@@ -26,7 +26,8 @@ from enum import IntEnum
 import msgspec
 
 from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
-from tacholog.schema.records import Conditions, Facts, Number, Record
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Facts, Number, Record
 
 SYSTEM = "iceoryx"
 TOOL = "iceperf"

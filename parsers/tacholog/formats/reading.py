@@ -18,7 +18,8 @@ from tacholog.formats.kit.lines import Broken, Found, Line
 from tacholog.formats.registry import Format, detect, format_named, is_ours, package_of, words_of
 from tacholog.formats.sound import fault_of, strangeness_of
 from tacholog.formats.source import LINE_BYTES, LogText, open_log
-from tacholog.schema.records import SEVERITY, Conditions, Facts, Histogram, Record, Status
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import SEVERITY, Facts, Histogram, Record, Status
 
 LineClass = Literal["record", "chatter", "broken", "unknown"]
 CLAIM_WINDOW_LINES = 4096
@@ -345,6 +346,7 @@ def _common(runs: Sequence[Facts]) -> Facts:
         conditions=Conditions(**conditions),
         tool_version=first.tool_version if all(run.tool_version == first.tool_version for run in others) else None,
         system_version=first.system_version if all(run.system_version == first.system_version for run in others) else None,
+        build=first.build if all(run.build == first.build for run in others) else None,
         start_time=first.start_time,
         environment={name: value for name, value in first.environment.items() if all(run.environment.get(name) == value for run in others)},
         status=worst.status,

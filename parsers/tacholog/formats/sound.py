@@ -13,12 +13,13 @@ from typing import get_args
 import msgspec
 
 from tacholog.formats.kit.lines import Broken, Found, Line
-from tacholog.schema.records import Basis, Conditions, Facts, Histogram, Number, Record, Scope, Side, Test
+from tacholog.schema.conditions import Basis, Conditions
+from tacholog.schema.records import Facts, Histogram, Number, Record, Scope, Side, Test
 
 LARGEST = 1e21  # More than 2^64 bytes in bits: no counter, rate or time of any tool reaches it.
 _LARGEST_COUNT = 2**63
 _LONGEST_TEXT = 4096
-#: The marks that a format may set on a number; `tacholog.dataset.quality.MARKS` explains them, and sets others itself.
+#: The marks that a format may set on a number; `tacholog.schema.marks.MARKS` explains them, and sets others itself.
 MARKS = frozenset(("derived", "impossible", "partial", "intervals_only", "unit_assumed", "low_resolution_clock", "clock_skew", "extra_answers"))
 _TESTS, _SCOPES, _SIDES, _BASES = (frozenset(get_args(kind)) for kind in (Test, Scope, Side, Basis))
 _NONE = type(None)
@@ -114,7 +115,7 @@ def _strange_conditions(conditions: Conditions) -> str | None:
     try:
         return _judged(conditions)
     except TypeError:
-        return "has conditions that are not of the types of tacholog.schema.records.Conditions"
+        return "has conditions that are not of the types of tacholog.schema.conditions.Conditions"
 
 
 @lru_cache(maxsize=1024)

@@ -16,7 +16,8 @@ from typing import Any
 import msgspec
 
 from tacholog.runs.manifest import Manifest
-from tacholog.schema.records import Conditions, Record, StatedConditions
+from tacholog.schema.conditions import Conditions, StatedConditions
+from tacholog.schema.records import Record
 
 SIZE = "payload_bytes"
 FIELDS = StatedConditions.__struct_fields__

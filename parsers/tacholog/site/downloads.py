@@ -13,7 +13,7 @@ from tacholog.view.numerals import NOT_STATED
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tacholog.dataset.load import Dataset
+    from tacholog.dataset.frames import Dataset
 
 ALL = "data/results"
 _RUN_COLUMNS = ("run", "system", "system_version", "tool", "tool_version", "release", "host", "published", "status")

@@ -33,7 +33,8 @@ from tacholog.formats.ecal.tools import BLOCKS, one_liner
 from tacholog.formats.kit.distribution import Distribution
 from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
 from tacholog.formats.kit.printed import printed
-from tacholog.schema.records import Conditions, Facts, Number, Record
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Facts, Number, Record
 
 SYSTEM = "eCAL"
 TOOL = "eCAL samples"

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from tacholog.formats.ecal.rows import Block, Cells, Row
 from tacholog.formats.kit.lines import Broken
 from tacholog.formats.kit.printed import counted, printed
-from tacholog.schema.records import Conditions, Facts, Number, Record
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Facts, Number, Record
 
 KILOBYTE = 1024
 MICROSECOND = 1000.0

@@ -13,7 +13,8 @@ from typing import NamedTuple
 from tacholog.formats.ecal.latency import KILOBYTE, MICROSECOND
 from tacholog.formats.kit.lines import Broken, Found, Line
 from tacholog.formats.kit.printed import printed
-from tacholog.schema.records import Conditions, DataPath, Facts, Record
+from tacholog.schema.conditions import Conditions, DataPath
+from tacholog.schema.records import Facts, Record
 
 _BORDER = re.compile(r"\+(?:-+\+)+")
 _HEAD_END = re.compile(r"\+(?:=+\+)+")

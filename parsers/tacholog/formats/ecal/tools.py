@@ -13,7 +13,8 @@ from tacholog.formats.ecal.latency import COUNT, KILOBYTE, MICROSECOND, PLACED_T
 from tacholog.formats.ecal.rows import Block, Cells, Row
 from tacholog.formats.kit.lines import Broken, Found, Line
 from tacholog.formats.kit.printed import counted, printed, unit_of_last_place
-from tacholog.schema.records import Conditions, Number, Record, Side
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Number, Record, Side
 
 _MEGABYTE = KILOBYTE * KILOBYTE
 _STREAMED = re.compile(r"\d{1,12}(?:\.\d{1,12})?(?:e[+-]\d\d)?")

@@ -20,7 +20,8 @@ from tacholog.formats.fastrtps import latency, throughput, video
 from tacholog.formats.fastrtps.samples import HEADER, RawFile
 from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
 from tacholog.formats.kit.printed import counted, printed, unit_of_last_place
-from tacholog.schema.records import Conditions, Facts, Number, Record
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Facts, Number, Record
 
 SYSTEM = "Fast DDS"
 TOOL = "ThroughputTest, LatencyTest and VideoTest"

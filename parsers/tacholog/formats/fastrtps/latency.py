@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from tacholog.formats.kit.lines import Broken, Found, Line, closed_cells
 from tacholog.formats.kit.printed import counted, printed, unit_of_last_place
-from tacholog.schema.records import Basis, Conditions, Number, Record, Reliability
+from tacholog.schema.conditions import Basis, Conditions, Reliability
+from tacholog.schema.records import Number, Record
 
 MICROSECOND = 1000.0
 _STATISTICS = ("std", "mean", "min", "p50", "p90", "p99", "p99.99", "max")

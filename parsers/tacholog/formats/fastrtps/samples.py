@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from tacholog.formats.kit.distribution import Distribution
 from tacholog.formats.kit.lines import Broken, Found, Line
 from tacholog.formats.kit.printed import printed, unit_of_last_place
-from tacholog.schema.records import Conditions, Record
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Record
 
 HEADER = "Sample,Payload[Bytes],Latency[us]"
 _SAMPLE = re.compile(r"(\d{1,15}),(\d{1,15}),(\d{1,12}(?:\.\d{1,12})?(?:e[+-]\d\d)?)")

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from tacholog.formats.kit.lines import Broken, Line, closed_cells
 from tacholog.formats.kit.printed import counted, printed, unit_of_last_place
-from tacholog.schema.records import Conditions, Number, Record
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Number, Record
 
 MICROSECOND = 1000.0
 _MILLISECOND = 1_000_000

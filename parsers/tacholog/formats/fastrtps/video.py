@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from tacholog.formats.kit.lines import Broken, Line
 from tacholog.formats.kit.printed import printed, unit_of_last_place
-from tacholog.schema.records import Conditions, Number, Record
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Number, Record
 
 DEFINITION = "fastrtps-video"
 _STATISTICS = ("std", "mean", "min", "p50", "p90", "p99", "p99.99", "max")

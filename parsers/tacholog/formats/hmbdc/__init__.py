@@ -22,7 +22,8 @@ from decimal import Decimal
 
 from tacholog.formats.hmbdc.sample import TITLE, Page
 from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
-from tacholog.schema.records import Bound, Conditions, DataPath, Facts, Number, Record
+from tacholog.schema.conditions import Conditions, DataPath
+from tacholog.schema.records import Bound, Facts, Number, Record
 
 SYSTEM = "hmbdc"
 TOOL = "tips-ping-pong"

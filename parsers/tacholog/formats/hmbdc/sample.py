@@ -20,7 +20,8 @@ import msgspec
 
 from tacholog.formats.hmbdc.commands import read_command
 from tacholog.formats.kit.lines import Broken, Found, Line
-from tacholog.schema.records import Bound, Conditions, DataPath, Facts, Number, Record
+from tacholog.schema.conditions import Conditions, DataPath
+from tacholog.schema.records import Bound, Facts, Number, Record
 
 TITLE = "HMBDC PERFORMANCE SAMPLE"
 

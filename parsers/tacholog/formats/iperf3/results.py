@@ -9,7 +9,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tacholog.schema.records import Conditions, LoadMode, Number, Record, Scope, Side
+from tacholog.schema.conditions import Conditions, LoadMode
+from tacholog.schema.records import Number, Record, Scope, Side
 
 
 class Test(msgspec.Struct, frozen=True):

@@ -19,7 +19,8 @@ import msgspec
 
 from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
 from tacholog.formats.native.line import Fields, count, decimal, lacks, one_of, pairs_of, payload_bytes, unknown_kind_of_result
-from tacholog.schema.records import Basis, Conditions, Facts, Histogram, Number, Record, Side, Test
+from tacholog.schema.conditions import Basis, Conditions
+from tacholog.schema.records import Facts, Histogram, Number, Record, Side, Test
 
 SYSTEM = "Tacholog perftest"
 TOOL = "perftest"
@@ -295,7 +296,7 @@ def _histogram(fields: Fields) -> Histogram:
 
 def _opening(fields: Fields) -> Facts:
     environment = {f"perftest_{key}": value for key, value in fields.items() if key not in ("version", "log")}
-    return Facts(tool_version=fields["version"], system_version=fields["version"], environment=environment)
+    return Facts(tool_version=fields["version"], system_version=fields["version"], build=fields.get("git"), environment=environment)
 
 
 def _config(fields: Fields) -> Facts:

@@ -26,7 +26,8 @@ from tacholog.formats.kit.intervals import DERIVED, PARTIAL, Tally
 from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
 from tacholog.formats.performance_test.json import ACCUMULATING, SIGN, accumulated, looks_like_document, read_document, taken_apart, without_latencies
 from tacholog.formats.performance_test.row import Row, columns_of, read_row
-from tacholog.schema.records import Conditions, Facts, LoadMode, Record
+from tacholog.schema.conditions import Conditions, LoadMode
+from tacholog.schema.records import Facts, Record
 
 SYSTEM = "ROS 2"
 TOOL = "performance_test"

@@ -16,7 +16,8 @@ import msgspec
 
 from tacholog.formats.kit.intervals import DERIVED
 from tacholog.formats.kit.lines import Broken, Line, closed_cells
-from tacholog.schema.records import Conditions, Number, Record
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Number, Record
 
 _MIN, _MEAN, _MAX = "latency_min (ms)", "latency_mean (ms)", "latency_max (ms)"
 _NEEDED = ("T_experiment", "T_loop", "received")

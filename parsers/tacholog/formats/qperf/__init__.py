@@ -35,7 +35,8 @@ from tacholog.formats.qperf.rows import (
     resolution,
     sides_agree,
 )
-from tacholog.schema.records import Basis, Conditions, Facts, LoadMode, Number, Record
+from tacholog.schema.conditions import Basis, Conditions, LoadMode
+from tacholog.schema.records import Facts, Number, Record
 
 SYSTEM = "Sockets"
 TOOL = "qperf"

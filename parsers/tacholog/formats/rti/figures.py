@@ -14,7 +14,8 @@ from math import inf
 from typing import NamedTuple
 
 from tacholog.formats.kit.lines import Broken
-from tacholog.schema.records import Bound, Conditions, Number, Record, Scope
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Bound, Number, Record, Scope
 
 STATISTICS = ("mean", "std", "min", "max", "p50", "p90", "p99", "p99.99", "p99.9999")
 RUNNING = ("last", "mean", "std", "min", "max")

@@ -11,7 +11,8 @@ import re
 from tacholog.formats.kit.lines import Broken, Found, Line
 from tacholog.formats.rti import figures
 from tacholog.formats.rti.figures import CUT, UNIT, Rates, Style, impossible, throughput, unit_ns
-from tacholog.schema.records import Conditions, Number, Record
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Number, Record
 
 _WHOLE = r"\d{1,40}"  # More digits than any counter has, so that a size that cannot be is told from a garbled line.
 _REAL = r"\d{1,40}(?:[.,]\d{1,3})?"

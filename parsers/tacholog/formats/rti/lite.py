@@ -14,7 +14,8 @@ import msgspec
 
 from tacholog.formats.kit.lines import Broken, Found, Line
 from tacholog.formats.rti.figures import CUT, OUT_OF_PLACE, impossible, printed
-from tacholog.schema.records import Conditions, Facts, Number, Record
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Facts, Number, Record
 
 _COUNT = r"\d{1,18}"
 _HEADS = {

@@ -16,7 +16,8 @@ import msgspec
 from tacholog.formats.kit.lines import Broken, Found, Line
 from tacholog.formats.rti.figures import OUT_OF_PLACE
 from tacholog.formats.rti.tables import CPU, CPU_COLUMNS, HEADING, HEADS_BEGIN, PERCENT_CELL, LineTable, Table, bare, tables
-from tacholog.schema.records import Conditions, Record
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Record
 
 _ENDS = "the page ends within this row"
 _SLIPPED = "the table ends within this row"

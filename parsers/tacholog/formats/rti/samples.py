@@ -14,7 +14,8 @@ from itertools import accumulate
 
 from tacholog.formats.kit.lines import Broken, Found, Line
 from tacholog.formats.rti.figures import CUT, printed
-from tacholog.schema.records import Conditions, Record, Scope
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Record, Scope
 
 BATCH = 1000
 _HEAD = re.compile(r"\s*Sample Number, ?Value\s*")

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from tacholog.formats.kit.lines import Broken, Found, Line
 from tacholog.formats.rti.figures import OUT_OF_PLACE, STATISTICS, Rates, cpu, impossible, last_place, latency, printed, throughput
-from tacholog.schema.records import Conditions, Record
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Record
 
 CPU_COLUMNS = ("CPU (%)", "CPU %")
 CPU = ("cpu_of_machine", "mean")

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import msgspec
 
 from tacholog.formats.kit.lines import Broken, Found, Line
-from tacholog.schema.records import Basis, Conditions, LoadMode, Number, Record
+from tacholog.schema.conditions import Basis, Conditions, LoadMode
+from tacholog.schema.records import Number, Record
 
 MIB = 1 << 20
 _NS, _PS = 1000.0, 1.0  # A microsecond, and its last printed place, in nanoseconds.

@@ -12,9 +12,9 @@ import msgspec
 from tacholog.compare.policy import MIN_RUNS, TESTABLE_BEYOND
 from tacholog.compare.result import OPEN, VERDICTS, Difference, Key, Report, Row, Side, Verdict
 from tacholog.compare.statistics import modes
-from tacholog.dataset.quality import MARKS
 from tacholog.render.platforms import participant_title
-from tacholog.schema.records import METRICS
+from tacholog.schema.marks import MARKS
+from tacholog.schema.metrics import METRICS
 from tacholog.view import names
 from tacholog.view.numerals import NOT_STATED, quantity, size, with_bound
 

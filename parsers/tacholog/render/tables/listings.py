@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tacholog.dataset.quality import MARKS
 from tacholog.evidence import is_there
 from tacholog.privacy.logs import saved_shown, sha256_of, withheld_words
 from tacholog.render.figures.figures import LOGICAL, LOSS, REFERENCE
@@ -16,7 +15,8 @@ from tacholog.render.named_statistics import STATISTICS
 from tacholog.render.tables.hosts import host_anchor
 from tacholog.render.tables.tables import Links, badge, linked_number, scroller
 from tacholog.runs.manifest import RUN_FILE
-from tacholog.schema.records import METRICS
+from tacholog.schema.marks import MARKS
+from tacholog.schema.metrics import METRICS
 from tacholog.view.comparable import Compared, compared
 from tacholog.view.headlines import headline, told_by
 from tacholog.view.names import CONDITION_WORDS, build_words, title, words

@@ -9,7 +9,7 @@ import msgspec
 
 from tacholog.render.html import Html, join, tag
 from tacholog.render.tables.listings import plain_table
-from tacholog.schema.records import Conditions
+from tacholog.schema.conditions import Conditions
 from tacholog.view.names import CONDITION_WORDS
 
 TEXT, WHOLE, NUMBER, YES_NO = "text", "integer", "number", "true or false"

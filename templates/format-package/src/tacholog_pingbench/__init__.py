@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
-from tacholog.schema.records import Conditions, Facts, Number, Record
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Facts, Number, Record
 
 SYSTEM = "TCP sockets"
 TOOL = "pingbench"
