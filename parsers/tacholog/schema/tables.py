@@ -17,6 +17,7 @@ from tacholog.schema.conditions import CONDITIONS, Basis
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.records import Bound, Scope, Side, Status, Test
 
+_MARKS = "Quality marks. They never change a value."
 _STATUS = "How the run ended: `ok`, `empty`, `truncated`, `failed`; null: neither its log nor its manifest says."
 
 
@@ -148,7 +149,7 @@ _NUMBER = {
         meaning="The unit of the last printed place: the number is known to within this.",
         above=0,
     ),
-    "marks": _list("Quality marks; in the files for other tools separated by blanks. They never change a value."),
+    "marks": _list(_MARKS),
 }
 RESULTS = _with_required(
     {**_WHERE_FROM, **CONDITIONS, **_NUMBER},
@@ -178,6 +179,7 @@ OFFERED: Mapping[str, SchemaColumn] = MappingProxyType(
     {
         "id": _text("public", "The number's permanent id: run, log, line, metric and statistic. Cite it; its line leads to it on this site."),
         **RESULTS,
+        "marks": _text("public", f"{_MARKS} Separated by blanks."),
         **{name: RUNS[name] for name in OFFERED_OF_RUNS},
     }
 )
