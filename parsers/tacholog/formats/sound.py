@@ -14,13 +14,12 @@ import msgspec
 
 from tacholog.formats.kit.lines import Broken, Found, Line
 from tacholog.schema.conditions import Basis, Conditions
+from tacholog.schema.marks import FORMAT_MARKS
 from tacholog.schema.records import Facts, Histogram, Number, Record, Scope, Side, Test
 
 LARGEST = 1e21  # More than 2^64 bytes in bits: no counter, rate or time of any tool reaches it.
 _LARGEST_COUNT = 2**63
 _LONGEST_TEXT = 4096
-#: The marks that a format may set on a number; `tacholog.schema.marks.MARKS` explains them, and sets others itself.
-MARKS = frozenset(("derived", "impossible", "partial", "intervals_only", "unit_assumed", "low_resolution_clock", "clock_skew", "extra_answers"))
 _TESTS, _SCOPES, _SIDES, _BASES = (frozenset(get_args(kind)) for kind in (Test, Scope, Side, Basis))
 _NONE = type(None)
 _PLAIN = (Record, Broken, Facts, Histogram, _NONE)
@@ -102,8 +101,8 @@ def _strange_number(number: Number) -> str | None:
     step = number.resolution
     if step is not None and not (type(step) in (float, int) and 0 < step <= LARGEST):
         return f"has a resolution of {step!r:.40} for {number.metric} {number.statistic}"
-    if number.marks and (type(number.marks) is not tuple or not MARKS.issuperset(number.marks)):
-        return f"has marks {number.marks!r:.80}, which are not all of {', '.join(sorted(MARKS))}"
+    if number.marks and (type(number.marks) is not tuple or not FORMAT_MARKS.issuperset(number.marks)):
+        return f"has marks {number.marks!r:.80}, which are not all of {', '.join(sorted(FORMAT_MARKS))}"
     if number.line is not None and (type(number.line) is not int or not 0 < number.line < _LARGEST_COUNT):
         return f"has a number on line {number.line!r:.40}"
     return None

@@ -9,11 +9,19 @@ import msgspec
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """A quality mark: its footnote sign, a title, and the sentence that explains it."""
+    """A quality mark.
+
+    Attributes:
+        sign: the footnote sign that stands at the number.
+        title: what was found, in a few words.
+        sentence: what it means for a reader.
+        by_formats: whether a format may set it, because only the log shows it. All other marks are set by the rules of `tacholog.dataset.quality`.
+    """
 
     sign: str
     title: str
     sentence: str
+    by_formats: bool = False
 
 
 MARKS: Mapping[str, Mark] = MappingProxyType(
@@ -75,35 +83,44 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
             "?",
             "The log prints something impossible",
             "The log holds a value here that cannot be, such as a counter below zero read as a huge number. It is shown as unknown.",
+            by_formats=True,
         ),
-        "derived": Mark("d", "Derived, not measured", "The tool computed this figure from another one that it had measured."),
+        "derived": Mark("d", "Derived, not measured", "The tool computed this figure from another one that it had measured.", by_formats=True),
         "partial": Mark(
             "p",
             "From part of the rows",
             "Some rows or cells of the log are broken or cannot be, and are not in this figure, which was computed from the others.",
+            by_formats=True,
         ),
         "intervals_only": Mark(
             "i",
             "Known for intervals only",
             "The tool prints this percentile for each interval. That of the whole run cannot be computed from those of its parts: it is not known.",
+            by_formats=True,
         ),
         "clock_skew": Mark(
             "k",
             "The clock went backwards",
             "Answers came before their questions by the publisher's clock, and were left out: the others may be off too.",
+            by_formats=True,
         ),
         "extra_answers": Mark(
             "a",
             "More answers than the tool keeps",
             "More answers came than the tool had kept room for, as with a second publisher or subscriber of the same number. The rest was left out.",
+            by_formats=True,
         ),
         "low_resolution_clock": Mark(
-            "l", "Too coarse a clock", "The run used a clock too coarse for single latencies: only its overall average is worth reading."
+            "l",
+            "Too coarse a clock",
+            "The run used a clock too coarse for single latencies: only its overall average is worth reading.",
+            by_formats=True,
         ),
         "unit_assumed": Mark(
             "u",
             "The unit is not in the log",
             "The log does not say which unit of time it uses. Read as the microsecond, which all but special builds print.",
+            by_formats=True,
         ),
         "busy_machine": Mark(
             "b",
@@ -136,3 +153,6 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
         "run_failed": Mark("x", "The run failed", "The run did not end well: its figures stand as they were logged, and carry no verdict."),
     }
 )
+
+#: The marks that a format may set on a number.
+FORMAT_MARKS = frozenset(name for name, mark in MARKS.items() if mark.by_formats)
