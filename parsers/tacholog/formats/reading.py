@@ -368,6 +368,15 @@ def _kind(found: Found) -> LineClass:
             return "chatter"
 
 
+class LineProblem(NamedTuple):
+    """A line of a log that could not be used: ``broken``, because it is cut, garbled or impossible, or ``unknown`` to the format."""
+
+    line: int
+    kind: Literal["broken", "unknown"]
+    text: str
+    reason: str
+
+
 class Log(msgspec.Struct, frozen=True):
     """A log that was read whole: for tests and small programs. Use `Scan` for logs of any size."""
 
@@ -380,6 +389,22 @@ class Log(msgspec.Struct, frozen=True):
     def records(self) -> list[Record]:
         """The records, in order."""
         return [event.what for event in self.events if isinstance(event.what, Record)]
+
+    @property
+    def facts(self) -> Facts:
+        """What the log says of its whole run; of a log that holds several runs, what all of them have in common."""
+        return self.account.facts
+
+    @property
+    def problems(self) -> list[LineProblem]:
+        """The lines that could not be used, in order."""
+        found = []
+        for event in self.events:
+            if isinstance(event.what, Broken):
+                found.append(LineProblem(event.line, "broken", event.text, event.what.reason))
+            elif event.kind == "unknown":
+                found.append(LineProblem(event.line, "unknown", event.text, "no rule of the format knows this line"))
+        return found
 
     @property
     def broken(self) -> list[str]:
