@@ -32,7 +32,7 @@ def test_a_log_is_read_into_records_facts_and_problems(tmp_path: Path) -> None:
 def test_folders_and_logs_are_loaded_into_one_dataset() -> None:
     dataset = tacholog.load(str(ROOT / "data/ecal"), RTI)
 
-    assert set(dataset.runs["system"]) == {"Eclipse eCAL", "RTI Connext"}
+    assert set(dataset.runs["system"]) == {"eCAL", "RTI Connext DDS"}
     assert dataset.runs["run"].is_unique
     assert str(dataset.results["value"].dtype) == "Float64"
     assert set(dataset.results["run"]) <= set(dataset.runs["run"])

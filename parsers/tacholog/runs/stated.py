@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from tacholog.runs.manifest import Manifest
-from tacholog.schema.conditions import CONDITIONS, Conditions, StatedConditions
+from tacholog.schema.conditions import Conditions, StatedConditions
 from tacholog.schema.records import Record
 
 SIZE = "payload_bytes"
@@ -29,8 +29,9 @@ MEANT = {
     "sizes_bytes": SIZE,
     "size_bytes": SIZE,
 }
-#: Conditions in which results may differ and still be compared, such as how long and with which warm-up a campaign measures.
-SOFT_CONDITIONS = tuple(name for name, condition in CONDITIONS.items() if condition.may_differ)
+#: Conditions that an option may set without setting its run apart, such as how long and with which warm-up a campaign measures. A comparison names
+#: them where they differ.
+SOFT_CONDITIONS = ("waiting", "warmup", "planned_duration_s", "link_bit_per_s")
 # Options that do not change what is measured: which run it is, and where its files and endpoints are.
 _ASIDE = {"seed", "port", "ports", "path", "paths", "file", "files", "folder", "dir", "directory", "output", "log", "logs"}
 _ASIDE |= {"repetition", "repetitions", "order", "index", "session", "label", "release"}

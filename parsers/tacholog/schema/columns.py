@@ -30,7 +30,6 @@ class SchemaColumn(msgspec.Struct, frozen=True, kw_only=True):
         unique: whether no two rows have the same value.
         at_least: the smallest value that is possible.
         above: a bound that every value exceeds.
-        may_differ: of a condition: whether results may be compared although they differ in it. The comparison then names the difference.
         offered: of the table ``runs``: whether the column is joined to the results in the files for other tools (CSV, JSON, Parquet).
     """
 
@@ -44,7 +43,6 @@ class SchemaColumn(msgspec.Struct, frozen=True, kw_only=True):
     unique: bool = False
     at_least: int | None = None
     above: float | None = None
-    may_differ: bool = False
     offered: bool = False
 
     @property

@@ -25,9 +25,9 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 
 
-def _about(privacy: PrivacyClass, meaning: str, *, unit: str | None = None, title: str | None = None, may_differ: bool = False) -> msgspec.Meta:
+def _about(privacy: PrivacyClass, meaning: str, *, unit: str | None = None, title: str | None = None) -> msgspec.Meta:
     """Declare what a condition is; see `SchemaColumn` for the words. The privacy class has no default: a condition without one could leak."""
-    return msgspec.Meta(title=title, description=meaning, extra={"privacy": privacy, "unit": unit, "may_differ": may_differ})
+    return msgspec.Meta(title=title, description=meaning, extra={"privacy": privacy, "unit": unit})
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -69,18 +69,17 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
         _about(
             "public",
             "How a side waits for the other: it polls (busy-poll), sleeps until it is woken (block), or polls first and then sleeps.",
-            may_differ=True,
         ),
     ] = None
-    warmup: Annotated[str | None, _about("public", "What was done before the measurement began.", may_differ=True)] = None
+    warmup: Annotated[str | None, _about("public", "What was done before the measurement began.")] = None
     basis: Annotated[Basis | None, _about("public", "What a latency spans: one way, a round trip, or a round trip divided by two.")] = None
     definition: Annotated[str | None, _about("public", "The tool's own definition of the metric.")] = None
     planned_duration_s: Annotated[
-        Positive | None, _about("public", "How long one measurement was meant to take.", unit="s", title="planned duration", may_differ=True)
+        Positive | None, _about("public", "How long one measurement was meant to take.", unit="s", title="planned duration")
     ] = None
-    link_bit_per_s: Annotated[
-        Positive | None, _about("public", "The nominal speed of the network link.", unit="bit_per_s", title="link speed", may_differ=True)
-    ] = None
+    link_bit_per_s: Annotated[Positive | None, _about("public", "The nominal speed of the network link.", unit="bit_per_s", title="link speed")] = (
+        None
+    )
 
     def over(self, other: Conditions) -> Conditions:
         """Return these conditions, with those that are unknown taken from ``other``."""
