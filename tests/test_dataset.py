@@ -10,10 +10,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tacholog.dataset.load import load, load_logs, open_saved
+from tacholog.dataset.load import load, load_logs
+from tacholog.dataset.saved import open_saved
 from tacholog.errors import UnreadableInput
 from tacholog.runs.manifest import LogFile, Manifest, write
-from tacholog.schema.records import Conditions
+from tacholog.schema.conditions import Conditions
 
 ROOT = Path(__file__).resolve().parent.parent
 SOCKPERF = ROOT / "tests/formats/sockperf/ping-pong-udp.log"

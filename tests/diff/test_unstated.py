@@ -17,7 +17,7 @@ from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
 from tacholog.compare.sides import find
-from tacholog.dataset.load import Dataset
+from tacholog.dataset.frames import Dataset
 from tacholog.render.diff.loss import loss_sentence
 from tacholog.render.diff.page import html
 from tacholog.render.diff.summary import conclusion
@@ -71,7 +71,8 @@ def test_a_network_card_must_be_known_where_the_transport_reaches_over_a_network
     transport: str, reach: str | None, missing: bool, side: Side
 ) -> None:
     values = np.full((1, 6), 1000.0)
-    report = compare(*(side(values, host=None, transport=transport, reach=reach) for _ in range(2)), Policy())
+    old, new = (side(values, host=None, transport=transport, reach=reach) for _ in range(2))
+    report = compare(old, new, Policy())
 
     assert [{"nic", "mtu"} <= set(row.unverified) for row in report.rows] == [missing]
 

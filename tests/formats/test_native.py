@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tacholog.formats.reading import Log, read
-from tacholog.schema.records import Conditions, Histogram, Number, Record
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Histogram, Number, Record
 
 LOGS = Path(__file__).parent / "native"
 Changed = Callable[[str, str, str], Log]  # see conftest.py

@@ -13,7 +13,8 @@ from tacholog.formats.reading import read
 from tacholog.formats.registry import formats
 from tacholog.formats.source import LINE_BYTES, open_log
 from tacholog.formats.validity import defect_of
-from tacholog.schema.records import METRICS, Record
+from tacholog.schema.metrics import METRICS
+from tacholog.schema.records import Record
 
 HERE = Path(__file__).parent
 #: Other people's packages have their logs elsewhere.

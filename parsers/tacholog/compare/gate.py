@@ -14,7 +14,7 @@ from tacholog.runs.manifest import Host
 from tacholog.runs.stated import SOFT_CONDITIONS, options_words, split_options
 
 if TYPE_CHECKING:
-    from tacholog.dataset.load import Dataset
+    from tacholog.dataset.frames import Dataset
 
 Facts = Mapping[str, Any]
 _IN_MEMORY = re.compile(r"shm|shmem|shared|inter-?thread|inter-?process|intra|ipc|pointer", re.IGNORECASE)  # where zero copy may be meant

@@ -17,7 +17,8 @@ from tacholog.formats.kit.lines import Broken, Found, Line
 from tacholog.formats.registry import Format, describe_error, detect, format_named, is_ours, package_of, readers_of_any_log
 from tacholog.formats.source import LINE_BYTES, LogText, open_log
 from tacholog.formats.validity import defect_of, impossible_number
-from tacholog.schema.records import SEVERITY, Conditions, Facts, Histogram, Record, Status
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import SEVERITY, Facts, Histogram, Record, Status
 
 LineClass = Literal["record", "chatter", "broken", "unknown"]
 CLAIM_WINDOW_LINES = 4096
@@ -341,6 +342,7 @@ def _common(runs: Sequence[Facts]) -> Facts:
         conditions=Conditions(**conditions),
         tool_version=first.tool_version if all(run.tool_version == first.tool_version for run in others) else None,
         system_version=first.system_version if all(run.system_version == first.system_version for run in others) else None,
+        build=first.build if all(run.build == first.build for run in others) else None,
         start_time=first.start_time,
         environment={name: value for name, value in first.environment.items() if all(run.environment.get(name) == value for run in others)},
         status=worst.status,
@@ -362,6 +364,15 @@ def _kind(found: Found) -> LineClass:
             return "chatter"
 
 
+class LineProblem(NamedTuple):
+    """A line of a log that could not be used: ``broken``, because it is cut, garbled or impossible, or ``unknown`` to the format."""
+
+    line: int
+    kind: Literal["broken", "unknown"]
+    text: str
+    reason: str
+
+
 class Log(msgspec.Struct, frozen=True):
     """A log that was read whole: for tests and small programs. Use `Scan` for logs of any size."""
 
@@ -374,6 +385,22 @@ class Log(msgspec.Struct, frozen=True):
     def records(self) -> list[Record]:
         """The records, in order."""
         return [event.what for event in self.events if isinstance(event.what, Record)]
+
+    @property
+    def facts(self) -> Facts:
+        """What the log says of its whole run; of a log that holds several runs, what all of them have in common."""
+        return self.account.facts
+
+    @property
+    def problems(self) -> list[LineProblem]:
+        """The lines that could not be used, in order."""
+        found = []
+        for event in self.events:
+            if isinstance(event.what, Broken):
+                found.append(LineProblem(event.line, "broken", event.text, event.what.reason))
+            elif event.kind == "unknown":
+                found.append(LineProblem(event.line, "unknown", event.text, "no rule of the format knows this line"))
+        return found
 
     @property
     def broken(self) -> list[str]:

@@ -14,11 +14,11 @@ import msgspec
 
 from tacholog.formats.kit.lines import Broken, Found, Line
 from tacholog.formats.kit.numbers import COUNT_LIMIT, VALUE_LIMIT
-from tacholog.schema.records import Basis, Conditions, Facts, Histogram, Number, Record, Scope, Side, Test
+from tacholog.schema.conditions import Basis, Conditions
+from tacholog.schema.marks import FORMAT_MARKS
+from tacholog.schema.records import Facts, Histogram, Number, Record, Scope, Side, Test
 
 _LONGEST_TEXT = 4096
-#: The marks that a format may set on a number; `tacholog.dataset.quality.MARKS` explains them, and sets others itself.
-MARKS = frozenset(("derived", "impossible", "partial", "intervals_only", "unit_assumed", "low_resolution_clock", "clock_skew", "extra_answers"))
 _TESTS, _SCOPES, _SIDES, _BASES = (frozenset(get_args(kind)) for kind in (Test, Scope, Side, Basis))
 _NONE = type(None)
 _PLAIN = (Record, Broken, Facts, Histogram, _NONE)
@@ -100,8 +100,8 @@ def _defect_of_number(number: Number) -> str | None:
     step = number.resolution
     if step is not None and not (type(step) in (float, int) and 0 < step <= VALUE_LIMIT):
         return f"has a resolution of {step!r:.40} for {number.metric} {number.statistic}"
-    if number.marks and (type(number.marks) is not tuple or not MARKS.issuperset(number.marks)):
-        return f"has marks {number.marks!r:.80}, which are not all of {', '.join(sorted(MARKS))}"
+    if number.marks and (type(number.marks) is not tuple or not FORMAT_MARKS.issuperset(number.marks)):
+        return f"has marks {number.marks!r:.80}, which are not all of {', '.join(sorted(FORMAT_MARKS))}"
     if number.line is not None and (type(number.line) is not int or not 0 < number.line < COUNT_LIMIT):
         return f"has a number on line {number.line!r:.40}"
     return None
@@ -113,7 +113,7 @@ def _defect_of_conditions(conditions: Conditions) -> str | None:
     try:
         return _defect_of_known(conditions)
     except TypeError:
-        return "has conditions that are not of the types of tacholog.schema.records.Conditions"
+        return "has conditions that are not of the types of tacholog.schema.conditions.Conditions"
 
 
 @lru_cache(maxsize=1024)

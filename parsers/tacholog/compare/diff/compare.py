@@ -25,7 +25,7 @@ from tacholog.compare.result import COMPARED, OPEN, VERDICTS, Input, Problem, Re
 from tacholog.errors import TachologError
 
 if TYPE_CHECKING:
-    from tacholog.dataset.load import Dataset
+    from tacholog.dataset.frames import Dataset
 
 _OF_ONE_RUN = {"single_run", "bound", "same_measurement"}
 _OF_LINES, _LINES_NAMED = ("broken", "unknown"), 100

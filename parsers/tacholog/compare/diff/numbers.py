@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from tacholog.compare.policy import IF_NO_PERCENTILE, Policy
 from tacholog.dataset.medians import upper_of_two_counts
-from tacholog.dataset.quality import MARKS
+from tacholog.schema.marks import MARKS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tacholog.dataset.load import Dataset
+    from tacholog.dataset.frames import Dataset
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]

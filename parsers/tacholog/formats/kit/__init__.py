@@ -34,26 +34,10 @@ from tacholog.formats.kit.intervals import DERIVED, PARTIAL, Tally
 from tacholog.formats.kit.json import JsonLine, JsonMember, JsonObject, JsonReader, JsonResult, JsonScalar, json_findings, parse_json
 from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line, closed_cells
 from tacholog.formats.kit.numbers import COUNT_LIMIT, VALUE_LIMIT, counted, impossible, is_size, printed, unit_of_last_decimal, unit_of_last_place
-from tacholog.schema.records import (
-    METRICS,
-    STATISTICS,
-    Basis,
-    Bound,
-    Conditions,
-    DataPath,
-    Facts,
-    Histogram,
-    LoadMode,
-    Number,
-    Reach,
-    Record,
-    Reliability,
-    Scope,
-    Side,
-    Status,
-    Test,
-    Touched,
-)
+from tacholog.schema.conditions import Basis, Conditions, DataPath, LoadMode, Reach, Reliability, Touched
+from tacholog.schema.metrics import METRICS
+from tacholog.schema.records import Bound, Facts, Histogram, Number, Record, Scope, Side, Status, Test
+from tacholog.schema.statistics import STATISTICS
 
 __all__ = [
     "COUNT_LIMIT",
@@ -83,8 +67,8 @@ __all__ = [
     "Line",
     "LoadMode",
     "Number",
-    "Reach",
     "NumberColumn",
+    "Reach",
     "Record",
     "RecordColumns",
     "Reliability",

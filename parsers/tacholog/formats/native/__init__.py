@@ -310,7 +310,7 @@ def _histogram(fields: Fields) -> Histogram:
 
 def _opening(fields: Fields) -> Facts:
     environment = {f"perftest_{key}": value for key, value in fields.items() if key not in ("version", "log")}
-    return Facts(tool_version=fields["version"], system_version=fields["version"], environment=environment)
+    return Facts(tool_version=fields["version"], system_version=fields["version"], build=fields.get("git"), environment=environment)
 
 
 def _config(fields: Fields) -> Facts:
