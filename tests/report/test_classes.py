@@ -11,8 +11,10 @@ import pytest
 
 from tacholog.dataset.load import _COLUMNS
 from tacholog.privacy.classes import CLASSES, COLUMNS, NESTED, OPEN, published_host, published_manifest, published_text
+from tacholog.privacy.known_names import KnownNames
 from tacholog.privacy.native_log import is_public_pair, native_line
-from tacholog.privacy.redactor import Names, Privacy, Redactor
+from tacholog.privacy.redactor import Redactor
+from tacholog.privacy.settings import Privacy
 from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Source
 from tacholog.schema.records import Conditions, StatedConditions
 
@@ -20,7 +22,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 def redactor(**settings: object) -> Redactor:
-    return Redactor(Names(msgspec.convert(settings, Privacy), {}))
+    return Redactor(KnownNames(msgspec.convert(settings, Privacy), {}))
 
 
 @pytest.mark.parametrize("struct", [Manifest, LogFile, Command, Source, Host, Conditions, StatedConditions])

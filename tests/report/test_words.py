@@ -9,7 +9,7 @@ import pytest
 from tacholog.dataset.quality import MARKS
 from tacholog.render.figures.axes import number_axis, percentile_axis, share_axis, size_axis
 from tacholog.render.figures.figures import latency_over_size
-from tacholog.render.html import Html, path_slug, slug, tag, visible
+from tacholog.render.html import Html, tag, visible
 from tacholog.render.myst import text
 from tacholog.render.tables.hosts import missing
 from tacholog.render.tables.summary import latency_summary
@@ -17,6 +17,7 @@ from tacholog.render.tables.tables import Links, numbers
 from tacholog.runs.manifest import Command, LogFile, Manifest
 from tacholog.schema.records import METRICS, Conditions
 from tacholog.site.script import shell_script, words_of
+from tacholog.slugs import path_slug, slug
 from tacholog.view.names import CONDITION_WORDS
 from tacholog.view.numerals import decimals, in_full, quantity, rounded, size, unit_shown, with_bound
 from tacholog.view.results import Fact, Run

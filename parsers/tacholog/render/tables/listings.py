@@ -10,13 +10,14 @@ from tacholog.dataset.quality import MARKS
 from tacholog.evidence import is_there
 from tacholog.privacy.logs import saved_shown, sha256_of, withheld_words
 from tacholog.render.figures.figures import LOGICAL, LOSS, REFERENCE
-from tacholog.render.html import NOTHING, Html, esc, join, path_slug, tag, visible
+from tacholog.render.html import NOTHING, Html, esc, join, tag, visible
 from tacholog.render.marks import in_order, mark_of
 from tacholog.render.named_statistics import STATISTICS
 from tacholog.render.tables.hosts import host_anchor
 from tacholog.render.tables.tables import Links, badge, linked_number, scroller
 from tacholog.runs.manifest import RUN_FILE
 from tacholog.schema.records import METRICS
+from tacholog.slugs import path_slug
 from tacholog.view.comparable import Compared, compared
 from tacholog.view.headlines import headline, told_by
 from tacholog.view.names import CONDITION_WORDS, build_words, title, words
