@@ -11,8 +11,11 @@ from pathlib import Path
 
 from perf_table import Effort, Goal, Row
 
+from tacholog.privacy.free_text import WORDS_FILE
+from tacholog.privacy.known_names import KnownNames
 from tacholog.privacy.native_log import native_line
-from tacholog.privacy.redactor import WORDS_FILE, Names, Privacy, Redactor
+from tacholog.privacy.redactor import Redactor
+from tacholog.privacy.settings import Privacy
 
 ROOT = Path(__file__).parent.parent.parent
 TEXT_BYTES = 4_000_000
@@ -33,14 +36,14 @@ def measure(effort: Effort) -> Iterator[Row]:
     for name, (text, make) in kinds.items():
         lines = (text * (TEXT_BYTES // len(text) + 1)).split("\n")
         size = sum(map(len, lines))
-        names = Names(Privacy(), {"buildbox": "host-0a1b2c"})
+        names = KnownNames(Privacy(), {"buildbox": "host-0a1b2c"})
         redactor = Redactor(names)
         for what, do in (("learned", names.learn), ("shown", lambda line, make=make, redactor=redactor: make(line, redactor))):
             cost = min(_cost(do, lines) for _ in range(effort.rounds))
             yield Row(f"{name}, {what}, a CPU-second", size / cost, "B/s", "aim", GOAL_BYTES_A_CPU_SECOND, Goal(">=", 1))
     for piece in PIECES:
         line = (piece * LONG_LINE)[:LONG_LINE]
-        names = Names(Privacy(), {})
+        names = KnownNames(Privacy(), {})
         cost = _cost(names.learn, [line]) + _cost(Redactor(names).free, [line])
         yield Row(f"1 MiB of {piece!r}", cost * 1e9, "ns", "aim", GOAL_LONG_LINE_NS, Goal("<=", 1))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tacholog.privacy.redactor import Privacy
+from tacholog.privacy.settings import Privacy
 from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Source, write
 from tacholog.schema.conditions import StatedConditions
 from tacholog.site.build import build_site

@@ -10,8 +10,10 @@ import msgspec
 import pytest
 
 from tacholog.privacy.classes import CLASSES, NESTED, OPEN, published_host, published_manifest, published_text
+from tacholog.privacy.known_names import KnownNames
 from tacholog.privacy.native_log import is_public_pair, native_line
-from tacholog.privacy.redactor import Names, Privacy, Redactor
+from tacholog.privacy.redactor import Redactor
+from tacholog.privacy.settings import Privacy
 from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Source
 from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.tables import TABLES
@@ -20,7 +22,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 def redactor(**settings: object) -> Redactor:
-    return Redactor(Names(msgspec.convert(settings, Privacy), {}))
+    return Redactor(KnownNames(msgspec.convert(settings, Privacy), {}))
 
 
 @pytest.mark.parametrize("struct", [Manifest, LogFile, Command, Source, Host, StatedConditions])

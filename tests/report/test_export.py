@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from hdrh.histogram import HdrHistogram
 
 from tacholog.commands.export import export
+from tacholog.dataset.export import results_table
 from tacholog.dataset.load import load
 from tacholog.schema.tables import OFFERED
-from tacholog.site.downloads import results_of
 
 
 def run(*words: str) -> str:
@@ -54,7 +54,7 @@ def test_a_histogram_read_back_has_the_median_that_the_log_states(data: Path, tm
 
 
 def test_every_column_of_the_tables_is_explained(data: Path) -> None:
-    results = results_of(load([data]))
+    results = results_table(load([data]))
 
     assert list(OFFERED) == list(results.columns)
     kinds = {"Int64": "integer", "Float64": "number", "boolean": "true or false", "string": "text"}

@@ -15,8 +15,10 @@ import pytest
 
 from tacholog.dataset.load import load
 from tacholog.errors import UnreadableInput
+from tacholog.privacy.known_names import KnownNames
 from tacholog.privacy.redact import redacted
-from tacholog.privacy.redactor import Names, Privacy, Redactor
+from tacholog.privacy.redactor import Redactor
+from tacholog.privacy.settings import Privacy
 from tacholog.runs.manifest import Command, Host, LogFile, Manifest, write
 from tacholog.site.build import build_site
 from tacholog.site.settings import SiteSettings, read_settings
@@ -35,7 +37,7 @@ SAID = (
 
 def redact(*lines: str, privacy: Privacy | None = None) -> list[str]:
     """What is shown of the lines of one run."""
-    names = Names(privacy or Privacy(), {})
+    names = KnownNames(privacy or Privacy(), {})
     for line in lines:
         names.learn(line)
     redactor = Redactor(names)
@@ -81,7 +83,7 @@ def test_a_machine_has_one_pseudonym_wherever_it_is_named() -> None:
 
 
 def test_machines_that_share_a_name_keep_their_own_pseudonyms_and_another_that_is_called_has_neither() -> None:
-    names = Names(Privacy(), {})
+    names = KnownNames(Privacy(), {})
     machines = ("host-0a1b2c", "host-3d4e5f")
     for machine in machines:
         names.learn("host name=vm kernel=6.1", machine)

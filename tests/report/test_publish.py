@@ -108,6 +108,72 @@ def test_a_site_that_was_changed_after_its_build_is_not_published_and_the_file_i
     assert not (tmp_path / "public").exists()
 
 
+def test_a_linked_folder_in_the_site_is_not_followed_and_the_site_is_not_published(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.txt").write_text("private")
+    site = built(tmp_path / "one")
+    (site / "extra").symlink_to(outside)
+
+    with pytest.raises(UnreadableInput, match="extra was added after the site was built"):
+        publish(site, tmp_path / "public", "1")
+
+    write_stamp(site, "0" * 64, (), problems=0)  # not even a link that was there before the build ended
+    with pytest.raises(UnreadableInput, match="extra was added after the site was built"):
+        publish(site, tmp_path / "public", "1")
+    assert not (tmp_path / "public").exists()
+
+
+def test_what_a_link_in_a_published_version_leads_to_is_not_copied_to_the_root(tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("private")
+    old = built(tmp_path / "one")
+    publish(old, tmp_path / "public", "1")
+    (tmp_path / "public/versions/1/raw").mkdir()
+    (tmp_path / "public/versions/1/raw/sub.log.txt").symlink_to(tmp_path / "secret.txt")
+
+    publish(built(tmp_path / "two"), tmp_path / "public", "2")
+
+    assert not (tmp_path / "public/raw/sub.log.txt").exists()
+
+
+def test_what_begins_with_a_dot_is_no_page_and_is_neither_published_nor_an_obstacle(tmp_path: Path) -> None:
+    site = built(tmp_path / "one")
+    (site / ".git").mkdir()
+    (site / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    (site / ".nojekyll").touch()
+
+    version = publish(site, tmp_path / "public", "1")
+
+    assert sorted(path.name for path in version.iterdir()) == ["index.html"]
+    assert not (tmp_path / "public/.git").exists()
+
+
+REBUILT_WHILE_IT_IS_COPIED = """
+import os, pathlib, sys
+from tacholog.cli import main
+
+site, public = sys.argv[1:]
+
+def hook(event, arguments):
+    if event == "shutil.copyfile" and os.fspath(arguments[0]) == f"{site}/udp.html":
+        pathlib.Path(site, "udp.html").write_text("of another build")
+
+sys.addaudithook(hook)
+main(["publish", site, "--release", "1", "--output", public])
+"""
+
+
+def test_a_site_that_is_rebuilt_while_it_is_copied_is_not_published(tmp_path: Path) -> None:
+    site = built(tmp_path / "one", udp="new")
+
+    words = [sys.executable, "-c", REBUILT_WHILE_IT_IS_COPIED, str(site), str(tmp_path / "public")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 2
+    assert "udp.html was changed while it was being published" in done.stderr
+    assert not (tmp_path / "public").exists()
+
+
 def test_a_site_that_lacks_runs_is_published_only_if_asked(tmp_path: Path) -> None:
     site = built(tmp_path / "one")
     write_stamp(site, "0" * 64, (), problems=2)

@@ -18,7 +18,7 @@ from tacholog.site.stamp import write_stamp
 # Publishes as the command does, in a child that is killed at the audit event of a given number: opening, linking, renaming, listing, removing.
 KILL_AT_EVERY_STEP = """
 import os, pathlib, shutil, signal, sys
-from tacholog.report.publish import publish
+from tacholog.site.publish import publish
 
 site, public, before = map(pathlib.Path, sys.argv[1:])
 
@@ -108,7 +108,7 @@ def test_when_the_disk_is_full_the_root_stays_as_it_was_and_a_retry_works(tmp_pa
     program = """
 import pathlib, subprocess, sys
 from tacholog.errors import TachologError
-from tacholog.report.publish import publish
+from tacholog.site.publish import publish
 old, new, small = map(pathlib.Path, sys.argv[1:])
 subprocess.run(["mount", "-t", "tmpfs", "-o", "size=180k", "tmpfs", str(small)], check=True)
 def files(root):

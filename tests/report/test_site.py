@@ -362,6 +362,32 @@ def test_a_finished_site_has_a_stamp_and_what_somebody_changed_in_it_is_built_ag
     assert finished(copied / "site").problems == 0
 
 
+def test_a_build_leaves_everything_alone_that_begins_with_a_dot(copied: Path) -> None:
+    site = copied / "site"
+    kept = {".git/HEAD": "ref: refs/heads/main\n", ".git/hooks/index.html": "<head></head>mine", ".nojekyll": ""}
+    for name, text in kept.items():
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_text(text)
+
+    build_site([copied / "data"], site, copied)  # nothing to do
+    (site / "index.html").write_text("changed by somebody")
+    build_site([copied / "data"], site, copied)
+
+    assert {name: (site / name).read_text() for name in kept} == kept
+    assert [name for name in finished(site).files if name.startswith(".")] == []
+
+
+def test_a_linked_folder_in_the_site_is_removed_and_what_it_leads_to_stays(copied: Path) -> None:
+    (copied / "mine").mkdir()
+    (copied / "mine/notes.html").write_text("mine")
+    (copied / "site/extra").symlink_to(copied / "mine")
+
+    build_site([copied / "data"], copied / "site", copied)
+
+    assert not (copied / "site/extra").is_symlink()
+    assert (copied / "mine/notes.html").read_text() == "mine"
+
+
 def test_a_build_that_fails_leaves_no_stamp(copied: Path) -> None:
     (copied / "data/rti/copy/run.toml").write_text("system = ")
     os.utime(copied / "data/rti/copy/run.toml")

@@ -8,7 +8,7 @@ import pytest
 
 from tacholog.render.figures.axes import number_axis, percentile_axis, share_axis, size_axis
 from tacholog.render.figures.figures import latency_over_size
-from tacholog.render.html import Html, path_slug, slug, tag, visible
+from tacholog.render.html import Html, tag, visible
 from tacholog.render.myst import text
 from tacholog.render.tables.hosts import missing
 from tacholog.render.tables.summary import latency_summary
@@ -18,6 +18,7 @@ from tacholog.schema.conditions import CONDITIONS
 from tacholog.schema.marks import MARKS
 from tacholog.schema.metrics import METRICS
 from tacholog.site.script import shell_script, words_of
+from tacholog.slugs import path_slug, slug
 from tacholog.view.numerals import decimals, in_full, quantity, rounded, size, unit_shown, with_bound
 from tacholog.view.results import Fact, Run
 from tacholog.view.series import series_of

@@ -34,9 +34,8 @@ if TYPE_CHECKING:
 def export(*, roots: tuple[Path, ...], kind: str, path: Path | None) -> None:
     """Read the data, write it."""
     from tacholog.dataset.complaints import complaints
+    from tacholog.dataset.export import as_csv, as_json, as_parquet, results_table, write_hdr
     from tacholog.dataset.load import load
-    from tacholog.site.downloads import as_csv, as_json, as_parquet, results_of
-    from tacholog.site.hdr import write_hdr
 
     given = roots or default_roots()
     data = load(given)
@@ -49,7 +48,7 @@ def export(*, roots: tuple[Path, ...], kind: str, path: Path | None) -> None:
         click.echo(f"{write_hdr(data, path)} histograms in {path}")
         sys.exit(lost)
     forms: Mapping[str, Callable[[pd.DataFrame], bytes]] = {"csv": as_csv, "json": as_json, "parquet": as_parquet}
-    content = forms[kind](results_of(data))
+    content = forms[kind](results_table(data))
     if path is None:
         if kind == "parquet":
             raise UnreadableInput("--format parquet writes a file: name it with --output")

@@ -41,7 +41,7 @@ class Original(NamedTuple):
     format_name: str | None
 
 
-class Shown(msgspec.Struct, frozen=True):
+class ShownLines(msgspec.Struct, frozen=True):
     """What of a log is shown: its lines by class as ranges of their numbers, and those that are withheld.
 
     ``cut`` counts the lines of which only the start is shown.
@@ -63,7 +63,7 @@ def learn_lines(folder: Path, name: str, heard: Heard | None = None) -> Iterator
         return
 
 
-def publish(log: Original, redactor: Redactor, target: BinaryIO, heard: Heard | None = None) -> Shown:
+def publish(log: Original, redactor: Redactor, target: BinaryIO, heard: Heard | None = None) -> ShownLines:
     """Write a log of an own run to ``target`` as it may be shown, and return which of its lines are what.
 
     Raises:
@@ -72,7 +72,7 @@ def publish(log: Original, redactor: Redactor, target: BinaryIO, heard: Heard | 
     with open_evidence(log.root, log.name) as stream:
         if stream.read(2) in UTF16_MARKS:
             target.write(_NOT_SHOWN.encode())
-            return Shown(lines=1, withheld=[(1, 1)], trouble="the log is UTF-16")
+            return ShownLines(lines=1, withheld=[(1, 1)], trouble="the log is UTF-16")
         stream.seek(0)
         kinds = _kinds(stream, log.format_name)
         stream.seek(0)
@@ -122,8 +122,8 @@ class _Published:
         """Say at the end, where no line number moves, what was withheld."""
         return f"[{withheld_words(self._withheld)}]\n".encode() if self._withheld else b""
 
-    def shown(self) -> Shown:
-        return Shown(lines=self._number, kinds=self._by_kind, withheld=self._withheld, cut=self._cut)
+    def shown(self) -> ShownLines:
+        return ShownLines(lines=self._number, kinds=self._by_kind, withheld=self._withheld, cut=self._cut)
 
 
 def withheld_words(ranges: Ranges) -> str:
@@ -151,17 +151,17 @@ def lines_with_controls(folder: Path, log: str) -> int:
         return sum(b"\x1b" in line and bool(_SEQUENCE.search(_text(line))) for line, _ in _lines(stream, LINE_BYTES, None))
 
 
-def save_shown(folder: Path, log: str, shown: Shown) -> None:
+def save_shown(folder: Path, log: str, shown: ShownLines) -> None:
     """Keep what is known of a shown log's lines, beside the folder of the shown logs."""
     path = _place(folder, log)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(msgspec.json.encode(shown))
 
 
-def saved_shown(folder: Path, log: str) -> Shown | None:
+def saved_shown(folder: Path, log: str) -> ShownLines | None:
     """Return what `save_shown` kept; nothing for a log that is shown as it was published."""
     try:
-        return msgspec.json.decode(read_evidence(_place(folder, log).parent, _place(folder, log).name), type=Shown)
+        return msgspec.json.decode(read_evidence(_place(folder, log).parent, _place(folder, log).name), type=ShownLines)
     except (UnreadableInput, msgspec.DecodeError):
         return None
 

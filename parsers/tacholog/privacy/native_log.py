@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-from tacholog.privacy.redactor import DIGITS_AS_ONE, Redactor, is_public
+from tacholog.privacy.free_text import is_public
+from tacholog.privacy.redactor import Redactor
+from tacholog.privacy.tokens import SHAPE
 
 # The values that are the tool's own: numbers, choices, versions, and the facts of a machine that name nobody.
 _PUBLIC_KEYS = """
@@ -23,14 +25,14 @@ _STATISTICS = re.compile(r"(?:lateness|from_send)_(?:mean|std|min|max|p\d{2}(?:\
 _STATISTIC_SHAPES = re.compile(r"(?:lateness|from_send)_(?:mean|std|min|max|p00(?:\.0{1,4})?)_ns|(?:udp0?|tcp)_[a-z_]{1,30}")
 _QUOTE = '"'
 _PAIR = re.compile(r'(?P<key>[A-Za-z_][\w.]{0,63})=(?P<value>"(?:[^"\\]|\\.)*"|[^\s"]*)')
-_SHAPES = frozenset(key.translate(DIGITS_AS_ONE) for key in PUBLIC_KEYS) - {"name"}
+_SHAPES = frozenset(key.translate(SHAPE) for key in PUBLIC_KEYS) - {"name"}
 _KIND = re.compile(r"[a-z]+")
 _PARTICIPANT = re.compile(r"(?:sub|pub)\d{1,6}|all")
 
 
 def native_line(text: str, redactor: Redactor) -> str:
     """Return an understood line of a native log without names: its values by their keys, and what is no value as free text."""
-    if redactor.calm_where(_is_native)(text):
+    if redactor.harmless_by(_is_native)(text):
         return text
     kind = _KIND.match(text)
     out, at = [], 0

@@ -16,8 +16,11 @@ from tacholog.dataset.logs import Progress
 from tacholog.errors import UnreadableInput
 from tacholog.privacy import logs as logtext
 from tacholog.privacy.classes import published_host, published_manifest, published_text
-from tacholog.privacy.logs import Ranges, Shown
-from tacholog.privacy.redactor import PSEUDONYM, Names, Privacy, Redactor, host_pseudonym
+from tacholog.privacy.known_names import KnownNames
+from tacholog.privacy.logs import Ranges, ShownLines
+from tacholog.privacy.pseudonyms import HOST_PSEUDONYM, host_pseudonym
+from tacholog.privacy.redactor import Redactor
+from tacholog.privacy.settings import Privacy
 from tacholog.runs.host import pseudonym
 from tacholog.runs.manifest import Host, Manifest
 from tacholog.runs.problems import problem
@@ -46,7 +49,7 @@ def redacted(data: Dataset, privacy: Privacy, folder: Path, progress: Progress |
     The SHA-256 of a log stays that of the original: whoever has it can still prove it. Of a log with more than ``text_bytes`` nothing is shown.
     """
     ids = _host_ids(data, privacy)
-    names = Names(privacy, ids)
+    names = KnownNames(privacy, ids)
     own = data.runs[~data.runs["published"].fillna(value=False)]
     rows: list[Row] = [{str(name): value for name, value in row.items()} for row in own.to_dict("records")]
     tables = {name: getattr(data, name) for name in TABLES}
@@ -77,14 +80,14 @@ def _host_ids(data: Dataset, privacy: Privacy) -> dict[str, str]:
     ids: dict[str, str] = {}
     for name in sorted({*map(str, own), *data.hosts} - published - set(privacy.keep)):
         host = data.hosts.get(name)
-        made = name if PSEUDONYM.match(name) else pseudonym(host) if host and host.cpu else host_pseudonym(name)
+        made = name if HOST_PSEUDONYM.match(name) else pseudonym(host) if host and host.cpu else host_pseudonym(name)
         ids[name] = made if made not in ids.values() else host_pseudonym(name)
     return {name: made for name, made in ids.items() if name != made}
 
 
 def _shown_host(name: str, ids: Mapping[str, str]) -> str | None:
     """Return what a run's machine is called on the site; a pseudonym that its manifest gives it is one already."""
-    return ids.get(name) or (name if PSEUDONYM.match(name) else None)
+    return ids.get(name) or (name if HOST_PSEUDONYM.match(name) else None)
 
 
 def _hosts(hosts: Mapping[str, Host], ids: Mapping[str, str], privacy: Privacy, redactor: Redactor) -> dict[str, Host]:
@@ -175,7 +178,7 @@ def _may_be_shown(log: Row, privacy: Privacy) -> bool:
     return isinstance(log["sha256"], str) or privacy.unknown_lines == "show"
 
 
-def _write(root: Path, log: Row, target: Path, shown_name: str, redactor: Redactor, making: _Making) -> Shown | None:
+def _write(root: Path, log: Row, target: Path, shown_name: str, redactor: Redactor, making: _Making) -> ShownLines | None:
     if not _may_be_shown(log, redactor.privacy):
         return None
     target.mkdir(parents=True, exist_ok=True)

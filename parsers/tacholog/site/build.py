@@ -32,7 +32,7 @@ from tacholog.site.pages import LOGS, plan
 from tacholog.site.prepare import prepare
 from tacholog.site.settings import Link, SiteSettings
 from tacholog.site.sources import Sources, delete_orphans
-from tacholog.site.stamp import is_built_of, remove_stamp, write_stamp
+from tacholog.site.stamp import is_built_of, remove_changes, remove_stamp, write_stamp
 from tacholog.site.unchanged import state_of
 from tacholog.view.history import latest
 from tacholog.view.views import View, manifest_of, view_of
@@ -62,6 +62,7 @@ def build_site(roots: Sequence[Path], site: Path, work: Path, settings: SiteSett
     state = state_of(roots, settings)
     if is_built_of(site, state):
         return site / "index.html"
+    remove_changes(site)
     remove_stamp(site)
     data = prepare(roots, work, settings, progress)
     view = view_of(data)

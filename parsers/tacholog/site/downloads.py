@@ -1,19 +1,17 @@
-"""The numbers of a page and of the whole site, for other tools: CSV, JSON, Parquet."""
+"""The files for download: the numbers of each page as CSV, all numbers of the site as CSV, JSON and Parquet."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
-from tacholog.render.html import Html, slug, tag
-from tacholog.schema.tables import OFFERED_OF_RUNS
+from tacholog.dataset.export import as_json, as_parquet, csv_rows, results_table
+from tacholog.render.html import Html, tag
 from tacholog.site.sources import Sources
+from tacholog.slugs import slug
 from tacholog.view.numerals import NOT_STATED
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from tacholog.dataset.frames import Dataset
 
 ALL = "data/results"
@@ -34,25 +32,11 @@ def csv_names(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     return found
 
 
-def results_of(data: Dataset) -> pd.DataFrame:
-    """Return every number with its id and what is known of its run: the table that is offered to other tools."""
-    results = data.results.merge(data.runs[["run", *OFFERED_OF_RUNS]], on="run", how="left")
-    results["marks"] = [" ".join(marks) for marks in results["marks"]]
-    names = zip(*(results[name].astype("string") for name in ("run", "log", "line", "metric", "statistic")), strict=True)
-    results.insert(0, "id", [number_id(*(str(part) for part in parts)) for parts in names])
-    return results
-
-
-def number_id(run: str, log: str, line: str, metric: str, statistic: str) -> str:
-    """Return the permanent id of a number."""
-    return f"{run}/{log}#L{line}:{metric}.{statistic}"
-
-
 def write_downloads(sources: Sources, folder: str, data: Dataset) -> None:
     """Write one CSV a system and transport, and everything as CSV, JSON and Parquet."""
-    results = results_of(data)
+    results = results_table(data)
     pairs = results[["system", "transport"]].fillna(NOT_STATED)
-    rows = _csv_rows(results)
+    rows = csv_rows(results)
     groups = cast("dict[tuple[str, str], list[int]]", results.groupby([pairs["system"], pairs["transport"]]).indices)
     names = csv_names(groups)
     for pair, places in groups.items():
@@ -76,36 +60,3 @@ def download_links(system: str | None, transport: str | None, file: str | None =
     for ending, words in forms:
         links += [tag("a", words, href=f"root:{ALL}.{ending}", download=True), ", " if ending != "parquet" else "."]
     return tag("p", *links, class_="tl-download")
-
-
-def as_csv(results: pd.DataFrame) -> bytes:
-    """Return a table as CSV."""
-    return results.to_csv(index=False, lineterminator="\n").encode()
-
-
-def _csv_rows(results: pd.DataFrame) -> list[bytes]:
-    """Return a table as rows of CSV, the head first. Once for all files: a frame takes longer to be written than its rows."""
-    import csv
-
-    text = io.StringIO(as_csv(results).decode(), newline="")
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
-    rows = []
-    for row in csv.reader(text):
-        writer.writerow(row)
-        rows.append(out.getvalue().encode())
-        out.seek(0)
-        out.truncate()
-    return rows
-
-
-def as_json(results: pd.DataFrame) -> bytes:
-    """Return a table as JSON, one object a line; what is not stated is null."""
-    return results.to_json(orient="records", lines=True).encode()
-
-
-def as_parquet(results: pd.DataFrame) -> bytes:
-    """Return a table as Parquet."""
-    parquet = io.BytesIO()
-    results.to_parquet(parquet, compression="zstd", index=False)
-    return parquet.getvalue()

@@ -73,7 +73,7 @@ class _Classes(NamedTuple):
     withheld: Mapping[int, int] = {}
 
     @classmethod
-    def of_shown(cls, shown: logtext.Shown) -> _Classes:
+    def of_shown(cls, shown: logtext.ShownLines) -> _Classes:
         """Those that were noted when a log was redacted: its format cannot read it any more."""
         ranges = sorted((first, last, kind) for kind, found in shown.kinds.items() for first, last in found)
         counts: Counter[LineClass] = Counter()

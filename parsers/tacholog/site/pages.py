@@ -8,13 +8,14 @@ from typing import Any
 import msgspec
 
 from tacholog.compare.policy import MIN_RUNS
+from tacholog.dataset.export import number_id
 from tacholog.render.figures.figures import FIGURES
 from tacholog.render.figures.intervals import interval_figures
-from tacholog.render.html import slug
 from tacholog.render.tables.side_by_side import has_side_by_side
 from tacholog.schema.metrics import METRICS
-from tacholog.site.downloads import csv_names, number_id
+from tacholog.site.downloads import csv_names
 from tacholog.site.script import is_perftest
+from tacholog.slugs import slug
 from tacholog.view.history import METRICS_SHOWN, diff_documents, history_document, latest, neighbours, since, tested
 from tacholog.view.names import words
 from tacholog.view.news import news
@@ -31,7 +32,7 @@ _NOT_OF_SYSTEMS = ("data", "diffs", "downloads", "history", "logs", "raw", "vers
 _PAGE_ENDINGS = (".html", ".inv", ".js")  # of files beside those folders: `about.html` is a page of every site
 
 
-class Page(msgspec.Struct, frozen=True):
+class SitePage(msgspec.Struct, frozen=True):
     """A page to make: its document name, its template, and what that is told."""
 
     document: str
@@ -39,14 +40,14 @@ class Page(msgspec.Struct, frozen=True):
     context: dict[str, Any]
 
 
-def plan(view: View) -> list[Page]:
+def plan(view: View) -> list[SitePage]:
     """Return every page that the dataset makes."""
     systems = _systems(view)
     transports = [page for pages in systems.values() for page in pages]
     index = _index(view, systems)
     pages = [index, *_system_pages(view, systems, index.context["diffs"]), *transports]
     pages += [
-        *(Page(name, f"{name}.md.jinja", pages[0].context) for name in ("systems", "compare", "quality", "releases", "downloads")),
+        *(SitePage(name, f"{name}.md.jinja", pages[0].context) for name in ("systems", "compare", "quality", "releases", "downloads")),
         _hosts_page(view),
         _about(view),
         *_diff_pages(view),
@@ -54,13 +55,13 @@ def plan(view: View) -> list[Page]:
     return [*pages, *_log_pages(view, transports)]
 
 
-def _systems(view: View) -> dict[str, list[Page]]:
+def _systems(view: View) -> dict[str, list[SitePage]]:
     """Return the transport pages of each system."""
     pairs = {(fact.run.system or NOT_STATED, fact.conditions.transport or NOT_STATED) for fact in view.facts}
     files = csv_names(pairs)
     full = {fact.run.run for fact in view.facts}
     pairs |= {(run.system or NOT_STATED, transport_of(run) or NOT_STATED) for run in view.runs.values() if run.run not in full}
-    systems: dict[str, list[Page]] = {}
+    systems: dict[str, list[SitePage]] = {}
     folders: dict[str, str] = {}
     taken, taken_folders = set[str](), set(_NOT_OF_SYSTEMS)
     for system, transport in sorted(pairs, key=lambda pair: (pair[0].lower(), pair[1].lower(), pair)):
@@ -71,7 +72,7 @@ def _systems(view: View) -> dict[str, list[Page]]:
         document = _free(f"{folders[system]}/{slug(transport)}", taken)
         part = view.only(Selection(system=system, transport=transport))
         systems.setdefault(system, []).append(
-            Page(document, "transport.md.jinja", {**_transport_context(part, system, transport), "file": files.get((system, transport), "")})
+            SitePage(document, "transport.md.jinja", {**_transport_context(part, system, transport), "file": files.get((system, transport), "")})
         )
     return systems
 
@@ -160,7 +161,7 @@ def _sources(view: View) -> Iterator[dict[str, str | None]]:
             yield {"title": source.title, "publisher": source.publisher, "document": source.document, "sha256": source.sha256, "url": source.url}
 
 
-def _index(view: View, systems: Mapping[str, Sequence[Page]]) -> Page:
+def _index(view: View, systems: Mapping[str, Sequence[SitePage]]) -> SitePage:
     rows = [[system, page.context["transport"], page.document] for system, pages in systems.items() for page in pages]
     context = {
         **_counts(view),
@@ -175,7 +176,7 @@ def _index(view: View, systems: Mapping[str, Sequence[Page]]) -> Page:
         **_compared(view),
         "keywords": ", ".join(_size_words(view)),
     }
-    return Page("index", "index.md.jinja", context)
+    return SitePage("index", "index.md.jinja", context)
 
 
 def _again(view: View) -> dict[str, Any]:
@@ -187,47 +188,47 @@ def _again(view: View) -> dict[str, Any]:
     return {"scripts": any(one.commands for one in manifests.values()), "bench_measures": sorted(system for system in ours if system)}
 
 
-def _system_entry(name: str, pages: Sequence[Page]) -> dict[str, Any]:
+def _system_entry(name: str, pages: Sequence[SitePage]) -> dict[str, Any]:
     folder = pages[0].document.split("/", maxsplit=1)[0]
     return {"name": name, "document": f"{folder}/index", "pages": pages}
 
 
-def _system_pages(view: View, systems: Mapping[str, Sequence[Page]], diffs: Sequence[dict[str, Any]]) -> Iterator[Page]:
+def _system_pages(view: View, systems: Mapping[str, Sequence[SitePage]], diffs: Sequence[dict[str, Any]]) -> Iterator[SitePage]:
     for system, pages in systems.items():
         part = view.only(Selection(system=system))
         rows = [[system, page.context["transport"], page.document] for page in pages]
         context = {**_counts(part), "system": system, "pages": pages, "rows": rows, "kind": _kind(part)}
         context["diffs"] = [pair for pair in diffs if pair["system"] == system]
-        yield Page(_system_entry(system, pages)["document"], "system.md.jinja", context)
+        yield SitePage(_system_entry(system, pages)["document"], "system.md.jinja", context)
 
 
-def _hosts_page(view: View) -> Page:
+def _hosts_page(view: View) -> SitePage:
     used: dict[str, int] = {}
     for run in view.runs.values():
         used[run.host or NOT_STATED] = used.get(run.host or NOT_STATED, 0) + 1
     ids = sorted({*view.hosts, *(host for host in used if host != NOT_STATED)})
     hosts = [{"id": host, "name": view.hosts[host].name if host in view.hosts else host, "runs": used.get(host, 0)} for host in ids]
-    return Page("hosts", "hosts.md.jinja", {"hosts": [h for h in hosts if h["id"] in view.hosts], "unstated": used.get(NOT_STATED, 0)})
+    return SitePage("hosts", "hosts.md.jinja", {"hosts": [h for h in hosts if h["id"] in view.hosts], "unstated": used.get(NOT_STATED, 0)})
 
 
-def _about(view: View) -> Page:
+def _about(view: View) -> SitePage:
     fact = next((fact for fact in view.summaries() if fact.line), None)
     example = (fact.run.run, fact.log, str(fact.line), fact.metric, fact.statistic) if fact else ("run", "sub.log", "3", "goodput", "mean")
-    return Page("about", "about.md.jinja", {**_counts(view), "example": number_id(*example), "example_line": example[2]})
+    return SitePage("about", "about.md.jinja", {**_counts(view), "example": number_id(*example), "example_line": example[2]})
 
 
-def _diff_pages(view: View) -> Iterator[Page]:
+def _diff_pages(view: View) -> Iterator[SitePage]:
     """Yield a page for every two releases that follow one another, for each older one with the newest, and for every metric that they have."""
     pairs, documents = neighbours(view.runs.values()), diff_documents(view.runs.values())
     for system, old, new in sorted([*pairs, *since(view.runs.values())], key=lambda pair: pair[0].lower()):  # neighbours first
         context = {"system": system, "old": old, "new": new, "neighbours": (system, old, new) in pairs}
-        yield Page(documents[system, old, new], "diff.md.jinja", context)
+        yield SitePage(documents[system, old, new], "diff.md.jinja", context)
     compared = {(system, release) for system, *releases in pairs for release in releases}
     there = tested(fact for fact in view.summaries() if (fact.run.system, fact.run.release) in compared)
     for metric, statistic in METRICS_SHOWN:
         if (metric, statistic) in there:
             context = {"metric": metric, "statistic": statistic, "words": METRICS[metric].words, "better": METRICS[metric].better}
-            yield Page(history_document(metric, statistic), "history.md.jinja", context)
+            yield SitePage(history_document(metric, statistic), "history.md.jinja", context)
 
 
 def _compared(view: View) -> dict[str, Any]:
@@ -241,7 +242,7 @@ def _compared(view: View) -> dict[str, Any]:
     }
 
 
-def _log_pages(view: View, transports: Iterable[Page]) -> Iterator[Page]:
+def _log_pages(view: View, transports: Iterable[SitePage]) -> Iterator[SitePage]:
     parents: dict[str, list[dict[str, str]]] = {}
     for page in transports:
         wanted = Selection(system=page.context["system"], transport=page.context["transport"])
@@ -249,4 +250,4 @@ def _log_pages(view: View, transports: Iterable[Page]) -> Iterator[Page]:
             parents.setdefault(run, []).append({"title": f"{page.context['system']}, {page.context['transport']}", "document": page.document})
     for log in view.logs:
         context = {"run": log.run, "log": log.log, "parents": parents.get(log.run, [])}
-        yield Page(log_document(LOGS, log.run, log.log), "log.md.jinja", context)
+        yield SitePage(log_document(LOGS, log.run, log.log), "log.md.jinja", context)

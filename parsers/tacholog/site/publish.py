@@ -16,7 +16,7 @@ from pathlib import Path
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.runs.manifest import check_label
 from tacholog.site.output_folder import refuse_foreign
-from tacholog.site.stamp import NOT_PAGES, finished
+from tacholog.site.stamp import Stamp, check_copy, finished, is_part_of_site
 from tacholog.site.switch import locked, replaced
 from tacholog.view.numerals import natural
 
@@ -44,7 +44,7 @@ def publish(site: Path, target: Path, label: str, *, replace: bool = False, inco
             or another process publishes into it.
         TachologError: something could not be written; the folder is as it was.
     """
-    _check(site, label, incomplete=incomplete)
+    stamp = _publishable(site, label, incomplete=incomplete)
     if site.resolve() in (target.resolve(), *target.resolve().parents):
         raise UnreadableInput(f"--output {target} lies inside the site {site}")
     with replaced(target, _OWNERS) as fresh:
@@ -55,19 +55,22 @@ def publish(site: Path, target: Path, label: str, *, replace: bool = False, inco
         dates = published(target) | {label: f"{datetime.now(UTC):%Y-%m-%d}"}
         for other in dates.keys() - {label}:
             shutil.copytree(target / VERSIONS / other, fresh / VERSIONS / other, copy_function=_linked, symlinks=True)
-        shutil.copytree(site, fresh / VERSIONS / label, ignore=_not_pages(site))
+        shutil.copytree(site, fresh / VERSIONS / label, ignore=_not_published(site), symlinks=True)
+        check_copy(fresh / VERSIONS / label, site, stamp)
         _write(fresh / VERSIONS / _NOTES, json.dumps(dates, indent=1, sort_keys=True) + "\n")
         _fill_root(fresh / VERSIONS / label, fresh)
         (fresh / ".nojekyll").touch()  # GitHub would leave out every folder whose name starts with an underscore
     return version
 
 
-def _check(site: Path, label: str, *, incomplete: bool) -> None:
+def _publishable(site: Path, label: str, *, incomplete: bool) -> Stamp:
+    """Return the stamp of a site that may be published under this label."""
     check_label(label)
-    lost = finished(site).problems
-    if lost and not incomplete:
-        some = f"{lost} runs, logs or folders" if lost > 1 else "a run, log or folder"
+    stamp = finished(site)
+    if stamp.problems and not incomplete:
+        some = f"{stamp.problems} runs, logs or folders" if stamp.problems > 1 else "a run, log or folder"
         raise UnreadableInput(f"{site}: {some} could not be read (tacholog report says why); --incomplete publishes the rest")
+    return stamp
 
 
 def published(target: Path) -> dict[str, str]:
@@ -79,9 +82,9 @@ def published(target: Path) -> dict[str, str]:
     return {label: dates.get(label, "") for label in sorted(labels, key=lambda label: (dates.get(label, ""), natural(label)), reverse=True)}
 
 
-def _not_pages(site: Path) -> Callable[[str, list[str]], set[str]]:
-    """Return what ``copytree`` is to leave out: what the builder keeps for itself at the top of the site's folder."""
-    return lambda folder, names: set(names) & set(NOT_PAGES) if Path(folder) == site else set()
+def _not_published(site: Path) -> Callable[[str, list[str]], set[str]]:
+    """Return what ``copytree`` leaves out: the names at the top of the folder that are not part of the site."""
+    return lambda folder, names: {name for name in names if not is_part_of_site(name)} if Path(folder) == site else set()
 
 
 def _linked(source: str, target: str) -> None:
@@ -94,7 +97,7 @@ def _linked(source: str, target: str) -> None:
 
 def _fill_root(version: Path, target: Path) -> None:
     """Make the root a copy of the newest version; addresses that it no longer has lead to the version that had them."""
-    shutil.copytree(version, target, dirs_exist_ok=True)
+    shutil.copytree(version, target, dirs_exist_ok=True, symlinks=True)
     labels = published(target)
     for label in labels:
         for page in _pages(target / VERSIONS / label):
@@ -115,7 +118,7 @@ def _keep_address(page: Path, label: str, target: Path) -> None:
 def _pages(version: Path) -> Iterator[Path]:
     """Yield what others may have linked to: pages, raw logs and tables."""
     for path in sorted(version.rglob("*")):
-        if path.is_file() and (path.suffix == ".html" or path.relative_to(version).parts[0] in ("raw", "data")):
+        if path.is_file() and not path.is_symlink() and (path.suffix == ".html" or path.relative_to(version).parts[0] in ("raw", "data")):
             yield path.relative_to(version)
 
 

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 
-from tacholog.privacy.redactor import PLACEHOLDER
+from tacholog.privacy.pseudonyms import NUMBERED_PSEUDONYM
 from tacholog.runs.manifest import Command, Manifest
 
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
@@ -84,7 +84,7 @@ def _comments(manifest: Manifest, run: str) -> list[str]:
     found = [f"Measures {run} again: {manifest.system}, {manifest.tool or 'tool not stated'}{version}."]
     if manifest.published:
         found.append("The commands are the publisher's own words; paths are those of their machine.")
-    if any(PLACEHOLDER.search(word) for command in manifest.commands for word in command.argv):
+    if any(NUMBERED_PSEUDONYM.search(word) for command in manifest.commands for word in command.argv):
         found.append("Put in your own for path-1, address-1 and the like: the site's owner does not show theirs.")
     found += [f"{name}: {value}" for name, value in sorted(manifest.environment.items()) if name in ("cpu_pub", "cpu_sub", "governor")]
     return [_comment(text) for text in found]

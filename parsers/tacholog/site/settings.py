@@ -9,7 +9,7 @@ import msgspec
 
 from tacholog.dataset.logs import Limits
 from tacholog.errors import UnreadableInput
-from tacholog.privacy.redactor import Privacy
+from tacholog.privacy.settings import Privacy
 from tacholog.runs.manifest import read_toml
 
 _PICTURES = (".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico")

@@ -67,5 +67,6 @@ def delete_orphans(site: Path, documents: Iterable[str]) -> None:
     """Delete built pages that no source makes any more; Sphinx leaves them, and their links lead to old numbers."""
     wanted = {site / f"{name}.html" for name in (*documents, "search", "genindex")}
     for page in site.rglob("*.html"):
-        if page not in wanted and page.relative_to(site).parts[0] not in KEPT_IN_OUTPUT:
+        top = page.relative_to(site).parts[0]
+        if page not in wanted and top not in KEPT_IN_OUTPUT and not top.startswith("."):
             page.unlink()

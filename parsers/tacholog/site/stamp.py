@@ -1,7 +1,10 @@
-"""The stamp of a built site: written last, so that a site without one is known not to be finished.
+"""The stamp of a built site: the list of its files, written last. A site without a stamp is not finished.
 
-It names what the site was made of, what was checked, and every file with its SHA-256. `tacholog report` takes it away before it changes
-anything, and `tacholog publish` publishes nothing that does not have one, or is not what it says.
+The stamp names what the site was built from, the checks that passed, and the SHA-256 of every file. `tacholog report` removes the stamp before it
+changes anything. `tacholog publish` refuses a site that has no stamp or differs from it.
+
+Names at the top of the folder that begin with a dot (``.git``, ``.nojekyll``) are not part of the site. They may belong to the owner of the folder,
+so they are never listed, published or deleted.
 """
 
 from __future__ import annotations
@@ -16,14 +19,14 @@ import msgspec
 from tacholog.errors import UnreadableInput
 
 STAMP = ".tacholog-built.json"
-NOT_PAGES = (".buildinfo", ".doctrees", ".tacholog-site", STAMP, "objects.inv")  # what the builder keeps in the site's folder for itself
+_NOT_PUBLISHED = ("objects.inv",)  # Sphinx writes it, and no reader needs it
 
 
 class Stamp(msgspec.Struct, frozen=True, kw_only=True):
-    """What a finished site says of itself.
+    """What is known of a finished site.
 
-    ``inputs`` is the digest of everything that it was made of. ``checks`` are the checks that it passed. ``problems`` is how many runs, logs
-    and folders could not be read. ``files`` holds the SHA-256 of each file by its path in the site, ``digest`` that of the list itself.
+    ``inputs`` is the digest of everything that it was built from. ``checks`` are the checks that it passed. ``problems`` is the number of runs, logs
+    and folders that could not be read. ``files`` holds the SHA-256 of each file by its path in the site, ``digest`` the SHA-256 of that list.
     """
 
     schema: int = 1
@@ -35,29 +38,39 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_stamp(site: Path, inputs: str, checks: tuple[str, ...], problems: int) -> None:
-    """Say of a site that it is finished: the last thing that a build does."""
-    files = {name: _sha256(site / name) for name in _files(site)}
-    stamp = Stamp(inputs=inputs, checks=checks, problems=problems, digest=_digest(files), files=files)
+    """Declare a site finished: the last step of a build. Links are not listed, because no build makes any."""
+    files = {name: digest for name, digest in _digests(site).items() if digest is not None}
+    stamp = Stamp(inputs=inputs, checks=checks, problems=problems, digest=_list_digest(files), files=files)
     part = site / f"{STAMP}.part"
     part.write_bytes(msgspec.json.format(msgspec.json.encode(stamp), indent=1))
     part.replace(site / STAMP)
 
 
 def remove_stamp(site: Path) -> None:
-    """Say of a site that it is not finished: the first thing that a build does."""
+    """Declare a site not finished: the first step of a build."""
     (site / STAMP).unlink(missing_ok=True)
 
 
 def is_built_of(site: Path, inputs: str) -> bool:
-    """Whether the site is finished and was made of these inputs. What somebody has changed in it since it was built is removed."""
+    """Whether the site is finished, was built from these inputs, and has not been changed since."""
     try:
         stamp = _read(site)
     except UnreadableInput:
         return False
-    changed = _changed(site, stamp)
-    for name in changed:
-        (site / name).unlink(missing_ok=True)  # Sphinx would take a page that is newer than its source for its own
-    return not changed and stamp.inputs == inputs
+    return stamp.inputs == inputs and not changed_files(site, stamp)
+
+
+def remove_changes(site: Path) -> None:
+    """Delete each file of a finished site that was added or changed since it was built: Sphinx keeps a page that is newer than its source.
+
+    Without a stamp nothing is deleted. Links are deleted, never what they lead to.
+    """
+    try:
+        stamp = _read(site)
+    except UnreadableInput:
+        return
+    for name in changed_files(site, stamp):  # sorted: a link that took the place of a folder goes before the files in it
+        (site / name).unlink(missing_ok=True)
 
 
 def finished(site: Path) -> Stamp:
@@ -69,15 +82,36 @@ def finished(site: Path) -> Stamp:
     if not (site / "index.html").is_file():
         raise UnreadableInput(f"{site}: no built site (tacholog report builds one)")
     stamp = _read(site)
-    if changed := _changed(site, stamp):
-        what = "was added" if changed[0] not in stamp.files else "was changed" if os.path.lexists(site / changed[0]) else "is missing"
-        raise UnreadableInput(f"{site}: {changed[0]} {what} after the site was built; build it again (tacholog report)")
+    if changed := changed_files(site, stamp):
+        raise UnreadableInput(
+            f"{site}: {changed[0]} {_what_happened(site, changed[0], stamp)} after the site was built; build it again (tacholog report)"
+        )
     return stamp
 
 
-def _changed(site: Path, stamp: Stamp) -> list[str]:
-    there = {name: _sha256(site / name) for name in _files(site)}
-    return sorted(name for name in stamp.files.keys() | there.keys() if stamp.files.get(name) != there.get(name))
+def check_copy(copy: Path, site: Path, stamp: Stamp) -> None:
+    """Check that a copy of a site is what the stamp lists: somebody may have built the site again while it was copied.
+
+    Raises:
+        UnreadableInput: a file differs; the message names it.
+    """
+    if changed := changed_files(copy, stamp):
+        raise UnreadableInput(f"{site}: {changed[0]} {_what_happened(copy, changed[0], stamp)} while it was being published; publish it again")
+
+
+def changed_files(site: Path, stamp: Stamp) -> list[str]:
+    """Return the files that were added, removed or changed, in order of their names."""
+    there = _digests(site)
+    return sorted(name for name in stamp.files.keys() | there.keys() if name not in there or stamp.files.get(name) != there[name] or not there[name])
+
+
+def is_part_of_site(name: str) -> bool:
+    """Whether a name at the top of the folder belongs to the site, not to its builder or owner."""
+    return not name.startswith(".") and name not in _NOT_PUBLISHED
+
+
+def _what_happened(site: Path, name: str, stamp: Stamp) -> str:
+    return "was added" if name not in stamp.files else "was changed" if os.path.lexists(site / name) else "is missing"
 
 
 def _read(site: Path) -> Stamp:
@@ -85,24 +119,33 @@ def _read(site: Path) -> Stamp:
         stamp = msgspec.json.decode((site / STAMP).read_bytes(), type=Stamp)
     except (OSError, msgspec.DecodeError):
         raise UnreadableInput(f"{site}: the site is not finished: its last build failed or was stopped; build it again (tacholog report)") from None
-    if stamp.schema != 1 or stamp.digest != _digest(stamp.files):
-        raise UnreadableInput(f"{site / STAMP}: this is not a stamp that this version of Tacholog wrote; build the site again (tacholog report)")
+    if stamp.schema != 1 or stamp.digest != _list_digest(stamp.files):
+        raise UnreadableInput(f"{site / STAMP}: this version of Tacholog did not write this stamp; build the site again (tacholog report)")
     return stamp
 
 
-def _digest(files: dict[str, str]) -> str:
+def _list_digest(files: dict[str, str]) -> str:
     return hashlib.sha256("".join(f"{digest}  {name}\n" for name, digest in sorted(files.items())).encode("utf-8", "surrogateescape")).hexdigest()
 
 
+def _digests(site: Path) -> dict[str, str | None]:
+    """Return the SHA-256 of each file, ``None`` for what is no regular file: a link, or a pipe."""
+    return {name: _sha256(site / name) for name in _files(site)}
+
+
 def _files(site: Path) -> Iterator[str]:
-    for path in site.rglob("*"):
-        name = path.relative_to(site)
-        if name.parts[0] not in NOT_PAGES and name.name != f"{STAMP}.part" and not path.is_dir():
-            yield name.as_posix()
+    """Yield the files of a site and all links in it. Links are not followed: they may lead out of the site."""
+    for folder, names, files in os.walk(site):
+        inside = Path(folder).relative_to(site)
+        if inside == Path():
+            for found in (names, files):
+                found[:] = [name for name in found if is_part_of_site(name)]
+        links = [name for name in names if Path(folder, name).is_symlink()]
+        yield from ((inside / name).as_posix() for name in (*files, *links))
 
 
-def _sha256(path: Path) -> str:
+def _sha256(path: Path) -> str | None:
     if path.is_symlink() or not path.is_file():
-        return "no regular file"  # which no build makes
+        return None
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -75,7 +75,9 @@ def _finish(app: Sphinx, problem: Exception | None) -> None:
         site = Path(app.outdir)
         known = known_scripts(site)
         for page in sorted(site.rglob("*.html")):
-            _protect(page, page.relative_to(site).with_suffix("").as_posix(), known)
+            name = page.relative_to(site).with_suffix("").as_posix()
+            if not name.startswith("."):  # a folder such as .git is not ours
+                _protect(page, name, known)
 
 
 def _copy_plotly(static: Path) -> None:

@@ -21,7 +21,8 @@ from tacholog.dataset.frames import Dataset
 from tacholog.dataset.saved import open_saved
 from tacholog.errors import TachologError
 from tacholog.render.diff.page import brief, fragment
-from tacholog.render.html import slug, tag
+from tacholog.render.html import tag
+from tacholog.slugs import slug
 from tacholog.sphinx.directives import Perf
 from tacholog.sphinx.store import State, dataset_folder, state_of, view
 from tacholog.view.history import diff_documents, finder, history, neighbours

@@ -44,7 +44,7 @@ class RunState(msgspec.Struct, frozen=True):
         return selection.transport in (None, *self.transports) and selection.test in (None, *self.tests)
 
 
-class Shown(msgspec.Struct):
+class ShownData(msgspec.Struct):
     """What Sphinx's environment keeps from one build to the next: the dataset as it was, and what each page showed of it.
 
     ``now`` is the state that this build found, so that each of a thousand directives need not look for it in the file system.
@@ -144,14 +144,14 @@ def _opened(folder: Path, state: State) -> View:
     return view_of(open_saved(folder))
 
 
-def _shown(env: BuildEnvironment) -> Shown:
+def _shown(env: BuildEnvironment) -> ShownData:
     if not hasattr(env, "tacholog_shown"):
-        env.tacholog_shown = Shown()  # type: ignore[attr-defined]  # Sphinx's way for extensions to keep something
-    shown: Shown = env.tacholog_shown  # type: ignore[attr-defined]
+        env.tacholog_shown = ShownData()  # type: ignore[attr-defined]  # Sphinx's way for extensions to keep something
+    shown: ShownData = env.tacholog_shown  # type: ignore[attr-defined]
     return shown
 
 
-def _merge(into: Shown, other: Shown, pages: Iterable[str]) -> None:
+def _merge(into: ShownData, other: ShownData, pages: Iterable[str]) -> None:
     into.pages.update((page, other.pages[page]) for page in pages if page in other.pages)
 
 

@@ -15,9 +15,10 @@ import msgspec
 from tacholog.compare.policy import TESTED
 from tacholog.compare.result import Key, Report, Row, Verdict
 from tacholog.render.diff import words
-from tacholog.render.html import NOTHING, Html, join, slug, tag
+from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.tables.tables import Links
 from tacholog.schema.metrics import METRICS
+from tacholog.slugs import slug
 from tacholog.view.numerals import natural, quantity
 from tacholog.view.results import Fact, Run
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tacholog.render.html import path_slug
 from tacholog.runs.manifest import Host, Manifest
+from tacholog.slugs import path_slug
 from tacholog.view import results as rows
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.results import Fact, Histogram, Log, Problem, Run

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tacholog.dataset.medians import median_place
 from tacholog.render.figures.axes import number_axis, percentile_axis
-from tacholog.render.figures.figures import Figure, Point, Trace, latency_words
+from tacholog.render.figures.figures import Figure, PlotPoint, Trace, latency_words
 from tacholog.render.hover import facts_of
 from tacholog.view.numerals import quantity, size
 from tacholog.view.results import Histogram
@@ -53,7 +53,7 @@ def _trace(series: Series, at: int | None, slot: int, by_record: dict[tuple[str,
     return Trace(size(at), slot, "total", "solid", series.published, points, facts=facts, records=True) if points else None
 
 
-def _points(histogram: Histogram) -> Iterator[Point]:
+def _points(histogram: Histogram) -> Iterator[PlotPoint]:
     """Yield latency at steps that are even on the axis: the upper edge of the bin that holds the rank, as the percentiles are."""
     total = sum(count for _, _, count in histogram.bins)
     step, wanted, seen = 10 ** (1 / _STEPS_A_DECADE), 1.25, 0
@@ -61,5 +61,5 @@ def _points(histogram: Histogram) -> Iterator[Point]:
         seen += count
         while wanted <= total / 10 and seen >= total * (1 - 1 / wanted):
             share = 100 * (1 - 1 / wanted)
-            yield Point(wanted, upper, f"{share:.6g}\u00a0%: {quantity(upper, 'ns')}")
+            yield PlotPoint(wanted, upper, f"{share:.6g}\u00a0%: {quantity(upper, 'ns')}")
             wanted *= step

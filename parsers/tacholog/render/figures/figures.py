@@ -39,7 +39,7 @@ _SHADE_LATER = (
 )
 
 
-class Point(NamedTuple):
+class PlotPoint(NamedTuple):
     """One point: payload bytes, value in the schema's unit, the words shown beside it, the lowest and highest of its runs, what else is known.
 
     ``fact`` is the number that it shows, which has its line in a log; what is ``undersampled`` rests on too few samples.
@@ -68,7 +68,7 @@ class Trace(msgspec.Struct, frozen=True):
     style: str
     dash: str
     hollow: bool
-    points: tuple[Point, ...]
+    points: tuple[PlotPoint, ...]
     shape: Literal["line", "area", "below", "points"] = "line"
     facts: tuple[str, ...] = ()
     records: bool = False
@@ -176,7 +176,7 @@ def _percentiles_of(series: Sequence[Series]) -> list[str]:
 def _trace(series: Series, metric: str, statistic: str, unit: str, dash: str) -> Trace | None:
     least = -1.0 if unit == "ratio" else 0.0  # a log axis has no zero
     points = tuple(
-        Point(x, cell.value, f"{size(x)}: {words_of(cell, unit)}", *_ends(cell), more_of(cell), cell.shown, _UNDERSAMPLED in cell.marks)
+        PlotPoint(x, cell.value, f"{size(x)}: {words_of(cell, unit)}", *_ends(cell), more_of(cell), cell.shown, _UNDERSAMPLED in cell.marks)
         for x, cell in sorted(series.cells(metric, statistic).items(), key=lambda item: item[0] or 0)
         if x and cell.value is not None and cell.value > least and cell.sizes_high is None  # a range of sizes is no point
     )
@@ -219,13 +219,13 @@ def _ranges(series: Series) -> Iterator[Trace]:
             words, more = f"{low.size_words}: {quantity(low.value, 'ns')} to {quantity(high.value, 'ns')}", more_of(low)
             last = low.sizes_high or at
             corners = ((at, low.value), (last, low.value), (last, high.value), (at, high.value))
-            ends = tuple(Point(x, y, words, more=more, fact=low.shown) for x, y in corners)
+            ends = tuple(PlotPoint(x, y, words, more=more, fact=low.shown) for x, y in corners)
             yield Trace(series.label, series.slot, "total", "solid", series.published, ends, "area", facts_of(series))
     for statistic in ("typical", "mean", "min", "max"):
         for at, cell in series.cells("latency", statistic).items():
             if at and cell.value and cell.sizes_high:
                 words, more = f"{cell.size_words}: {words_of(cell, 'ns')}", more_of(cell)
-                ends = tuple(Point(x, cell.value, words, more=more, fact=cell.shown) for x in (at, cell.sizes_high))
+                ends = tuple(PlotPoint(x, cell.value, words, more=more, fact=cell.shown) for x in (at, cell.sizes_high))
                 shape: Literal["line", "below"] = "below" if cell.shown.bound == "<" else "line"
                 yield Trace(series.label, series.slot, statistic, "solid", series.published, ends, shape, facts_of(series))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from tacholog.render.figures.axes import count_axis, number_axis, time_axis
 from tacholog.render.figures.distribution import spread
-from tacholog.render.figures.figures import Figure, Point, Trace, latency_words
+from tacholog.render.figures.figures import Figure, PlotPoint, Trace, latency_words
 from tacholog.render.hover import facts_of
 from tacholog.schema.metrics import METRICS
 from tacholog.view.numerals import quantity, size
@@ -91,7 +91,7 @@ def _is_timed(facts: Sequence[Fact]) -> bool:
     return all(_value(found, "duration", "total") for found in _by_interval(facts))
 
 
-def _points(facts: Sequence[Fact], metric: str, statistic: str, *, timed: bool) -> Iterator[Point]:
+def _points(facts: Sequence[Fact], metric: str, statistic: str, *, timed: bool) -> Iterator[PlotPoint]:
     """Yield a point an interval, at its end; a log axis has no place for nothing, which an interval with no message is."""
     at = 0.0
     for found in _by_interval(facts):
@@ -99,4 +99,4 @@ def _points(facts: Sequence[Fact], metric: str, statistic: str, *, timed: bool) 
         value = _value(found, metric, statistic)
         if value:
             when = f"{at:.3g}\u00a0s" if timed else f"interval {at:.0f}"
-            yield Point(at, value, f"{when}: {quantity(value, METRICS[metric].unit)}")
+            yield PlotPoint(at, value, f"{when}: {quantity(value, METRICS[metric].unit)}")

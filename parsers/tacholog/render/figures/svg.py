@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tacholog.render.figures.axes import Axis
-from tacholog.render.figures.figures import MOST_SHADED, Figure, Point, Trace
+from tacholog.render.figures.figures import MOST_SHADED, Figure, PlotPoint, Trace
 from tacholog.render.html import NOTHING, Html, join, tag
 
 WIDTH, HEIGHT = 760, 400
@@ -87,7 +87,7 @@ def _line(figure: Figure, trace: Trace) -> Html:
     )
 
 
-def _whiskers(figure: Figure, points: Sequence[Point]) -> Iterator[Html]:
+def _whiskers(figure: Figure, points: Sequence[PlotPoint]) -> Iterator[Html]:
     """Yield a line from the lowest to the highest run of each repeated point."""
     for point in points:
         if point.low is not None and point.high is not None and point.low > figure.y.low:
@@ -95,7 +95,7 @@ def _whiskers(figure: Figure, points: Sequence[Point]) -> Iterator[Html]:
             yield tag("line", x1=x, x2=x, y1=_y(figure.y, point.low), y2=_y(figure.y, point.high), class_="tl-whisker")
 
 
-def _markers(places: Sequence[tuple[float, float]], points: Sequence[Point], trace: Trace) -> Iterator[Html]:
+def _markers(places: Sequence[tuple[float, float]], points: Sequence[PlotPoint], trace: Trace) -> Iterator[Html]:
     style = "" if trace.style in ("mean", "total") else f" {trace.style}"
     for (x, y), point in zip(places, points, strict=True):
         words = tag("title", f"{trace.name}{style}, {point.words}")

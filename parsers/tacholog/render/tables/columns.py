@@ -39,7 +39,7 @@ _ACCIDENTS = ("messages_duplicated", "messages_reordered", "messages_corrupted",
 _MEASURED = ("latency", "goodput", "message_rate")
 
 
-class Column(msgspec.Struct, frozen=True):
+class NumberColumn(msgspec.Struct, frozen=True):
     """One column: the number it shows, its heading and its unit."""
 
     metric: str
@@ -48,31 +48,33 @@ class Column(msgspec.Struct, frozen=True):
     unit: Unit
 
 
-def columns_of(series: Series) -> list[Column]:
+def columns_of(series: Series) -> list[NumberColumn]:
     """Return the columns that a series fills, in the order in which people read them."""
     present = series.statistics()
     latency = [
-        Column("latency", name, _HEADINGS.get(name, name.replace("p", "") + " %"), unit_shown("ns"))
+        NumberColumn("latency", name, _HEADINGS.get(name, name.replace("p", "") + " %"), unit_shown("ns"))
         for name in _STATISTICS
         if ("latency", name) in present
     ]
     others = [
-        Column(metric, statistic, heading, SECONDS if metric == "duration" else unit_shown(METRICS[metric].unit))
+        NumberColumn(metric, statistic, heading, SECONDS if metric == "duration" else unit_shown(METRICS[metric].unit))
         for metric, statistic, heading in _COLUMNS
         if (metric, statistic) in present
     ]
     known = {(column.metric, column.statistic) for column in (*latency, *others)}
-    rest = [Column(metric, statistic, _words(metric, statistic), _unit(metric)) for metric, statistic in present if (metric, statistic) not in known]
+    rest = [
+        NumberColumn(metric, statistic, _words(metric, statistic), _unit(metric)) for metric, statistic in present if (metric, statistic) not in known
+    ]
     return [*latency, *others, *rest]
 
 
-def without_zeros(series: Series, columns: Sequence[Column]) -> tuple[list[Column], list[Column]]:
+def without_zeros(series: Series, columns: Sequence[NumberColumn]) -> tuple[list[NumberColumn], list[NumberColumn]]:
     """Return the columns worth showing, and those of accidents that never happened: a column of zeros says less than a sentence."""
     never = [column for column in columns if column.metric in _ACCIDENTS and _all_zero(series, column)]
     return [column for column in columns if column not in never], never
 
 
-def marks_everywhere(series: Series, columns: Sequence[Column]) -> list[str]:
+def marks_everywhere(series: Series, columns: Sequence[NumberColumn]) -> list[str]:
     """Return the marks on every latency and rate of a series: said once, they leave the cells to what differs."""
     cells = [cell for column in columns if column.metric in _MEASURED for cell in series.cells(column.metric, column.statistic).values()]
     if not cells:
@@ -80,7 +82,7 @@ def marks_everywhere(series: Series, columns: Sequence[Column]) -> list[str]:
     return [mark for mark in cells[0].marks if all(mark in cell.marks for cell in cells)]
 
 
-def _all_zero(series: Series, column: Column) -> bool:
+def _all_zero(series: Series, column: NumberColumn) -> bool:
     return all(cell.high == 0 for cell in series.cells(column.metric, column.statistic).values())
 
 

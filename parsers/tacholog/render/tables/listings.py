@@ -9,7 +9,7 @@ from pathlib import Path
 from tacholog.evidence import is_there
 from tacholog.privacy.logs import saved_shown, sha256_of, withheld_words
 from tacholog.render.figures.figures import LOGICAL, LOSS, REFERENCE
-from tacholog.render.html import NOTHING, Html, esc, join, path_slug, tag, visible
+from tacholog.render.html import NOTHING, Html, esc, join, tag, visible
 from tacholog.render.marks import in_order, mark_of
 from tacholog.render.named_statistics import STATISTICS
 from tacholog.render.tables.hosts import host_anchor
@@ -19,6 +19,7 @@ from tacholog.schema.conditions import CONDITIONS
 from tacholog.schema.marks import MARKS
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.tables import title
+from tacholog.slugs import path_slug
 from tacholog.view.comparable import Compared, compared
 from tacholog.view.headlines import headline, told_by
 from tacholog.view.names import build_words, words

@@ -9,11 +9,12 @@ import msgspec
 
 from tacholog.render.figures.figures import words_of
 from tacholog.render.figures.svg import swatch
-from tacholog.render.html import NOTHING, Html, esc, join, slug, tag
+from tacholog.render.html import NOTHING, Html, esc, join, tag
 from tacholog.render.inline import number_anchor
 from tacholog.render.marks import in_order, mark_link, mark_notes, mark_of
-from tacholog.render.tables.columns import Column, columns_of, marks_everywhere, without_zeros
+from tacholog.render.tables.columns import NumberColumn, columns_of, marks_everywhere, without_zeros
 from tacholog.schema.metrics import METRICS
+from tacholog.slugs import slug
 from tacholog.view.numerals import NOT_STATED, Unit, decimals, grouped, in_full, quantity, rounded, size, with_bound
 from tacholog.view.results import Fact
 from tacholog.view.series import Cell, Series
@@ -94,7 +95,7 @@ def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, 
     )
 
 
-def _said_once(everywhere: Sequence[str], never: Sequence[Column], marks_anchor: str) -> Html:
+def _said_once(everywhere: Sequence[str], never: Sequence[NumberColumn], marks_anchor: str) -> Html:
     said = [join([mark_link(mark, marks_anchor), f" {mark_of(mark).title}: holds for every number of this table."]) for mark in everywhere]
     if never:
         said.append(esc(f"None {', none '.join(column.heading for column in never)}."))
@@ -169,7 +170,7 @@ def _partly(cell: Cell) -> str | None:
     return None if cell.stated is None else f"stated in {cell.stated[0]} of {cell.stated[1]} runs: no median of all of them"
 
 
-def _every_run(series: Series, columns: Sequence[Column], links: Links, anchor: str) -> Html:
+def _every_run(series: Series, columns: Sequence[NumberColumn], links: Links, anchor: str) -> Html:
     """Return the numbers of each run, folded away: what the medians above were made of."""
     rows = []
     for payload in series.sizes():
@@ -196,7 +197,7 @@ def _by_record(series: Series, payload: int | None) -> Mapping[tuple[str, str, i
     return records
 
 
-def _head(column: Column) -> Html:
+def _head(column: NumberColumn) -> Html:
     return _th(column.heading, column.unit.sign)
 
 

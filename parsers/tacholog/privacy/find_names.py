@@ -1,0 +1,194 @@
+"""Find the names in a line of text: of machines, users, addresses, folders and secrets.
+
+A name is found by its look (`tacholog.privacy.looks`), by the key before it (``user=NAME``), or by the command that it belongs to
+(``ssh -l NAME HOST``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from tacholog.privacy.looks import DOMAIN_ENDINGS, IPV4, PATH_START, FoundName, names_by_look
+from tacholog.privacy.settings import Kind
+from tacholog.privacy.tokens import LONGEST_TOKEN, TOKEN, HarmlessTokens
+
+_FIGURES = re.compile(r"[\d.:+\-_/%]*")
+# `key=value` and `key:value`, with the dashes of an option or the question mark of a URL before it.
+_KEYED = re.compile(r"[-?&]{0,2}(?P<key>[A-Za-z][\w.-]{0,40}?)(?P<sign>[=:])")
+_WORD = r"[A-Za-z0-9](?:[\w.-]{0,253}[A-Za-z0-9])?"
+NAME = re.compile(_WORD)
+_PLAIN_NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?%?")
+_PEER = re.compile(rf"(?P<host>[A-Za-z]{_WORD[11:]}):\d{{1,9}}:?")
+_KEYS: Mapping[str, Kind] = {
+    **dict.fromkeys(("host", "hostname", "host_name", "node_name", "nodename", "computer_name", "computername", "machine", "fqdn", "domain"), "host"),
+    **dict.fromkeys(("user", "username", "user_name", "login", "logname", "owner", "email", "mail"), "user"),
+    **dict.fromkeys(("ip", "ipaddr", "ip_address", "mac", "hwaddr", "lladdr", "guid", "gid_ib"), "address"),
+    **dict.fromkeys(("cwd", "pwd", "oldpwd", "home"), "path"),
+    **dict.fromkeys(
+        ("password", "passwd", "passphrase", "token", "secret", "api_key", "apikey", "access_key", "auth", "credential", "credentials"), "secret"
+    ),
+    **dict.fromkeys(("serial", "serial_number", "serialnumber", "sn", "machine_id", "machineid", "boot_id", "uuid", "asset_tag", "asset"), "secret"),
+}
+_IDENTITIES = frozenset(("uid", "gid", "euid", "egid", "groups"))  # uid=1001(name)
+_SHELLS = frozenset(("ssh", "slogin", "rlogin", "scp", "sftp", "rsync"))
+_RUNS_AS = frozenset(("sudo", "su", "doas", "runuser"))
+_NAMING_OPTIONS: Mapping[str, Kind] = {
+    **dict.fromkeys(("--user", "--username", "--login", "--owner"), "user"),
+    **dict.fromkeys(("--password", "--passwd", "--token", "--secret", "--api-key"), "secret"),
+    **dict.fromkeys(("--host", "--hostname"), "host"),
+}
+_VALUED_OPTIONS = frozenset(("-p", "-P", "-i", "-o", "-F", "-J", "-b", "-c", "-D", "-E", "-L", "-R", "-S", "-W", "-w"))
+# Words that announce a name. A token with one of them is always examined.
+_SIGNALS = frozenset((*_KEYS, *_IDENTITIES))
+_BARE = frozenset((*_KEYS, *_SHELLS, *_RUNS_AS, *_NAMING_OPTIONS, "-l", "-u", "connecting", "linux", "participant"))
+_ALNUM = re.compile(r"[^\W_]")
+_LONG_RUN = re.compile(r"(?=[a-z]{0,40}0)[a-z0-9]{20}")  # a serial number, a digest or a key
+_MOST_EXAMINED = 20_000  # tokens of one line
+_COMMAND_WORDS = 12  # how many words after `ssh` and the like belong to that command
+
+
+class _Expected(NamedTuple):
+    """What the next token names, as announced by the tokens before it."""
+
+    kind: Kind
+    is_other_host: bool = False
+
+
+def find_names(line: str, harmless: HarmlessTokens) -> Iterator[FoundName]:
+    """Yield the names in a line, in the order of its tokens.
+
+    At most `_MOST_EXAMINED` tokens are examined. If there are more, the rest of the line counts as one secret: no tool prints such lines, and
+    each examination costs time.
+    """
+    context = LineContext()
+    examined = 0
+    for token in TOKEN.finditer(line):
+        word = token[0]
+        if context.is_idle and harmless.knows(word):
+            context.skip(word)
+            continue
+        examined += 1
+        if examined > _MOST_EXAMINED:
+            yield FoundName(token.start(), len(line), "secret")
+            return
+        if len(word) > LONGEST_TOKEN:
+            context.skip("")
+            if not _FIGURES.fullmatch(word):
+                yield FoundName(token.start(), token.end(), "secret")
+            continue
+        yield from context.take(token, line)
+
+
+class LineContext:
+    """What the tokens read so far announce: ``user: NAME``, ``--password WORD``, ``ssh -l NAME HOST``, ``connecting to host NAME``."""
+
+    def __init__(self) -> None:
+        self.before: list[str] = []
+        self._expected: _Expected | None = None
+        self._key: Kind | None = None  # of the last word, which a following sign makes a key
+        self._tool, self._tool_at = "", 0
+        self._host_due = False
+        self._at = 0
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the tokens read so far announce nothing."""
+        return self._expected is None and self._key is None and not self._tool
+
+    def skip(self, word: str) -> None:
+        """Remember a token without looking for names in it."""
+        self.before = [*self.before[-1:], word.lower()]
+        self._at += 1
+        if self._tool and self._at - self._tool_at > _COMMAND_WORDS:
+            self._tool, self._host_due = "", False
+
+    def take(self, token: re.Match[str], line: str) -> Iterator[FoundName]:
+        """Yield the names in a token, and remember what it announces."""
+        word, start, lower = token[0], token.start(), token[0].lower()
+        expected, self._expected = self._expected, None
+        key, self._key = self._key, None
+        if expected is None and self._host_due and self.before[-1] not in _VALUED_OPTIONS and not word.startswith("-"):
+            expected, self._host_due = _Expected("host", is_other_host=True), False
+        # The name itself comes later: after an option, a sign, or the "to host" of "connecting to host NAME".
+        is_filler = word.startswith("-") or word in ("=", ":") or bool(expected and expected.is_other_host and lower in ("to", "host"))
+        if expected and not is_filler and (span := _name_span(word, expected.kind)):
+            yield FoundName(start + span[0], start + span[1], *expected)
+            self.skip(word)
+            return
+        for name in _names_in_token(word, self.before, token, line):
+            yield FoundName(start + name.start, start + name.end, name.kind, name.is_other_host)
+        if lower in _SHELLS or lower in _RUNS_AS:
+            self._tool, self._tool_at, self._host_due = lower, self._at, lower in _SHELLS
+        self._expected = _Expected(key) if key and word in ("=", ":") else self._announced(lower, line[token.end() : token.end() + 1])
+        self._key = "host" if lower == "participant" else _KEYS.get(lower)
+        if self._expected is None and expected and is_filler and not word.startswith("-"):
+            self._expected = expected
+        self.skip(word)
+
+    def _announced(self, word: str, after: str) -> _Expected | None:
+        """Return what a word announces of the next token. ``after`` is the character that follows the word."""
+        if word in _NAMING_OPTIONS:
+            return _Expected(_NAMING_OPTIONS[word])
+        if (self._tool in _SHELLS and word == "-l") or (self._tool in _RUNS_AS and word in ("-u", "--user")):
+            return _Expected("user")
+        key = _KEYED.match(word)
+        if key and key.end() == len(word) and key["key"] in _KEYS:
+            return _Expected(_KEYS[key["key"]])
+        if key and key["key"] in _IDENTITIES and after == "(":
+            return _Expected("user")
+        if word == "connecting":
+            return _Expected("host", is_other_host=True)
+        return _Expected("host") if word == "linux" and not self.before else None
+
+
+def _name_span(word: str, kind: Kind) -> tuple[int, int] | None:
+    """Return where in a token the announced name stands, without a port; nothing if the token cannot be such a name."""
+    if kind in ("secret", "path"):
+        return (0, len(word)) if (word and kind == "secret") or "/" in word or "\\" in word else None
+    found = NAME.match(word)
+    if (
+        found is None
+        or word.lower() in _SHELLS
+        or _PLAIN_NUMBER.fullmatch(found[0])
+        or (kind != "address" and "/" in word)
+        or "@" in word
+        or IPV4.match(word)
+    ):
+        return None
+    return found.span()
+
+
+def _names_in_token(word: str, before: list[str], token: re.Match[str], line: str) -> Iterator[FoundName]:
+    """Yield the names in one token: by its key, then by their look."""
+    key = _KEYED.match(word)
+    at = key.end() if key else 0
+    named = _KEYS.get(key["key"].lower()) if key else None
+    if key and key["key"] == "name" and before[-1:] == ["host"]:
+        named = "host"
+    if key and named and (name := _name_span(word[at:], named)):
+        yield FoundName(at + name[0], at + name[1], named)
+        if named == "secret":
+            return
+    if before[-1:] == ["participant"] and (peer := _PEER.fullmatch(word)):  # ddsperf prints HOST:PID
+        yield FoundName(*peer.span("host"), "host")
+        return
+    yield from names_by_look(word, before, token, line)
+
+
+def may_hold_name(shape: str) -> bool:
+    """Whether a token of this shape (every digit written as 0) may be a name or announce one. Cheap; it says yes too often rather than too rarely."""
+    if len(shape) > LONGEST_TOKEN or "@" in shape or "\\" in shape or "~" in shape or "::" in shape:
+        return not _FIGURES.fullmatch(shape)
+    if shape.count(":") > 2 or shape.count("-") > 3 or shape.count(".") > 1 or "0x0" in shape:  # noqa: PLR2004
+        return _ALNUM.search(shape) is not None
+    if "/" in shape and ("//" in shape or PATH_START.search(shape)):
+        return True
+    lower = shape.lower()
+    if "." in lower and (end := lower.rstrip(".:").partition(":")[0].rpartition("."))[1] and end[2] in DOMAIN_ENDINGS:
+        return True
+    if lower.startswith(("gh", "akia", "xox", "sk-", "eyj", "name=", "glpat")) or _LONG_RUN.search(lower) or lower in _BARE:
+        return True
+    key = _KEYED.match(lower)
+    return bool(key and key["key"] in _SIGNALS)

@@ -1,0 +1,56 @@
+"""Free text, which somebody wrote in their own words: only numbers and words that are known to be public are shown of it.
+
+Public are the words of Tacholog's own texts (``public_words.txt``), numbers and measures. All other words are masked.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from tacholog.privacy.pseudonyms import HOST_PSEUDONYM
+
+MASK = "[…]"
+WORDS_FILE = Path(__file__).with_name("public_words.txt")
+_LONGEST_GAP = 3  # blanks and a sign between two masked words, which are then masked as one
+_PSEUDONYM = re.compile(r"(?:host|session|participant)-[0-9a-f]{6}(?!\w)|(?:user|address|path|secret|hidden)-\d{1,9}(?!\w)")
+_WORD = re.compile(rf"{_PSEUDONYM.pattern}|\w+")  # the signs between words are shown
+_MEASURE = re.compile(r"0x0{0,8}[0-9a-f]{1,4}|[\d_]+(?:[a-z]{1,2}|bit|byte|kib|mib|gib|khz|mhz|ghz|kbit|mbit|gbit)?|[pvl]\d{1,6}|x", re.IGNORECASE)
+
+
+@functools.cache
+def public_words() -> frozenset[str]:
+    """Return the words that free text may show, in lower case."""
+    return frozenset(WORDS_FILE.read_text(encoding="utf-8").split())
+
+
+@functools.lru_cache(1 << 15)
+def is_public(text: str) -> bool:
+    """Whether every word of a text is known to be public: a number, a measure, a word of our own texts, or several of these joined by signs."""
+    return all(
+        _MEASURE.fullmatch(part) or part.lower() in public_words()
+        for word in _WORD.findall(text)
+        for part in ([word] if _MEASURE.fullmatch(word) or word.lower() in public_words() else word.split("_"))
+        if part and not HOST_PSEUDONYM.match(part)
+    )
+
+
+def masked(text: str, hides: Callable[[str], bool]) -> str:
+    """Return free text with its public words only. Words that are not public become one mark, together with what stands between them.
+
+    ``hides`` says whether a word that is not public is masked at all.
+    """
+    out: list[str] = []
+    at = 0
+    for found in _WORD.finditer(text):
+        between, word = text[at : found.start()], found[0]
+        at = found.end()
+        if is_public(word) or _PSEUDONYM.fullmatch(word) or not hides(word):
+            out += [between, word]
+        elif out and out[-1] == MASK and len(between) <= _LONGEST_GAP:
+            continue
+        else:
+            out += [between, MASK]
+    return "".join([*out, text[at:]])

@@ -1,0 +1,33 @@
+"""File names, page names and anchors that are made from any text: the name of a system, the path of a run.
+
+The same text always gives the same name, so that links last. Two different texts never give the same name: whatever cannot stand in an
+address is replaced, and a short hash of the whole text tells such names apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+_UNSAFE_IN_SLUG = re.compile(r"[^a-z0-9._]+")
+_UNSAFE_IN_PATH = re.compile(r"[^A-Za-z0-9._-]+")
+_MAX_LENGTH = 100  # characters of one part; file systems allow 255 bytes
+
+
+def slug(text: str) -> str:
+    """Return a file or anchor name for a title: lower case, blanks as ``-``. A title that loses more than that, or is long, carries a short hash."""
+    plain = _UNSAFE_IN_SLUG.sub("-", text.lower()).strip("-._")
+    return plain if 0 < len(plain) <= _MAX_LENGTH and plain == text.lower().replace(" ", "-") else _with_hash(plain, text)
+
+
+def path_slug(path: str) -> str:
+    """Return a document name for a path inside the data; names differ wherever paths differ."""
+    parts = [_UNSAFE_IN_PATH.sub("-", part).lstrip("._-")[:_MAX_LENGTH] for part in path.split("/")]
+    plain = "/".join(part or "-" for part in parts)
+    return plain if plain == path else _with_hash(plain, path)
+
+
+def _with_hash(plain: str, text: str) -> str:
+    mark = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
+    folder, sep, name = plain.rpartition("/")
+    return f"{folder}{sep}{name[:_MAX_LENGTH]}-{mark}" if plain else mark
