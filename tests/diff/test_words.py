@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.compare.result import Report, Row
+from tacholog.compare.result import DiffRow, Report
 from tacholog.compare.sides import find
 from tacholog.dataset.load import Dataset
 from tacholog.render.diff import words
@@ -40,7 +40,7 @@ def test_old_and_new_are_the_medians_of_the_pairs_that_the_ratio_comes_from(side
 
     report = compare(old, new, Policy())
 
-    (row,) = msgspec.convert(msgspec.to_builtins(report)["rows"], list[Row])
+    (row,) = msgspec.convert(msgspec.to_builtins(report)["rows"], list[DiffRow])
     assert row.old
     assert row.new
     assert [(side.runs, len(side.values)) for side in (row.old, row.new)] == [(15, 7)] * 2

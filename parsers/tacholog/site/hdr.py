@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tacholog.errors import UnreadableInput
 from tacholog.render.html import path_slug
-from tacholog.view.results import Histogram, histograms
+from tacholog.view.results import HistogramRow, histograms
 
 if TYPE_CHECKING:
     from tacholog.dataset.load import Dataset
@@ -27,7 +27,7 @@ def write_hdr(data: Dataset, folder: Path) -> int:
     Raises:
         UnreadableInput: there are none.
     """
-    by_log: dict[tuple[str, str], list[Histogram]] = {}
+    by_log: dict[tuple[str, str], list[HistogramRow]] = {}
     for histogram in histograms(data):
         if histogram.bins:
             by_log.setdefault((histogram.run, histogram.log), []).append(histogram)
@@ -40,7 +40,7 @@ def write_hdr(data: Dataset, folder: Path) -> int:
     return sum(map(len, by_log.values()))
 
 
-def _line(histogram: Histogram) -> str:
+def _line(histogram: HistogramRow) -> str:
     """Return a histogram as one interval; when it was measured is not in the bins, so that its time is 0."""
     payload = histogram.payload_bytes if histogram.payload_bytes is not None else "unknown"
     return f"Tag=bytes-{payload}-line-{histogram.line},0.000,0.000,{histogram.bins[-1][1] / 1e6:.3f},{_encoded(histogram.bins)}\n"

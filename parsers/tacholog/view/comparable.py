@@ -44,7 +44,7 @@ class Compared(msgspec.Struct, frozen=True):
         """A name for addresses, made from the conditions: it lasts as long as they do."""
         # What came to the conditions after 0.3 is left out where it is unknown: published addresses hold these names.
         key = tuple((name, value) for name, value in self.series.key if value is not None or name not in _NEW)
-        return hashlib.sha256(repr((self.system, self.series.facts[0].test, key)).encode()).hexdigest()[:8]
+        return hashlib.sha256(repr((self.system, self.series.results[0].test, key)).encode()).hexdigest()[:8]
 
     @property
     def each(self) -> str | None:
@@ -121,7 +121,7 @@ def _groups_of(one: Compared) -> list[Group]:
             continue
         if None in known:
             return []
-        test, load = one.series.facts[0].test, str(key["load_mode"] or NOT_STATED)
+        test, load = one.series.results[0].test, str(key["load_mode"] or NOT_STATED)
         said = None if basis is None else str(basis)
         reference = metric == "latency" and one.series.has_mark(REFERENCE)
         # A document that prints a column for each operating system does not say that one machine ran them all.
@@ -249,7 +249,7 @@ def _runs(one: Compared, cell: Cell, links: Links) -> Html:
     series, text = one.series, _counted(one, cell)
     if not text:
         return NOTHING
-    anchor = page_anchor(series.facts[0].test, one.system, one.transport)
+    anchor = page_anchor(series.results[0].test, one.system, one.transport)
     place = f"{anchor}-{series.slot}{'-each' if series.repeated else ''}"
     if one.document is None or links.logs is None:
         return tag("span", text, class_="tl-runs")

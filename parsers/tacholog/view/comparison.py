@@ -79,7 +79,7 @@ def _entry(one: Compared, links: Links, targets: Targets) -> dict[str, Any] | No
         "version": str(key["release"] or key["system_version"] or NOT_STATED),
         "system_version": key["system_version"],
         "campaign": _campaign(one),
-        "test": one.series.facts[0].test,
+        "test": one.series.results[0].test,
         "logical": one.series.has_mark(LOGICAL),
         "reference": one.series.has_mark(REFERENCE),
         "each": one.each.partition("#")[2] if one.each else None,
@@ -113,7 +113,7 @@ def _rows(one: Compared, metric: str, statistic: str, links: Links, targets: Tar
     for at, cell in sorted(one.series.cells(metric, statistic).items(), key=lambda item: item[0] or 0):
         if at is None or cell.value is None or cell.sizes_high is not None:
             continue
-        repeated = len(cell.facts) > 1
+        repeated = len(cell.results) > 1
         place = [targets.number(links.to_line(cell.shown)), cell.shown.line]
         yield [
             at,
@@ -124,7 +124,7 @@ def _rows(one: Compared, metric: str, statistic: str, links: Links, targets: Tar
             cell.shown.bound,
             place,
             list(cell.marks),
-            [[group.value, group.runs, [targets.number(links.to_line(group.fact)), group.fact.line]] for group in cell.groups],
+            [[group.value, group.runs, [targets.number(links.to_line(group.result)), group.result.line]] for group in cell.groups],
         ]
 
 

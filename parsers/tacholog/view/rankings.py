@@ -31,7 +31,7 @@ from tacholog.view.comparable import (
 from tacholog.view.history import releases_of
 from tacholog.view.names import build_words
 from tacholog.view.remarks import remarks
-from tacholog.view.results import Run
+from tacholog.view.results import RunRow
 from tacholog.view.unranked import not_listed
 from tacholog.view.views import View
 
@@ -43,7 +43,7 @@ _SHARED_BY_CAMPAIGN = ("host", "release", "system_version", "campaign", "definit
 _OF_A_RELEASE = ("release", "system_version", "tool_version", "run", *_OF_A_CAMPAIGN)
 
 
-def glance(view: View, pages: Mapping[tuple[str, str], str], links: Links, anchor: str, documents: Collection[str] = ()) -> Html:
+def rankings(view: View, pages: Mapping[tuple[str, str], str], links: Links, anchor: str, documents: Collection[str] = ()) -> Html:
     """Return a table for each machine and each number that more than one series of it can be ranked by.
 
     Args:
@@ -179,14 +179,14 @@ def main_campaigns(members: Sequence[Compared]) -> set[str]:
     alike: dict[object, list[Compared]] = {}
     for one in members:
         of = tuple((name, value) for name, value in one.series.key if name not in (*_OF_A_CAMPAIGN, "run"))
-        alike.setdefault((one.system, one.transport, one.series.facts[0].test, of), []).append(one)
+        alike.setdefault((one.system, one.transport, one.series.results[0].test, of), []).append(one)
     kept = (found if found[0].series.published else [max(found, key=evidence)] for found in alike.values())
     return {one.id for found in kept for one in found}
 
 
 def _campaign_of(one: Compared) -> tuple[object, ...]:
     key = dict(one.series.key)
-    return (one.system, one.series.facts[0].test, *(key[name] for name in _SHARED_BY_CAMPAIGN))
+    return (one.system, one.series.results[0].test, *(key[name] for name in _SHARED_BY_CAMPAIGN))
 
 
 def best_measured(members: Sequence[Compared]) -> list[Compared]:
@@ -214,7 +214,7 @@ def _last_releases(members: Sequence[Compared]) -> list[list[Compared]]:
     alike: dict[object, list[Compared]] = {}
     for one in members:
         of = tuple((name, value) for name, value in one.series.key if name not in _OF_A_RELEASE)
-        alike.setdefault((one.system, one.transport, one.series.facts[0].test, of), []).append(one)
+        alike.setdefault((one.system, one.transport, one.series.results[0].test, of), []).append(one)
     rows = []
     for found in alike.values():
         ages = {id(one): _age(one, order.get(one.system, ())) for one in found}
@@ -239,6 +239,6 @@ def _place(one: Compared, order: Sequence[str]) -> int:
     return max(order.index(label) if (label := _label(run)) in order else -1 for run in one.series.runs)
 
 
-def _label(run: Run) -> str | None:
+def _label(run: RunRow) -> str | None:
     """Runs that no release is stated for belong to that of their version."""
     return run.release or run.system_version

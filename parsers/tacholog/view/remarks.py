@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tacholog.render.html import NOTHING, Html, join, tag
-from tacholog.view.results import Run
+from tacholog.view.results import RunRow
 from tacholog.view.views import manifest_of
 
 _MOST_OPEN = 4  # More of them stand between a reader and the figures: those of published figures are folded.
 
 
-def remarks(runs: Iterable[Run]) -> Html:
+def remarks(runs: Iterable[RunRow]) -> Html:
     """Return each remark once, with the runs that it is on where it is not on all; nothing where there is none."""
     everything = list({run.run: run for run in runs}.values())
-    found: dict[str, list[Run]] = {}
+    found: dict[str, list[RunRow]] = {}
     for run in everything:
         manifest = manifest_of(run)
         for note in dict.fromkeys(manifest.notes if manifest else ()):
@@ -30,7 +30,7 @@ def remarks(runs: Iterable[Run]) -> Html:
     return tag("div", *shown, class_="tl-remarks", role="note")
 
 
-def _whose(on: list[Run], everything: list[Run]) -> Html:
+def _whose(on: list[RunRow], everything: list[RunRow]) -> Html:
     if len(on) == len(everything):
         return NOTHING
     several = len({run.system for run in everything}) > 1
@@ -39,7 +39,7 @@ def _whose(on: list[Run], everything: list[Run]) -> Html:
     return join([tag("strong", ", ".join([*systems, *(_releases(on, everything) or [count])])), ": "])
 
 
-def _releases(on: list[Run], everything: list[Run]) -> list[str]:
+def _releases(on: list[RunRow], everything: list[RunRow]) -> list[str]:
     """Return the releases that a remark is on all runs of, if it is on whole releases of one system: they say more than a number of runs."""
     releases = list(dict.fromkeys(run.release for run in on if run.release))
     of_them = [run for run in everything if run.release in releases]

@@ -14,14 +14,14 @@ from tacholog.compare import gate
 from tacholog.compare.bands import SameBuild
 from tacholog.compare.diff.estimate import Estimates, estimate
 from tacholog.compare.diff.loss import loss_asked, losses, lossy
-from tacholog.compare.diff.match import NONE, Pairs, match
+from tacholog.compare.diff.match import NONE, CellPairs, match
 from tacholog.compare.diff.numbers import CONDITIONS, LATENCY_OF, SETTING, Integers, Numbers, latency_of, numbers
 from tacholog.compare.diff.rows import Findings, curves, rows, untested
 from tacholog.compare.diff.same import same_runs, shared
 from tacholog.compare.diff.verdict import CODE, REASONS, Judged, Verdicts, decide, thresholds
 from tacholog.compare.pairing import remarks
 from tacholog.compare.policy import BANDS, MIN_RUNS, Policy
-from tacholog.compare.result import COMPARED, OPEN, VERDICTS, Input, Problem, Report, RunOrder, Settings, Verdict
+from tacholog.compare.result import COMPARED, OPEN, VERDICTS, Input, InputProblem, Report, RunOrder, Settings, Verdict
 from tacholog.errors import TachologError
 
 if TYPE_CHECKING:
@@ -68,13 +68,13 @@ def compare(
     data = numbers(old, new, policy, codes)
     pairs = match(data, policy.across)
     wanted = np.where(pairs.old != NONE, data.tested[pairs.old], True) & np.where(pairs.new != NONE, data.tested[pairs.new], True)
-    shown = Pairs(pairs.old[wanted], pairs.new[wanted])
+    shown = CellPairs(pairs.old[wanted], pairs.new[wanted])
     judged, which = _judge(data, shown, profiles, policy)
     common = shared(old, new)
     findings = _find(data, shown, (judged, which), (order, common.codes), policy, measured)
     sides = _input(old, names[0]), _input(new, names[1])
     report = _report(sides, policy, findings, order, same_build="same_runs" not in common.warning and gate.same_build(old, new))
-    rest = Pairs(pairs.old[~wanted], pairs.new[~wanted])
+    rest = CellPairs(pairs.old[~wanted], pairs.new[~wanted])
     said = (*remarks([root for side in (old, new) if "root" in side.runs for root in side.runs["root"].dropna()]), *_hint(report))
     settings = msgspec.structs.replace(report.settings, same_build_sessions=measured.sessions if measured else ())
     lost, lossless, counted = lossy(data, pairs, policy)
@@ -115,7 +115,7 @@ def _hint(report: Report) -> tuple[str, ...]:
 
 def _find(
     data: Numbers,
-    pairs: Pairs,
+    pairs: CellPairs,
     asked: tuple[list[gate.Judgement], Integers],
     runs: tuple[list[RunOrder], Integers],
     policy: Policy,
@@ -163,15 +163,16 @@ def _run_orders(dataset: Dataset, side: str) -> list[RunOrder]:
     return [msgspec.convert({"side": side, **row}, RunOrder) for row in cells]
 
 
-def _problems(dataset: Dataset, side: Literal["old", "new"]) -> tuple[Problem, ...]:
+def _problems(dataset: Dataset, side: Literal["old", "new"]) -> tuple[InputProblem, ...]:
     found = [
-        Problem(side=side, **{name: row[name] for name in ("run", "log", "line", "kind", "reason")}) for row in dataset.problems.to_dict("records")
+        InputProblem(side=side, **{name: row[name] for name in ("run", "log", "line", "kind", "reason")})
+        for row in dataset.problems.to_dict("records")
     ]
     lines = [one for one in found if one.kind in _OF_LINES]
     return (*(one for one in found if one.kind not in _OF_LINES), *lines[:_LINES_NAMED])
 
 
-def _judge(data: Numbers, pairs: Pairs, profiles: list[gate.Profile], policy: Policy) -> tuple[list[gate.Judgement], Integers]:
+def _judge(data: Numbers, pairs: CellPairs, profiles: list[gate.Profile], policy: Policy) -> tuple[list[gate.Judgement], Integers]:
     """What the gate says of each pair. It is asked once for all rows that have the same conditions on both sides.
 
     A row that only one side has under its conditions is held against the other side's under others, so that a reader is told of these.
@@ -194,14 +195,14 @@ def _judge(data: Numbers, pairs: Pairs, profiles: list[gate.Profile], policy: Po
     return judged, which
 
 
-def _with_others(data: Numbers, pairs: Pairs) -> Pairs:
+def _with_others(data: Numbers, pairs: CellPairs) -> CellPairs:
     """The pairs, and for a cell without one the other side's first cell of the same row, if it has any."""
     cells, (old, new) = data.cells, pairs
     first = np.full((2, int(cells.row.max(initial=0)) + 1), NONE)
     for side in (False, True):
         there = np.flatnonzero(cells.new == side)[::-1]
         first[int(side), cells.row[there]] = there
-    return Pairs(np.where(old == NONE, first[0, cells.row[new]], old), np.where(new == NONE, first[1, cells.row[old]], new))
+    return CellPairs(np.where(old == NONE, first[0, cells.row[new]], old), np.where(new == NONE, first[1, cells.row[old]], new))
 
 
 def _facts(data: Numbers, cell: int, where: tuple[str, ...], profiles: list[gate.Profile]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from tacholog.compare.policy import band_of
-from tacholog.compare.result import OPEN, Curve, Input, Report, Row, Verdict
+from tacholog.compare.result import OPEN, Curve, DiffRow, Input, Report, Verdict
 from tacholog.render.diff import words
 from tacholog.render.diff.notes import SAME_RUNS
 from tacholog.render.diff.words import percent
@@ -100,7 +100,7 @@ def _which(report: Report, verdict: Verdict) -> str:
     return f" ({metrics}: {amount})" if amount else ""
 
 
-def _amount(rows: Sequence[Row], *, named: bool) -> str:
+def _amount(rows: Sequence[DiffRow], *, named: bool) -> str:
     """From the least change to the most; ``named``: with the statistics that changed so."""
     amounts = sorted(abs(row.ratio - 1) for row in rows if row.ratio is not None)
     if not amounts:
@@ -115,7 +115,7 @@ def _over(transports: Sequence[str]) -> str:
     return f" over {', '.join(transports[:_NAMED])}{more}" if transports else ""
 
 
-def _conditions(rows: Iterable[Row]) -> str:
+def _conditions(rows: Iterable[DiffRow]) -> str:
     """What differs beside the release, over all rows that do not compare."""
     named = ", ".join(dict.fromkeys(words.field_title(one) for row in rows if row.verdict == "not_comparable" for one in row.differences))
     return f"different or not stated: {named}" if named else "several configurations on a side"

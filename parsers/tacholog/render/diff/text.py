@@ -10,7 +10,7 @@ from tacholog.render.diff import words
 from tacholog.render.diff.loss import LOSS_SAYS, loss_lines, loss_sentence
 from tacholog.render.diff.notes import marked, warnings
 from tacholog.render.diff.summary import across_words, conclusion, curve_words, figures_words, side_words, told, unstated_words
-from tacholog.render.diff.words import Line, Section
+from tacholog.render.diff.words import DiffLine, Section
 from tacholog.render.html import unhidden
 from tacholog.view.numerals import NOT_STATED
 
@@ -182,7 +182,7 @@ def _block(section: Section, *, folded: bool) -> Iterator[str]:
         yield "</details>"
 
 
-def _cells(line: Line) -> str:
+def _cells(line: DiffLine) -> str:
     return "| " + " | ".join(_escape(cell) for cell in (line.name, line.old, line.new, line.ratio, line.interval, line.remark)) + " |"
 
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 import msgspec
 
 from tacholog.compare.policy import MIN_RUNS, TESTABLE_BEYOND
-from tacholog.compare.result import OPEN, VERDICTS, Difference, Key, Report, Row, Side, Verdict
+from tacholog.compare.result import OPEN, VERDICTS, Difference, DiffRow, Report, RowKey, Side, Verdict
 from tacholog.compare.statistics import modes
 from tacholog.dataset.quality import MARKS
 from tacholog.render.platforms import participant_title
@@ -111,7 +111,7 @@ THRESHOLD_SOURCES: Mapping[str, str] = MappingProxyType(
 )
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class DiffLine(msgspec.Struct, frozen=True, kw_only=True):
     """One row in words. ``row`` is the row itself."""
 
     name: str
@@ -120,7 +120,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     ratio: str
     interval: str
     remark: str
-    row: Row
+    row: DiffRow
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,7 +134,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
     total: int
     shared: str
-    lines: tuple[Line, ...]
+    lines: tuple[DiffLine, ...]
 
     @property
     def interval_title(self) -> str:
@@ -165,7 +165,7 @@ def sections(report: Report, only: Sequence[str] = (), limit: int = 0) -> list[S
     return found
 
 
-def _said_once(lines: Sequence[Line]) -> tuple[str, tuple[Line, ...]]:
+def _said_once(lines: Sequence[DiffLine]) -> tuple[str, tuple[DiffLine, ...]]:
     """Return what the remarks of several rows all say, and the rows without it."""
     said = [line.remark.split(_BETWEEN) for line in lines]
     own = change(lines[0].row) if lines else ""  # how much a row changed stays beside its ratio, also where all changed alike
@@ -174,9 +174,9 @@ def _said_once(lines: Sequence[Line]) -> tuple[str, tuple[Line, ...]]:
     return _BETWEEN.join(shared), tuple(msgspec.structs.replace(line, remark=remark) for line, remark in zip(lines, rest, strict=True))
 
 
-def line(row: Row, *, with_system: bool = False) -> Line:
+def line(row: DiffRow, *, with_system: bool = False) -> DiffLine:
     """One row in words."""
-    return Line(
+    return DiffLine(
         name=name(row.key, with_system=with_system) + _across(row),
         old=value_of(row, "old"),
         new=value_of(row, "new"),
@@ -206,7 +206,7 @@ def loss_counts(report: Report) -> str:
     return ", ".join(f"{count} {title}" for title, count in found if count)
 
 
-def name(key: Key, *, with_system: bool = False) -> str:
+def name(key: RowKey, *, with_system: bool = False) -> str:
     """What a row is about: metric, statistic, and the setting."""
     statistic = "" if key.statistic == "total" else f" {key.statistic}"
     peers = f"{key.publishers or '?'}:{key.subscribers or '?'}" if (key.publishers or 1, key.subscribers or 1) != (1, 1) else None
@@ -230,18 +230,18 @@ def name(key: Key, *, with_system: bool = False) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _apart(key: Key) -> list[str]:
+def _apart(key: RowKey) -> list[str]:
     """What tells a row from those that are alike in all else; what is not stated is named where nothing else tells it."""
     said = [word for field, value in key.apart if (word := names.words(field, value))]
     return said or [f"{names.title(field)} {NOT_STATED}" for field, _ in key.apart]
 
 
-def _tested_by(key: Key) -> str:
+def _tested_by(key: RowKey) -> str:
     """The test that a metric is expected in: another one is named."""
     return "latency" if key.metric in _OF_LATENCY else "demand" if key.demand else "throughput"
 
 
-def _across(row: Row) -> str:
+def _across(row: DiffRow) -> str:
     """What the sides are where configurations are compared; of a row that only one side has, what that side is."""
     if row.old and row.new:
         return f" ({sides_of(row.across)})" if row.across else ""
@@ -270,14 +270,14 @@ def field_title(one: Difference) -> str:
     return participant_title(one.old or one.new) if one.field == "participant" else FIELDS.get(one.field, one.field.replace("_", " "))
 
 
-def sizes(key: Key) -> str | None:
+def sizes(key: RowKey) -> str | None:
     """The payload size, or the range of sizes."""
     if key.payload_bytes is None:
         return None
     return size(key.payload_bytes) if key.payload_bytes_high is None else f"{size(key.payload_bytes)} to {size(key.payload_bytes_high)}"
 
 
-def is_estimate(row: Row) -> bool:
+def is_estimate(row: DiffRow) -> bool:
     """Whether the ratio of a row is the Hodges-Lehmann estimate, and not the quotient of the two values beside it."""
     return row.ratio is not None and row.ratio_kind not in (None, "quotient")
 
@@ -293,7 +293,7 @@ def percent(share: float) -> str:
     return f"{whole} %" if abs(share) * 100 >= _WHOLE_PERCENT and (whole != "100" or share >= 1) else f"{share * 100:.1f} %"
 
 
-def interval(row: Row) -> str:
+def interval(row: DiffRow) -> str:
     """The interval of the ratio; nothing where rounding leaves none open."""
     if row.interval is None:
         return ""
@@ -305,7 +305,7 @@ def interval(row: Row) -> str:
     return "" if ratio(low) == ratio(high) else f"{ratio(low)} to {ratio(high)}"
 
 
-def remark(row: Row) -> str:
+def remark(row: DiffRow) -> str:
     """What there is to say of a row beside its numbers: how large the change is, on what evidence, or why there is no verdict."""
     machines = [field_words(found) for found in row.differences if found.field == "host" and row.old and row.new]
     found = [change(row), evidence(row), _alone(row), _limits(row), *(reason(row, code) for code in row.reasons), *machines, *_flags(row)]
@@ -321,7 +321,7 @@ def elsewhere(old: object, differences: Sequence[Difference]) -> list[str]:
     return [f"the {other} side has it under other conditions than the {this} one", *map(field_words, differences)]
 
 
-def change(row: Row) -> str:
+def change(row: DiffRow) -> str:
     """The change in words. Better and worse only where repeated runs show it."""
     if row.ratio is None or row.verdict in ("not_comparable", "invalid", "lossy", "insufficient"):
         return ""
@@ -335,7 +335,7 @@ def _higher(value: float) -> str:
     return f"{percent(abs(value - 1))} {'higher' if value > 1 else 'lower'}" if value != 1 else ""
 
 
-def _of_medians(row: Row) -> str:
+def _of_medians(row: DiffRow) -> str:
     """What the shown medians would make of the ratio, where it is plainly another one: a reader divides."""
     old, new = (side.median if side else None for side in (row.old, row.new))
     if row.p_adjusted is None or not row.ratio or not old or not new or abs(log(new / old / row.ratio)) < _PLAIN_GAP:
@@ -344,7 +344,7 @@ def _of_medians(row: Row) -> str:
     return f" {kind}, though the new median is {_higher(new / old) or 'the same'}"
 
 
-def evidence(row: Row) -> str:
+def evidence(row: DiffRow) -> str:
     """How many runs there are on each side, and what the test says."""
     if row.old is None or row.new is None:
         return ""
@@ -357,7 +357,7 @@ def evidence(row: Row) -> str:
     return f"{runs}{rest}, adjusted p\u00a0{row.p_adjusted:.2g}{' in the gate' if 'gated' in row.flags else ''}"
 
 
-def _alone(row: Row) -> str:
+def _alone(row: DiffRow) -> str:
     """That an interval which leaves out no change shows none, where the report as a whole does not: a reader takes it for the decision."""
     if row.verdict not in OPEN or "significant" in row.flags or row.interval is None or _holds_one(row.interval):
         return ""
@@ -369,7 +369,7 @@ def _holds_one(interval: tuple[float | None, float | None]) -> bool:
     return (low is None or low <= 1) and (high is None or high >= 1)
 
 
-def reason(row: Row, code: str) -> str:
+def reason(row: DiffRow, code: str) -> str:
     """Why a row has the verdict that it has."""
     if code == "unverified" and row.unverified:
         return f"not stated: {', '.join(FIELDS.get(field, field) for field in row.unverified)}"
@@ -389,13 +389,13 @@ def _runs(side: Side | None) -> int:
     return side.runs if side else 0
 
 
-def _few_samples(row: Row) -> str:
+def _few_samples(row: DiffRow) -> str:
     samples = [side.samples for side in (row.old, row.new) if side and side.samples is not None]
     of = f"{min(samples)} samples a run" if samples else "too few samples"
     return f"{of} for this percentile" if row.level == "a" else f"{of}, {TESTABLE_BEYOND} beyond the percentile are needed"
 
 
-def value_of(row: Row, which: str, said: Callable[[float, str], str] = quantity) -> str:
+def value_of(row: DiffRow, which: str, said: Callable[[float, str], str] = quantity) -> str:
     """The value of a side, ``old`` or ``new``, in the words of ``said``."""
     found = row.old if which == "old" else row.new
     if found is None:
@@ -406,7 +406,7 @@ def value_of(row: Row, which: str, said: Callable[[float, str], str] = quantity)
     return with_bound(said(found.median, row.unit), bound)
 
 
-def _limits(row: Row) -> str:
+def _limits(row: DiffRow) -> str:
     """The threshold where it decided, and how much would have been seen where nothing was."""
     if row.threshold is None:
         return ""
@@ -418,7 +418,7 @@ def _limits(row: Row) -> str:
     return f"threshold {limit}" if row.threshold_source != "policy" else ""
 
 
-def _open(row: Row) -> str:
+def _open(row: DiffRow) -> str:
     """Why a row is open: too few pairs, noise, or a change that is there but may be too small to count or come of rounding."""
     if row.verdict == "too_few_pairs":
         return few(row.attainable_p, row.needed, row.design)
@@ -436,7 +436,7 @@ def few(attainable_p: float | None, needed: int | None, design: str | None) -> s
     return f"alone among so many rows its adjusted p is at least {attainable_p or 1.0:.2g}, whatever its values: {needed} {groups} are needed"
 
 
-def _flags(row: Row) -> list[str]:
+def _flags(row: DiffRow) -> list[str]:
     """What else a reader should know."""
     if "two_modes" not in row.flags:
         return []
@@ -445,5 +445,5 @@ def _flags(row: Row) -> list[str]:
     return [f"the {which} runs fall into two groups, around {' and '.join(_quantity(row, mode) for mode in two)}" for which, two in found if two]
 
 
-def _quantity(row: Row, value: float) -> str:
+def _quantity(row: DiffRow, value: float) -> str:
     return quantity(value, row.unit)

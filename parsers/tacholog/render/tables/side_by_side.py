@@ -53,7 +53,7 @@ def _headline(series: Sequence[Series]) -> tuple[tuple[str, str, str], list[Seri
 
 def _each(one: Series, anchor: str) -> str | None:
     """Return the link to each run's numbers, if they are on this page: it shows one transport of one system."""
-    fact = one.facts[0]
+    fact = one.results[0]
     of_transport = page_anchor("side-by-side", fact.run.system or NOT_STATED, fact.conditions.transport or NOT_STATED, fact.test)
     return each_run(one) if anchor == of_transport else None
 
