@@ -13,7 +13,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, ViewportSize
 
-from tacholog.render.html import path_slug
+from tacholog.view.slugs import path_slug
 
 Opener = Callable[..., AbstractContextManager[Page]]
 SCREENSHOTS = Path(__file__).resolve().parent.parent.parent / "build" / "screenshots"

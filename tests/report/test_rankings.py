@@ -10,15 +10,16 @@ import msgspec
 import pytest
 
 from tacholog.render.tables.listings import overview
+from tacholog.render.tables.rankings import rankings
 from tacholog.render.tables.summary import throughput_summary
 from tacholog.render.tables.tables import Links
 from tacholog.schema.records import Conditions
-from tacholog.view.comparable import Compared, Group, best_of, compared, groups, leaders, not_set_off, ordered
+from tacholog.view.comparable import Compared, Group, best_of, compared, group_of, groups, leaders, not_set_off, ordered
 from tacholog.view.news import news
-from tacholog.view.rankings import main_campaigns, newest_release, of_last_releases, rankings
+from tacholog.view.rankings import main_campaigns, newest_release, of_last_releases
 from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.series import series_of
-from tacholog.view.unranked import not_listed
+from tacholog.view.unranked import unranked
 from tacholog.view.views import View
 
 # What MyST and the theme still use of Sphinx is their business.
@@ -81,12 +82,19 @@ def test_a_best_is_set_off_only_where_all_that_lead_rest_on_six_runs() -> None:
 
 
 def test_a_table_says_why_it_sets_nothing_off() -> None:
-    group = Group("latency", "p50", "latency", "desk", "ours", "closed", "rtt")
+    group = the_group(one("a", 900.0))
 
     assert not_set_off(group, [one("a", *SIX), one("b", 900.0)], [64]) == ""
     assert not_set_off(group, [one("a", 700.0), one("b", 900.0)], [64]).startswith("No best is highlighted: the leader")
     assert "fewer than 6 runs" in not_set_off(group, [one("a", 700.0), one("b", 900.0)], [64])
     assert "single published figures" in not_set_off(group, [released("1", None, 700.0), released("2", None, 800.0)], [64])
+
+
+def the_group(member: Compared) -> Group:
+    """The group in which a series is ranked."""
+    found = group_of(member)
+    assert found
+    return found
 
 
 def campaign(name: str, transport: str, *values_ns: float, build: str = "abc", began: str = "2026-01-01") -> Compared:
@@ -146,9 +154,10 @@ def test_what_is_not_listed_is_named_with_its_reason() -> None:
 
     html = shown(one("shm", 700.0), one("tcp", 800.0), Compared("X", "udp", unknown_series), alone)
 
-    assert "X (udp): machine not stated." in html
-    assert "X 1 (uds): nothing else was measured on the same machine in the same way and in the same campaign." in html
-    assert "shm" not in html[html.index("Not listed") :]
+    assert "X (udp): not stated: machine." in html
+    assert "X 1 (uds): nothing else was measured on the same machine in the same way and in the same campaign; " in html
+    assert "the closest, X, shm, differs (campaign: not stated -&gt; pairs)." in html
+    assert "shm" not in html[html.index("Not ranked") :]
 
 
 def test_two_builds_of_one_release_are_never_ranked_against_each_other() -> None:
@@ -186,7 +195,7 @@ def test_machines_are_never_in_one_group() -> None:
 
 def test_the_best_over_all_sizes_stands_first_and_what_was_not_measured_last() -> None:
     members = [one("a", 900.0), one("b", 800.0)]
-    group = Group("latency", "p50", "latency", "desk", "ours", "closed", "rtt")
+    group = the_group(one("a", 900.0))
 
     assert [each.transport for each in ordered(group, members, [64])] == ["b", "a"]
     assert [each.transport for each in ordered(group, members, [128])] == ["a", "b"]
@@ -311,9 +320,9 @@ def test_a_receivers_goodput_is_not_denied_because_the_sender_states_none() -> N
     view = View({"iperf3/tcp": results}, {"iperf3/tcp": results[0].run}, [], [], {})
     everything = compared(view, {})
 
-    listed = str(not_listed(everything, everything, []))
+    listed = str(unranked(everything, everything, []))
 
-    assert "iperf3 (TCP): nothing else was measured on the same machine" in listed
+    assert "nothing else was measured on the same machine" in listed
     assert "neither a median or mean latency nor a goodput" not in listed
     assert "18.9\u00a0Gbit/s" in str(throughput_summary([one.series for one in everything], Links()))
 

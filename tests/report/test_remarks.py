@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from tacholog.render.remarks import remarks
 from tacholog.runs.manifest import Manifest
-from tacholog.view.remarks import remarks
 from tacholog.view.results import RunRow
 
 # What MyST and the theme still use of Sphinx is their business.

@@ -9,7 +9,7 @@ import pytest
 from tacholog.dataset.quality import MARKS
 from tacholog.render.figures.axes import number_axis, percentile_axis, share_axis, size_axis
 from tacholog.render.figures.figures import latency_over_size
-from tacholog.render.html import Html, path_slug, slug, tag, visible
+from tacholog.render.html import Html, tag, visible
 from tacholog.render.myst import text
 from tacholog.render.tables.hosts import missing
 from tacholog.render.tables.summary import latency_summary
@@ -21,6 +21,7 @@ from tacholog.view.names import CONDITION_WORDS
 from tacholog.view.numerals import decimals, in_full, quantity, rounded, size, unit_shown, with_bound
 from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.series import series_of
+from tacholog.view.slugs import path_slug, slug
 
 
 @pytest.mark.parametrize(

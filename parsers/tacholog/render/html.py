@@ -7,7 +7,6 @@ What stands in the MyST sources of pages is the business of `tacholog.render.mys
 
 from __future__ import annotations
 
-import hashlib
 import html
 import json
 import re
@@ -19,10 +18,7 @@ from tacholog.visible import HIDDEN, HIDDEN_IN_LINE, drawn, sign
 
 _VOID = {"br", "col", "img", "meta", "link", "input"}
 _SVG_EMPTY = {"path", "line", "circle", "rect"}  # in SVG an element that is left open swallows all that follow
-_UNSAFE_IN_SLUG = re.compile(r"[^a-z0-9._]+")
-_UNSAFE_IN_PATH = re.compile(r"[^A-Za-z0-9._-]+")
 _SPELT_IN_JSON = re.compile(f"<|{HIDDEN.pattern}")
-_LONGEST = 100  # bytes of a name that becomes a part of an address; file systems end at 255
 
 Html = Markup
 NOTHING = Html()
@@ -76,22 +72,3 @@ def data_block(value: object, class_: str) -> Html:
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     text = _SPELT_IN_JSON.sub(lambda found: json.dumps(found[0])[1:-1] if found[0] != "<" else "\\u003c", text)
     return Html(f'<script type="application/json" class="{html.escape(class_)}">{text}</script>')
-
-
-def slug(text: str) -> str:
-    """Return a file or anchor name for a title: lower case, blanks as ``-``. A title that loses more than that, or is long, carries a short hash."""
-    plain = _UNSAFE_IN_SLUG.sub("-", text.lower()).strip("-._")
-    return plain if 0 < len(plain) <= _LONGEST and plain == text.lower().replace(" ", "-") else _hashed(plain, text)
-
-
-def path_slug(path: str) -> str:
-    """Return a document name for a path inside the data; names differ wherever paths differ."""
-    parts = [_UNSAFE_IN_PATH.sub("-", part).lstrip("._-")[:_LONGEST] for part in path.split("/")]
-    plain = "/".join(part or "-" for part in parts)
-    return plain if plain == path else _hashed(plain, path)
-
-
-def _hashed(plain: str, text: str) -> str:
-    mark = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
-    folder, sep, name = plain.rpartition("/")
-    return f"{folder}{sep}{name[:_LONGEST]}-{mark}" if plain else mark

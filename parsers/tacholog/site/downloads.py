@@ -6,9 +6,10 @@ import io
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
-from tacholog.render.html import Html, slug, tag
+from tacholog.render.html import Html, tag
 from tacholog.site.sources import Sources
 from tacholog.view.numerals import NOT_STATED
+from tacholog.view.slugs import slug
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tacholog.errors import UnreadableInput
-from tacholog.render.html import path_slug
 from tacholog.view.results import HistogramRow, histograms
+from tacholog.view.slugs import path_slug
 
 if TYPE_CHECKING:
     from tacholog.dataset.load import Dataset

@@ -10,7 +10,6 @@ import msgspec
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.render.figures.figures import FIGURES
 from tacholog.render.figures.intervals import interval_figures
-from tacholog.render.html import slug
 from tacholog.render.tables.side_by_side import has_side_by_side
 from tacholog.schema.records import METRICS
 from tacholog.site.downloads import csv_names, number_id
@@ -19,6 +18,7 @@ from tacholog.view.history import METRICS_SHOWN, diff_documents, history_documen
 from tacholog.view.names import words
 from tacholog.view.news import news
 from tacholog.view.numerals import NOT_STATED, size
+from tacholog.view.slugs import slug
 from tacholog.view.views import TESTS, Selection, View, log_document, manifest_of, transport_of
 from tacholog.visible import drawn
 

@@ -19,8 +19,11 @@ from tacholog.render.figures.intervals import interval_figures
 from tacholog.render.figures.plots import plot
 from tacholog.render.html import Html, tag
 from tacholog.render.myst import unquoted
+from tacholog.render.remarks import remarks
 from tacholog.render.tables import listings, summary, tables
+from tacholog.render.tables.comparison import compare
 from tacholog.render.tables.hosts import host_card
+from tacholog.render.tables.rankings import rankings
 from tacholog.render.tables.releases import releases_table
 from tacholog.render.tables.schema import schema_table
 from tacholog.render.tables.side_by_side import side_by_side
@@ -30,10 +33,7 @@ from tacholog.site.logpage import log_page
 from tacholog.site.script import shell_script
 from tacholog.sphinx.node import PerfHtml, words_of
 from tacholog.sphinx.store import view
-from tacholog.view.comparison import compare
 from tacholog.view.numerals import NOT_STATED
-from tacholog.view.rankings import rankings
-from tacholog.view.remarks import remarks
 from tacholog.view.views import Selection, View, manifest_of
 from tacholog.visible import drawn
 

@@ -18,6 +18,9 @@ from tacholog.view.numerals import natural, size
 from tacholog.view.results import CONDITIONS, ResultRow, RunRow
 from tacholog.view.run_groups import MARK, RunGroup, two_groups
 
+LOSS = "loss"  # the mark of a rate at which more than 1 % of the messages were lost
+LOGICAL = "no_bytes_moved"  # the mark of a rate that counts bytes which nobody moved
+REFERENCE = "reference_only"  # the mark of a latency at which a reference was handed over, not the bytes
 _RUN_PARTS = ("published", "host", "release", "system_version", "tool", "tool_version", "campaign", "options", "build")
 _SAYS_MOST = ("data_path", "reliability", "keyed")  # names a series that has nothing to differ from
 _SEVERAL = 2

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tacholog.render.html import path_slug
 from tacholog.runs.manifest import Host, Manifest
 from tacholog.view import results as rows
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.results import HistogramRow, LogRow, ProblemRow, ResultRow, RunRow
 from tacholog.view.series import Series, series_of
+from tacholog.view.slugs import path_slug
 
 if TYPE_CHECKING:
     from tacholog.dataset.load import Dataset

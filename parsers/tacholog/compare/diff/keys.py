@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
+from tacholog.compare.comparable import as_text
 from tacholog.compare.diff.numbers import CONDITIONS, OF_RUN, SETTING, SIZE, CodedColumn, Integers, Numbers
-from tacholog.compare.gate import said_of
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import RowKey
 
@@ -51,7 +51,7 @@ def _apart(data: Numbers, cell: Integers, policy: Policy) -> dict[int, tuple[tup
                 named.append(name)
         named = _needed(named, stated)
         for index, place in enumerate(places):
-            found[place] = tuple((name, said_of(stated[name][index])) for name in named)
+            found[place] = tuple((name, as_text(stated[name][index])) for name in named)
     return found
 
 

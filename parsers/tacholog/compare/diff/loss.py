@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
+from tacholog.compare.comparable import Judgement
 from tacholog.compare.diff.estimate import Estimates, estimate
 from tacholog.compare.diff.keys import row_keys
 from tacholog.compare.diff.match import NONE, CellPairs
@@ -18,7 +19,6 @@ from tacholog.compare.diff.numbers import LOSS, SETTING, SIZE, Flags, Floats, In
 from tacholog.compare.diff.rows import either, natural
 from tacholog.compare.diff.same import same_runs
 from tacholog.compare.diff.verdict import FAILED_BITS, Reach, by_shift, reach
-from tacholog.compare.gate import Judgement
 from tacholog.compare.policy import MIN_RUNS, Policy
 from tacholog.compare.result import VERDICTS, Loss, LossSide, RunOrder, Verdict
 from tacholog.compare.statistics import Shift, adjusted

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tacholog.compare.comparable import STATED
 from tacholog.compare.diff.numbers import CONDITIONS, NAME, SETTING, SIZE, Flags, Integers, Numbers
-from tacholog.compare.gate import STATED
 
 if TYPE_CHECKING:
     import pandas as pd

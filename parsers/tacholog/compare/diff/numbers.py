@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tacholog.compare.comparable import A_REFERENCE, BYTES
 from tacholog.compare.policy import IF_NO_PERCENTILE, Policy
 from tacholog.dataset.medians import upper_of_two_counts
 from tacholog.dataset.quality import MARKS
@@ -37,7 +38,7 @@ OF_RUN = ("host", "tool", "tool_version", "options")  # what a run was made on a
 _COLUMNS = (*SETTING, *SIZE, *NAME, *CONDITIONS)
 BOUNDS = ("=", "~", "<", ">", "range-low", "range-high")
 MARK_BITS = {name: 1 << index for index, name in enumerate(MARKS)}
-LATENCY_OF = (None, "bytes", "a reference")  # what a latency that is called one of zero copy turned out to be of; None: nothing is to be told apart
+LATENCY_OF = (None, BYTES, A_REFERENCE)  # what a latency that is called one of zero copy turned out to be of; None: nothing is to be told apart
 
 
 class CodedColumn(NamedTuple):

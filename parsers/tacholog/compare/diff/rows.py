@@ -8,12 +8,12 @@ from typing import Any, NamedTuple, cast
 import msgspec
 import numpy as np
 
+from tacholog.compare.comparable import Judgement, as_text
 from tacholog.compare.diff.estimate import Estimates
 from tacholog.compare.diff.keys import KEY_FIELDS, keys_of, row_keys
 from tacholog.compare.diff.match import NONE, CellPairs
 from tacholog.compare.diff.numbers import BOUNDS, CONDITIONS, OF_RUN, SETTING, SIZE, Flags, Floats, Integers, Numbers, mark_names
 from tacholog.compare.diff.verdict import CODE, INVALID_BITS, REASONS, SERIES, SOURCES, Thresholds, Verdicts, bounds, flags
-from tacholog.compare.gate import Judgement, said_of
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import VERDICTS, Curve, Difference, DiffRow, Level, RatioKind, RowKey, Side, Untested, Verdict
 from tacholog.compare.statistics import Shift
@@ -69,7 +69,7 @@ def _across(data: Numbers, pairs: CellPairs, policy: Policy) -> list[tuple[Diffe
     found: list[tuple[Difference, ...]] = [()] * len(pairs.old)
     for name in (name for name in policy.across if name in data.columns and name not in OF_RUN):
         column = data.columns[name]
-        said = [None, *map(said_of, column.words)]
+        said = [None, *map(as_text, column.words)]
         codes = (np.where(side == NONE, 0, column.codes[side]).tolist() for side in pairs)
         for place, (old, new) in enumerate(zip(*codes, strict=True)):
             if old or new:

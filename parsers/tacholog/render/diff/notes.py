@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Literal
 
-from tacholog.compare.gate import CODES, MACHINE
+from tacholog.compare.comparable import CODES, MACHINE
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.compare.result import InputProblem, Report, RunOrder
 from tacholog.dataset.quality import MARKS
-from tacholog.render.diff.words import FIELDS
 from tacholog.runs.problems import LOST
+from tacholog.view.refusals import title_of
 
 _NAMED = 5
 _OF_MACHINE = frozenset(CODES[name] for name in MACHINE)
@@ -83,7 +83,7 @@ def _unverified(count: str, fields: str) -> str:
     """Which conditions stand in the way of a verdict, and where they can be stated."""
     named = fields.split(",")
     rows = "1 row of repeated runs has" if count == "1" else f"{count} rows of repeated runs have"
-    where = "; ".join(f"{FIELDS.get(field, field.replace('_', ' '))} ({_place_of(field)})" for field in named)
+    where = "; ".join(f"{title_of(field)} ({_place_of(field)})" for field in named)
     return f"{rows} no verdict, because neither the logs nor run.toml state, on one side or both: {where}. {_BY_MEDIANS}"
 
 

@@ -11,9 +11,10 @@ from tacholog.compare.result import VERDICTS, DiffRow, Report, RunOrder, Verdict
 from tacholog.render.diff import plot as diff_plot
 from tacholog.render.diff import words
 from tacholog.render.diff.loss import LOSS_SAYS, loss_lines, loss_sentence
+from tacholog.render.diff.meanings import MEANINGS
 from tacholog.render.diff.notes import marked, warnings
+from tacholog.render.diff.sections import DiffLine, Section, sections
 from tacholog.render.diff.summary import across_words, conclusion, curve_words, figures_words, side_words, told, unstated_words
-from tacholog.render.diff.words import DiffLine, Section
 from tacholog.render.html import Html, tag
 from tacholog.render.templates import html_templates
 from tacholog.resources import site_dir
@@ -97,7 +98,7 @@ def _context(report: Report, only: Sequence[str], limit: int) -> dict[str, Any]:
         "sides": [("Old", side_words(report.old)), ("New", side_words(report.new))],
         "counts": _counts(report),
         "warnings": warnings(report),
-        "blocks": [_block(section, limit) for section in words.sections(report, only, limit and max(limit, _MOST))],
+        "blocks": [_block(section, limit) for section in sections(report, only, limit and max(limit, _MOST))],
         "losses": loss_lines(report, _MOST),
         "loss_says": LOSS_SAYS if report.losses else "",
         "loss_sentence": loss_sentence(report),
@@ -111,7 +112,7 @@ def _context(report: Report, only: Sequence[str], limit: int) -> dict[str, Any]:
 
 
 def _counts(report: Report) -> list[tuple[Verdict, str, int]]:
-    return [(verdict, words.MEANINGS[verdict].title, report.counts[verdict]) for verdict in VERDICTS if report.counts[verdict]]
+    return [(verdict, MEANINGS[verdict].title, report.counts[verdict]) for verdict in VERDICTS if report.counts[verdict]]
 
 
 def _block(section: Section, limit: int) -> DiffBlock:

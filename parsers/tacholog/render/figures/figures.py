@@ -15,11 +15,8 @@ from tacholog.render.hover import facts_of, more_of
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import quantity, size, with_bound
 from tacholog.view.results import ResultRow
-from tacholog.view.series import Cell, Series
+from tacholog.view.series import LOGICAL, Cell, Series
 
-LOSS = "loss"  # the mark of a rate that more than 1 % of the messages were lost at
-LOGICAL = "no_bytes_moved"  # the mark of a rate that counts bytes which nobody moved
-REFERENCE = "reference_only"  # the mark of a latency at which a reference was handed over, not the bytes
 _PERCENTILES = ("p50", "p99", "p99.99", "max")
 _DASHES = ("solid", "dash", "dot")
 _SHADED = ("p50", "p99")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from tacholog.render.html import NOTHING, Html, join, slug, tag, visible
+from tacholog.render.html import NOTHING, Html, join, tag, visible
 from tacholog.runs.manifest import Host
+from tacholog.view.slugs import slug
 
 SECTIONS = ("cpu", "memory", "storage", "network", "system")
 _TITLES = {"cpu": "Processor", "memory": "Memory", "storage": "Storage", "network": "Network", "system": "System"}

@@ -9,8 +9,7 @@ from pathlib import Path
 from tacholog.dataset.quality import MARKS
 from tacholog.evidence import is_there
 from tacholog.privacy.logs import saved_shown, sha256_of, withheld_words
-from tacholog.render.figures.figures import LOGICAL, LOSS, REFERENCE
-from tacholog.render.html import NOTHING, Html, esc, join, path_slug, tag, visible
+from tacholog.render.html import NOTHING, Html, esc, join, tag, visible
 from tacholog.render.marks import in_order, mark_of
 from tacholog.render.named_statistics import STATISTICS
 from tacholog.render.tables.hosts import host_anchor
@@ -24,7 +23,8 @@ from tacholog.view.numerals import NOT_STATED, grouped, size
 from tacholog.view.rankings import newest_release
 from tacholog.view.results import LogRow, ProblemRow, RunRow
 from tacholog.view.run_groups import MARK as TWO_GROUPS
-from tacholog.view.series import Cell, Series
+from tacholog.view.series import LOGICAL, LOSS, REFERENCE, Cell, Series
+from tacholog.view.slugs import path_slug
 from tacholog.view.views import Selection, View
 
 _SHA_SHOWN = 12

@@ -9,7 +9,7 @@ import msgspec
 
 from tacholog.render.figures.figures import words_of
 from tacholog.render.figures.svg import swatch
-from tacholog.render.html import NOTHING, Html, esc, join, slug, tag
+from tacholog.render.html import NOTHING, Html, esc, join, tag
 from tacholog.render.inline import number_anchor
 from tacholog.render.marks import in_order, mark_link, mark_notes, mark_of
 from tacholog.render.tables.columns import Column, columns_of, marks_everywhere, without_zeros
@@ -17,6 +17,7 @@ from tacholog.schema.records import METRICS
 from tacholog.view.numerals import NOT_STATED, Unit, decimals, grouped, in_full, quantity, rounded, size, with_bound
 from tacholog.view.results import ResultRow
 from tacholog.view.series import Cell, Series
+from tacholog.view.slugs import slug
 from tacholog.view.views import log_document
 
 _MAX_PAD = 3
