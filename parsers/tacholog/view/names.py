@@ -5,6 +5,7 @@ Pages, legends, comparisons and the command line all name things here, so that n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from tacholog.runs.stated import options_words
@@ -17,6 +18,8 @@ _COMMIT_SHOWN = 7
 _SIDES = {"publisher": "at the publisher", "subscriber": "at the subscriber", "both": "both sides"}
 
 BASIS_WORDS = {"rtt": "round trip", "rtt/2": "half round trip", "one-way": "one way"}  # Half of a round trip is never called one way: methodology.
+
+_SYSTEM = re.compile(r"windows|win\s?\d|ubuntu|debian|linux|macos|freebsd|qnx", re.IGNORECASE)
 
 Parts = Sequence[tuple[str, object]]
 
@@ -101,6 +104,11 @@ def words(name: str, value: object) -> str:
         return ""
     in_words = _WORDS.get(name)
     return in_words(value) if in_words else str(value)
+
+
+def participant_title(name: object) -> str:
+    """Return what a participant is to be called: nobody looks for Windows among participants."""
+    return "operating system" if _SYSTEM.match(str(name or "")) else "participant"
 
 
 def build_words(build: str) -> str:
