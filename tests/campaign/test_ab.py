@@ -18,7 +18,7 @@ import pytest
 
 from tacholog.campaign import read_campaign
 from tacholog.campaign.builds import find_build
-from tacholog.campaign.pairs import lay_out_pairs
+from tacholog.campaign.pairs import schedule_pairs
 from tacholog.compare.bands import read, same_build
 from tacholog.compare.pairing import read_record
 from tacholog.formats.reading import read as read_log
@@ -319,7 +319,7 @@ def test_behind_env_the_version_and_the_build_are_those_of_the_tool(tmp_path: Pa
 def test_more_pairs_add_to_the_end_of_the_order(tmp_path: Path) -> None:
     text = CAMPAIGN.replace("options = { sizes", 'vary.transport = ["a", "b", "c"]\noptions = { sizes').replace('"stream-uds"', '"{transport}"')
     plan = read_campaign(campaign(tmp_path, text))
-    few, many = (lay_out_pairs((one, one), 5) for one in (msgspec.structs.replace(plan, repetitions=pairs) for pairs in (4, 7)))
+    few, many = (schedule_pairs((one, one), 5) for one in (msgspec.structs.replace(plan, repetitions=pairs) for pairs in (4, 7)))
 
     assert [side[: len(few[0])] for side in many] == list(few)
     assert len({run.folder.rpartition("/")[0] for run in few[0][:3]}) == 3

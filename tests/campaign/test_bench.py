@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.campaign.pairs import place_of_pairs
+from tacholog.campaign.pairs import pairs_folder
 from tacholog.errors import UnreadableInput
 from tacholog.runs.manifest import Manifest, read_host, read_manifest
 
@@ -224,7 +224,7 @@ def test_a_release_that_cannot_name_a_folder_is_refused_before_anything_runs(tmp
 @pytest.mark.parametrize(("releases", "message"), [(("../evil", "b"), "letters, digits"), (("a", "a"), "need different labels")])
 def test_the_sides_of_a_comparison_have_labels_that_differ_and_can_name_a_folder(tmp_path: Path, releases: tuple[str, str], message: str) -> None:
     with pytest.raises(UnreadableInput, match=message):
-        place_of_pairs(tmp_path, "perftest", releases)
+        pairs_folder(tmp_path, "perftest", releases)
 
 
 def test_without_perftest_the_message_says_how_to_build_it(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.campaign import Planned, lay_out, read_campaign
+from tacholog.campaign import PlannedRun, read_campaign, schedule_runs
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.errors import UnreadableInput
 
@@ -21,14 +21,14 @@ vary = { order = ["up", "down"], number = [1, 2] }
 options = { sizes_bytes = [16, 64, 1024], duration_s = 2 }
 conditions = { transport = "over {order}", planned_duration_s = "{duration_s}", load_mode = "closed" }
 """
-Lay = Callable[..., tuple[Planned, ...]]
+Lay = Callable[..., tuple[PlannedRun, ...]]
 
 
 @pytest.fixture
 def lay(tmp_path: Path) -> Lay:
-    def laid(text: str, seed: int = 1) -> tuple[Planned, ...]:
+    def laid(text: str, seed: int = 1) -> tuple[PlannedRun, ...]:
         (tmp_path / "small.toml").write_text(HEAD + text)
-        return lay_out(read_campaign(tmp_path / "small.toml"), seed, CPUS)
+        return schedule_runs(read_campaign(tmp_path / "small.toml"), seed, CPUS)
 
     return laid
 
@@ -105,14 +105,14 @@ def test_a_mistake_is_named(lay: Lay, text: str, message: str) -> None:
 @pytest.mark.parametrize("name", ["quick", "release", "full"])
 def test_our_own_campaigns_can_be_laid_out(checkout: Path, name: str) -> None:
     campaign = read_campaign(checkout / f"bench/campaigns/{name}.toml")
-    runs = lay_out(campaign, 1, CPUS)
+    runs = schedule_runs(campaign, 1, CPUS)
 
     assert {run.conditions.load_mode for run in runs} == {"closed", "max-rate"}
     assert {run.command[0] for run in runs} == {"perftest"}
 
 
 def test_the_quick_campaign_takes_well_under_three_minutes(checkout: Path) -> None:
-    runs = lay_out(read_campaign(checkout / "bench/campaigns/quick.toml"), 1, CPUS)
+    runs = schedule_runs(read_campaign(checkout / "bench/campaigns/quick.toml"), 1, CPUS)
 
     assert sum(run.expected_s for run in runs) < 150
 
@@ -121,7 +121,7 @@ def test_the_release_campaign_takes_ten_minutes_and_repeats_enough_to_name_a_bes
     campaign = read_campaign(checkout / "bench/campaigns/release.toml")
 
     assert campaign.repetitions >= MIN_RUNS
-    assert sum(run.expected_s for run in lay_out(campaign, 1, CPUS)) < 660
+    assert sum(run.expected_s for run in schedule_runs(campaign, 1, CPUS)) < 660
 
 
 def test_the_full_campaign_repeats_each_row_twelve_times(checkout: Path) -> None:

@@ -10,26 +10,26 @@ whole or not at all, so a run without one is still to be done: that is all that 
 `tacholog.campaign.pairs` makes two campaigns of one: two builds, run in interleaved pairs.
 """
 
-from tacholog.campaign.plan import Campaign, Plan, Planned, lay_out, read_campaign
-from tacholog.campaign.runs import folders, keep, measure, pending, place_of_release, resume, start, trouble, unfinished
-from tacholog.campaign.tools import programs
+from tacholog.campaign.plan import Campaign, Plan, PlannedRun, read_campaign, schedule_runs
+from tacholog.campaign.runs import campaign_folders, copy_to_data, failure_reason, measure, newest_unfinished, pending, release_folder, resume, start
+from tacholog.campaign.tools import find_programs
 from tacholog.runs.manifest import PLAN_FILE
 
 __all__ = [
     "PLAN_FILE",
     "Campaign",
     "Plan",
-    "Planned",
-    "folders",
-    "keep",
-    "lay_out",
+    "PlannedRun",
+    "campaign_folders",
+    "copy_to_data",
+    "failure_reason",
+    "find_programs",
     "measure",
+    "newest_unfinished",
     "pending",
-    "place_of_release",
-    "programs",
     "read_campaign",
+    "release_folder",
     "resume",
+    "schedule_runs",
     "start",
-    "trouble",
-    "unfinished",
 ]

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import msgspec
 
 from tacholog.campaign.plan import Block, Campaign
-from tacholog.campaign.tools import measured, program
+from tacholog.campaign.tools import find_program, measured_program
 from tacholog.errors import TachologError
 
 ARGUMENTS = "{arguments}"
@@ -73,10 +73,10 @@ def _from_template(name: str, campaign: Campaign, tools: Mapping[str, Path]) -> 
             f"{name}: no word of this template is {ARGUMENTS}, so that nothing of what the campaign varies would reach the tool; "
             f'put it where the arguments of {campaign.runs[0].command[0]} belong, as in "{template[0]} {ARGUMENTS}"'
         )
-    word = measured(template, tools)
+    word = measured_program(template, tools)
     if (place := template.index(word)) and ("/" in word or word in tools):  # what runs it looks in the run's folder and on the PATH
-        template[place] = str(program(word, tools).absolute())
-    return Build(name, {**tools, template[0]: program(template[0], tools).absolute()}, template=tuple(template))
+        template[place] = str(find_program(word, tools).absolute())
+    return Build(name, {**tools, template[0]: find_program(template[0], tools).absolute()}, template=tuple(template))
 
 
 def _the_one(words: Sequence[str], name: str) -> Sequence[str]:

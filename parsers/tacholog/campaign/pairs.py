@@ -16,8 +16,18 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from tacholog.campaign.builds import Build, with_template
-from tacholog.campaign.plan import Campaign, Plan, Planned, lay_out, read_campaign
-from tacholog.campaign.runs import cpus, keep, keep_hosts, new_folder, now, pending, plan_of, resume, write_plan
+from tacholog.campaign.plan import Campaign, Plan, PlannedRun, read_campaign, schedule_runs
+from tacholog.campaign.runs import (
+    copy_hosts_to_data,
+    copy_to_data,
+    default_cpus,
+    make_campaign_folder,
+    make_plan,
+    pending,
+    resume,
+    utc_now,
+    write_plan,
+)
 from tacholog.campaign.tools import sha256
 from tacholog.compare.pairing import RECORD_FILE, Event, PairRecord, PairSide, read_record, write_record
 from tacholog.errors import TachologError, UnreadableInput
@@ -32,7 +42,7 @@ class Task(NamedTuple):
 
     folder: Path
     plan: Plan
-    run: Planned
+    run: PlannedRun
     tools: Mapping[str, Path]
     label: str
 
@@ -70,11 +80,11 @@ class Pairs(NamedTuple):
         return min(variants.values(), default=0)
 
 
-def lay_out_pairs(campaigns: tuple[Campaign, Campaign], seed: int) -> tuple[tuple[Planned, ...], tuple[Planned, ...]]:
+def schedule_pairs(campaigns: tuple[Campaign, Campaign], seed: int) -> tuple[tuple[PlannedRun, ...], tuple[PlannedRun, ...]]:
     """Lay out both sides' runs in one common order. More repetitions of the same seed only add to the end."""
-    order = cpus()
-    both = [lay_out(campaign, seed, order) for campaign in campaigns]
-    laid: tuple[list[Planned], list[Planned]] = ([], [])
+    order = default_cpus()
+    both = [schedule_runs(campaign, seed, order) for campaign in campaigns]
+    laid: tuple[list[PlannedRun], list[PlannedRun]] = ([], [])
     for index, pair in enumerate(zip(*both, strict=True)):
         variant = pair[0].folder.rpartition("/")[0]
         turn, second = divmod(pair[0].repetition - 1, 2)
@@ -84,7 +94,7 @@ def lay_out_pairs(campaigns: tuple[Campaign, Campaign], seed: int) -> tuple[tupl
     return tuple(laid[0]), tuple(laid[1])
 
 
-def begin(path: Path, output: Path, builds: tuple[Build, Build], pairs: int, releases: tuple[str, str] | None = None) -> Pairs:
+def start_pairs(path: Path, output: Path, builds: tuple[Build, Build], pairs: int, releases: tuple[str, str] | None = None) -> Pairs:
     """Plan a comparison and write its folder.
 
     Args:
@@ -97,7 +107,7 @@ def begin(path: Path, output: Path, builds: tuple[Build, Build], pairs: int, rel
     campaign = read_campaign(path)
     seed = campaign.seed if campaign.seed is not None else secrets.randbelow(2**31)
     plans = _plans(path.stem, campaign, seed, builds, pairs, releases or (None, None))
-    folder, here, session = new_folder(output, f"ab-{path.stem}")
+    folder, here, session = make_campaign_folder(output, f"ab-{path.stem}")
     whole = [msgspec.structs.replace(plan, session=session, host=here) for plan in plans]
     for side, plan in zip(SIDES, whole, strict=True):
         (folder / side).mkdir()
@@ -125,13 +135,13 @@ def _plans(
     name: str, campaign: Campaign, seed: int, builds: tuple[Build, Build], pairs: int, releases: tuple[str | None, str | None]
 ) -> tuple[Plan, Plan]:
     old, new = (with_template(campaign, build, pairs) for build in builds)
-    laid = lay_out_pairs((old, new), seed)
-    made = (plan_of(one, name, runs, build.tools, label) for one, runs, build, label in zip((old, new), laid, builds, releases, strict=True))
+    laid = schedule_pairs((old, new), seed)
+    made = (make_plan(one, name, runs, build.tools, label) for one, runs, build, label in zip((old, new), laid, builds, releases, strict=True))
     first, second = (msgspec.structs.replace(plan, seed=seed) for plan in made)
     return first, second
 
 
-def go_on(path: Path, output: Path, builds: tuple[Build, Build], pairs: int | None) -> Pairs:
+def resume_pairs(path: Path, output: Path, builds: tuple[Build, Build], pairs: int | None) -> Pairs:
     """Go on with the newest comparison of that campaign under ``output``: what is left of it, and, with more ``pairs``, those too.
 
     A pair of which only one half was measured is measured again whole: its halves would lie as far apart as the interruption was long. The half that
@@ -145,7 +155,7 @@ def go_on(path: Path, output: Path, builds: tuple[Build, Build], pairs: int | No
         raise TachologError(f"nothing to resume: no comparison ab-{path.stem} under {output}")
     record = read_record(folder)
     if record.campaign_sha256 != sha256(path):
-        raise TachologError(f"{folder} was begun with another {path}: its runs would not be alike; begin a new comparison")
+        raise TachologError(f"{folder} was begun with another {path}: its runs would not be alike; start a new comparison")
     plans = [resume(folder / side, build.tools) for side, build in zip(SIDES, builds, strict=True)]
     begun = Pairs(folder, record, (plans[0], plans[1]), builds)
     _check_templates(begun)
@@ -157,7 +167,7 @@ def go_on(path: Path, output: Path, builds: tuple[Build, Build], pairs: int | No
             f"{folder}: all {record.pairs} pairs are done; more of them come with --pairs, and the report will say that they were added"
         )
     if done < record.runs:
-        begun = noted(begun, "resumed")
+        begun = with_event(begun, "resumed")
     _set_halves_aside(begun)
     return begun
 
@@ -165,7 +175,7 @@ def go_on(path: Path, output: Path, builds: tuple[Build, Build], pairs: int | No
 def _check_templates(begun: Pairs) -> None:
     for side, build in zip((begun.record.old, begun.record.new), begun.builds, strict=True):
         if side.template != build.template:
-            raise TachologError(f"{begun.folder} was begun with another command for {side.name}; begin a new comparison")
+            raise TachologError(f"{begun.folder} was begun with another command for {side.name}; start a new comparison")
 
 
 def _extended(begun: Pairs, path: Path, pairs: int, done: int) -> Pairs:
@@ -184,7 +194,7 @@ def _extended(begun: Pairs, path: Path, pairs: int, done: int) -> Pairs:
     return Pairs(begun.folder, record, (whole[0], whole[1]), begun.builds)
 
 
-def noted(begun: Pairs, what: Literal["interrupted", "resumed"]) -> Pairs:
+def with_event(begun: Pairs, what: Literal["interrupted", "resumed"]) -> Pairs:
     """Write into the record that the comparison was interrupted or resumed."""
     event = Event(what=what, time=_time(), runs_done=begun.record.runs - len(begun.tasks()), pairs=begun.record.pairs)
     record = msgspec.structs.replace(begun.record, events=(*begun.record.events, event))
@@ -209,21 +219,21 @@ def _free(place: Path) -> Path:
     return next(name for name in names if not name.exists())
 
 
-def keep_pairs(done: Pairs, data: Path) -> Path:
+def copy_pairs_to_data(done: Pairs, data: Path) -> Path:
     """Copy both sides to where they are published from, ``data/<tool>/<old>-to-<new>/``, with the record of how they were made.
 
     Raises:
         TachologError: there is such a folder already.
     """
-    target = place_of_pairs(data, done.plans[0].tool, (str(done.plans[0].release), str(done.plans[1].release)))
+    target = pairs_folder(data, done.plans[0].tool, (str(done.plans[0].release), str(done.plans[1].release)))
     for side, folder, plan in zip(SIDES, done.sides, done.plans, strict=True):
-        keep(folder, plan, data, target / side)
-    keep_hosts(done.folder, data)
+        copy_to_data(folder, plan, data, target / side)
+    copy_hosts_to_data(done.folder, data)
     shutil.copy2(done.folder / RECORD_FILE, target)
     return target
 
 
-def place_of_pairs(data: Path, tool: str, releases: tuple[str, str]) -> Path:
+def pairs_folder(data: Path, tool: str, releases: tuple[str, str]) -> Path:
     """Return the folder for a comparison's runs, which must not exist yet."""
     for release in releases:
         check_label(release)
@@ -236,7 +246,7 @@ def place_of_pairs(data: Path, tool: str, releases: tuple[str, str]) -> Path:
 
 
 def _time() -> str:
-    return f"{now():%Y-%m-%dT%H:%M:%SZ}"
+    return f"{utc_now():%Y-%m-%dT%H:%M:%SZ}"
 
 
-__all__ = ["Pairs", "Task", "begin", "go_on", "keep_pairs", "lay_out_pairs", "noted", "place_of_pairs"]
+__all__ = ["Pairs", "Task", "copy_pairs_to_data", "pairs_folder", "resume_pairs", "schedule_pairs", "start_pairs", "with_event"]

@@ -51,7 +51,7 @@ class Campaign(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     notes: tuple[str, ...] = ()
 
 
-class Planned(_Toml, frozen=True, kw_only=True, omit_defaults=True):
+class PlannedRun(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     """One run to be done: one process, one folder."""
 
     folder: str
@@ -79,7 +79,7 @@ class Plan(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     programs: dict[str, str] = {}
     release: str | None = None
     notes: tuple[str, ...] = ()
-    runs: tuple[Planned, ...]
+    runs: tuple[PlannedRun, ...]
 
 
 def read_campaign(path: Path) -> Campaign:
@@ -104,7 +104,7 @@ def read_plan(path: Path) -> Plan:
     return plan
 
 
-def lay_out(campaign: Campaign, seed: int, cpus: tuple[str, str]) -> tuple[Planned, ...]:
+def schedule_runs(campaign: Campaign, seed: int, cpus: tuple[str, str]) -> tuple[PlannedRun, ...]:
     """Lay out all runs of a campaign, in the order in which they are to be done.
 
     Each repetition is a round over all variants, in an order of its own: what drifts on the machine then meets all of them alike.
@@ -119,7 +119,7 @@ def lay_out(campaign: Campaign, seed: int, cpus: tuple[str, str]) -> tuple[Plann
     """
     draw = random.Random(seed)  # noqa: S311 - an order, not a secret
     variants = [(block, dict(zip(block.vary, chosen, strict=True))) for block in campaign.runs for chosen in itertools.product(*block.vary.values())]
-    runs: list[Planned] = []
+    runs: list[PlannedRun] = []
     for repetition in range(1, campaign.repetitions + 1):
         for block, chosen in draw.sample(variants, len(variants)):
             options = _shuffled({**block.options, **chosen}, block.shuffle, draw)
@@ -148,14 +148,14 @@ def _folder(block: Block, known: Values, repetition: int) -> str:
     return f"{folder}/{repetition:02d}"
 
 
-def _planned(block: Block, place: tuple[str, int, int], options: Values, known: Values) -> Planned:
+def _planned(block: Block, place: tuple[str, int, int], options: Values, known: Values) -> PlannedRun:
     folder, repetition, order_index = place
     expected_s, worst_s = _seconds(options)
     try:
         conditions = msgspec.convert({name: _filled(value, known) for name, value in block.conditions.items()}, StatedConditions)
     except msgspec.ValidationError as error:
         raise UnreadableInput(f"block {block.name!r}, conditions: {in_words(error, StatedConditions)}") from error
-    return Planned(
+    return PlannedRun(
         folder=folder,
         repetition=repetition,
         order_index=order_index,

@@ -17,8 +17,8 @@ from typing import Literal
 import msgspec
 import tomli_w
 
-from tacholog.campaign.plan import Campaign, Plan, Planned, lay_out, read_campaign, read_plan
-from tacholog.campaign.tools import measured, program, sha256, version
+from tacholog.campaign.plan import Campaign, Plan, PlannedRun, read_campaign, read_plan, schedule_runs
+from tacholog.campaign.tools import find_program, measured_program, sha256, tool_version
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.formats.reading import Event, Scan
 from tacholog.formats.source import open_log_in
@@ -43,16 +43,16 @@ def start(path: Path, output: Path, tools: Mapping[str, Path], release: str | No
     campaign = read_campaign(path)
     seed = campaign.seed if campaign.seed is not None else secrets.randbelow(2**31)
     # Before the folder is made: whatever is wrong with the plan, no empty one stays behind.
-    planned = plan_of(campaign, path.stem, lay_out(campaign, seed, cpus()), tools, release)
-    folder, here, session = new_folder(output, path.stem)
+    planned = make_plan(campaign, path.stem, schedule_runs(campaign, seed, default_cpus()), tools, release)
+    folder, here, session = make_campaign_folder(output, path.stem)
     planned = msgspec.structs.replace(planned, seed=seed, session=session, host=here)
     write_plan(folder, planned)
     return folder, planned
 
 
-def new_folder(output: Path, name: str) -> tuple[Path, str, str]:
+def make_campaign_folder(output: Path, name: str) -> tuple[Path, str, str]:
     """Make the folder of a campaign, with this machine's host file; return it, the host's pseudonym and the name of the session."""
-    began = now()
+    began = utc_now()
     here = host.this_host()
     pseudonym = host.pseudonym(here)
     folder = output / f"{name}-{began:%Y%m%dT%H%M%SZ}"
@@ -61,7 +61,7 @@ def new_folder(output: Path, name: str) -> tuple[Path, str, str]:
     return folder, pseudonym, f"{pseudonym}-{began:%Y%m%dT%H%M%SZ}"
 
 
-def plan_of(campaign: Campaign, name: str, runs: tuple[Planned, ...], tools: Mapping[str, Path], release: str | None) -> Plan:
+def make_plan(campaign: Campaign, name: str, runs: tuple[PlannedRun, ...], tools: Mapping[str, Path], release: str | None) -> Plan:
     """Return the plan of these runs; seed, session and host are still to be filled in."""
     return Plan(
         campaign=name,
@@ -72,7 +72,7 @@ def plan_of(campaign: Campaign, name: str, runs: tuple[Planned, ...], tools: Map
         session="",
         host="",
         format=campaign.format,
-        tool_version=version(campaign.version_command, tools),
+        tool_version=tool_version(campaign.version_command, tools),
         programs=_builds(runs, tools),
         release=release,
         notes=campaign.notes,
@@ -98,7 +98,7 @@ def resume(folder: Path, tools: Mapping[str, Path]) -> Plan:
     return planned
 
 
-def unfinished(output: Path, name: str) -> Path | None:
+def newest_unfinished(output: Path, name: str) -> Path | None:
     """The newest folder under ``output`` of a campaign of that name that has runs left to do."""
     for folder in sorted(output.glob(f"{name}-*"), reverse=True):
         if (folder / PLAN_FILE).is_file() and pending(folder, read_plan(folder / PLAN_FILE)):
@@ -106,7 +106,7 @@ def unfinished(output: Path, name: str) -> Path | None:
     return None
 
 
-def folders(output: Path) -> list[Path]:
+def campaign_folders(output: Path) -> list[Path]:
     """The folders under ``output`` that hold runs, the newest last; not those whose runs have a label, and so were copied to be published."""
     found = [folder for folder in output.glob("*") if folder.is_dir() and next(folder.rglob(RUN_FILE), None) is not None and not _labelled(folder)]
     return sorted(found, key=lambda folder: folder.stat().st_mtime)
@@ -118,20 +118,20 @@ def _labelled(folder: Path) -> bool:
     return bool(plans) and all(read_plan(plan).release is not None for plan in plans)
 
 
-def pending(folder: Path, planned: Plan) -> list[Planned]:
+def pending(folder: Path, planned: Plan) -> list[PlannedRun]:
     """The runs of a campaign that are still to be done, in their order."""
     return [run for run in planned.runs if not (folder / run.folder / RUN_FILE).is_file()]
 
 
-def measure(folder: Path, planned: Plan, run: Planned, tools: Mapping[str, Path], checkout: Path | None = None) -> Manifest:
+def measure(folder: Path, planned: Plan, run: PlannedRun, tools: Mapping[str, Path], checkout: Path | None = None) -> Manifest:
     """Do one run: start its process, keep what it prints, and write ``run.toml`` last, whether it went well or not."""
     place = folder / run.folder
     again = place.exists()
     place.mkdir(parents=True, exist_ok=True)
     environment = host.environment(checkout=checkout) | _named(host.moment(), "before")
-    began = now()
-    status, reason = _execute(run, place, planned.log, program(run.command[0], tools))
-    environment |= _named(host.moment(), "after") | {"program_sha256": planned.programs[measured(run.command, tools)]}
+    began = utc_now()
+    status, reason = _execute(run, place, planned.log, find_program(run.command[0], tools))
+    environment |= _named(host.moment(), "after") | {"program_sha256": planned.programs[measured_program(run.command, tools)]}
     manifest = Manifest(
         system=planned.system,
         system_version=planned.tool_version,
@@ -158,7 +158,7 @@ def measure(folder: Path, planned: Plan, run: Planned, tools: Mapping[str, Path]
     return manifest
 
 
-def trouble(folder: Path, planned: Plan, run: Planned) -> str | None:
+def failure_reason(folder: Path, planned: Plan, run: PlannedRun) -> str | None:
     """Say why a run that was done gives no figures: it failed, or no format reads its log to the end; ``None`` if all is well."""
     manifest = read_manifest(folder / run.folder / RUN_FILE)
     if manifest.status != "ok":
@@ -176,21 +176,21 @@ def trouble(folder: Path, planned: Plan, run: Planned) -> str | None:
     return next(map(str, wrong), None)
 
 
-def keep(folder: Path, planned: Plan, data: Path, place: Path | None = None) -> Path:
+def copy_to_data(folder: Path, planned: Plan, data: Path, place: Path | None = None) -> Path:
     """Copy a campaign's runs and host files to where they are published from: ``data/<tool>/<release>/`` (or ``place``) and ``data/hosts/``.
 
     Raises:
         TachologError: results of that release are there already.
     """
-    target = place or place_of_release(data, planned.tool, planned.release or planned.campaign)
+    target = place or release_folder(data, planned.tool, planned.release or planned.campaign)
     for run in planned.runs:
         if (folder / run.folder / RUN_FILE).is_file():
             shutil.copytree(folder / run.folder, target / run.folder, symlinks=True)  # what a link leads to is none of the run's evidence
-    keep_hosts(folder, data)
+    copy_hosts_to_data(folder, data)
     return target
 
 
-def keep_hosts(folder: Path, data: Path) -> None:
+def copy_hosts_to_data(folder: Path, data: Path) -> None:
     """Copy a campaign's host files to ``data/hosts/``; what somebody added to one by hand stays."""
     (data / HOSTS_FOLDER).mkdir(parents=True, exist_ok=True)
     for file in sorted((folder / HOSTS_FOLDER).glob("*.toml")):
@@ -198,7 +198,7 @@ def keep_hosts(folder: Path, data: Path) -> None:
             shutil.copy2(file, data / HOSTS_FOLDER)
 
 
-def place_of_release(data: Path, tool: str, release: str) -> Path:
+def release_folder(data: Path, tool: str, release: str) -> Path:
     """Return the folder for a release's runs, which must not exist yet."""
     check_label(release)
     target = data / tool / release
@@ -207,7 +207,7 @@ def place_of_release(data: Path, tool: str, release: str) -> Path:
     return target
 
 
-def _execute(run: Planned, place: Path, log: str, executable: Path) -> tuple[Literal["ok", "failed", "empty"], str | None]:
+def _execute(run: PlannedRun, place: Path, log: str, executable: Path) -> tuple[Literal["ok", "failed", "empty"], str | None]:
     """Run the process in its folder, its output straight into the log; say how it ended, and why if not well."""
     with (place / log).open("wb") as out, (place / _ERRORS).open("wb") as errors:
         try:
@@ -255,20 +255,20 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.returncode = os.waitstatus_to_exitcode(os.waitpid(process.pid, 0)[1])
 
 
-def cpus() -> tuple[str, str]:
+def default_cpus() -> tuple[str, str]:
     """The CPUs for publisher and subscriber: the first two that this process may use, or the only one for both."""
     allowed = sorted(os.sched_getaffinity(0))
     return str(allowed[0]), str(allowed[min(1, len(allowed) - 1)])
 
 
-def _builds(runs: Iterable[Planned], tools: Mapping[str, Path]) -> dict[str, str]:
-    return {word: sha256(program(word, tools)) for word in sorted({measured(run.command, tools) for run in runs})}
+def _builds(runs: Iterable[PlannedRun], tools: Mapping[str, Path]) -> dict[str, str]:
+    return {word: sha256(find_program(word, tools)) for word in sorted({measured_program(run.command, tools) for run in runs})}
 
 
 def _named(facts: Mapping[str, str], when: str) -> dict[str, str]:
     return {f"{name}_{when}": value for name, value in facts.items()}
 
 
-def now() -> datetime:
+def utc_now() -> datetime:
     """The time, in UTC."""
     return datetime.now(UTC)

@@ -19,7 +19,7 @@ _WRAPPERS = (
 )
 
 
-def programs(perftest: Path | None, checkout: Path | None) -> dict[str, Path]:
+def find_programs(perftest: Path | None, checkout: Path | None) -> dict[str, Path]:
     """Find perftest: as asked for, as ``$TACHOLOG_PERFTEST`` says, as built in the checkout or here, or on the PATH."""
     asked = perftest or (Path(os.environ["TACHOLOG_PERFTEST"]) if "TACHOLOG_PERFTEST" in os.environ else None)
     if asked is not None:
@@ -30,7 +30,7 @@ def programs(perftest: Path | None, checkout: Path | None) -> dict[str, Path]:
     return next(({"perftest": path.resolve()} for path in built if os.access(path, os.X_OK)), {})
 
 
-def program(word: str, tools: Mapping[str, Path]) -> Path:
+def find_program(word: str, tools: Mapping[str, Path]) -> Path:
     """Return the program that a command's first word stands for: one of ``tools``, else one on the PATH."""
     found = tools.get(word) or shutil.which(word)
     if found is None:
@@ -39,7 +39,7 @@ def program(word: str, tools: Mapping[str, Path]) -> Path:
     return Path(found)
 
 
-def measured(command: Sequence[str], tools: Mapping[str, Path]) -> str:
+def measured_program(command: Sequence[str], tools: Mapping[str, Path]) -> str:
     """Return the word of a command that names the program it measures: the first one that does not merely run the one behind it, as ``env`` does."""
     words = command if Path(command[0]).name in _WRAPPERS else ()
     return next((word for word in words[1:] if _names_a_program(word, tools)), command[0])
@@ -51,11 +51,11 @@ def _names_a_program(word: str, tools: Mapping[str, Path]) -> bool:
     return word in tools or shutil.which(word) is not None
 
 
-def version(command: Sequence[str] | None, tools: Mapping[str, Path]) -> str | None:
+def tool_version(command: Sequence[str] | None, tools: Mapping[str, Path]) -> str | None:
     """Return the first thing like a version number in what the command prints; None if there is none."""
     if command is None:
         return None
-    words = [str(program(command[0], tools)), *command[1:]]
+    words = [str(find_program(command[0], tools)), *command[1:]]
     try:
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=20, check=False)
     except subprocess.TimeoutExpired:  # a tool that does not know the option may begin to measure

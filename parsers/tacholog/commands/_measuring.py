@@ -37,7 +37,7 @@ def measure_all(tasks: Sequence[Task], count: int) -> None:
             began = time.monotonic()
             manifest = campaign.measure(folder, plan, run, tools, checkout())
             progress.advance(shown, run.expected_s)
-            took_s, wrong = time.monotonic() - began, campaign.trouble(folder, plan, run)
+            took_s, wrong = time.monotonic() - began, campaign.failure_reason(folder, plan, run)
             if not console.is_terminal or wrong:
                 ended = f"{manifest.status}, {took_s:.1f} s" + (f" ({wrong})" if wrong else "")
                 line = f"[{run.order_index}/{count}] {label}: {ended}, {_left(tasks[number + 1 :])}"

@@ -35,12 +35,12 @@ SOME_FAILED = 1
 @click.option("--data", default="data", show_default=True, type=Folder(), help="Where --release copies to.")
 @click.option("--perftest", type=click.Path(path_type=Path), help="The perftest to run; without it, the one built in the checkout, or on the PATH.")
 def bench(campaigns: tuple[Path, ...], output: Path, resume: bool, release: str | None, data: Path, perftest: Path | None) -> None:
-    tools = campaign.programs(perftest, checkout())
+    tools = campaign.find_programs(perftest, checkout())
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended from outside is as good as Ctrl-C: the process that measures ends too
     failures = 0
     for path in campaigns:
         if release:
-            campaign.place_of_release(data, campaign.read_campaign(path).tool, release)  # hours later would be too late to say so
+            campaign.release_folder(data, campaign.read_campaign(path).tool, release)  # hours later would be too late to say so
         folder, plan = _begun(path, output, tools) if resume else campaign.start(path, output, tools, release)
         try:
             measure_all([Task(folder, plan, run, tools, run.folder) for run in campaign.pending(folder, plan)], len(plan.runs))
@@ -48,20 +48,20 @@ def bench(campaigns: tuple[Path, ...], output: Path, resume: bool, release: str 
             left = len(campaign.pending(folder, plan))
             click.echo(f"\ninterrupted with {left} of {len(plan.runs)} runs to do; go on with: tacholog bench --resume {folder}", err=True)
             raise SystemExit(130) from None
-        bad = sum(campaign.trouble(folder, plan, run) is not None for run in plan.runs)
+        bad = sum(campaign.failure_reason(folder, plan, run) is not None for run in plan.runs)
         failures += bad
         click.echo(f"{len(plan.runs) - bad} of {len(plan.runs)} runs are good: {folder}")
         if plan.release and bad == len(plan.runs):
             click.echo(f"tacholog: {folder}: no run is good: nothing is kept for publication", err=True)
         elif plan.release:
-            click.echo(f"kept for publication: {campaign.keep(folder, plan, data)}")
+            click.echo(f"kept for publication: {campaign.copy_to_data(folder, plan, data)}")
     if failures:
         sys.exit(SOME_FAILED)
 
 
 def _begun(path: Path, output: Path, tools: Mapping[str, Path]) -> tuple[Path, Plan]:
     """The campaign to go on with."""
-    folder = path if path.is_dir() else campaign.unfinished(output, path.stem)
+    folder = path if path.is_dir() else campaign.newest_unfinished(output, path.stem)
     if folder is None:
         raise TachologError(f"nothing to resume: no unfinished campaign {path.stem} under {output}")
     return folder, campaign.resume(folder, tools)

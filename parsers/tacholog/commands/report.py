@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from tacholog.campaign import folders
+from tacholog.campaign import campaign_folders
 from tacholog.commands._complaints import tell
 from tacholog.commands._paths import Folder
 from tacholog.errors import UnreadableInput
@@ -69,7 +69,7 @@ def default_roots() -> tuple[Path, ...]:
         UnreadableInput: there is no checkout, or nothing in it.
     """
     root = checkout() or Path.cwd()
-    newest = folders(root / "build" / "runs")[-1:]
+    newest = campaign_folders(root / "build" / "runs")[-1:]
     for path in newest:
         click.echo(f"own runs: {path}", err=True)
     found = tuple(path for path in (root / "data", *newest) if path.is_dir())
