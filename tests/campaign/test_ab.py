@@ -255,7 +255,7 @@ def test_labelled_sides_are_kept_for_publication_and_found_as_releases(tmp_path:
     )
     assert set(json.loads(found.stdout)["designs"]) == {"paired"}
     again = ab(perftest, perftest, campaign(tmp_path), "--release", "9.1", "9.2", cwd=tmp_path)
-    assert (again.returncode, "has results already" in again.stderr) == (2, True)
+    assert (again.returncode, "exists already" in again.stderr) == (2, True)
 
 
 @pytest.mark.core
@@ -267,7 +267,7 @@ def test_a_comparison_is_not_continued_with_another_build(tmp_path: Path, perfte
     done = ab(perftest, shutil.which("true") or "", file, "--resume", "--pairs", "2", cwd=tmp_path)
 
     assert done.returncode == 2
-    assert "is not the build that this campaign was begun with" in done.stderr
+    assert "is not the build that this campaign was started with" in done.stderr
 
 
 def test_a_command_template_takes_a_vendors_tool_with_arguments_of_its_own(tmp_path: Path) -> None:
@@ -328,15 +328,15 @@ def test_more_pairs_add_to_the_end_of_the_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("no-such-thing", "no-such-thing: no program, no folder with one, no command template (of several words) and no git revision of that name"),
+        ("no-such-thing", "no-such-thing: this is not a program, a folder with a program, a command template (of several words) or a git revision"),
         (
             "perftest --sizes 64",
             (
-                "perftest --sizes 64: no word of this template is {arguments}, so that nothing of what the campaign varies would reach the tool; "
-                'put it where the arguments of perftest belong, as in "perftest {arguments}"'
+                "perftest --sizes 64: this template has no {arguments}, so the tool would not get the options of the campaign; "
+                'put {arguments} where the arguments of perftest belong, as in "perftest {arguments}"'
             ),
         ),
-        (".", ".: no program perftest in it (bin/perftest, perftest, build/bench/release/perftest)"),
+        (".", ".: no program perftest here (looked for bin/perftest, perftest, build/bench/release/perftest)"),
     ],
 )
 def test_a_side_that_is_nothing_is_named(tmp_path: Path, name: str, said: str) -> None:

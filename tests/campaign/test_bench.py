@@ -173,7 +173,9 @@ def test_resuming_does_what_is_left_and_leaves_what_is_done(tmp_path: Path) -> N
     assert {path: path.stat().st_mtime_ns for path in before} == before
     runs = manifests(folder)
     assert [run.order_index for run in sorted(runs.values(), key=lambda run: run.order_index or 0)] == [1, 2, 3, 4, 5, 6]
-    assert [run.notes for run in runs.values() if run.notes] == [("An earlier try of this run was interrupted; this is the whole second one.",)]
+    assert [run.notes for run in runs.values() if run.notes] == [
+        ("An earlier try of this run was interrupted; this run was measured again from the start.",)
+    ]
 
 
 def test_a_finished_campaign_has_nothing_to_resume(tmp_path: Path) -> None:
@@ -182,7 +184,7 @@ def test_a_finished_campaign_has_nothing_to_resume(tmp_path: Path) -> None:
 
     done = bench(file, "--resume", cwd=tmp_path)
 
-    assert (done.returncode, done.stderr) == (2, "tacholog: nothing to resume: no unfinished campaign small under build/runs\n")
+    assert (done.returncode, done.stderr) == (2, "tacholog: nothing to resume: there is no unfinished campaign small under build/runs\n")
 
 
 def test_a_campaign_is_not_continued_with_another_build(tmp_path: Path) -> None:
@@ -195,7 +197,7 @@ def test_a_campaign_is_not_continued_with_another_build(tmp_path: Path) -> None:
     done = bench(only(tmp_path / "build/runs"), "--resume", cwd=tmp_path)
 
     assert done.returncode == 2
-    assert "is not the build that this campaign was begun with" in done.stderr
+    assert "is not the build that this campaign was started with" in done.stderr
 
 
 def test_a_release_is_kept_for_publication_with_its_host(tmp_path: Path) -> None:
@@ -209,7 +211,7 @@ def test_a_release_is_kept_for_publication_with_its_host(tmp_path: Path) -> None
 
     again = bench(file, "--release", "9.5", cwd=tmp_path)
     assert again.returncode == 2
-    assert "data/seq/9.5 has results already" in again.stderr
+    assert "data/seq/9.5 exists already" in again.stderr
 
 
 @pytest.mark.parametrize("label", ["../../evil", "b c", "/", ".hidden", "a/b"])
@@ -232,7 +234,7 @@ def test_without_perftest_the_message_says_how_to_build_it(tmp_path: Path) -> No
 
     done = bench(file, "--perftest", "nowhere/perftest", cwd=tmp_path)
 
-    assert (done.returncode, done.stderr) == (2, "tacholog: nowhere/perftest: not a program that can be run\n")
+    assert (done.returncode, done.stderr) == (2, "tacholog: nowhere/perftest: not an executable file\n")
 
 
 @pytest.mark.core

@@ -85,12 +85,15 @@ def test_time_expected_follows_from_sizes_and_duration(lay: Lay) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('[[runs]]\nname = "x"\ncommand = ["seq", "{length}"]\noptions = {size = 1}', "nothing is called {length}; there are cpu_pub, cpu_sub, size"),
+        (
+            '[[runs]]\nname = "x"\ncommand = ["seq", "{length}"]\noptions = {size = 1}',
+            "{length} has no value; the known names are cpu_pub, cpu_sub, size",
+        ),
         ('[[runs]]\nname = "x"\ncommand = ["seq"]\nvary.size = [1, 2]', "two runs are called x/01"),
         ('[[runs]]\nname = "x"\ncommand = ["seq"]\nconditions.carrier = "udp"', "carrier"),
         ('[[runs]]\nname = "x"\ncommand = "seq 3"', "Expected a list, got text - at `$.runs[0].command`"),
-        ('[[runs]]\nname = "../{x}"\ncommand = ["seq"]\nvary.x = [1]', "name = '../1': a run's name is a folder's"),
-        ('[[runs]]\nname = "x"\ncommand = ["seq"]\nshuffle = ["sizes"]', "shuffle: 'sizes' is not a list among the options"),
+        ('[[runs]]\nname = "../{x}"\ncommand = ["seq"]\nvary.x = [1]', "name = '../1': the name of a run becomes a folder"),
+        ('[[runs]]\nname = "x"\ncommand = ["seq"]\nshuffle = ["sizes"]', "shuffle: the options have no list called 'sizes'"),
         ('[[run]]\nname = "x"', "unknown field `run`"),
     ],
     ids=["unknown placeholder", "same name twice", "unknown condition", "a shell line", "a way out", "shuffling nothing", "unknown key"],

@@ -74,7 +74,7 @@ def test_nothing_is_written_over(package: Path) -> None:
     done = CliRunner().invoke(scaffold, ["other", "--output", str(package)])
 
     assert done.exit_code != 0
-    assert "is there already" in str(done.exception)  # which the command line prints in one line
+    assert "exists already" in str(done.exception)  # which the command line prints in one line
     assert {path: path.read_text() for path in package.rglob("*") if path.is_file()} == before
 
 
