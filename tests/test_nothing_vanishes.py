@@ -94,9 +94,9 @@ def test_the_site_shows_a_run_that_was_not_read_and_claims_nothing_for_it(two: P
     assert "No run ended badly" not in quality
     assert "Every line of every log was understood" not in quality
     assert re.search(r"<code>bad</code>.*?not read.*?unknown field `\[…\]`", quality, re.DOTALL)
-    assert "1 run, host or folder could not be read at all" in quality
-    assert "1 run, host or folder could not be read at all" in home
-    assert "None of 1 runs that were read ended badly" in home
+    assert "1 run, host or folder could not be read. This site shows nothing of it." in quality
+    assert "1 run, host or folder could not be read. This site shows nothing of it." in home
+    assert "None of 1 runs that could be read is known to have failed" in home
 
 
 def test_a_run_that_is_mended_is_shown_again(two: Path, unprivileged: tuple[str, ...]) -> None:
