@@ -1,4 +1,4 @@
-"""`tacholog bench`, with real programs: what is kept of a campaign, and what happens when things go wrong."""
+"""`tacholog bench` with real programs: what it keeps of a campaign, and what happens if a run fails."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def campaign(folder: Path, text: str) -> Path:
 
 
 def only(output: Path) -> Path:
-    """The folder of the one campaign that was run."""
+    """Return the folder of the only campaign."""
     [folder] = output.glob("small-*")
     return folder
 
@@ -47,7 +47,7 @@ def manifests(folder: Path) -> dict[str, Manifest]:
 
 
 def gone(pid: int) -> bool:
-    """Whether a process has ended (what waits to be collected by its parent has)."""
+    """Whether a process has ended. A zombie counts as ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
     except FileNotFoundError:
@@ -139,26 +139,26 @@ def test_a_run_that_fails_is_kept_with_its_reason(tmp_path: Path, command: str, 
 
 
 def interrupted(tmp_path: Path, with_signal: signal.Signals) -> tuple[Path, int, str]:
-    """Interrupt a campaign while its one slow run is under way; return its folder, its exit code and what it said."""
+    """Interrupt a campaign during its slow run. Return its folder, its exit code and its messages."""
     slow = '[[runs]]\nname = "slow"\ncommand = ["sh", "-c", "echo $$ > pid; test -e ../../go || sleep 300; echo done"]\n'
     file = campaign(tmp_path, "seed = 1\n" + GOOD + slow)
     command = [sys.executable, "-m", "tacholog", "bench", str(file), "--output", "out"]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
         until(lambda: list(tmp_path.glob("out/*/slow/*/pid")), "the slow run began")
         [pid] = tmp_path.glob("out/*/slow/*/pid")
-        until(lambda: pid.read_text().strip(), "the slow run told its number")
+        until(lambda: pid.read_text().strip(), "the slow run wrote its process id")
         process.send_signal(with_signal)
-        said = process.communicate(timeout=30)[1]
+        messages = process.communicate(timeout=30)[1]
     until(lambda: gone(int(pid.read_text())), "the slow run ended")
-    return only(tmp_path / "out"), process.returncode, said
+    return only(tmp_path / "out"), process.returncode, messages
 
 
 @pytest.mark.parametrize("with_signal", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "terminated"])
 def test_an_interrupted_campaign_says_how_to_go_on(tmp_path: Path, with_signal: signal.Signals) -> None:
-    folder, code, said = interrupted(tmp_path, with_signal)
+    folder, code, messages = interrupted(tmp_path, with_signal)
 
     assert code == 130
-    assert f"tacholog bench --resume {folder.relative_to(tmp_path)}" in said
+    assert f"tacholog bench --resume {folder.relative_to(tmp_path)}" in messages
     assert "slow/01" not in manifests(folder)
 
 
