@@ -152,3 +152,10 @@ def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8"))
 
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_the_guide_for_contributors_names_every_room() -> None:
+    rooms = sorted(path.parent.name for path in (ROOT / "parsers/tacholog").glob("*/__init__.py"))
+    named = re.findall(r"^\| `(\w+)/` \|", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+    assert sorted(named) == rooms

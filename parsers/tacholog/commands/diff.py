@@ -185,11 +185,11 @@ def say(output: str, report: Report, said: str, path: Path | None) -> None:
 
 def known_roots() -> tuple[Path, ...]:
     """The checkout's ``data/``, and every campaign in ``build/runs/``, the newest first."""
-    from tacholog.campaign import folders
+    from tacholog.campaign import campaign_folders
     from tacholog.resources import checkout
 
     root = checkout() or Path.cwd()
-    return tuple(path for path in (root / "data", *reversed(folders(root / "build" / "runs"))) if path.is_dir())
+    return tuple(path for path in (root / "data", *reversed(campaign_folders(root / "build" / "runs"))) if path.is_dir())
 
 
 def band_roots(roots: Sequence[Path] = ()) -> tuple[Path, ...]:
