@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.command import run_tacholog_text
 
 from tacholog.campaign import read_campaign
 from tacholog.campaign.builds import find_build
@@ -46,9 +47,7 @@ HOLD_US = 100
 
 
 def ab(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tacholog", "ab", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False, timeout=300
-    )
+    return run_tacholog_text("ab", *arguments, cwd=cwd, timeout=300)
 
 
 def campaign(folder: Path, text: str = CAMPAIGN) -> Path:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.command import run_tacholog_text
 
 from tacholog.campaign.pairs import place_of_pairs
 from tacholog.errors import UnreadableInput
@@ -25,9 +26,7 @@ HANGS = '[[runs]]\nname = "hangs"\ncommand = ["sh", "-c", "echo begun; trap \'\'
 
 
 def bench(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tacholog", "bench", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False, timeout=120
-    )
+    return run_tacholog_text("bench", *arguments, cwd=cwd)
 
 
 def campaign(folder: Path, text: str) -> Path:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.command import run_tacholog_text
 
 from tacholog.dataset.load import Limits, load
 from tacholog.errors import UnreadableInput
@@ -93,14 +91,7 @@ def test_report_names_what_it_left_out_and_tells_how_far_it_is(data: Path, tmp_p
     (tmp_path / "site.toml").write_text("[limits]\nlog_text_mb = 17\n")
     words = ["report", "--data", str(data), "--site", str(tmp_path / "site.toml"), "--output", str(tmp_path / "site")]
 
-    done = subprocess.run(
-        [sys.executable, "-m", "tacholog", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=500,
-        env=os.environ | {"TACHOLOG_PLOTLY": "full"},
-    )
+    done = run_tacholog_text(*words, environment={"TACHOLOG_PLOTLY": "full"}, timeout=500)
 
     assert done.returncode == 2
     assert "reading 'large/some.log': 16 MB of text so far\n" in done.stderr
