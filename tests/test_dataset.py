@@ -7,12 +7,14 @@ import os
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from tacholog.dataset.load import load, load_logs, open_saved
+from tacholog.dataset.load import load, load_logs
+from tacholog.dataset.saved import open_saved
 from tacholog.errors import UnreadableInput
 from tacholog.runs.manifest import LogFile, Manifest, write
-from tacholog.schema.records import Conditions
+from tacholog.schema.conditions import Conditions
 
 ROOT = Path(__file__).resolve().parent.parent
 SOCKPERF = ROOT / "tests/formats/sockperf/ping-pong-udp.log"
@@ -146,6 +148,15 @@ def test_a_manifest_that_no_table_can_hold_costs_only_its_run(tmp_path: Path, li
 
     assert list(dataset.runs["run"]) == ["good"]
     assert [said in reason for reason in dataset.problems.query("run == 'bad'")["reason"]] == [True]
+
+
+def test_a_dataset_of_a_version_without_the_reach_of_transports_is_opened(tmp_path: Path) -> None:
+    run(tmp_path / "data", "good")
+    load([tmp_path / "data"]).save(tmp_path / "saved")
+    results = pd.read_parquet(tmp_path / "saved" / "results.parquet")
+    results.drop(columns="reach").to_parquet(tmp_path / "saved" / "results.parquet")
+
+    assert open_saved(tmp_path / "saved").results["reach"].isna().all()
 
 
 def test_what_is_called_by_bytes_that_are_no_utf8_is_named_and_costs_only_itself(tmp_path: Path) -> None:

@@ -16,8 +16,7 @@ PACKAGE = "somebodys 1.5"
 MODULE = '''
 """Somebody's format. Source: made up."""
 import sys
-from tacholog.formats.lines import Broken, Detected, Dialect, Found, Line
-from tacholog.records import Conditions, Facts, Histogram, Number, Record
+from tacholog.formats.kit import Broken, Conditions, Detected, Dialect, Facts, Found, Histogram, Line, Number, Record
 
 SYSTEM, TOOL, DIALECTS = "Somebody's", "sometool", (Dialect("1", "1", "none"),)
 DEFINITIONS = {"some": "Something."}

@@ -12,7 +12,8 @@ from tests.command import run_tacholog_text
 
 from tacholog.dataset.load import load_logs
 from tacholog.formats.reading import Held, read
-from tacholog.schema.records import Conditions, Record
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Record
 
 FORMATS = Path(__file__).parent / "formats"
 LOGS = sorted(path for path in FORMATS.glob("*/*") if path.is_file() and path.name != "README.md")

@@ -12,9 +12,10 @@ import msgspec
 import pytest
 from tests.command import run_tacholog_text
 
-from tacholog.dataset.load import load, open_saved
+from tacholog.dataset.load import load
+from tacholog.dataset.saved import open_saved
 from tacholog.runs.manifest import LogFile, Manifest, as_toml, write
-from tacholog.schema.records import StatedConditions
+from tacholog.schema.conditions import StatedConditions
 from tacholog.view import results as facts
 from tacholog.view.series import series_of
 

@@ -17,7 +17,7 @@ from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
 from tacholog.compare.sides import find
-from tacholog.dataset.load import Dataset
+from tacholog.dataset.frames import Dataset
 from tacholog.render.diff.loss import loss_sentence
 from tacholog.render.diff.page import html
 from tacholog.render.diff.summary import conclusion
@@ -61,6 +61,20 @@ def eight_pairs(folder: Path, stated: str = "") -> tuple[str, str]:
             shutil.copy(LOG, run)
             (run / "run.toml").write_text(RUN.format(minute=2 * pair + (side + pair) % 2, repetition=pair + 1, digest=digest, stated=stated))
     return str(folder / "old"), str(folder / "new")
+
+
+@pytest.mark.parametrize(
+    ("transport", "reach", "missing"),
+    [("wire", "host", False), ("shm-bridge", "network", True), ("shm", None, False), ("wire", None, True)],
+)
+def test_a_network_card_must_be_known_where_the_transport_reaches_over_a_network(
+    transport: str, reach: str | None, missing: bool, side: Side
+) -> None:
+    values = np.full((1, 6), 1000.0)
+    old, new = (side(values, host=None, transport=transport, reach=reach) for _ in range(2))
+    report = compare(old, new, Policy())
+
+    assert [{"nic", "mtu"} <= set(row.unverified) for row in report.rows] == [missing]
 
 
 def test_a_condition_that_iperf3_does_not_state_is_named_with_the_place_to_state_it(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report, Row
 from tacholog.compare.sides import find
-from tacholog.dataset.load import Dataset
+from tacholog.dataset.frames import Dataset
 from tacholog.render.diff import words
 from tacholog.render.diff.loss import loss_lines, loss_sentence
 from tacholog.render.diff.page import html

@@ -21,7 +21,8 @@ from tacholog.formats.expand import packing_of
 from tacholog.formats.reading import Event, Scan
 from tacholog.formats.registry import formats
 from tacholog.formats.source import LogText
-from tacholog.schema.records import METRICS, Number, Record
+from tacholog.schema.metrics import METRICS
+from tacholog.schema.records import Number, Record
 
 HERE = Path(__file__).parent
 NAMES = [name for name in sorted(formats()) if (HERE / name).is_dir()]  # Other people's packages have their logs elsewhere.

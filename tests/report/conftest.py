@@ -12,7 +12,7 @@ import pytest
 
 from tacholog.privacy.redactor import Privacy
 from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Source, write
-from tacholog.schema.records import StatedConditions
+from tacholog.schema.conditions import StatedConditions
 from tacholog.site.build import build_site
 from tacholog.site.settings import SiteSettings
 

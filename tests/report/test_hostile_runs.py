@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from tacholog.runs.manifest import Command, Host, LogFile, Manifest, write
-from tacholog.schema.records import StatedConditions
+from tacholog.schema.conditions import StatedConditions
 from tacholog.site.build import build_site
 
 # What MyST and the theme still use of Sphinx is their business.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tacholog.schema.records import Conditions
+from tacholog.schema.conditions import Conditions
 from tacholog.view.comparable import Compared, said_of_members
 from tacholog.view.results import Fact, Run
 from tacholog.view.series import Series, labels_among, series_of

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from tests.command import run_tacholog_text
 
-from tacholog.dataset.load import Limits, load
+from tacholog.dataset.load import load
+from tacholog.dataset.logs import Limits
 from tacholog.errors import UnreadableInput
 from tacholog.runs.manifest import LogFile, Manifest, write
-from tacholog.schema.records import StatedConditions
+from tacholog.schema.conditions import StatedConditions
 from tacholog.site.settings import SiteSettings, read_settings
 
 NATIVE = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"

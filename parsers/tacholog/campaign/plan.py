@@ -13,7 +13,7 @@ import msgspec
 
 from tacholog.errors import UnreadableInput
 from tacholog.runs.manifest import FileName, in_words, read_evidence_toml, read_toml
-from tacholog.schema.records import StatedConditions
+from tacholog.schema.conditions import StatedConditions
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 Value = str | int | float | bool

@@ -22,7 +22,7 @@ from tacholog.commands._paths import Folder
 from tacholog.errors import UnreadableInput
 
 if TYPE_CHECKING:
-    from tacholog.dataset.load import Dataset
+    from tacholog.dataset.frames import Dataset
 
 WRONG = 1
 NO_LOGS = (".toml", ".md")

@@ -37,7 +37,7 @@ from tacholog.errors import TachologError
 
 if TYPE_CHECKING:
     from tacholog.compare.policy import Policy
-    from tacholog.dataset.load import Dataset
+    from tacholog.dataset.frames import Dataset
 
 LIMITS = {"text": 20, "markdown": 50, "html": 500, "github": 50}
 FAIL_ON = ("worse", "inconclusive", "implausible")

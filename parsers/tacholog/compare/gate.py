@@ -14,11 +14,12 @@ from tacholog.runs.manifest import Host
 from tacholog.runs.stated import SOFT_CONDITIONS, options_words, split_options
 
 if TYPE_CHECKING:
-    from tacholog.dataset.load import Dataset
+    from tacholog.dataset.frames import Dataset
 
 Facts = Mapping[str, Any]
 _IN_MEMORY = re.compile(r"shm|shmem|shared|inter-?thread|inter-?process|intra|ipc|pointer", re.IGNORECASE)  # where zero copy may be meant
-_LOCAL = re.compile(r"shm|shmem|shared|inter-?thread|inter-?process|intra|ipc|uds|unix|loopback|pointer", re.IGNORECASE)
+# Transports that use no network card, by their names: for logs that do not state the reach of the transport.
+_NAMED_AS_LOCAL = re.compile(r"shm|shmem|shared|inter-?thread|inter-?process|intra|ipc|uds|unix|loopback|pointer", re.IGNORECASE)
 _MTU = re.compile(r"\bMTU (\d+)")
 _NOT_A_CARD = ("switch", "cable", "mtu", "loopback_mtu")
 
@@ -85,6 +86,12 @@ def _never(_: Facts) -> bool:
     return False
 
 
+def _uses_network(row: Facts) -> bool:
+    if row["reach"] is not None:
+        return bool(row["reach"] == "network")
+    return _NAMED_AS_LOCAL.search(row["transport"] or "") is None
+
+
 # Where a condition has to be known. Elsewhere it does not apply, and not stating it is no gap: a latency in a closed loop has no offered rate.
 _MUST_BE_KNOWN: Mapping[str, Callable[[Facts], bool]] = MappingProxyType(
     {
@@ -103,8 +110,8 @@ _MUST_BE_KNOWN: Mapping[str, Callable[[Facts], bool]] = MappingProxyType(
         "cpu_model": _always,
         "cores": _always,
         "memory": _always,
-        "nic": lambda row: not _LOCAL.search(row["transport"] or ""),
-        "mtu": lambda row: not _LOCAL.search(row["transport"] or ""),
+        "nic": _uses_network,
+        "mtu": _uses_network,
         "tool": _never,
         "harness_major": _always,
         "options": _never,
@@ -125,7 +132,7 @@ class Judgement(NamedTuple):
 
 
 def judge(old: Facts, new: Facts, across: Iterable[str]) -> Judgement:
-    """Compare the conditions of two cells. Both mappings hold every field of `CODES`, and ``host``, ``test``, ``metric``, ``transport``, ...
+    """Compare the conditions of two cells. Both mappings hold every field of `CODES`, and ``host``, ``test``, ``metric``, ``reach``, ...
 
     Two runs on the same host (the same host file) have the same machine, also where the file leaves something out.
     """

@@ -12,7 +12,7 @@ from tacholog.runs.manifest import RUN_FILE
 from tacholog.runs.problems import FORGOTTEN, LOST, UNREADABLE
 
 if TYPE_CHECKING:
-    from tacholog.dataset.load import Dataset
+    from tacholog.dataset.frames import Dataset
 
 _FILE = "complaints.json"
 

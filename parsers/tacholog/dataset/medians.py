@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tacholog.schema.records import METRICS
+from tacholog.schema.metrics import METRICS
 
 
 def median_place(values: Sequence[float], metric: str) -> int:
@@ -16,7 +16,7 @@ def median_place(values: Sequence[float], metric: str) -> int:
 
     Args:
         values: one value a run, shape (n,), n >= 1, in the metric's unit, in any order.
-        metric: a name of `tacholog.schema.records.METRICS`. Of a metric without a better direction the higher value is taken.
+        metric: a name of `tacholog.schema.metrics.METRICS`. Of a metric without a better direction the higher value is taken.
 
     Returns:
         An index into ``values``. Of equal values the first one is taken, so that the same input gives the same run.

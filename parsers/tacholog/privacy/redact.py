@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from tacholog.dataset.load import TABLES, Dataset, Progress, Row
+from tacholog.dataset.frames import Dataset, Row
+from tacholog.dataset.logs import Progress
 from tacholog.errors import UnreadableInput
 from tacholog.privacy import logs as logtext
-from tacholog.privacy.classes import COLUMNS, Class, published_host, published_manifest, published_text
+from tacholog.privacy.classes import published_host, published_manifest, published_text
 from tacholog.privacy.logs import Ranges, Shown
 from tacholog.privacy.redactor import PSEUDONYM, Names, Privacy, Redactor, host_pseudonym
 from tacholog.runs.host import pseudonym
 from tacholog.runs.manifest import Host, Manifest
 from tacholog.runs.problems import problem
+from tacholog.schema.columns import PrivacyClass
+from tacholog.schema.tables import TABLES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -215,7 +218,7 @@ def _table(name: str, table: pd.DataFrame, published: frozenset[str], redactors:
     runs = table["run"].fillna("").astype(str)
     own = [run not in published for run in runs]  # a run whose manifest cannot be read may be anybody's
     for column in [column for column in table.columns if table[column].dtype == "string"]:
-        class_ = COLUMNS[name].get(column, "never")
+        class_ = TABLES[name][column].privacy if column in TABLES[name] else "never"
         if class_ == "never":
             continue  # `root` and `manifest`, which are put in anew, and stay in the data that no page shows
         told = {
@@ -227,7 +230,7 @@ def _table(name: str, table: pd.DataFrame, published: frozenset[str], redactors:
     return fresh
 
 
-def _told(text: str, column: str, class_: Class, redactor: Redactor) -> str | None:
+def _told(text: str, column: str, class_: PrivacyClass, redactor: Redactor) -> str | None:
     return published_text(text, column, class_, redactor)
 
 

@@ -17,7 +17,8 @@ import tomli_w
 
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.evidence import read_evidence
-from tacholog.schema.records import Side, StatedConditions, Status
+from tacholog.schema.conditions import StatedConditions
+from tacholog.schema.records import Side, Status
 
 RUN_FILE = "run.toml"
 PLAN_FILE = "plan.toml"

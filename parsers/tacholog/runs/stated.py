@@ -16,7 +16,8 @@ from typing import Any
 import msgspec
 
 from tacholog.runs.manifest import Manifest
-from tacholog.schema.records import Conditions, Record, StatedConditions
+from tacholog.schema.conditions import Conditions, StatedConditions
+from tacholog.schema.records import Record
 
 SIZE = "payload_bytes"
 FIELDS = StatedConditions.__struct_fields__
@@ -28,7 +29,8 @@ MEANT = {
     "sizes_bytes": SIZE,
     "size_bytes": SIZE,
 }
-#: Conditions that are said but do not stand in the way of a comparison: how long and with which warm-up a campaign measures.
+#: Conditions that an option may set without setting its run apart, such as how long and with which warm-up a campaign measures. A comparison names
+#: them where they differ.
 SOFT_CONDITIONS = ("waiting", "warmup", "planned_duration_s", "link_bit_per_s")
 # Options that do not change what is measured: which run it is, and where its files and endpoints are.
 _ASIDE = {"seed", "port", "ports", "path", "paths", "file", "files", "folder", "dir", "directory", "output", "log", "logs"}

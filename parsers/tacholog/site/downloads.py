@@ -7,16 +7,16 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
 from tacholog.render.html import Html, slug, tag
+from tacholog.schema.tables import OFFERED_OF_RUNS
 from tacholog.site.sources import Sources
 from tacholog.view.numerals import NOT_STATED
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tacholog.dataset.load import Dataset
+    from tacholog.dataset.frames import Dataset
 
 ALL = "data/results"
-_RUN_COLUMNS = ("run", "system", "system_version", "tool", "tool_version", "release", "host", "published", "status")
 
 
 def csv_name(system: str, transport: str) -> str:
@@ -36,7 +36,7 @@ def csv_names(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
 
 def results_of(data: Dataset) -> pd.DataFrame:
     """Return every number with its id and what is known of its run: the table that is offered to other tools."""
-    results = data.results.merge(data.runs[list(_RUN_COLUMNS)], on="run", how="left")
+    results = data.results.merge(data.runs[["run", *OFFERED_OF_RUNS]], on="run", how="left")
     results["marks"] = [" ".join(marks) for marks in results["marks"]]
     names = zip(*(results[name].astype("string") for name in ("run", "log", "line", "metric", "statistic")), strict=True)
     results.insert(0, "id", [number_id(*(str(part) for part in parts)) for parts in names])

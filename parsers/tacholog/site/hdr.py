@@ -11,7 +11,7 @@ from tacholog.render.html import path_slug
 from tacholog.view.results import Histogram, histograms
 
 if TYPE_CHECKING:
-    from tacholog.dataset.load import Dataset
+    from tacholog.dataset.frames import Dataset
 
 _DIGITS = 3
 _HEAD = (

@@ -12,7 +12,7 @@ from tacholog.render.figures.figures import FIGURES
 from tacholog.render.figures.intervals import interval_figures
 from tacholog.render.html import slug
 from tacholog.render.tables.side_by_side import has_side_by_side
-from tacholog.schema.records import METRICS
+from tacholog.schema.metrics import METRICS
 from tacholog.site.downloads import csv_names, number_id
 from tacholog.site.script import is_perftest
 from tacholog.view.history import METRICS_SHOWN, diff_documents, history_document, latest, neighbours, since, tested

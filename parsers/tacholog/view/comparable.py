@@ -13,7 +13,7 @@ from tacholog.render.figures.figures import LOGICAL, LOSS, REFERENCE
 from tacholog.render.html import NOTHING, Html, tag
 from tacholog.render.platforms import participant_title
 from tacholog.render.tables.tables import CellWriter, Links, badge, column_decimals, each_run, marks_of_cells, page_anchor, scroller
-from tacholog.schema.records import METRICS
+from tacholog.schema.metrics import METRICS
 from tacholog.view.headlines import RANKED_BY
 from tacholog.view.names import words
 from tacholog.view.numerals import NOT_STATED, size, unit_shown

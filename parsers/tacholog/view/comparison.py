@@ -12,9 +12,10 @@ from tacholog.render.marks import mark_notes, mark_of, said_of_all
 from tacholog.render.platforms import participant_title
 from tacholog.render.tables.tables import CellWriter, Links, Marks
 from tacholog.render.targets import Targets
-from tacholog.schema.records import METRICS
+from tacholog.schema.metrics import METRICS
+from tacholog.schema.tables import title
 from tacholog.view.comparable import Compared, Group, compared, group_table, groups, marks_of_all, ordered, said_of_members, sizes_of
-from tacholog.view.names import title, words
+from tacholog.view.names import words
 from tacholog.view.numerals import NOT_STATED, bound_signs, steps_of
 from tacholog.view.rankings import main_campaigns, of_last_releases
 from tacholog.view.views import View

@@ -17,7 +17,7 @@ from tacholog.compare.result import Key, Report, Row, Verdict
 from tacholog.render.diff import words
 from tacholog.render.html import NOTHING, Html, join, slug, tag
 from tacholog.render.tables.tables import Links
-from tacholog.schema.records import METRICS
+from tacholog.schema.metrics import METRICS
 from tacholog.view.numerals import natural, quantity
 from tacholog.view.results import Fact, Run
 

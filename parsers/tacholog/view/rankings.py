@@ -14,7 +14,7 @@ from tacholog.render.marks import mark_notes, said_of_all
 from tacholog.render.tables.hosts import host_anchor
 from tacholog.render.tables.tables import CellWriter, Links, Marks, badge
 from tacholog.runs.manifest import Host
-from tacholog.schema.records import METRICS
+from tacholog.schema.metrics import METRICS
 from tacholog.view.comparable import (
     Compared,
     Group,

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tacholog.schema.records import Conditions
+from tacholog.schema.conditions import Conditions
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tacholog.dataset.load import Dataset
+    from tacholog.dataset.frames import Dataset
 
 CONDITIONS = Conditions.__struct_fields__
 _LISTS = ("marks", "bins")  # pandas would ask each of their elements whether it is missing
@@ -84,7 +84,7 @@ class Histogram(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True):
-    """One number: a row of ``results`` with its run. ``value`` is in the metric's unit (`tacholog.schema.records.METRICS`)."""
+    """One number: a row of ``results`` with its run. ``value`` is in the metric's unit (`tacholog.schema.metrics.METRICS`)."""
 
     run: Run
     log: str

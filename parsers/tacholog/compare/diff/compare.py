@@ -15,7 +15,7 @@ from tacholog.compare.bands import SameBuild
 from tacholog.compare.diff.estimate import Estimates, estimate
 from tacholog.compare.diff.loss import loss_asked, losses, lossy
 from tacholog.compare.diff.match import NONE, Pairs, match
-from tacholog.compare.diff.numbers import CONDITIONS, LATENCY_OF, SETTING, Integers, Numbers, latency_of, numbers
+from tacholog.compare.diff.numbers import CONDITIONS, LATENCY_OF, REACH, SETTING, Integers, Numbers, latency_of, numbers
 from tacholog.compare.diff.rows import Findings, curves, rows, untested
 from tacholog.compare.diff.same import same_runs, shared
 from tacholog.compare.diff.verdict import CODE, REASONS, Judged, Verdicts, decide, thresholds
@@ -25,7 +25,7 @@ from tacholog.compare.result import COMPARED, OPEN, VERDICTS, Input, Problem, Re
 from tacholog.errors import TachologError
 
 if TYPE_CHECKING:
-    from tacholog.dataset.load import Dataset
+    from tacholog.dataset.frames import Dataset
 
 _OF_ONE_RUN = {"single_run", "bound", "same_measurement"}
 _OF_LINES, _LINES_NAMED = ("broken", "unknown"), 100
@@ -176,7 +176,7 @@ def _judge(data: Numbers, pairs: Pairs, profiles: list[gate.Profile], policy: Po
 
     A row that only one side has under its conditions is held against the other side's under others, so that a reader is told of these.
     """
-    where = (*SETTING, "metric")
+    where = (*SETTING, "metric", REACH)
     cells, pairs = data.cells, _with_others(data, pairs)
     both = np.flatnonzero(pairs.both)
     which = np.zeros(len(pairs.old), np.int64)

@@ -10,10 +10,9 @@ import re
 from collections.abc import Iterator, Mapping
 from math import inf
 
-from tacholog.formats.kit.lines import Broken, Found, Line
+from tacholog.formats.kit import Broken, Found, Line, Number, Record
 from tacholog.formats.rti.banner import Banner
-from tacholog.formats.rti.figures import Rates, Style, cpu, extremes, latency, running_latency, serialization, throughput
-from tacholog.schema.records import Number, Record
+from tacholog.formats.rti.figures import PrintStyle, Rates, cpu, extremes, latency, running_latency, serialization, throughput
 
 _LENGTH = re.compile(r'\s*"length":(?P<size>\d{1,40}),\s*')  # No blank: that is in an interval.
 _OPENING = re.compile(r'\s*"(?P<what>intervals|summary)":\s*[\[{]\s*')
@@ -29,7 +28,7 @@ _RUNNING_THROUGHPUT = ("length", "packets", "packets/s", "packets/s_ave", "mbps"
 _THROUGHPUT = ("packets", "packets/sAve", "mbpsAve", "lost", "lostPercent")
 
 
-class Json:
+class JsonOutput:
     """The size that the text is at, and the lines and values of the object that is open."""
 
     def __init__(self, banner: Banner) -> None:
@@ -163,7 +162,7 @@ def _record(size: str, values: Mapping[str, str], *, summary: bool) -> Record | 
     if any(cell.startswith("-") for cell in cells) or size == "0":
         return Broken("a value of this object cannot be")
     if keys == (_LATENCY if summary else _RUNNING_LATENCY):
-        style = Style(free=True, marks=() if re.search("[.,]", values["latency_min"]) else ("unit_assumed",))
+        style = PrintStyle(free=True, marks=() if re.search("[.,]", values["latency_min"]) else ("unit_assumed",))
         return latency(size, cells, style, (*costs, *more)) if summary else running_latency(size, cells, style, more)
     return _throughput(size, keys, cells, more, summary)
 

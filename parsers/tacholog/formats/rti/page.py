@@ -13,10 +13,9 @@ from itertools import pairwise
 
 import msgspec
 
-from tacholog.formats.kit.lines import Broken, Found, Line
+from tacholog.formats.kit import Broken, Conditions, Found, Line, Record
 from tacholog.formats.rti.figures import OUT_OF_PLACE
-from tacholog.formats.rti.tables import CPU, CPU_COLUMNS, HEADING, HEADS_BEGIN, PERCENT_CELL, LineTable, Table, bare, tables
-from tacholog.schema.records import Conditions, Record
+from tacholog.formats.rti.tables import CPU, CPU_COLUMNS, HEADING, HEADS_BEGIN, PERCENT_CELL, LineTable, TableForm, bare, tables
 
 _ENDS = "the page ends within this row"
 _SLIPPED = "the table ends within this row"
@@ -34,7 +33,7 @@ _CELL = re.compile(r"\d{1,18}(?:\.\d{1,3})?")
 _UNDER_A_HEAD = re.compile(r"-{3,}(?:\|-{3,}){2,20}\|?")
 
 
-class Page:
+class WebPage:
     """Where in a table the text is, the cells of the row so far, and what titles say of the tables behind them."""
 
     def __init__(self) -> None:
@@ -128,7 +127,7 @@ class Page:
             done += self._checked(table)
         return [*done, *self._complete()] if len(self._row) == len(self._columns) else done
 
-    def _checked(self, table: Table) -> Iterator[Found]:
+    def _checked(self, table: TableForm) -> Iterator[Found]:
         """The row before this one, which is good if this one has its first decimal where it should be."""
         if self._held is None:
             return

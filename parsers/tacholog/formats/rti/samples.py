@@ -12,9 +12,8 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import accumulate
 
-from tacholog.formats.kit.lines import Broken, Found, Line
-from tacholog.formats.rti.figures import CUT, printed
-from tacholog.schema.records import Conditions, Record, Scope
+from tacholog.formats.kit import Broken, Conditions, Found, Line, Record, Scope, printed
+from tacholog.formats.rti.figures import CUT
 
 BATCH = 1000
 _HEAD = re.compile(r"\s*Sample Number, ?Value\s*")

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tacholog.formats.kit.lines import Broken, Found, Line
-from tacholog.schema.records import Basis, Conditions, LoadMode, Number, Record
+from tacholog.formats.kit import Basis, Broken, Conditions, Found, Line, LoadMode, Number, Record, counted
 
 MIB = 1 << 20
 _NS, _PS = 1000.0, 1.0  # A microsecond, and its last printed place, in nanoseconds.
@@ -20,7 +19,7 @@ _US = r"\d{1,12}\.\d{3}"
 _COUNT = r"\d{1,18}"
 
 
-class Context(msgspec.Struct, frozen=True):
+class TestParameters(msgspec.Struct, frozen=True):
     """What was said before the results: by the line of the socket, or by the parameters in a full log."""
 
     transport: str | None = None
@@ -41,10 +40,10 @@ class Step(NamedTuple):
 Said = dict[str, list[re.Match[str]]]
 
 
-class Block:
+class StepReader:
     """A block of lines in a fixed order. Any other line of the block, or any line between them, ends it, and what was said so far is broken."""
 
-    def __init__(self, steps: Mapping[str, Step], read: Callable[[Said, Context], Record | Broken]) -> None:
+    def __init__(self, steps: Mapping[str, Step], read: Callable[[Said, TestParameters], Record | Broken]) -> None:
         """Wait for the first step."""
         self._steps = steps
         self._first, *_, self._last = steps
@@ -58,7 +57,7 @@ class Block:
         """Whether the block has begun."""
         return bool(self._lines)
 
-    def take(self, line: Line, text: str, context: Context) -> list[Found] | None:
+    def take(self, line: Line, text: str, context: TestParameters) -> list[Found] | None:
         """Use a line whose colours and prefix are taken off; ``None`` if it is none of this block."""
         name = next((name for name, step in self._steps.items() if step.starts.match(text)), None)
         if name is None:
@@ -131,7 +130,7 @@ _PERCENTILES_BEFORE_2_8 = {
 }
 
 
-def read_statistics(said: Said, context: Context) -> Record | Broken:
+def read_statistics(said: Said, context: TestParameters) -> Record | Broken:
     """The record of a server's statistics."""
     valid, average, errors = said["valid"][0], said["average"][0], said["errors"][0]
     samples = int(valid["received"])
@@ -149,9 +148,9 @@ def read_statistics(said: Said, context: Context) -> Record | Broken:
         payload_bytes=context.payload_bytes,
         numbers=(
             *(_latency(name, text) for name, text in us.items()),
-            _count("messages_sent", valid["sent"]),
-            _count("messages_received", valid["received"]),
-            *(_count(f"messages_{name}", errors[name]) for name in ("lost", "duplicated", "reordered")),
+            counted("messages_sent", int(valid["sent"])),
+            counted("messages_received", int(valid["received"])),
+            *(counted(f"messages_{name}", int(errors[name])) for name in ("lost", "duplicated", "reordered")),
             _duration(valid["s"]),
         ),
         samples=samples,
@@ -206,10 +205,6 @@ def _latency(statistic: str, us: str) -> Number:
     return Number(metric="latency", statistic=statistic, value=value, resolution=_PS)
 
 
-def _count(metric: str, text: str) -> Number:
-    return Number(metric=metric, statistic="total", value=float(text))
-
-
 _SIZE = r"(?:msg-size=(?P<size>\d{1,9})|average msg-size=(?P<middle>\d{1,9}) \(\+/-(?P<range>\d{1,9})\))"
 _PACKETS = r"(?:, Packet Rate is about -?\d{1,10} \[pkt/sec\] \(\d{1,9} ip frags / msg\))?"
 _BANDWIDTH = r"(?P<bytes>\d{1,12}\.(?:\d{3}|\d{9})) (?P<unit>[MG])Bps \((?P<bits>\d{1,12}\.(?:\d{3}|\d{9})) (?P=unit)bps\)"
@@ -222,7 +217,7 @@ THROUGHPUT: Mapping[str, Step] = {
 _SIZE_WITHOUT_NOTE = 1472  # The note on how to send faster is left out at the size that it recommends.
 
 
-def read_throughput(said: Said, context: Context) -> Record | Broken:
+def read_throughput(said: Said, context: TestParameters) -> Record | Broken:
     """The record of a throughput test: what the client sent, whether or not it arrived."""
     total, rate, band = said["total"][0], said["rate"][0], said["bandwidth"][0]
     note = said["note"][0] if "note" in said else None
@@ -239,7 +234,7 @@ def read_throughput(said: Said, context: Context) -> Record | Broken:
         numbers=(
             Number(metric="offered_goodput", statistic="mean", value=float(band["bits"]) * _mib(band), resolution=_resolution(band)),
             Number(metric="offered_rate", statistic="mean", value=float(per_second), resolution=1.0),
-            Number(metric="messages_sent", statistic="total", value=float(sent)),
+            counted("messages_sent", sent),
             Number(metric="duration", statistic="total", value=round(float(total["s"]) * 1e9), resolution=1e6),
         ),
         samples=sent,

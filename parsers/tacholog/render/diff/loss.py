@@ -8,9 +8,9 @@ import msgspec
 
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.compare.result import OPEN, Loss, LossSide, Report, Verdict
-from tacholog.dataset.quality import MARKS
 from tacholog.render.diff import words
 from tacholog.render.diff.words import percent
+from tacholog.schema.marks import MARKS
 from tacholog.view.numerals import NOT_STATED
 
 LOSS_SAYS = "Compared in percentage points: most runs lose nothing, and a ratio to nothing is none."

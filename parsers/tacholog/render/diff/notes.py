@@ -10,9 +10,9 @@ from typing import Literal
 from tacholog.compare.gate import CODES, MACHINE
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.compare.result import Problem, Report, RunOrder
-from tacholog.dataset.quality import MARKS
 from tacholog.render.diff.words import FIELDS
 from tacholog.runs.problems import LOST
+from tacholog.schema.marks import MARKS
 
 _NAMED = 5
 _OF_MACHINE = frozenset(CODES[name] for name in MACHINE)

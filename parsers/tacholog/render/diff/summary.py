@@ -11,7 +11,7 @@ from tacholog.compare.result import OPEN, Curve, Input, Report, Row, Verdict
 from tacholog.render.diff import words
 from tacholog.render.diff.notes import SAME_RUNS
 from tacholog.render.diff.words import percent
-from tacholog.schema.records import METRICS
+from tacholog.schema.metrics import METRICS
 from tacholog.view.numerals import quantity
 
 MEDIAN = "Old and new are each the value of one run: the median of the runs that were compared, or the worse one if two are in the middle."

@@ -12,9 +12,10 @@ import msgspec
 from tacholog.compare.policy import MIN_RUNS, TESTABLE_BEYOND
 from tacholog.compare.result import OPEN, VERDICTS, Difference, Key, Report, Row, Side, Verdict
 from tacholog.compare.statistics import modes
-from tacholog.dataset.quality import MARKS
 from tacholog.render.platforms import participant_title
-from tacholog.schema.records import METRICS
+from tacholog.schema.marks import MARKS
+from tacholog.schema.metrics import METRICS
+from tacholog.schema.tables import title as column_title
 from tacholog.view import names
 from tacholog.view.numerals import NOT_STATED, quantity, size, with_bound
 
@@ -233,7 +234,7 @@ def name(key: Key, *, with_system: bool = False) -> str:
 def _apart(key: Key) -> list[str]:
     """What tells a row from those that are alike in all else; what is not stated is named where nothing else tells it."""
     said = [word for field, value in key.apart if (word := names.words(field, value))]
-    return said or [f"{names.title(field)} {NOT_STATED}" for field, _ in key.apart]
+    return said or [f"{column_title(field)} {NOT_STATED}" for field, _ in key.apart]
 
 
 def _tested_by(key: Key) -> str:

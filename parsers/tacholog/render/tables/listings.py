@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tacholog.dataset.quality import MARKS
 from tacholog.evidence import is_there
 from tacholog.privacy.logs import saved_shown, sha256_of, withheld_words
 from tacholog.render.figures.figures import LOGICAL, LOSS, REFERENCE
@@ -16,10 +15,13 @@ from tacholog.render.named_statistics import STATISTICS
 from tacholog.render.tables.hosts import host_anchor
 from tacholog.render.tables.tables import Links, badge, linked_number, scroller
 from tacholog.runs.manifest import RUN_FILE
-from tacholog.schema.records import METRICS
+from tacholog.schema.conditions import CONDITIONS
+from tacholog.schema.marks import MARKS
+from tacholog.schema.metrics import METRICS
+from tacholog.schema.tables import title
 from tacholog.view.comparable import Compared, compared
 from tacholog.view.headlines import headline, told_by
-from tacholog.view.names import CONDITION_WORDS, build_words, title, words
+from tacholog.view.names import build_words, words
 from tacholog.view.numerals import NOT_STATED, grouped, size
 from tacholog.view.rankings import newest_release
 from tacholog.view.results import Log, Problem, Run
@@ -204,9 +206,8 @@ def metrics_table() -> Html:
 
 def conditions_table() -> Html:
     """Return every condition that the schema knows, and what it means."""
-    return plain_table(
-        "Conditions", ("condition", "name in the data", "what it says"), [[title(n), tag("code", n), w] for n, w in CONDITION_WORDS.items()]
-    )
+    rows = [[title(name), tag("code", name), column.meaning] for name, column in CONDITIONS.items()]
+    return plain_table("Conditions", ("condition", "name in the data", "what it says"), rows)
 
 
 def statistics_table() -> Html:
@@ -231,7 +232,7 @@ def shared_conditions(view: View) -> Html:
     """Return the conditions that all numbers of a view share; those that differ are named, and stand in the series' labels."""
     found = [fact.conditions for fact in view.summaries()]
     pairs: list[tuple[str, object]] = []
-    for name in CONDITION_WORDS:
+    for name in CONDITIONS:
         values = {getattr(conditions, name) for conditions in found}
         if len(values) > 1:
             known = [*sorted({words(name, value) for value in values if value is not None}), *([NOT_STATED] if None in values else [])]
