@@ -201,6 +201,7 @@ def test_diff_names_the_package(place: Place) -> None:
     assert f"the format sometool of {PACKAGE}" in done.stdout + done.stderr
 
 
+@pytest.mark.site
 def test_report_builds_the_site_of_what_is_good(place: Place, tmp_path: Path) -> None:
     done = tacholog(place, "report", "--data", place.runs, "--output", tmp_path / "site")
 

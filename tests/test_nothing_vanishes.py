@@ -237,8 +237,7 @@ def test_the_same_bytes_under_two_names_are_wrong(two: Path) -> None:
 
 PLUGIN = '''
 """A format that does what it should not."""
-from tacholog.formats.lines import Detected, Found
-from tacholog.records import Conditions, Number, Record
+from tacholog.formats.kit import Conditions, Detected, Found, Number, Record
 
 SYSTEM = TOOL = "Odd"
 DIALECTS = ()

@@ -235,7 +235,6 @@ def test_without_perftest_the_message_says_how_to_build_it(tmp_path: Path) -> No
 
 
 @pytest.mark.core
-@pytest.mark.alone
 def test_perftest_measures_and_its_log_is_whole(tmp_path: Path, perftest: Path) -> None:
     text = """
     [[runs]]

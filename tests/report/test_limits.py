@@ -87,6 +87,7 @@ def test_the_limits_of_a_site_are_in_its_file(tmp_path: Path) -> None:
         read_settings(tmp_path / "wrong.toml")
 
 
+@pytest.mark.site
 def test_report_names_what_it_left_out_and_tells_how_far_it_is(data: Path, tmp_path: Path) -> None:
     add(data, "large", grown(b'note text="more"\n', 18_000_000))
     (tmp_path / "site.toml").write_text("[limits]\nlog_text_mb = 17\n")
