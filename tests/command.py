@@ -1,8 +1,9 @@
 """Run ``tacholog`` as a user does, in a process of its own, without waiting each time for Python to import pandas and Sphinx.
 
 A helper process imports them once and forks for each call. The forked process runs ``python -m tacholog`` with the arguments, folder,
-environment and streams of the call, and ends as any program does. What a fork cannot change needs a new Python, so such a call gets one:
-another ``PYTHONPATH``, for example. The tests of what is imported when, of signals and of streams start their own processes too.
+environment and streams of the call, and ends as any program does. It searches a ``PYTHONPATH`` of the call before what the helper searches.
+Other variables that Python reads when it starts need a new Python, and get one. Tests of what is imported when, of signals and of streams
+start their own processes too.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ IMPORTED = (
     *("sphinx_copybutton", "plotly.graph_objects", "rich.console"),
 )
 TIMEOUT_S = 120
-NEEDS_NEW_PYTHON = ("PYTHON", "OPENBLAS_", "OMP_")  # beginnings of the names of variables that are read when Python or a library starts
+READ_AT_THE_START = ("PYTHON", "OPENBLAS_", "OMP_")  # beginnings of the names of variables that Python and libraries read only then
 ANSWER_BYTES = 64
 STREAMS = 3
 
@@ -62,7 +63,7 @@ def run_tacholog(
     words = [sys.executable, "-m", "tacholog", *map(str, arguments)]
     folder = str(cwd or Path.cwd())
     changed = environment or {}
-    if any(name.startswith(NEEDS_NEW_PYTHON) for name in changed):
+    if any(name.startswith(READ_AT_THE_START) for name in changed if name != "PYTHONPATH"):
         return subprocess.run([*prefix, *words], cwd=folder, env=os.environ | changed, input=stdin, capture_output=True, timeout=timeout, check=False)
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(STREAMS)]
@@ -159,7 +160,8 @@ def _run(request: dict[str, object], streams: list[int]) -> NoReturn:
     os.chdir(str(request["cwd"]))
     os.environ.clear()
     os.environ.update(request["environment"])  # type: ignore[call-overload]
-    sys.path.insert(0, "")  # as `python -m` does
+    added = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path not in sys.path]
+    sys.path[:0] = ["", *added]  # as `python -m` does
     sys.argv[1:] = request["arguments"]  # type: ignore[call-overload]
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
