@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.command import run_tacholog_text
 
 from tacholog.site.stamp import write_stamp
 
@@ -23,9 +24,8 @@ READERS = ("export", "report", "diff")
 
 def tacholog(*arguments: str | Path, cwd: Path, prefix: tuple[str, ...] = (), path: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Run the command line in a process of its own, without Plotly from a registry."""
-    environment = os.environ | {"TACHOLOG_PLOTLY": "full"} | ({"PYTHONPATH": str(path)} if path else {})
-    words = [*prefix, sys.executable, "-m", "tacholog", *map(str, arguments)]
-    return subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    environment = {"TACHOLOG_PLOTLY": "full"} | ({"PYTHONPATH": str(path)} if path else {})
+    return run_tacholog_text(*arguments, cwd=cwd, environment=environment, prefix=prefix)
 
 
 def reading(command: str, folder: Path, prefix: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
@@ -237,8 +237,7 @@ def test_the_same_bytes_under_two_names_are_wrong(two: Path) -> None:
 
 PLUGIN = '''
 """A format that does what it should not."""
-from tacholog.formats.lines import Detected, Found
-from tacholog.records import Conditions, Number, Record
+from tacholog.formats.kit import Conditions, Detected, Found, Number, Record
 
 SYSTEM = TOOL = "Odd"
 DIALECTS = ()

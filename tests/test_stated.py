@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from tests.command import run_tacholog_text
 
 from tacholog.dataset.load import load
 from tacholog.dataset.saved import open_saved
@@ -36,7 +36,7 @@ def run(root: Path, name: str, log: Path = SOCKPERF, **manifest: Any) -> Path:  
 
 
 def tacholog(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "tacholog", *map(str, words)], capture_output=True, text=True, check=False)
+    return run_tacholog_text(*map(str, words))
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.command import run_tacholog_text
 
 from tacholog.campaign import read_campaign
 from tacholog.campaign.builds import find_build
@@ -46,9 +47,7 @@ HOLD_US = 100
 
 
 def ab(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tacholog", "ab", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False, timeout=300
-    )
+    return run_tacholog_text("ab", *arguments, cwd=cwd, timeout=300)
 
 
 def campaign(folder: Path, text: str = CAMPAIGN) -> Path:
@@ -70,7 +69,6 @@ def in_order(folder: Path) -> list[tuple[str, Manifest]]:
 
 
 @pytest.mark.core
-@pytest.mark.alone
 def test_sides_run_next_to_each_other_in_changing_order_and_are_compared(tmp_path: Path, perftest: Path) -> None:
     done = ab(perftest, perftest, campaign(tmp_path), "--pairs", "6", "--format", "json", cwd=tmp_path)
 
@@ -89,7 +87,6 @@ def test_sides_run_next_to_each_other_in_changing_order_and_are_compared(tmp_pat
 
 
 @pytest.mark.core
-@pytest.mark.alone
 def test_the_plan_says_before_what_it_can_find_in_which_time_and_writes_nothing(tmp_path: Path, perftest: Path) -> None:
     done = ab(perftest, perftest, campaign(tmp_path), "--plan", cwd=tmp_path)
 
@@ -102,7 +99,6 @@ def test_the_plan_says_before_what_it_can_find_in_which_time_and_writes_nothing(
 
 
 @pytest.mark.core
-@pytest.mark.alone
 def test_the_plan_counts_each_tested_percentile_of_a_latency_as_a_row(tmp_path: Path, perftest: Path) -> None:
     text = CAMPAIGN.replace("throughput", "latency").replace("max-rate", "closed")
 
@@ -112,7 +108,6 @@ def test_the_plan_counts_each_tested_percentile_of_a_latency_as_a_row(tmp_path: 
 
 
 @pytest.mark.core
-@pytest.mark.alone
 def test_the_plan_of_few_pairs_says_that_they_find_nothing(tmp_path: Path, perftest: Path) -> None:
     text = CAMPAIGN.replace("throughput", "latency").replace("max-rate", "closed")
 
@@ -124,7 +119,6 @@ def test_the_plan_of_few_pairs_says_that_they_find_nothing(tmp_path: Path, perft
 
 
 @pytest.mark.core
-@pytest.mark.alone
 def test_one_build_with_itself_is_the_calibration_whose_band_the_next_diff_uses(tmp_path: Path, perftest: Path) -> None:
     done = ab(perftest, perftest, campaign(tmp_path), "--pairs", "6", cwd=tmp_path)
 
@@ -152,7 +146,7 @@ def test_one_build_with_itself_is_the_calibration_whose_band_the_next_diff_uses(
 
 
 @pytest.mark.core
-@pytest.mark.alone
+@pytest.mark.measures
 def test_five_percent_more_hold_is_found_worse(tmp_path: Path, perftest: Path) -> None:
     text = CAMPAIGN.replace("uds", "mock").replace("throughput", "latency").replace("max-rate", "closed")
     holds = [f"{perftest} {{arguments}} --mock hold={hold}us" for hold in (HOLD_US, HOLD_US * 105 // 100)]
@@ -183,13 +177,12 @@ def _skip_if_the_rig_was_robbed_of_its_cpus(folder: Path) -> None:
 
 
 @pytest.mark.core
-@pytest.mark.alone
 def test_an_interrupted_comparison_says_so_stays_valid_and_goes_on_with_whole_pairs(tmp_path: Path, perftest: Path) -> None:
     file = campaign(tmp_path)
     command = [sys.executable, "-m", "tacholog", "ab", str(perftest), str(perftest), str(file), "--pairs", "8"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
         give_up = time.monotonic() + 120
-        while len(list(tmp_path.glob("build/runs/ab-*/*/stream-uds/*/run.toml"))) < 13:
+        while len(list(tmp_path.glob("build/runs/ab-*/*/stream-uds/*/run.toml"))) < 7:
             assert time.monotonic() < give_up
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
@@ -217,7 +210,6 @@ def test_an_interrupted_comparison_says_so_stays_valid_and_goes_on_with_whole_pa
 
 
 @pytest.mark.core
-@pytest.mark.alone
 def test_pairs_that_are_added_later_leave_the_first_as_they_are_and_are_told(tmp_path: Path, perftest: Path) -> None:
     file = campaign(tmp_path)
     ab(perftest, perftest, file, "--pairs", "6", cwd=tmp_path)
@@ -236,7 +228,6 @@ def test_pairs_that_are_added_later_leave_the_first_as_they_are_and_are_told(tmp
 
 
 @pytest.mark.core
-@pytest.mark.alone
 def test_labelled_sides_are_kept_for_publication_and_found_as_releases(tmp_path: Path, perftest: Path) -> None:
     done = ab(perftest, perftest, campaign(tmp_path), "--pairs", "6", "--release", "9.1", "9.2", cwd=tmp_path)
 
@@ -259,7 +250,6 @@ def test_labelled_sides_are_kept_for_publication_and_found_as_releases(tmp_path:
 
 
 @pytest.mark.core
-@pytest.mark.alone
 def test_a_comparison_is_not_continued_with_another_build(tmp_path: Path, perftest: Path) -> None:
     file = campaign(tmp_path)
     ab(perftest, perftest, file, "--pairs", "1", cwd=tmp_path)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.command import run_tacholog_text
 
 from tacholog.campaign.pairs import pairs_folder
 from tacholog.errors import UnreadableInput
@@ -25,9 +26,7 @@ HANGS = '[[runs]]\nname = "hangs"\ncommand = ["sh", "-c", "echo begun; trap \'\'
 
 
 def bench(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tacholog", "bench", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False, timeout=120
-    )
+    return run_tacholog_text("bench", *arguments, cwd=cwd)
 
 
 def campaign(folder: Path, text: str) -> Path:
@@ -238,7 +237,6 @@ def test_without_perftest_the_message_says_how_to_build_it(tmp_path: Path) -> No
 
 
 @pytest.mark.core
-@pytest.mark.alone
 def test_perftest_measures_and_its_log_is_whole(tmp_path: Path, perftest: Path) -> None:
     text = """
     [[runs]]

@@ -69,6 +69,12 @@ def events_of(name: str, data: bytes) -> list[Event]:
     return events
 
 
+@functools.cache
+def results_of(name: str, path: Path) -> list[Event]:
+    """The results that a sample log prints, read once for all tests."""
+    return [event for event in events_of(name, path.read_bytes()) if isinstance(event.what, Record) and not derived(event.what)]
+
+
 def records_of(name: str, data: bytes) -> list[Record]:
     """The records of a log, each of its lines being in one class."""
     return [event.what for event in events_of(name, data) if isinstance(event.what, Record)]
@@ -331,8 +337,7 @@ def test_any_bytes_are_accounted_for(name: str, data: bytes) -> None:
 @given(where=st.floats(0, 1))
 def test_a_log_cut_anywhere_yields_no_record_that_the_whole_log_does_not_hold(name: str, where: float) -> None:
     for path in SAMPLES[name]:
-        data = path.read_bytes()
-        whole = [event for event in events_of(name, data) if isinstance(event.what, Record) and not derived(event.what)]
+        data, whole = path.read_bytes(), results_of(name, path)
         end = data[: int(where * len(data))].count(b"\n") + 1  # The line that is cut: its closed cells may be a record without the last.
 
         found = [event for event in events_of(name, data[: int(where * len(data))]) if isinstance(event.what, Record) and not derived(event.what)]
