@@ -61,7 +61,7 @@ def stated(manifest: Manifest) -> StatedConditions:
             found[field] = getattr(msgspec.convert({field: value}, StatedConditions), field)
         except msgspec.ValidationError:
             continue  # The option means something else, or says it in other words: it still sets its run apart.
-    known = {name: value for name in FIELDS if (value := getattr(manifest.conditions, name, None)) is not None}
+    known = {name: value for name in FIELDS if (value := getattr(manifest.conditions, name)) is not None}
     return StatedConditions(**{**found, **known})
 
 
