@@ -15,8 +15,6 @@ from tacholog.schema.conditions import Conditions
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.records import SEVERITY, Record, Status
 
-_CONDITIONS = Conditions.__struct_fields__
-
 
 def run_ending(manifest: Manifest, logs: Sequence[LoadedLog]) -> tuple[Status | None, str | None]:
     """Return how a run ended and why: the worst ending that its manifest or one of its logs states; ``None`` if none of them states any."""
@@ -62,7 +60,7 @@ def result_rows(run: str, log: str, event: Event, record: Record, conditions: Co
         "test": record.test,
         "side": record.side,
         "participant": record.participant,
-        **{name: getattr(conditions, name) for name in _CONDITIONS},
+        **msgspec.structs.asdict(conditions),
         "payload_bytes": record.payload_bytes,
         "payload_bytes_high": record.payload_bytes_high,
         "samples": record.samples,

@@ -44,10 +44,13 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     ] = None
     data_path: Annotated[
         DataPath | None,
-        _about("public", "Whether the payload is copied, or handed over as a reference (zero copy, pointer) or in its wire form (FlatData)."),
+        _about(
+            "public",
+            "How the payload is handed over: as a copy, in its wire form without serialisation (FlatData), or as a reference (zero copy, pointer).",
+        ),
     ] = None
     payload_touched: Annotated[
-        Touched | None, _about("public", "Whether anybody wrote or read the payload. A zero-copy rate without that counts bytes that never moved.")
+        Touched | None, _about("public", "Whether the payload was written and read. Otherwise a zero-copy rate counts bytes that never moved.")
     ] = None
     reliability: Annotated[Reliability | None, _about("public", "Whether lost messages are sent again (reliable) or not (best effort).")] = None
     keyed: Annotated[bool | None, _about("public", "Whether messages belong to instances of a topic by a key.", title="keyed or not")] = None
@@ -55,17 +58,19 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     type: Annotated[str | None, _about("public", "The data type, as the tool calls it.")] = None
     demand: Annotated[Count | None, _about("public", "How many messages are sent in one burst.", unit="messages")] = None
     offered_rate_per_s: Annotated[
-        Positive | None, _about("public", "How many messages a second the publisher tries to send.", unit="messages_per_s", title="offered rate")
+        Positive | None, _about("public", "How many messages the publisher tries to send in a second.", unit="messages_per_s", title="offered rate")
     ] = None
     recovery_time_ns: Annotated[Count | None, _about("public", "The pause between two bursts.", unit="ns", title="recovery time")] = None
-    batch_bytes: Annotated[Count | None, _about("public", "How many bytes of messages travel together.", unit="bytes", title="batching")] = None
+    batch_bytes: Annotated[
+        Count | None, _about("public", "How many bytes of messages are sent together; 0: batching is off.", unit="bytes", title="batching")
+    ] = None
     publishers: Annotated[Count | None, _about("public", "How many publishers send at once.", unit="publishers")] = None
     subscribers: Annotated[Count | None, _about("public", "How many subscribers receive at once.", unit="subscribers")] = None
     load_mode: Annotated[
         LoadMode | None,
         _about(
             "public",
-            "Closed: the next message waits for the last answer. Open or paced: a schedule that waits for nobody. Max-rate: as fast as it goes.",
+            "When messages are sent. Closed: the next one after the last answer. Open or paced: on a fixed schedule. Max-rate: as fast as possible.",
             title="load",
         ),
     ] = None
@@ -78,9 +83,11 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     ] = None
     warmup: Annotated[str | None, _about("public", "What was done before the measurement began.")] = None
     basis: Annotated[Basis | None, _about("public", "What a latency spans: one way, a round trip, or a round trip divided by two.")] = None
-    definition: Annotated[str | None, _about("public", "The tool's own definition of the metric.")] = None
+    definition: Annotated[
+        str | None, _about("public", "The tool's own definition of the metric: who starts the clock, who stops it, and what counts.")
+    ] = None
     planned_duration_s: Annotated[
-        Positive | None, _about("public", "How long one measurement was meant to take.", unit="s", title="planned duration")
+        Positive | None, _about("public", "How long one measurement was planned to take.", unit="s", title="planned duration")
     ] = None
     link_bit_per_s: Annotated[Positive | None, _about("public", "The nominal speed of the network link.", unit="bit_per_s", title="link speed")] = (
         None

@@ -29,32 +29,33 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
         "undersampled": Mark(
             "\u2020",
             "Too few samples for this percentile",
-            "Fewer than ten samples lie beyond this percentile, so it is little more than the largest value seen, and mostly too good. "
-            "Where the log states no number of samples, it is estimated: no more than fit into the planned time one after another.",
+            "Fewer than ten samples lie beyond this percentile. It is little more than the largest value seen, and mostly too good. If the "
+            "log does not state the number of samples, it is estimated as the most that fit into the planned time.",
         ),
         "timeout_artefact": Mark(
             "\u2021",
             "A time-out, not a latency",
-            "About 100 ms is half of the 200 ms that the tool waits for an answer that was lost: a loss that was counted as a latency, "
-            "which also spoils the mean and the standard deviation.",
+            "The tool waits 200 ms for an answer. About 100 ms, half of that, is a lost answer that was counted as a latency. It spoils the "
+            "mean and the standard deviation too.",
         ),
         "no_bytes_moved": Mark(
             "\u00a7",
             "No payload was moved",
-            "Zero copy hands over a reference. Whether anybody touched the payload is not stated, so this rate counts bytes that did not move: "
-            "read it as messages handed over, not as bandwidth. Where a log does not say how the bytes went, more than 1 Tbit/s at any size says it.",
+            "Zero copy hands over a reference. As far as the log says, nobody touched the payload, so this rate counts bytes that did not "
+            "move: read it as messages handed over, not as bandwidth. If a log does not state the data path, more than 1 Tbit/s at any size "
+            "counts as zero copy.",
         ),
         "reference_only": Mark(
             "r",
             "The latency of a reference",
-            "Zero copy hands over a reference, and whether anybody touched the payload is not stated: this is the latency of the reference at any "
-            "size, not of the bytes. Compare it with other references, not with copies.",
+            "Zero copy hands over a reference. As far as the log says, nobody touched the payload, so this is the latency of the reference, "
+            "whatever the size, and not of the bytes. Compare it with other references, not with copies.",
         ),
         "grows_with_size": Mark(
             "g",
             "Zero copy in name",
-            "Called zero copy, but the latency grows with the size: within the time that was measured somebody writes, reads or copies the payload, "
-            "and who is not stated. Read it as the latency of the bytes.",
+            "This is called zero copy, but its latency grows with the size: within the measured time, something writes, reads or copies the "
+            "payload. The log does not say what. Read it as the latency of the bytes.",
         ),
         "loss": Mark(
             "\u25bd",
@@ -67,12 +68,20 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
             "Received and lost messages together are more than this transport delivered at any size of the run: the publisher was not held "
             "back and wrote more than the link can carry, so samples were overwritten before they were sent.",
         ),
-        "warmup_fixed": Mark("w", "Shortened warm-up", "The warm-up had a fixed length and did not wait until the figures were steady."),
-        "not_steady": Mark("n", "Never steady", "The warm-up gave up: three intervals in a row never agreed within 5 %."),
+        "warmup_fixed": Mark(
+            "w",
+            "Shortened warm-up",
+            "The warm-up had a fixed length and did not wait until the figures were steady.",
+        ),
+        "not_steady": Mark(
+            "n",
+            "Never steady",
+            "The warm-up gave up: three intervals in a row never agreed within 5 %.",
+        ),
         "clock_coarse": Mark(
             "c",
             "Near the clock's own cost",
-            "The median is less than 20 times what one reading of the clock cost in its run; of several runs one is enough.",
+            "The median is less than 20 times the cost of one reading of the clock in its run. Of several runs, one is enough for this mark.",
         ),
         "out_of_order": Mark(
             "!",
@@ -82,75 +91,87 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
         "impossible": Mark(
             "?",
             "The log prints something impossible",
-            "The log holds a value here that cannot be, such as a counter below zero read as a huge number. It is shown as unknown.",
+            "The log holds an impossible value here, such as a counter below zero that was read as a huge number. It is shown as unknown.",
             by_formats=True,
         ),
-        "derived": Mark("d", "Derived, not measured", "The tool computed this figure from another one that it had measured.", by_formats=True),
+        "derived": Mark(
+            "d",
+            "Derived, not measured",
+            "The tool computed this figure from another one that it had measured.",
+            by_formats=True,
+        ),
         "partial": Mark(
             "p",
             "From part of the rows",
-            "Some rows or cells of the log are broken or cannot be, and are not in this figure, which was computed from the others.",
+            "Some rows or cells of the log are broken or impossible. This figure was computed from the others.",
             by_formats=True,
         ),
         "intervals_only": Mark(
             "i",
             "Known for intervals only",
-            "The tool prints this percentile for each interval. That of the whole run cannot be computed from those of its parts: it is not known.",
+            "The tool prints this percentile for each interval only. The percentile of the whole run cannot be computed from them, so it is "
+            "not known.",
             by_formats=True,
         ),
         "clock_skew": Mark(
             "k",
             "The clock went backwards",
-            "Answers came before their questions by the publisher's clock, and were left out: the others may be off too.",
+            "By the publisher's clock, some answers came before their questions. They were left out; the others may be wrong too.",
             by_formats=True,
         ),
         "extra_answers": Mark(
             "a",
             "More answers than the tool keeps",
-            "More answers came than the tool had kept room for, as with a second publisher or subscriber of the same number. The rest was left out.",
+            "More answers came than the tool had room for, as happens with a second publisher or subscriber of the same number. The "
+            "additional ones were left out.",
             by_formats=True,
         ),
         "low_resolution_clock": Mark(
             "l",
             "Too coarse a clock",
-            "The run used a clock too coarse for single latencies: only its overall average is worth reading.",
+            "The clock of this run was too coarse for single latencies. Only the overall average is worth reading.",
             by_formats=True,
         ),
         "unit_assumed": Mark(
             "u",
             "The unit is not in the log",
-            "The log does not say which unit of time it uses. Read as the microsecond, which all but special builds print.",
+            "The log does not state its unit of time. It is read as microseconds, which all but special builds print.",
             by_formats=True,
         ),
         "busy_machine": Mark(
             "b",
             "The machine was busy",
-            "When the run began, more programs wanted processors than the run's own two and a quarter of the processors: what it measured is "
-            "the machine's other work too.",
+            "When the run began, more programs wanted a processor than the run's own two and a quarter of the processors. The numbers measure "
+            "that other work too.",
         ),
         "republished": Mark(
             "=",
             "The same measurement, published again",
-            "Another release of this system is published with the same figures to the last digit, over the whole series: it is one measurement, "
-            "not two, and says nothing of what changed between these releases.",
+            "Another release of this system is published with the same figures, to the last digit, over the whole series. It is one "
+            "measurement and not two, and says nothing about what changed between these releases.",
         ),
         "size_from_manifest": Mark(
             "m",
             "The size is not in the log",
-            "The log does not print the size of the messages. It is the one that the campaign or the run's manifest states.",
+            "The log does not print the size of the messages. It was taken from the campaign or from the manifest of the run.",
         ),
         "contradicted": Mark(
             "\u2260",
             "The log and the manifest disagree",
-            "The run's manifest states a condition otherwise than its log. The log's word is used; the data quality page names both.",
+            "The manifest of the run and its log state a condition differently. The value of the log is used; the page on data quality names both.",
         ),
         "two_groups": Mark(
             "\u2225",
             "Runs fall into two groups",
-            "The values of these runs lie in two groups with a wide gap between them, as when some runs had their threads on other processors. "
-            "Both groups are shown, each by the median of its runs and with their number. A median of all of them would say nothing of either.",
+            "The values of these runs lie in two groups with a wide gap between them, as when some runs had their threads on other "
+            "processors. Both groups are shown, each with the median of its runs and their number. A median of all runs would describe "
+            "neither.",
         ),
-        "run_failed": Mark("x", "The run failed", "The run did not end well: its figures stand as they were logged, and carry no verdict."),
+        "run_failed": Mark(
+            "x",
+            "The run failed",
+            "The run did not end well. Its figures are shown as they were logged, and get no verdict.",
+        ),
     }
 )
 

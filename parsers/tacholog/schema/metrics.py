@@ -10,7 +10,13 @@ Direction = Literal["lower", "higher"]
 
 
 class Metric(msgspec.Struct, frozen=True):
-    """What a metric is: its unit, which direction is better (None: neither), and its words."""
+    """A metric.
+
+    Attributes:
+        unit: the unit of all its numbers.
+        better: which direction is better; ``None``: neither.
+        words: what it is called on pages.
+    """
 
     unit: str
     better: Direction | None
@@ -24,15 +30,15 @@ METRICS: dict[str, Metric] = {
     "deserialization": Metric("ns", "lower", "Time to deserialise a message"),
     "send_call": Metric("ns", "lower", "Time in the publisher's send call"),
     "send_lateness": Metric("ns", "lower", "How late a message was sent, by its schedule"),
-    "interval_per_message": Metric("ns", None, "Time over messages, which some tools call latency"),
+    "interval_per_message": Metric("ns", None, "Time divided by messages, which some tools call latency"),
     "goodput": Metric("bit_per_s", "higher", "Payload received"),
     "message_rate": Metric("messages_per_s", "higher", "Messages received"),
-    "size_over_latency": Metric("bit_per_s", None, "Size over summed latency, which eCAL calls throughput"),
+    "size_over_latency": Metric("bit_per_s", None, "Size divided by summed latency, which eCAL calls throughput"),
     "offered_rate": Metric("messages_per_s", None, "Messages offered by the publisher"),
     "offered_goodput": Metric("bit_per_s", None, "Payload offered by the publisher"),
     "call_rate": Metric("calls_per_s", "higher", "Service calls"),
-    "transfer_rate": Metric("bit_per_s", None, "Payload sent or received, whichever the tool does not say"),
-    "bytes_transferred": Metric("bytes", None, "Bytes sent or received, whichever the tool does not say"),
+    "transfer_rate": Metric("bit_per_s", None, "Payload sent or received; the tool does not say which"),
+    "bytes_transferred": Metric("bytes", None, "Bytes sent or received; the tool does not say which"),
     "bytes_sent": Metric("bytes", None, "Bytes sent"),
     "bytes_received": Metric("bytes", None, "Bytes received"),
     "bytes_lost": Metric("bytes", "lower", "Bytes lost"),
@@ -44,7 +50,7 @@ METRICS: dict[str, Metric] = {
     "retransmissions": Metric("messages", "lower", "Messages sent again"),
     "messages_dropped": Metric("messages", "lower", "Messages dropped for a slow subscriber"),
     "messages_corrupted": Metric("messages", "lower", "Messages with a wrong checksum"),
-    "instances_heard": Metric("instances", "higher", "Instances of a keyed topic of which something came"),
+    "instances_heard": Metric("instances", "higher", "Instances of a keyed topic of which messages were received"),
     "loss": Metric("ratio", "lower", "Share of messages lost"),
     "histogram_overflow": Metric("messages", None, "Samples above the histogram's top"),
     "duration": Metric("ns", None, "Time measured"),

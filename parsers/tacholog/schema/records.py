@@ -1,8 +1,7 @@
-"""The schema: what a log line can say, what a run is, and what each metric means.
+"""The records: what one result of a log holds, and what a log says about its whole run.
 
-A *record* is one result of a log: the conditions that the log itself states, and its numbers. The *results* table is
-the tidy form of all records, one row a number. Units are fixed by `METRICS`: latency in ns, rates in bit/s or
-messages/s, sizes in bytes. Unknown is ``None`` everywhere, never zero and never a guess.
+A record has the conditions that the log states for it, and its numbers. The table ``results`` holds the same, one row a number. Every metric has one
+unit (`tacholog.schema.metrics.METRICS`). ``None`` means unknown everywhere; it is never replaced by zero or by a guess.
 """
 
 from __future__ import annotations
@@ -23,23 +22,27 @@ Bound = Literal["=", "~", "<", ">", "range-low", "range-high"]
 Scope = Literal["summary", "interval", "resources"]
 Status = Literal["ok", "failed", "truncated", "empty"]
 
-#: How bad an ending is.
+#: How bad each ending of a run is; the largest is the worst.
 SEVERITY: dict[Status | None, int] = {"ok": 0, None: 1, "empty": 2, "truncated": 3, "failed": 4}
 
 
 _BOUNDS = frozenset(get_args(Bound))
-_KNOWN: set[tuple[str, str, str]] = set()  # Names of numbers that were found good: metric, statistic and bound.
-_MOST_KNOWN = 4096  # There are a few hundred, unless a log names its percentiles with nine digits each.
+_KNOWN: set[tuple[str, str, str]] = set()  # Valid names of numbers: metric, statistic and bound. Checking each number anew would be slow.
+_MOST_KNOWN = 4096  # Real logs have a few hundred. A hostile one could name its percentiles with nine digits each.
 
 
 class Number(msgspec.Struct, frozen=True, kw_only=True):
     """One number of a record.
 
-    ``metric`` is one of `METRICS`, ``statistic`` one of `STATISTICS` or a percentile such as ``p99.9``.
-    ``value`` is in the metric's unit; ``None`` means that the log prints something impossible there, or that it cannot be known: ``marks`` say which.
-    ``resolution`` is the unit of the last printed place (in the value's unit), ``None`` if the number is exact or it is unknown.
-    ``bound`` says what the value is: ``=`` itself, ``<`` a printed 0 of a quantity rounded or truncated to ``value``.
-    ``line`` is the line that it stands on, where its record spans several.
+    Attributes:
+        metric: one of `METRICS`.
+        statistic: one of `STATISTICS`, or a percentile such as ``p99.9``.
+        value: in the metric's unit. ``None`` if the log prints something impossible, or if it cannot be known: ``marks`` say which.
+        resolution: the unit of the last printed place, in the metric's unit. ``None`` if the number is exact, or if this is unknown.
+        bound: what the value is: ``=`` the number itself; ``<`` an upper bound, as of a printed 0 that was rounded to ``value``; ``>`` a lower bound;
+            ``~`` about this; ``range-low`` and ``range-high`` the ends of a range.
+        marks: names of `tacholog.schema.marks.MARKS`.
+        line: the line that the number stands on, if its record spans several lines.
 
     Raises:
         ValueError: there is no such metric, statistic or bound.
@@ -54,7 +57,7 @@ class Number(msgspec.Struct, frozen=True, kw_only=True):
     line: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a name that nobody knows: whatever orders, judges or explains numbers would stumble over it later, far from its cause."""
+        """Refuse a name that is not in the schema. Otherwise code that sorts or explains numbers would fail on it later, far from the cause."""
         name = (self.metric, self.statistic, self.bound)
         if name in _KNOWN:
             return
@@ -69,7 +72,7 @@ class Number(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """The number's name in flat output: metric, statistic and unit, as in ``latency_p99_ns``."""
+        """The name of the number in flat output: metric, statistic and unit, as in ``latency_p99_ns``."""
         unit = METRICS[self.metric].unit
         statistic = "" if self.statistic == "total" else self.statistic
         return "_".join(word for word in (self.metric, statistic, "" if unit in ("messages", "instances", "ratio") else unit) if word)
@@ -78,8 +81,16 @@ class Number(msgspec.Struct, frozen=True, kw_only=True):
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     """One result of a log: what was measured, and its numbers.
 
-    ``samples`` is how many messages are behind the statistics. ``payload_bytes_high`` is there where one result stands for a range of sizes,
-    whose lower end is then ``payload_bytes``.
+    Attributes:
+        test: what kind of test it was.
+        payload_bytes: the size of a message, as the tool was asked for it; of a range of sizes the lower end.
+        payload_bytes_high: the upper end, if the result stands for a range of sizes.
+        numbers: the numbers.
+        samples: how many messages are behind the statistics.
+        scope: ``summary`` for a whole measurement, ``interval`` for a part of one, ``resources`` for what it cost.
+        side: who measured.
+        participant: which of several publishers or subscribers it was.
+        conditions: those that the log states for this result.
     """
 
     test: Test
@@ -93,12 +104,18 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     conditions: Conditions = Conditions()
 
     def number(self, metric: str, statistic: str) -> Number | None:
-        """The number of that name, or ``None`` if the record has none."""
+        """Return the number of that name; ``None`` if the record has none."""
         return next((n for n in self.numbers if n.metric == metric and n.statistic == statistic), None)
 
 
 class Histogram(msgspec.Struct, frozen=True, kw_only=True):
-    """Part of a latency distribution: ascending bins ``(lower_ns, upper_ns, count)`` of the record that stands before it."""
+    """A latency distribution, or a part of one. It belongs to the record before it.
+
+    Attributes:
+        payload_bytes: the size of a message.
+        basis: what the latencies span.
+        bins: ascending bins, each with its lower and upper end in nanoseconds and its count.
+    """
 
     payload_bytes: Count
     basis: Basis

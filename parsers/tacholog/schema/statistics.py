@@ -1,4 +1,7 @@
-"""The closed list of statistics: what a number can be of the values that were measured."""
+"""The statistics: what a number is of the values that were measured, such as their mean or a percentile.
+
+The list is closed: a number with any other statistic is refused (`tacholog.schema.records.Number`).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ _PARTS_OF_TIME = {"": "in all", "user": "in user mode", "system": "in system mod
 _PARTS_OF_TIME |= {"interrupts": "in interrupts", "iowait": "waiting for a disk"}
 _SIDES = {"local": "the side that the log is of", "remote": "the other side", "publisher": "the publisher", "subscriber": "the subscriber"}
 
-#: What a number may be of the values that were measured. Percentiles come besides: ``p50``, ``p99.9``, see `is_statistic`.
+#: The statistics and what each of them is. Percentiles such as ``p99.9`` are statistics too: see `is_statistic`.
 STATISTICS: dict[str, str] = {
     "total": "a count, a sum or a share of all that was measured",
     "mean": "the arithmetic mean",
@@ -34,9 +37,9 @@ STATISTICS: dict[str, str] = {
         for part, words in _PARTS_OF_TIME.items()
     },
 }
-_PERCENTILE = re.compile(r"p(?!0\d|0\Z)\d{1,2}(?:\.\d{0,8}[1-9])?")  # As people write them: neither p05 nor p99.90, and neither p0 nor p100.
+_PERCENTILE = re.compile(r"p(?!0\d|0\Z)\d{1,2}(?:\.\d{0,8}[1-9])?")  # As people write them: not p05, not p99.90. p0 and p100 are called min and max.
 
 
 def is_statistic(name: object) -> bool:
-    """Whether a number may be called this: one of `STATISTICS`, or a percentile between 0 and 100 such as ``p99.9``."""
+    """Return whether this is a statistic: one of `STATISTICS`, or a percentile between 0 and 100 such as ``p99.9``."""
     return isinstance(name, str) and (name in STATISTICS or _PERCENTILE.fullmatch(name) is not None)
