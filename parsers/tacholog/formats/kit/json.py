@@ -73,8 +73,8 @@ class JsonObject(NamedTuple):
     def number(self, name: str, metric: str, statistic: str, unit: float = 1.0, *, is_binned: bool = False) -> Number | None:
         """Return the number of a record; ``None`` if there is no number of that name. ``unit`` is the printed unit in the metric's unit.
 
-        The number keeps its line, and its last printed place as its resolution. Where it ``is_binned`` (a percentile from a histogram), its digits say
-        more than was measured: its resolution is unknown. A number below zero is impossible; a printed 0 may be an exact 0.
+        The number keeps its line, and its last printed place as its resolution. Where it ``is_binned`` (a percentile from a histogram), its digits
+        say more than was measured: its resolution is unknown. A number below zero is impossible; a printed 0 may be an exact 0.
         """
         value = self.real(name)
         if value is None:
