@@ -56,7 +56,7 @@ def tacholog(command: str, folder: Path, path: Path | None = None, status: int =
 
 def test_the_page_about_formats_shows_what_its_commands_write_and_read(tmp_path: Path) -> None:
     page, package = ROOT / "docs/add-a-format.md", tmp_path / "tacholog-pingbench"
-    written, parsed = shown_commands(page)
+    written, parsed, _ = shown_commands(page)  # the last is that of the example in JSON: see tests/formats/test_example_json.py
 
     assert tacholog(written[0], tmp_path) == written[1]
     assert (package / "src/tacholog_pingbench/__init__.py").read_text() == blocks(page, "python")[0]

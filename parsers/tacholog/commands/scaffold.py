@@ -50,4 +50,4 @@ def scaffold(name: str, output: Path | None) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(source.read_text(encoding="utf-8").replace(EXAMPLE, name), encoding="utf-8")
         click.echo(target)
-    click.echo(f"\nNext: pip install --editable {folder} pytest && pytest {folder} && tacholog formats", err=True)
+    click.echo(f"\nNext: pip install --editable {folder} pytest hypothesis && pytest {folder} && tacholog formats", err=True)

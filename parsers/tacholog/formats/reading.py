@@ -29,6 +29,10 @@ _OVER: Any = object()  # Where a format has nothing more to say.
 UNKNOWN_IN_A_ROW = 10_000  # Longer stretches that no format knows are reported as one: a 2 GB file of noise must not fill the memory.
 
 
+class FormatFailure(UnreadableInput):
+    """The code of a format failed, or yielded what is no finding: the log cannot be read in that format."""
+
+
 class Event(NamedTuple):
     """Something found on the lines ``line`` to ``last_line`` (0: known only once the log had ended). ``text`` is the first line's.
 
@@ -165,8 +169,8 @@ class Scan:
                 raise self._failure(error) from error
             if found is _OVER:
                 break
-            if not self._ours and (strange := defect_of(found, self._reached)):
-                raise UnreadableInput(f"{self._whose} {strange} (at line {self._reached})")
+            if not self._ours and (defect := defect_of(found, self._reached)):
+                raise FormatFailure(f"{self._whose} {defect} (at line {self._reached})")
             if self._rows:
                 yield from self._at_once()
             if self._overdue or self._noise:
@@ -198,7 +202,7 @@ class Scan:
             if isinstance(self._unreadable, UnreadableInput):
                 return self._unreadable
             return UnreadableInput(f"cannot be read beyond line {self._reached}: {self._unreadable.strerror}")
-        return UnreadableInput(f"{self._whose} failed at line {self._reached}: {describe_error(error)}")
+        return FormatFailure(f"{self._whose} failed at line {self._reached}: {describe_error(error)}")
 
     @property
     def _whose(self) -> str:

@@ -26,11 +26,11 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from tacholog.formats.ecal.latency import MICROSECOND, PING_PONG, RECEIVER, REFLECTOR, Senders
+from tacholog.formats.ecal.latency import PING_PONG, RECEIVER, REFLECTOR, Senders
 from tacholog.formats.ecal.rows import BlockReader
 from tacholog.formats.ecal.tables import DocumentedTables
 from tacholog.formats.ecal.tools import BLOCKS, one_liner
-from tacholog.formats.kit import Broken, Conditions, Detected, Dialect, Distribution, Facts, Found, Line, Record, printed
+from tacholog.formats.kit import MICROSECOND, Broken, Conditions, Detected, Dialect, Distribution, Facts, Found, Line, Record, printed
 
 SYSTEM = "eCAL"
 TOOL = "eCAL samples"

@@ -9,10 +9,9 @@ import re
 from collections.abc import Iterator
 
 from tacholog.formats.ecal.rows import BlockForm, Cells, RowForm
-from tacholog.formats.kit import Broken, Conditions, Facts, Number, Record, counted, impossible, printed
+from tacholog.formats.kit import MICROSECOND, Broken, Conditions, Facts, Number, Record, counted, impossible, printed
 
 KILOBYTE = 1024
-MICROSECOND = 1000.0
 MOST_WARM_UPS = 100
 COUNT = re.compile(r"\d{1,18}")
 _KILOBYTES = re.compile(r"\d{1,15} kB")

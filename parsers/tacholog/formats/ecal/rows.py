@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tacholog.formats.kit import Broken, Found, Line, Record
+from tacholog.formats.kit import Broken, Found, Line, Record, found_on
 
 ROWS_APART = 4000  # Lines between the first and the last row of a block: what is claimed later is too late.
 _UNCOLONED = re.compile(r"(Message average roundtrip time|Packages lost after message) (.*)")
@@ -122,11 +122,11 @@ class BlockReader:
     def close(self, reason: str) -> Iterator[Found]:
         """Leave the block; what there is of it is broken."""
         if self._lines:
-            yield Found(self._lines[0], Broken(reason), tuple(self._lines[1:]))
+            yield found_on(self._lines, Broken(reason))
         self._reset()
 
     def _done(self, read: Callable[[Cells], Record | Broken]) -> Found:
-        found = Found(self._lines[0], read(self._cells), tuple(self._lines[1:]))
+        found = found_on(self._lines, read(self._cells))
         self._reset()
         return found
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from tacholog.formats.ecal.latency import KILOBYTE, MICROSECOND
-from tacholog.formats.kit import Broken, Conditions, DataPath, Facts, Found, Line, Record, printed
+from tacholog.formats.ecal.latency import KILOBYTE
+from tacholog.formats.kit import MICROSECOND, Broken, Conditions, DataPath, Facts, Found, Line, Record, printed
 
 _BORDER = re.compile(r"\+(?:-+\+)+")
 _HEAD_END = re.compile(r"\+(?:=+\+)+")

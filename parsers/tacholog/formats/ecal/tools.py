@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from tacholog.formats.ecal.latency import COUNT, KILOBYTE, MICROSECOND, PLACED_TIME, TIME, first_number
+from tacholog.formats.ecal.latency import COUNT, KILOBYTE, PLACED_TIME, TIME, first_number
 from tacholog.formats.ecal.rows import BlockForm, Cells, RowForm
-from tacholog.formats.kit import Broken, Conditions, Found, Line, Number, Record, Side, counted, printed, unit_of_last_place
+from tacholog.formats.kit import MICROSECOND, Broken, Conditions, Found, Line, Number, Record, Side, counted, printed, unit_of_last_place
 
 _MEGABYTE = KILOBYTE * KILOBYTE
 _STREAMED = re.compile(r"\d{1,12}(?:\.\d{1,12})?(?:e[+-]\d\d)?")
@@ -221,7 +221,7 @@ def _intervals(times: Sequence[str]) -> Iterator[Number]:
 
 def _times(metric: str, times: Sequence[str]) -> Iterator[Number]:
     for statistic, time in zip(("mean", "min", "max"), times, strict=False):
-        yield printed(metric, statistic, float(round(float(time) * _MILLISECOND)), _MICROSECONDS)
+        yield printed(metric, statistic, float(round(float(time) * _MILLISECOND)), MICROSECOND)
 
 
 def _perftool(side: Side, numbers: tuple[Number, ...], interval: str, rate: str) -> Record | Broken:
@@ -236,6 +236,3 @@ def _perftool(side: Side, numbers: tuple[Number, ...], interval: str, rate: str)
         side=side,
         conditions=Conditions(definition="ecal-perftool"),
     )
-
-
-_MICROSECONDS = 1000.0

@@ -30,6 +30,7 @@ from tacholog.formats.kit import (
     Number,
     Record,
     counted,
+    found_on,
     impossible,
     is_size,
     printed,
@@ -263,13 +264,13 @@ class _Subscriber:
         self._lines.append(line)
         self._cells[key] = cell
         if key == "test":
-            yield Found(self._lines[0], _subscribed(self._cells), tuple(self._lines[1:]))
+            yield found_on(self._lines, _subscribed(self._cells))
             self._lines, self._cells = [], {}
 
     def close(self, reason: str) -> Iterator[Found]:
         """Give up what there is of these lines."""
         if self._lines:
-            yield Found(self._lines[0], Broken(reason), tuple(self._lines[1:]))
+            yield found_on(self._lines, Broken(reason))
         self._lines, self._cells = [], {}
 
 

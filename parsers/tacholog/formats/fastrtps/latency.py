@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
+from tacholog.formats.fastrtps.statistics import STATISTICS, is_ascending, known_in_order
 from tacholog.formats.kit import (
+    MICROSECOND,
     Basis,
     Broken,
     Conditions,
@@ -27,10 +28,7 @@ from tacholog.formats.kit import (
     unit_of_last_place,
 )
 
-MICROSECOND = 1000.0
-_STATISTICS = ("std", "mean", "min", "p50", "p90", "p99", "p99.99", "max")
 _BY_THEMSELVES = {"mean", "min", "p50"}  # Without these a row says too little.
-_ORDERED = ("min", "p50", "p90", "p99", "p99.99", "max")
 _CELL = r"-?\d{{1,15}}\.\d{{{0}}}|-?nan"
 _COUNT = r"\d{1,18}"
 _COMMAS = "a table with decimal commas: its cells cannot be told apart; export it again with decimal points"
@@ -53,8 +51,8 @@ def _row(columns: Sequence[str], places: int) -> re.Pattern[str]:
 
 
 FORMS: Mapping[str, LatencyForm] = {
-    "Bytes,stdev,mean,min,50%,90%,99%,99.99%,max": _form(_STATISTICS, (2,)),
-    "Bytes,Samples,stdev,mean,min,50%,90%,99%,99.99%,max": _form(("samples", *_STATISTICS), (2, 3)),
+    "Bytes,stdev,mean,min,50%,90%,99%,99.99%,max": _form(STATISTICS, (2,)),
+    "Bytes,Samples,stdev,mean,min,50%,90%,99%,99.99%,max": _form(("samples", *STATISTICS), (2, 3)),
     "Bytes,Samples,Max,Min,Mean,Median,Stdev,Meanjitter,Maxjitter,90%,99%,99.99%": _form(
         ("samples", "max", "min", "mean", "p50", "std", "jitter mean", "jitter max", "p90", "p99", "p99.99"), (3,)
     ),
@@ -97,7 +95,7 @@ class LatencyTable:
     def _record(self, size: str, cells: Mapping[str, str], places: int) -> Record | Broken:
         if not is_size(int(size)):
             return Broken("a message size that cannot be")
-        if not _ascending(cells):
+        if not _is_possible(cells):
             return Broken("minimum, percentiles and maximum of this row are not in order")
         definition, basis = _MEANINGS["samples" in cells, places]
         summary = "jitter mean" in self._form.columns
@@ -124,10 +122,12 @@ def _numbers(cells: Mapping[str, str], places: int) -> Iterator[Number]:
             yield printed(metric, statistic, round(float(cell) * MICROSECOND, 3), MICROSECOND if whole_microseconds else MICROSECOND / 10**places)
 
 
-def _ascending(cells: Mapping[str, str]) -> bool:
-    known = [float(cells[name]) for name in _ORDERED if name in cells and not cells[name].endswith("nan")]
-    ordered = all(low <= high for low, high in pairwise(known))
-    return ordered and (cells["mean"].endswith("nan") or known[0] <= float(cells["mean"]) <= (known[-1] if "max" in cells else float("inf")))
+def _is_possible(cells: Mapping[str, str]) -> bool:
+    """Whether the statistics are in order, with the mean between minimum and maximum."""
+    if not is_ascending(cells) or cells["mean"].endswith("nan"):
+        return is_ascending(cells)
+    known = known_in_order(cells)
+    return known[0] <= float(cells["mean"]) <= (known[-1] if "max" in cells else float("inf"))
 
 
 class DecimalCommas:

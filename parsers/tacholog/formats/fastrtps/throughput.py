@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from tacholog.formats.kit import (
     COUNT_LIMIT,
+    MICROSECOND,
     Broken,
     Conditions,
     Line,
@@ -25,7 +26,6 @@ from tacholog.formats.kit import (
     unit_of_last_place,
 )
 
-MICROSECOND = 1000.0
 _MILLISECOND = 1_000_000
 _COUNT = r"\d{1,20}"
 _THREE = r"\d{1,24}\.\d{3}"

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
+from tacholog.formats.fastrtps.statistics import STATISTICS, is_ascending
 from tacholog.formats.kit import Broken, Conditions, Line, Number, Record, impossible, printed, unit_of_last_place
 
 DEFINITION = "fastrtps-video"
-_STATISTICS = ("std", "mean", "min", "p50", "p90", "p99", "p99.99", "max")
-_ORDERED = ("min", "p50", "p90", "p99", "p99.99", "max")
 _RATE, _LOST = "message_rate", "messages_lost"
 _COUNT, _CELL = r"[1-9]\d{0,9}", r"-?\d{1,12}\.\d\d|-?nan"
 _LOOSE_CELL = r"-?\d{1,12}(?:\.\d{1,9})?(?:e[+-]\d\d)?|-?nan"
@@ -30,7 +28,7 @@ class VideoForm(NamedTuple):
 
 
 def _form(metrics: Sequence[str], widths: Sequence[int]) -> VideoForm:
-    cells = [f"({_CELL if widths else _LOOSE_CELL})"] * (len(metrics) * len(_STATISTICS))
+    cells = [f"({_CELL if widths else _LOOSE_CELL})"] * (len(metrics) * len(STATISTICS))
     return VideoForm(metrics, widths, re.compile(",".join((f"({_COUNT})", *cells)) + ("" if widths else ",")))
 
 
@@ -62,8 +60,8 @@ class VideoTable:
         if found is None or not line.whole or (form.widths and widths != tuple(form.widths)):
             return Broken("a row of this table is cut short, garbled or of another one")
         count, *cells = found.groups()
-        tables = [dict(zip(_STATISTICS, cells[at : at + len(_STATISTICS)], strict=True)) for at in range(0, len(cells), len(_STATISTICS))]
-        if not all(map(_ascending, tables)):
+        tables = [dict(zip(STATISTICS, cells[at : at + len(STATISTICS)], strict=True)) for at in range(0, len(cells), len(STATISTICS))]
+        if not all(map(is_ascending, tables)):
             return Broken("minimum, percentiles and maximum of this row are not in order")
         numbers = [number for metric, table in zip(form.metrics, tables, strict=True) for number in _numbers(metric, table, loose=not form.widths)]
         conditions = Conditions(definition=DEFINITION)
@@ -79,8 +77,3 @@ def _numbers(metric: str, cells: Mapping[str, str], *, loose: bool) -> Iterator[
             yield printed(metric, statistic, value, unit_of_last_place(value))
         else:
             yield printed(metric, statistic, value, 0.01)
-
-
-def _ascending(cells: Mapping[str, str]) -> bool:
-    known = [float(cells[name]) for name in _ORDERED if not cells[name].endswith("nan")]
-    return all(low <= high for low, high in pairwise(known))

@@ -154,9 +154,9 @@ def _test(members: Mapping[str, JsonScalar]) -> IperfTest:
     protocol, target = members.get("protocol"), _real(members.get("target_bitrate"))
     return IperfTest(
         transport=protocol if isinstance(protocol, str) else None,
-        block_bytes=_whole(members.get("blksize")) or None,
-        streams=_whole(members.get("num_streams")) or None,
-        duration_s=_real(members.get("duration")) or None,
+        block_bytes=max(_whole(members.get("blksize")) or 0, 0) or None,
+        streams=max(_whole(members.get("num_streams")) or 0, 0) or None,
+        duration_s=max(_real(members.get("duration")) or 0.0, 0.0) or None,
         load_mode=None if target is None else "paced" if target else "max-rate",
     )
 

@@ -2,11 +2,11 @@
 
 **Lines in, findings out.** `Line` is what ``parse`` gets. `Found` is what it yields: a `Record` with its `Number`s and `Conditions`, `Facts` about
 the run, part of a `Histogram`, a `Broken` line, or ``None`` for a line without meaning. ``detect`` returns `Detected`; the constant ``DIALECTS``
-holds `Dialect`s. `closed_cells` splits a row whose last cell may be cut.
+holds `Dialect`s. `found_on` makes a finding on several lines; `closed_cells` splits a row whose last cell may be cut.
 
 **Numbers.** `printed` makes a number that the tool rounded, `counted` an exact count, `impossible` one that cannot be true. `unit_of_last_place` and
-`unit_of_last_decimal` say how finely a number was printed. `is_size`, `COUNT_LIMIT` and `VALUE_LIMIT` say what can be. `METRICS` and `STATISTICS` are
-the names that a number may have, with their units.
+`unit_of_last_decimal` say how finely a number was printed; `MICROSECOND` is one in nanoseconds. `is_size`, `COUNT_LIMIT` and `VALUE_LIMIT` say what
+can be. `METRICS` and `STATISTICS` are the names that a number may have, with their units.
 
 **Computed results.** `Tally` makes a summary of interval records, with the marks `DERIVED` and `PARTIAL`; `Distribution` computes percentiles of
 single samples in bounded memory.
@@ -32,8 +32,18 @@ from tacholog.formats.kit.bulk import Bulk, NumberColumn, RecordColumns, counted
 from tacholog.formats.kit.distribution import Distribution
 from tacholog.formats.kit.intervals import DERIVED, PARTIAL, Tally
 from tacholog.formats.kit.json import JsonLine, JsonMember, JsonObject, JsonReader, JsonResult, JsonScalar, json_findings, parse_json
-from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line, closed_cells
-from tacholog.formats.kit.numbers import COUNT_LIMIT, VALUE_LIMIT, counted, impossible, is_size, printed, unit_of_last_decimal, unit_of_last_place
+from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line, closed_cells, found_on
+from tacholog.formats.kit.numbers import (
+    COUNT_LIMIT,
+    MICROSECOND,
+    VALUE_LIMIT,
+    counted,
+    impossible,
+    is_size,
+    printed,
+    unit_of_last_decimal,
+    unit_of_last_place,
+)
 from tacholog.schema.conditions import Basis, Conditions, DataPath, LoadMode, Reach, Reliability, Touched
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.records import Bound, Facts, Histogram, Number, Record, Scope, Side, Status, Test
@@ -43,6 +53,7 @@ __all__ = [
     "COUNT_LIMIT",
     "DERIVED",
     "METRICS",
+    "MICROSECOND",
     "PARTIAL",
     "STATISTICS",
     "VALUE_LIMIT",
@@ -81,6 +92,7 @@ __all__ = [
     "closed_cells",
     "counted",
     "counted_column",
+    "found_on",
     "impossible",
     "is_size",
     "json_findings",

@@ -11,6 +11,7 @@ from tacholog.schema.records import Bound, Number
 
 DIGITS = 6  # What an output stream of C++ prints unless told otherwise.
 COUNT_LIMIT = 2**63  # Every count and size is below it. A tool that prints more printed a negative number as an unsigned one.
+MICROSECOND = 1000.0  # in nanoseconds, the unit of all times
 VALUE_LIMIT = 1e21  # More than 2^64 bytes in bits: no counter, rate or time of any tool reaches it.
 
 

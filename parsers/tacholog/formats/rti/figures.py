@@ -13,7 +13,7 @@ from itertools import pairwise
 from math import inf
 from typing import NamedTuple
 
-from tacholog.formats.kit import COUNT_LIMIT, Broken, Conditions, Number, Record, Scope, is_size, printed, unit_of_last_decimal
+from tacholog.formats.kit import COUNT_LIMIT, MICROSECOND, Broken, Conditions, Number, Record, Scope, is_size, printed, unit_of_last_decimal
 
 STATISTICS = ("mean", "std", "min", "max", "p50", "p90", "p99", "p99.99", "p99.9999")
 RUNNING = ("last", "mean", "std", "min", "max")
@@ -21,7 +21,6 @@ UNIT = "us|ns|[\u03bc\u00b5]s"
 CUT = Broken("the log ends within this line")
 OUT_OF_PLACE = Broken("cells of this row are missing or out of place")
 _ORDER = {"min": 0.0, "p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999, "p99.9999": 0.999999, "max": 1.0}
-_MICROSECOND = 1000.0
 _STYLES = ({"0"}, {"0", "3"})  # Decimals of the whole numbers, and of all numbers in builds of high resolution.
 SHARE_SLACK = 0.006  # Half of the last printed place of a percentage, and what single precision adds to it.
 RATE_SLACK_BIT_PER_S = 0.06e6  # Half of the last printed place of Mbps, and a little.
@@ -30,7 +29,7 @@ RATE_SLACK_BIT_PER_S = 0.06e6  # Half of the last printed place of Mbps, and a l
 class PrintStyle(NamedTuple):
     """How a dialect prints latencies: the unit, whether decimals are free (where names, not places, tell the cells apart), and marks."""
 
-    unit_ns: float = _MICROSECOND
+    unit_ns: float = MICROSECOND
     free: bool = False
     marks: tuple[str, ...] = ()
 
@@ -53,7 +52,7 @@ class Rates(NamedTuple):
 
 def unit_ns(unit: str) -> float:
     """Nanoseconds in a printed unit of time."""
-    return 1.0 if unit == "ns" else _MICROSECOND
+    return 1.0 if unit == "ns" else MICROSECOND
 
 
 def to_float(text: str) -> float:
@@ -228,4 +227,4 @@ def serialization(serialize: str, deserialize: str | None, total: str | None) ->
     if deserialize and total and abs(to_float(serialize) + to_float(deserialize) - to_float(total)) > 0.0016:  # noqa: PLR2004
         return Broken("the total of serialisation contradicts its parts")
     places = (("serialization", serialize), ("deserialization", deserialize))
-    return tuple(printed(metric, "mean", round(to_float(text) * _MICROSECOND), resolution=1.0) for metric, text in places if text)
+    return tuple(printed(metric, "mean", round(to_float(text) * MICROSECOND), resolution=1.0) for metric, text in places if text)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from math import inf
 
-from tacholog.formats.kit import Broken, Found, Line, Number, Record
+from tacholog.formats.kit import Broken, Found, Line, Number, Record, found_on
 from tacholog.formats.rti.banner import Banner
 from tacholog.formats.rti.figures import PrintStyle, Rates, cpu, extremes, latency, running_latency, serialization, throughput
 
@@ -63,8 +63,7 @@ class JsonOutput:
     def close(self, reason: str) -> Iterator[Found]:
         """Give up the object that is open."""
         if self._lines:
-            first, *others = self._lines
-            yield Found(first, Broken(reason), tuple(others))
+            yield found_on(self._lines, Broken(reason))
             self._size = None  # What follows may belong to another size, whose beginning is lost.
         self._object, self._lines, self._values, self._ended = None, [], {}, False
 
@@ -119,13 +118,13 @@ class JsonOutput:
         return done if mine else [*done, Found(line, None)]
 
     def _closed(self, line: Line) -> Found:
-        first, *others = (*self._lines, line)
+        lines = (*self._lines, line)
         summary = self._object == "summary"
         what = self._continued(_record(self._size or "0", self._values, summary=summary)) if self._ended else MISSING
         if summary:
             self._size, self._sizes = None, max(self._sizes - 1, 0)  # The next object without a length before it would be of another size.
         self._object, self._lines, self._values, self._ended = None, [], {}, False
-        return Found(first, what, tuple(others))
+        return found_on(lines, what)
 
     def _continued(self, record: Record | Broken) -> Record | Broken:
         """Minimum and maximum can only grow apart while a size lasts, and its summary repeats the last of them."""

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import msgspec
 
-from tacholog.formats.kit import Broken, Conditions, Found, Line, Record
+from tacholog.formats.kit import Broken, Conditions, Found, Line, Record, found_on
 from tacholog.formats.rti.figures import OUT_OF_PLACE
 from tacholog.formats.rti.tables import CPU, CPU_COLUMNS, HEADING, HEADS_BEGIN, PERCENT_CELL, LineTable, TableForm, bare, tables
 
@@ -73,7 +73,7 @@ class WebPage:
         if self._held:
             yield self._held
         if self._row:
-            yield Found(self._row[0], Broken(reason), tuple(self._row[1:]))
+            yield found_on(self._row, Broken(reason))
         if self._columns:
             self._use_up_title()
         self._row, self._columns, self._held = [], [], None
@@ -139,9 +139,8 @@ class WebPage:
         """Hold the row that is complete, until the next one shows whether it is; a broken row ends the table."""
         if self._held:
             yield self._held
-        first, *others = self._row
         what = self._record([bare(cell.text) if cell.text.endswith("|") else cell.text for cell in self._row])
-        self._held = Found(first, what, tuple(others))
+        self._held = found_on(self._row, what)
         self._row = []
         if isinstance(what, Broken):
             yield from self.close()

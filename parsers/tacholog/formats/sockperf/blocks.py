@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from tacholog.formats.kit import Basis, Broken, Conditions, Found, Line, LoadMode, Number, Record, counted
+from tacholog.formats.kit import MICROSECOND, Basis, Broken, Conditions, Found, Line, LoadMode, Number, Record, counted, found_on
 
 MIB = 1 << 20
-_NS, _PS = 1000.0, 1.0  # A microsecond, and its last printed place, in nanoseconds.
+_LAST_PLACE_NS = 1.0  # of microseconds with three decimals
 _US = r"\d{1,12}\.\d{3}"
 _COUNT = r"\d{1,18}"
 
@@ -72,14 +72,13 @@ class StepReader:
         self._at = name
         if name != self._last:
             return found
-        first, *others = self._lines
-        what = self._read(self._said, context)
+        found.append(found_on(self._lines, self._read(self._said, context)))
         self._reset()
-        return [*found, Found(first, what, tuple(others))]
+        return found
 
     def close(self) -> list[Found]:
         """Give up what was begun."""
-        found = [Found(self._lines[0], Broken("a result that does not go on to its end"), tuple(self._lines[1:]))] if self._lines else []
+        found = [found_on(self._lines, Broken("a result that does not go on to its end"))] if self._lines else []
         self._reset()
         return found
 
@@ -199,10 +198,10 @@ def _contradiction(said: Said, samples: int) -> str | None:
 
 def _latency(statistic: str, us: str) -> Number:
     """Microseconds with three decimals, so nanoseconds; a printed 0 is less than one."""
-    value = float(round(float(us) * _NS))
+    value = float(round(float(us) * MICROSECOND))
     if value == 0 and statistic not in {"std", "mean-ad", "median-ad", "siqr", "std-error"}:
-        return Number(metric="latency", statistic=statistic, value=_PS, resolution=_PS, bound="<")
-    return Number(metric="latency", statistic=statistic, value=value, resolution=_PS)
+        return Number(metric="latency", statistic=statistic, value=_LAST_PLACE_NS, resolution=_LAST_PLACE_NS, bound="<")
+    return Number(metric="latency", statistic=statistic, value=value, resolution=_LAST_PLACE_NS)
 
 
 _SIZE = r"(?:msg-size=(?P<size>\d{1,9})|average msg-size=(?P<middle>\d{1,9}) \(\+/-(?P<range>\d{1,9})\))"
