@@ -58,6 +58,9 @@ CONDITION_WORDS = {
     "link_bit_per_s": "The nominal speed of the network link.",
 }
 
+#: The conditions that pages show of numbers, and tell series apart by. The reach follows from the transport.
+SHOWN_CONDITIONS = frozenset(CONDITION_WORDS) - {"reach"}
+
 Parts = Sequence[tuple[str, object]]
 
 
