@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from tacholog.runs.stated import options_words
+from tacholog.schema.conditions import CONDITIONS
 from tacholog.schema.tables import title
 from tacholog.view.numerals import grouped, quantity, size
 
@@ -20,6 +21,9 @@ _SIDES = {"publisher": "at the publisher", "subscriber": "at the subscriber", "b
 BASIS_WORDS = {"rtt": "round trip", "rtt/2": "half round trip", "one-way": "one way"}  # Half of a round trip is never called one way: methodology.
 
 _SYSTEM = re.compile(r"windows|win\s?\d|ubuntu|debian|linux|macos|freebsd|qnx", re.IGNORECASE)
+
+#: The conditions that pages show of numbers, and tell series apart by. The reach follows from the transport.
+SHOWN_CONDITIONS = frozenset(CONDITIONS) - {"reach"}
 
 Parts = Sequence[tuple[str, object]]
 

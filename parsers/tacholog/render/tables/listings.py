@@ -21,7 +21,7 @@ from tacholog.schema.tables import title
 from tacholog.slugs import path_slug
 from tacholog.view.comparable import Compared, compared
 from tacholog.view.headlines import headline, told_by
-from tacholog.view.names import build_words, words
+from tacholog.view.names import SHOWN_CONDITIONS, build_words, words
 from tacholog.view.numerals import NOT_STATED, grouped, size
 from tacholog.view.rankings import newest_release
 from tacholog.view.results import LogRow, ProblemRow, RunRow
@@ -232,7 +232,7 @@ def shared_conditions(view: View) -> Html:
     """Return the conditions that all numbers of a view share; those that differ are named, and stand in the series' labels."""
     found = [fact.conditions for fact in view.summaries()]
     pairs: list[tuple[str, object]] = []
-    for name in CONDITIONS:
+    for name in (name for name in CONDITIONS if name in SHOWN_CONDITIONS):
         values = {getattr(conditions, name) for conditions in found}
         if len(values) > 1:
             known = [*sorted({words(name, value) for value in values if value is not None}), *([NOT_STATED] if None in values else [])]
