@@ -15,6 +15,7 @@ from tacholog.campaign import folders
 from tacholog.commands._complaints import tell
 from tacholog.commands._paths import Folder
 from tacholog.errors import UnreadableInput
+from tacholog.extras import require
 from tacholog.resources import checkout
 
 _STEP = 16_000_000
@@ -26,6 +27,7 @@ _STEP = 16_000_000
 @click.option("--output", metavar="DIR", type=Folder(), help="Where the site goes.  [default: build/site]")
 def report(roots: tuple[Path, ...], config: Path | None, output: Path | None) -> None:
     """Find the data, build, say where the site is."""
+    require("site", "tacholog report")
     from tacholog.dataset.complaints import saved_complaints
     from tacholog.site.build import build_site
     from tacholog.site.bundle import plotly_bundle

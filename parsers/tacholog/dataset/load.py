@@ -17,6 +17,7 @@ import msgspec
 from tacholog.dataset.quality import RunContext, best_goodput, judge, mark_growing, mark_republished
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import open_evidence
+from tacholog.extras import require
 from tacholog.formats.kit.lines import Broken
 from tacholog.formats.reading import Account, Event, Scan
 from tacholog.formats.source import LogText, open_log
@@ -63,6 +64,7 @@ class Dataset(msgspec.Struct, frozen=True):
 
     def save(self, folder: Path) -> None:
         """Write the tables as Parquet files, and the hosts as JSON."""
+        require("parquet", f"{folder}: saving a dataset")
         folder.mkdir(parents=True, exist_ok=True)
         for name in TABLES:
             getattr(self, name).to_parquet(folder / f"{name}.parquet", compression="zstd", index=False)
@@ -79,6 +81,7 @@ def open_saved(folder: Path, without: Collection[str] = (), *, as_categories: bo
     """
     import pandas as pd
 
+    require("parquet", f"{folder}: reading a saved dataset")
     try:
         tables = {name: pd.read_parquet(folder / f"{name}.parquet") for name in TABLES if name != "results"}
         if "options" not in tables["runs"]:  # saved by version 0.3
