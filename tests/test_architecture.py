@@ -45,15 +45,11 @@ def test_every_module_has_a_room() -> None:
     assert {name.split(".")[1] for name in NAMES} == set(ROOMS)
 
 
-#: Modules that still hold HTML beside what is shown. To be split.
-TO_SPLIT = {f"tacholog.view.{name}" for name in ("comparable", "comparison", "history", "rankings", "remarks", "unranked")}
-
-
 @pytest.mark.parametrize("path", MODULES, ids=module_name)
 def test_a_module_imports_only_from_its_own_room_and_those_below(path: Path) -> None:
     upward = [name for name in imports(path) if room(name) > room(module_name(path))]
 
-    assert bool(upward) == (module_name(path) in TO_SPLIT), upward
+    assert upward == []
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:

@@ -15,7 +15,7 @@ import pytest
 from tacholog.dataset.load import load, open_saved
 from tacholog.runs.manifest import LogFile, Manifest, as_toml, write
 from tacholog.schema.records import StatedConditions
-from tacholog.view import results as facts
+from tacholog.view import results
 from tacholog.view.series import series_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -87,7 +87,7 @@ def test_runs_that_differ_in_an_option_are_pooled_only_if_it_does_not_change_wha
     run(tmp_path, "a", options=first)
     run(tmp_path, "b", options=second)
 
-    latencies = [fact for fact in facts.facts(load([tmp_path])) if fact.metric == "latency" and fact.statistic == "p50"]
+    latencies = [result for result in results.results(load([tmp_path])) if result.metric == "latency" and result.statistic == "p50"]
     cells = [cell for series in series_of(latencies) for cell in series.cells("latency", "p50").values()]
 
     assert [cell.run_count for cell in cells] == ([2] if pooled else [1, 1])
@@ -97,7 +97,7 @@ def test_series_that_differ_in_an_option_are_called_by_it(tmp_path: Path) -> Non
     run(tmp_path, "a", options={"msg": 64})
     run(tmp_path, "b", options={"msg": 1024})
 
-    assert sorted(series.label for series in series_of(facts.facts(load([tmp_path])))) == ["msg 1024", "msg 64"]
+    assert sorted(series.label for series in series_of(results.results(load([tmp_path])))) == ["msg 1024", "msg 64"]
 
 
 def test_diff_does_not_call_runs_alike_that_were_made_with_other_options_unless_it_is_to_go_across_them(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-// The page that compares: the reader chooses metric, machine, systems, transports, sizes and a baseline; all of it stands in the page's address.
+// The page that compares: the reader chooses metric, machine, systems, transports, sizes and a baseline, and the page's address holds the choice.
+// This script decides nothing. Python sends verdicts on what may be compared, with reasons; the script looks them up, filters, sorts and divides.
 "use strict";
 
 (() => {
@@ -6,10 +7,11 @@
   const root = document.querySelector(".tl-choose");
   if (!block || !root) return;
 
-  const { metrics, series, marks, hosts, bounds: BOUNDS, tinted_from: TINTED_FROM, untold: UNTOLD } = JSON.parse(block.textContent);
+  const { metrics, series, marks, hosts, bases: BASES, sizes: SIZE_WORDS, bounds: BOUNDS, tinted_from: TINTED_FROM, uses: USES, again: AGAIN } = JSON.parse(block.textContent);
+  series.forEach((one, place) => { one.place = place; });
   const targets = [...document.querySelectorAll(".tl-targets a")].map((link) => link.href);
-  const BASES = { rtt: "round trip", "rtt/2": "half round trip", "one-way": "one way" };
-  const [SIZE, VALUE, LOW, HIGH, RUNS, BOUND, PLACE, MARKS, GROUPS] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
+  const [SIZE, VALUE, LOW, HIGH, RUNS, BOUND, PLACE, MARKS, GROUPS, USE] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
+  const [COUNTED, UNCOUNTED] = [0, 1]; // uses of a number: for a ratio that counts in the mean, for a ratio only; above: for none
   const ANY = "any";
   const LISTS = { system: "system", transport: "transport", version: "version", campaign: "campaign" };
 
@@ -20,8 +22,10 @@
   }
 
   const unique = (values) => [...new Set(values)];
-  const { rounded, quantity, size } = globalThis.tachologNumerals;
-  const said = (value) => quantity(value, metric().steps);
+  const { numeral } = globalThis.tachologNumerals;
+  const inWords = (value) => numeral(value, metric().steps);
+  const times = (ratio) => `${numeral(ratio)}\u00d7`;
+  const size = (bytes) => SIZE_WORDS[bytes];
 
   // -- What is chosen -----------------------------------------------------------------------------------------------------
 
@@ -55,7 +59,7 @@
   function list(name) {
     if (!given.has(name)) return null;
     const words = given.get(name).split("|").filter(Boolean);
-    const meant = words.map((word) => [word, unique(meanings(name).filter(([said]) => plain(said) === plain(word)).map(([, value]) => value))]);
+    const meant = words.map((word) => [word, unique(meanings(name).filter(([shown]) => plain(shown) === plain(word)).map(([, value]) => value))]);
     vain[name] = meant.filter(([, values]) => !values.length).map(([word]) => word);
     const found = unique(meant.flatMap(([, values]) => values));
     return found.length || !words.length ? found : null;
@@ -124,44 +128,26 @@
 
   // -- What may be compared -----------------------------------------------------------------------------------------------
 
-  // Why no ratio of two series means anything. What is unknown equals nothing.
+  // Why no ratio of two series means anything: the verdict on each condition, as Python sent it.
   function reasons(one, base) {
-    const found = [];
-    if (one.host === null || base.host === null) found.push("its machine or the baseline's is not stated");
-    else if (one.host !== base.host) found.push(`another machine (${one.host}, the baseline's is ${base.host})`);
-    if (metric().metric === "latency") {
-      if (one.basis === null || base.basis === null) found.push("a basis (one way, round trip or half of one) is not stated");
-      else if (one.basis !== base.basis) found.push(`another basis (${BASES[one.basis]}, the baseline's is ${BASES[base.basis]})`);
-    }
-    if (one.definition === null || base.definition === null) found.push("a definition of the metric is not stated");
-    else if (one.definition !== base.definition) found.push(`another definition (${one.definition}, the baseline's is ${base.definition})`);
-    if (one.test !== base.test) found.push(`another test (${one.test}, the baseline's is ${base.test})`);
-    if (one.load_mode !== base.load_mode) found.push(`another load (${one.load_mode ?? "not stated"}, the baseline's is ${base.load_mode ?? "not stated"})`);
-    if (metric().metric === "goodput" && one.logical !== base.logical) found.push("one of the two moved no bytes");
-    const [mine, theirs] = [one, base].map((each) => each.conditions["operating system"]);
-    if (mine && theirs && mine !== theirs) found.push(`another operating system (${mine}, the baseline's is ${theirs}), and whether one machine ran both is not stated`);
-    const first = one === base ? null : printedAgain(one, base) ? base : !one.newest && shown().find((other) => other.newest && printedAgain(one, other));
-    if (first) found.push(`the same measurement as ${first === base ? "the baseline" : first.label}, published again`);
-    if (metric().metric === "latency" && one.reference !== base.reference) found.push("one of the two handed over a reference, not the bytes");
+    const found = metric().verdicts.map(([values, verdicts]) => verdicts[values[base.place]][values[one.place]]).filter((reason) => reason !== null);
+    const first = one === base ? null : repeats(one, base) ? base : !one.newest && shown().find((other) => other.newest && repeats(one, other));
+    if (first) found.push(`${AGAIN} (first: ${first === base ? "the baseline" : first.label})`);
     return found;
   }
 
-  // A document that prints the figures of an older one has not measured them anew.
-  function printedAgain(one, base) {
-    const both = one.cells[metric().id].map((cell) => [cell, cellAt(base, cell[SIZE])]).filter(([, other]) => other);
-    return both.length > 0 && both.every(([cell, other]) => cell[VALUE] === other[VALUE] && cell[MARKS].includes("republished") && other[MARKS].includes("republished"));
-  }
+  const repeats = (one, other) => (metric().repeats[one.place] ?? []).includes(other.place);
 
   const cellAt = (one, bytes) => one.cells[metric().id].find((cell) => cell[SIZE] === bytes);
-  const exact = (cell) => cell && cell[BOUND] === "=" && cell[VALUE] > 0;
+  const divides = (cell) => cell && cell[USE] <= UNCOUNTED;
 
   function ratio(one, base, bytes) {
     const [mine, theirs] = [cellAt(one, bytes), cellAt(base, bytes)];
-    return exact(mine) && exact(theirs) ? mine[VALUE] / theirs[VALUE] : null;
+    return divides(mine) && divides(theirs) ? mine[VALUE] / theirs[VALUE] : null;
   }
 
   function meanRatio(one, base) {
-    const found = sizes().filter((bytes) => told(one, base, bytes)).map((bytes) => ratio(one, base, bytes)).filter((value) => value !== null);
+    const found = sizes().filter((bytes) => counts(one, base, bytes)).map((bytes) => ratio(one, base, bytes)).filter((value) => value !== null);
     return found.length ? { mean: Math.exp(found.reduce((sum, value) => sum + Math.log(value), 0) / found.length), count: found.length } : null;
   }
 
@@ -170,18 +156,17 @@
     const [mine, theirs] = [one, base].map((each) => sizes().filter((bytes) => cellAt(each, bytes)));
     if (!mine.length) return "none of the chosen sizes was measured";
     const common = mine.filter((bytes) => theirs.includes(bytes));
-    if (common.some((bytes) => ratio(one, base, bytes) !== null)) return "at no chosen size was little enough lost, and sampled enough, on both sides";
     if (!common.length) return "no chosen size is one of the baseline's too";
-    return common.every((bytes) => cellAt(base, bytes)[VALUE] === 0 || cellAt(one, bytes)[VALUE] === 0) ? "nothing divides by zero" : "a bound is no number to divide by";
+    const uses = common.map((bytes) => Math.max(cellAt(one, bytes)[USE], cellAt(base, bytes)[USE]));
+    const least = Math.min(...uses);
+    return USES[least === UNCOUNTED ? least : Math.max(...uses)];
   }
 
-  // Where too much was lost or too little sampled, a ratio says nothing of the release; in a table of losses, loss is what is asked for.
-  const isTold = (cell) => !cell[MARKS].some((name) => UNTOLD.includes(name) && !(name === "loss" && metric().metric === "loss"));
-  const told = (one, base, bytes) => [one, base].map((each) => cellAt(each, bytes)).every((cell) => cell && isTold(cell));
+  const counts = (one, base, bytes) => [one, base].map((each) => cellAt(each, bytes)).every((cell) => cell && cell[USE] === COUNTED);
 
   // Whether the ranges of repeated runs meet: only where they do not, and rest on as many runs as a verdict takes, is a difference tinted.
   function apart(mine, theirs) {
-    if (![mine, theirs].every((cell) => cell[RUNS] >= TINTED_FROM && isTold(cell))) return false;
+    if (![mine, theirs].every((cell) => cell[RUNS] >= TINTED_FROM && cell[USE] === COUNTED)) return false;
     return mine[LOW] !== null && theirs[LOW] !== null && (mine[LOW] > theirs[HIGH] || mine[HIGH] < theirs[LOW]);
   }
 
@@ -259,7 +244,7 @@
     return most.reduce((best, one) => (!reasons(one, most[0]).length && worth(one) < worth(best) ? one : best), most[0]);
   }
 
-  // What an address asks for and this page does not have: said, because something else is shown in its place.
+  // Notes on what an address asks for and this page does not have, because something else is shown in its place.
   function missing() {
     const found = [];
     const ask = (what, value, instead) => found.push(`There is no ${what} \u201c${value}\u201d here${instead ? `: ${instead}` : ""}.`);
@@ -287,13 +272,13 @@
       return place;
     }
     const linked = (value, [target, line]) => {
-      const text = BOUNDS[cell[BOUND]] + said(value);
+      const text = BOUNDS[cell[BOUND]] + inWords(value);
       return target === null ? text : make("a", { href: `${targets[target]}#L${line}:${metric().id}`, textContent: text });
     };
-    const all = cell[LOW] === null ? "" : `${said(cell[LOW])} to ${said(cell[HIGH])}`;
+    const all = cell[LOW] === null ? "" : `${inWords(cell[LOW])} to ${inWords(cell[HIGH])}`;
     place.dataset.v = cell[VALUE];
     if (cell[GROUPS].length) {
-      place.title = `two groups of runs: ${cell[GROUPS].map(([value, count]) => `${said(value)} in ${count}`).join(" and ")} (${all} in all)`;
+      place.title = `two groups of runs: ${cell[GROUPS].map(([value, count]) => `${inWords(value)} in ${count}`).join(" and ")} (${all} in all)`;
       place.append(...cell[GROUPS].map(([value, count, at]) => make("span", { className: "tl-group" }, linked(value, at), make("span", { className: "tl-of", textContent: `in\u00a0${count}\u00a0runs` }))));
     } else {
       place.title = all ? `median of ${cell[RUNS]} runs, ${all}` : "one run";
@@ -308,7 +293,7 @@
     if (by !== null) {
       const better = (by < 1) === (metric().better === "lower");
       const tint = apart(cell, cellAt(base, bytes)) ? (better ? " tl-better" : " tl-worse") : "";
-      place.append(make("span", { className: `tl-ratio${tint}`, textContent: `${rounded(by)}\u00d7` }));
+      place.append(make("span", { className: `tl-ratio${tint}`, textContent: times(by) }));
     }
     return place;
   }
@@ -318,11 +303,11 @@
     name.append(one.page === null ? nameOf(one) : make("a", { href: targets[one.page], textContent: nameOf(one) }), " ",
       make("span", { className: `tl-badge ${one.published ? "tl-published" : "tl-own"}`, textContent: one.published ? "published" : "own run" }));
     const mean = why.length || one === base ? null : meanRatio(one, base);
-    const said = why.length || mean || one === base ? why : [without(one, base)];
-    if (said.length) name.append(make("span", { className: "tl-why", textContent: `No ratio: ${said.join("; ")}.` }));
+    const refusal = why.length ? `No ratio (baseline -> this row): ${why.join("; ")}.` : mean || one === base ? "" : `No ratio: ${without(one, base)}.`;
+    if (refusal) name.append(make("span", { className: "tl-why", textContent: refusal }));
     const others = Object.entries(one.conditions).filter(([title, value]) => base.conditions[title] !== value).map(([title, value]) => `${title}: ${value}`);
     if (one !== base && others.length && !why.length) name.append(make("span", { className: "tl-differs", textContent: `Differs in ${others.join(", ")}` }));
-    const total = make("td", one === base ? { textContent: "baseline" } : mean ? { className: "stat-mean-ratio", textContent: `${rounded(mean.mean)}\u00d7`, title: `geometric mean over ${mean.count} sizes that both have` } : { textContent: "no ratio", className: "tl-null" });
+    const total = make("td", one === base ? { textContent: "baseline" } : mean ? { className: "stat-mean-ratio", textContent: times(mean.mean), title: `geometric mean over ${mean.count} sizes that both have` } : { textContent: "no ratio", className: "tl-null" });
     if (mean) total.dataset.v = mean.mean;
     if (mean && mean.count < sizes().length) total.append(make("span", { className: "tl-ratio", textContent: `${mean.count} of ${sizes().length} sizes` }));
     return make("tr", one === base ? { className: "tl-base" } : {}, name, total, ...sizes().map((bytes) => numberCell(one, base, bytes, !why.length)));
@@ -369,7 +354,7 @@
     const at = active?.name ? [active.name, active.value] : null;
     known.clear();
     const drawn = table();
-    if (chosen.base !== null && chosen.base !== baseline()?.id) { // it was said that it is gone: the address must not ask for it for ever
+    if (chosen.base !== null && chosen.base !== baseline()?.id) { // a note says that it is gone: the address must not ask for it for ever
       chosen.base = baseline()?.id ?? null;
       known.clear();
     }

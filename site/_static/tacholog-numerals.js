@@ -1,4 +1,4 @@
-// Numbers as numerals.py writes them, to the last sign: a test compares both. Steps and signs of bounds come from there, with the data.
+// The one function of the pages' scripts that writes numbers, to the last sign as numerals.py does: a test compares both. The steps come from there.
 "use strict";
 
 globalThis.tachologNumerals = (() => {
@@ -31,20 +31,13 @@ globalThis.tachologNumerals = (() => {
     return `${number < 0 ? "-" : ""}${grouped(text.slice(0, text.length - places))}${places && fraction ? `.${fraction}` : ""}`;
   }
 
-  // In the step that reads best; `steps` are [sign, size], the largest first. 999.6 ns are 1 µs.
-  function quantity(number, steps) {
+  // A number in the step that reads best; `steps` are [sign, size], the largest first. 999.6 ns are 1 µs. Without steps it is a bare number.
+  function numeral(number, steps = [["", 1]]) {
     const [digits, power] = parts(number);
     const near = Number(`${without(digits, AS_PRINTED - DIGITS)}e${power - DIGITS + 1}`);
     const [sign, size] = steps.find(([, least]) => near >= least) ?? steps.at(-1);
     return sign ? `${rounded(number / size)}${NBSP}${sign}` : rounded(number / size);
   }
 
-  function size(bytes) {
-    for (const [sign, step] of [["MiB", 2 ** 20], ["KiB", 2 ** 10]]) {
-      if (bytes >= step && bytes % step === 0) return `${grouped(bytes / step)}${NBSP}${sign}`;
-    }
-    return `${grouped(bytes)}${NBSP}B`;
-  }
-
-  return { rounded, quantity, size };
+  return { numeral };
 })();

@@ -15,9 +15,9 @@ from tacholog.compare.diff.compare import compare, exit_code
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Loss, Report
 from tacholog.render.diff.loss import loss_lines
+from tacholog.render.diff.meanings import headline
 from tacholog.render.diff.summary import conclusion
 from tacholog.render.diff.text import text, workflow_commands
-from tacholog.render.diff.words import headline
 from tacholog.runs.manifest import Host
 
 Compared = Callable[..., Report]

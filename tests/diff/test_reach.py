@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tacholog.commands import ab
 from tacholog.compare.diff.compare import exit_code
-from tacholog.compare.policy import Bands, Policy, Selection
+from tacholog.compare.policy import Bands, Policy, RowFilter
 from tacholog.compare.result import Report
 from tacholog.compare.statistics import detectable, least_p, runs_needed
 from tacholog.render.diff.page import html
@@ -58,7 +58,7 @@ def test_few_pairs_are_enough_where_every_row_changed(compared: Compared) -> Non
 
 def test_a_gate_takes_fewer_pairs_than_the_report_around_it(compared: Compared) -> None:
     old, new = scattered(40, 8, 0.1)
-    report = compared(old, new, Policy(gate=(Selection(payload_bytes=16), Selection(payload_bytes=32))))
+    report = compared(old, new, Policy(gate=(RowFilter(payload_bytes=16), RowFilter(payload_bytes=32))))
 
     found = {row.key.payload_bytes: (row.verdict, row.needed) for row in report.rows}
     assert (found[16], found[32], found[48]) == (("inconclusive", None), ("inconclusive", None), ("too_few_pairs", 11))

@@ -8,7 +8,7 @@ import pytest
 
 from tacholog.compare.diff.compare import compare, exit_code
 from tacholog.compare.policy import Policy
-from tacholog.compare.result import Report, Row
+from tacholog.compare.result import DiffRow, Report
 from tacholog.compare.sides import find
 from tacholog.render.diff.summary import unstated_words
 
@@ -19,7 +19,7 @@ def diff(old: Path, new: Path, *across: str) -> Report:
     return compare(find(str(old), []), find(str(new), []), Policy(across=across), (old.name, new.name))
 
 
-def row(report: Report, metric: str, payload_bytes: int, **key: str) -> Row:
+def row(report: Report, metric: str, payload_bytes: int, **key: str) -> DiffRow:
     (found,) = (
         row
         for row in report.rows

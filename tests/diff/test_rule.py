@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 from tacholog.compare.diff.compare import compare, exit_code
-from tacholog.compare.policy import Bands, Override, Policy, Selection
-from tacholog.compare.result import Report, Row, Verdict, json_schema, to_json
+from tacholog.compare.policy import Bands, Override, Policy, RowFilter
+from tacholog.compare.result import DiffRow, Report, Verdict, json_schema, to_json
 from tacholog.dataset.load import Dataset
 from tacholog.errors import TachologError
 from tacholog.render.diff import words as diff_words
@@ -25,7 +25,7 @@ OLD_TURNS = [2 * pair + pair % 2 for pair in range(12)]  # each side goes first 
 NEW_TURNS = [2 * pair + 1 - pair % 2 for pair in range(12)]
 
 
-def only(report: Report) -> Row:
+def only(report: Report) -> DiffRow:
     (row,) = report.rows
     return row
 
@@ -305,7 +305,7 @@ def test_the_json_keeps_to_its_schema_and_counts_every_verdict(compared: Compare
     text = to_json(compared(noise[0], noise[1] * 1.1))
 
     assert msgspec.json.decode(text, type=Report).counts["worse"] == 4
-    assert set(msgspec.json.decode(text)["counts"]) == {*json_schema()["$defs"]["Row"]["properties"]["verdict"]["enum"]}
+    assert set(msgspec.json.decode(text)["counts"]) == {*json_schema()["$defs"]["DiffRow"]["properties"]["verdict"]["enum"]}
 
 
 def test_worse_fails_only_on_request(compared: Compared, noise: Floats) -> None:
@@ -362,7 +362,7 @@ def test_rows_of_the_gate_are_adjusted_among_themselves(compared: Compared) -> N
     ups_and_downs = 1 + 0.03 * np.resize([1, -1], 12) * np.linspace(1, 2, 12)
     old, new = np.full((40, 12), 10_000.0), np.full((40, 12), 10_000.0) * ups_and_downs
     new[6] = old[6] * (1 + np.array([-0.002, -0.001, *np.linspace(0.04, 0.06, 10)]))  # two signs and ranks so rare come by chance in 10 of 4096 cases
-    gate = Policy(gate=(Selection(payload_bytes=112), Selection(payload_bytes=128)))
+    gate = Policy(gate=(RowFilter(payload_bytes=112), RowFilter(payload_bytes=128)))
 
     without, within = ({row.key.payload_bytes: row for row in compared(old, new, policy).rows} for policy in (Policy(), gate))
 
@@ -372,9 +372,9 @@ def test_rows_of_the_gate_are_adjusted_among_themselves(compared: Compared) -> N
     assert without[16].verdict == within[16].verdict == "inconclusive"
 
 
-@pytest.mark.parametrize("others", [(), (Selection(payload_bytes=16),)], ids=["alone", "beside one that was tested"])
-def test_a_gate_of_which_no_row_could_be_tested_is_never_green(compared: Compared, noise: Floats, others: tuple[Selection, ...]) -> None:
-    report = compared(noise[0], noise[1], Policy(gate=(Selection(transport="carrier pigeon"), *others)))
+@pytest.mark.parametrize("others", [(), (RowFilter(payload_bytes=16),)], ids=["alone", "beside one that was tested"])
+def test_a_gate_of_which_no_row_could_be_tested_is_never_green(compared: Compared, noise: Floats, others: tuple[RowFilter, ...]) -> None:
+    report = compared(noise[0], noise[1], Policy(gate=(RowFilter(transport="carrier pigeon"), *others)))
 
     assert report.warnings == ("gate_empty",)
     assert report.counts["no_change"] + report.counts["inconclusive"] == 4

@@ -15,7 +15,7 @@ from tacholog.compare.bands import same_build
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy, read_policy
 from tacholog.compare.renames import read_renames
-from tacholog.compare.result import Loss, Row
+from tacholog.compare.result import DiffRow, Loss
 from tacholog.dataset.load import Dataset
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "significance.md"
@@ -62,7 +62,7 @@ def test_example(title: str, side: Side) -> None:
             assert getattr(row, name) == pytest.approx(example[name], abs=0.0005)
     if isinstance(row, Loss):
         assert row.difference == pytest.approx(example["difference"] * PERCENT)
-    if isinstance(row, Row) and "interval" in example:
+    if isinstance(row, DiffRow) and "interval" in example:
         assert list(row.interval or ()) == pytest.approx(example["interval"], abs=0.0005)
 
 

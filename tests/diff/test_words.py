@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.compare.result import Report, Row
+from tacholog.compare.result import DiffRow, Report
 from tacholog.compare.sides import find
 from tacholog.dataset.load import Dataset
-from tacholog.render.diff import words
 from tacholog.render.diff.loss import loss_lines, loss_sentence
 from tacholog.render.diff.page import html
+from tacholog.render.diff.sections import line_of
 from tacholog.render.diff.summary import conclusion
 from tacholog.render.diff.text import markdown, text
 from tacholog.runs.manifest import Host
@@ -40,12 +40,12 @@ def test_old_and_new_are_the_medians_of_the_pairs_that_the_ratio_comes_from(side
 
     report = compare(old, new, Policy())
 
-    (row,) = msgspec.convert(msgspec.to_builtins(report)["rows"], list[Row])
+    (row,) = msgspec.convert(msgspec.to_builtins(report)["rows"], list[DiffRow])
     assert row.old
     assert row.new
     assert [(side.runs, len(side.values)) for side in (row.old, row.new)] == [(15, 7)] * 2
     assert [side.median for side in (row.old, row.new)] == pytest.approx([10_000, 12_000])
-    line = words.line(row)
+    line = line_of(row)
     assert (line.old, line.new, line.ratio) == ("10\u00a0µs", "12\u00a0µs", "x1.200")
     assert "7 pairs (of 15 and 15 runs)" in line.remark
     assert all("7 pairs (of 15 and 15 runs)" in show(report) for show in SHOWN)
@@ -86,7 +86,7 @@ def test_a_sentence_leads_with_the_medians_and_not_with_the_tail(checkout: Path)
 def test_a_ratio_that_is_not_that_of_the_medians_says_so_where_it_is_read(compared: Compared, old: list[int], new: list[int], said: str) -> None:
     report = compared(np.array(old) * 1000.0, np.array(new) * 1000.0)
 
-    assert words.line(report.rows[0]).remark.startswith(said)
+    assert line_of(report.rows[0]).remark.startswith(said)
     assert all(said in show(report) for show in SHOWN)
 
 
@@ -103,8 +103,8 @@ def test_single_runs_and_medians_of_several_say_what_they_are(compared: Compared
     values = np.array([[10_000.0, 10_100, 10_200, 10_050, 10_020, 10_080]])
     blocks = compare(side(values, range(6)), side(values * 1.01, range(6, 12), session="second"), Policy())
 
-    assert "medians of 6 and 6 runs" in words.line(blocks.rows[0]).remark
-    assert "medians" not in words.line(compared(values[:, :1], values[:, 1:2]).rows[0]).remark
+    assert "medians of 6 and 6 runs" in line_of(blocks.rows[0]).remark
+    assert "medians" not in line_of(compared(values[:, :1], values[:, 1:2]).rows[0]).remark
 
 
 @pytest.mark.parametrize("show", SHOWN)

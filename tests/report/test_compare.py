@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tacholog.dataset.load import load
+from tacholog.render.tables.comparison import compare
 from tacholog.render.tables.tables import Links
-from tacholog.view.comparison import compare
 from tacholog.view.views import view_of
 
 # What MyST and the theme still use of Sphinx is their business.

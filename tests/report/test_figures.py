@@ -13,14 +13,14 @@ from tacholog.render.figures.spec import spec
 from tacholog.render.figures.svg import draw
 from tacholog.render.tables.summary import latency_summary
 from tacholog.render.tables.tables import Links
-from tacholog.view.results import Fact
+from tacholog.view.results import ResultRow
 from tacholog.view.series import series_of
 from tacholog.view.views import view_of
 
 LOG = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"
 
 
-def facts(label: str = "0.1") -> list[Fact]:
+def facts(label: str = "0.1") -> list[ResultRow]:
     """The numbers of a sample log, as those of a release."""
     found = view_of(load_logs([LOG])).summaries()
     run = msgspec.structs.replace(found[0].run, run=label, system="Ours", system_version=label, host="desk", release=label)
@@ -85,8 +85,8 @@ def test_what_no_log_states_is_said_to_be_not_stated() -> None:
 def test_later_versions_are_said_first_and_take_no_colour_from_earlier_ones() -> None:
     before, after = (series_of([fact for label in labels for fact in facts(label)]) for labels in (("0.9",), ("0.10", "0.9")))
 
-    assert [(one.slot, one.facts[0].run.system_version) for one in before] == [(0, "0.9")]
-    assert [(one.slot, one.facts[0].run.system_version) for one in after] == [(0, "0.9"), (1, "0.10")]
+    assert [(one.slot, one.results[0].run.system_version) for one in before] == [(0, "0.9")]
+    assert [(one.slot, one.results[0].run.system_version) for one in after] == [(0, "0.9"), (1, "0.10")]
     said = latency_summary(after, Links())
     assert said.index("version 0.10") < said.index("version 0.9")
 

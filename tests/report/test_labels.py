@@ -5,46 +5,47 @@ from __future__ import annotations
 import msgspec
 
 from tacholog.schema.records import Conditions
-from tacholog.view.comparable import Compared, said_of_members
-from tacholog.view.results import Fact, Run
+from tacholog.view.comparable import Compared, common_conditions
+from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.series import Series, labels_among, series_of
 
 
-def facts(version: str, **conditions: object) -> list[Fact]:
+def results(version: str, **conditions: object) -> list[ResultRow]:
     """A median latency of 64 bytes."""
-    run = Run(run=f"{version}/{conditions}", system="X", system_version=version, host="desk", release=version)
+    run = RunRow(run=f"{version}/{conditions}", system="X", system_version=version, host="desk", release=version)
     stated = Conditions(basis="rtt", definition="ours", load_mode="closed", **conditions)  # type: ignore[arg-type]
-    return [Fact(run=run, log="a", test="latency", payload_bytes=64, metric="latency", statistic="p50", value=1.0, conditions=stated)]
+    return [ResultRow(run=run, log="a", test="latency", payload_bytes=64, metric="latency", statistic="p50", value=1.0, conditions=stated)]
 
 
-def series(*each: list[Fact]) -> list[tuple[str, Series]]:
+def series(*each: list[ResultRow]) -> list[tuple[str, Series]]:
     """Series that are labelled on pages of their own, as those of several transports are."""
     return [("X", one) for found in each for one in series_of(found)]
 
 
 def test_rows_say_what_sets_them_apart_and_neither_their_transport_nor_what_all_share() -> None:
-    shm = facts("0.3", transport="shm", reliability="reliable", waiting="busy-poll")
-    udp = facts("0.3", transport="udp", reliability="best-effort", waiting="busy-poll")
-    zero = facts("0.3", transport="shm-zero-copy", reliability="reliable", waiting="busy-poll")
+    shm = results("0.3", transport="shm", reliability="reliable", waiting="busy-poll")
+    udp = results("0.3", transport="udp", reliability="best-effort", waiting="busy-poll")
+    zero = results("0.3", transport="shm-zero-copy", reliability="reliable", waiting="busy-poll")
 
     assert labels_among(series(shm, udp, zero)) == ["reliable", "best-effort", "reliable"]
 
 
 def test_versions_that_differ_are_named_though_the_transports_do_too() -> None:
-    assert labels_among(series(facts("0.2", transport="shm"), facts("0.3", transport="udp"))) == ["version 0.2", "version 0.3"]
+    assert labels_among(series(results("0.2", transport="shm"), results("0.3", transport="udp"))) == ["version 0.2", "version 0.3"]
 
 
 def test_two_published_tables_that_nothing_stated_sets_apart_are_told_apart_by_their_runs() -> None:
-    (fact,) = facts("0.3", transport="shm")
+    (result,) = results("0.3", transport="shm")
     tables = [
-        [msgspec.structs.replace(fact, run=msgspec.structs.replace(fact.run, run=name, published=True))] for name in ("page/table-1", "page/table-2")
+        [msgspec.structs.replace(result, run=msgspec.structs.replace(result.run, run=name, published=True))]
+        for name in ("page/table-1", "page/table-2")
     ]
 
     assert labels_among(series(*tables)) == ["(page/table-1)", "(page/table-2)"]
 
 
 def test_what_all_rows_share_is_said_once_without_what_stands_above_the_table() -> None:
-    one = facts("0.3", transport="shm", waiting="busy-poll", subscribers=1)
-    other = facts("0.3", transport="udp", waiting="busy-poll", subscribers=2)
+    one = results("0.3", transport="shm", waiting="busy-poll", subscribers=1)
+    other = results("0.3", transport="udp", waiting="busy-poll", subscribers=2)
 
-    assert said_of_members([Compared("X", "", each) for _, each in series(one, other)]) == "busy-poll, version 0.3"
+    assert common_conditions([Compared("X", "", each) for _, each in series(one, other)]) == "busy-poll, version 0.3"

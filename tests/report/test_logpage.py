@@ -9,7 +9,7 @@ import pytest
 
 from tacholog.render.inline import printed_at, with_anchors
 from tacholog.site.logpage import labels_of, log_page
-from tacholog.view.results import Fact, Run
+from tacholog.view.results import ResultRow, RunRow
 
 
 def test_a_log_with_colours_says_that_it_is_shown_without_them(tmp_path: Path) -> None:
@@ -30,7 +30,9 @@ def test_a_log_without_control_sequences_says_nothing_of_them(tmp_path: Path) ->
 def test_a_number_that_stands_alone_on_its_line_is_named_beside_it(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text("32\n21\n1.3\n")
     told = {"metric": "latency", "statistic": "mean", "value": 21e3, "resolution": 1e3}
-    record = msgspec.convert({"run": {"run": "r"}, "log": "a.log", "line": 1, "last_line": 3, "value_line": 2, "payload_bytes": 32, **told}, Fact)
+    record = msgspec.convert(
+        {"run": {"run": "r"}, "log": "a.log", "line": 1, "last_line": 3, "value_line": 2, "payload_bytes": 32, **told}, ResultRow
+    )
     whole = msgspec.structs.replace(record, last_line=1, value_line=None)
 
     shown = log_page(tmp_path / "a.log", None, [], [record])
@@ -60,7 +62,7 @@ NATIVE = "latency payload_bytes=239 samples=90 lost=0 reordered=0 mean_ns=461.4 
 def test_a_number_is_found_on_its_line_by_its_value_its_last_place_and_the_word_before_it(
     text: str, metric: str, statistic: str, value: float, resolution: float | None, printed: str
 ) -> None:
-    span = printed_at(text, Fact(run=Run(run="r"), log="a", line=1, metric=metric, statistic=statistic, value=value, resolution=resolution))
+    span = printed_at(text, ResultRow(run=RunRow(run="r"), log="a", line=1, metric=metric, statistic=statistic, value=value, resolution=resolution))
 
     assert span is not None
     assert text[: span[1]].endswith(printed)
@@ -77,14 +79,14 @@ def test_a_number_is_found_on_its_line_by_its_value_its_last_place_and_the_word_
     ],
 )
 def test_a_number_that_cannot_be_told_is_not_marked(text: str, value: float | None, resolution: float | None) -> None:
-    fact = Fact(run=Run(run="r"), log="a", line=1, metric="latency", statistic="mean", value=value, resolution=resolution)
+    fact = ResultRow(run=RunRow(run="r"), log="a", line=1, metric="latency", statistic="mean", value=value, resolution=resolution)
 
     assert printed_at(text, fact) is None
     assert with_anchors(text, {"L1:latency.mean": [fact]}) == f'<span id="L1:latency.mean"></span>{text}'
 
 
 def test_a_line_is_escaped_around_its_numbers_and_those_of_one_name_or_place_share_it() -> None:
-    p50, mean = (Fact(run=Run(run="r"), log="a", line=1, metric="latency", statistic=name, value=5.0) for name in ("p50", "mean"))
+    p50, mean = (ResultRow(run=RunRow(run="r"), log="a", line=1, metric="latency", statistic=name, value=5.0) for name in ("p50", "mean"))
 
     assert with_anchors("<b> 5 & 6", {"a": [p50], "b": [mean]}) == '&lt;b&gt; <span id="b"><span id="a">5</span></span> &amp; 6'
     assert with_anchors("5 6", {"a": [p50, mean]}) == '<span id="a"></span>5 6'

@@ -18,12 +18,14 @@ from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
 from tacholog.compare.sides import of_release
 from tacholog.dataset.load import Dataset, load, load_logs
-from tacholog.render.diff import words
+from tacholog.render.diff.sections import sections
 from tacholog.render.diff.summary import curve_words
+from tacholog.render.tables.history import history
 from tacholog.view.comparable import compared, groups
 from tacholog.view.comparison import METRICS_SHOWN
-from tacholog.view.history import history, neighbours, since
+from tacholog.view.history import neighbours, since
 from tacholog.view.names import row_names
+from tacholog.view.row_names import row_name
 from tacholog.view.series import labels_among
 from tacholog.view.views import TESTS, Selection, View, view_of
 
@@ -75,7 +77,7 @@ def test_rows_at_several_offered_rates_are_named_by_them_in_a_diff_and_summed_up
 
     report = compare(old, new, Policy(), ("1.0", "1.1"))
 
-    names = [words.name(row.key) for row in report.rows if row.key.payload_bytes == 64 and row.key.metric == "goodput"]
+    names = [row_name(row.key) for row in report.rows if row.key.payload_bytes == 64 and row.key.metric == "goodput"]
     assert sorted(names) == [
         "payload received mean, UDPv4, 64\u00a0B, 10\u00a0msg/s offered, paced",
         "payload received mean, UDPv4, 64\u00a0B, 30\u00a0msg/s offered, paced",
@@ -124,11 +126,11 @@ def test_no_two_series_have_one_name_on_the_home_page_and_the_page_that_compares
 def test_no_two_rows_of_a_comparison_have_one_name(reports: dict[tuple[str, str, str], Report]) -> None:
     seen = 0
     for pair, report in reports.items():
-        names = [line.name for section in words.sections(report) for line in section.lines]
+        names = [line.name for section in sections(report) for line in section.lines]
         seen += len(names)
         assert twice(names) == [], pair
-        assert twice(words.name(loss.key) for loss in report.losses) == [], pair
-        assert twice(words.name(curve.key) for curve in report.curves) == [], pair
+        assert twice(row_name(loss.key) for loss in report.losses) == [], pair
+        assert twice(row_name(curve.key) for curve in report.curves) == [], pair
     assert seen > 500
 
 
@@ -150,7 +152,7 @@ def test_no_two_series_and_no_two_rows_of_a_sample_log_have_one_name(path: Path)
     for test in TESTS:
         assert twice((one.label, dict(one.key)["transport"]) for one in view.only(Selection(test=test)).series()) == []
     report = compare(found, found, Policy())
-    assert twice(line.name for section in words.sections(report) for line in section.lines) == []
+    assert twice(line.name for section in sections(report) for line in section.lines) == []
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: f"{path.parent.name}-{path.name}")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-import random
 import shutil
-import struct
 import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
-from tacholog.view.numerals import quantity, rounded, size, steps_of
+from tacholog.view.numerals import quantity, rounded, steps_of
 
-SCRIPT = Path(__file__).resolve().parent.parent.parent / "site" / "_static" / "tacholog-numerals.js"
+STATIC = Path(__file__).resolve().parent.parent.parent / "site" / "_static"
+SCRIPT = STATIC / "tacholog-numerals.js"
 UNITS = ("ns", "bit_per_s", "messages_per_s", "ratio")
 # Where a step, a rounding or a binary fraction decides.
 EDGES = (
@@ -21,52 +23,59 @@ EDGES = (
     *(1e6, 1e9, 1e12, 1e15, 1.23456789e18, 1_000_000_000_000.5, 1_000_000_000_005.0, 0.5, 2.5, 1.005, 1.015, 0.125, 100.5, 101.5, 1234.5),
     *(355.0, 0.05952558778717175, 18888858226.590515, 3527250.4e6, 1e-7, 4.5e-5, 12345678.9),
 )
+# As logs print them, halves where rounding decides, and floats of any bits within what is ever shown.
+PRINTED = st.builds(lambda digits, places: float(f"{digits}e{places}"), st.integers(0, 10**7), st.integers(-9, 9))
+HALVES = st.builds(lambda digits, places: float(f"{digits}.5e{places}"), st.integers(100, 9999), st.integers(-6, 9))
+VALUES = st.lists(PRINTED | HALVES | st.floats(1e-12, 1e24), min_size=1, max_size=200)
 
-
-def values() -> list[float]:
-    """Edges, values of all sizes as logs print them, and floats of any bits within what is ever shown."""
-    chance = random.Random(12)  # noqa: S311 - no secret
-    printed = [round(chance.uniform(1, 10) * 10 ** chance.randint(-6, 15), chance.randint(0, 6)) for _ in range(4000)]
-    halves = [(chance.randint(100, 9999) + 0.5) * 10.0 ** chance.randint(-6, 9) for _ in range(4000)]
-    bits = [struct.unpack("<d", struct.pack("<Q", chance.getrandbits(64)))[0] for _ in range(4000)]
-    return [*EDGES, *(abs(value) for value in (*printed, *halves)), *(abs(value) for value in bits if 1e-12 < abs(value) < 1e24)]
+Write = Callable[[list[float], list[list[object]] | None], list[str]]
 
 
 @pytest.fixture(scope="module")
-def written() -> dict[str, list[str]]:
-    """What the script writes of each value."""
+def write() -> Iterator[Write]:
+    """Have the script write values: one process for all of them."""
     node = shutil.which("node")
     if node is None:
         pytest.skip("no node found; the pages' tests run the script in a browser")
     program = f"""
         {SCRIPT.read_text()}
-        const {{ values, steps, sizes }} = JSON.parse(require("fs").readFileSync(0, "utf8"));
-        const {{ rounded, quantity, size }} = globalThis.tachologNumerals;
-        const found = {{ rounded: values.map((value) => rounded(value)), size: sizes.map(size) }};
-        for (const [unit, each] of Object.entries(steps)) found[unit] = values.map((value) => quantity(value, each));
-        console.log(JSON.stringify(found));
+        require("readline").createInterface({{ input: process.stdin }}).on("line", (line) => {{
+            const [values, steps] = JSON.parse(line);
+            console.log(JSON.stringify(values.map((value) => globalThis.tachologNumerals.numeral(value, steps ?? undefined))));
+        }});
     """
-    asked = {"values": values(), "sizes": SIZES, "steps": {unit: steps_of(unit) for unit in UNITS}}
-    done = subprocess.run([node, "-e", program], input=json.dumps(asked), capture_output=True, text=True, check=True)
-    return dict(json.loads(done.stdout))
+    with subprocess.Popen([node, "-e", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        to_script, from_script = process.stdin, process.stdout
+        assert to_script
+        assert from_script
 
+        def written(values: list[float], steps: list[list[object]] | None) -> list[str]:
+            to_script.write(json.dumps([values, steps]) + "\n")
+            to_script.flush()
+            return list(json.loads(from_script.readline()))
 
-SIZES = [0, 1, 16, 1000, 1023, 1024, 1025, 63000, 65536, 100000, 1048576, 1536 * 1024, 33554432, 1 << 30, (1 << 40) + 1]
+        yield written
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_the_script_writes_each_quantity_as_python_does(written: dict[str, list[str]], unit: str) -> None:
-    asked = values()
-
-    different = [(value, quantity(value, unit), text) for value, text in zip(asked, written[unit], strict=True) if quantity(value, unit) != text]
-
-    assert len(asked) > 8000
-    assert different == []
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(values=VALUES)
+@example(values=list(EDGES))
+def test_the_script_writes_each_quantity_as_python_does(write: Write, unit: str, values: list[float]) -> None:
+    assert write(values, steps_of(unit)) == [quantity(value, unit) for value in values]
 
 
-def test_the_script_rounds_each_number_and_says_each_size_as_python_does(written: dict[str, list[str]]) -> None:
-    assert [text for text, value in zip(written["rounded"], values(), strict=True) if text != rounded(value)] == []
-    assert written["size"] == [size(bytes_) for bytes_ in SIZES]
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(values=VALUES)
+@example(values=list(EDGES))
+def test_the_script_writes_each_bare_number_as_python_does(write: Write, values: list[float]) -> None:
+    assert write(values, None) == [rounded(value) for value in values]
+
+
+def test_the_page_that_compares_writes_numbers_by_this_function_alone() -> None:
+    script = (STATIC / "tacholog-compare.js").read_text()
+
+    assert [way for way in ("toFixed", "toPrecision", "toLocaleString", "Intl.", "Math.round") if way in script] == []
 
 
 def test_a_value_that_rounds_up_to_a_step_is_said_in_that_step() -> None:

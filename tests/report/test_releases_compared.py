@@ -20,6 +20,7 @@ from tacholog.compare.renames import read_renames, renamed
 from tacholog.compare.sides import find, of_release
 from tacholog.dataset.load import load
 from tacholog.errors import UnreadableInput
+from tacholog.render.tables.history import why_it_begins
 from tacholog.runs.manifest import Host, read_host, read_manifest, write
 from tacholog.site.build import build_site
 from tacholog.view.history import lines, releases_of
@@ -185,7 +186,10 @@ def test_a_release_that_was_measured_in_two_campaigns_of_pairs_has_a_line_in_eac
 
     found = [line for line in lines(reports, "latency", "p50") if line.key.payload_bytes == 64]
 
-    assert [([point.release for point in line.points], line.why) for line in found] == [([0, 1], None), ([1, 2], "other runs of 2 than before")]
+    assert [([point.release for point in line.points], why_it_begins(line)) for line in found] == [
+        ([0, 1], None),
+        ([1, 2], "other runs of 2 than before"),
+    ]
     values = [[f"{point.value:.6g}" for point in line.points] for line in found]
     assert values[0] == values[1]  # the same pairs under other names: the value of release 2 is that of either campaign
 
@@ -197,7 +201,7 @@ def test_a_release_that_names_its_rows_otherwise_starts_lines_of_the_new_names_a
     program = "tool: ecal_sample_latency_rec_cb -> ecal_sample_latency_rec"
     found = [line for line in lines(reports, "latency", "mean") if line.key.payload_bytes == 1024 and line.key.data_path != "zero-copy"]
 
-    assert sorted((line.key.participant or "", tuple(point.release for point in line.points), line.why or "") for line in found) == [
+    assert sorted((line.key.participant or "", tuple(point.release for point in line.points), why_it_begins(line) or "") for line in found) == [
         ("Ubuntu16 AMD64", (0,), ""),
         ("Ubuntu16 AMD64", (1,), "tool: ecal_sample_latency_rec -> ecal_sample_latency_rec_cb"),
         (

@@ -8,18 +8,18 @@ from typing import Any
 import msgspec
 import pytest
 
+from tacholog.render.remarks import remarks
 from tacholog.runs.manifest import Manifest
-from tacholog.view.remarks import remarks
-from tacholog.view.results import Run
+from tacholog.view.results import RunRow
 
 # What MyST and the theme still use of Sphinx is their business.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 
-def run(name: str, *notes: str, system: str = "X", published: bool = False, release: str | None = None) -> Run:
+def run(name: str, *notes: str, system: str = "X", published: bool = False, release: str | None = None) -> RunRow:
     """A run with these remarks."""
     manifest = Manifest(system=system, notes=notes, logs=())
-    return Run(run=name, system=system, published=published, release=release, manifest=msgspec.json.encode(manifest).decode())
+    return RunRow(run=name, system=system, published=published, release=release, manifest=msgspec.json.encode(manifest).decode())
 
 
 def test_each_remark_is_said_once_with_the_runs_that_it_is_on() -> None:

@@ -11,7 +11,7 @@ from tacholog.render.tables.summary import latency_summary
 from tacholog.render.tables.tables import Links, numbers
 from tacholog.schema.records import Conditions
 from tacholog.view.comparable import Compared, groups, leaders, ordered
-from tacholog.view.results import Fact, Run
+from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.series import Series, series_of
 
 PERCENTILES = ("p50", "p99", "p99.9", "p99.99", "p99.999", "max")
@@ -23,11 +23,11 @@ PRINTED = (
 )
 
 
-def facts_of(run: str, values: tuple[float | None, ...], line: int = 1) -> list[Fact]:
+def results_of(run: str, values: tuple[float | None, ...], line: int = 1) -> list[ResultRow]:
     conditions = Conditions(basis="rtt")
     return [
-        Fact(
-            run=Run(run=run),
+        ResultRow(
+            run=RunRow(run=run),
             log="a",
             line=line,
             test="latency",
@@ -42,7 +42,7 @@ def facts_of(run: str, values: tuple[float | None, ...], line: int = 1) -> list[
 
 
 def test_a_percentile_that_only_some_runs_state_has_no_median() -> None:
-    (series,) = series_of(fact for index, values in enumerate(PRINTED) for fact in facts_of(f"run-{index}", values))
+    (series,) = series_of(result for index, values in enumerate(PRINTED) for result in results_of(f"run-{index}", values))
 
     cell = series.cells("latency", "p99.999")[64]
 
@@ -53,7 +53,7 @@ def test_a_percentile_that_only_some_runs_state_has_no_median() -> None:
 
 
 def test_no_row_of_medians_is_out_of_order() -> None:
-    (series,) = series_of(fact for index, values in enumerate(PRINTED) for fact in facts_of(f"run-{index}", values))
+    (series,) = series_of(result for index, values in enumerate(PRINTED) for result in results_of(f"run-{index}", values))
 
     medians = [series.cells("latency", name)[64].value for name in PERCENTILES]
 
@@ -63,7 +63,7 @@ def test_no_row_of_medians_is_out_of_order() -> None:
 
 
 def test_numbers_of_one_run_may_stand_in_several_of_its_lines() -> None:
-    first, second = facts_of("run", PRINTED[0])[:2], facts_of("run", PRINTED[0], line=2)[2:]
+    first, second = results_of("run", PRINTED[0])[:2], results_of("run", PRINTED[0], line=2)[2:]
 
     (series,) = series_of([*first, *second])
 
@@ -72,7 +72,7 @@ def test_numbers_of_one_run_may_stand_in_several_of_its_lines() -> None:
 
 
 def test_a_median_leads_to_the_line_of_the_run_in_the_middle_and_its_range_to_the_numbers_of_each_run() -> None:
-    (series,) = series_of(fact for index, values in enumerate(PRINTED) for fact in facts_of(f"run-{index}", values, line=index + 1))
+    (series,) = series_of(result for index, values in enumerate(PRINTED) for result in results_of(f"run-{index}", values, line=index + 1))
 
     shown = str(numbers([series], Links("logs"), "t"))
     row = shown[shown.index("<tbody>") : shown.index("</tr>", shown.index("<tbody>"))]
@@ -83,7 +83,7 @@ def test_a_median_leads_to_the_line_of_the_run_in_the_middle_and_its_range_to_th
 
 
 def test_without_pages_of_logs_neither_a_median_nor_its_range_is_a_link() -> None:
-    (series,) = series_of(fact for index, values in enumerate(PRINTED) for fact in facts_of(f"run-{index}", values))
+    (series,) = series_of(result for index, values in enumerate(PRINTED) for result in results_of(f"run-{index}", values))
 
     assert '<span class="tl-range">0.351\u20130.362</span>' in numbers([series], Links(), "t")
 
@@ -96,8 +96,8 @@ def runs_of(values: Sequence[float], transport: str | None = None, resolution: f
     """One series, a run a value, each on a line of its own."""
     conditions = Conditions(basis="rtt", transport=transport, definition="ours", load_mode="closed")
     (series,) = series_of(
-        Fact(
-            run=Run(run=f"run-{index}", system="X", host="desk"),
+        ResultRow(
+            run=RunRow(run=f"run-{index}", system="X", host="desk"),
             log="a",
             line=index + 1,
             test="latency",
@@ -126,7 +126,7 @@ def test_the_median_of_an_even_number_of_runs_is_the_worse_of_the_two_in_the_mid
 def test_runs_that_fall_into_two_groups_are_shown_as_two_each_by_the_value_of_one_of_its_runs() -> None:
     cell = runs_of(TWO_GROUPS).cells("latency", "p50")[64]
 
-    assert [(group.value, group.low, group.high, group.runs, group.fact.line) for group in cell.groups] == [
+    assert [(group.value, group.low, group.high, group.runs, group.result.line) for group in cell.groups] == [
         (140.0, 131.0, 141.0, 3, 4),
         (581.0, 571.0, 591.0, 3, 1),
     ]

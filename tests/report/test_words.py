@@ -20,7 +20,7 @@ from tacholog.site.script import shell_script, words_of
 from tacholog.slugs import path_slug, slug
 from tacholog.view.names import CONDITION_WORDS
 from tacholog.view.numerals import decimals, in_full, quantity, rounded, size, unit_shown, with_bound
-from tacholog.view.results import Fact, Run
+from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.series import series_of
 
 
@@ -186,9 +186,11 @@ def test_what_a_machines_facts_say_in_their_values_is_not_called_missing() -> No
 
 
 def test_a_number_for_a_range_of_sizes_is_not_told_of_the_smallest() -> None:
-    run = Run(run="published", published=True)
+    run = RunRow(run="published", published=True)
     facts = [
-        Fact(run=run, log="a", test="latency", payload_bytes=100, payload_bytes_high=1000, metric="latency", statistic=name, value=value, bound=name)
+        ResultRow(
+            run=run, log="a", test="latency", payload_bytes=100, payload_bytes_high=1000, metric="latency", statistic=name, value=value, bound=name
+        )
         for name, value in (("range-low", 1e3), ("range-high", 4e6))
     ]
     series = series_of(facts)
@@ -203,8 +205,8 @@ def test_a_number_for_a_range_of_sizes_is_not_told_of_the_smallest() -> None:
 
 
 def test_an_upper_bound_for_a_range_of_sizes_is_drawn_as_one() -> None:
-    run = Run(run="published", published=True)
-    bound = Fact(
+    run = RunRow(run="published", published=True)
+    bound = ResultRow(
         run=run, log="a", test="latency", payload_bytes=100, payload_bytes_high=1000, metric="latency", statistic="typical", value=1e3, bound="<"
     )
 

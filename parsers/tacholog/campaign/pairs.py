@@ -19,7 +19,7 @@ from tacholog.campaign.builds import Build, with_template
 from tacholog.campaign.plan import Campaign, Plan, Planned, lay_out, read_campaign
 from tacholog.campaign.runs import cpus, keep, keep_hosts, new_folder, now, pending, plan_of, resume, write_plan
 from tacholog.campaign.tools import sha256
-from tacholog.compare.pairing import RECORD_FILE, Event, PairRecord, PairSide, read_record, write_record
+from tacholog.compare.pairing import RECORD_FILE, PairRecord, PairSide, PlanEvent, read_record, write_record
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.runs.manifest import RUN_FILE, check_label
 
@@ -177,7 +177,7 @@ def _extended(begun: Pairs, path: Path, pairs: int, done: int) -> Pairs:
     whole = [msgspec.structs.replace(new, session=old.session, host=old.host) for old, new in zip(begun.plans, more, strict=True)]
     for folder, plan in zip(begun.sides, whole, strict=True):
         write_plan(folder, plan)
-    event = Event(what="extended", time=_time(), runs_done=done, pairs=pairs)
+    event = PlanEvent(what="extended", time=_time(), runs_done=done, pairs=pairs)
     runs = sum(len(plan.runs) for plan in whole)
     record = msgspec.structs.replace(record, pairs=pairs, runs=runs, events=(*record.events, event))
     write_record(begun.folder, record)
@@ -186,7 +186,7 @@ def _extended(begun: Pairs, path: Path, pairs: int, done: int) -> Pairs:
 
 def noted(begun: Pairs, what: Literal["interrupted", "resumed"]) -> Pairs:
     """Write into the record that the comparison was interrupted or resumed."""
-    event = Event(what=what, time=_time(), runs_done=begun.record.runs - len(begun.tasks()), pairs=begun.record.pairs)
+    event = PlanEvent(what=what, time=_time(), runs_done=begun.record.runs - len(begun.tasks()), pairs=begun.record.pairs)
     record = msgspec.structs.replace(begun.record, events=(*begun.record.events, event))
     write_record(begun.folder, record)
     return begun._replace(record=record)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from tacholog.compare.distributions import student_t_quantile
-from tacholog.compare.result import Key, Report, Row
+from tacholog.compare.result import DiffRow, Report, RowKey
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there, open_evidence
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 FOLDER = "same-build"
 ENOUGH_SESSIONS = 3  # Fewer do not tell how far sessions are apart.
-_KEY = tuple(name for name in Key.__struct_fields__ if name != "apart")  # files that were written before have no such column
+_KEY = tuple(name for name in RowKey.__struct_fields__ if name != "apart")  # files that were written before have no such column
 _LEVEL = 0.975
 
 
@@ -38,7 +38,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     start: str | None
     build: str
     pairs: int
-    key: Key
+    key: RowKey
     runs: int
     median: float
     deviation: float
@@ -63,7 +63,7 @@ class SameBuild(NamedTuple):
 
     file: Path
     sessions: tuple[str, ...]
-    bands: dict[Key, Band]
+    bands: dict[RowKey, Band]
 
 
 def calibrations(report: Report, build: str) -> list[Calibration]:
@@ -77,7 +77,7 @@ def calibrations(report: Report, build: str) -> list[Calibration]:
     return [entry for entry in found if entry is not None]
 
 
-def _calibration(row: Row, build: str, session: str, start: str | None) -> Calibration | None:
+def _calibration(row: DiffRow, build: str, session: str, start: str | None) -> Calibration | None:
     from statistics import median, stdev
 
     if row.old is None or row.new is None or row.ratio is None or row.interval is None or None in row.interval:
@@ -176,7 +176,7 @@ def same_build(path: Path, *, named_by_user: bool = False) -> SameBuild:
     """Read the bands of a file: those of the build that was measured last."""
     entries = read(path, named_by_user=named_by_user)
     entries = [entry for entry in entries if entry.build == entries[-1].build]
-    by_row: dict[Key, list[Calibration]] = defaultdict(list)
+    by_row: dict[RowKey, list[Calibration]] = defaultdict(list)
     for entry in entries:
         by_row[entry.key].append(entry)
     return SameBuild(path, tuple(dict.fromkeys(entry.session for entry in entries)), {key: _band(found) for key, found in by_row.items()})

@@ -28,7 +28,7 @@ class PairSide(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     template: tuple[str, ...] = ()
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class PlanEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """What happened to the plan: when, after how many runs, and how many pairs were planned from then on."""
 
     what: Literal["interrupted", "resumed", "extended"]
@@ -49,7 +49,7 @@ class PairRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     runs: int
     old: PairSide
     new: PairSide
-    events: tuple[Event, ...] = ()
+    events: tuple[PlanEvent, ...] = ()
 
 
 def read_record(folder: Path) -> PairRecord:

@@ -61,7 +61,7 @@ class SingleBands(Bands, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tail: Percent = 50.0
 
 
-class Selection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class RowFilter(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The rows that have all of these properties."""
 
     system: str | None = None
@@ -74,11 +74,11 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, f
 
     def wanted(self) -> dict[str, str | int]:
         """The properties, by name."""
-        stated = {name: getattr(self, name) for name in Selection.__struct_fields__}
+        stated = {name: getattr(self, name) for name in RowFilter.__struct_fields__}
         return {name: value for name, value in stated.items() if value is not None}
 
 
-class Override(Selection, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Override(RowFilter, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A threshold for some rows."""
 
     threshold_percent: Percent
@@ -100,7 +100,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     loss_threshold_points: Percent = 0.1
     single_loss_points: Percent = 1.0
     row: tuple[Override, ...] = ()
-    gate: tuple[Selection, ...] = ()
+    gate: tuple[RowFilter, ...] = ()
     across: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
     transports: tuple[str, ...] = ()

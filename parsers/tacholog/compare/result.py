@@ -42,7 +42,7 @@ RatioKind = Literal["hodges_lehmann_pairs", "hodges_lehmann_sessions", "quotient
 Interval = tuple[float | None, float | None]
 
 
-class Key(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class RowKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """What names a row. A field that the diff goes across is left out, and so is one that is not stated.
 
     ``apart``: the conditions that tell it from rows that are alike in all else, such as the offered rate, each with its value; null: not stated.
@@ -89,7 +89,7 @@ class Difference(msgspec.Struct, frozen=True):
     new: str | None
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class DiffRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One row of the comparison and its one verdict.
 
     ``new_key`` is there where the new side names the row otherwise; such rows are not comparable. ``differences`` are the conditions and machines
@@ -108,8 +108,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     pairs, or sessions a side, it takes to make that significant; both are there where `verdict` is ``too_few_pairs``.
     """
 
-    key: Key
-    new_key: Key | None = None
+    key: RowKey
+    new_key: RowKey | None = None
     verdict: Verdict
     reasons: tuple[str, ...] = ()
     unit: str
@@ -148,7 +148,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
 class Untested(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A number that is shown and not tested unless asked for by name: maxima, counts, the percentiles between those that are tested."""
 
-    key: Key
+    key: RowKey
     unit: str
     old: float | None = None
     new: float | None = None
@@ -160,7 +160,7 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``old_flat`` and ``new_flat``: the one value that a side's latency has at all sizes, where these are far apart.
     """
 
-    key: Key
+    key: RowKey
     rows: int
     mean_ratio: float
     least: float
@@ -193,7 +193,7 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
     in `Row`. ``differences`` are the conditions that are not the same.
     """
 
-    key: Key
+    key: RowKey
     verdict: Verdict
     reasons: tuple[str, ...] = ()
     design: DesignKind | None = None
@@ -222,7 +222,7 @@ class RunOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str | None = None
 
 
-class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class InputProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A run, log, folder or line that could not be used as it should be; ``log`` and ``line`` say where in the run, if it is not all of it."""
 
     side: Literal["old", "new"]
@@ -283,7 +283,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "sche
     designs: dict[str, int]
     warnings: tuple[str, ...]
     changed: tuple[Difference, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[DiffRow, ...]
     curves: tuple[Curve, ...]
     losses: tuple[Loss, ...] = ()
     loss_counts: dict[str, int] = {}
@@ -292,7 +292,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "sche
     lossy_counts: int = 0
     untested: tuple[Untested, ...] = ()
     runs: tuple[RunOrder, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[InputProblem, ...] = ()
 
 
 def to_json(report: Report) -> bytes:

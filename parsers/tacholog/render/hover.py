@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from tacholog.render.marks import in_order, mark_of
 from tacholog.view.names import words
 from tacholog.view.numerals import NOT_STATED, grouped
-from tacholog.view.results import Fact
+from tacholog.view.results import ResultRow
 from tacholog.view.series import Cell, Series
 
 
 def facts_of(series: Series) -> tuple[str, ...]:
     """Return what all points of a series have in common, a line each: the system with its version, the machine, the kind of run, the tool."""
-    run = series.facts[0].run
+    run = series.results[0].run
     system = " ".join(filter(None, (run.system or f"system {NOT_STATED}", run.system_version or f"(version {NOT_STATED})")))
     machine = f"machine: {run.host or NOT_STATED}"
     kind = "published by the vendor" if series.published else "own run"
@@ -21,7 +21,7 @@ def facts_of(series: Series) -> tuple[str, ...]:
 
 
 def _further(series: Series) -> Iterator[str]:
-    run, key = series.facts[0].run, dict(series.key)
+    run, key = series.results[0].run, dict(series.key)
     if run.release and run.release != run.system_version:
         yield f"release {run.release}"
     if run.tool and run.tool != run.system and run.tool not in str(run.system):
@@ -32,7 +32,7 @@ def _further(series: Series) -> Iterator[str]:
         yield f"load {key['load_mode']}"
 
 
-def more_of(cell: Cell, fact: Fact | None = None) -> tuple[str, ...]:
+def more_of(cell: Cell, fact: ResultRow | None = None) -> tuple[str, ...]:
     """Return what one point says beyond its number: runs and samples behind it, its marks, and where it stands. ``fact``: of one group of runs."""
     fact = fact or cell.shown
     runs = f"{cell.run_count} run{'s' if cell.run_count != 1 else ''}"

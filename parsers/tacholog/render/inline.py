@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from tacholog.render.html import Html, join, tag, visible
 from tacholog.schema.records import METRICS
-from tacholog.view.results import Fact
+from tacholog.view.results import ResultRow
 
 _PRINTED = re.compile(r"(?<![\w.])\d{1,30}(?:\.\d{1,30})?")
 _WORD_BEFORE = re.compile(r"([A-Za-z][\w.]{0,40})\W{0,12}$")
@@ -28,14 +28,14 @@ _NEAR = 1e-9  # of the value: floating point, not rounding
 Span = tuple[int, int]
 
 
-def number_anchor(fact: Fact) -> str | None:
+def number_anchor(fact: ResultRow) -> str | None:
     """Return the id of a number on the page of its log, which is the end of its permanent id; nothing where it stands on no line."""
     return None if fact.line is None else f"L{fact.line}:{fact.metric}.{fact.statistic}"
 
 
-def by_line(facts: Iterable[Fact]) -> dict[int, dict[str, list[Fact]]]:
+def by_line(facts: Iterable[ResultRow]) -> dict[int, dict[str, list[ResultRow]]]:
     """Return the numbers of each line by their ids."""
-    found: dict[int, dict[str, list[Fact]]] = {}
+    found: dict[int, dict[str, list[ResultRow]]] = {}
     for fact in facts:
         anchor = number_anchor(fact)
         if anchor is not None and fact.place is not None:
@@ -43,7 +43,7 @@ def by_line(facts: Iterable[Fact]) -> dict[int, dict[str, list[Fact]]]:
     return found
 
 
-def with_anchors(text: str, numbers: Mapping[str, list[Fact]]) -> Html:
+def with_anchors(text: str, numbers: Mapping[str, list[ResultRow]]) -> Html:
     """Return a line, escaped, in which each number that can be told has its id; the others have theirs at its start."""
     places: dict[Span, list[str]] = {}
     for anchor, facts in numbers.items():
@@ -65,7 +65,7 @@ def _pieces(text: str, places: Mapping[Span, list[str]]) -> Iterator[Html]:
     yield visible(text[end:])
 
 
-def printed_at(text: str, fact: Fact) -> Span | None:
+def printed_at(text: str, fact: ResultRow) -> Span | None:
     """Return where on a line a number was printed; nothing if that cannot be told."""
     if fact.value is None:
         return None
@@ -76,7 +76,7 @@ def printed_at(text: str, fact: Fact) -> Span | None:
     return found[0] if len(found) == 1 else None
 
 
-def _is_value(printed: str, fact: Fact) -> bool:
+def _is_value(printed: str, fact: ResultRow) -> bool:
     if fact.value is None:
         return False
     places = len(printed.partition(".")[2])
@@ -90,7 +90,7 @@ def _is_value(printed: str, fact: Fact) -> bool:
     return False
 
 
-def _names(fact: Fact) -> tuple[str, ...]:
+def _names(fact: ResultRow) -> tuple[str, ...]:
     """Return what a log may call a number: its statistic, or the last word of its metric (``lost`` of messages_lost)."""
     return (fact.statistic, fact.metric.rpartition("_")[2])
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tacholog.render.html import Html, tag
 from tacholog.render.tables.tables import Links
-from tacholog.view.results import Fact
+from tacholog.view.results import ResultRow
 
 
 class Targets:
@@ -19,7 +19,7 @@ class Targets:
         """Return the number of a link without its anchor."""
         return None if link is None else self._places.setdefault(link.partition("#")[0], len(self._places))
 
-    def line(self, links: Links, fact: Fact | None) -> tuple[int, int] | None:
+    def line(self, links: Links, fact: ResultRow | None) -> tuple[int, int] | None:
         """Return the number of a log's page and the line there that the record of a number begins on, if there is such a page."""
         number = self.number(links.to_line(fact)) if fact else None
         return None if number is None or fact is None or fact.line is None else (number, fact.line)

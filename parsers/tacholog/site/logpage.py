@@ -17,7 +17,7 @@ from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.inline import by_line, with_anchors
 from tacholog.schema.records import METRICS
 from tacholog.view.numerals import size
-from tacholog.view.results import Fact
+from tacholog.view.results import ResultRow
 
 SHOWN_LINES = 5000
 LINKED_LINES = 20_000  # beyond these, because numbers or problems link to them
@@ -26,7 +26,7 @@ SHOWN_CHARACTERS = 2000  # of one line: a histogram of a few KiB is cut, and the
 _CLASSES: Mapping[LineClass, str] = {"record": "result", "chatter": "chatter", "broken": "broken", "unknown": "unknown"}
 
 
-def log_page(path: Path, format_name: str | None, wanted: Iterable[int], facts: Sequence[Fact] = ()) -> Html:
+def log_page(path: Path, format_name: str | None, wanted: Iterable[int], facts: Sequence[ResultRow] = ()) -> Html:
     """Return the lines of a log.
 
     Args:
@@ -115,7 +115,7 @@ class _Written(NamedTuple):
     """What is known of lines beside their text: the name of a number that stands alone, and the numbers by their ids."""
 
     labels: Mapping[int, str]
-    numbers: Mapping[int, Mapping[str, list[Fact]]]
+    numbers: Mapping[int, Mapping[str, list[ResultRow]]]
 
 
 def _rows(lines: Iterable[tuple[int, str]], classes: _Classes, needed: set[int], written: _Written) -> Iterator[Html]:
@@ -152,7 +152,7 @@ def _row(number: int, text: str, kind: LineClass, written: _Written) -> Html:
     return tag("li", link, tag("code", with_anchors(shown, written.numbers.get(number, {})), cut), said, id=f"L{number}", class_=f"tl-{kind}")
 
 
-def labels_of(facts: Iterable[Fact]) -> dict[int, str]:
+def labels_of(facts: Iterable[ResultRow]) -> dict[int, str]:
     """Return what the number of each line is where a record spans several: a table that a page was extracted to has one cell a line."""
     found: dict[int, list[str]] = {}
     for fact in facts:

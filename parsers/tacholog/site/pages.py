@@ -57,9 +57,9 @@ def plan(view: View) -> list[SitePage]:
 
 def _systems(view: View) -> dict[str, list[SitePage]]:
     """Return the transport pages of each system."""
-    pairs = {(fact.run.system or NOT_STATED, fact.conditions.transport or NOT_STATED) for fact in view.facts}
+    pairs = {(fact.run.system or NOT_STATED, fact.conditions.transport or NOT_STATED) for fact in view.results}
     files = csv_names(pairs)
-    full = {fact.run.run for fact in view.facts}
+    full = {fact.run.run for fact in view.results}
     pairs |= {(run.system or NOT_STATED, transport_of(run) or NOT_STATED) for run in view.runs.values() if run.run not in full}
     systems: dict[str, list[SitePage]] = {}
     folders: dict[str, str] = {}
@@ -111,7 +111,7 @@ def _transport_context(part: View, system: str, transport: str) -> dict[str, Any
 def _keywords(part: View) -> str:
     """Return the words that a reader may search a page by, and that stand only in its tables: conditions, versions, machines."""
     found = {
-        words(name, value) for conditions in {fact.conditions for fact in part.facts} for name, value in msgspec.structs.asdict(conditions).items()
+        words(name, value) for conditions in {fact.conditions for fact in part.results} for name, value in msgspec.structs.asdict(conditions).items()
     }
     for run in part.runs.values():
         host = part.hosts.get(run.host or "")
@@ -121,7 +121,7 @@ def _keywords(part: View) -> str:
 
 def _size_words(part: View) -> list[str]:
     """Return the message sizes as words of a search, which knows no blanks within one: ``64kib``. The search page makes them of what is typed."""
-    sizes = sorted({fact.payload_bytes for fact in part.facts if fact.payload_bytes is not None})
+    sizes = sorted({fact.payload_bytes for fact in part.results if fact.payload_bytes is not None})
     return [size(at).replace("\u00a0", "").replace("\u202f", "").lower() for at in sizes]
 
 
@@ -136,8 +136,8 @@ def _counts(view: View) -> dict[str, Any]:
         "runs": len(view.runs),
         "own_runs": len(view.runs) - published,
         "published_runs": published,
-        "numbers": len(view.facts),
-        "marked": sum(bool(fact.marks) for fact in view.facts),
+        "numbers": len(view.results),
+        "marked": sum(bool(fact.marks) for fact in view.results),
         "bad_runs": sum(run.status not in ("ok", None) for run in view.runs.values()),
         "unread_runs": len(view.unread),
         "sources": list(_sources(view)),

@@ -21,10 +21,11 @@ from tacholog.dataset.load import Dataset, open_saved
 from tacholog.errors import TachologError
 from tacholog.render.diff.page import brief, fragment
 from tacholog.render.html import tag
+from tacholog.render.tables.history import finder, history
 from tacholog.slugs import slug
 from tacholog.sphinx.directives import Perf
 from tacholog.sphinx.store import State, dataset_folder, state_of, view
-from tacholog.view.history import diff_documents, finder, history, neighbours
+from tacholog.view.history import diff_documents, neighbours
 from tacholog.view.views import Selection, View
 
 if TYPE_CHECKING:

@@ -19,8 +19,11 @@ from tacholog.render.figures.intervals import interval_figures
 from tacholog.render.figures.plots import plot
 from tacholog.render.html import Html, tag
 from tacholog.render.myst import unquoted
+from tacholog.render.remarks import remarks
 from tacholog.render.tables import listings, summary, tables
+from tacholog.render.tables.comparison import compare
 from tacholog.render.tables.hosts import host_card
+from tacholog.render.tables.rankings import rankings
 from tacholog.render.tables.releases import releases_table
 from tacholog.render.tables.schema import schema_table
 from tacholog.render.tables.side_by_side import side_by_side
@@ -30,10 +33,7 @@ from tacholog.site.logpage import log_page
 from tacholog.site.script import shell_script
 from tacholog.sphinx.node import PerfHtml, words_of
 from tacholog.sphinx.store import view
-from tacholog.view.comparison import compare
 from tacholog.view.numerals import NOT_STATED
-from tacholog.view.rankings import glance
-from tacholog.view.remarks import remarks
 from tacholog.view.views import Selection, View, manifest_of
 from tacholog.visible import drawn
 
@@ -130,7 +130,7 @@ class PerfDownloads(Perf):
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
         """Return the links."""
         file = self.options.get("file")
-        return self.html(download_links(wanted.system, wanted.transport, str(file) if file else None)) if part.facts else []
+        return self.html(download_links(wanted.system, wanted.transport, str(file) if file else None)) if part.results else []
 
 
 class PerfSummary(Perf):
@@ -235,13 +235,13 @@ class PerfLog(Perf):
         if path.exists():  # of a log that is not shown there is no file, and Sphinx would read the page anew at each build
             self.env.note_dependency(str(path))
         facts = listings.log_facts(part, run.run, found.log, self.env.found_docs)
-        return self.html(facts + log_page(path, found.format, lines, [fact for fact in part.facts if fact.log == found.log]))
+        return self.html(facts + log_page(path, found.format, lines, [fact for fact in part.results if fact.log == found.log]))
 
 
 def _linked_lines(part: View, log: str) -> set[int]:
     """Return the numbers of the lines that something on the site links to."""
     found = [
-        *(line for fact in part.facts if fact.log == log for line in (fact.line, fact.place)),
+        *(line for fact in part.results if fact.log == log for line in (fact.line, fact.place)),
         *(problem.line for problem in part.problems if problem.log == log),
     ]
     return {line for line in found if line}
@@ -304,7 +304,7 @@ class PerfOverview(Perf):
             rows = msgspec.json.decode("\n".join(self.content) or "[]", type=list[tuple[str, str, str]])
         except msgspec.DecodeError as error:
             return self.warn(f"the body is no list of [system, transport, document]: {error}")
-        if not part.facts:
+        if not part.results:
             return self.html(tag("p", f"No numbers: {_described(wanted)}."))
         made = self.made(part, {(system, transport): document for system, transport, document in rows}, wanted)
         return self.html(made, searched=self.searched)
@@ -329,7 +329,7 @@ class PerfGlance(PerfOverview):
 
     def made(self, part: View, pages: dict[tuple[str, str], str], wanted: Selection) -> Html:
         """Return the tables of each machine."""
-        return glance(part, pages, self.links, self.anchor(wanted), self.env.found_docs)
+        return rankings(part, pages, self.links, self.anchor(wanted), self.env.found_docs)
 
 
 class PerfCompare(PerfOverview):

@@ -15,7 +15,7 @@ from sphinx.util.logging import getLogger
 from tacholog.compare.bands import FOLDER as BANDS
 from tacholog.errors import TachologError
 from tacholog.view.numerals import NOT_STATED
-from tacholog.view.results import Fact, Histogram, Log, Problem
+from tacholog.view.results import HistogramRow, LogRow, ProblemRow, ResultRow
 from tacholog.view.views import Selection, View, transport_of, view_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _LOG = getLogger(__name__)
 _KINDS = ("*.parquet", "*.json", "*.toml", f"{BANDS}/*.csv")
 State = tuple[tuple[str, int], ...]
-_FACT_FIELDS = tuple(name for name in Fact.__struct_fields__ if name != "run")  # the run holds the manifest: once is enough
+_FACT_FIELDS = tuple(name for name in ResultRow.__struct_fields__ if name != "run")  # the run holds the manifest: once is enough
 
 
 class RunState(msgspec.Struct, frozen=True):
@@ -176,7 +176,7 @@ def _outdated(_app: Sphinx, env: BuildEnvironment, _added: set[str], _changed: s
 
 def _run_states(everything: View) -> dict[str, RunState]:
     rest: dict[str, list[object]] = {}
-    others: Sequence[Log | Problem | Histogram] = [*everything.logs, *everything.problems, *everything.histograms]
+    others: Sequence[LogRow | ProblemRow | HistogramRow] = [*everything.logs, *everything.problems, *everything.histograms]
     for one in others:
         rest.setdefault(one.run, []).append(one)
     states = {}

@@ -5,6 +5,7 @@ Pages, legends, comparisons and the command line all name things here, so that n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from tacholog.runs.stated import options_words
@@ -56,6 +57,8 @@ CONDITION_WORDS = {
     "planned_duration_s": "How long one measurement was meant to take.",
     "link_bit_per_s": "The nominal speed of the network link.",
 }
+
+_SYSTEM = re.compile(r"windows|win\s?\d|ubuntu|debian|linux|macos|freebsd|qnx", re.IGNORECASE)
 
 Parts = Sequence[tuple[str, object]]
 
@@ -145,6 +148,11 @@ def words(name: str, value: object) -> str:
 def title(name: str) -> str:
     """Return what a condition is called in running text."""
     return _TITLES.get(name, name.replace("_", " "))
+
+
+def participant_title(name: object) -> str:
+    """Return what a participant is to be called: nobody looks for Windows among participants."""
+    return "operating system" if _SYSTEM.match(str(name or "")) else "participant"
 
 
 def build_words(build: str) -> str:

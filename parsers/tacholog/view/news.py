@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tacholog.view.numerals import NOT_STATED
-from tacholog.view.results import Run
+from tacholog.view.results import RunRow
 from tacholog.view.views import View
 
 _MOST = 5
@@ -11,7 +11,7 @@ _MOST = 5
 
 def news(view: View) -> list[dict[str, object]]:
     """Return the newest groups of runs: of one system, version and kind, the last first. Runs that do not say when they were made are no news."""
-    groups: dict[tuple[str, str, bool], list[Run]] = {}
+    groups: dict[tuple[str, str, bool], list[RunRow]] = {}
     for run in view.runs.values():
         if run.start_time:
             version = run.system_version or run.release or ""
@@ -20,7 +20,7 @@ def news(view: View) -> list[dict[str, object]]:
     return sorted(items, key=lambda item: (str(item["day"]), str(item["words"])), reverse=True)[:_MOST]
 
 
-def _item(words: str, published: bool, runs: list[Run]) -> dict[str, object]:
+def _item(words: str, published: bool, runs: list[RunRow]) -> dict[str, object]:
     hosts = ", ".join(sorted({run.host for run in runs if run.host}))
     day = max(run.start_time or "" for run in runs)[:10]
     return {"day": day, "words": words, "kind": "published" if published else "own", "runs": len(runs), "hosts": hosts}

@@ -3,83 +3,78 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from urllib.parse import urlencode
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from tacholog.compare.policy import MIN_RUNS
-from tacholog.render.html import NOTHING, Html, esc, join, tag
-from tacholog.render.marks import mark_notes, said_of_all
-from tacholog.render.tables.hosts import host_anchor
-from tacholog.render.tables.tables import CellWriter, Links, Marks, badge
-from tacholog.runs.manifest import Host
-from tacholog.schema.records import METRICS
-from tacholog.view.comparable import (
-    Compared,
-    Group,
-    compared,
-    group_table,
-    groups,
-    marks_of_all,
-    not_set_off,
-    ordered,
-    runs_of_all,
-    said_of_members,
-    sizes_of,
-)
+from tacholog.view.comparable import Compared, Group, compared, groups, ordered, sizes_of
 from tacholog.view.history import releases_of
-from tacholog.view.names import build_words
-from tacholog.view.remarks import remarks
-from tacholog.view.results import Run
-from tacholog.view.unranked import not_listed
+from tacholog.view.results import RunRow
+from tacholog.view.unranked import Unranked, unranked
 from tacholog.view.views import View
 
-_HOSTS, _CHOOSER = "hosts", "compare"  # documents of our own site
+MOST_ROWS = 8
 _MOST_SIZES = 7
-_MOST_ROWS = 8
 _OF_A_CAMPAIGN = ("planned_duration_s", "warmup", "settings", "campaign", "build")
 _SHARED_BY_CAMPAIGN = ("host", "release", "system_version", "campaign", "definition", "basis", "load_mode")
 _OF_A_RELEASE = ("release", "system_version", "tool_version", "run", *_OF_A_CAMPAIGN)
 
 
-def glance(view: View, pages: Mapping[tuple[str, str], str], links: Links, anchor: str, documents: Collection[str] = ()) -> Html:
-    """Return a table for each machine and each number that more than one series of it can be ranked by.
+class RankedGroup(msgspec.Struct, frozen=True):
+    """One group of comparable series, the best first: those that are shown, at which sizes, and how many there are."""
 
-    Args:
-        view: what to show.
-        pages: the documents of systems and transports.
-        links: where the logs are.
-        anchor: starts every id.
-        documents: which of the pages that are linked to (machines, compare) there are.
-    """
-    seen: dict[str, None] = {}
+    group: Group
+    members: tuple[Compared, ...]
+    sizes: tuple[int, ...]
+    count: int
+
+
+class HostRankings(msgspec.Struct, frozen=True):
+    """The rankings of one machine. ``published`` holds whether figures are published ones: one or both."""
+
+    host: str
+    published: frozenset[bool]
+    tables: tuple[RankedGroup, ...]
+
+    def runs(self) -> list[RunRow]:
+        """Return the runs of all series that are shown."""
+        return [run for table in self.tables for member in table.members for run in member.series.runs]
+
+
+class Rankings(msgspec.Struct, frozen=True):
+    """The rankings of all machines, and what is ranked nowhere."""
+
+    hosts: tuple[HostRankings, ...]
+    unranked: tuple[Unranked, ...]
+
+
+def rankings_of(view: View, pages: Mapping[tuple[str, str], str]) -> Rankings:
+    """Return what can be ranked of a view; ``pages`` maps systems and transports to their documents."""
     everything = compared(view, pages)
-    # Of all that there is, before it is sorted by what may be ranked: a release that was followed by one of another kind is not the newest.
+    # The newest release is chosen among all series, and not among those that may be ranked: it may be followed by one of another kind.
     last = of_last_releases(everything)
     found = _ranked(last)
-    shown = []
+    hosts = []
     for host, of_host in _by_host(found).items():
-        ranked = [_Ranked(group, found[group]) for group in of_host]
-        tables = [one.html(links, anchor, seen, documents) for one in ranked]
-        said = remarks(run for one in ranked for member in one.members for run in member.series.runs)
-        published = {one.series.published for group in of_host for one in found[group]}
-        head = _machine(host, view.hosts.get(host), published, documents)
-        shown.append(tag("section", head, said, *tables, class_="tl-glance"))
-    if not shown:
-        words = "No two numbers here were measured on one machine, on one basis and by one definition: nothing can be ranked."
-        return tag("p", words, class_="tl-null")
-    return join([*shown, not_listed(everything, last, [one for members in found.values() for one in members]), mark_notes(seen, anchor)])
+        published = frozenset(one.series.published for group in of_host for one in found[group])
+        hosts.append(HostRankings(host, published, tuple(_ranked_group(group, found[group]) for group in of_host)))
+    return Rankings(tuple(hosts), tuple(unranked(everything, last, [one for members in found.values() for one in members])))
+
+
+def _ranked_group(group: Group, members: Sequence[Compared]) -> RankedGroup:
+    sizes = sizes_of(group, members, _MOST_SIZES)
+    return RankedGroup(group, tuple(ordered(group, members, sizes)[:MOST_ROWS]), tuple(sizes), len(members))
 
 
 def _ranked(last: Sequence[Compared]) -> dict[Group, list[Compared]]:
     """Return what may be ranked: of campaigns that measured the same, that of the most series, then of the most sizes."""
     kept = {group: members for group, found in groups(last).items() if len(members := best_measured(found)) > 1}
-    main: dict[Group, Group] = {}
+    main: dict[object, Group] = {}
     for group, members in kept.items():
-        of = msgspec.structs.replace(group, campaign=None)
-        if of not in main or _breadth(group, members) > _breadth(main[of], kept[main[of]]):
-            main[of] = group
+        measured = group.of_any_campaign()
+        if measured not in main or _breadth(group, members) > _breadth(main[measured], kept[main[measured]]):
+            main[measured] = group
     return {group: kept[group] for group in main.values()}
 
 
@@ -98,59 +93,6 @@ def _by_host(found: Mapping[Group, Sequence[Compared]]) -> dict[str, list[Group]
         return all(one.series.published for one in members), -len(members), host
 
     return {host: sorted(hosts[host], key=lambda group: (group.metric != "latency", -len(found[group]))) for host in sorted(hosts, key=place)}
-
-
-def _machine(name: str, host: Host | None, published: Collection[bool], documents: Collection[str]) -> Html:
-    known = host.name if host else name
-    words = tag("a", known, href=f"doc:{_HOSTS}#{host_anchor(name)}") if host and _HOSTS in documents else esc(known)
-    also = tag("code", name) if known != name else NOTHING
-    return tag("h3", join([words, also, *(badge(published=kind) for kind in sorted(published))], " "), class_="tl-machine")
-
-
-class _Ranked:
-    """One group, the best first."""
-
-    def __init__(self, group: Group, members: Sequence[Compared]) -> None:
-        self.group, self.count = group, len(members)
-        self.sizes = sizes_of(group, members, _MOST_SIZES)
-        self.members = ordered(group, members, self.sizes)[:_MOST_ROWS]
-
-    def html(self, links: Links, anchor: str, seen: dict[str, None], documents: Collection[str]) -> Html:
-        """Return its table, with what is said of all of it above and where to go on from it below."""
-        said = marks_of_all(self.group, self.members, self.sizes)
-        seen.update(dict.fromkeys(said))
-        table = group_table(self.group, self.members, self.sizes, CellWriter(links, anchor, Marks(seen, said), None), links)
-        return join([self._caption(), said_of_all(said, anchor), table, self._remark(), self._more(documents)])
-
-    def _caption(self) -> Html:
-        systems = list(dict.fromkeys(one.system for one in self.members))
-        of = f" of {systems[0]}" if len(systems) == 1 else ""
-        words = f"{of}: {METRICS[self.group.metric].better} is better. Load {self.group.load}, definition {self.group.definition}."
-        if counted := runs_of_all(self.group, self.members, self.sizes):
-            two = any(self.group.cells(one)[at].groups for one in self.members for at in self.sizes if at in self.group.cells(one))
-            words += f" Each number is the median of {counted}{', or of one of the two groups that these runs fall into' if two else ''}."
-        return tag("p", tag("strong", self.group.words), words, self._campaign(), class_="tl-ranked")
-
-    def _campaign(self) -> str:
-        """Say what the runs have in common that makes them fit to be ranked: the campaign, and of each system the one build."""
-        builds = {(one.system, build) for one in self.members if (build := _build(one))}
-        built = "; ".join(f"{system} built from {build_words(str(build))}" for system, build in sorted(builds, key=str))
-        campaign = f"campaign {self.group.campaign}" if self.group.campaign else ""
-        said = ", ".join(filter(None, (campaign, built)))
-        common = said_of_members(self.members)
-        return "".join((f" {said[0].upper()}{said[1:]}." if said else "", f" In common: {common}." if common else ""))
-
-    def _remark(self) -> Html:
-        said = not_set_off(self.group, self.members, self.sizes)
-        return tag("p", said, class_="tl-note") if said else NOTHING
-
-    def _more(self, documents: Collection[str]) -> Html:
-        left_out = f"The best {_MOST_ROWS} of {self.count} series are shown. " if self.count > _MOST_ROWS else ""
-        if _CHOOSER not in documents:
-            return tag("p", left_out, class_="tl-note") if left_out else NOTHING
-        metric = f"{self.group.metric}.{self.group.statistic}" + (f"@{self.group.basis}" if self.group.basis else "")
-        link = tag("a", "Choose sizes and a baseline", href=f"doc:{_CHOOSER}?{urlencode({'metric': metric, 'host': self.group.host})}")
-        return tag("p", left_out, link, ".", class_="tl-note")
 
 
 def of_last_releases(members: Sequence[Compared]) -> list[Compared]:
@@ -179,14 +121,14 @@ def main_campaigns(members: Sequence[Compared]) -> set[str]:
     alike: dict[object, list[Compared]] = {}
     for one in members:
         of = tuple((name, value) for name, value in one.series.key if name not in (*_OF_A_CAMPAIGN, "run"))
-        alike.setdefault((one.system, one.transport, one.series.facts[0].test, of), []).append(one)
+        alike.setdefault((one.system, one.transport, one.series.results[0].test, of), []).append(one)
     kept = (found if found[0].series.published else [max(found, key=evidence)] for found in alike.values())
     return {one.id for found in kept for one in found}
 
 
 def _campaign_of(one: Compared) -> tuple[object, ...]:
     key = dict(one.series.key)
-    return (one.system, one.series.facts[0].test, *(key[name] for name in _SHARED_BY_CAMPAIGN))
+    return (one.system, one.series.results[0].test, *(key[name] for name in _SHARED_BY_CAMPAIGN))
 
 
 def best_measured(members: Sequence[Compared]) -> list[Compared]:
@@ -195,12 +137,13 @@ def best_measured(members: Sequence[Compared]) -> list[Compared]:
     last = [one for one in members if id(one) in kept]
     builds: dict[tuple[str, bool], dict[object, list[Compared]]] = {}
     for one in last:
-        builds.setdefault((one.system, one.series.published), {}).setdefault(_build(one), []).append(one)
+        builds.setdefault((one.system, one.series.published), {}).setdefault(build_of(one), []).append(one)
     chosen = {system: max(of, key=lambda build: (len(of[build]), _latest(of[build]))) for system, of in builds.items()}
-    return [one for one in last if _build(one) == chosen[one.system, one.series.published]]
+    return [one for one in last if build_of(one) == chosen[one.system, one.series.published]]
 
 
-def _build(one: Compared) -> object:
+def build_of(one: Compared) -> object:
+    """Return the commit that the programs of a series were built from; ``None`` if it is not stated."""
     return dict(one.series.key)["build"]
 
 
@@ -214,7 +157,7 @@ def _last_releases(members: Sequence[Compared]) -> list[list[Compared]]:
     alike: dict[object, list[Compared]] = {}
     for one in members:
         of = tuple((name, value) for name, value in one.series.key if name not in _OF_A_RELEASE)
-        alike.setdefault((one.system, one.transport, one.series.facts[0].test, of), []).append(one)
+        alike.setdefault((one.system, one.transport, one.series.results[0].test, of), []).append(one)
     rows = []
     for found in alike.values():
         ages = {id(one): _age(one, order.get(one.system, ())) for one in found}
@@ -239,6 +182,6 @@ def _place(one: Compared, order: Sequence[str]) -> int:
     return max(order.index(label) if (label := _label(run)) in order else -1 for run in one.series.runs)
 
 
-def _label(run: Run) -> str | None:
+def _label(run: RunRow) -> str | None:
     """Runs that no release is stated for belong to that of their version."""
     return run.release or run.system_version

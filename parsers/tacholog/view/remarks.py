@@ -1,46 +1,48 @@
-"""What the manifests remark on their runs, shown where the figures of these runs are used: how to read them, and how not to."""
+"""The remarks of manifests on their runs: how to read their figures, and how not to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tacholog.render.html import NOTHING, Html, join, tag
-from tacholog.view.results import Run
+import msgspec
+
+from tacholog.view.results import RunRow
 from tacholog.view.views import manifest_of
 
-_MOST_OPEN = 4  # More of them stand between a reader and the figures: those of published figures are folded.
+_MOST_OPEN = 4  # With more of them a reader does not reach the figures: those on published figures are folded.
 
 
-def remarks(runs: Iterable[Run]) -> Html:
-    """Return each remark once, with the runs that it is on where it is not on all; nothing where there is none."""
+class Remark(msgspec.Struct, frozen=True):
+    """A remark, which of the runs it is on (nothing if on all of them), and whether it is folded away."""
+
+    note: str
+    runs: str
+    is_folded: bool
+
+
+def remarks_on(runs: Iterable[RunRow]) -> list[Remark]:
+    """Return each remark once, those that stay open first."""
     everything = list({run.run: run for run in runs}.values())
-    found: dict[str, list[Run]] = {}
+    found: dict[str, list[RunRow]] = {}
     for run in everything:
         manifest = manifest_of(run)
         for note in dict.fromkeys(manifest.notes if manifest else ()):
             found.setdefault(note, []).append(run)
-    if not found:
-        return NOTHING
-    folded = {note for note, on in found.items() if len(found) > _MOST_OPEN and on[0].published}
-    said = {note: tag("p", _whose(on, everything), note) for note, on in found.items()}
-    shown = [line for note, line in said.items() if note not in folded]
-    if folded:
-        summary = tag("summary", f"{len(folded)} remarks on published figures say how to read them")
-        shown.append(tag("details", summary, *(line for note, line in said.items() if note in folded)))
-    return tag("div", *shown, class_="tl-remarks", role="note")
+    remarks = [Remark(note, _runs(on, everything), len(found) > _MOST_OPEN and on[0].published) for note, on in found.items()]
+    return sorted(remarks, key=lambda remark: remark.is_folded)
 
 
-def _whose(on: list[Run], everything: list[Run]) -> Html:
+def _runs(on: list[RunRow], everything: list[RunRow]) -> str:
     if len(on) == len(everything):
-        return NOTHING
+        return ""
     several = len({run.system for run in everything}) > 1
     systems = list(dict.fromkeys(run.system for run in on if run.system)) if several else []
     count = f"{len(on)} run{'s' if len(on) > 1 else ''}" if several else f"{len(on)} of {len(everything)} runs"
-    return join([tag("strong", ", ".join([*systems, *(_releases(on, everything) or [count])])), ": "])
+    return ", ".join([*systems, *(_releases(on, everything) or [count])])
 
 
-def _releases(on: list[Run], everything: list[Run]) -> list[str]:
-    """Return the releases that a remark is on all runs of, if it is on whole releases of one system: they say more than a number of runs."""
+def _releases(on: list[RunRow], everything: list[RunRow]) -> list[str]:
+    """Return the releases whose runs all have the remark, if these are all of its runs and of one system: they say more than a number of runs."""
     releases = list(dict.fromkeys(run.release for run in on if run.release))
     of_them = [run for run in everything if run.release in releases]
     return releases if len({run.system for run in everything}) == 1 and len(of_them) == len(on) else []

@@ -19,7 +19,7 @@ CONDITIONS = Conditions.__struct_fields__
 _LISTS = ("marks", "bins")  # pandas would ask each of their elements whether it is missing
 
 
-class Run(msgspec.Struct, frozen=True, kw_only=True):
+class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     """One run: a row of ``runs``. ``manifest`` is the manifest as JSON, ``root`` the folder that holds the logs.
 
     ``build`` is the commit that the program was built from, with ``-dirty`` where its sources had been changed.
@@ -46,7 +46,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     manifest: str | None = None
 
 
-class Log(msgspec.Struct, frozen=True, kw_only=True):
+class LogRow(msgspec.Struct, frozen=True, kw_only=True):
     """One log of a run: a row of ``logs``."""
 
     run: str
@@ -62,7 +62,7 @@ class Log(msgspec.Struct, frozen=True, kw_only=True):
     status: str | None = None
 
 
-class Problem(msgspec.Struct, frozen=True, kw_only=True):
+class ProblemRow(msgspec.Struct, frozen=True, kw_only=True):
     """One line, log or manifest that could not be read: a row of ``problems``."""
 
     run: str
@@ -73,7 +73,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-class Histogram(msgspec.Struct, frozen=True, kw_only=True):
+class HistogramRow(msgspec.Struct, frozen=True, kw_only=True):
     """The latency distribution behind one record: ascending bins ``(lower_ns, upper_ns, count)``; a row of ``histograms``."""
 
     run: str
@@ -83,10 +83,10 @@ class Histogram(msgspec.Struct, frozen=True, kw_only=True):
     bins: tuple[tuple[float, float, int], ...] = ()
 
 
-class Fact(msgspec.Struct, frozen=True, kw_only=True):
+class ResultRow(msgspec.Struct, frozen=True, kw_only=True):
     """One number: a row of ``results`` with its run. ``value`` is in the metric's unit (`tacholog.schema.records.METRICS`)."""
 
-    run: Run
+    run: RunRow
     log: str
     line: int | None = None
     last_line: int | None = None
@@ -113,39 +113,39 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
         return self.line if self.value_line is None else self.value_line
 
 
-def runs(data: Dataset) -> dict[str, Run]:
+def runs(data: Dataset) -> dict[str, RunRow]:
     """Return every run by its id, in the order of ids."""
-    found = [msgspec.convert(row, Run, strict=False) for row in _rows(data.runs)]
+    found = [msgspec.convert(row, RunRow, strict=False) for row in _rows(data.runs)]
     return {run.run: run for run in sorted(found, key=lambda run: run.run)}
 
 
-def logs(data: Dataset) -> list[Log]:
+def logs(data: Dataset) -> list[LogRow]:
     """Return every log, in the order of runs and names."""
-    return sorted((msgspec.convert(row, Log, strict=False) for row in _rows(data.logs)), key=lambda log: (log.run, log.log))
+    return sorted((msgspec.convert(row, LogRow, strict=False) for row in _rows(data.logs)), key=lambda log: (log.run, log.log))
 
 
-def problems(data: Dataset) -> list[Problem]:
+def problems(data: Dataset) -> list[ProblemRow]:
     """Return everything that could not be read, in the order of the logs."""
-    found = [msgspec.convert(row, Problem, strict=False) for row in _rows(data.problems)]
+    found = [msgspec.convert(row, ProblemRow, strict=False) for row in _rows(data.problems)]
     return sorted(found, key=lambda problem: (problem.run, problem.log or "", problem.line or 0))
 
 
-def histograms(data: Dataset) -> list[Histogram]:
+def histograms(data: Dataset) -> list[HistogramRow]:
     """Return every histogram, in its order."""
-    return [msgspec.convert(row, Histogram, strict=False) for row in _rows(data.histograms)]
+    return [msgspec.convert(row, HistogramRow, strict=False) for row in _rows(data.histograms)]
 
 
-def facts(data: Dataset, known: Mapping[str, Run] | None = None) -> list[Fact]:
+def results(data: Dataset, known: Mapping[str, RunRow] | None = None) -> list[ResultRow]:
     """Return every number of the dataset, in its order."""
     known = runs(data) if known is None else known
-    return [_fact(row, known) for row in _rows(data.results)]
+    return [_result(row, known) for row in _rows(data.results)]
 
 
-def _fact(row: dict[str, object], known: Mapping[str, Run]) -> Fact:
+def _result(row: dict[str, object], known: Mapping[str, RunRow]) -> ResultRow:
     conditions = {name: row.pop(name) for name in CONDITIONS if name in row}
     row["conditions"] = msgspec.convert(conditions, Conditions, strict=False)
     row["run"] = known[str(row["run"])]
-    return msgspec.convert(row, Fact, strict=False)
+    return msgspec.convert(row, ResultRow, strict=False)
 
 
 def _rows(frame: pd.DataFrame) -> Iterable[dict[str, object]]:

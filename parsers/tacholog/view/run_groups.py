@@ -16,7 +16,7 @@ from tacholog.compare.policy import MIN_RUNS
 from tacholog.compare.statistics import cluster_split
 from tacholog.dataset.medians import median_place
 from tacholog.schema.records import METRICS
-from tacholog.view.results import Fact
+from tacholog.view.results import ResultRow
 
 MARK = "two_groups"
 LEAST_GAP = 0.1  # of the value below the gap; with 10 % noise from run to run one row of 100 shows a gap that chance made
@@ -27,30 +27,30 @@ _NOT_RANKED = ("std",)
 class RunGroup(msgspec.Struct, frozen=True):
     """One of two groups of runs: the run whose value stands for it, the lowest and the highest value, and how many runs are in it."""
 
-    fact: Fact
+    result: ResultRow
     value: float
     low: float
     high: float
     runs: int
 
 
-def two_groups(facts: Sequence[Fact]) -> tuple[RunGroup, ...]:
+def two_groups(results: Sequence[ResultRow]) -> tuple[RunGroup, ...]:
     """Return the two groups that the runs of one number fall into, the lower values first; nothing where they are one group.
 
     Args:
-        facts: of one metric and one statistic, one or more a run.
+        results: numbers of one metric and one statistic, one or more a run.
     """
-    found = [(fact.value, fact) for fact in facts if fact.value is not None and fact.value > 0 and fact.bound == "="]
-    if len(found) < len(facts) or len(found) < MIN_RUNS or METRICS[facts[0].metric].better is None or facts[0].statistic in _NOT_RANKED:
+    found = [(result.value, result) for result in results if result.value is not None and result.value > 0 and result.bound == "="]
+    if len(found) < len(results) or len(found) < MIN_RUNS or METRICS[results[0].metric].better is None or results[0].statistic in _NOT_RANKED:
         return ()
     found.sort(key=lambda one: one[0])
     split = _split(tuple(value for value, _ in found))
     if split is None:
         return ()
-    steps = [fact.resolution for _, fact in found if fact.resolution is not None]
+    steps = [result.resolution for _, result in found if result.resolution is not None]
     if found[split][0] - found[split - 1][0] <= _LEAST_STEPS * max(steps, default=0.0):
         return ()
-    return tuple(_group([fact for _, fact in part], [value for value, _ in part]) for part in (found[:split], found[split:]))
+    return tuple(_group([result for _, result in part], [value for value, _ in part]) for part in (found[:split], found[split:]))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -59,6 +59,6 @@ def _split(values: tuple[float, ...]) -> int | None:
     return cluster_split(values, log(1 + LEAST_GAP))
 
 
-def _group(facts: Sequence[Fact], values: Sequence[float]) -> RunGroup:
-    place = median_place(values, facts[0].metric)
-    return RunGroup(facts[place], values[place], values[0], values[-1], len({fact.run.run for fact in facts}))
+def _group(results: Sequence[ResultRow], values: Sequence[float]) -> RunGroup:
+    place = median_place(values, results[0].metric)
+    return RunGroup(results[place], values[place], values[0], values[-1], len({result.run.run for result in results}))

@@ -15,13 +15,16 @@ from tacholog.dataset.medians import median_place
 from tacholog.runs.stated import split_options
 from tacholog.view.names import joined, made_different, told_apart, words
 from tacholog.view.numerals import natural, size
-from tacholog.view.results import CONDITIONS, Fact, Run
+from tacholog.view.results import CONDITIONS, ResultRow, RunRow
 from tacholog.view.run_groups import MARK, RunGroup, two_groups
 
+LOSS = "loss"  # the mark of a rate at which more than 1 % of the messages were lost
+LOGICAL = "no_bytes_moved"  # the mark of a rate that counts bytes which nobody moved
+REFERENCE = "reference_only"  # the mark of a latency at which a reference was handed over, not the bytes
 _RUN_PARTS = ("published", "host", "release", "system_version", "tool", "tool_version", "campaign", "options", "build")
 _SAYS_MOST = ("data_path", "reliability", "keyed")  # names a series that has nothing to differ from
 _SEVERAL = 2
-Key = tuple[tuple[str, object], ...]
+SeriesKey = tuple[tuple[str, object], ...]
 
 
 class Cell(msgspec.Struct, frozen=True):
@@ -36,31 +39,31 @@ class Cell(msgspec.Struct, frozen=True):
     value: float | None
     low: float | None
     high: float | None
-    facts: tuple[Fact, ...]
-    shown: Fact
+    results: tuple[ResultRow, ...]
+    shown: ResultRow
     stated: tuple[int, int] | None = None
     groups: tuple[RunGroup, ...] = ()
 
     @property
     def sizes_high(self) -> int | None:
         """The largest payload in bytes, where one number stands for a range of sizes."""
-        return next((fact.payload_bytes_high for fact in self.facts if fact.payload_bytes_high is not None), None)
+        return next((result.payload_bytes_high for result in self.results if result.payload_bytes_high is not None), None)
 
     @property
     def size_words(self) -> str:
         """The payload size, or the range of sizes, that it is of."""
-        first = size(self.facts[0].payload_bytes) if self.facts[0].payload_bytes is not None else "size not stated"
+        first = size(self.results[0].payload_bytes) if self.results[0].payload_bytes is not None else "size not stated"
         return first if self.sizes_high is None else f"{first} to {size(self.sizes_high)}"
 
     @property
     def marks(self) -> tuple[str, ...]:
         """Every mark on any of the numbers, in order, and that of two groups of runs."""
-        return tuple(dict.fromkeys([*(mark for fact in self.facts for mark in fact.marks), *([MARK] if self.groups else [])]))
+        return tuple(dict.fromkeys([*(mark for result in self.results for mark in result.marks), *([MARK] if self.groups else [])]))
 
     @property
     def run_count(self) -> int:
         """How many runs are behind it."""
-        return len({fact.run.run for fact in self.facts})
+        return len({result.run.run for result in self.results})
 
 
 class Series(msgspec.Struct, frozen=True):
@@ -68,58 +71,58 @@ class Series(msgspec.Struct, frozen=True):
 
     label: str
     slot: int
-    key: Key
-    facts: tuple[Fact, ...]
+    key: SeriesKey
+    results: tuple[ResultRow, ...]
 
     @property
     def published(self) -> bool:
         """Whether these are a vendor's published figures."""
-        return self.facts[0].run.published
+        return self.results[0].run.published
 
     @property
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[RunRow]:
         """The runs behind it, in order."""
-        return list({fact.run.run: fact.run for fact in self.facts}.values())
+        return list({result.run.run: result.run for result in self.results}.values())
 
     @property
     def repeated(self) -> bool:
         """Whether any number was measured more than once."""
-        return len({(fact.payload_bytes, fact.metric, fact.statistic) for fact in self.facts}) < len(self.facts)
+        return len({(result.payload_bytes, result.metric, result.statistic) for result in self.results}) < len(self.results)
 
     def sizes(self) -> list[int | None]:
         """The payload sizes in bytes, ascending; ``None`` (not stated) comes first."""
-        return sorted({fact.payload_bytes for fact in self.facts}, key=lambda size_bytes: -1 if size_bytes is None else size_bytes)
+        return sorted({result.payload_bytes for result in self.results}, key=lambda size_bytes: -1 if size_bytes is None else size_bytes)
 
     def cells(self, metric: str, statistic: str) -> dict[int | None, Cell]:
         """One cell a size for the number of that name."""
-        by_size: dict[int | None, dict[str, list[Fact]]] = {}
-        for fact in self.facts:
-            if fact.metric == metric:
-                by_size.setdefault(fact.payload_bytes, {}).setdefault(fact.statistic, []).append(fact)
+        by_size: dict[int | None, dict[str, list[ResultRow]]] = {}
+        for result in self.results:
+            if result.metric == metric:
+                by_size.setdefault(result.payload_bytes, {}).setdefault(result.statistic, []).append(result)
         return {at: _cell(found[statistic], _most_stated(found.values())) for at, found in by_size.items() if statistic in found}
 
     def statistics(self) -> list[tuple[str, str]]:
         """The (metric, statistic) pairs that it has, in order of appearance."""
-        return list(dict.fromkeys((fact.metric, fact.statistic) for fact in self.facts))
+        return list(dict.fromkeys((result.metric, result.statistic) for result in self.results))
 
     def has_mark(self, mark: str) -> bool:
         """Whether any number carries that mark."""
-        return any(mark in fact.marks for fact in self.facts)
+        return any(mark in result.marks for result in self.results)
 
 
-def series_of(facts: Iterable[Fact]) -> list[Series]:
-    """Return the series in ``facts``, each labelled by only those conditions in which they differ.
+def series_of(results: Iterable[ResultRow]) -> list[Series]:
+    """Return the series in ``results``, each labelled by only those conditions in which they differ.
 
     Those of a later version come later, so that a new version takes no colour from an old one.
     """
-    groups: dict[Key, list[Fact]] = {}
-    keys: dict[tuple[object, ...], Key] = {}
-    for fact in facts:
-        short = (fact.run.run, fact.side, fact.participant, fact.conditions)
+    groups: dict[SeriesKey, list[ResultRow]] = {}
+    keys: dict[tuple[object, ...], SeriesKey] = {}
+    for result in results:
+        short = (result.run.run, result.side, result.participant, result.conditions)
         key = keys.get(short)
         if key is None:
-            key = keys[short] = _key(fact)
-        groups.setdefault(key, []).append(fact)
+            key = keys[short] = _key(result)
+        groups.setdefault(key, []).append(result)
     ordered = sorted(groups, key=_version)
     labels = _labels(ordered)
     return [Series(label, slot, key, tuple(groups[key])) for slot, (label, key) in enumerate(zip(labels, ordered, strict=True))]
@@ -150,48 +153,48 @@ def newest_first(series: Iterable[Series]) -> list[Series]:
     return sorted(series, key=lambda one: _version(one.key), reverse=True)
 
 
-def _version(key: Key) -> list[tuple[int, int, str]]:
+def _version(key: SeriesKey) -> list[tuple[int, int, str]]:
     return natural(str(dict(key)["system_version"] or ""))
 
 
-def _most_stated(statistics: Iterable[Sequence[Fact]]) -> Counter[str]:
+def _most_stated(statistics: Iterable[Sequence[ResultRow]]) -> Counter[str]:
     """Return how often each run states the statistic of a metric that it states most often: as often it should state every other."""
     most: Counter[str] = Counter()
-    for facts in statistics:
-        most |= _stated(facts)
+    for results in statistics:
+        most |= _stated(results)
     return most
 
 
-def _stated(facts: Sequence[Fact]) -> Counter[str]:
-    return Counter(fact.run.run for fact in facts if fact.value is not None)
+def _stated(results: Sequence[ResultRow]) -> Counter[str]:
+    return Counter(result.run.run for result in results if result.value is not None)
 
 
-def _cell(facts: Sequence[Fact], wanted: Counter[str]) -> Cell:
-    known = [(fact.value, fact) for fact in facts if fact.value is not None]
+def _cell(results: Sequence[ResultRow], wanted: Counter[str]) -> Cell:
+    known = [(result.value, result) for result in results if result.value is not None]
     if not known or len(known) < wanted.total():
-        first = known[0][1] if known else facts[0]
-        return Cell(None, None, None, tuple(facts), first, (len(known), wanted.total()) if known else None)
+        first = known[0][1] if known else results[0]
+        return Cell(None, None, None, tuple(results), first, (len(known), wanted.total()) if known else None)
     values = [value for value, _ in known]
-    value, shown = known[median_place(values, facts[0].metric)]
-    groups = two_groups(facts)
+    value, shown = known[median_place(values, results[0].metric)]
+    groups = two_groups(results)
     for group in groups:
         if group.low <= value <= group.high:
-            value, shown = group.value, group.fact
-    return Cell(value, min(values), max(values), tuple(facts), shown, groups=groups)
+            value, shown = group.value, group.result
+    return Cell(value, min(values), max(values), tuple(results), shown, groups=groups)
 
 
-def _key(fact: Fact) -> Key:
-    parts: list[tuple[str, object]] = [(name, getattr(fact.conditions, name)) for name in CONDITIONS]
-    parts += [(name, getattr(fact.run, name)) for name in _RUN_PARTS if name != "options"]
-    options, settings = split_options(fact.run.options)
+def _key(result: ResultRow) -> SeriesKey:
+    parts: list[tuple[str, object]] = [(name, getattr(result.conditions, name)) for name in CONDITIONS]
+    parts += [(name, getattr(result.run, name)) for name in _RUN_PARTS if name != "options"]
+    options, settings = split_options(result.run.options)
     parts += [("options", options), ("settings", ", ".join(f"{name} {value}" for name, value in settings.items()) or None)]
-    parts += [("side", fact.side), ("participant", fact.participant)]
+    parts += [("side", result.side), ("participant", result.participant)]
     # Two published tables are never repetitions of each other: a document that prints both means them to differ, even if it does not say how.
-    parts.append(("run", fact.run.run if fact.run.published else None))
+    parts.append(("run", result.run.run if result.run.published else None))
     return tuple(parts)
 
 
-def _labels(keys: Sequence[Key]) -> list[str]:
+def _labels(keys: Sequence[SeriesKey]) -> list[str]:
     rows = [dict(key) for key in keys]
     if len(rows) == 1:
         return [joined([(name, rows[0][name]) for name in _SAYS_MOST]) or "all runs"]

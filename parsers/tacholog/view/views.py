@@ -12,7 +12,7 @@ from tacholog.runs.manifest import Host, Manifest
 from tacholog.slugs import path_slug
 from tacholog.view import results as rows
 from tacholog.view.numerals import NOT_STATED
-from tacholog.view.results import Fact, Histogram, Log, Problem, Run
+from tacholog.view.results import HistogramRow, LogRow, ProblemRow, ResultRow, RunRow
 from tacholog.view.series import Series, series_of
 
 if TYPE_CHECKING:
@@ -31,13 +31,13 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     run: str | None = None
     release: str | None = None
 
-    def of_run(self, facts: Sequence[Fact]) -> list[Fact]:
+    def of_run(self, results: Sequence[ResultRow]) -> list[ResultRow]:
         """Return those numbers of a run (one that `wants_run`) which are asked for."""
         if self.transport is None and self.test is None:
-            return list(facts)
-        return [fact for fact in facts if _is(self.transport, fact.conditions.transport) and _is(self.test, fact.test)]
+            return list(results)
+        return [result for result in results if _is(self.transport, result.conditions.transport) and _is(self.test, result.test)]
 
-    def wants_run(self, run: Run) -> bool:
+    def wants_run(self, run: RunRow) -> bool:
         """Whether a run is asked for, as far as the run alone can say."""
         pairs = ((self.system, run.system), (self.host, run.host), (self.run, run.run), (self.release, run.release))
         return all(_is(wanted, given) for wanted, given in pairs)
@@ -46,16 +46,16 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class View(msgspec.Struct, frozen=True):
     """Runs, logs, problems and numbers; all of them belong together."""
 
-    by_run: dict[str, list[Fact]]  # hundreds of pages each ask for a few runs: they must not look through all numbers of all others
-    runs: dict[str, Run]
-    logs: Sequence[Log]
-    problems: Sequence[Problem]
+    by_run: dict[str, list[ResultRow]]  # hundreds of pages each ask for a few runs: they must not look through all numbers of all others
+    runs: dict[str, RunRow]
+    logs: Sequence[LogRow]
+    problems: Sequence[ProblemRow]
     hosts: dict[str, Host]
-    histograms: Sequence[Histogram] = ()
+    histograms: Sequence[HistogramRow] = ()
 
     def only(self, selection: Selection) -> View:
         """Return the part that is asked for: its numbers and the runs that they come from (or that hold none at all)."""
-        found = {name: facts for name in self._wanted(selection) if (facts := selection.of_run(self.by_run.get(name, ())))}
+        found = {name: results for name in self._wanted(selection) if (results := selection.of_run(self.by_run.get(name, ())))}
         kept = set(found) | self._without_numbers(selection)
         runs = {name: run for name, run in self.runs.items() if name in kept}
         logs = [log for log in self.logs if log.run in kept]
@@ -77,22 +77,22 @@ class View(msgspec.Struct, frozen=True):
         return {run.run for run in wanted if _is(selection.transport, transport_of(run))}
 
     @property
-    def unread(self) -> list[Problem]:
+    def unread(self) -> list[ProblemRow]:
         """The runs, hosts and folders that could not be read at all."""
         return [problem for problem in self.problems if problem.run not in self.runs]
 
     @property
-    def facts(self) -> list[Fact]:
+    def results(self) -> list[ResultRow]:
         """Every number, in the order of runs."""
-        return [fact for facts in self.by_run.values() for fact in facts]
+        return [result for results in self.by_run.values() for result in results]
 
-    def summaries(self) -> list[Fact]:
+    def summaries(self) -> list[ResultRow]:
         """Return the numbers of whole measurements; those of single intervals are left out."""
-        return [fact for fact in self.facts if fact.scope == "summary"]
+        return [result for result in self.results if result.scope == "summary"]
 
-    def intervals(self) -> list[Fact]:
+    def intervals(self) -> list[ResultRow]:
         """Return the numbers of single intervals."""
-        return [fact for fact in self.facts if fact.scope == "interval"]
+        return [result for result in self.results if result.scope == "interval"]
 
     def series(self) -> list[Series]:
         """Return the series of whole measurements."""
@@ -102,18 +102,18 @@ class View(msgspec.Struct, frozen=True):
 def view_of(data: Dataset) -> View:
     """Return everything in a dataset."""
     runs = rows.runs(data)
-    by_run: dict[str, list[Fact]] = {}
-    for fact in rows.facts(data, runs):
-        by_run.setdefault(fact.run.run, []).append(fact)
+    by_run: dict[str, list[ResultRow]] = {}
+    for result in rows.results(data, runs):
+        by_run.setdefault(result.run.run, []).append(result)
     return View(by_run, runs, rows.logs(data), rows.problems(data), data.hosts, rows.histograms(data))
 
 
-def manifest_of(run: Run) -> Manifest | None:
+def manifest_of(run: RunRow) -> Manifest | None:
     """Return a run's manifest."""
     return msgspec.json.decode(run.manifest, type=Manifest) if run.manifest else None
 
 
-def transport_of(run: Run) -> str | None:
+def transport_of(run: RunRow) -> str | None:
     """Return the transport that a run's manifest names, for runs whose logs hold no number."""
     conditions = json.loads(run.manifest or "{}").get("conditions", {})
     transport = conditions.get("transport")

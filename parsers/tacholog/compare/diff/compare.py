@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 import numpy as np
 
-from tacholog.compare import gate
 from tacholog.compare.bands import SameBuild
+from tacholog.compare.changed import is_same_build, soft_differences
+from tacholog.compare.comparable import MACHINE, Judgement, judge
 from tacholog.compare.diff.estimate import Estimates, estimate
 from tacholog.compare.diff.loss import loss_asked, losses, lossy
-from tacholog.compare.diff.match import NONE, Pairs, match
+from tacholog.compare.diff.match import NONE, CellPairs, match
 from tacholog.compare.diff.numbers import CONDITIONS, LATENCY_OF, SETTING, Integers, Numbers, latency_of, numbers
 from tacholog.compare.diff.rows import Findings, curves, rows, untested
 from tacholog.compare.diff.same import same_runs, shared
 from tacholog.compare.diff.verdict import CODE, REASONS, Judged, Verdicts, decide, thresholds
 from tacholog.compare.pairing import remarks
 from tacholog.compare.policy import BANDS, MIN_RUNS, Policy
-from tacholog.compare.result import COMPARED, OPEN, VERDICTS, Input, Problem, Report, RunOrder, Settings, Verdict
+from tacholog.compare.profiles import Profile, profiles_of
+from tacholog.compare.result import COMPARED, OPEN, VERDICTS, Input, InputProblem, Report, RunOrder, Settings, Verdict
 from tacholog.errors import TachologError
 
 if TYPE_CHECKING:
@@ -61,20 +63,20 @@ def compare(
         everything: whether the numbers that are never tested go into the report too.
         measured: how far one build is from itself on this machine, if somebody measured it.
     """
-    profiles = [_placed(profile, policy) for side in (old, new) for profile in gate.profiles(side)]
+    profiles = [_placed(profile, policy) for side in (old, new) for profile in profiles_of(side)]
     order = _run_orders(old, "old") + _run_orders(new, "new")
-    known: dict[gate.Profile, int] = {}
+    known: dict[Profile, int] = {}
     codes = np.array([known.setdefault(_compared(profile, policy), len(known)) for profile in profiles], np.int64)
     data = numbers(old, new, policy, codes)
     pairs = match(data, policy.across)
     wanted = np.where(pairs.old != NONE, data.tested[pairs.old], True) & np.where(pairs.new != NONE, data.tested[pairs.new], True)
-    shown = Pairs(pairs.old[wanted], pairs.new[wanted])
+    shown = CellPairs(pairs.old[wanted], pairs.new[wanted])
     judged, which = _judge(data, shown, profiles, policy)
     common = shared(old, new)
     findings = _find(data, shown, (judged, which), (order, common.codes), policy, measured)
     sides = _input(old, names[0]), _input(new, names[1])
-    report = _report(sides, policy, findings, order, same_build="same_runs" not in common.warning and gate.same_build(old, new))
-    rest = Pairs(pairs.old[~wanted], pairs.new[~wanted])
+    report = _report(sides, policy, findings, order, same_build="same_runs" not in common.warning and is_same_build(old, new))
+    rest = CellPairs(pairs.old[~wanted], pairs.new[~wanted])
     said = (*remarks([root for side in (old, new) if "root" in side.runs for root in side.runs["root"].dropna()]), *_hint(report))
     settings = msgspec.structs.replace(report.settings, same_build_sessions=measured.sessions if measured else ())
     lost, lossless, counted = lossy(data, pairs, policy)
@@ -88,7 +90,7 @@ def compare(
         loss_asked=loss_asked(policy),
         lossy_counts=counted,
         warnings=(*(report.warnings if "same_runs" not in common.warning else ()), *_without_figures(report), *common.warning, *said),
-        changed=gate.changed(old, new),
+        changed=soft_differences(old, new),
         untested=untested(data, rest, policy) if everything else (),
         problems=_problems(old, "old") + _problems(new, "new"),
     )
@@ -115,8 +117,8 @@ def _hint(report: Report) -> tuple[str, ...]:
 
 def _find(
     data: Numbers,
-    pairs: Pairs,
-    asked: tuple[list[gate.Judgement], Integers],
+    pairs: CellPairs,
+    asked: tuple[list[Judgement], Integers],
     runs: tuple[list[RunOrder], Integers],
     policy: Policy,
     measured: SameBuild | None,
@@ -144,14 +146,14 @@ def _least(data: Numbers, side: Integers) -> Any:  # noqa: ANN401 - an array of 
     return least[side]
 
 
-def _placed(profile: gate.Profile, policy: Policy) -> gate.Profile:
+def _placed(profile: Profile, policy: Policy) -> Profile:
     """The profile without its place, where the diff goes across machines."""
     return profile._replace(host=None, machine=None) if "host" in policy.across else profile
 
 
-def _compared(profile: gate.Profile, policy: Policy) -> gate.Profile:
+def _compared(profile: Profile, policy: Policy) -> Profile:
     """The profile without what the diff goes across."""
-    machine = gate.MACHINE if "host" in policy.across else ()
+    machine = MACHINE if "host" in policy.across else ()
     options = ("options", "settings") if "options" in policy.across else ()
     return _placed(profile, policy)._replace(**dict.fromkeys((*machine, *options)))
 
@@ -163,15 +165,16 @@ def _run_orders(dataset: Dataset, side: str) -> list[RunOrder]:
     return [msgspec.convert({"side": side, **row}, RunOrder) for row in cells]
 
 
-def _problems(dataset: Dataset, side: Literal["old", "new"]) -> tuple[Problem, ...]:
+def _problems(dataset: Dataset, side: Literal["old", "new"]) -> tuple[InputProblem, ...]:
     found = [
-        Problem(side=side, **{name: row[name] for name in ("run", "log", "line", "kind", "reason")}) for row in dataset.problems.to_dict("records")
+        InputProblem(side=side, **{name: row[name] for name in ("run", "log", "line", "kind", "reason")})
+        for row in dataset.problems.to_dict("records")
     ]
     lines = [one for one in found if one.kind in _OF_LINES]
     return (*(one for one in found if one.kind not in _OF_LINES), *lines[:_LINES_NAMED])
 
 
-def _judge(data: Numbers, pairs: Pairs, profiles: list[gate.Profile], policy: Policy) -> tuple[list[gate.Judgement], Integers]:
+def _judge(data: Numbers, pairs: CellPairs, profiles: list[Profile], policy: Policy) -> tuple[list[Judgement], Integers]:
     """What the gate says of each pair. It is asked once for all rows that have the same conditions on both sides.
 
     A row that only one side has under its conditions is held against the other side's under others, so that a reader is told of these.
@@ -180,7 +183,7 @@ def _judge(data: Numbers, pairs: Pairs, profiles: list[gate.Profile], policy: Po
     cells, pairs = data.cells, _with_others(data, pairs)
     both = np.flatnonzero(pairs.both)
     which = np.zeros(len(pairs.old), np.int64)
-    judged = [gate.Judgement((), ())]
+    judged = [Judgement((), ())]
     if not len(both):
         return judged, which
     old, new = pairs.old[both], pairs.new[both]
@@ -190,21 +193,21 @@ def _judge(data: Numbers, pairs: Pairs, profiles: list[gate.Profile], policy: Po
     which[both] = inverse.reshape(-1) + 1
     for place in first:
         facts = [{**_facts(data, int(cell), where, profiles), "latency_of": LATENCY_OF[of[cell]]} for cell in (old[place], new[place])]
-        judged.append(gate.judge(facts[0], facts[1], policy.across))
+        judged.append(judge(facts[0], facts[1], policy.across))
     return judged, which
 
 
-def _with_others(data: Numbers, pairs: Pairs) -> Pairs:
+def _with_others(data: Numbers, pairs: CellPairs) -> CellPairs:
     """The pairs, and for a cell without one the other side's first cell of the same row, if it has any."""
     cells, (old, new) = data.cells, pairs
     first = np.full((2, int(cells.row.max(initial=0)) + 1), NONE)
     for side in (False, True):
         there = np.flatnonzero(cells.new == side)[::-1]
         first[int(side), cells.row[there]] = there
-    return Pairs(np.where(old == NONE, first[0, cells.row[new]], old), np.where(new == NONE, first[1, cells.row[old]], new))
+    return CellPairs(np.where(old == NONE, first[0, cells.row[new]], old), np.where(new == NONE, first[1, cells.row[old]], new))
 
 
-def _facts(data: Numbers, cell: int, where: tuple[str, ...], profiles: list[gate.Profile]) -> dict[str, Any]:
+def _facts(data: Numbers, cell: int, where: tuple[str, ...], profiles: list[Profile]) -> dict[str, Any]:
     stated = {name: data.columns[name].at(cell) for name in (*where, *CONDITIONS)}
     return {**stated, **profiles[data.cells.run[cell]]._asdict()}
 

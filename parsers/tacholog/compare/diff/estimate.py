@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tacholog.compare.diff.design import Design, lay_out
-from tacholog.compare.diff.match import Pairs
+from tacholog.compare.diff.match import CellPairs
 from tacholog.compare.diff.numbers import Cells, Entries, Flags, Floats, Integers, Numbers, run_sets, upper_of_two
 from tacholog.compare.result import RunOrder
 from tacholog.compare.statistics import Hidden, Shift, paired_shift, two_modes, unpaired_shift
@@ -54,7 +54,7 @@ class _Batch(NamedTuple):
 
 
 def estimate(
-    data: Numbers, pairs: Pairs, wanted: Flags, runs: Sequence[RunOrder], threshold: Floats, scale: Callable[[Floats], Floats] = np.log
+    data: Numbers, pairs: CellPairs, wanted: Flags, runs: Sequence[RunOrder], threshold: Floats, scale: Callable[[Floats], Floats] = np.log
 ) -> Estimates:
     """Estimate and test the shift of the ``wanted`` pairs, each of which has at least `MIN_RUNS` runs a side.
 
@@ -86,7 +86,7 @@ def _empty(total: int) -> tuple[Floats, Floats, Integers, Flags]:
     return np.full(total, np.nan), np.full(total, np.nan), np.zeros((total, 2), np.int64), np.zeros(total, bool)
 
 
-def _designs(cells: Cells, entries: Entries, pairs: Pairs, wanted: Flags, runs: Sequence[RunOrder]) -> tuple[Integers, tuple[Design, ...]]:
+def _designs(cells: Cells, entries: Entries, pairs: CellPairs, wanted: Flags, runs: Sequence[RunOrder]) -> tuple[Integers, tuple[Design, ...]]:
     """The design of each wanted pair: rows that come of the same runs share one."""
     which = np.full(len(pairs.old), -1)
     rows = np.flatnonzero(wanted)

@@ -8,23 +8,23 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from tacholog.compare.diff.numbers import CONDITIONS, OF_RUN, SETTING, SIZE, Column, Integers, Numbers
-from tacholog.compare.gate import said_of
+from tacholog.compare.comparable import as_text
+from tacholog.compare.diff.numbers import CONDITIONS, OF_RUN, SETTING, SIZE, CodedColumn, Integers, Numbers
 from tacholog.compare.policy import Policy
-from tacholog.compare.result import Key
+from tacholog.compare.result import RowKey
 
 _SAY_LITTLE = ("definition", "basis", "load_mode")
 KEY_FIELDS = ("system", *SETTING, *SIZE, "metric", "statistic")
 
 
-def keys_of(data: Numbers, cell: Integers, policy: Policy, without: Sequence[str] = ()) -> list[Key]:
+def keys_of(data: Numbers, cell: Integers, policy: Policy, without: Sequence[str] = ()) -> list[RowKey]:
     """The keys of these cells' rows, without what the diff goes across."""
     columns = {name: _decoded(data.columns[name], cell) for name in KEY_FIELDS if name not in policy.across and name not in without}
     names = tuple(columns)
-    return [Key(**dict(zip(names, values, strict=True))) for values in zip(*columns.values(), strict=True)]
+    return [RowKey(**dict(zip(names, values, strict=True))) for values in zip(*columns.values(), strict=True)]
 
 
-def row_keys(data: Numbers, cell: Integers, policy: Policy) -> list[Key]:
+def row_keys(data: Numbers, cell: Integers, policy: Policy) -> list[RowKey]:
     """The keys of rows that stand in one table, each with the conditions that tell it from those of the same key.
 
     Args:
@@ -51,7 +51,7 @@ def _apart(data: Numbers, cell: Integers, policy: Policy) -> dict[int, tuple[tup
                 named.append(name)
         named = _needed(named, stated)
         for index, place in enumerate(places):
-            found[place] = tuple((name, said_of(stated[name][index])) for name in named)
+            found[place] = tuple((name, as_text(stated[name][index])) for name in named)
     return found
 
 
@@ -70,7 +70,7 @@ def _rows(names: Sequence[str], stated: Mapping[str, Sequence[Any]]) -> list[tup
     return list(zip(*(stated[name] for name in names), strict=True))
 
 
-def _decoded(column: Column, cell: Integers) -> list[Any]:
+def _decoded(column: CodedColumn, cell: Integers) -> list[Any]:
     words = np.empty(len(column.words) + 1, object)
     words[0] = None
     words[1:] = list(column.words)

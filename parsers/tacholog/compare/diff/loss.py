@@ -11,14 +11,14 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
+from tacholog.compare.comparable import Judgement
 from tacholog.compare.diff.estimate import Estimates, estimate
 from tacholog.compare.diff.keys import row_keys
-from tacholog.compare.diff.match import NONE, Pairs
+from tacholog.compare.diff.match import NONE, CellPairs
 from tacholog.compare.diff.numbers import LOSS, SETTING, SIZE, Flags, Floats, Integers, Numbers, mark_names
 from tacholog.compare.diff.rows import either, natural
 from tacholog.compare.diff.same import same_runs
 from tacholog.compare.diff.verdict import FAILED_BITS, Reach, by_shift, reach
-from tacholog.compare.gate import Judgement
 from tacholog.compare.policy import MIN_RUNS, Policy
 from tacholog.compare.result import VERDICTS, Loss, LossSide, RunOrder, Verdict
 from tacholog.compare.statistics import Shift, adjusted
@@ -43,7 +43,7 @@ def loss_asked(policy: Policy) -> bool:
     return not policy.metrics or any(word.partition(":")[0] == LOSS for word in policy.metrics)
 
 
-def lossy(data: Numbers, pairs: Pairs, policy: Policy) -> tuple[Pairs, int, int]:
+def lossy(data: Numbers, pairs: CellPairs, policy: Policy) -> tuple[CellPairs, int, int]:
     """Return the rows in which a run lost something, how many there are in which none did, and how many say only how many messages were lost.
 
     A log that says of no message that it was lost has no share of them printed, as often as not: none of any number is none.
@@ -54,16 +54,16 @@ def lossy(data: Numbers, pairs: Pairs, policy: Policy) -> tuple[Pairs, int, int]
         policy: which metrics are asked for.
     """
     if not loss_asked(policy):
-        return Pairs(*(np.zeros(0, np.int64) for _ in range(2))), 0, 0
+        return CellPairs(*(np.zeros(0, np.int64) for _ in range(2))), 0, 0
     shares, counts = (_stated(data, pairs, name) for name in (LOSS, _COUNT))
     setting = data.codes(("system", *SETTING, *SIZE))[either(pairs)]
     counts = counts[~np.isin(setting[counts], setting[shares])]
     most = np.append(_most(data), 0.0)  # the last one is that of a side that is not there
     lost, counted = (places[np.maximum(most[pairs.old[places]], most[pairs.new[places]]) > 0] for places in (shares, counts))
-    return Pairs(pairs.old[lost], pairs.new[lost]), len(shares) - len(lost) + len(counts) - len(counted), len(counted)
+    return CellPairs(pairs.old[lost], pairs.new[lost]), len(shares) - len(lost) + len(counts) - len(counted), len(counted)
 
 
-def _stated(data: Numbers, pairs: Pairs, name: str) -> Integers:
+def _stated(data: Numbers, pairs: CellPairs, name: str) -> Integers:
     """The rows of a metric of which some run has a value."""
     metric = data.columns["metric"]
     if name not in metric.words:
@@ -73,7 +73,7 @@ def _stated(data: Numbers, pairs: Pairs, name: str) -> Integers:
 
 
 def losses(
-    data: Numbers, pairs: Pairs, asked: tuple[list[Judgement], Integers], runs: tuple[list[RunOrder], Integers], policy: Policy
+    data: Numbers, pairs: CellPairs, asked: tuple[list[Judgement], Integers], runs: tuple[list[RunOrder], Integers], policy: Policy
 ) -> tuple[Loss, ...]:
     """Give each row of `lossy` its verdict, the worst first.
 
@@ -99,7 +99,7 @@ def losses(
     return tuple(found[place] for place in np.lexsort((*natural(data, either(pairs)), size, ranks)).tolist())
 
 
-def _test(data: Numbers, pairs: Pairs, judged: list[Judgement], order: list[RunOrder], policy: Policy, free: Flags) -> _Tested:
+def _test(data: Numbers, pairs: CellPairs, judged: list[Judgement], order: list[RunOrder], policy: Policy, free: Flags) -> _Tested:
     """Test the rows of enough runs in which nothing else differs or is unknown."""
     cells, (old, new) = data.cells, pairs
     equal = np.array([not (one.different or one.unverified) for one in judged], bool)
@@ -119,7 +119,7 @@ def _test(data: Numbers, pairs: Pairs, judged: list[Judgement], order: list[RunO
     return _Tested(found, p, verdict, within, policy)
 
 
-def _loss(data: Numbers, pairs: Pairs, place: int, row: Loss, known: tuple[Judgement, bool], tested: _Tested) -> Loss:
+def _loss(data: Numbers, pairs: CellPairs, place: int, row: Loss, known: tuple[Judgement, bool], tested: _Tested) -> Loss:
     """The row with its verdict, and what it rests on."""
     judged, alike = known
     if row.old is None or row.new is None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tacholog.compare.comparable import STATED
 from tacholog.compare.diff.numbers import CONDITIONS, NAME, SETTING, SIZE, Flags, Integers, Numbers
-from tacholog.compare.gate import STATED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 NONE = -1
 
 
-class Pairs(NamedTuple):
+class CellPairs(NamedTuple):
     """Cells that stand against each other, by their positions in `Cells`; `NONE` where a side has nothing."""
 
     old: Integers
@@ -29,7 +29,7 @@ class Pairs(NamedTuple):
         return result
 
 
-def match(data: Numbers, across: Collection[str] = ()) -> Pairs:
+def match(data: Numbers, across: Collection[str] = ()) -> CellPairs:
     """Pair the cells of both sides.
 
     Cells of one row under equal conditions are pairs. What is left over is paired where it is the only one left on each side: first under an equal
@@ -56,7 +56,7 @@ def match(data: Numbers, across: Collection[str] = ()) -> Pairs:
         left, right = left.drop(index=pair[0].tolist()), right.drop(index=pair[1].tolist())
     olds = np.concatenate([*(old for old, _ in found), left.index.to_numpy(np.int64), np.full(len(right), NONE)])
     news = np.concatenate([*(new for _, new in found), np.full(len(left), NONE), right.index.to_numpy(np.int64)])
-    return Pairs(olds, news)
+    return CellPairs(olds, news)
 
 
 def _looser(data: Numbers, across: Collection[str]) -> dict[str, Integers]:

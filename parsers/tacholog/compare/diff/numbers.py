@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tacholog.compare.comparable import A_REFERENCE, BYTES
 from tacholog.compare.policy import IF_NO_PERCENTILE, Policy
 from tacholog.dataset.medians import upper_of_two_counts
 from tacholog.dataset.quality import MARKS
@@ -37,10 +38,10 @@ OF_RUN = ("host", "tool", "tool_version", "options")  # what a run was made on a
 _COLUMNS = (*SETTING, *SIZE, *NAME, *CONDITIONS)
 BOUNDS = ("=", "~", "<", ">", "range-low", "range-high")
 MARK_BITS = {name: 1 << index for index, name in enumerate(MARKS)}
-LATENCY_OF = (None, "bytes", "a reference")  # what a latency that is called one of zero copy turned out to be of; None: nothing is to be told apart
+LATENCY_OF = (None, BYTES, A_REFERENCE)  # what a latency that is called one of zero copy turned out to be of; None: nothing is to be told apart
 
 
-class Column(NamedTuple):
+class CodedColumn(NamedTuple):
     """A column of both sides as whole numbers: 0 is unknown, k is ``words[k - 1]``. They are of the smallest type that holds them."""
 
     codes: NDArray[np.unsignedinteger[Any]]
@@ -77,7 +78,7 @@ def upper_of_two(data: Numbers) -> Integers:
     return _upper_of_two(data.columns["metric"])
 
 
-def _upper_of_two(metric: Column) -> Integers:
+def _upper_of_two(metric: CodedColumn) -> Integers:
     said: Integers = np.array([0, *map(upper_of_two_counts, metric.words)], np.int64)
     found: Integers = said[metric.codes]
     return found
@@ -103,7 +104,7 @@ class Numbers(NamedTuple):
     ``published`` says of each cell that its run belongs to no session: figures out of a document, or a log that lay alone.
     """
 
-    columns: dict[str, Column]
+    columns: dict[str, CodedColumn]
     cells: Cells
     entries: Entries
     tested: Flags
@@ -155,9 +156,9 @@ def run_sets(cells: Cells, entries: Entries, codes: Integers) -> Integers:
     return sums
 
 
-def _spread(column: Column, positions: Integers) -> Column:
+def _spread(column: CodedColumn, positions: Integers) -> CodedColumn:
     """The column's values at these positions, as a column."""
-    return Column(column.codes[positions], column.words)
+    return CodedColumn(column.codes[positions], column.words)
 
 
 @functools.cache
@@ -174,13 +175,13 @@ def _wanted(results: pd.DataFrame, policy: Policy) -> pd.DataFrame:
     return results[columns] if keep.all() else results.loc[keep, columns]
 
 
-def _column(parts: Sequence[pd.Series]) -> Column:
+def _column(parts: Sequence[pd.Series]) -> CodedColumn:
     import pandas as pd
     from pandas.api.types import union_categoricals
 
     categories = all(isinstance(part.dtype, pd.CategoricalDtype) for part in parts)  # which concat would write out, row by row
     codes, words = pd.factorize(union_categoricals([part.array for part in parts]) if categories else pd.concat(parts, ignore_index=True))
-    return Column((codes + 1).astype(np.min_scalar_type(len(words))), words.tolist())
+    return CodedColumn((codes + 1).astype(np.min_scalar_type(len(words))), words.tolist())
 
 
 def _positions(old: pd.DataFrame, new: pd.DataFrame, frames: Sequence[pd.DataFrame]) -> Integers:
@@ -190,7 +191,7 @@ def _positions(old: pd.DataFrame, new: pd.DataFrame, frames: Sequence[pd.DataFra
     return np.concatenate([found[0], found[1] + len(old)]).astype(np.int64)
 
 
-def _combined(columns: Iterable[Column]) -> Integers:
+def _combined(columns: Iterable[CodedColumn]) -> Integers:
     """Several columns as one code: equal where all are equal."""
     total: Integers | None = None
     size = 1
@@ -222,7 +223,7 @@ def _mark_bits(marks: pd.Series) -> Integers:
     return bits
 
 
-def _tested(columns: dict[str, Column], setting: Integers, is_new: Flags, marks: Integers, policy: Policy) -> Flags:
+def _tested(columns: dict[str, CodedColumn], setting: Integers, is_new: Flags, marks: Integers, policy: Policy) -> Flags:
     """Which numbers get a verdict: near-copies of one another (all percentiles of one distribution) would only be counted several times."""
     tests = policy.tests()
     metric, statistic = columns["metric"], columns["statistic"]
@@ -248,7 +249,7 @@ def _tested(columns: dict[str, Column], setting: Integers, is_new: Flags, marks:
     return wanted & ~(_is(metric, ("message_rate",)) & ~useless[setting])
 
 
-def _is(column: Column, words: Sequence[str]) -> Flags:
+def _is(column: CodedColumn, words: Sequence[str]) -> Flags:
     chosen = np.array([False, *(word in words for word in column.words)])
     result: Flags = chosen[column.codes]
     return result

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple, cast
 import msgspec
 import numpy as np
 
+from tacholog.compare.comparable import Judgement, as_text
 from tacholog.compare.diff.estimate import Estimates
 from tacholog.compare.diff.keys import KEY_FIELDS, keys_of, row_keys
-from tacholog.compare.diff.match import NONE, Pairs
+from tacholog.compare.diff.match import NONE, CellPairs
 from tacholog.compare.diff.numbers import BOUNDS, CONDITIONS, OF_RUN, SETTING, SIZE, Flags, Floats, Integers, Numbers, mark_names
 from tacholog.compare.diff.verdict import CODE, INVALID_BITS, REASONS, SERIES, SOURCES, Thresholds, Verdicts, bounds, flags
-from tacholog.compare.gate import Judgement, said_of
 from tacholog.compare.policy import Policy
-from tacholog.compare.result import VERDICTS, Curve, Difference, Key, Level, RatioKind, Row, Side, Untested, Verdict
+from tacholog.compare.result import VERDICTS, Curve, Difference, DiffRow, Level, RatioKind, RowKey, Side, Untested, Verdict
 from tacholog.compare.statistics import Shift
 from tacholog.dataset.medians import median_run
 from tacholog.schema.records import METRICS, Bound
@@ -30,7 +30,7 @@ class Findings(NamedTuple):
     """Everything that was found about the pairs that get a verdict. ``which`` points into ``judged``."""
 
     data: Numbers
-    pairs: Pairs
+    pairs: CellPairs
     judged: list[Judgement]
     which: Integers
     found: Estimates
@@ -39,7 +39,7 @@ class Findings(NamedTuple):
     same_runs: Flags
 
 
-def rows(findings: Findings, policy: Policy) -> tuple[Row, ...]:
+def rows(findings: Findings, policy: Policy) -> tuple[DiffRow, ...]:
     """The rows, by verdict, the largest effect first, then in the order of their names."""
     cell = either(findings.pairs)
     effect = _effect(findings)
@@ -50,7 +50,7 @@ def rows(findings: Findings, policy: Policy) -> tuple[Row, ...]:
     metrics = [METRICS[key.metric] for key in columns["key"]]
     columns |= {"unit": [metric.unit for metric in metrics], "better": [metric.better or "lower" for metric in metrics]}
     names = tuple(columns)
-    return tuple(Row(**dict(zip(names, values, strict=True))) for values in zip(*columns.values(), strict=True))
+    return tuple(DiffRow(**dict(zip(names, values, strict=True))) for values in zip(*columns.values(), strict=True))
 
 
 def _names(findings: Findings, order: Integers, policy: Policy) -> dict[str, list[Any]]:
@@ -58,18 +58,18 @@ def _names(findings: Findings, order: Integers, policy: Policy) -> dict[str, lis
     old, new = (side[order] for side in findings.pairs)
     data = findings.data
     other = np.flatnonzero((old != NONE) & (new != NONE) & (data.cells.row[old] != data.cells.row[new]))
-    renamed: list[Key | None] = [None] * len(order)
+    renamed: list[RowKey | None] = [None] * len(order)
     for place, key in zip(other.tolist(), keys_of(data, new[other], policy), strict=True):
         renamed[place] = key
-    return {"key": row_keys(data, either(Pairs(old, new)), policy), "new_key": renamed, "across": _across(data, Pairs(old, new), policy)}
+    return {"key": row_keys(data, either(CellPairs(old, new)), policy), "new_key": renamed, "across": _across(data, CellPairs(old, new), policy)}
 
 
-def _across(data: Numbers, pairs: Pairs, policy: Policy) -> list[tuple[Difference, ...]]:
+def _across(data: Numbers, pairs: CellPairs, policy: Policy) -> list[tuple[Difference, ...]]:
     """What each side of the rows has of the fields that the diff goes across."""
     found: list[tuple[Difference, ...]] = [()] * len(pairs.old)
     for name in (name for name in policy.across if name in data.columns and name not in OF_RUN):
         column = data.columns[name]
-        said = [None, *map(said_of, column.words)]
+        said = [None, *map(as_text, column.words)]
         codes = (np.where(side == NONE, 0, column.codes[side]).tolist() for side in pairs)
         for place, (old, new) in enumerate(zip(*codes, strict=True)):
             if old or new:
@@ -77,7 +77,7 @@ def _across(data: Numbers, pairs: Pairs, policy: Policy) -> list[tuple[Differenc
     return found
 
 
-def untested(data: Numbers, pairs: Pairs, policy: Policy) -> tuple[Untested, ...]:
+def untested(data: Numbers, pairs: CellPairs, policy: Policy) -> tuple[Untested, ...]:
     """The numbers that are shown and never tested, in the order of their names."""
     cell = either(pairs)
     order = np.lexsort(tuple(natural(data, cell)))
@@ -105,13 +105,13 @@ def curves(findings: Findings, policy: Policy) -> tuple[Curve, ...]:
     return tuple(_curve(key, found, _flat(findings, key, where)) for key, found, where in members if len(found) >= SERIES)
 
 
-def _without_sizes(keys: list[Key], places: Integers) -> list[Key]:
+def _without_sizes(keys: list[RowKey], places: Integers) -> list[RowKey]:
     """The keys at these places as those of all sizes together."""
     nothing = dict.fromkeys(SIZE)
     return [msgspec.structs.replace(keys[place], **nothing) for place in places.tolist()]
 
 
-def _flat(findings: Findings, key: Key, places: Integers) -> tuple[float | None, float | None]:
+def _flat(findings: Findings, key: RowKey, places: Integers) -> tuple[float | None, float | None]:
     """The one value that each side has at all of these sizes, if these are so far apart that moving the bytes would show."""
     cells = [side[places] for side in findings.pairs]
     column = findings.data.columns["payload_bytes"]
@@ -122,7 +122,7 @@ def _flat(findings: Findings, key: Key, places: Integers) -> tuple[float | None,
     return (float(old[0]) if (old == old[0]).all() else None), (float(new[0]) if (new == new[0]).all() else None)
 
 
-def _curve(key: Key, shift: Floats, flat: tuple[float | None, float | None]) -> Curve:
+def _curve(key: RowKey, shift: Floats, flat: tuple[float | None, float | None]) -> Curve:
     return Curve(
         key=key,
         rows=len(shift),
@@ -137,7 +137,7 @@ def _curve(key: Key, shift: Floats, flat: tuple[float | None, float | None]) -> 
     )
 
 
-def either(pairs: Pairs) -> Integers:
+def either(pairs: CellPairs) -> Integers:
     """The cell that names each pair: the old side's, or the new one's where there is none."""
     return np.where(pairs.old != NONE, pairs.old, pairs.new)
 
@@ -203,7 +203,7 @@ def _decided(findings: Findings, order: Integers) -> tuple[Flags, Flags]:
 def _estimated(findings: Findings, order: Integers) -> dict[str, list[Any]]:
     """The columns of the rows that are numbers."""
     found, cells, reach = findings.found, findings.data.cells, findings.verdicts.reach
-    pairs = Pairs(findings.pairs.old[order], findings.pairs.new[order])
+    pairs = CellPairs(findings.pairs.old[order], findings.pairs.new[order])
     tested, by_value = _decided(findings, order)
     shift = Shift(*(values[order] for values in found.shift))
     with np.errstate(divide="ignore", invalid="ignore"):

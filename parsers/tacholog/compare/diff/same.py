@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tacholog.compare.diff.match import Pairs
+from tacholog.compare.diff.match import CellPairs
 from tacholog.compare.diff.numbers import Flags, Integers, Numbers, run_sets
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def shared(old: Dataset, new: Dataset) -> Shared:
     return Shared(codes, ("same_runs",) if whole else (f"shared_runs:{len(common)}",))
 
 
-def same_runs(data: Numbers, pairs: Pairs, codes: Integers) -> Flags:
+def same_runs(data: Numbers, pairs: CellPairs, codes: Integers) -> Flags:
     """Which pairs of cells hold the same runs on both sides."""
     cells = data.cells
     sets = run_sets(cells, data.entries, codes)

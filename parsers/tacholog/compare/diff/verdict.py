@@ -9,9 +9,9 @@ import numpy as np
 from tacholog.compare.bands import SameBuild
 from tacholog.compare.diff.estimate import Estimates
 from tacholog.compare.diff.keys import keys_of
-from tacholog.compare.diff.match import NONE, Pairs
-from tacholog.compare.diff.numbers import BOUNDS, MARK_BITS, SETTING, Cells, Column, Flags, Floats, Integers, Numbers
-from tacholog.compare.policy import BANDS, MIN_RUNS, TESTABLE_BEYOND, Policy, Selection, band_of, percentile
+from tacholog.compare.diff.match import NONE, CellPairs
+from tacholog.compare.diff.numbers import BOUNDS, MARK_BITS, SETTING, Cells, CodedColumn, Flags, Floats, Integers, Numbers
+from tacholog.compare.policy import BANDS, MIN_RUNS, TESTABLE_BEYOND, Policy, RowFilter, band_of, percentile
 from tacholog.compare.result import VERDICTS, Verdict
 from tacholog.compare.statistics import Shift, adjusted, adjusted_each, detectable, least_p, runs_needed
 from tacholog.schema.records import METRICS
@@ -94,7 +94,7 @@ class Verdicts(NamedTuple):
         return any_gate
 
 
-def thresholds(data: Numbers, pairs: Pairs, policy: Policy, measured: SameBuild | None = None) -> Thresholds:
+def thresholds(data: Numbers, pairs: CellPairs, policy: Policy, measured: SameBuild | None = None) -> Thresholds:
     """The threshold of each pair: the largest of policy, rounding and the band of one build, as the policy states it or as it was measured."""
     cell = np.where(pairs.old != NONE, pairs.old, pairs.new)
     statistic = data.columns["statistic"]
@@ -112,7 +112,7 @@ def thresholds(data: Numbers, pairs: Pairs, policy: Policy, measured: SameBuild 
     return Thresholds(least, np.maximum(chosen, build), source, single, single_source)
 
 
-def _selected(data: Numbers, cell: Integers, selection: Selection) -> Flags:
+def _selected(data: Numbers, cell: Integers, selection: RowFilter) -> Flags:
     """Which of these cells' rows a selection means."""
     fits = np.ones(len(cell), bool)
     for name, value in selection.wanted().items():
@@ -121,7 +121,7 @@ def _selected(data: Numbers, cell: Integers, selection: Selection) -> Flags:
     return fits
 
 
-def _same_build(data: Numbers, pairs: Pairs, policy: Policy, measured: SameBuild | None, assumed: Floats) -> tuple[Floats, Floats, Integers]:
+def _same_build(data: Numbers, pairs: CellPairs, policy: Policy, measured: SameBuild | None, assumed: Floats) -> tuple[Floats, Floats, Integers]:
     """How far one build is from itself: as pairs, as single values, and where the latter comes from.
 
     As long as too few sessions were measured to know how far these are apart, the measured band of single values can only widen the assumed one.
@@ -151,7 +151,7 @@ def _rounding(cells: Cells, side: Integers) -> Floats:
     return width
 
 
-def bounds(cells: Cells, pairs: Pairs) -> Bounds:
+def bounds(cells: Cells, pairs: CellPairs) -> Bounds:
     """The interval of new over old that rounding and bounds allow."""
     (old_low, old_high), (new_low, new_high) = (_ends(cells, side) for side in pairs)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -166,7 +166,7 @@ def _ends(cells: Cells, side: Integers) -> tuple[Floats, Floats]:
     return np.where(bound == BOUNDS.index(">"), value, low), np.where(bound == BOUNDS.index("<"), value, high)
 
 
-def testable(cells: Cells, pairs: Pairs, statistic: Column) -> tuple[Flags, Flags]:
+def testable(cells: Cells, pairs: CellPairs, statistic: CodedColumn) -> tuple[Flags, Flags]:
     """Which pairs have enough samples beyond their percentile to be tested, and which not even enough to be shown without a mark."""
     old, new = pairs
     share = np.array([np.nan, *((100 - (percentile(word) or 0.0)) / 100 for word in statistic.words)])[statistic.codes[old]]
@@ -178,7 +178,7 @@ def testable(cells: Cells, pairs: Pairs, statistic: Column) -> tuple[Flags, Flag
     return enough, poor
 
 
-def decide(data: Numbers, pairs: Pairs, judged: Judged, found: Estimates, limits: Thresholds, policy: Policy) -> Verdicts:
+def decide(data: Numbers, pairs: CellPairs, judged: Judged, found: Estimates, limits: Thresholds, policy: Policy) -> Verdicts:
     """Give each pair its verdict.
 
     Args:
@@ -222,7 +222,7 @@ def _set(result: Verdicts, where: Flags, verdict: Verdict, reason: str = "") -> 
     result.reason[free] = REASON[reason]
 
 
-def _by_value(result: Verdicts, data: Numbers, pairs: Pairs, unverified: Flags, found: Estimates, limits: Thresholds) -> None:
+def _by_value(result: Verdicts, data: Numbers, pairs: CellPairs, unverified: Flags, found: Estimates, limits: Thresholds) -> None:
     """Verdicts from one value a side: a single run, or runs that cannot carry more."""
     cells, (old, new) = data.cells, pairs
     reason = np.zeros(len(old), np.int64)
@@ -243,7 +243,7 @@ def _by_value(result: Verdicts, data: Numbers, pairs: Pairs, unverified: Flags, 
     _mark_reprints(result, data, pairs, free & printed & (reason == REASON["single_run"]), same)
 
 
-def _mark_reprints(result: Verdicts, data: Numbers, pairs: Pairs, single: Flags, same: Flags) -> None:
+def _mark_reprints(result: Verdicts, data: Numbers, pairs: CellPairs, single: Flags, same: Flags) -> None:
     """Name the published series whose values are all identical: nobody measures that twice."""
     series = (
         ("system", *SETTING, "metric", "statistic"),
@@ -260,7 +260,7 @@ def _mark_reprints(result: Verdicts, data: Numbers, pairs: Pairs, single: Flags,
         result.reason[where] = REASON["same_measurement"]
 
 
-def _by_test(result: Verdicts, data: Numbers, pairs: Pairs, found: Estimates, limits: Thresholds, rate: float) -> None:
+def _by_test(result: Verdicts, data: Numbers, pairs: CellPairs, found: Estimates, limits: Thresholds, rate: float) -> None:
     """Verdicts from repeated runs: significant in this report and large enough, or shown to be small, or neither."""
     metric = data.columns["metric"]
     lower = np.array([True, *(METRICS[word].better != "higher" for word in metric.words)])[metric.codes[pairs.old]]

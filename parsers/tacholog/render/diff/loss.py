@@ -10,8 +10,11 @@ from tacholog.compare.policy import MIN_RUNS
 from tacholog.compare.result import OPEN, Loss, LossSide, Report, Verdict
 from tacholog.dataset.quality import MARKS
 from tacholog.render.diff import words
+from tacholog.render.diff.meanings import MEANINGS, REASONS
 from tacholog.render.diff.words import percent
 from tacholog.view.numerals import NOT_STATED
+from tacholog.view.refusals import difference_words
+from tacholog.view.row_names import row_name
 
 LOSS_SAYS = "Compared in percentage points: most runs lose nothing, and a ratio to nothing is none."
 
@@ -34,7 +37,7 @@ def loss_lines(report: Report, limit: int = 0) -> list[LossLine]:
 
 def _line(loss: Loss, *, with_system: bool) -> LossLine:
     said = "; ".join(_remarks(loss))
-    return LossLine(words.name(loss.key, with_system=with_system), _lost(loss.old), _lost(loss.new), said, loss.verdict)
+    return LossLine(row_name(loss.key, with_system=with_system), _lost(loss.old), _lost(loss.new), said, loss.verdict)
 
 
 def loss_sentence(report: Report) -> str:
@@ -77,7 +80,7 @@ def _lost(side: LossSide | None) -> str:
 
 def _remarks(loss: Loss) -> Iterator[str]:
     """The verdict, and what it rests on or why there is none."""
-    title = words.MEANINGS[loss.verdict].title.lower()
+    title = MEANINGS[loss.verdict].title.lower()
     yield f"{title}: {', '.join(_found(loss))}" if loss.p_adjusted is not None else title
     if loss.verdict == "too_few_pairs":
         yield words.few(loss.attainable_p, loss.needed, loss.design)
@@ -87,7 +90,7 @@ def _remarks(loss: Loss) -> Iterator[str]:
     if loss.old is None or loss.new is None:
         yield from words.elsewhere(loss.old, loss.differences)
     else:
-        yield from map(words.field_words, loss.differences)
+        yield from map(difference_words, loss.differences)
 
 
 def _holds_zero(loss: Loss) -> bool:
@@ -115,7 +118,7 @@ def _points(share: float) -> str:
 def _reason(loss: Loss, code: str) -> str:
     if code == "few_runs":
         return f"{_runs(loss.old)} and {_runs(loss.new)} runs, {MIN_RUNS} a side are needed"
-    return MARKS[code].title.lower() if code in MARKS else words.REASONS.get(code, code)
+    return MARKS[code].title.lower() if code in MARKS else REASONS.get(code, code)
 
 
 def _runs(side: LossSide | None) -> int:

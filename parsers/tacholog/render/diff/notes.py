@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Literal
 
-from tacholog.compare.gate import CODES, MACHINE
+from tacholog.compare.comparable import CODES, MACHINE
 from tacholog.compare.policy import MIN_RUNS
-from tacholog.compare.result import Problem, Report, RunOrder
+from tacholog.compare.result import InputProblem, Report, RunOrder
 from tacholog.dataset.quality import MARKS
-from tacholog.render.diff.words import FIELDS
 from tacholog.runs.problems import LOST
+from tacholog.view.refusals import title_of
 
 _NAMED = 5
 _OF_MACHINE = frozenset(CODES[name] for name in MACHINE)
@@ -83,7 +83,7 @@ def _unverified(count: str, fields: str) -> str:
     """Which conditions stand in the way of a verdict, and where they can be stated."""
     named = fields.split(",")
     rows = "1 row of repeated runs has" if count == "1" else f"{count} rows of repeated runs have"
-    where = "; ".join(f"{FIELDS.get(field, field.replace('_', ' '))} ({_place_of(field)})" for field in named)
+    where = "; ".join(f"{title_of(field)} ({_place_of(field)})" for field in named)
     return f"{rows} no verdict, because neither the logs nor run.toml state, on one side or both: {where}. {_BY_MEDIANS}"
 
 
@@ -126,7 +126,7 @@ def unusable(report: Report) -> list[str]:
     return [said for side, total in sides for said in _unusable([one for one in report.problems if one.side == side], side, total)]
 
 
-def _unusable(found: list[Problem], side: str, total: int) -> Iterator[str]:
+def _unusable(found: list[InputProblem], side: str, total: int) -> Iterator[str]:
     lost = [one for one in found if one.kind in LOST]
     if lost:
         more = f"; and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
@@ -137,7 +137,7 @@ def _unusable(found: list[Problem], side: str, total: int) -> Iterator[str]:
         yield f"{count} {'lines or files' if count > 1 else 'line or file'} of the {side} side could not be used, the first: {_place(rest[0])}."
 
 
-def _place(found: Problem) -> str:
+def _place(found: InputProblem) -> str:
     raw = found.run.rpartition("/")[2] == found.log  # a log without a manifest is its own run, and named by its path
     place = found.run if raw else "/".join(part for part in (found.run, found.log) if part)
     return f"{place}{f':{found.line}' if found.line else ''}: {found.kind}: {found.reason}"

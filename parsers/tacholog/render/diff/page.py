@@ -7,13 +7,14 @@ from typing import Any
 
 import msgspec
 
-from tacholog.compare.result import VERDICTS, Report, Row, RunOrder, Verdict
+from tacholog.compare.result import VERDICTS, DiffRow, Report, RunOrder, Verdict
 from tacholog.render.diff import plot as diff_plot
 from tacholog.render.diff import words
 from tacholog.render.diff.loss import LOSS_SAYS, loss_lines, loss_sentence
+from tacholog.render.diff.meanings import MEANINGS
 from tacholog.render.diff.notes import marked, warnings
+from tacholog.render.diff.sections import DiffLine, Section, sections
 from tacholog.render.diff.summary import across_words, conclusion, curve_words, figures_words, side_words, told, unstated_words
-from tacholog.render.diff.words import Line, Section
 from tacholog.render.html import Html, tag
 from tacholog.render.templates import html_templates
 from tacholog.resources import site_dir
@@ -24,23 +25,23 @@ _MOST = 10_000  # rows of a verdict on a page: a browser does not show a million
 _FOLDED = ("no_change", "unreplicated_same", "removed", "added")
 
 
-class Cell(msgspec.Struct, frozen=True):
+class DiffCell(msgspec.Struct, frozen=True):
     """A row of the page: its words, its drawings, and both values with all their digits."""
 
-    line: Line
+    line: DiffLine
     ratio_plot: Html
     runs_plot: Html
     full: tuple[str, str]
 
 
-class Block(msgspec.Struct, frozen=True):
+class DiffBlock(msgspec.Struct, frozen=True):
     """The rows of one verdict, with the axis that their drawings share: those that are seen at once, and those that a reader unfolds."""
 
     section: Section
     folded: bool
     axis: Html | None
-    cells: tuple[Cell, ...]
-    more: tuple[Cell, ...]
+    cells: tuple[DiffCell, ...]
+    more: tuple[DiffCell, ...]
     with_runs: bool
     with_intervals: bool
     with_remarks: bool
@@ -97,7 +98,7 @@ def _context(report: Report, only: Sequence[str], limit: int) -> dict[str, Any]:
         "sides": [("Old", side_words(report.old)), ("New", side_words(report.new))],
         "counts": _counts(report),
         "warnings": warnings(report),
-        "blocks": [_block(section, limit) for section in words.sections(report, only, limit and max(limit, _MOST))],
+        "blocks": [_block(section, limit) for section in sections(report, only, limit and max(limit, _MOST))],
         "losses": loss_lines(report, _MOST),
         "loss_says": LOSS_SAYS if report.losses else "",
         "loss_sentence": loss_sentence(report),
@@ -111,15 +112,15 @@ def _context(report: Report, only: Sequence[str], limit: int) -> dict[str, Any]:
 
 
 def _counts(report: Report) -> list[tuple[Verdict, str, int]]:
-    return [(verdict, words.MEANINGS[verdict].title, report.counts[verdict]) for verdict in VERDICTS if report.counts[verdict]]
+    return [(verdict, MEANINGS[verdict].title, report.counts[verdict]) for verdict in VERDICTS if report.counts[verdict]]
 
 
-def _block(section: Section, limit: int) -> Block:
+def _block(section: Section, limit: int) -> DiffBlock:
     shown = section.lines
     plotted = section.verdict in _PLOTTED
     span = diff_plot.reach([line.row for line in shown])
-    cells = tuple(Cell(line, diff_plot.ratio_plot(line.row, span), diff_plot.runs_plot(line.row), _in_full(line.row)) for line in shown)
-    return Block(
+    cells = tuple(DiffCell(line, diff_plot.ratio_plot(line.row, span), diff_plot.runs_plot(line.row), _in_full(line.row)) for line in shown)
+    return DiffBlock(
         section=section,
         folded=section.verdict in _FOLDED,
         axis=diff_plot.axis(span) if plotted else None,
@@ -131,7 +132,7 @@ def _block(section: Section, limit: int) -> Block:
     )
 
 
-def _in_full(row: Row) -> tuple[str, str]:
+def _in_full(row: DiffRow) -> tuple[str, str]:
     return words.value_of(row, "old", in_full), words.value_of(row, "new", in_full)
 
 

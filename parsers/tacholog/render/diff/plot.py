@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from tacholog.compare.result import Row
+from tacholog.compare.result import DiffRow
 from tacholog.render.diff.words import interval, ratio
 from tacholog.render.html import NOTHING, Html, join, tag
 
@@ -17,7 +17,7 @@ _LABEL_ROOM = 34
 _MOST_DOTS = 200
 
 
-def reach(rows: Sequence[Row]) -> float:
+def reach(rows: Sequence[DiffRow]) -> float:
     """How far the common axis of these rows reaches to either side, as a logarithm: as far as nine rows in ten."""
     ends = sorted(max(abs(math.log(end)) for end in _ends(row)) for row in rows if _ends(row))
     if not ends:
@@ -35,7 +35,7 @@ def axis(span: float) -> Html:
     return tag("svg", *shown.values(), class_="ax", viewBox=f"0 0 {RATIO_WIDTH} 16", aria_hidden="true")
 
 
-def ratio_plot(row: Row, span: float) -> Html:
+def ratio_plot(row: DiffRow, span: float) -> Html:
     """The ratio of a row, its interval, and the threshold; an arrow where it lies beyond the axis."""
     if row.ratio is None or row.ratio <= 0 or row.threshold is None:
         return NOTHING
@@ -45,7 +45,7 @@ def ratio_plot(row: Row, span: float) -> Html:
     )
 
 
-def runs_plot(row: Row) -> Html:
+def runs_plot(row: DiffRow) -> Html:
     """Every run of both sides as a dot on the row's own axis, the old side above, so that the spread is seen."""
     if row.old is None or row.new is None or max(row.old.runs, row.new.runs) <= 1:
         return NOTHING
@@ -64,7 +64,7 @@ def runs_plot(row: Row) -> Html:
     return tag("svg", tag("title", title), *dots, class_="rn", viewBox=f"0 0 {RUNS_WIDTH} {HEIGHT}", role="img")
 
 
-def _ratio_parts(row: Row, value: float, span: float) -> Iterator[Html]:
+def _ratio_parts(row: DiffRow, value: float, span: float) -> Iterator[Html]:
     middle = HEIGHT / 2
     limit = min(row.threshold or 0.0, math.exp(span) - 1)
     left, right = _at(1 / (1 + limit), span), _at(1 + limit, span)
@@ -90,7 +90,7 @@ def legend() -> Html:
     return join([" ".join(said)])
 
 
-def _ends(row: Row) -> list[float]:
+def _ends(row: DiffRow) -> list[float]:
     found = [row.ratio, *(row.interval or ())] if row.threshold is not None else []
     return [end for end in found if end is not None and end > 0]
 

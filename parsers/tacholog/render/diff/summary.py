@@ -7,12 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from tacholog.compare.policy import band_of
-from tacholog.compare.result import OPEN, Curve, Input, Report, Row, Verdict
+from tacholog.compare.result import OPEN, Curve, DiffRow, Input, Report, Verdict
 from tacholog.render.diff import words
+from tacholog.render.diff.meanings import loss_counts
 from tacholog.render.diff.notes import SAME_RUNS
+from tacholog.render.diff.sections import sides_of
 from tacholog.render.diff.words import percent
 from tacholog.schema.records import METRICS
 from tacholog.view.numerals import quantity
+from tacholog.view.refusals import condition_title, title_of
+from tacholog.view.row_names import row_name
 
 MEDIAN = "Old and new are each the value of one run: the median of the runs that were compared, or the worse one if two are in the middle."
 ESTIMATE = (
@@ -85,7 +89,7 @@ def _apart(report: Report) -> Iterator[str]:
     if counts["removed"] or counts["added"]:
         yield f"{counts['removed'] or 'none'} only in old, {counts['added'] or 'none'} only in new"
     if report.losses:
-        yield f"something was lost in {len(report.losses)} row{'s' if len(report.losses) > 1 else ''} ({words.loss_counts(report)})"
+        yield f"something was lost in {len(report.losses)} row{'s' if len(report.losses) > 1 else ''} ({loss_counts(report)})"
 
 
 def _which(report: Report, verdict: Verdict) -> str:
@@ -100,7 +104,7 @@ def _which(report: Report, verdict: Verdict) -> str:
     return f" ({metrics}: {amount})" if amount else ""
 
 
-def _amount(rows: Sequence[Row], *, named: bool) -> str:
+def _amount(rows: Sequence[DiffRow], *, named: bool) -> str:
     """From the least change to the most; ``named``: with the statistics that changed so."""
     amounts = sorted(abs(row.ratio - 1) for row in rows if row.ratio is not None)
     if not amounts:
@@ -115,9 +119,9 @@ def _over(transports: Sequence[str]) -> str:
     return f" over {', '.join(transports[:_NAMED])}{more}" if transports else ""
 
 
-def _conditions(rows: Iterable[Row]) -> str:
+def _conditions(rows: Iterable[DiffRow]) -> str:
     """What differs beside the release, over all rows that do not compare."""
-    named = ", ".join(dict.fromkeys(words.field_title(one) for row in rows if row.verdict == "not_comparable" for one in row.differences))
+    named = ", ".join(dict.fromkeys(condition_title(one) for row in rows if row.verdict == "not_comparable" for one in row.differences))
     return f"different or not stated: {named}" if named else "several configurations on a side"
 
 
@@ -125,7 +129,7 @@ def across_words(report: Report) -> str:
     """What each side is, where all rows say the same of what the diff goes across."""
     said = dict.fromkeys(row.across for row in report.rows if row.across and row.old and row.new)
     fields = ", ".join(report.settings.across)
-    return f"{fields} ({words.sides_of(next(iter(said)))})" if len(said) == 1 else fields
+    return f"{fields} ({sides_of(next(iter(said)))})" if len(said) == 1 else fields
 
 
 def curve_words(found: Curve) -> str:
@@ -133,7 +137,7 @@ def curve_words(found: Curve) -> str:
     ends = f"{words.ratio(found.least)} to {words.ratio(found.most)}"
     ways = (f"{found.lower} lower", f"{found.equal} equal" if found.equal else "", f"{found.higher} higher")
     counted = f"{words.ratio(found.mean_ratio)} on average of {found.rows} sizes ({ends}; {', '.join(way for way in ways if way)})"
-    return "; ".join([f"{words.name(found.key)}: {counted}", *_flat(found)])
+    return "; ".join([f"{row_name(found.key)}: {counted}", *_flat(found)])
 
 
 def _flat(found: Curve) -> list[str]:
@@ -174,4 +178,4 @@ def _when(found: Input) -> str:
 def unstated_words(report: Report) -> str:
     """The conditions that would have to be known for a verdict, over all rows that lack one."""
     fields = dict.fromkeys(field for row in report.rows if row.verdict in _BY_VALUE for field in row.unverified)
-    return ", ".join(words.FIELDS.get(field, field) for field in fields)
+    return ", ".join(title_of(field) for field in fields)

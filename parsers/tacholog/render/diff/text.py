@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tacholog.compare.result import Report
-from tacholog.render.diff import words
 from tacholog.render.diff.loss import LOSS_SAYS, loss_lines, loss_sentence
+from tacholog.render.diff.meanings import counts, headline
 from tacholog.render.diff.notes import marked, warnings
+from tacholog.render.diff.sections import DiffLine, Section, line_of, sections
 from tacholog.render.diff.summary import across_words, conclusion, curve_words, figures_words, side_words, told, unstated_words
-from tacholog.render.diff.words import Line, Section
 from tacholog.render.html import unhidden
 from tacholog.view.numerals import NOT_STATED
 
@@ -42,14 +42,14 @@ def github(report: Report, only: Sequence[str] = (), limit: int = 50) -> str:
 
     The place for it is the file that ``$GITHUB_STEP_SUMMARY`` names, which GitHub shows below the job; it takes at most a megabyte.
     """
-    counted = [f"| {title} | {count} |" for title, count in words.counts(told(report, only))]
+    counted = [f"| {title} | {count} |" for title, count in counts(told(report, only))]
     head, _, rest = markdown(report, only, limit).partition("\n")
     return "\n".join([head, *(["", "| verdict | rows |", "|---|--:|", *counted] if counted else []), rest])
 
 
 def workflow_commands(report: Report, limit: int = 10) -> str:
     """The worse rows as GitHub's workflow commands, which it shows beside the change; ``limit`` of them, as it shows no more."""
-    rows = [words.line(row) for row in report.rows if row.verdict == "worse"][:limit]
+    rows = [line_of(row) for row in report.rows if row.verdict == "worse"][:limit]
     said = [f"{row.name}: {row.ratio}, {row.remark}" for row in rows]
     said += [f"{line.name}: {line.remark}" for line in loss_lines(report) if line.verdict == "worse"]
     return "".join(f"::warning title=Worse than {_command(report.old.name)}::{_command(line)}\n" for line in said[:limit])
@@ -67,10 +67,10 @@ def _text(report: Report, only: Sequence[str], limit: int) -> Iterator[str]:
         yield f"A comparison of configurations, across: {across_words(report)}"
     yield ""
     if "same_runs" not in report.warnings:
-        yield f"{words.headline(report)}."
+        yield f"{headline(report)}."
     yield conclusion(report)
     yield from (f"! {warning}" for warning in warnings(report))
-    for section in words.sections(report, only, limit):
+    for section in sections(report, only, limit):
         if section.verdict in FOLDED and not only:
             continue
         yield ""
@@ -128,7 +128,7 @@ def _notes(report: Report) -> Iterator[str]:
 
 
 def _markdown(report: Report, only: Sequence[str], limit: int) -> Iterator[str]:
-    yield f"### {_escape(report.old.name)} → {_escape(report.new.name)}: {words.headline(report)}"
+    yield f"### {_escape(report.old.name)} → {_escape(report.new.name)}: {headline(report)}"
     yield ""
     yield f"- old: {_escape(side_words(report.old))}"
     yield f"- new: {_escape(side_words(report.new))}"
@@ -139,7 +139,7 @@ def _markdown(report: Report, only: Sequence[str], limit: int) -> Iterator[str]:
     for warning in warnings(report):
         yield ""
         yield f"> **Note** {_escape(warning)}"
-    for section in words.sections(report, only, limit):
+    for section in sections(report, only, limit):
         yield ""
         yield from _block(section, folded=section.verdict not in ("worse", "better") and not only)
     if loss := list(_loss_block(report, limit)):
@@ -182,7 +182,7 @@ def _block(section: Section, *, folded: bool) -> Iterator[str]:
         yield "</details>"
 
 
-def _cells(line: Line) -> str:
+def _cells(line: DiffLine) -> str:
     return "| " + " | ".join(_escape(cell) for cell in (line.name, line.old, line.new, line.ratio, line.interval, line.remark)) + " |"
 
 

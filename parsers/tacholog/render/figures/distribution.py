@@ -9,14 +9,14 @@ from tacholog.render.figures.axes import number_axis, percentile_axis
 from tacholog.render.figures.figures import Figure, PlotPoint, Trace, latency_words
 from tacholog.render.hover import facts_of
 from tacholog.view.numerals import quantity, size
-from tacholog.view.results import Histogram
+from tacholog.view.results import HistogramRow
 from tacholog.view.series import Series
 
 _MOST_LINES = 8
 _STEPS_A_DECADE = 8
 
 
-def distribution_of(series: Series, histograms: Sequence[Histogram]) -> Figure | None:
+def distribution_of(series: Series, histograms: Sequence[HistogramRow]) -> Figure | None:
     """Return latency over percentile, one line a size, each from the one run whose median is in the middle: runs are not pooled."""
     by_record = {(one.run, one.log, one.line): one for one in histograms if one.bins}
     traces = [trace for slot, at in enumerate(spread(series.sizes())) if (trace := _trace(series, at, slot, by_record))]
@@ -38,10 +38,10 @@ def spread(sizes: Sequence[int | None]) -> list[int | None]:
     return [sizes[round(index * last / (_MOST_LINES - 1))] for index in range(_MOST_LINES)]
 
 
-def _trace(series: Series, at: int | None, slot: int, by_record: dict[tuple[str, str, int], Histogram]) -> Trace | None:
+def _trace(series: Series, at: int | None, slot: int, by_record: dict[tuple[str, str, int], HistogramRow]) -> Trace | None:
     medians = [
         (fact.value, fact, histogram)
-        for fact in series.facts
+        for fact in series.results
         if (fact.payload_bytes, fact.metric, fact.statistic) == (at, "latency", "p50") and fact.value is not None
         if (histogram := by_record.get((fact.run.run, fact.log, fact.line or 0)))
     ]
@@ -53,7 +53,7 @@ def _trace(series: Series, at: int | None, slot: int, by_record: dict[tuple[str,
     return Trace(size(at), slot, "total", "solid", series.published, points, facts=facts, records=True) if points else None
 
 
-def _points(histogram: Histogram) -> Iterator[PlotPoint]:
+def _points(histogram: HistogramRow) -> Iterator[PlotPoint]:
     """Yield latency at steps that are even on the axis: the upper edge of the bin that holds the rank, as the percentiles are."""
     total = sum(count for _, _, count in histogram.bins)
     step, wanted, seen = 10 ** (1 / _STEPS_A_DECADE), 1.25, 0

@@ -14,12 +14,9 @@ from tacholog.render.figures.axes import Axis, number_axis, share_axis, size_axi
 from tacholog.render.hover import facts_of, more_of
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import quantity, size, with_bound
-from tacholog.view.results import Fact
-from tacholog.view.series import Cell, Series
+from tacholog.view.results import ResultRow
+from tacholog.view.series import LOGICAL, Cell, Series
 
-LOSS = "loss"  # the mark of a rate that more than 1 % of the messages were lost at
-LOGICAL = "no_bytes_moved"  # the mark of a rate that counts bytes which nobody moved
-REFERENCE = "reference_only"  # the mark of a latency at which a reference was handed over, not the bytes
 _PERCENTILES = ("p50", "p99", "p99.99", "max")
 _DASHES = ("solid", "dash", "dot")
 _SHADED = ("p50", "p99")
@@ -51,7 +48,7 @@ class PlotPoint(NamedTuple):
     low: float | None = None
     high: float | None = None
     more: tuple[str, ...] = ()
-    fact: Fact | None = None
+    fact: ResultRow | None = None
     undersampled: bool = False
 
 
@@ -149,9 +146,9 @@ def words_of(cell: Cell, unit: str, said: Callable[[float, str], str] = quantity
     if cell.groups and cell.low is not None and cell.high is not None:
         both = " and ".join(f"{said(group.value, unit)} in {group.runs}" for group in cell.groups)
         return f"two groups of runs: {both} ({said(cell.low, unit)} to {said(cell.high, unit)} in all)"
-    if cell.low is None or cell.high is None or len(cell.facts) == 1:
+    if cell.low is None or cell.high is None or len(cell.results) == 1:
         return text
-    values = sorted(fact.value for fact in cell.facts if fact.value is not None)
+    values = sorted(fact.value for fact in cell.results if fact.value is not None)
     if len(values) <= _NAMED:
         return f"{text} (median of {len(values)} runs: {' and '.join(said(value, unit) for value in values)})"
     return f"{text} (median of {len(values)} runs, {said(cell.low, unit)} to {said(cell.high, unit)})"
@@ -191,7 +188,7 @@ def _traces(series: Series, metric: str, statistic: str, unit: str, dash: str) -
     yield line
     cells = series.cells(metric, statistic)
     beside = tuple(
-        point._replace(y=group.value, low=None, high=None, more=more_of(cells[int(point.x)], group.fact), fact=group.fact)
+        point._replace(y=group.value, low=None, high=None, more=more_of(cells[int(point.x)], group.result), fact=group.result)
         for point in line.points
         for group in cells[int(point.x)].groups
         if group.value != point.y
@@ -231,7 +228,7 @@ def _ranges(series: Series) -> Iterator[Trace]:
 
 
 def _ends(cell: Cell) -> tuple[float | None, float | None]:
-    return (cell.low, cell.high) if len(cell.facts) > 1 else (None, None)
+    return (cell.low, cell.high) if len(cell.results) > 1 else (None, None)
 
 
 def _figure(title: str, y_title: str, unit: str, traces: Sequence[Trace], note: str = "") -> Figure | None:

@@ -11,7 +11,7 @@ from tacholog.render.figures.figures import Figure, PlotPoint, Trace, latency_wo
 from tacholog.render.hover import facts_of
 from tacholog.schema.records import METRICS
 from tacholog.view.numerals import quantity, size
-from tacholog.view.results import Fact
+from tacholog.view.results import ResultRow
 from tacholog.view.series import Series, series_of
 
 _LEAST = 3  # two intervals are no course
@@ -25,7 +25,7 @@ _DRAWN = (
 )
 
 
-def interval_figures(facts: Sequence[Fact]) -> list[tuple[int, Figure]]:
+def interval_figures(facts: Sequence[ResultRow]) -> list[tuple[int, Figure]]:
     """Return a figure a series, with the series' number: of those that hold a run with enough intervals to show a course."""
     found = ((one.slot, _figure(one)) for one in series_of(facts))
     return [(slot, figure) for slot, figure in found if figure]
@@ -39,16 +39,16 @@ def _figure(series: Series) -> Figure | None:
     return None
 
 
-def _longest(series: Series, at: int | None, metric: str, statistic: str) -> list[Fact]:
+def _longest(series: Series, at: int | None, metric: str, statistic: str) -> list[ResultRow]:
     """Return the facts of the run with the most intervals of a size, the first of several; none where even it has too few."""
-    told = [fact for fact in series.facts if (fact.payload_bytes, fact.metric, fact.statistic) == (at, metric, statistic) and fact.value]
+    told = [fact for fact in series.results if (fact.payload_bytes, fact.metric, fact.statistic) == (at, metric, statistic) and fact.value]
     if not told:
         return []
     (run, log), count = Counter((fact.run.run, fact.log) for fact in told).most_common(1)[0]
-    return [fact for fact in series.facts if (fact.run.run, fact.log, fact.payload_bytes) == (run, log, at)] if count >= _LEAST else []
+    return [fact for fact in series.results if (fact.run.run, fact.log, fact.payload_bytes) == (run, log, at)] if count >= _LEAST else []
 
 
-def _drawn(series: Series, metric: str, styles: Sequence[tuple[str, str]], runs: Sequence[tuple[int, int | None, list[Fact]]]) -> Figure:
+def _drawn(series: Series, metric: str, styles: Sequence[tuple[str, str]], runs: Sequence[tuple[int, int | None, list[ResultRow]]]) -> Figure:
     timed, common = all(_is_timed(facts) for _, _, facts in runs), facts_of(series)
     traces = [
         Trace(size(at), slot, "total" if len(styles) == 1 else statistic, dash, series.published, points, facts=(*common, *_log_of(facts)))
@@ -67,13 +67,13 @@ def _drawn(series: Series, metric: str, styles: Sequence[tuple[str, str]], runs:
     return Figure(title, f"{title}. {ends}", time_axis(highest) if timed else count_axis(highest), y, tuple(traces), note, dense)
 
 
-def _log_of(facts: Sequence[Fact]) -> list[str]:
+def _log_of(facts: Sequence[ResultRow]) -> list[str]:
     return [f"{facts[0].run.run}/{facts[0].log}"]
 
 
-def _by_interval(facts: Sequence[Fact]) -> list[list[Fact]]:
+def _by_interval(facts: Sequence[ResultRow]) -> list[list[ResultRow]]:
     """Group the facts of each interval: those of one line, unless one comes again, as in JSON that is all on one line."""
-    intervals: list[list[Fact]] = []
+    intervals: list[list[ResultRow]] = []
     for fact in sorted(facts, key=lambda fact: fact.line or 0):
         latest = intervals[-1] if intervals else []
         again = any((one.metric, one.statistic) == (fact.metric, fact.statistic) for one in latest)
@@ -83,15 +83,15 @@ def _by_interval(facts: Sequence[Fact]) -> list[list[Fact]]:
     return intervals
 
 
-def _value(facts: Sequence[Fact], metric: str, statistic: str) -> float | None:
+def _value(facts: Sequence[ResultRow], metric: str, statistic: str) -> float | None:
     return next((fact.value for fact in facts if (fact.metric, fact.statistic) == (metric, statistic)), None)
 
 
-def _is_timed(facts: Sequence[Fact]) -> bool:
+def _is_timed(facts: Sequence[ResultRow]) -> bool:
     return all(_value(found, "duration", "total") for found in _by_interval(facts))
 
 
-def _points(facts: Sequence[Fact], metric: str, statistic: str, *, timed: bool) -> Iterator[PlotPoint]:
+def _points(facts: Sequence[ResultRow], metric: str, statistic: str, *, timed: bool) -> Iterator[PlotPoint]:
     """Yield a point an interval, at its end; a log axis has no place for nothing, which an interval with no message is."""
     at = 0.0
     for found in _by_interval(facts):

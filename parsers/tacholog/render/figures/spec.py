@@ -8,14 +8,14 @@ from collections.abc import Callable
 from tacholog.render.figures.axes import Axis
 from tacholog.render.figures.figures import MOST_SHADED, Figure, Trace
 from tacholog.render.html import esc
-from tacholog.view.results import Fact
+from tacholog.view.results import ResultRow
 
 _SYMBOLS = ("circle", "square", "diamond")
 _COLOURS = 8
 _CROSS = "x-thin"  # of too few samples: seen as well as the others in both themes, which a faint point was not
 
 
-Places = Callable[[Fact | None], tuple[int, int] | None]
+Places = Callable[[ResultRow | None], tuple[int, int] | None]
 
 
 def spec(figure: Figure, place: Places) -> dict[str, object]:

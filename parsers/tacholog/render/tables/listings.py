@@ -9,7 +9,6 @@ from pathlib import Path
 from tacholog.dataset.quality import MARKS
 from tacholog.evidence import is_there
 from tacholog.privacy.logs import saved_shown, sha256_of, withheld_words
-from tacholog.render.figures.figures import LOGICAL, LOSS, REFERENCE
 from tacholog.render.html import NOTHING, Html, esc, join, tag, visible
 from tacholog.render.marks import in_order, mark_of
 from tacholog.render.named_statistics import STATISTICS
@@ -23,9 +22,9 @@ from tacholog.view.headlines import headline, told_by
 from tacholog.view.names import CONDITION_WORDS, build_words, title, words
 from tacholog.view.numerals import NOT_STATED, grouped, size
 from tacholog.view.rankings import newest_release
-from tacholog.view.results import Log, Problem, Run
+from tacholog.view.results import LogRow, ProblemRow, RunRow
 from tacholog.view.run_groups import MARK as TWO_GROUPS
-from tacholog.view.series import Cell, Series
+from tacholog.view.series import LOGICAL, LOSS, REFERENCE, Cell, Series
 from tacholog.view.views import Selection, View
 
 _SHA_SHOWN = 12
@@ -63,7 +62,7 @@ def runs_table(view: View, links: Links) -> Html:
     return plain_table("Runs", ("run", "kind", "started", *head, "host", "status", "raw log and its SHA-256"), rows)
 
 
-def _checksums(run: Run, log: Log) -> Iterator[Html]:
+def _checksums(run: RunRow, log: LogRow) -> Iterator[Html]:
     """Yield the SHA-256 of a log, and of the file that is offered where names were taken out of it: only that one can be checked."""
     yield tag("code", (log.sha256 or "")[:_SHA_SHOWN], title=f"SHA-256 of the log as it was written: {log.sha256}")
     offered = offered_sha256(run, log)
@@ -71,7 +70,7 @@ def _checksums(run: Run, log: Log) -> Iterator[Html]:
         yield tag("span", "offered: ", tag("code", offered[:_SHA_SHOWN], title=f"SHA-256 of the redacted file that is offered: {offered}"))
 
 
-def offered_sha256(run: Run, log: Log) -> str:
+def offered_sha256(run: RunRow, log: LogRow) -> str:
     """Return the SHA-256 of the file that is offered for a log: its own, or that of its copy without names."""
     if run.root is None or log.sha256 is None:
         return log.sha256 or ""
@@ -150,7 +149,7 @@ def bad_runs_table(view: View) -> Html:
 
 def marks_table(view: View) -> Html:
     """Return every mark: how many numbers carry it, and its sentence."""
-    counts = Counter(mark for fact in view.facts for mark in fact.marks)
+    counts = Counter(mark for fact in view.results for mark in fact.marks)
     counts[TWO_GROUPS] = _in_two_groups(view).total()
     rows = [[_mark_words(name), _count(counts[name]), tag("span", mark.sentence, class_="stat-limit")] for name, mark in MARKS.items()]
     return plain_table("Quality marks", ("mark", "numbers", "why"), rows)
@@ -159,7 +158,7 @@ def marks_table(view: View) -> Html:
 def doubts_table(view: View, pages: Mapping[tuple[str, str], str]) -> Html:
     """Return the marks that any number carries, the pages on which those numbers are, and why they are not to be trusted blindly."""
     places: dict[str, Counter[tuple[str, str]]] = {}
-    for fact in view.facts:
+    for fact in view.results:
         for mark in fact.marks:
             places.setdefault(mark, Counter())[fact.run.system or NOT_STATED, fact.conditions.transport or NOT_STATED] += 1
     if grouped_ := _in_two_groups(view):
@@ -178,7 +177,7 @@ def _in_two_groups(view: View) -> Counter[tuple[str, str]]:
     found: Counter[tuple[str, str]] = Counter()
     for one in compared(view, {}):
         for metric, statistic in one.series.statistics():
-            found[one.system, one.transport] += sum(len(cell.facts) for cell in one.series.cells(metric, statistic).values() if cell.groups)
+            found[one.system, one.transport] += sum(len(cell.results) for cell in one.series.cells(metric, statistic).values() if cell.groups)
     return +found
 
 
@@ -266,7 +265,7 @@ def _overview_row(view: View, pair: tuple[str, str], document: str, members: Seq
         _best(members, "latency", "ns", links),
         _best(members, "goodput", "bit_per_s", links),
         _count(len(part.runs)),
-        _count(len(part.facts)),
+        _count(len(part.results)),
         ", ".join(sorted({run.host or NOT_STATED for run in part.runs.values()})),
     ]
 
@@ -328,7 +327,7 @@ def _log_link(run: str, log: str, links: Links) -> Html:
     return tag("a", log, href=link) if link else esc(log)
 
 
-def _place(problem: Problem, links: Links) -> Html:
+def _place(problem: ProblemRow, links: Links) -> Html:
     """Return the place of a problem as ``log:line``, linked where the log has a page."""
     name = problem.log or NOT_STATED
     link = links.to_log(problem.run, name)

@@ -10,13 +10,13 @@ from tacholog.render.tables.tables import Links, badge
 from tacholog.runs.manifest import RUN_FILE
 from tacholog.view.names import build_words
 from tacholog.view.numerals import NOT_STATED, grouped
-from tacholog.view.results import Run
+from tacholog.view.results import RunRow
 from tacholog.view.views import View, transport_of
 
 
 def releases_table(view: View, links: Links) -> Html:
     """Return one row a release: its systems, versions, transports, machines, dates and runs; those of no stated release come last."""
-    by_release: dict[str, list[Run]] = {}
+    by_release: dict[str, list[RunRow]] = {}
     for run in view.runs.values():
         by_release.setdefault(run.release or "", []).append(run)
     names = sorted(by_release, key=lambda name: (not name, _latest(by_release[name]), name))
@@ -26,7 +26,7 @@ def releases_table(view: View, links: Links) -> Html:
     return plain_table("Releases", heads, rows)
 
 
-def _row(name: str, runs: list[Run], view: View, links: Links) -> list[object]:
+def _row(name: str, runs: list[RunRow], view: View, links: Links) -> list[object]:
     kinds = sorted({run.published for run in runs})
     numbers = sum(len(view.by_run.get(run.run, ())) for run in runs)
     return [
@@ -42,18 +42,18 @@ def _row(name: str, runs: list[Run], view: View, links: Links) -> list[object]:
     ]
 
 
-def _transports(runs: list[Run], view: View) -> set[str]:
+def _transports(runs: list[RunRow], view: View) -> set[str]:
     stated = {fact.conditions.transport for run in runs for fact in view.by_run.get(run.run, ())} | {transport_of(run) for run in runs}
     return {transport for transport in stated if transport}
 
 
-def _days(runs: list[Run]) -> str | Html:
+def _days(runs: list[RunRow]) -> str | Html:
     """Return the first and the last day on which any of them began."""
     days = sorted({run.start_time[:10] for run in runs if run.start_time})
     return " to ".join(dict.fromkeys((days[0], days[-1]))) if days else null()
 
 
-def _runs(runs: list[Run], links: Links) -> Html:
+def _runs(runs: list[RunRow], links: Links) -> Html:
     """Return the runs, folded away where they are many."""
     if links.logs is None:
         return tag("span", str(len(runs)), data_v=len(runs), class_="stat-count")
@@ -66,5 +66,5 @@ def _listed(words: Iterable[str]) -> str:
     return ", ".join(sorted(set(words), key=str.lower))
 
 
-def _latest(runs: list[Run]) -> str:
+def _latest(runs: list[RunRow]) -> str:
     return max((run.start_time or "" for run in runs), default="")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tacholog.render.figures.figures import LOGICAL
+from tacholog.compare.comparable import is_ranked_nowhere, judge
 from tacholog.render.figures.svg import swatch
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.marks import mark_notes, said_of_all
 from tacholog.render.tables.tables import CellWriter, Links, Marks, badge, column_decimals, each_run, marks_of_cells, page_anchor, scroller
 from tacholog.schema.records import METRICS
+from tacholog.view.comparable import conditions_of
 from tacholog.view.headlines import RANKED_BY
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import NOT_STATED, Unit, unit_shown
+from tacholog.view.refusals import refusals
 from tacholog.view.series import Cell, Series
 
 _WORDS = ("Median latency", "Mean latency", "Goodput")
@@ -35,7 +37,23 @@ def side_by_side(series: Sequence[Series], links: Links, anchor: str) -> Html:
     bases = {dict(one.key)["basis"] for one in shown}
     basis = BASIS_WORDS.get(str(bases.pop())) if metric == "latency" and len(bases) == 1 else None
     title = tag("p", tag("strong", ", ".join(filter(None, (words, basis, unit.sign)))), class_="tl-caption")
-    return join([title, said_of_all(said, anchor), scroller(f"{words} of every series", table), mark_notes(seen, anchor)])
+    return join(
+        [title, said_of_all(said, anchor), scroller(f"{words} of every series", table), _not_comparable(shown, metric), mark_notes(seen, anchor)]
+    )
+
+
+def _not_comparable(shown: Sequence[Series], metric: str) -> Html:
+    """Return which columns are not comparable with the first one, and why; nothing if all are."""
+    first, *others = shown
+    stated = conditions_of(first, metric)
+    by_reason: dict[str, list[str]] = {}
+    for other in others:
+        if found := refusals(judge(stated, conditions_of(other, metric), comparison="ratio")):
+            by_reason.setdefault("; ".join(found), []).append(other.label)
+    if not by_reason:
+        return NOTHING
+    items = [tag("li", f"{'; '.join(labels)}: {reason}") for reason, labels in by_reason.items()]
+    return tag("div", tag("p", f"Not comparable with the first column ({first.label}):"), tag("ul", *items), class_="tl-note")
 
 
 def has_side_by_side(series: Sequence[Series]) -> bool:
@@ -45,7 +63,7 @@ def has_side_by_side(series: Sequence[Series]) -> bool:
 
 def _headline(series: Sequence[Series]) -> tuple[tuple[str, str, str], list[Series]] | None:
     for (metric, statistic), words in zip(RANKED_BY, _WORDS, strict=True):
-        shown = [one for one in series if one.cells(metric, statistic) and not (metric == "goodput" and one.has_mark(LOGICAL))]
+        shown = [one for one in series if one.cells(metric, statistic) and not is_ranked_nowhere(conditions_of(one, metric))]
         if shown:
             return ((metric, statistic, words), shown) if 1 < len(shown) <= _MOST else None
     return None
@@ -53,7 +71,7 @@ def _headline(series: Sequence[Series]) -> tuple[tuple[str, str, str], list[Seri
 
 def _each(one: Series, anchor: str) -> str | None:
     """Return the link to each run's numbers, if they are on this page: it shows one transport of one system."""
-    fact = one.facts[0]
+    fact = one.results[0]
     of_transport = page_anchor("side-by-side", fact.run.system or NOT_STATED, fact.conditions.transport or NOT_STATED, fact.test)
     return each_run(one) if anchor == of_transport else None
 

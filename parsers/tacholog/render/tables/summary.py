@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tacholog.render.figures.figures import LOGICAL, LOSS
 from tacholog.render.figures.svg import swatch
 from tacholog.render.html import NOTHING, Html, esc, join, tag
 from tacholog.render.tables.tables import Links, each_run, linked_number
 from tacholog.view.headlines import headline, told_by
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import size
-from tacholog.view.series import Cell, Series, newest_first
+from tacholog.view.series import LOGICAL, LOSS, Cell, Series, newest_first
 
 _RANGE = ("range-low", "range-high")
 _BASES = {**BASIS_WORDS, "rtt/2": f"{BASIS_WORDS['rtt/2']} (RTT/2)", "one-way": "one-way latency"}

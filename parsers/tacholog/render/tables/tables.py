@@ -16,7 +16,7 @@ from tacholog.render.tables.columns import NumberColumn, columns_of, marks_every
 from tacholog.schema.records import METRICS
 from tacholog.slugs import slug
 from tacholog.view.numerals import NOT_STATED, Unit, decimals, grouped, in_full, quantity, rounded, size, with_bound
-from tacholog.view.results import Fact
+from tacholog.view.results import ResultRow
 from tacholog.view.series import Cell, Series
 from tacholog.view.views import log_document
 
@@ -29,7 +29,7 @@ class Links(msgspec.Struct, frozen=True):
 
     logs: str | None = None
 
-    def to_line(self, fact: Fact) -> str | None:
+    def to_line(self, fact: ResultRow) -> str | None:
         """Return the link to the number itself on the line that it was read from."""
         anchor = number_anchor(fact)
         return None if self.logs is None or anchor is None else f"{self.to_log(fact.run.run, fact.log)}#{anchor}"
@@ -43,7 +43,7 @@ def each_run(series: Series, document: str | None = None) -> str | None:
     """Return the link to the numbers of each run of a series on the page of its transport; nothing where none was repeated."""
     if not series.repeated:
         return None
-    fact = series.facts[0]
+    fact = series.results[0]
     anchor = page_anchor(fact.test, fact.run.system or NOT_STATED, fact.conditions.transport or NOT_STATED)
     return f"{f'doc:{document}' if document else ''}#{anchor}-{series.slot}-each"
 
@@ -91,7 +91,13 @@ def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, 
     each = _every_run(series, columns, links, anchor) if repeated else NOTHING
     above = _said_once(everywhere, never, marks_anchor)
     return tag(
-        "section", title, above, scroller(f"{series.facts[0].test.capitalize()} numbers: {series.label}", table), each, class_="tl-series", id=anchor
+        "section",
+        title,
+        above,
+        scroller(f"{series.results[0].test.capitalize()} numbers: {series.label}", table),
+        each,
+        class_="tl-series",
+        id=anchor,
     )
 
 
@@ -129,7 +135,7 @@ class CellWriter:
         if cell.value is None:
             link = self._each if cell.stated and self._each else self._links.to_line(fact)
             return tag("td", _linked(NOT_STATED, link), *marks, class_="tl-null", title=_partly(cell))
-        spread = cell.low is not None and cell.high is not None and len(cell.facts) > 1
+        spread = cell.low is not None and cell.high is not None and len(cell.results) > 1
         signs = tag("sup", *marks) if marks else NOTHING
         if cell.groups:
             numbers_ = self._groups(cell, unit, signs, best=best)
@@ -146,7 +152,7 @@ class CellWriter:
             data_v=f"{cell.value:.12g}",
         )
 
-    def _number(self, value: float, fact: Fact, unit: Unit, places: int, *, best: bool) -> Html:
+    def _number(self, value: float, fact: ResultRow, unit: Unit, places: int, *, best: bool) -> Html:
         text, pad = _aligned(value, fact, unit, places)
         linked = _linked(text, self._links.to_line(fact))
         return join([tag("strong", linked, class_="tl-best") if best else linked, pad])
@@ -156,7 +162,7 @@ class CellWriter:
         parts = [
             tag(
                 "span",
-                self._number(group.value, group.fact, unit, 0, best=best),
+                self._number(group.value, group.result, unit, 0, best=best),
                 tag("span", f"in\u00a0{group.runs}\u00a0runs", class_="tl-of"),
                 signs if group is cell.groups[0] else NOTHING,
                 class_="tl-group",
@@ -185,13 +191,13 @@ def _every_run(series: Series, columns: Sequence[NumberColumn], links: Links, an
     table = tag("table", tag("thead", heads), tag("tbody", *rows), class_="tl-table tl-small")
     summary = tag("summary", "Each run's numbers")
     return tag(
-        "details", summary, scroller(f"Each run's {series.facts[0].test} numbers: {series.label}", table), class_="tl-each", id=f"{anchor}-each"
+        "details", summary, scroller(f"Each run's {series.results[0].test} numbers: {series.label}", table), class_="tl-each", id=f"{anchor}-each"
     )
 
 
-def _by_record(series: Series, payload: int | None) -> Mapping[tuple[str, str, int], list[Fact]]:
-    records: dict[tuple[str, str, int], list[Fact]] = {}
-    for fact in series.facts:
+def _by_record(series: Series, payload: int | None) -> Mapping[tuple[str, str, int], list[ResultRow]]:
+    records: dict[tuple[str, str, int], list[ResultRow]] = {}
+    for fact in series.results:
         if fact.payload_bytes == payload:
             records.setdefault((fact.run.run, fact.log, fact.line or 0), []).append(fact)
     return records
@@ -207,14 +213,14 @@ def _th(words: str, unit: str) -> Html:
 
 def _row_head(series: Series, payload: int | None) -> Html:
     exact = None if payload is None else f"{grouped(payload)} bytes"
-    high = next((fact.payload_bytes_high for fact in series.facts if fact.payload_bytes == payload and fact.payload_bytes_high is not None), None)
+    high = next((fact.payload_bytes_high for fact in series.results if fact.payload_bytes == payload and fact.payload_bytes_high is not None), None)
     words = size(payload) if high is None else f"{size(payload)} to {size(high)}"
     return tag("th", words, scope="row", title=exact, class_="tl-null" if payload is None else None, data_v=payload)
 
 
 def _has_samples(series: Series) -> bool:
     """Whether samples are worth a column: behind a rate stand the messages received, which have one already."""
-    return any(fact.metric == "latency" for fact in series.facts)
+    return any(fact.metric == "latency" for fact in series.results)
 
 
 def _extra_heads(series: Series, *, repeated: bool) -> list[Html]:
@@ -224,7 +230,7 @@ def _extra_heads(series: Series, *, repeated: bool) -> list[Html]:
 def _samples_cell(series: Series, payload: int | None) -> list[Html]:
     if not _has_samples(series):
         return []
-    found = sorted({fact.samples for fact in series.facts if fact.payload_bytes == payload and fact.samples is not None})
+    found = sorted({fact.samples for fact in series.results if fact.payload_bytes == payload and fact.samples is not None})
     if not found:
         return [tag("td", NOT_STATED, class_="tl-null")]
     text = grouped(found[0]) if len(found) == 1 else f"{grouped(found[0])} to {grouped(found[-1])}"
@@ -239,18 +245,18 @@ def linked_number(cell: Cell, unit: str, links: Links, *, strong: bool = False) 
     """Return a number as sentences say it, linked to its line; of runs that fall into two groups the number of either."""
     title = words_of(cell, unit, in_full)
 
-    def said(value: float, fact: Fact) -> Html:
+    def said(value: float, fact: ResultRow) -> Html:
         found = _in_words(value, fact, unit, links, title)
         return tag("strong", found) if strong else found
 
     if not cell.groups:
         return said(cell.value or 0.0, cell.shown)
-    both = join([said(group.value, group.fact) for group in cell.groups], " or ")
+    both = join([said(group.value, group.result) for group in cell.groups], " or ")
     counted = tag("span", " and ".join(str(group.runs) for group in cell.groups), class_="tl-of-groups stat-count")
     return join([both, " (two groups of runs: ", counted, ")"])
 
 
-def _in_words(value: float, fact: Fact, unit: str, links: Links, title: str) -> Html:
+def _in_words(value: float, fact: ResultRow, unit: str, links: Links, title: str) -> Html:
     text, link = with_bound(quantity(value, unit), fact.bound), links.to_line(fact)
     return tag("a", text, href=link, title=title) if link else esc(text)
 
@@ -267,7 +273,7 @@ def column_decimals(cells: Iterable[Cell], unit: Unit) -> int:
     return min(max(shown, default=0), _MAX_PAD)
 
 
-def _aligned(value: float, fact: Fact, unit: Unit, places: int) -> tuple[str, Html]:
+def _aligned(value: float, fact: ResultRow, unit: Unit, places: int) -> tuple[str, Html]:
     """Return the number, and what fills it up unseen and unheard, so that decimal points stand under each other."""
     shown = rounded(value / unit.size)
     own = decimals(shown)
@@ -285,7 +291,7 @@ def _range(cell: Cell, unit: Unit, each: str | None) -> Html:
     return tag("a", text, class_="tl-range", href=each, title="Each run's numbers") if each else tag("span", text, class_="tl-range")
 
 
-def _plain(fact: Fact | None, unit: Unit, links: Links) -> Html:
+def _plain(fact: ResultRow | None, unit: Unit, links: Links) -> Html:
     if fact is None or fact.value is None:
         return tag("td", NOT_STATED, class_="tl-null")
     text = with_bound(rounded(fact.value / unit.size), fact.bound)

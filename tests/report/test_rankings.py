@@ -10,15 +10,16 @@ import msgspec
 import pytest
 
 from tacholog.render.tables.listings import overview
+from tacholog.render.tables.rankings import rankings
 from tacholog.render.tables.summary import throughput_summary
 from tacholog.render.tables.tables import Links
 from tacholog.schema.records import Conditions
-from tacholog.view.comparable import Compared, Group, best_of, compared, groups, leaders, not_set_off, ordered
+from tacholog.view.comparable import Compared, Group, best_of, compared, group_of, groups, leaders, not_set_off, ordered
 from tacholog.view.news import news
-from tacholog.view.rankings import glance, main_campaigns, newest_release, of_last_releases
-from tacholog.view.results import Fact, Run
+from tacholog.view.rankings import main_campaigns, newest_release, of_last_releases
+from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.series import series_of
-from tacholog.view.unranked import not_listed
+from tacholog.view.unranked import unranked
 from tacholog.view.views import View
 
 # What MyST and the theme still use of Sphinx is their business.
@@ -30,9 +31,9 @@ def one(
 ) -> Compared:
     """A series of median latencies of 64 bytes, a run a value."""
     conditions = Conditions(transport=transport, basis="rtt", definition="ours", load_mode="closed", batch_bytes=batch_bytes)
-    facts = [
-        Fact(
-            run=Run(run=f"{transport}/{number}", system="X", host=host),
+    results = [
+        ResultRow(
+            run=RunRow(run=f"{transport}/{number}", system="X", host=host),
             log="a",
             test="latency",
             payload_bytes=64,
@@ -45,7 +46,7 @@ def one(
         )
         for number, value in enumerate(values_ns)
     ]
-    (series,) = series_of(facts)
+    (series,) = series_of(results)
     return Compared("X", transport, series)
 
 
@@ -81,7 +82,7 @@ def test_a_best_is_set_off_only_where_all_that_lead_rest_on_six_runs() -> None:
 
 
 def test_a_table_says_why_it_sets_nothing_off() -> None:
-    group = Group("latency", "p50", "latency", "desk", "ours", "closed", "rtt")
+    group = the_group(one("a", 900.0))
 
     assert not_set_off(group, [one("a", *SIX), one("b", 900.0)], [64]) == ""
     assert not_set_off(group, [one("a", 700.0), one("b", 900.0)], [64]).startswith("No best is highlighted: the leader")
@@ -89,23 +90,30 @@ def test_a_table_says_why_it_sets_nothing_off() -> None:
     assert "single published figures" in not_set_off(group, [released("1", None, 700.0), released("2", None, 800.0)], [64])
 
 
+def the_group(member: Compared) -> Group:
+    """The group in which a series is ranked."""
+    found = group_of(member)
+    assert found
+    return found
+
+
 def campaign(name: str, transport: str, *values_ns: float, build: str = "abc", began: str = "2026-01-01") -> Compared:
     """A series of one release at 64 bytes, a run a value, that was measured in a campaign."""
     made = one(transport, *values_ns)
     changes = {"release": "1", "system_version": "1", "start_time": began, "campaign": name, "build": build}
-    facts = [
-        msgspec.structs.replace(fact, run=msgspec.structs.replace(fact.run, run=f"{name}/{build}/{fact.run.run}", **changes))
-        for fact in made.series.facts
+    results = [
+        msgspec.structs.replace(result, run=msgspec.structs.replace(result.run, run=f"{name}/{build}/{result.run.run}", **changes))
+        for result in made.series.results
     ]
-    (series,) = series_of(facts)
+    (series,) = series_of(results)
     return Compared("X", transport, series)
 
 
 def shown(*members: Compared) -> str:
     """The tables of the home page that these make."""
-    facts = [fact for each in members for fact in each.series.facts]
-    runs = {fact.run.run: fact.run for fact in facts}
-    return glance(View({run: [fact for fact in facts if fact.run.run == run] for run in runs}, runs, [], [], {}), {}, Links(), "x")
+    results = [result for each in members for result in each.series.results]
+    runs = {result.run.run: result.run for result in results}
+    return rankings(View({run: [result for result in results if result.run.run == run] for run in runs}, runs, [], [], {}), {}, Links(), "x")
 
 
 def rows(html: str) -> list[list[str]]:
@@ -140,15 +148,16 @@ def test_a_campaign_that_measured_one_transport_alone_ranks_nothing() -> None:
 
 def test_what_is_not_listed_is_named_with_its_reason() -> None:
     unknown = one("udp", 900.0, host="desk")
-    (fact,) = unknown.series.facts
-    (unknown_series,) = series_of([msgspec.structs.replace(fact, run=msgspec.structs.replace(fact.run, host=None))])
+    (result,) = unknown.series.results
+    (unknown_series,) = series_of([msgspec.structs.replace(result, run=msgspec.structs.replace(result.run, host=None))])
     alone = campaign("pairs", "uds", 800.0)
 
     html = shown(one("shm", 700.0), one("tcp", 800.0), Compared("X", "udp", unknown_series), alone)
 
-    assert "X (udp): machine not stated." in html
-    assert "X 1 (uds): nothing else was measured on the same machine in the same way and in the same campaign." in html
-    assert "shm" not in html[html.index("Not listed") :]
+    assert "X (udp): not stated: machine." in html
+    assert "X 1 (uds): nothing else was measured on the same machine in the same way and in the same campaign; " in html
+    assert "the closest, X, shm, differs (campaign: not stated -&gt; pairs)." in html
+    assert "shm" not in html[html.index("Not ranked") :]
 
 
 def test_two_builds_of_one_release_are_never_ranked_against_each_other() -> None:
@@ -186,7 +195,7 @@ def test_machines_are_never_in_one_group() -> None:
 
 def test_the_best_over_all_sizes_stands_first_and_what_was_not_measured_last() -> None:
     members = [one("a", 900.0), one("b", 800.0)]
-    group = Group("latency", "p50", "latency", "desk", "ours", "closed", "rtt")
+    group = the_group(one("a", 900.0))
 
     assert [each.transport for each in ordered(group, members, [64])] == ["b", "a"]
     assert [each.transport for each in ordered(group, members, [128])] == ["a", "b"]
@@ -207,9 +216,9 @@ def test_the_newest_runs_are_named_first_and_those_without_a_day_are_no_news() -
     runs = {
         run.run: run
         for run in (
-            Run(run="a", system="X", system_version="1", start_time="2026-01-02T03:04:05Z", host="desk"),
-            Run(run="b", system="X", system_version="2", start_time="2026-02-03T04:05:06Z", host="desk"),
-            Run(run="c", system="Y", published=True),
+            RunRow(run="a", system="X", system_version="1", start_time="2026-01-02T03:04:05Z", host="desk"),
+            RunRow(run="b", system="X", system_version="2", start_time="2026-02-03T04:05:06Z", host="desk"),
+            RunRow(run="c", system="Y", published=True),
         )
     }
 
@@ -224,7 +233,7 @@ def test_of_a_transport_only_the_newest_release_is_shown_at_a_glance() -> None:
     at = {"old": "2026-01-01", "new": "2026-02-01"}
     dated = [
         msgspec.structs.replace(
-            each, series=series_of([msgspec.structs.replace(fact, run=run(fact, name, at[name])) for fact in each.series.facts])[0]
+            each, series=series_of([msgspec.structs.replace(result, run=run(result, name, at[name])) for result in each.series.results])[0]
         )
         for each, name in ((old, "old"), (new, "new"))
     ]
@@ -232,17 +241,17 @@ def test_of_a_transport_only_the_newest_release_is_shown_at_a_glance() -> None:
     assert of_last_releases([*dated, other]) == [dated[1], other]
 
 
-def run(fact: Fact, version: str, start_time: str) -> Run:
-    """The fact's run, of another version and time."""
-    return msgspec.structs.replace(fact.run, system_version=version, start_time=start_time)
+def run(result: ResultRow, version: str, start_time: str) -> RunRow:
+    """The result's run, of another version and time."""
+    return msgspec.structs.replace(result.run, system_version=version, start_time=start_time)
 
 
 def released(release: str, began: str | None, value_ns: float, table: str = "") -> Compared:
     """A series of a release whose one run began then; it is published if nobody says when."""
-    (fact,) = one("a", value_ns).series.facts
+    (result,) = one("a", value_ns).series.results
     changes = {"run": f"{release}/{began}{table}", "release": release, "system_version": release, "start_time": began, "published": began is None}
-    run = msgspec.structs.replace(fact.run, **changes)
-    (series,) = series_of([msgspec.structs.replace(fact, run=run)])
+    run = msgspec.structs.replace(result.run, **changes)
+    (series,) = series_of([msgspec.structs.replace(result, run=run)])
     return Compared("X", "a", series)
 
 
@@ -255,11 +264,11 @@ def test_an_old_release_that_was_measured_again_is_not_the_newest() -> None:
 
 def test_a_later_campaign_of_fewer_sizes_hides_nothing() -> None:
     full, later = released("0.1", "2026-01-01", 700.0), released("0.1", "2026-02-01", 600.0)
-    (fact,) = full.series.facts
-    (series,) = series_of([fact, msgspec.structs.replace(fact, payload_bytes=1024)])
+    (result,) = full.series.results
+    (series,) = series_of([result, msgspec.structs.replace(result, payload_bytes=1024)])
     full = msgspec.structs.replace(full, series=series)
-    (fact,) = later.series.facts
-    (series,) = series_of([msgspec.structs.replace(fact, run=msgspec.structs.replace(fact.run, campaign="pairs"))])
+    (result,) = later.series.results
+    (series,) = series_of([msgspec.structs.replace(result, run=msgspec.structs.replace(result.run, campaign="pairs"))])
     later = msgspec.structs.replace(later, series=series)
 
     assert newest_release([full, later]) == [full, later]
@@ -268,17 +277,17 @@ def test_a_later_campaign_of_fewer_sizes_hides_nothing() -> None:
 
 def overview_of(members: Sequence[Compared]) -> str:
     """The table of systems."""
-    facts = [msgspec.structs.replace(fact, line=1) for one in members for fact in one.series.facts]
-    runs = {fact.run.run: fact.run for fact in facts}
-    view = View({name: [fact for fact in facts if fact.run.run == name] for name in runs}, runs, [], [], {})
+    results = [msgspec.structs.replace(result, line=1) for one in members for result in one.series.results]
+    runs = {result.run.run: result.run for result in results}
+    view = View({name: [result for result in results if result.run.run == name] for name in runs}, runs, [], [], {})
     return str(overview(view, {("X", "a"): "x/a"}, Links("logs")))
 
 
 def test_the_lowest_latency_of_the_newest_release_is_that_of_all_its_campaigns_and_machines_and_of_no_older_release() -> None:
     old, new, elsewhere = released("0.1", "2026-01-01", 316.0), released("0.2", "2026-02-01", 355.0), released("0.2", "2026-02-01", 342.0)
-    (fact,) = elsewhere.series.facts
-    run = msgspec.structs.replace(fact.run, run="lab", host="lab")
-    (series,) = series_of([msgspec.structs.replace(fact, run=run)])
+    (result,) = elsewhere.series.results
+    run = msgspec.structs.replace(result.run, run="lab", host="lab")
+    (series,) = series_of([msgspec.structs.replace(result, run=run)])
 
     shown = overview_of([old, new, Compared("X", "a", series)])
 
@@ -288,9 +297,9 @@ def test_the_lowest_latency_of_the_newest_release_is_that_of_all_its_campaigns_a
 
 
 def test_a_receivers_goodput_is_not_denied_because_the_sender_states_none() -> None:
-    facts = [
-        Fact(
-            run=Run(run="iperf3/tcp", system="iperf3", host="desk"),
+    results = [
+        ResultRow(
+            run=RunRow(run="iperf3/tcp", system="iperf3", host="desk"),
             log="iperf_tcp.json",
             line=1,
             test="throughput",
@@ -308,31 +317,31 @@ def test_a_receivers_goodput_is_not_denied_because_the_sender_states_none() -> N
             ("both", "iperf3-cpu", "cpu", 27.85),
         )
     ]
-    view = View({"iperf3/tcp": facts}, {"iperf3/tcp": facts[0].run}, [], [], {})
+    view = View({"iperf3/tcp": results}, {"iperf3/tcp": results[0].run}, [], [], {})
     everything = compared(view, {})
 
-    listed = str(not_listed(everything, everything, []))
+    listed = str(unranked(everything, everything, []))
 
-    assert "iperf3 (TCP): nothing else was measured on the same machine" in listed
+    assert "nothing else was measured on the same machine" in listed
     assert "neither a median or mean latency nor a goodput" not in listed
     assert "18.9\u00a0Gbit/s" in str(throughput_summary([one.series for one in everything], Links()))
 
 
 def test_a_followed_release_is_not_shown_because_the_next_one_is_of_another_kind() -> None:
     copied, handed_over, copies = zero_copy("5.11", 9000.0), zero_copy("5.12", 5.0, "reference_only"), one("copies", 8.0)
-    facts = [*copied, *handed_over, *copies.series.facts]
-    view = View({fact.run.run: [fact] for fact in facts}, {fact.run.run: fact.run for fact in facts}, [], [], {})
+    results = [*copied, *handed_over, *copies.series.results]
+    view = View({result.run.run: [result] for result in results}, {result.run.run: result.run for result in results}, [], [], {})
 
-    html = glance(view, {}, Links(), "x")
+    html = rankings(view, {}, Links(), "x")
 
     assert "nothing can be ranked" in html  # not 9 \u00b5s of 5.11 beside the copies
 
 
-def zero_copy(release: str, value_ns: float, *marks: str) -> list[Fact]:
+def zero_copy(release: str, value_ns: float, *marks: str) -> list[ResultRow]:
     """The latency of a release's zero copy, which moved the bytes in one and hands over a reference in the next."""
-    (fact,) = one("a", value_ns, marks=marks).series.facts
-    run = msgspec.structs.replace(fact.run, run=release, release=release, system_version=release, published=True)
-    return [msgspec.structs.replace(fact, run=run)]
+    (result,) = one("a", value_ns, marks=marks).series.results
+    run = msgspec.structs.replace(result.run, run=release, release=release, system_version=release, published=True)
+    return [msgspec.structs.replace(result, run=run)]
 
 
 def test_a_published_table_gives_way_to_that_of_the_next_release_and_to_no_other_of_its_own() -> None:

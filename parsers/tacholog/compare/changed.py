@@ -1,0 +1,73 @@
+"""What else changed between two sides of a diff: it forbids no comparison, but may explain a change. And whether both sides are one build."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tacholog.compare.result import Difference
+from tacholog.runs.stated import SOFT_CONDITIONS, split_options
+
+if TYPE_CHECKING:
+    from tacholog.dataset.load import Dataset
+
+_HARDWARE = {("cpu", "model"), ("cpu", "sockets"), ("cpu", "cores"), ("cpu", "threads"), ("memory", "size")}
+_PER_RUN = re.compile(r"_(before|after)$|^(program_sha256|harness_git|harness_dirty|tacholog_python|clock_overhead_ns)$")
+
+
+def soft_differences(old: Dataset, new: Dataset) -> tuple[Difference, ...]:
+    """What else is not the same on both sides: what forbids no comparison, but may explain a change."""
+    before, after = _soft(old), _soft(new)
+    shown = ((name, _list(before.get(name)), _list(after.get(name))) for name in sorted(before.keys() & after.keys()))
+    return tuple(Difference(name, first, second) for name, first, second in shown if first != second)
+
+
+def _list(values: set[str] | None) -> str | None:
+    return ", ".join(sorted(values)) if values else None
+
+
+def _soft(dataset: Dataset) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    used = set(dataset.runs["host"].dropna())
+    for host in (host for name, host in dataset.hosts.items() if name in used):
+        for section in ("cpu", "memory", "network", "system"):
+            for name, text in getattr(host, section).items():
+                if (section, name) not in _HARDWARE and section != "network":
+                    found.setdefault(f"{section} {name}", set()).add(text)
+    for name, text in (pair for manifest in dataset.runs["manifest"].dropna() for pair in _environment(manifest)):
+        found.setdefault(name, set()).add(text)
+    found["tool_version"] = set(dataset.runs["tool_version"].dropna())
+    found["build"] = set(dataset.runs["build"].dropna())
+    for name, text in (
+        pair for options in dataset.runs.get("options", dataset.runs["run"][:0]).dropna().unique() for pair in split_options(options)[1].items()
+    ):
+        found.setdefault(name, set()).add(text)
+    for name in SOFT_CONDITIONS:
+        found[name] = {str(value) for value in dataset.results[name].dropna().unique()}
+    return found
+
+
+def _environment(manifest: str) -> list[tuple[str, str]]:
+    """What is stated of a run's environment that is the same for all runs of a build on a machine."""
+    environment: dict[str, str] = msgspec.json.decode(manifest).get("environment", {})
+    return [(name, text) for name, text in environment.items() if not _PER_RUN.search(name)]
+
+
+def is_same_build(old: Dataset, new: Dataset) -> bool:
+    """Whether both sides are one program, called in the same ways (its lists may come in another order): one build measured twice."""
+    sides = [_programs(side) for side in (old, new)]
+    if None in sides[0] | sides[1] or not (sides[0] <= sides[1] or sides[1] <= sides[0]):
+        return False
+    return all(len({program[0] for program in side if program}) == 1 for side in sides)
+
+
+def _programs(dataset: Dataset) -> set[tuple[str, ...] | None]:
+    """The SHA-256 of every program that the runs measured, with the words of its command; ``None`` among them if a run does not say."""
+    found: set[tuple[str, ...] | None] = set()
+    for manifest in (msgspec.json.decode(text) for text in dataset.runs["manifest"].dropna()):
+        build = manifest.get("environment", {}).get("program_sha256")
+        words = [word for command in manifest.get("commands", ()) for word in command["argv"]]
+        found.add((build, *(",".join(sorted(word.split(","))) for word in words)) if build else None)
+    return found

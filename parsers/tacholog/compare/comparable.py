@@ -1,0 +1,212 @@
+"""The one rule of what may stand side by side. A diff, a ranking, a table of several series and the page that compares all ask here.
+
+Each condition of a measurement is declared once (`CONDITIONS`): in which comparisons it must be equal, and where it must be known.
+How a refusal reads is the business of `tacholog.view.refusals`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+from tacholog.compare.result import Difference
+
+# What is compared: the same row in two releases; two series whose ratio a reader asks for; the series of one ranked table.
+Comparison = Literal["diff", "ratio", "ranking"]
+Stated = Mapping[str, Any]  # the conditions of one cell or series by name; null: not stated
+BYTES, A_REFERENCE = "bytes", "a reference"  # what a latency is of: of bytes it grows with their number, of a reference it does not
+MOVED, NOT_MOVED = "moved", "never moved"  # the bytes that a rate counts
+
+_IN_MEMORY = re.compile(r"shm|shmem|shared|inter-?thread|inter-?process|intra|ipc|pointer", re.IGNORECASE)  # paths that may be zero copy
+_LOCAL = re.compile(r"shm|shmem|shared|inter-?thread|inter-?process|intra|ipc|uds|unix|loopback|pointer", re.IGNORECASE)
+
+
+def is_local(transport: str | None) -> bool:
+    """Whether a transport stays within one machine, so that no network card takes part."""
+    return bool(transport and _LOCAL.search(transport))
+
+
+Needed = Callable[[Stated, Comparison], bool]
+
+
+def _always(_: Stated, __: Comparison) -> bool:
+    return True
+
+
+def _never(_: Stated, __: Comparison) -> bool:
+    return False
+
+
+def _in_diff(_: Stated, comparison: Comparison) -> bool:
+    return comparison == "diff"
+
+
+def _of_latency(stated: Stated, _: Comparison) -> bool:
+    return stated["metric"] in ("latency", "jitter")
+
+
+def _on_network(stated: Stated, _: Comparison) -> bool:
+    return not is_local(stated["transport"])
+
+
+_DIFF: tuple[Comparison, ...] = ("diff",)
+_SERIES: tuple[Comparison, ...] = ("ratio", "ranking")
+_EVERYWHERE: tuple[Comparison, ...] = (*_DIFF, *_SERIES)
+_RANKING: tuple[Comparison, ...] = ("ranking",)
+
+
+class Condition(NamedTuple):
+    """A condition that two sides must share: its code in reports, in which comparisons, where it must be known, of which metrics it is asked.
+
+    Where it need not be known, not stating it is no gap: a closed loop has no offered rate.
+    """
+
+    code: str
+    comparisons: tuple[Comparison, ...]
+    needed: Needed = _never
+    metrics: Collection[str] = ()  # none: of all
+
+    def is_asked(self, comparison: Comparison, metric: str) -> bool:
+        """Whether a comparison of a metric asks for this condition."""
+        return comparison in self.comparisons and (not self.metrics or metric in self.metrics)
+
+
+# A row is named by these. One side may leave one out altogether: its rows are then compared with those of the other side that state it.
+STATED = ("transport", "data_path", "type", "keyed", "publishers", "subscribers")
+_NAMING = ("participant", *STATED)
+MACHINE = ("cpu_model", "cores", "memory", "nic", "mtu")
+# A difference in the machine's name forbids no diff of releases: two machines may be alike in all that counts (`MACHINE`).
+CONDITIONS: Mapping[str, Condition] = MappingProxyType(
+    {
+        # Rows of a diff have their test in their name, and the machine's hardware instead of its name.
+        "host": Condition("host", _SERIES, _always),
+        "test": Condition("test", _SERIES),
+        "definition": Condition("metric_def", _EVERYWHERE, _always),
+        "basis": Condition("basis", _EVERYWHERE, _of_latency, ("latency", "jitter")),
+        "load_mode": Condition("load_mode", _EVERYWHERE, _in_diff),
+        "reliability": Condition("qos", _DIFF, _always),
+        "batch_bytes": Condition("batching", _DIFF, lambda row, _: row["test"] in ("throughput", "demand") and row["load_mode"] == "max-rate"),
+        "payload_touched": Condition("payload_touched", _DIFF, lambda row, _: row["data_path"] in ("zero-copy", "pointer")),
+        "latency_of": Condition("latency_of", _EVERYWHERE),
+        "offered_rate_per_s": Condition("offered_rate", _DIFF, lambda row, _: row["load_mode"] in ("open", "paced")),
+        "recovery_time_ns": Condition("recovery_time", _DIFF, lambda row, _: row["test"] == "demand"),
+        "instances": Condition("instances", _DIFF, lambda row, _: row["keyed"] is True),
+        "side": Condition("side", _DIFF),
+        "waiting": Condition("waiting", _DIFF),
+        "cpu_model": Condition("cpu_model", _DIFF, _always),
+        "cores": Condition("cores_smt", _DIFF, _always),
+        "memory": Condition("memory", _DIFF, _always),
+        "nic": Condition("nic", _DIFF, _on_network),
+        "mtu": Condition("mtu", _DIFF, _on_network),
+        "tool": Condition("tool", _DIFF),
+        "harness_major": Condition("harness_major", _DIFF, _always),
+        "options": Condition("options", _DIFF),
+        "participant": Condition("participant", _DIFF),
+        "transport": Condition("transport", _DIFF, _always),
+        "data_path": Condition("data_path", _DIFF, lambda row, _: row["transport"] is None or _IN_MEMORY.search(row["transport"]) is not None),
+        "type": Condition("type", _DIFF),
+        "keyed": Condition("keyed", _DIFF),
+        "publishers": Condition("publishers", _DIFF),
+        "subscribers": Condition("subscribers", _DIFF),
+        "bytes_moved": Condition("bytes_moved", _SERIES, metrics=("goodput",)),
+        # A document that prints a column for each operating system does not say that one machine ran them all.
+        "operating_system": Condition("operating_system", _SERIES),
+        # A campaign measures its transports in turns within the same hour. A few runs of one campaign and many of another lie apart by more
+        # than two transports do, so that whoever had the more runs would win.
+        "campaign": Condition("campaign", _RANKING),
+        # A rate of messages that travel together says nothing of one by one, nor have both been measured at the same sizes.
+        "batched": Condition("batched", _RANKING),
+    }
+)
+CODES: Mapping[str, str] = MappingProxyType({name: condition.code for name, condition in CONDITIONS.items()})
+
+
+class Judgement(NamedTuple):
+    """Conditions that differ, those that are not stated and would have to be known, and machines that have different names.
+
+    A diff of a row with ``unverified`` conditions gives no verdict beyond single values; a ratio and a ranking are refused.
+    """
+
+    different: tuple[Difference, ...]
+    unverified: tuple[str, ...]
+    machines: tuple[Difference, ...] = ()
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether a ratio of both sides, or a place in one ranking, means nothing."""
+        return bool(self.different or self.unverified)
+
+
+def judge(old: Stated, new: Stated, across: Collection[str] = (), comparison: Comparison = "diff", only: Collection[str] = ()) -> Judgement:
+    """Compare the conditions of two cells or series.
+
+    Two runs on the same host (the same host file) have the same machine, also where the file leaves something out.
+
+    Args:
+        old: the conditions of one side: ``metric``, and every one that `asked` names (or ``only``); for a diff also ``host``, ``machine``, ``test``.
+        new: those of the other side.
+        across: conditions that may differ.
+        comparison: what is compared.
+        only: the conditions to judge; none: all that the comparison asks for.
+    """
+    same_host = old.get("host") is not None and old.get("host") == new.get("host")
+    fields = [field for field in only or asked(comparison, old["metric"]) if not (field in across or (field in MACHINE and "host" in across))]
+    different = [_difference(field, old, new) for field in fields if _differ(field, old[field], new[field], comparison)]
+    open_fields = [field for field in fields if old[field] is None or new[field] is None]
+    unverified = [
+        CODES[field]
+        for field in open_fields
+        if not (same_host and field in MACHINE) and (_is_needed(field, old, comparison) or _is_needed(field, new, comparison))
+    ]
+    if comparison == "diff":
+        return Judgement(tuple(different), tuple(unverified), _machines(old["machine"], new["machine"]))
+    return Judgement(tuple(one for one in different if one.field not in unverified), tuple(unverified))
+
+
+@lru_cache
+def asked(comparison: Comparison, metric: str) -> tuple[str, ...]:
+    """The conditions that a comparison of a metric asks for, in the order in which they are reported."""
+    return tuple(name for name, condition in CONDITIONS.items() if condition.is_asked(comparison, metric))
+
+
+def unknown(stated: Stated, comparison: Comparison) -> tuple[str, ...]:
+    """The codes of the conditions that one side alone would have to state: without them it is comparable with nothing."""
+    return tuple(CODES[name] for name in asked(comparison, stated["metric"]) if stated[name] is None and _is_needed(name, stated, comparison))
+
+
+def shared(stated: Stated, comparison: Comparison) -> tuple[tuple[str, Any], ...]:
+    """The conditions that the members of a group share, with their values. `judge` refuses no two sides with the same ones, if none is `unknown`."""
+    return tuple((name, stated[name]) for name in asked(comparison, stated["metric"]))
+
+
+def is_ranked_nowhere(stated: Stated) -> bool:
+    """Whether no ranking takes this: a rate of bytes that nobody moved."""
+    return bool(stated["bytes_moved"] == NOT_MOVED)
+
+
+def _difference(field: str, old: Stated, new: Stated) -> Difference:
+    return Difference(CODES[field], as_text(old[field]), as_text(new[field]))
+
+
+def _is_needed(field: str, stated: Stated, comparison: Comparison) -> bool:
+    return CONDITIONS[field].needed(stated, comparison)
+
+
+def _machines(old: str | None, new: str | None) -> tuple[Difference, ...]:
+    return (Difference("host", old, new),) if old != new else ()
+
+
+def _differ(field: str, old: object, new: object, comparison: Comparison) -> bool:
+    """Whether two conditions are known to differ. What names a row or a series must be the same: a name and none are two."""
+    known = (old is not None and new is not None) or field in _NAMING or comparison != "diff"
+    return known and old != new
+
+
+def as_text(value: object) -> str | None:
+    """A condition as text; ``None`` if it is not stated."""
+    if value is None:
+        return None
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,72 @@
+"""What a run was made on and with, as far as it decides whether numbers may be compared: its machine's hardware, its tool, its options."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tacholog.compare.comparable import MACHINE
+from tacholog.runs.manifest import Host
+from tacholog.runs.stated import options_words, split_options
+
+if TYPE_CHECKING:
+    from tacholog.dataset.load import Dataset
+
+_MTU = re.compile(r"\bMTU (\d+)")
+_NOT_A_CARD = ("switch", "cable", "mtu", "loopback_mtu")
+
+
+class Profile(NamedTuple):
+    """The part of a run's description that a diff compares. ``machine`` is the machine's name."""
+
+    host: str | None
+    machine: str | None
+    cpu_model: str | None
+    cores: str | None
+    memory: str | None
+    nic: str | None
+    mtu: str | None
+    tool: str | None
+    harness_major: str | None
+    options: str | None
+    settings: str | None
+
+
+def profiles_of(dataset: Dataset) -> list[Profile]:
+    """The profile of each run, in the order of ``runs``."""
+    return [
+        _profile(run, dataset.hosts)
+        for run in dataset.runs.reindex(columns=["host", "tool", "tool_version", "options", "published"]).to_dict("records")
+    ]
+
+
+def _profile(run: Mapping[Hashable, Any], hosts: Mapping[str, Host]) -> Profile:
+    host, tool, version = (_known(run[name]) for name in ("host", "tool", "tool_version"))
+    found = hosts.get(host or "")
+    machine = dict(zip(MACHINE, _machine(found), strict=True)) if found else dict.fromkeys(MACHINE)
+    # A document's options are its words for the conditions beside them; those of a campaign are what it set.
+    stated = None if run["published"] is True else _known(run["options"])
+    options, settings = split_options(stated)
+    return Profile(
+        host=host,
+        machine=found.name if found else host,
+        tool=tool,
+        harness_major=version.split(".")[0] if version else None,
+        options=options_words(options) if options else None if stated is None else "none",
+        settings=str(settings) if settings else None,
+        **machine,
+    )
+
+
+def _machine(host: Host) -> tuple[str | None, ...]:
+    """What a host file says of each of `MACHINE`."""
+    cores = [f"{host.cpu[name]} {name}" for name in ("sockets", "cores", "threads") if name in host.cpu]
+    cards = [text for name, text in host.network.items() if name not in _NOT_A_CARD and not name.startswith("net.")]
+    nic = "; ".join(_MTU.sub("", text).strip(", ") for text in cards)
+    mtu = host.network.get("mtu") or ", ".join(found[1] for text in cards if (found := _MTU.search(text)))
+    return host.cpu.get("model"), ", ".join(cores) or None, host.memory.get("size"), nic or None, mtu or None
+
+
+def _known(value: Any) -> str | None:  # noqa: ANN401 - a cell of a frame
+    return value if isinstance(value, str) else None

@@ -1,0 +1,141 @@
+"""The page that compares: its data for the script, and static tables for readers without scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tacholog.compare.policy import MIN_RUNS
+from tacholog.render.html import Html, data_block, join, tag
+from tacholog.render.marks import mark_notes, mark_of, said_of_all
+from tacholog.render.tables.groups import group_table, link_to_each_run, marks_of_all
+from tacholog.render.tables.tables import CellWriter, Links, Marks
+from tacholog.render.targets import Targets
+from tacholog.schema.records import METRICS
+from tacholog.view.comparable import Compared, Group, common_conditions, groups, ordered, sizes_of
+from tacholog.view.comparison import (
+    METRICS_SHOWN,
+    USES,
+    Comparison,
+    Offered,
+    campaign_words,
+    comparison,
+    metric_words,
+    other_conditions,
+    use_of,
+    version_of,
+)
+from tacholog.view.names import BASIS_WORDS
+from tacholog.view.numerals import bound_signs, size, steps_of
+from tacholog.view.refusals import PUBLISHED_AGAIN
+from tacholog.view.series import Cell
+from tacholog.view.views import View
+
+_MOST_COLUMNS = 10
+
+
+def compare(view: View, pages: Mapping[tuple[str, str], str], links: Links, anchor: str) -> Html:
+    """Return the place where a script lets a reader choose, its data, and static tables of what may stand side by side."""
+    found = comparison(view, pages)
+    if not found.series:
+        return tag("p", "There is nothing to compare.", class_="tl-null")
+    targets = Targets()
+    data = _data(found, links, targets) | {"hosts": {name: host.name for name, host in view.hosts.items()}}
+    shown = tag("div", class_="tl-choose", id=anchor)
+    return join([shown, targets.html(), data_block(data, "tl-compare"), _static([one.compared for one in found.series], links, anchor)])
+
+
+def _data(found: Comparison, links: Links, targets: Targets) -> dict[str, Any]:
+    """Return what the script needs. Its verdicts are made here, its words too."""
+    entries = [_entry(one, links, targets) for one in found.series]
+    cells = [cell for one in found.series for each in one.cells.values() for cell in each]
+    used = dict.fromkeys(mark for _, cell in cells for mark in cell.marks)
+    return {
+        "metrics": [
+            _metric(metric, statistic, label, found) for metric, statistic, label in METRICS_SHOWN if f"{metric}.{statistic}" in found.verdicts
+        ],
+        "series": entries,
+        "marks": {name: [mark_of(name).sign, mark_of(name).title] for name in used},
+        "bounds": bound_signs(),
+        "bases": BASIS_WORDS,
+        "sizes": {at: size(at) for at in sorted({at for at, _ in cells})},
+        "tinted_from": MIN_RUNS,
+        "uses": USES,
+        "again": PUBLISHED_AGAIN,
+    }
+
+
+def _metric(metric: str, statistic: str, label: str, found: Comparison) -> dict[str, object]:
+    name = f"{metric}.{statistic}"
+    return {
+        "id": name,
+        "metric": metric,
+        "words": metric_words(metric, label),
+        "steps": steps_of(METRICS[metric].unit),
+        "better": METRICS[metric].better,
+        "verdicts": [[verdicts.places, verdicts.reasons] for verdicts in found.verdicts[name]],
+        "repeats": {place: others for place, others in enumerate(found.repeats[name]) if others},
+    }
+
+
+def _entry(offered: Offered, links: Links, targets: Targets) -> dict[str, Any]:
+    one = offered.compared
+    key = dict(one.series.key)
+    each = link_to_each_run(one)
+    return {
+        "id": one.id,
+        "system": one.system,
+        "transport": one.transport,
+        "label": one.series.label,
+        "published": one.series.published,
+        "version": version_of(one),
+        "system_version": key["system_version"],
+        "campaign": campaign_words(one),
+        "each": each.partition("#")[2] if each else None,
+        "host": key["host"],
+        "basis": key["basis"],
+        "conditions": dict(other_conditions(key)),
+        "cells": {name: [_numbers(at, cell, name, links, targets) for at, cell in cells] for name, cells in offered.cells.items()},
+        "page": targets.number(f"doc:{one.document}" if one.document else None),
+        "newest": offered.is_newest,
+        "main": offered.is_main,
+    }
+
+
+def _numbers(at: int, cell: Cell, name: str, links: Links, targets: Targets) -> list[object]:
+    """Return size, value, lowest and highest of repeated runs, runs, bound, place (link and line), marks, both groups of runs, and the use."""
+    repeated = len(cell.results) > 1
+    return [
+        at,
+        cell.value,
+        cell.low if repeated else None,
+        cell.high if repeated else None,
+        cell.run_count,
+        cell.shown.bound,
+        [targets.number(links.to_line(cell.shown)), cell.shown.line],
+        list(cell.marks),
+        [[group.value, group.runs, [targets.number(links.to_line(group.result)), group.result.line]] for group in cell.groups],
+        use_of(cell, name.partition(".")[0]),
+    ]
+
+
+def _static(everything: Sequence[Compared], links: Links, anchor: str) -> Html:
+    """Return a table for each group of series that may be ranked: same machine, same definition."""
+    seen: dict[str, None] = {}
+    tables = [_group(group, members, links, anchor, seen) for group, members in groups(everything).items()]
+    intro = (
+        "Each table holds what was measured on one machine, by one definition. The best number of each size is highlighted if it rests on "
+        f"{MIN_RUNS} runs or more. If repeated runs cannot tell several apart, all of them are highlighted. "
+        "With scripts, this page lets you choose and shows ratios."
+    )
+    return tag("div", tag("p", intro, class_="tl-note"), *tables, mark_notes(seen, anchor), class_="tl-static")
+
+
+def _group(group: Group, members: Sequence[Compared], links: Links, anchor: str, seen: dict[str, None]) -> Html:
+    sizes = sizes_of(group, members, _MOST_COLUMNS)
+    on_all = marks_of_all(group, members, sizes)
+    seen.update(dict.fromkeys(on_all))
+    table = group_table(group, ordered(group, members, sizes), sizes, CellWriter(links, anchor, Marks(seen, on_all), None), links)
+    common = common_conditions(members)
+    words = f" on {group.host}, {group.test}, load {group.load} ({group.definition}){f'. In common: {common}' if common else ''}."
+    return join([tag("p", tag("strong", group.words), words, class_="tl-ranked"), said_of_all(on_all, anchor), table])

@@ -1,0 +1,70 @@
+"""The table of a group of series that may be ranked: a row a series, a column a size, the best of each size highlighted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tacholog.render.html import NOTHING, Html, tag
+from tacholog.render.tables.tables import CellWriter, Links, badge, column_decimals, each_run, marks_of_cells, page_anchor, scroller
+from tacholog.schema.records import METRICS
+from tacholog.view.comparable import Compared, Group, best_of, column_of, runs_of_all, runs_words
+from tacholog.view.numerals import size, unit_shown
+from tacholog.view.series import Cell, labels_among
+
+
+def link_to_each_run(one: Compared) -> str | None:
+    """Return the link to the numbers of each run of a series, if it has a page and was repeated."""
+    return each_run(one.series, one.document) if one.document else None
+
+
+def marks_of_all(group: Group, members: Sequence[Compared], sizes: Sequence[int]) -> list[str]:
+    """Return the marks on every number of a group: said once, they leave the cells to what differs."""
+    return marks_of_cells(found[at] for found in map(group.cells, members) for at in sizes if at in found)
+
+
+def group_table(group: Group, members: Sequence[Compared], sizes: Sequence[int], write: CellWriter, links: Links) -> Html:
+    """Return the table of a group: a row a series, a column a size, the best of each column set off."""
+    unit = unit_shown(METRICS[group.metric].unit)
+    cells = [group.cells(one) for one in members]
+    places = {at: column_decimals([found[at] for found in cells if at in found], unit) for at in sizes}
+    best = {at: best_of(group, column_of(cells, at)) for at in sizes}
+    several = len({one.system for one in members}) > 1
+    mixed = len({one.series.published for one in members}) > 1
+    alike = runs_of_all(group, members, sizes)
+
+    def below(one: Compared, cell: Cell) -> Html:
+        return NOTHING if alike else _runs(one, cell, links)
+
+    labels = labels_among([(one.system, one.series) for one in members])
+    rows = []
+    for index, (one, label, found) in enumerate(zip(members, labels, cells, strict=True)):
+        shown = [
+            write.cell(found[at], unit, places[at], best=index in best[at], below=below(one, found[at]), each=link_to_each_run(one))
+            if at in found
+            else tag("td", "not measured", class_="tl-null")
+            for at in sizes
+        ]
+        rows.append(tag("tr", _name(one, label, links, several=several, mixed=mixed), *shown))
+    heads = [tag("th", size(at), tag("span", unit.sign, class_="tl-unit"), scope="col") for at in sizes]
+    head = tag("tr", tag("th", "transport", scope="col", class_="tl-text"), *heads)
+    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="tl-table tl-rows")
+    return scroller(f"{group.words} on {group.host}, {group['test']}, load {group.load}, {group['definition']}", table)
+
+
+def _runs(one: Compared, cell: Cell, links: Links) -> Html:
+    """Return the number of runs, linked to the numbers of each."""
+    series, text = one.series, runs_words(one, cell)
+    if not text:
+        return NOTHING
+    anchor = page_anchor(series.results[0].test, one.system, one.transport)
+    place = f"{anchor}-{series.slot}{'-each' if series.repeated else ''}"
+    if one.document is None or links.logs is None:
+        return tag("span", text, class_="tl-runs")
+    return tag("span", tag("a", text, href=f"doc:{one.document}#{place}", title="The numbers of each run"), class_="tl-runs")
+
+
+def _name(one: Compared, label: str, links: Links, *, several: bool, mixed: bool) -> Html:
+    text = f"{one.system}, {one.transport}" if several else one.transport
+    named = tag("a", text, href=f"doc:{one.document}") if one.document and links.logs is not None else tag("strong", text)
+    shown = tag("span", f" {label} ", class_="tl-muted") if label else NOTHING
+    return tag("th", named, shown, badge(published=one.series.published) if mixed else "", scope="row", class_="tl-text")

@@ -1,0 +1,104 @@
+"""The rankings as HTML: a section a machine, a table a group of comparable series, and below all what is ranked nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from urllib.parse import urlencode
+
+from tacholog.render.html import NOTHING, Html, esc, join, tag
+from tacholog.render.marks import mark_notes, said_of_all
+from tacholog.render.remarks import remarks
+from tacholog.render.tables.groups import group_table, marks_of_all
+from tacholog.render.tables.hosts import host_anchor
+from tacholog.render.tables.tables import CellWriter, Links, Marks, badge
+from tacholog.runs.manifest import Host
+from tacholog.schema.records import METRICS
+from tacholog.view.comparable import common_conditions, not_set_off, runs_of_all
+from tacholog.view.names import build_words
+from tacholog.view.rankings import MOST_ROWS, RankedGroup, build_of, rankings_of
+from tacholog.view.unranked import Unranked
+from tacholog.view.views import View
+
+_HOSTS, _CHOOSER = "hosts", "compare"  # documents of our own site
+
+
+def rankings(view: View, pages: Mapping[tuple[str, str], str], links: Links, anchor: str, documents: Collection[str] = ()) -> Html:
+    """Return a table for each machine and each number that more than one series of it can be ranked by.
+
+    Args:
+        view: what to show.
+        pages: the documents of systems and transports.
+        links: where the logs are.
+        anchor: starts every id.
+        documents: which of the pages that are linked to (machines, compare) there are.
+    """
+    found = rankings_of(view, pages)
+    if not found.hosts:
+        words = "No two numbers here were measured on one machine, on one basis and by one definition: nothing can be ranked."
+        return tag("p", words, class_="tl-null")
+    seen: dict[str, None] = {}
+    shown = []
+    for host in found.hosts:
+        tables = [_group(ranked, links, anchor, seen, documents) for ranked in host.tables]
+        head = _machine(host.host, view.hosts.get(host.host), host.published, documents)
+        shown.append(tag("section", head, remarks(host.runs()), *tables, class_="tl-glance"))
+    return join([*shown, unranked_list(found.unranked), mark_notes(seen, anchor)])
+
+
+def unranked_list(found: Sequence[Unranked]) -> Html:
+    """Return a list of the systems and transports that no table shows, by the reason; nothing where all are shown."""
+    if not found:
+        return NOTHING
+    items = [tag("li", f"{one.names}: {one.reason}.") for one in found]
+    return tag("section", tag("p", tag("strong", "Not ranked")), tag("ul", *items), class_="tl-unlisted")
+
+
+def _machine(name: str, host: Host | None, published: Collection[bool], documents: Collection[str]) -> Html:
+    known = host.name if host else name
+    words = tag("a", known, href=f"doc:{_HOSTS}#{host_anchor(name)}") if host and _HOSTS in documents else esc(known)
+    also = tag("code", name) if known != name else NOTHING
+    return tag("h3", join([words, also, *(badge(published=kind) for kind in sorted(published))], " "), class_="tl-machine")
+
+
+def _group(ranked: RankedGroup, links: Links, anchor: str, seen: dict[str, None], documents: Collection[str]) -> Html:
+    """Return the table of a group, with what holds for all of it above and where to go on from it below."""
+    on_all = marks_of_all(ranked.group, ranked.members, ranked.sizes)
+    seen.update(dict.fromkeys(on_all))
+    table = group_table(ranked.group, ranked.members, ranked.sizes, CellWriter(links, anchor, Marks(seen, on_all), None), links)
+    return join([_caption(ranked), said_of_all(on_all, anchor), table, _remark(ranked), _more(ranked, documents)])
+
+
+def _caption(ranked: RankedGroup) -> Html:
+    systems = list(dict.fromkeys(one.system for one in ranked.members))
+    of = f" of {systems[0]}" if len(systems) == 1 else ""
+    words = f"{of}: {METRICS[ranked.group.metric].better} is better. Load {ranked.group.load}, definition {ranked.group.definition}."
+    if counted := runs_of_all(ranked.group, ranked.members, ranked.sizes):
+        two = any(ranked.group.cells(one)[at].groups for one in ranked.members for at in ranked.sizes if at in ranked.group.cells(one))
+        words += f" Each number is the median of {counted}{', or of one of the two groups that these runs fall into' if two else ''}."
+    return tag("p", tag("strong", ranked.group.words), words, _campaign(ranked), class_="tl-ranked")
+
+
+def _campaign(ranked: RankedGroup) -> str:
+    """Say what the runs have in common that makes them fit to be ranked: the campaign, and of each system the one build."""
+    builds = {(one.system, build) for one in ranked.members if (build := build_of(one))}
+    built = "; ".join(f"{system} built from {build_words(str(build))}" for system, build in sorted(builds, key=str))
+    campaign = ranked.group["campaign"]
+    named = f"campaign {campaign}" if campaign else ""
+    together = ", ".join(filter(None, (named, built)))
+    common = common_conditions(ranked.members)
+    return "".join((f" {together[0].upper()}{together[1:]}." if together else "", f" In common: {common}." if common else ""))
+
+
+def _remark(ranked: RankedGroup) -> Html:
+    said = not_set_off(ranked.group, ranked.members, ranked.sizes)
+    return tag("p", said, class_="tl-note") if said else NOTHING
+
+
+def _more(ranked: RankedGroup, documents: Collection[str]) -> Html:
+    left_out = f"The best {MOST_ROWS} of {ranked.count} series are shown. " if ranked.count > MOST_ROWS else ""
+    if _CHOOSER not in documents:
+        return tag("p", left_out, class_="tl-note") if left_out else NOTHING
+    basis = ranked.group["basis"]
+    metric = f"{ranked.group.metric}.{ranked.group.statistic}" + (f"@{basis}" if basis else "")
+    link = tag("a", "Choose sizes and a baseline", href=f"doc:{_CHOOSER}?{urlencode({'metric': metric, 'host': ranked.group.host})}")
+    return tag("p", left_out, link, ".", class_="tl-note")

@@ -1,0 +1,75 @@
+"""Why two things are not compared, in words: the same for a diff, a ranking, a table of several series and the page that compares.
+
+What may be compared at all is decided in `tacholog.compare.comparable`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from tacholog.compare.comparable import Judgement
+from tacholog.compare.result import Difference
+from tacholog.view.names import BASIS_WORDS, participant_title
+from tacholog.view.numerals import NOT_STATED
+
+PUBLISHED_AGAIN = "the same measurement, published again"
+TITLES: Mapping[str, str] = MappingProxyType(
+    {
+        "metric_def": "definition of the metric",
+        "data_path": "data path",
+        "load_mode": "load mode",
+        "qos": "reliability",
+        "batching": "batching",
+        "batched": "batching",
+        "bytes_moved": "bytes that the rate counts",
+        "payload_touched": "whether the payload was touched",
+        "latency_of": "bytes against a reference",
+        "offered_rate": "offered rate",
+        "recovery_time": "recovery time",
+        "cpu_model": "CPU model",
+        "cores_smt": "cores and threads",
+        "nic": "network card",
+        "mtu": "MTU",
+        "harness_major": "major version of the tool",
+        "participant": "participant",
+        "host": "machine",
+    }
+)
+
+
+def refusals(judgement: Judgement) -> list[str]:
+    """Return why a ratio of two sides means nothing, a condition each; nothing if it may be shown."""
+    return [*map(difference_words, judgement.different), *(not_stated([code]) for code in judgement.unverified)]
+
+
+def difference_words(difference: Difference) -> str:
+    """Return a condition and what it is on either side: ``load mode: closed -> open``."""
+    if difference.field == "keyed":
+        old, new = ({None: NOT_STATED, "True": "keyed", "False": "unkeyed"}[value] for value in (difference.old, difference.new))
+        return old if old == new else f"{old} -> {new}"
+    old, new = (_value(difference.field, value) for value in (difference.old, difference.new))
+    if difference.field == "latency_of":
+        return f"the latency of {old} against that of {new}"
+    return f"{condition_title(difference)}: {old if old == new else f'{old} -> {new}'}"
+
+
+def _value(code: str, value: str | None) -> str:
+    if value is None:
+        return NOT_STATED
+    return BASIS_WORDS.get(value, value) if code == "basis" else value
+
+
+def condition_title(difference: Difference) -> str:
+    """Return what a condition is called."""
+    return participant_title(difference.old or difference.new) if difference.field == "participant" else title_of(difference.field)
+
+
+def title_of(code: str) -> str:
+    """Return what the condition of a code is called."""
+    return TITLES.get(code, code.replace("_", " "))
+
+
+def not_stated(codes: Iterable[str]) -> str:
+    """Return which conditions nobody states: ``not stated: basis, machine``."""
+    return f"{NOT_STATED}: {', '.join(map(title_of, codes))}"

@@ -1,0 +1,121 @@
+"""One rule of what may stand side by side: a diff, a ranking, a table of several series and the page that compares refuse with the same words."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tacholog.compare.comparable import CONDITIONS, judge
+from tacholog.compare.diff.compare import compare
+from tacholog.compare.policy import Policy
+from tacholog.dataset.load import Dataset
+from tacholog.render.diff.words import remark
+from tacholog.render.tables.comparison import compare as page_that_compares
+from tacholog.render.tables.side_by_side import side_by_side
+from tacholog.render.tables.tables import Links
+from tacholog.view.comparable import Compared, compared, conditions_of, group_of
+from tacholog.view.comparison import comparison
+from tacholog.view.unranked import unranked
+from tacholog.view.views import View, view_of
+
+Side = Callable[..., Dataset]
+
+VALUES = np.array([[1000.0] * 6])
+OLD, NEW = [f"old-{number}" for number in range(6)], [f"new-{number}" for number in range(6)]
+# A value of each condition that is not the one of the made-up campaigns, and how each way of comparing says so.
+OTHERS: dict[str, tuple[dict[str, object], str]] = {
+    "definition": ({"definition": "something-else"}, "definition of the metric: perftest-latency -> something-else"),
+    "basis": ({"basis": "rtt"}, "basis: half round trip -> round trip"),
+    "load_mode": ({"load_mode": "open"}, "load mode: closed -> open"),
+    "latency_of": ({"marks": ("reference_only",)}, "the latency of bytes against that of a reference"),
+}
+
+
+def together(old: Dataset, new: Dataset) -> View:
+    """Both sides as two transports of one dataset."""
+    results = pd.concat([side.results.assign(transport=name) for side, name in ((old, "first"), (new, "second"))], ignore_index=True)
+    view = view_of(Dataset(pd.concat([old.runs, new.runs], ignore_index=True), old.logs, old.problems, results, old.histograms, hosts=old.hosts))
+    assert len(view.series()) == 2
+    return view
+
+
+def refused_by_each(old: Dataset, new: Dataset) -> dict[str, str]:
+    """What each way of comparing two sides puts out."""
+    view = together(old, new)
+    everything = compared(view, {})
+    return {
+        "diff": "; ".join(remark(row) for row in compare(old, new, Policy()).rows),
+        "ranking": str(unranked(everything, everything, [])),
+        "side by side": html.unescape(str(side_by_side(view.series(), Links(), "a"))),
+        "page": html.unescape(str(page_that_compares(view, {}, Links(), "a"))),
+    }
+
+
+@pytest.mark.parametrize("condition", [name for name, found in CONDITIONS.items() if len(found.comparisons) == 3])
+def test_each_way_of_comparing_refuses_another_condition_with_the_same_words(side: Side, condition: str) -> None:
+    changes, words = OTHERS[condition]
+    marks = {"marks": ("grows_with_size",)} if condition == "latency_of" else {}
+
+    shown = refused_by_each(side(VALUES, range(6), run=OLD, **marks), side(VALUES, range(6, 12), run=NEW, **changes))
+
+    assert {name: words in output for name, output in shown.items()} == dict.fromkeys(shown, True)
+
+
+@pytest.mark.parametrize(("condition", "words"), [("definition", "not stated: definition of the metric"), ("basis", "not stated: basis")])
+def test_each_way_of_comparing_names_what_is_not_stated_with_the_same_words(side: Side, condition: str, words: str) -> None:
+    shown = refused_by_each(side(VALUES, range(6), run=OLD), side(VALUES, range(6, 12), run=NEW, **{condition: None}))
+
+    assert {name: words in output for name, output in shown.items()} == dict.fromkeys(shown, True)
+
+
+def test_what_is_alike_is_refused_by_none(side: Side) -> None:
+    shown = refused_by_each(side(VALUES, range(6), run=OLD), side(VALUES, range(6, 12), run=NEW))
+
+    assert "->" not in shown["diff"]
+    assert "the closest" not in shown["ranking"]
+    assert "Not comparable" not in shown["side by side"]
+    assert '"verdicts":[]' in shown["page"]
+
+
+@pytest.fixture
+def view(side: Side) -> View:
+    """Of the two sides of each condition one dataset: every way in which two series can differ."""
+    cases = [{}, *(changes for changes, _ in OTHERS.values()), {"definition": None}, {"basis": None}, {"load_mode": None}]
+    sides = [side(VALUES, run=[f"{place}-{number}" for number in range(6)], transport=f"t{place}", **case) for place, case in enumerate(cases)]
+    results, runs = (pd.concat([getattr(one, name) for one in sides], ignore_index=True) for name in ("results", "runs"))
+    return view_of(Dataset(runs, sides[0].logs, sides[0].problems, results, sides[0].histograms, hosts=sides[0].hosts))
+
+
+def test_the_verdicts_of_the_page_are_those_of_the_rule_for_every_two_series(view: View) -> None:
+    found = comparison(view, {})
+    stated = [conditions_of(one.compared.series, "latency") for one in found.series]
+
+    for base, other in product(range(len(stated)), repeat=2):
+        pairs = [(verdicts.places[base], verdicts.places[other], verdicts.reasons) for verdicts in found.verdicts["latency.p50"]]
+        reasons = [reasons[first][second] for first, second, reasons in pairs if first is not None and second is not None]
+        judged = judge(stated[base], stated[other], comparison="ratio")
+        assert any(reasons) == judged.is_refused, (stated[base], stated[other])
+
+
+def test_series_share_a_group_exactly_if_the_rule_refuses_none_of_them(view: View) -> None:
+    def is_grouped(one: Compared, other: Compared) -> bool:
+        return group_of(one) is not None and group_of(one) == group_of(other)
+
+    everything = compared(view, {})
+
+    for one, other in product(everything, repeat=2):
+        sides = [conditions_of(each.series, "latency") for each in (one, other)]
+        assert is_grouped(one, other) != judge(sides[0], sides[1], comparison="ranking").is_refused
+
+
+def test_the_script_of_the_page_names_no_condition(checkout: Path) -> None:
+    script = (checkout / "site" / "_static" / "tacholog-compare.js").read_text()
+
+    assert re.findall(r"definition|load_mode|payload_touched|operating system|reference", script) == []
