@@ -21,7 +21,7 @@ from tacholog.dataset.load import Dataset, Progress
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.evidence import open_evidence
 from tacholog.render.diff.text import github
-from tacholog.render.tables.listings import raw_name
+from tacholog.render.tables.logs import raw_name
 from tacholog.render.templates import myst_templates
 from tacholog.resources import site_dir
 from tacholog.runs.manifest import RUN_FILE, as_toml

@@ -20,9 +20,10 @@ from tacholog.render.figures.plots import plot
 from tacholog.render.html import Html, tag
 from tacholog.render.myst import unquoted
 from tacholog.render.remarks import remarks
-from tacholog.render.tables import listings, summary, tables
+from tacholog.render.tables import definitions, logs, summary, tables
 from tacholog.render.tables.comparison import compare
 from tacholog.render.tables.hosts import host_card
+from tacholog.render.tables.overview import overview
 from tacholog.render.tables.rankings import rankings
 from tacholog.render.tables.releases import releases_table
 from tacholog.render.tables.schema import schema_table
@@ -30,6 +31,7 @@ from tacholog.render.tables.side_by_side import side_by_side
 from tacholog.render.tables.tables import Links
 from tacholog.site.downloads import download_links
 from tacholog.site.logpage import log_page
+from tacholog.site.offered import offered_log
 from tacholog.site.script import shell_script
 from tacholog.sphinx.node import PerfHtml, words_of
 from tacholog.sphinx.store import view
@@ -234,7 +236,7 @@ class PerfLog(Perf):
         path = Path(run.root, found.log)
         if path.exists():  # of a log that is not shown there is no file, and Sphinx would read the page anew at each build
             self.env.note_dependency(str(path))
-        facts = listings.log_facts(part, run.run, found.log, self.env.found_docs)
+        facts = logs.log_facts(part, run.run, found.log, offered_log, self.env.found_docs)
         return self.html(facts + log_page(path, found.format, lines, [fact for fact in part.results if fact.log == found.log]))
 
 
@@ -253,17 +255,17 @@ _Table = Callable[[View, Links, str], Html]
 _TABLES: dict[str, _Table] = {
     **dict.fromkeys(_NUMBERS, lambda part, links, anchor: tables.numbers(part.series(), links, anchor)),
     "side-by-side": lambda part, links, anchor: side_by_side(part.series(), links, anchor),
-    "runs": lambda part, links, _: listings.runs_table(part, links),
+    "runs": lambda part, links, _: logs.runs_table(part, links, offered_log),
     "releases": lambda part, links, _: releases_table(part, links),
     "schema": lambda _part, _links, _anchor: schema_table(),
-    "problems": lambda part, links, _: listings.problems_table(part, links),
-    "bad-runs": lambda part, _links, _anchor: listings.bad_runs_table(part),
-    "marks": lambda part, _links, _anchor: listings.marks_table(part),
-    "metrics": lambda _part, _links, _anchor: listings.metrics_table(),
-    "conditions": lambda _part, _links, _anchor: listings.conditions_table(),
-    "statistics": lambda _part, _links, _anchor: listings.statistics_table(),
-    "definitions": lambda _part, _links, _anchor: listings.definitions_table(),
-    "shared-conditions": lambda part, _links, _anchor: listings.shared_conditions(part),
+    "problems": lambda part, links, _: logs.problems_table(part, links),
+    "bad-runs": lambda part, _links, _anchor: logs.bad_runs_table(part),
+    "marks": lambda part, _links, _anchor: definitions.marks_table(part),
+    "metrics": lambda _part, _links, _anchor: definitions.metrics_table(),
+    "conditions": lambda _part, _links, _anchor: definitions.conditions_table(),
+    "statistics": lambda _part, _links, _anchor: definitions.statistics_table(),
+    "definitions": lambda _part, _links, _anchor: definitions.definitions_table(),
+    "shared-conditions": lambda part, _links, _anchor: definitions.shared_conditions(part),
 }
 
 
@@ -311,7 +313,7 @@ class PerfOverview(Perf):
 
     def made(self, part: View, pages: dict[tuple[str, str], str], _wanted: Selection) -> Html:
         """Return the HTML for the selected part, which holds numbers."""
-        return listings.overview(part, pages, self.links)
+        return overview(part, pages, self.links)
 
 
 class PerfDoubts(PerfOverview):
@@ -321,7 +323,7 @@ class PerfDoubts(PerfOverview):
 
     def made(self, part: View, pages: dict[tuple[str, str], str], _wanted: Selection) -> Html:
         """Return the table."""
-        return listings.doubts_table(part, pages)
+        return definitions.doubts_table(part, pages)
 
 
 class PerfGlance(PerfOverview):

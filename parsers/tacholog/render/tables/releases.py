@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tacholog.render.html import Html, join, tag
-from tacholog.render.tables.listings import null, plain_table, raw_name
+from tacholog.render.tables.logs import raw_name
+from tacholog.render.tables.plain import null, plain_table
 from tacholog.render.tables.tables import Links, badge
 from tacholog.runs.manifest import RUN_FILE
 from tacholog.view.names import build_words

@@ -8,7 +8,7 @@ from typing import Literal, get_args, get_origin
 import msgspec
 
 from tacholog.render.html import Html, join, tag
-from tacholog.render.tables.listings import plain_table
+from tacholog.render.tables.plain import plain_table
 from tacholog.schema.records import Conditions
 from tacholog.view.names import CONDITION_WORDS
 

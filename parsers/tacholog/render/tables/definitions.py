@@ -1,0 +1,117 @@
+"""What the words of the pages mean: metrics, conditions, statistics, quality marks and the definitions of each tool."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from tacholog.dataset.quality import MARKS
+from tacholog.render.html import Html, esc, join, tag
+from tacholog.render.marks import in_order, mark_of
+from tacholog.render.named_statistics import STATISTICS
+from tacholog.render.tables.plain import count_of, null, plain_table
+from tacholog.schema.records import METRICS
+from tacholog.view.comparable import compared
+from tacholog.view.names import CONDITION_WORDS, title, words
+from tacholog.view.numerals import NOT_STATED
+from tacholog.view.run_groups import MARK as TWO_GROUPS
+from tacholog.view.views import View
+
+
+def marks_table(view: View) -> Html:
+    """Return every mark: how many numbers carry it, and its sentence."""
+    counts = Counter(mark for fact in view.results for mark in fact.marks)
+    counts[TWO_GROUPS] = _in_two_groups(view).total()
+    rows = [[_mark_words(name), count_of(counts[name]), tag("span", mark.sentence, class_="stat-limit")] for name, mark in MARKS.items()]
+    return plain_table("Quality marks", ("mark", "numbers", "why"), rows)
+
+
+def doubts_table(view: View, pages: Mapping[tuple[str, str], str]) -> Html:
+    """Return the marks that any number carries, the pages on which those numbers are, and why they are not to be trusted blindly."""
+    places: dict[str, Counter[tuple[str, str]]] = {}
+    for fact in view.results:
+        for mark in fact.marks:
+            places.setdefault(mark, Counter())[fact.run.system or NOT_STATED, fact.conditions.transport or NOT_STATED] += 1
+    if grouped_ := _in_two_groups(view):
+        places[TWO_GROUPS] = grouped_
+    if not places:
+        return tag("p", "No number carries a mark.")
+    rows = [
+        [_mark_words(name), count_of(places[name].total()), tag("span", mark_of(name).sentence, class_="stat-limit"), _places(places[name], pages)]
+        for name in in_order(places)
+    ]
+    return plain_table("Numbers with marks", ("mark", "numbers", "why", "where"), rows)
+
+
+def _in_two_groups(view: View) -> Counter[tuple[str, str]]:
+    """Count the numbers of runs that fall into two groups, by system and transport: a mark of several runs together, which none carries alone."""
+    found: Counter[tuple[str, str]] = Counter()
+    for one in compared(view, {}):
+        for metric, statistic in one.series.statistics():
+            found[one.system, one.transport] += sum(len(cell.results) for cell in one.series.cells(metric, statistic).values() if cell.groups)
+    return +found
+
+
+def _mark_words(name: str) -> Html:
+    return join([tag("span", mark_of(name).sign, class_="tl-sign"), " ", mark_of(name).title])
+
+
+def _places(counts: Counter[tuple[str, str]], pages: Mapping[tuple[str, str], str]) -> Html:
+    """Return the systems with their transports, each with its count and linked to its page."""
+    by_system: dict[str, list[Html]] = {}
+    for (system, transport), count in sorted(counts.items()):
+        document = pages.get((system, transport))
+        named = tag("a", transport, href=f"doc:{document}") if document else esc(transport)
+        by_system.setdefault(system, []).append(join([named, "\u00a0(", count_of(count), ")"]))
+    return join([tag("div", f"{system}: ", tag("span", join(found, ", ")), class_="tl-wraps") for system, found in by_system.items()])
+
+
+def metrics_table() -> Html:
+    """Return the registry of metrics: unit, which direction is better."""
+    better = {"lower": "lower is better", "higher": "higher is better", None: "neither"}
+    rows = [[metric.words, tag("code", name), _unit_words(metric.unit), better[metric.better]] for name, metric in METRICS.items()]
+    return plain_table("Metrics", ("metric", "name in the data", "unit in the data", "direction"), rows)
+
+
+def conditions_table() -> Html:
+    """Return every condition that the schema knows, and what it means."""
+    return plain_table(
+        "Conditions", ("condition", "name in the data", "what it says"), [[title(n), tag("code", n), w] for n, w in CONDITION_WORDS.items()]
+    )
+
+
+def statistics_table() -> Html:
+    """Return the statistics that pages show beside the values of runs."""
+    rows = [[one.name, tag("code", name), one.sentence] for name, one in STATISTICS.items()]
+    return plain_table("Statistics", ("statistic", "class of its element", "what it says"), rows)
+
+
+def definitions_table() -> Html:
+    """Return the definitions of metrics by tool: who starts the clock, who stops it, what counts."""
+    from tacholog.formats.registry import formats
+
+    rows = [
+        [name, tag("code", definition), sentence]
+        for name, format_ in sorted(formats().items())
+        for definition, sentence in getattr(format_, "DEFINITIONS", {}).items()
+    ]
+    return plain_table("Definitions by tool", ("format", "definition", "what it means"), rows)
+
+
+def shared_conditions(view: View) -> Html:
+    """Return the conditions that all numbers of a view share; those that differ are named, and stand in the series' labels."""
+    found = [fact.conditions for fact in view.summaries()]
+    pairs: list[tuple[str, object]] = []
+    for name in CONDITION_WORDS:
+        values = {getattr(conditions, name) for conditions in found}
+        if len(values) > 1:
+            known = [*sorted({words(name, value) for value in values if value is not None}), *([NOT_STATED] if None in values else [])]
+            pairs.append((title(name), tag("em", f"differs: {'; '.join(known)}")))
+        elif values:
+            value = next(iter(values))
+            pairs.append((title(name), words(name, value) if value is not None else null()))
+    return tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs), class_="tl-facts")
+
+
+def _unit_words(unit: str) -> str:
+    return {"ratio": "share, 0 to 1"}.get(unit, unit.replace("_per_", "/").replace("_", " "))
