@@ -360,7 +360,7 @@ def test_a_full_disk_is_told_in_one_line(two: Path) -> None:
         (("host", "--output", "nodir/h.toml"), "tacholog: nodir/h.toml: No such file or directory\n"),
         (("export", "--data", "data", "--output", "/dev/full"), "tacholog: /dev/full: No space left on device\n"),
         (("host", "--id", "../x"), "'../x': it becomes the name of hosts/NAME.toml: no / in it, and no dot before it\n"),
-        (("check", "data/bad/run.toml"), "data/bad/run.toml is a file, and a folder is wanted\n"),
+        (("check", "data/bad/run.toml"), "data/bad/run.toml is a file, not a folder\n"),
     ],
     ids=lambda words: words[0] if isinstance(words, tuple) else "",
 )

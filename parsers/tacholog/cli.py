@@ -15,7 +15,7 @@ from tacholog.errors import TachologError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: The subcommands in the order of the work, and what each does: said here too, so that --help need not import them all.
+#: The subcommands in the order of the work, each with its summary. It is repeated here so that --help need not import all of them.
 COMMANDS = {
     "parse": "Print the records in raw logs.",
     "formats": "List the log formats that can be read.",
@@ -33,21 +33,21 @@ USAGE = 2
 
 
 class Commands(click.Group):
-    """The subcommands, imported only when they are called: ``tacholog parse`` need not wait for Sphinx."""
+    """The subcommands. Each is imported when it is called, so ``tacholog parse`` does not wait for pandas or Sphinx."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Name the subcommands in the order of the work."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import the module of that name from `tacholog.commands`; its docstring is the help."""
+        """Import the module of that name from `tacholog.commands`. Its docstring is the help text."""
         if cmd_name not in COMMANDS:
             return None
         command = getattr(importlib.import_module(f"tacholog.commands.{cmd_name}"), cmd_name)
         return command if isinstance(command, click.Command) else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """Write what each subcommand does."""
+        """Write the summary of each subcommand."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
@@ -55,11 +55,11 @@ class Commands(click.Group):
 @click.group(cls=Commands, help=__doc__, context_settings={"help_option_names": ["-h", "--help"], "color": True})
 @click.version_option(package_name="tacholog", prog_name="tacholog")
 def tacholog() -> None:
-    """Carry the options that all subcommands share: none so far."""
+    """Hold the options that all subcommands share. There are none yet."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; every error that a user can act on is one line on stderr and exit code 2."""
+    """Run the command line. An error that users can act on is one line on stderr, with exit code 2."""
     with terminal.guarded():
         _run(arguments)
 
@@ -69,12 +69,12 @@ def _run(arguments: Sequence[str] | None) -> None:
         try:
             tacholog.main(args=arguments, prog_name="tacholog", standalone_mode=True)
         finally:
-            sys.stdout.flush()  # A full disk is told here, not in words of Python's own when it exits.
+            sys.stdout.flush()  # A full disk is reported here, not by a traceback when Python exits.
     except TachologError as error:
         terminal.line(f"tacholog: {error}", err=True)
         sys.exit(USAGE)
     except BrokenPipeError:
-        sys.stderr.close()  # The reader of our output has gone, as head does: not an error, and nobody to tell.
+        sys.stderr.close()  # The reader of the output has gone, as head does. That is not an error.
         sys.exit(0)
     except OSError as error:
         terminal.line(f"tacholog: {error.filename or 'cannot write'}: {error.strerror or error}", err=True)
@@ -83,7 +83,7 @@ def _run(arguments: Sequence[str] | None) -> None:
 
 
 def _give_up_output() -> None:
-    """If standard output cannot be written, let what is left for it go: Python would try again when it exits, and complain in its own words."""
+    """Discard what is left for standard output if it cannot be written. Python would try again on exit, and print a traceback."""
     try:
         sys.stdout.flush()
     except OSError:

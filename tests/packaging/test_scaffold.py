@@ -74,13 +74,18 @@ def test_nothing_is_written_over(package: Path) -> None:
     done = CliRunner().invoke(scaffold, ["other", "--output", str(package)])
 
     assert done.exit_code != 0
-    assert "is there already" in str(done.exception)  # which the command line prints in one line
+    assert "exists and is not an empty folder" in str(done.exception)  # which the command line prints in one line
     assert {path: path.read_text() for path in package.rglob("*") if path.is_file()} == before
 
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("rti", "installed already"), ("9a", "no name for a module"), ("class", "no name for a module"), ("../x", "no name for a module")],
+    [
+        ("rti", "installed already"),
+        ("9a", "cannot be the name of a module"),
+        ("class", "cannot be the name of a module"),
+        ("../x", "cannot be the name of a module"),
+    ],
 )
 def test_a_name_that_cannot_be_is_refused(name: str, said: str, tmp_path: Path) -> None:
     done = CliRunner().invoke(scaffold, [name, "--output", str(tmp_path / "package")])

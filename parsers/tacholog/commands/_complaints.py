@@ -1,4 +1,4 @@
-"""Saying on standard error what of the input could not be used."""
+"""Report on standard error what could not be read."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _SHOWN = 20
 
 
 def tell(found: Iterable[Complaints]) -> int:
-    """Say what could not be read, each thing once. Returns the exit code that this makes: 2 if something was lost whole."""
-    told = list(found)
-    unread = list(dict.fromkeys(line for one in told for line in one.unread))
-    others = list(dict.fromkeys(line for one in told for line in one.others))
+    """Report each problem once. Return the exit code: 2 if a whole run, log or folder could not be read."""
+    complaints = list(found)
+    unread = list(dict.fromkeys(line for some in complaints for line in some.unread))
+    others = list(dict.fromkeys(line for some in complaints for line in some.others))
     for line in (*unread, *others[:_SHOWN]):
         terminal.line(f"tacholog: {line}", err=True)
     if len(others) > _SHOWN:
-        click.echo(f"tacholog: {len(others) - _SHOWN} more lines and files are not as they should be; 'tacholog check' lists them all", err=True)
+        click.echo(f"tacholog: {len(others) - _SHOWN} more lines and files have problems; 'tacholog check' lists them all", err=True)
     return UNREADABLE_EXIT if unread else 0

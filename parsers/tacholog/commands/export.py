@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     "--output", "path", metavar="PATH", type=click.Path(path_type=Path), help="Where it goes; for hdr a folder.  [default: standard output]"
 )
 def export(*, roots: tuple[Path, ...], kind: str, path: Path | None) -> None:
-    """Read the data, write it."""
+    """Read the data and write it in the chosen format."""
     from tacholog.dataset.complaints import complaints
     from tacholog.dataset.export import as_csv, as_json, as_parquet, results_table, write_hdr
     from tacholog.dataset.load import load

@@ -31,7 +31,7 @@ from tacholog.resources import checkout
 @click.option("--replace", is_flag=True, help="Publish again a release that was published before.")
 @click.option("--incomplete", is_flag=True, help="Publish although some runs, logs or folders could not be read.")
 def publish(*, site: Path | None, label: str, output: Path | None, branch: str | None, push: bool, replace: bool, incomplete: bool) -> None:
-    """Put the site where it is to be."""
+    """Publish the site to a folder or a branch."""
     from tacholog.site.publish import publish as publish_folder
     from tacholog.site.publish import publish_branch
 
@@ -49,14 +49,14 @@ def publish(*, site: Path | None, label: str, output: Path | None, branch: str |
 
 
 def _summarise(built: Path) -> None:
-    """Say what changed with the newest release: in a job on GitHub in the job's summary, else in a line."""
+    """Print what changed with the newest release. In a job on GitHub, also append it to the summary of the job."""
     from tacholog.site.build import LATEST_DIFF
 
     found = built / LATEST_DIFF
     if not found.is_file():
         return
-    said = found.read_text(encoding="utf-8")
+    summary_text = found.read_text(encoding="utf-8")
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
         with Path(summary).open("a", encoding="utf-8") as file:
-            file.write(said)
-    click.echo(f"what changed: {html.unescape(said.partition(chr(10))[0].lstrip('# '))} ({found})")
+            file.write(summary_text)
+    click.echo(f"what changed: {html.unescape(summary_text.partition(chr(10))[0].lstrip('# '))} ({found})")

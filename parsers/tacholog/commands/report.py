@@ -26,7 +26,7 @@ _STEP = 16_000_000
 @click.option("--site", "config", metavar="FILE", type=click.Path(path_type=Path), help="A site.toml: name, logo, systems, privacy.  [default: none]")
 @click.option("--output", metavar="DIR", type=Folder(), help="Where the site goes.  [default: build/site]")
 def report(roots: tuple[Path, ...], config: Path | None, output: Path | None) -> None:
-    """Find the data, build, say where the site is."""
+    """Find the data, build the site, and print where it is."""
     require("site", "tacholog report")
     from tacholog.dataset.complaints import saved_complaints
     from tacholog.site.build import build_site
@@ -50,14 +50,14 @@ def report(roots: tuple[Path, ...], config: Path | None, output: Path | None) ->
 
 
 class Progress:
-    """Says on standard error how far the reading of logs is: nothing of small ones, of large ones a line each 16 MB of text."""
+    """Reports on standard error how far a large log has been read: one line for every 16 MB of text."""
 
     def __init__(self) -> None:
-        """Begin with nothing read."""
+        """Start with no bytes read."""
         self._read = 0
 
     def __call__(self, log: str, count: int) -> None:
-        """Hear that so many more bytes of the text of a log are being read."""
+        """Count more bytes of the text of a log."""
         before = self._read // _STEP
         self._read += count
         if self._read // _STEP > before:
@@ -65,10 +65,10 @@ class Progress:
 
 
 def default_roots() -> tuple[Path, ...]:
-    """Return the checkout's ``data/`` and the newest folder of ``build/runs/`` that holds a run, and say which that is.
+    """Return the ``data/`` of the checkout and the newest folder of ``build/runs/`` with a run, and print the latter.
 
     Raises:
-        UnreadableInput: there is no checkout, or nothing in it.
+        UnreadableInput: there is neither.
     """
     root = checkout() or Path.cwd()
     newest = folders(root / "build" / "runs")[-1:]

@@ -19,11 +19,11 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{1,39}")
 
 
 def _free_name(_: click.Context, __: click.Parameter, name: str) -> str:
-    """A name that is neither taken by an installed format nor impossible for a module."""
+    """Return the name if it can be a module and no installed format has it."""
     from tacholog.formats.registry import installed
 
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
-        raise click.BadParameter(f"{name!r} is no name for a module: use 2 to 40 of a-z, 0-9 and _, a letter first")
+        raise click.BadParameter(f"{name!r} cannot be the name of a module: use 2 to 40 of a-z, 0-9 and _, a letter first")
     if name in (taken := installed()).formats or name in taken.failures:
         raise click.BadParameter(f"a format called {name!r} is installed already; 'tacholog formats' lists them all")
     return name
@@ -33,17 +33,17 @@ def _free_name(_: click.Context, __: click.Parameter, name: str) -> str:
 @click.argument("name", callback=_free_name)
 @click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="The folder to write, new or empty.  [default: tacholog-NAME]")
 def scaffold(name: str, output: Path | None) -> None:
-    """Copy the example package with its name replaced; it is one that is tested as it stands."""
+    """Copy the example package with its name replaced. The example is tested as it is."""
     from tacholog.resources import templates_dir
 
     folder = output or Path(f"tacholog-{name.replace('_', '-')}")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UnreadableInput(f"{folder} is there already and is no empty folder: nothing was written")
+        raise UnreadableInput(f"{folder} exists and is not an empty folder: nothing was written")
     example = templates_dir() / "format-package"
     for source in sorted(path for path in example.rglob("*") if path.is_file()):
         within = source.relative_to(example)
         if any(part.startswith((".", "__pycache__")) for part in within.parts):
-            continue  # What tools leave behind in a checkout.
+            continue  # left by tools in a checkout
         target = folder / str(within).replace(EXAMPLE, name)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(source.read_text(encoding="utf-8").replace(EXAMPLE, name), encoding="utf-8")

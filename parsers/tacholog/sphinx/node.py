@@ -25,7 +25,7 @@ _WORD = re.compile(r"[^\W\d_]{3,}(?:-[^\W\d_]+)*")
 
 
 class PerfHtml(nodes.General, nodes.Element):
-    """HTML made by `tacholog.render`, in the attribute ``html``. Links ``doc:NAME?QUERY#ANCHOR`` and ``root:PATH`` are resolved when the page is written."""
+    """HTML made by `tacholog.render`, in the attribute ``html``. Links ``doc:NAME?QUERY#ANCHOR`` and ``root:PATH`` are resolved on writing."""
 
 
 def words_of(html: str) -> nodes.Text:

@@ -1,4 +1,4 @@
-"""The dataset of a Sphinx build, opened once, and which page shows which part of it: if a run changes, only the pages that show it are built again."""
+"""The dataset of a Sphinx build, opened once, and which page shows which part of it. A changed run costs only the pages that show it."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from tacholog.view.views import View
 
 
 def marks_table(view: View) -> Html:
-    """Return every mark: how many numbers carry it, and its sentence."""
+    """Return all marks: how many numbers have each, and why."""
     counts = Counter(mark for fact in view.results for mark in fact.marks)
     counts[TWO_GROUPS] = _in_two_groups(view).total()
     rows = [[_mark_words(name), count_of(counts[name]), tag("span", mark.sentence, class_="stat-limit")] for name, mark in MARKS.items()]
@@ -27,7 +27,7 @@ def marks_table(view: View) -> Html:
 
 
 def doubts_table(view: View, pages: Mapping[tuple[str, str], str]) -> Html:
-    """Return the marks that any number carries, the pages on which those numbers are, and why they are not to be trusted blindly."""
+    """Return the marks in use: how many numbers have each, why, and on which pages they are."""
     places: dict[str, Counter[tuple[str, str]]] = {}
     for fact in view.results:
         for mark in fact.marks:
@@ -35,7 +35,7 @@ def doubts_table(view: View, pages: Mapping[tuple[str, str], str]) -> Html:
     if grouped_ := _in_two_groups(view):
         places[TWO_GROUPS] = grouped_
     if not places:
-        return tag("p", "No number carries a mark.")
+        return tag("p", "No number has a mark.")
     rows = [
         [_mark_words(name), count_of(places[name].total()), tag("span", mark_of(name).sentence, class_="stat-limit"), _places(places[name], pages)]
         for name in in_order(places)
@@ -44,7 +44,7 @@ def doubts_table(view: View, pages: Mapping[tuple[str, str], str]) -> Html:
 
 
 def _in_two_groups(view: View) -> Counter[tuple[str, str]]:
-    """Count the numbers of runs that fall into two groups, by system and transport: a mark of several runs together, which none carries alone."""
+    """Count the numbers whose runs fall into two groups, by system and transport. Only several runs together can have this mark."""
     found: Counter[tuple[str, str]] = Counter()
     for one in compared(view, {}):
         for metric, statistic in one.series.statistics():
@@ -67,27 +67,27 @@ def _places(counts: Counter[tuple[str, str]], pages: Mapping[tuple[str, str], st
 
 
 def metrics_table() -> Html:
-    """Return the registry of metrics: unit, which direction is better."""
+    """Return all metrics with their units and the direction that is better."""
     better = {"lower": "lower is better", "higher": "higher is better", None: "neither"}
     rows = [[metric.words, tag("code", name), _unit_words(metric.unit), better[metric.better]] for name, metric in METRICS.items()]
     return plain_table("Metrics", ("metric", "name in the data", "unit in the data", "direction"), rows)
 
 
 def conditions_table() -> Html:
-    """Return every condition that the schema knows, and what it means."""
+    """Return all conditions of the schema and their meaning."""
     return plain_table(
-        "Conditions", ("condition", "name in the data", "what it says"), [[title(n), tag("code", n), w] for n, w in CONDITION_WORDS.items()]
+        "Conditions", ("condition", "name in the data", "meaning"), [[title(n), tag("code", n), w] for n, w in CONDITION_WORDS.items()]
     )
 
 
 def statistics_table() -> Html:
-    """Return the statistics that pages show beside the values of runs."""
+    """Return the kinds of numbers that pages show besides the values of runs."""
     rows = [[one.name, tag("code", name), one.sentence] for name, one in STATISTICS.items()]
-    return plain_table("Statistics", ("statistic", "class of its element", "what it says"), rows)
+    return plain_table("Statistics", ("statistic", "class of its element", "meaning"), rows)
 
 
 def definitions_table() -> Html:
-    """Return the definitions of metrics by tool: who starts the clock, who stops it, what counts."""
+    """Return the definitions of metrics by tool: where the clock starts and stops, and what is counted."""
     from tacholog.formats.registry import formats
 
     rows = [
@@ -95,11 +95,11 @@ def definitions_table() -> Html:
         for name, format_ in sorted(formats().items())
         for definition, sentence in getattr(format_, "DEFINITIONS", {}).items()
     ]
-    return plain_table("Definitions by tool", ("format", "definition", "what it means"), rows)
+    return plain_table("Definitions by tool", ("format", "definition", "meaning"), rows)
 
 
 def shared_conditions(view: View) -> Html:
-    """Return the conditions that all numbers of a view share; those that differ are named, and stand in the series' labels."""
+    """Return the conditions that all numbers of a view share. Those that differ are named; the labels of the series show them."""
     found = [fact.conditions for fact in view.summaries()]
     pairs: list[tuple[str, object]] = []
     for name in CONDITION_WORDS:

@@ -15,11 +15,11 @@ from tacholog.view.rankings import newest_release
 from tacholog.view.series import LOGICAL, LOSS, REFERENCE, Cell, Series
 from tacholog.view.views import Selection, View
 
-_TOLD = {"p50": "median", "range-low": "lower end of a range", "min": "least"}
+_STATISTIC_WORDS = {"p50": "median", "range-low": "lower end of a range", "min": "least"}
 
 
 def overview(view: View, pages: dict[tuple[str, str], str], links: Links) -> Html:
-    """Return systems and transports at a glance. ``pages`` maps them to their documents."""
+    """Return all systems and transports with their best numbers. ``pages`` maps them to their documents."""
     found: dict[tuple[str, str], list[Compared]] = {}
     for one in compared(view, pages):
         found.setdefault((one.system, one.transport), []).append(one)
@@ -30,7 +30,7 @@ def overview(view: View, pages: dict[tuple[str, str], str], links: Links) -> Htm
 
 
 def _overview_row(view: View, pair: tuple[str, str], document: str, members: Sequence[Compared], links: Links) -> list[object]:
-    """``members`` is all that the page of the transport shows. Each best figure names its release: the newest in which that metric was measured."""
+    """``members`` are all series on the page of the transport. Each best number names its release: the newest one with this metric."""
     system, transport = pair
     part = view.only(Selection(system=system, transport=transport))
     kinds = sorted({run.published for run in part.runs.values()})
@@ -47,38 +47,38 @@ def _overview_row(view: View, pair: tuple[str, str], document: str, members: Seq
 
 
 def _best(members: Sequence[Compared], metric: str, unit: str, links: Links) -> Html:
-    """Return the best number of the newest release, named with its size: of latency the lowest, of goodput the highest that bytes moved for."""
+    """Return the best number of the newest release with its size: the lowest latency, or the highest goodput for which bytes moved."""
     measured = [one for one in members if _candidates(one.series, metric)]
     found = [(*each, one) for one in newest_release(measured) for each in _candidates(one.series, metric)]
     if not found:
         return tag("span", "not measured", class_="tl-null")
     found = [one for one in found if REFERENCE not in one[1].marks] or found
-    value, cell, told, of = (min if metric == "latency" else max)(found, key=lambda one: one[0])
-    version = dict(of.series.key)["system_version"] or dict(of.series.key)["release"]
+    value, cell, details, best = (min if metric == "latency" else max)(found, key=lambda one: one[0])
+    version = dict(best.series.key)["system_version"] or dict(best.series.key)["release"]
     released = f", {version}" if version else f", release {NOT_STATED}"
     return tag(
         "span",
         linked_number(cell, unit, links),
-        tag("span", f" {cell.size_words}{told}{released}", class_="tl-muted stat-label"),
+        tag("span", f" {cell.size_words}{details}{released}", class_="tl-muted stat-label"),
         data_v=f"{value:.12g}",
     )
 
 
 def _candidates(series: Series, metric: str) -> list[tuple[float, Cell, str]]:
-    """Return the numbers that may be the best: each with the value that it is ranked by, and what stands beside it."""
+    """Return the numbers that may be the best, each with the value to rank it by and the details to show beside it."""
     if metric == "goodput" and series.has_mark(LOGICAL):
         return []
     cells = headline(series, metric)
-    # A rate that most messages were lost at is no headline, unless there is no other.
+    # A rate at which messages were lost counts only if there is no other.
     whole = {at: cell for at, cell in cells.items() if LOSS not in cell.marks}
-    told = _told(series, metric, told_by(series, metric) or "") if whole else ", more than 1\u202f% lost"
-    return [(cell.value, cell, told) for cell in (whole or cells).values() if cell.value is not None]
+    details = _details(series, metric, told_by(series, metric) or "") if whole else ", more than 1\u202f% lost"
+    return [(cell.value, cell, details) for cell in (whole or cells).values() if cell.value is not None]
 
 
-def _told(series: Series, metric: str, statistic: str) -> str:
-    """Return what must stand beside a number so that nobody compares a round trip with half of one, or a mean with a median."""
+def _details(series: Series, metric: str, statistic: str) -> str:
+    """Return the statistic and the basis of a latency, so that nobody compares a round trip with half of one, or a mean with a median."""
     if metric != "latency":
         return ""
     basis = dict(series.key).get("basis")
-    parts = [_TOLD.get(statistic, statistic), words("basis", basis) if basis else "basis not stated"]
+    parts = [_STATISTIC_WORDS.get(statistic, statistic), words("basis", basis) if basis else "basis not stated"]
     return "".join(f", {part}" for part in [*parts, *(["of a reference"] if series.has_mark(REFERENCE) else [])])

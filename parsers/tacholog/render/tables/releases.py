@@ -1,4 +1,4 @@
-"""Releases: which runs were made of which."""
+"""The table of releases."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tacholog.view.views import View, transport_of
 
 
 def releases_table(view: View, links: Links) -> Html:
-    """Return one row a release: its systems, versions, transports, machines, dates and runs; those of no stated release come last."""
+    """Return one row for each release: systems, versions, transports, machines, dates and runs. Runs without a release come last."""
     by_release: dict[str, list[RunRow]] = {}
     for run in view.runs.values():
         by_release.setdefault(run.release or "", []).append(run)
@@ -49,13 +49,13 @@ def _transports(runs: list[RunRow], view: View) -> set[str]:
 
 
 def _days(runs: list[RunRow]) -> str | Html:
-    """Return the first and the last day on which any of them began."""
+    """Return the first and the last day of the runs."""
     days = sorted({run.start_time[:10] for run in runs if run.start_time})
     return " to ".join(dict.fromkeys((days[0], days[-1]))) if days else null()
 
 
 def _runs(runs: list[RunRow], links: Links) -> Html:
-    """Return the runs, folded away where they are many."""
+    """Return the runs in a folded list."""
     if links.logs is None:
         return tag("span", str(len(runs)), data_v=len(runs), class_="stat-count")
     found = [tag("div", tag("a", run.run, href=f"root:{raw_name(run.run, RUN_FILE)}", title="The run's manifest")) for run in runs]

@@ -1,4 +1,4 @@
-"""What the columns of the tables for other tools mean."""
+"""The columns of the exported tables, and their meaning."""
 
 from __future__ import annotations
 
