@@ -274,6 +274,6 @@ def _install(session: nox.Session, *parts: str) -> None:
         stamp = SHARED / f"{part}.installed"
         if stamp.exists() and stamp.read_text() == state:
             continue
-        wanted = ["--editable", "."] if part == "package" else nox.project.dependency_groups(PYPROJECT, part)
+        wanted = ["--editable", ".[site]"] if part == "package" else nox.project.dependency_groups(PYPROJECT, part)
         session.run(_tool("python"), "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check", *wanted)
         stamp.write_text(state)

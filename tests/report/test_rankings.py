@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tacholog.render.tables.listings import overview
+from tacholog.render.tables.overview import overview
 from tacholog.render.tables.rankings import rankings
 from tacholog.render.tables.summary import throughput_summary
 from tacholog.render.tables.tables import Links

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from tacholog.compare.distributions import student_t_quantile
 from tacholog.compare.result import DiffRow, Report, RowKey
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there, open_evidence
@@ -185,21 +186,15 @@ def _band(sessions: Sequence[Calibration]) -> Band:
     """The band of one row from its sessions; see docs/significance.md for the formulas."""
     count, runs = len(sessions), sum(entry.runs for entry in sessions)
     variance = sum((entry.runs - 1) * entry.deviation**2 for entry in sessions) / (runs - count)
-    within = _t(runs - count) * sqrt(2 * variance)
+    within = student_t_quantile(_LEVEL, runs - count) * sqrt(2 * variance)
     if count < ENOUGH_SESSIONS:
         paired = max(max(abs(entry.shift_low), abs(entry.shift_high)) for entry in sessions)
         return Band(paired, within, across_sessions=False)
     medians = [log(entry.median) for entry in sessions]
     middle = sum(medians) / count
-    between = _t(count - 1) * sqrt(2 * sum((value - middle) ** 2 for value in medians) / (count - 1))
-    paired = _t(count) * sqrt(sum(entry.shift**2 for entry in sessions) / count)
+    between = student_t_quantile(_LEVEL, count - 1) * sqrt(2 * sum((value - middle) ** 2 for value in medians) / (count - 1))
+    paired = student_t_quantile(_LEVEL, count) * sqrt(sum(entry.shift**2 for entry in sessions) / count)
     return Band(paired, sqrt(within**2 + between**2), across_sessions=True)
-
-
-def _t(freedom: int) -> float:
-    from scipy.stats import t
-
-    return float(t.ppf(_LEVEL, freedom))
 
 
 def noise(found: SameBuild) -> Iterator[float]:

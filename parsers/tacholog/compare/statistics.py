@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tacholog.compare.distributions import normal_upper_tail, student_t_quantile
 from tacholog.compare.policy import MIN_RUNS
 
 EXACT_RUNS = 40
@@ -270,11 +271,8 @@ def _rank_sum_p(old: Floats, new: Floats) -> Floats:
 
 
 def _normal_p(distance: Floats, deviation: Floats) -> Floats:
-    from scipy.stats import norm
-
     z = np.divide(np.abs(distance), deviation, out=np.zeros(len(distance)), where=deviation > 0)
-    p: Floats = 2 * norm.sf(z)
-    return np.minimum(p, 1.0)
+    return np.minimum(2 * normal_upper_tail(z), 1.0)
 
 
 def _by_pattern(patterns: Integers, statistic: Integers, null: Callable[[tuple[int, ...]], Floats], otherwise: Callable[[], Floats]) -> Floats:
@@ -327,9 +325,7 @@ def same_build_band(deviation: Floats, sessions: int) -> Floats:
         deviation: standard deviation of the session medians' logarithms, shape (rows,).
         sessions: how many sessions it was taken from, at least 2.
     """
-    from scipy.stats import t
-
-    band: Floats = t.ppf(0.975, sessions - 1) * np.sqrt(2) * deviation
+    band: Floats = student_t_quantile(0.975, sessions - 1) * np.sqrt(2) * deviation
     return band
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from urllib.parse import urlencode
 
 from tacholog.render.html import NOTHING, Html, esc, join, tag
-from tacholog.render.marks import mark_notes, said_of_all
+from tacholog.render.marks import mark_notes, shared_marks_note
 from tacholog.render.remarks import remarks
 from tacholog.render.tables.groups import group_table, marks_of_all
 from tacholog.render.tables.hosts import host_anchor
@@ -65,7 +65,7 @@ def _group(ranked: RankedGroup, links: Links, anchor: str, seen: dict[str, None]
     on_all = marks_of_all(ranked.group, ranked.members, ranked.sizes)
     seen.update(dict.fromkeys(on_all))
     table = group_table(ranked.group, ranked.members, ranked.sizes, CellWriter(links, anchor, Marks(seen, on_all), None), links)
-    return join([_caption(ranked), said_of_all(on_all, anchor), table, _remark(ranked), _more(ranked, documents)])
+    return join([_caption(ranked), shared_marks_note(on_all, anchor), table, _remark(ranked), _more(ranked, documents)])
 
 
 def _caption(ranked: RankedGroup) -> Html:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from tacholog.compare.comparable import is_ranked_nowhere, judge
 from tacholog.render.figures.svg import swatch
 from tacholog.render.html import NOTHING, Html, join, tag
-from tacholog.render.marks import mark_notes, said_of_all
+from tacholog.render.marks import mark_notes, shared_marks_note
 from tacholog.render.tables.tables import CellWriter, Links, Marks, badge, column_decimals, each_run, marks_of_cells, page_anchor, scroller
 from tacholog.schema.metrics import METRICS
 from tacholog.view.comparable import conditions_of
@@ -38,7 +38,13 @@ def side_by_side(series: Sequence[Series], links: Links, anchor: str) -> Html:
     basis = BASIS_WORDS.get(str(bases.pop())) if metric == "latency" and len(bases) == 1 else None
     title = tag("p", tag("strong", ", ".join(filter(None, (words, basis, unit.sign)))), class_="tl-caption")
     return join(
-        [title, said_of_all(said, anchor), scroller(f"{words} of every series", table), _not_comparable(shown, metric), mark_notes(seen, anchor)]
+        [
+            title,
+            shared_marks_note(said, anchor),
+            scroller(f"{words} of every series", table),
+            _not_comparable(shown, metric),
+            mark_notes(seen, anchor),
+        ]
     )
 
 
