@@ -85,7 +85,7 @@ class Account(msgspec.Struct):
         return (self.runs[run] if run < len(self.runs) else self.facts).conditions
 
 
-class Held:
+class HeldRecords:
     """Holds the records of a log until all facts of their runs are known. Beyond a limit they wait in a file."""
 
     def __init__(self, in_memory: int = 20_000) -> None:

@@ -65,7 +65,7 @@ class IperfDocument:
 
     def _closed(self, item: JsonObject) -> Found | None:
         """Read an object that has ended; return the finding if it is a result."""
-        members = {name: member.value for name, member in item.members.items()}
+        members = {name: member.value for name, member in item.members.items()} if item.members else {}
         found = None
         if is_result(item.place) and item.lines:
             damaged = Broken("a member of this result is damaged or missing") if item.is_damaged else None
