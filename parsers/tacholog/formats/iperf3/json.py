@@ -36,13 +36,15 @@ class IperfDocument:
             return
         read = self._reader.take(line)
         self._lacks_its_end &= "end" not in read.opened
-        closed = [found for item in read.closed if (found := self._closed(item))]
+        closed = [found for item in read.closed if (found := self._closed(item))] if read.closed else []
         if read.damage:
             yield from (found for found in closed if line not in {found.line, *found.also})
             yield from self._damaged(line, read)
             return
         yield from closed
-        if not any(line in {found.line, *found.also} for found in closed) and not any(map(is_result, self._reader.holders(line))):
+        if any(map(is_result, self._reader.holders(line))):
+            return
+        if not any(line in {found.line, *found.also} for found in closed):
             yield Found(line, self._facts(read))
 
     def close(self) -> Iterator[Found]:

@@ -159,7 +159,7 @@ class JsonReader:
 
     def holders(self, line: Line) -> list[str]:
         """Return the places of the kept objects that are open and stand on the line that was read last."""
-        return [frame.place for frame in self._frames if frame.stands_on(line)]
+        return [frame.place for frame in self._frames if frame.lines and frame.lines[-1] is line]
 
     def take(self, line: Line) -> JsonLine:
         """Read a line. The first line of a document begins with its opening brace."""
@@ -200,9 +200,10 @@ class JsonReader:
     def _read(self, line: Line) -> None:
         at = 0
         text = line.text.rstrip()
-        while at < len(text):
+        end = len(text)
+        while at < end:
             token = _TOKEN.match(text, at)
-            if token is None or (not line.whole and token.end() == len(text) and token["number"]):
+            if token is None or (not line.whole and token.end() == end and token["number"]):
                 raise _DamagedError("no JSON, or cut")
             at = token.end()
             mark = token["mark"]
