@@ -77,8 +77,14 @@ def installed() -> Installed:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever somebody else's module does when it is imported, sys.exit() included
-            failures[entry.name] = f"of {packages[entry.name]} cannot be loaded: {describe_error(error)}"
+            failures[entry.name] = f"of {packages[entry.name]} cannot be loaded: {describe_error(error)}{_way_out(error)}"
     return Installed(loaded, failures, packages)
+
+
+def _way_out(error: BaseException) -> str:
+    """Say what to import where a format, such as one for an older version, imports a module of Tacholog that is not there."""
+    is_moved = isinstance(error, ImportError) and (error.name or "").startswith("tacholog.")
+    return "; all that formats need is in tacholog.formats.kit" if is_moved else ""
 
 
 def _package(entry: EntryPoint) -> str:
