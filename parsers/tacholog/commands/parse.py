@@ -18,11 +18,11 @@ import click
 from click.core import ParameterSource
 
 from tacholog import terminal
-from tacholog.commands._listing import LISTINGS, Complaints, Explained, Listing, Place, Totals, kind_of
+from tacholog.commands._listing import LISTINGS, Complaints, LineListing, Listing, Place, Totals, kind_of
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there
 from tacholog.formats.bulk import BulkRecords
-from tacholog.formats.reading import Event, Held, Scan
+from tacholog.formats.reading import Event, HeldRecords, Scan
 from tacholog.formats.registry import detect, format_named
 from tacholog.formats.source import LogText, open_log
 from tacholog.runs.manifest import RUN_FILE, Manifest, folders_below, read_manifest
@@ -48,7 +48,7 @@ def parse(paths: tuple[str, ...], output: str, log_format: str | None, summary: 
         raise click.UsageError("--explain prints lines, not records: it goes with neither --format nor --summary")
     if log_format:
         format_named(log_format)
-    listing = None if summary else Explained() if explain else LISTINGS[output]()
+    listing = None if summary else LineListing() if explain else LISTINGS[output]()
     totals = Totals()
     unreadable = False
     for path, no_log in _logs(paths):
@@ -105,8 +105,8 @@ def _parse_one(path: str, log_format: str | None, listing: Listing | None, total
     manifest = _manifest(path)
     stated_format = {log.file: log.format for log in manifest.logs}.get(Path(path).name) if manifest else None
     kinds: Counter[str] = Counter()
-    complaints = Complaints(path, shown=0 if isinstance(listing, Explained) else COMPLAINTS_SHOWN)
-    held = Held()
+    complaints = Complaints(path, shown=0 if isinstance(listing, LineListing) else COMPLAINTS_SHOWN)
+    held = HeldRecords()
     with _opened(path) as text:
         asked = log_format or stated_format
         scan = Scan(text, asked)
@@ -114,7 +114,7 @@ def _parse_one(path: str, log_format: str | None, listing: Listing | None, total
             if isinstance(event, BulkRecords):
                 kinds[kind_of(event.like)] += len(event)
                 continue
-            if isinstance(listing, Explained):
+            if isinstance(listing, LineListing):
                 listing.show(_place(path, scan, manifest, event.run), _sized(event, manifest))
             elif listing and isinstance(event.what, Record):
                 held.add(event)

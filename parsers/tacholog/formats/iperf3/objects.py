@@ -6,6 +6,7 @@ Source: the JSON reports of iperf3 3.12, and logs of 3.0.11, 3.1.3, 3.6 and 3.12
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping
 from math import floor, log10
@@ -25,6 +26,7 @@ _SIGNS_OF_A_SENDER, _SIGNS_OF_A_RECEIVER = {"retransmits", "snd_cwnd"}, {"jitter
 _Make = Callable[[IperfTest, Traffic, Scope, str | None], Record]
 
 
+@functools.lru_cache(maxsize=1024)
 def is_result(place: str) -> bool:
     """Whether the object at a place of the document, such as ``end/sum_sent``, is a result."""
     return bool(_STREAM.fullmatch(place) or _SUM.fullmatch(place) or place == _PROCESSORS)
