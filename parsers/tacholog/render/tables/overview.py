@@ -52,8 +52,8 @@ def _best(members: Sequence[Compared], metric: str, unit: str, links: Links) -> 
     found = [(*each, member) for member in newest_release(measured) for each in _candidates(member.series, metric)]
     if not found:
         return tag("span", "not measured", class_="tl-null")
-    found = [member for member in found if REFERENCE not in member[1].marks] or found
-    value, cell, details, best = (min if metric == "latency" else max)(found, key=lambda member: member[0])
+    found = [candidate for candidate in found if REFERENCE not in candidate[1].marks] or found
+    value, cell, details, best = (min if metric == "latency" else max)(found, key=lambda candidate: candidate[0])
     version = dict(best.series.key)["system_version"] or dict(best.series.key)["release"]
     released = f", {version}" if version else f", release {NOT_STATED}"
     return tag(
