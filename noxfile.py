@@ -21,7 +21,8 @@ nox.options.sessions = ["lint", "types", "tests"]
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 # One environment for every session that imports the package: it is half a gigabyte, and nox would make one for each.
 SHARED = Path(".nox/shared").absolute()
-SECOND_TRY = "A SECOND TRY for the tests that failed above"
+SECOND_TRY = "A SECOND TRY for the tests that failed above: they measure, and other work on this machine can spoil that"
+PARSERS = "parsers"
 
 
 @nox.session(venv_backend="none")
@@ -72,29 +73,35 @@ def ab(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def tests(session: nox.Session) -> None:
-    """Run all tests but the browser's, the C++ core's too where there is a compiler."""
+    """Run all tests but the browser's (-- parsers: only those that take no compiler and no long time; or arguments for pytest)."""
     _install(session, "package", "tests")
+    but_browser = "--ignore=tests/browser"  # its fixtures need Playwright
+    if session.posargs and session.posargs[0] == PARSERS:
+        session.log("left out: the C++ core, and what runs it, builds sites or makes environments")
+        quick = "not core and not measures and not site and not packaging"
+        _pytest(session, but_browser, "-m", quick, *_at_once(), *session.posargs[1:])
+        return
     if _compiler():
         _build(session, "release")
-        _ctest(session, "release", "ignore", "--label-exclude", "long")  # without GoogleTest there are none, and the build has said so
     else:
         session.warn("left out: the C++ core's tests and those that run perftest, because no C++ compiler was found")
     session.log("left out: the tests in a browser (nox -s browser), because they need Chromium")
-    but_browser = "--ignore=tests/browser"  # its fixtures need Playwright
     if session.posargs:
         _pytest(session, but_browser, *session.posargs)
         return
-    _pytest(session, but_browser, "-m", "alone")
-    _pytest(session, but_browser, "-m", "not alone", f"--numprocesses={os.cpu_count() or 1}", "--dist=loadfile")
+    if _compiler():
+        _ctest(session, "release", "ignore", "long")  # without GoogleTest there are none, and the build has said so
+    _pytest(session, but_browser, "-m", "not measures", *_at_once())
+    _pytest_twice(session, but_browser, "-m", "measures")
 
 
 @nox.session(venv_backend="none")
 def browser(session: nox.Session) -> None:
-    """Open the built pages in Chromium and check them, by the W3C's checker of HTML too where there is Java."""
+    """Check every page of a whole site in Chromium, and with the W3C's checker where there is Java (TACHOLOG_SCREENSHOTS=1: keep pictures)."""
     chromium = _chromium(session)
     _install(session, "package", "browser")
-    at_once = f"--numprocesses={os.cpu_count() or 1}"  # a browser mostly waits for itself
-    _pytest(session, "-m", "browser", at_once, "--dist=worksteal", *session.posargs, env={"TACHOLOG_CHROMIUM": chromium})
+    at_once = f"--numprocesses={os.cpu_count() or 1}"
+    _pytest(session, "tests/browser", at_once, "--dist=worksteal", *session.posargs, env={"TACHOLOG_CHROMIUM": chromium})
 
 
 @nox.session(venv_backend="none", default=False)
@@ -127,22 +134,25 @@ def types(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none", default=False)
 def sanitizers(session: nox.Session) -> None:
-    """Run the C++ tests under the address and undefined-behaviour sanitizers, and under the thread sanitizer."""
+    """Run the C++ tests under the address and undefined-behaviour sanitizers, and those with several threads under the thread sanitizer."""
     for preset in session.posargs or ("asan", "tsan"):
         _build(session, preset)
-        _ctest(session, preset, "error", "--label-exclude", "long")
+        _ctest(session, preset, "error", "long|one-thread" if preset == "tsan" else "long")
 
 
 @nox.session(venv_backend="none", default=False)
 def long(session: nox.Session) -> None:
     """Deliver a million messages, and gigabytes, over networks that lose, double and reorder: two minutes and more."""
     _build(session, "release")
-    _ctest(session, "release", "error", "--label-regex", "long")
+    session.run(*_ctest_words("release", "error"), "--label-regex", "long", "--parallel", str(os.cpu_count() or 1))
 
 
 @nox.session(venv_backend="none", default=False)
 def fuzz(session: nox.Session) -> None:
-    """Feed hostile bytes to every format and wire decoder, ten minutes each (-- SECONDS [NAME...]; formats, core and mutations name all)."""
+    """Feed hostile bytes to every format and wire decoder, ten minutes each (-- SECONDS [NAME...], or check [NAME...] for the same few inputs as CI).
+
+    Names are those of formats and decoders; formats, core and mutations name all of a kind.
+    """
     _install(session, "package", "fuzz", "tests")
     if _libfuzzer():
         _build(session, "fuzz", "fuzzers")
@@ -151,7 +161,7 @@ def fuzz(session: nox.Session) -> None:
     seconds, *names = session.posargs or ["600"]
     if not names or set(names) - {"mutations"}:
         session.run(_tool("python"), "tests/fuzz/run.py", seconds, *(name for name in names if name != "mutations"))
-    if not names or "mutations" in names:
+    if "mutations" in names or (not names and seconds != "check"):
         # By chance, so not in CI, where luck would decide whose change is red.
         session.run(_tool("pytest"), "-q", "tests/formats/test_every_format.py", env={"TACHOLOG_RANDOM": "10"})
 
@@ -192,31 +202,46 @@ def _build(session: nox.Session, preset: str, target: str = "all") -> None:
     session.run(_tool("cmake"), "--build", f"build/bench/{preset}", "--target", target, "--parallel", str(os.cpu_count() or 2), env=path)
 
 
-def _ctest(session: nox.Session, preset: str, without_tests: str, *which: str) -> None:
-    """Run the core's tests, and once more, one by one, those that failed: they live in real time, and others may hold up the machine.
+def _ctest_words(preset: str, without_tests: str) -> list[str]:
+    return [_tool("ctest"), "--test-dir", f"build/bench/{preset}", "--output-on-failure", f"--no-tests={without_tests}"]
 
-    Red at once is what a sanitizer found: a race that shows once in two runs is a race.
+
+def _ctest(session: nox.Session, preset: str, without_tests: str, left_out: str) -> None:
+    """Run the core's tests but those with one of these labels.
+
+    Only the tests that measure get a second try, one by one, because other work on the machine can spoil what they measure. What a
+    sanitizer found is red at once there too: a race that shows once in two runs is a race.
     """
-    folder = Path("build/bench", preset)
-    ctest = [_tool("ctest"), "--test-dir", str(folder), "--output-on-failure", f"--no-tests={without_tests}", *which]
-    at_once = str(2 * (os.cpu_count() or 1))  # they wait more than they work
+    words = _ctest_words(preset, without_tests)
+    many = str(4 * (os.cpu_count() or 1))  # most tests wait more than they work
+    session.run(*words, "--label-exclude", f"{left_out}|measures", "--parallel", many)
+    measuring = [*words, "--label-regex", "measures"]
     try:
-        session.run(*ctest, "--parallel", at_once)
+        session.run(*measuring, "--parallel", str(2 * (os.cpu_count() or 1)))
     except CommandFailed:
-        report = (folder / "Testing/Temporary/LastTest.log").read_text("utf-8", errors="replace")
+        report = Path("build/bench", preset, "Testing/Temporary/LastTest.log").read_text("utf-8", errors="replace")
         if re.search("Sanitizer|runtime error:", report):
             raise
         session.warn(SECOND_TRY)
-        session.run(*ctest, "--rerun-failed")
+        session.run(*measuring, "--rerun-failed")
 
 
 def _pytest(session: nox.Session, *args: str, env: dict[str, str] | None = None) -> None:
-    """Likewise: some of these tests run perftest or a browser."""
+    session.run(_tool("pytest"), *args, env=env)
+
+
+def _pytest_twice(session: nox.Session, *args: str) -> None:
+    """Run tests that measure, and those that failed once more."""
     try:
-        session.run(_tool("pytest"), *args, env=env)
+        _pytest(session, *args)
     except CommandFailed:
         session.warn(SECOND_TRY)
-        session.run(_tool("pytest"), *args, "--last-failed", "--last-failed-no-failures=none", "--numprocesses=0", env=env)
+        _pytest(session, *args, "--last-failed", "--last-failed-no-failures=none")
+
+
+def _at_once() -> list[str]:
+    """Several processes, a file of tests to each; one more than processors, because many tests wait for programs that they started."""
+    return [f"--numprocesses={1 + (os.cpu_count() or 1)}", "--dist=loadfile", "--no-loadscope-reorder"]
 
 
 def _end_with(session: nox.Session, *words: str) -> None:

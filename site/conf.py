@@ -1,26 +1,26 @@
-"""The site's Sphinx settings. `tacholog report` copies this folder beside the generated pages and names the dataset."""
+"""The Sphinx settings of the site. `tacholog report` copies this folder to the generated pages, and tells Sphinx where the dataset is."""
 
 import html
 import json
 from pathlib import Path
 
-_site = json.loads(Path(__file__).with_name("site.json").read_text(encoding="utf-8"))  # what site.toml says
+_site = json.loads(Path(__file__).with_name("site.json").read_text(encoding="utf-8"))  # the settings from site.toml
 
 project = html_title = _site["name"]
 author = _site["name"]
 copyright = _site["copyright"]
 
 extensions = ["myst_parser", "sphinx_copybutton", "tacholog.sphinx"]
-templates_path = []  # a list of our own: the theme adds to the default one, and a second build in the process then differs from the first
+templates_path = []  # a new list: the theme appends to the default list, so a second build in the same process would differ from the first
 exclude_patterns = ["_extra", "**/_*.md"]
 nitpicky = True
-smartquotes = False  # a name is shown as it is written
+smartquotes = False  # names are shown exactly as written
 
 myst_heading_anchors = 3
 myst_enable_extensions = ["attrs_inline", "deflist"]
 
 html_theme = "pydata_sphinx_theme"
-# Without a default mode the theme's script complains on the console.
+# Without a default mode, the script of the theme logs a warning on the console.
 html_context = {"default_mode": "auto"}
 html_theme_options = {
     "logo": {
@@ -40,7 +40,7 @@ html_theme_options = {
     "back_to_top_button": False,
     "search_as_you_type": False,
 }
-# Navigation beside every page would cost more bytes than the page: the header and the table on each system's page lead on.
+# No navigation in a sidebar: on some pages it would have more bytes than the page. The header and the pages of the systems have the links instead.
 html_sidebars = {"**": []}
 html_static_path = ["_static"]
 html_extra_path = ["_extra"]

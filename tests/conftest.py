@@ -1,8 +1,11 @@
-"""What all tests share: where the checkout is, and perftest if it has been built."""
+"""What all tests share: where the checkout is, perftest if it has been built, runs of hostile texts, and folders that are made once."""
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
+import os
+import shutil
 import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -34,6 +37,38 @@ def perftest() -> Path:
     if not built.is_file():
         pytest.skip("perftest is not built (nox -s core; needs a C++ compiler)")
     return built
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], object]], Path]:
+    """Return a folder of that name, filled by the function: once for all processes that run tests together. It must not be changed by tests."""
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+    def made(name: str, make: Callable[[Path], object]) -> Path:
+        folder, finished = shared / name, shared / f"{name}.finished"
+        with (shared / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # the first process makes it, the others wait here; a process that dies gives it back
+            if not finished.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir()
+                make(folder)
+                finished.touch()
+        return folder
+
+    return made
+
+
+#: Fixtures that build a site of Tacholog. Tests that use one get the marker ``site``.
+SITES = {"site", "sites", "built", "copied", "page"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that use a built site, and begin with those that take longest in one piece, so that they do not run alone at the end."""
+    for item in items:
+        if SITES & set(getattr(item, "fixturenames", ())):
+            item.add_marker("site")
+    items.sort(key=lambda item: "packaging" not in item.keywords)
 
 
 #: Texts that try to be something else in each place that a page, a template, a directive or a terminal has for them.

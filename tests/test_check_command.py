@@ -1,4 +1,4 @@
-"""``tacholog check``: what somebody contributes is right, or it is said what is not."""
+"""``tacholog check`` names every problem of a contributed folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from click.testing import CliRunner
 
 from tacholog.commands.check import check
 from tacholog.dataset.checks import violations
-from tacholog.dataset.load import Dataset, load
+from tacholog.dataset.frames import Dataset
+from tacholog.dataset.load import load
 
 DATA = Path(__file__).parent.parent / "data"
 
@@ -41,7 +42,7 @@ def test_a_missing_host_a_changed_log_and_a_broken_line_are_each_one_line(tmp_pa
     assert done.exit_code == 1
     assert "keyed-reliable/latency-pub.txt: altered: the log's SHA-256 is " + hashlib.sha256(log.read_bytes()).hexdigest() in done.output
     assert "latency-pub.txt:23: broken: " in done.output
-    assert "hosts/rti-benchmark-lab.toml: missing, although runs name it" in done.output
+    assert "hosts/rti-benchmark-lab.toml: missing, although a run names this host" in done.output
 
 
 def test_a_folder_without_a_run_and_a_log_without_a_manifest_are_not_in_order(tmp_path: Path) -> None:
@@ -51,7 +52,7 @@ def test_a_folder_without_a_run_and_a_log_without_a_manifest_are_not_in_order(tm
     done = CliRunner().invoke(check, [str(tmp_path)])
 
     assert done.exit_code == 1
-    assert f"{tmp_path}: no run: there is no run.toml in this folder or below\n" in done.output
+    assert f"{tmp_path}: no run: there is no run.toml in this folder or its subfolders\n" in done.output
     assert "forgotten/latency-pub.txt: not read: there is no run.toml beside it\n" in done.output
 
 
@@ -102,6 +103,7 @@ def test_the_tables_are_held_to_their_schema(tmp_path: Path) -> None:
         ("payload_bytes", 0, "results: payload_bytes: greater_than_or_equal_to(1)"),
         ("line", pd.NA, "results: line: not_nullable"),
         ("resolution", 0.0, "results: resolution: greater_than(0)"),
+        ("statistic", "p05", "results: statistics are known does not hold, first for keyed-reliable/latency-pub.txt:"),
     ):
         assert any(said.startswith(complaint) for said in violations(changed(dataset, column, value))), column
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.dataset.load import Dataset, load
+from tacholog.dataset.frames import Dataset
+from tacholog.dataset.load import load
 from tacholog.formats.reading import read
 from tacholog.runs.manifest import Manifest, read_host, read_manifest
 from tacholog.schema.records import Record

@@ -10,7 +10,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tacholog.dataset.load import Dataset, load
+from tacholog.dataset.frames import Dataset
+from tacholog.dataset.load import load
 from tacholog.runs.manifest import read_manifest
 
 DATA = Path(__file__).parent.parent / "data"

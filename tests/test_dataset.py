@@ -7,12 +7,16 @@ import os
 import shutil
 from pathlib import Path
 
+import msgspec
+import pandas as pd
 import pytest
 
-from tacholog.dataset.load import load, load_logs, open_saved
+from tacholog.dataset.load import load, load_logs
+from tacholog.dataset.saved import open_saved
 from tacholog.errors import UnreadableInput
 from tacholog.runs.manifest import LogFile, Manifest, write
-from tacholog.schema.records import Conditions
+from tacholog.schema.conditions import StatedConditions
+from tacholog.schema.tables import TABLES
 
 ROOT = Path(__file__).resolve().parent.parent
 SOCKPERF = ROOT / "tests/formats/sockperf/ping-pong-udp.log"
@@ -38,7 +42,7 @@ def test_a_number_leads_back_to_run_log_and_line(tmp_path: Path) -> None:
 
 
 def test_the_manifest_completes_what_the_log_does_not_say_and_the_log_wins(tmp_path: Path) -> None:
-    run(tmp_path, "a", conditions=Conditions(transport="SHMEM", definition="something else"))
+    run(tmp_path, "a", conditions=StatedConditions(transport="SHMEM", definition="something else"))
 
     row = load([tmp_path]).results.iloc[0]
 
@@ -106,6 +110,36 @@ def test_what_is_saved_comes_back_the_same(tmp_path: Path) -> None:
     assert again.results["value"].tolist() == dataset.results["value"].tolist()
 
 
+def test_a_dataset_that_version_0_3_saved_opens_with_the_columns_of_today() -> None:
+    # Saved by 0.3.0 from tests/formats/native/latency-udp.log, as a run on a described host.
+    saved = open_saved(ROOT / "tests/saved/0.3.0")
+
+    for name, columns in TABLES.items():
+        table = getattr(saved, name)
+        assert list(table.columns) == list(columns)
+        assert [str(dtype) for dtype in table.dtypes] == [column.dtype for column in columns.values()]
+    medians = saved.results.query("scope == 'summary' and metric == 'latency' and statistic == 'p50'")
+    assert medians[["payload_bytes", "value", "transport", "basis"]].to_numpy().tolist() == [[64, 3851.0, "udp", "rtt"], [1024, 4667.0, "udp", "rtt"]]
+    assert saved.runs["options"].tolist() == ['{"turbo": true}']
+    assert saved.hosts["box"].cpu == {"model": "Some CPU"}
+
+
+def test_columns_that_an_older_version_did_not_save_are_unknown_and_stand_in_their_place(tmp_path: Path) -> None:
+    run(tmp_path / "data", "a")
+    dataset = load([tmp_path / "data"])
+    older = msgspec.structs.replace(dataset, results=dataset.results.drop(columns=["waiting", "keyed"]), runs=dataset.runs.drop(columns="options"))
+    older.save(tmp_path / "saved")
+
+    again = open_saved(tmp_path / "saved")
+    part = open_saved(tmp_path / "saved", ("keyed", "unit"), as_categories=True)
+
+    assert list(again.results.columns) == list(dataset.results.columns)
+    assert list(again.results.dtypes) == list(dataset.results.dtypes)
+    assert list(again.runs.dtypes) == list(dataset.runs.dtypes)
+    assert again.results[["waiting", "keyed"]].isna().all(axis=None)
+    assert set(dataset.results.columns) - set(part.results.columns) == {"keyed", "unit"}
+
+
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match="no such folder"):
         load([tmp_path / "missing"])
@@ -146,6 +180,15 @@ def test_a_manifest_that_no_table_can_hold_costs_only_its_run(tmp_path: Path, li
 
     assert list(dataset.runs["run"]) == ["good"]
     assert [said in reason for reason in dataset.problems.query("run == 'bad'")["reason"]] == [True]
+
+
+def test_a_dataset_of_a_version_without_the_reach_of_transports_is_opened(tmp_path: Path) -> None:
+    run(tmp_path / "data", "good")
+    load([tmp_path / "data"]).save(tmp_path / "saved")
+    results = pd.read_parquet(tmp_path / "saved" / "results.parquet")
+    results.drop(columns="reach").to_parquet(tmp_path / "saved" / "results.parquet")
+
+    assert open_saved(tmp_path / "saved").results["reach"].isna().all()
 
 
 def test_what_is_called_by_bytes_that_are_no_utf8_is_named_and_costs_only_itself(tmp_path: Path) -> None:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
-from tacholog.dataset.quality import MARKS
-from tacholog.formats import sound
 from tacholog.runs.manifest import Host, Manifest
-from tacholog.schema.records import STATISTICS
+from tacholog.schema.conditions import CONDITIONS, Conditions
+from tacholog.schema.json_schema import results_schema
+from tacholog.schema.marks import FORMAT_MARKS, MARKS
+from tacholog.schema.metrics import METRICS
+from tacholog.schema.reference import with_tables
+from tacholog.schema.statistics import STATISTICS
+from tacholog.schema.tables import RESULTS, TABLES
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("data/*.md"), *ROOT.glob("tests/**/README.md")])
@@ -50,7 +56,7 @@ def tacholog(command: str, folder: Path, path: Path | None = None, status: int =
 
 def test_the_page_about_formats_shows_what_its_commands_write_and_read(tmp_path: Path) -> None:
     page, package = ROOT / "docs/add-a-format.md", tmp_path / "tacholog-pingbench"
-    written, parsed = shown_commands(page)
+    written, parsed, _ = shown_commands(page)  # the last is that of the example in JSON: see tests/formats/test_example_json.py
 
     assert tacholog(written[0], tmp_path) == written[1]
     assert (package / "src/tacholog_pingbench/__init__.py").read_text() == blocks(page, "python")[0]
@@ -92,8 +98,53 @@ def test_the_pages_for_authors_of_formats_list_every_statistic_and_mark() -> Non
 
     assert re.findall(r"^\| `([^`]+)` \| (.*) \|$", page, flags=re.MULTILINE) == list(STATISTICS.items())
     assert re.findall(r"`([^`]+)`", listed) == list(STATISTICS)
-    assert set(re.findall(r"`([^`]+)`", page.partition("Marks that a format may set are ")[2].partition("\n")[0])) == sound.MARKS
-    assert MARKS.keys() >= sound.MARKS
+    assert set(re.findall(r"`([^`]+)`", page.partition("Marks that a format may set are ")[2].partition("\n")[0])) == FORMAT_MARKS
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_the_tables_of_the_schema_are_up_to_date(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+
+    assert with_tables(text) == text, "run: python docs/make_tables.py"
+
+
+def test_the_page_about_conditions_has_every_condition_metric_mark_and_column() -> None:
+    page = (ROOT / "docs/conditions.md").read_text(encoding="utf-8")
+    sections = {title.strip("# "): text for title, text in re.findall(r"^(##+ .*)\n((?:(?!^##).*\n)*)", page, flags=re.MULTILINE)}
+    listed = {title: re.findall(r"^\| (?:[^`\s]+ \| )?`([^`]+)`(?=[ ,])", text, flags=re.MULTILINE) for title, text in sections.items()}
+
+    assert listed["Conditions"][:3] == ["transport", "reach", "data_path"]
+    assert listed["Conditions"] == list(Conditions.__struct_fields__)
+    assert listed["Metrics"] == list(METRICS)
+    assert listed["Marks"] == list(MARKS)
+    assert [*listed["results"], *listed["Conditions"]] == sorted(RESULTS, key=lambda name: name in CONDITIONS)
+    assert {table: listed[table] for table in ("runs", "logs", "problems", "histograms")} == {
+        table: list(columns) for table, columns in TABLES.items() if table != "results"
+    }
+
+
+def test_the_json_schema_of_the_results_is_up_to_date() -> None:
+    stored = json.loads((ROOT / "docs/results.schema.json").read_text(encoding="utf-8"))
+
+    assert stored == results_schema(), "run: python docs/make_tables.py"
+
+
+def test_the_code_of_the_page_about_notebooks_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    plot, others = blocks(ROOT / "docs/notebook.md", "python")
+    for folder in ("data", "tests"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    monkeypatch.chdir(tmp_path)
+
+    names: dict[str, Any] = {}
+    exec(compile(plot, "docs/notebook.md", "exec"), names)  # noqa: S102 - our own page
+    exec(compile(others, "docs/notebook.md", "exec"), names)  # noqa: S102
+
+    lines = {trace.name: dict(zip(trace.x, trace.y, strict=True)) for trace in names["plot"].data}
+    assert len(plot.splitlines()) <= 10
+    assert set(lines) == {"inter-thread", "shm", "shm-zero-copy", "tcp", "udp", "udp-multicast", "udp-reliable", "udp-wan", "uds"}
+    assert list(lines["shm"]) == [16, 64, 1024, 4096, 16384, 65536, 1048576]
+    assert (tmp_path / "latency.html").stat().st_size > 0
+    assert capsys.readouterr().out.startswith("rti 3.0.1 ")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -101,3 +152,10 @@ def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8"))
 
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_the_guide_for_contributors_names_every_room() -> None:
+    rooms = sorted(path.parent.name for path in (ROOT / "parsers/tacholog").glob("*/__init__.py"))
+    named = re.findall(r"^\| `(\w+)/` \|", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+    assert sorted(named) == rooms

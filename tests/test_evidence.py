@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.command import run_tacholog_text
 
 from tacholog.campaign.plan import read_plan
 from tacholog.compare.bands import read as read_bands
@@ -131,9 +130,10 @@ def test_everything_that_is_no_evidence_is_a_problem_of_its_run_alone(hostile: P
         assert any(run == f"odd-{number}" for run, _ in said)
 
 
+@pytest.mark.site
 def test_the_site_of_such_a_folder_is_built_and_shows_nothing_from_outside(hostile: Path, tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "tacholog", "report", "--data", str(hostile), "--output", str(tmp_path / "site")]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=500, env=os.environ | {"TACHOLOG_PLOTLY": "full"})
+    words = ("report", "--data", hostile, "--output", tmp_path / "site")
+    done = run_tacholog_text(*words, environment={"TACHOLOG_PLOTLY": "full"}, timeout=500)
 
     assert done.returncode == 2, done.stderr
     for name in ("link", "link-to-a-device", "named-pipe", "folder"):

@@ -5,19 +5,18 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from tests.command import run_tacholog_text
 
 GOOD = "Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)\n"
 PACKAGE = "somebodys 1.5"
 MODULE = '''
 """Somebody's format. Source: made up."""
 import sys
-from tacholog.formats.lines import Broken, Detected, Dialect, Found, Line
-from tacholog.records import Conditions, Facts, Histogram, Number, Record
+from tacholog.formats.kit import Broken, Conditions, Detected, Dialect, Facts, Found, Histogram, Line, Number, Record
 
 SYSTEM, TOOL, DIALECTS = "Somebody's", "sometool", (Dialect("1", "1", "none"),)
 DEFINITIONS = {"some": "Something."}
@@ -144,8 +143,7 @@ def write_run(folder: Path, log: str, system: str) -> None:
 def tacholog(place: Place, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """Run the command line with the package installed."""
     paths = os.pathsep.join(path for path in (str(place.package), os.environ.get("PYTHONPATH", "")) if path)
-    argv = [sys.executable, "-m", "tacholog", *map(str, arguments)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=300, env={**os.environ, "PYTHONPATH": paths})
+    done = run_tacholog_text(*arguments, environment={"PYTHONPATH": paths}, timeout=300)
     assert "Traceback" not in done.stderr, done.stderr[-3000:]
     assert "\x1b" not in done.stdout + done.stderr
     return done
@@ -202,6 +200,7 @@ def test_diff_names_the_package(place: Place) -> None:
     assert f"the format sometool of {PACKAGE}" in done.stdout + done.stderr
 
 
+@pytest.mark.site
 def test_report_builds_the_site_of_what_is_good(place: Place, tmp_path: Path) -> None:
     done = tacholog(place, "report", "--data", place.runs, "--output", tmp_path / "site")
 

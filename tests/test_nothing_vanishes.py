@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.command import run_tacholog_text
 
 from tacholog.site.stamp import write_stamp
 
@@ -23,9 +24,8 @@ READERS = ("export", "report", "diff")
 
 def tacholog(*arguments: str | Path, cwd: Path, prefix: tuple[str, ...] = (), path: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Run the command line in a process of its own, without Plotly from a registry."""
-    environment = os.environ | {"TACHOLOG_PLOTLY": "full"} | ({"PYTHONPATH": str(path)} if path else {})
-    words = [*prefix, sys.executable, "-m", "tacholog", *map(str, arguments)]
-    return subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    environment = {"TACHOLOG_PLOTLY": "full"} | ({"PYTHONPATH": str(path)} if path else {})
+    return run_tacholog_text(*arguments, cwd=cwd, environment=environment, prefix=prefix)
 
 
 def reading(command: str, folder: Path, prefix: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
@@ -94,9 +94,9 @@ def test_the_site_shows_a_run_that_was_not_read_and_claims_nothing_for_it(two: P
     assert "No run ended badly" not in quality
     assert "Every line of every log was understood" not in quality
     assert re.search(r"<code>bad</code>.*?not read.*?unknown field `\[…\]`", quality, re.DOTALL)
-    assert "1 run, host or folder could not be read at all" in quality
-    assert "1 run, host or folder could not be read at all" in home
-    assert "None of 1 runs that were read ended badly" in home
+    assert "1 run, host or folder could not be read. This site shows nothing of it." in quality
+    assert "1 run, host or folder could not be read. This site shows nothing of it." in home
+    assert "None of 1 runs that could be read is known to have failed" in home
 
 
 def test_a_run_that_is_mended_is_shown_again(two: Path, unprivileged: tuple[str, ...]) -> None:
@@ -127,7 +127,7 @@ def test_check_and_parse_name_a_folder_that_cannot_be_listed(two: Path, unprivil
 
     assert (check.returncode, parent.returncode, alone.returncode) == (1, 2, 2)
     assert "data/bad: the folder cannot be listed: Permission denied" in check.stdout
-    assert ", 1 wrong" in check.stderr
+    assert ", 1 problem\n" in check.stderr
     assert "tacholog: data/bad: the folder cannot be listed: Permission denied\n" in parent.stderr
     assert "tacholog: data/bad: the folder cannot be listed: Permission denied\n" in alone.stderr
     assert "1 log: 18 records" in parent.stderr
@@ -237,8 +237,7 @@ def test_the_same_bytes_under_two_names_are_wrong(two: Path) -> None:
 
 PLUGIN = '''
 """A format that does what it should not."""
-from tacholog.formats.lines import Detected, Found
-from tacholog.records import Conditions, Number, Record
+from tacholog.formats.kit import Conditions, Detected, Found, Number, Record
 
 SYSTEM = TOOL = "Odd"
 DIALECTS = ()
@@ -359,7 +358,7 @@ def test_a_full_disk_is_told_in_one_line(two: Path) -> None:
     [
         (("host", "--output", "nodir/h.toml"), "tacholog: nodir/h.toml: No such file or directory\n"),
         (("export", "--data", "data", "--output", "/dev/full"), "tacholog: /dev/full: No space left on device\n"),
-        (("host", "--id", "../x"), "'../x': it becomes the name of hosts/NAME.toml: no / in it, and no dot before it\n"),
+        (("host", "--id", "../x"), "'../x': the name becomes the file hosts/NAME.toml, so it cannot contain / or start with a dot\n"),
         (("check", "data/bad/run.toml"), "data/bad/run.toml is a file, not a folder\n"),
     ],
     ids=lambda words: words[0] if isinstance(words, tuple) else "",

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.command import run_tacholog_text
 
 from tacholog.dataset.load import load_logs
 from tacholog.formats.reading import Held, read
-from tacholog.schema.records import Conditions, Record
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Record
 
 FORMATS = Path(__file__).parent / "formats"
 LOGS = sorted(path for path in FORMATS.glob("*/*") if path.is_file() and path.name != "README.md")
@@ -21,8 +21,7 @@ LOGS = sorted(path for path in FORMATS.glob("*/*") if path.is_file() and path.na
 
 def parsed(*paths: Path) -> list[dict[str, Any]]:
     """What ``tacholog parse --format jsonl`` prints."""
-    argv = [sys.executable, "-m", "tacholog", "parse", "--format", "jsonl", *map(str, paths)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=120)
+    done = run_tacholog_text("parse", "--format", "jsonl", *paths)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -73,8 +72,7 @@ def test_records_that_wait_in_a_file_come_back_as_they_were() -> None:
 
 @pytest.mark.parametrize(("output", "column"), [("table", 1), ("csv", 7)])
 def test_records_come_in_the_order_of_the_log(output: str, column: int) -> None:
-    argv = [sys.executable, "-m", "tacholog", "parse", "--format", output, str(FORMATS / "rti/manual-throughput.log")]
-    said = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout
+    said = run_tacholog_text("parse", "--format", output, FORMATS / "rti/manual-throughput.log").stdout
 
     cells = [line.replace(",", " , ").split(" , ") if output == "csv" else line.split() for line in said.splitlines()]
     sizes = [row[column].strip() for row in cells]

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.command import run_tacholog
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -27,7 +28,7 @@ LINE = "Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   
 
 def tacholog(*arguments: str | Path, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
     """Run the command line in a process of its own."""
-    done = subprocess.run([sys.executable, "-m", "tacholog", *map(str, arguments)], input=stdin, capture_output=True, timeout=60, check=False)
+    done = run_tacholog(*arguments, stdin=stdin)
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tacholog.dataset.quality import RunContext, judge
-from tacholog.schema.records import Conditions, DataPath, Number, Record, Touched
+from tacholog.schema.conditions import Conditions, DataPath, Touched
+from tacholog.schema.records import Number, Record
 
 CLOSED = Conditions(load_mode="closed", basis="rtt/2", definition="rti-one-way", planned_duration_s=20.0)
 

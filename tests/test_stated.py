@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from tests.command import run_tacholog_text
 
-from tacholog.dataset.load import load, open_saved
+from tacholog.dataset.load import load
+from tacholog.dataset.saved import open_saved
 from tacholog.runs.manifest import LogFile, Manifest, as_toml, write
-from tacholog.schema.records import StatedConditions
+from tacholog.schema.conditions import StatedConditions
 from tacholog.view import results
 from tacholog.view.series import series_of
 
@@ -35,7 +36,7 @@ def run(root: Path, name: str, log: Path = SOCKPERF, **manifest: Any) -> Path:  
 
 
 def tacholog(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "tacholog", *map(str, words)], capture_output=True, text=True, check=False)
+    return run_tacholog_text(*map(str, words))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import pytest
 
 from tacholog.cli import main
 from tacholog.runs.manifest import LogFile, Manifest, write
-from tacholog.schema.records import StatedConditions
+from tacholog.schema.conditions import StatedConditions
 
 ROOT = Path(__file__).resolve().parent.parent
 LOG = ROOT / "docs/example/data/latency-udp/perftest.log"

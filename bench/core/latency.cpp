@@ -235,14 +235,24 @@ private:
             write_message(loan->bytes(), number, side_.options.handling);
             if (auto sent = publish(side_, std::move(*loan)); !sent) return sent.error();
         }
-        const auto answer = take_answer();
-        if (answer && *answer && (*answer)->number == number) [[likely]]
-            return came(number);
-        return wait_longer(number, answer);
+        // Nearly always the answer comes at once and is intact. That path uses nothing of the answer but the comparison,
+        // so that the processor need not wait for the check of the header.
+        std::optional<ReadMessage> other;
+        {
+            const auto sample = channels_.subscriber->take(slice);
+            if (!sample) return sample.error();
+            if (*sample) {
+                const auto answer = read_message((*sample)->bytes(), side_.options.handling);
+                if (answer.intact && answer.number == number) [[likely]]
+                    return came(number);
+                other = answer;
+            }
+        }
+        return wait_longer(number, other ? noted(*other) : std::nullopt);
     }
 
     /// The answer has not come at once, or something else has.
-    Result<Outcome> wait_longer(std::uint64_t number, Result<std::optional<Answer>> answer) {
+    [[gnu::noinline]] Result<Outcome> wait_longer(std::uint64_t number, Result<std::optional<Answer>> answer) {
         const Deadline deadline{lossy_ ? answer_limit_ : side_.limit()};
         while (true) {
             if (!answer) return answer.error();
@@ -267,9 +277,14 @@ private:
         const auto sample = channels_.subscriber->take(slice);
         if (!sample) return sample.error();
         if (!*sample) return std::optional<Answer>{};
-        const auto answer = read_answer((*sample)->bytes(), side_.options.handling);
+        return noted(read_message((*sample)->bytes(), side_.options.handling));
+    }
+
+    /// The answer that a message is, counted if it was corrupted.
+    std::optional<Answer> noted(const ReadMessage& message) {
+        const Answer answer = as_answer(message);
         if (answer.corrupted) ++corrupted_;
-        return std::optional{answer};
+        return answer;
     }
 
     Outcome came(std::uint64_t number) {

@@ -1,23 +1,9 @@
 #include "core/message.hpp"
 
 #include <bit>
-#include <cstring>
 
 namespace tacholog {
-namespace {
-
-constexpr std::uint64_t golden = 0x9E3779B97F4A7C15;  // odd, bits well mixed
-constexpr std::uint64_t size_factor = 0xD6E8FEB86659FD93;
-
-std::uint64_t load(const std::byte* from) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, from, sizeof word);
-    return word;
-}
-
-void store(std::byte* to, std::uint64_t word) {
-    std::memcpy(to, &word, sizeof word);
-}
+namespace message_parts {
 
 // The words are seed, seed + 1, ...: cheap enough that writing costs what the memory costs.
 void fill(std::span<std::byte> body, std::uint64_t number) {
@@ -28,8 +14,8 @@ void fill(std::span<std::byte> body, std::uint64_t number) {
     std::memcpy(body.data() + whole * sizeof word, &word, body.size() % sizeof word);
 }
 
-// Reads every byte; the sum is of no interest, but the compiler must not find that out.
-void sum(std::span<const std::byte> body) {
+// The sum is of no interest, but the compiler must not find that out.
+void read_all(std::span<const std::byte> body) {
     std::uint64_t total = 0;
     const std::size_t whole = body.size() / sizeof total;
     for (std::size_t at = 0; at < whole; ++at) total += load(body.data() + at * sizeof total);
@@ -37,6 +23,8 @@ void sum(std::span<const std::byte> body) {
         total += std::to_integer<std::uint64_t>(body[at]);
     asm volatile("" : : "r"(total) : "memory");
 }
+
+namespace {
 
 // Every bit of the sum has its say in each half: 32 bits of it are kept. (Halves laid over each other missed one
 // changed byte in 2600, those at a word's upper end.)
@@ -65,13 +53,6 @@ std::uint64_t checksum(std::span<const std::byte> body, std::uint64_t number) {
     return mixed(first ^ std::rotl(second * golden, 31));
 }
 
-// One number has one check word, so that a change in either of them alone always shows. The upper half goes into the
-// lower one, which with a checksum is all that is left to check the number by.
-std::uint64_t header_check(std::uint64_t number, std::size_t payload_bytes) {
-    const std::uint64_t check = (number + payload_bytes * size_factor) * golden;
-    return check ^ check >> 32;
-}
-
 // Folded by XOR alone: a change of any one byte of number or moment always shows in 16 bits.
 std::uint64_t timed_check(std::uint64_t number, std::uint64_t due, std::size_t payload_bytes) {
     constexpr int out_of_line = 7;
@@ -80,41 +61,28 @@ std::uint64_t timed_check(std::uint64_t number, std::uint64_t due, std::size_t p
     return (check ^ check >> 16) & UINT16_MAX;
 }
 
-std::byte* second_word(std::span<std::byte> payload) {
-    return payload.data() + sizeof(std::uint64_t);
-}
-
-const std::byte* second_word(std::span<const std::byte> payload) {
-    return payload.data() + sizeof(std::uint64_t);
-}
-
 constexpr unsigned due_shift = 16;
-
-// A message's round never gets as far as these bits, see instances.hpp.
-constexpr std::uint64_t answers_corrupted = std::uint64_t{1} << 47;
-constexpr std::uint64_t answers_unidentified = UINT64_MAX;
 
 }  // namespace
 
-void write_message(std::span<std::byte> payload, std::uint64_t number, Handling handling) {
+void write_verified(std::span<std::byte> payload, std::uint64_t number, Handling handling) {
     const auto body = payload.subspan(message_header_bytes);
     if (handling.touch != Touch::none) fill(body, number);
     store(payload.data(), number);
-    const std::uint64_t of_body = handling.verify ? checksum(body, number) << 32 : 0;
-    store(second_word(payload), header_check(number, payload.size()) ^ of_body);
+    store(second_word(payload), header_check(number, payload.size()) ^ checksum(body, number) << 32);
 }
 
-ReadMessage read_message(std::span<const std::byte> payload, Handling handling) {
+ReadMessage read_verified(std::span<const std::byte> payload) {
     const std::uint64_t number = load(payload.data());
-    const auto body = payload.subspan(message_header_bytes);
     const std::uint64_t difference = load(second_word(payload)) ^ header_check(number, payload.size());
-    if (handling.verify) [[unlikely]] {
-        const bool identified = (difference & UINT32_MAX) == 0;
-        return {number, identified, identified && difference == checksum(body, number) << 32};
-    }
-    if (handling.touch == Touch::write_read) sum(body);
-    return {number, difference == 0, difference == 0};
+    const bool identified = (difference & UINT32_MAX) == 0;
+    const auto body = payload.subspan(message_header_bytes);
+    return {number, identified, identified && difference == checksum(body, number) << 32};
 }
+
+}  // namespace message_parts
+
+using namespace message_parts;
 
 void write_timed_message(std::span<std::byte> payload, std::uint64_t number, Nanoseconds due_ns, Handling handling) {
     if (handling.touch != Touch::none) fill(payload.subspan(message_header_bytes), number);
@@ -131,20 +99,8 @@ TimedMessage read_timed_message(std::span<const std::byte> payload, Handling han
     const std::uint64_t number = load(payload.data());
     const std::uint64_t word = load(second_word(payload));
     const std::uint64_t due = word >> due_shift;
-    if (handling.touch == Touch::write_read) sum(payload.subspan(message_header_bytes));
+    if (handling.touch == Touch::write_read) read_all(payload.subspan(message_header_bytes));
     return {number, (word & UINT16_MAX) == timed_check(number, due, payload.size()), due};
-}
-
-std::uint64_t number_of_answer_to(const ReadMessage& message) {
-    if (!message.identified) return answers_unidentified;
-    return message.intact ? message.number : message.number | answers_corrupted;
-}
-
-Answer read_answer(std::span<const std::byte> payload, Handling handling) {
-    const ReadMessage answer = read_message(payload, handling);
-    if (!answer.identified || answer.number == answers_unidentified) return {std::nullopt, true};
-    const bool came_corrupted = (answer.number & answers_corrupted) != 0;
-    return {answer.number & ~answers_corrupted, came_corrupted || !answer.intact};
 }
 
 }  // namespace tacholog

@@ -1,1 +1,188 @@
-"""Tacholog: publish/subscribe benchmark logs in, performance documentation that can be trusted out."""
+"""Turn publish/subscribe benchmark logs into performance documentation that can be trusted.
+
+The functions here are for notebooks and scripts; ``docs/notebook.md`` shows them at work. The command line is `tacholog.cli`.
+
+Importing this package is cheap: pandas and everything else is imported when a function needs it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from os import PathLike
+    from pathlib import Path
+
+    from tacholog.compare.policy import Policy
+    from tacholog.compare.result import Report
+    from tacholog.dataset.frames import Dataset
+    from tacholog.formats.reading import Log
+
+__all__ = ["LogFormat", "diff", "list_formats", "load", "read"]
+
+
+class LogFormat(NamedTuple):
+    """A log format that can be read.
+
+    Attributes:
+        name: what the format is called, as in ``read(path, format_name=...)``.
+        tool: the tool that prints it.
+        system: what the tool measures, unless a manifest says otherwise.
+        reads: one sentence on what is read.
+        dialects: the variants that are known, each with the versions that print them.
+    """
+
+    name: str
+    tool: str
+    system: str
+    reads: str
+    dialects: tuple[str, ...]
+
+
+def read(path: str | PathLike[str], format_name: str | None = None) -> Log:
+    """Read one raw log.
+
+    Args:
+        path: the log; it may be compressed by gzip, xz or zstd.
+        format_name: one of `list_formats`; ``None``: the one that its content shows.
+
+    Returns:
+        The log. Its ``records`` are the results in the order of their lines. Each holds its numbers in the units of
+        `tacholog.schema.metrics.METRICS`: latencies in nanoseconds, rates in bit/s or messages/s, sizes in bytes. Its ``facts`` are what it says of
+        the whole run, and its ``problems`` are the lines that could not be used. What the log does not state is ``None``.
+
+    Raises:
+        tacholog.errors.UnreadableInput: the file cannot be opened, or no format or more than one fits.
+    """
+    from pathlib import Path
+
+    from tacholog.formats.reading import read as read_log
+
+    return read_log(Path(path), format_name)
+
+
+def load(*paths: str | PathLike[str]) -> Dataset:
+    """Read runs, raw logs or saved datasets into pandas frames.
+
+    Args:
+        paths: folders of runs (``run.toml`` files below them), raw logs, folders of raw logs, or folders that ``Dataset.save`` wrote.
+
+    Returns:
+        The dataset. ``results`` has one row a number, and ``runs``, ``logs``, ``problems`` and ``histograms`` stand beside it, joined by the column
+        ``run``. ``value`` is in the unit that ``unit`` names: latencies in nanoseconds, rates in bit/s or messages/s. Sizes are in bytes. What is not
+        stated is ``<NA>``. ``docs/conditions.md`` explains every column.
+
+    Raises:
+        tacholog.errors.UnreadableInput: a path cannot be read, or two of them hold the same run.
+
+    Warns:
+        UserWarning: for each run or log below a path that could not be read. All others are in the dataset.
+    """
+    from pathlib import Path
+
+    from tacholog.dataset.inputs import open_paths
+
+    if not paths:
+        raise TypeError("load() needs at least one folder or log")
+    dataset = open_paths([Path(path) for path in paths])
+    _warn_of_losses(dataset)
+    return dataset
+
+
+def diff(
+    old: str | PathLike[str] | Dataset,
+    new: str | PathLike[str] | Dataset,
+    policy: Policy | None = None,
+    data: Sequence[str | PathLike[str]] = (),
+) -> Report:
+    """Compare two sides, as ``tacholog diff`` does.
+
+    Args:
+        old: what to compare with: a release label, a folder of runs, a raw log, a folder of logs, a saved dataset, or a dataset of `load`.
+        new: what is judged, likewise.
+        policy: what counts as a change, as ``tacholog.compare.policy.read_policy`` reads it from a file; ``None``: the default thresholds.
+        data: folders in which release labels are looked up; none: ``data/`` and the campaigns of this checkout.
+
+    Returns:
+        The report. ``rows`` holds each comparison with its verdict, ``counts`` how many rows each verdict has. Medians and values are in the unit of
+        their row, ``ratio`` is new over old, and ``threshold`` is a relative change (0.03: 3 %).
+
+    Raises:
+        tacholog.errors.UnreadableInput: a side cannot be found or read.
+
+    Warns:
+        UserWarning: for each run or log of a side that could not be read. All others are compared.
+
+    Source:
+        docs/significance.md: the rule and its evidence.
+    """
+    from pathlib import Path
+
+    from tacholog.commands.diff import band_roots, known_roots
+    from tacholog.compare.bands import known
+    from tacholog.compare.diff.compare import check_across, compare
+    from tacholog.compare.policy import Policy as DefaultPolicy
+    from tacholog.compare.renames import find_renames, renamed
+
+    chosen = policy or DefaultPolicy()
+    check_across(chosen.across)
+    roots = tuple(Path(folder) for folder in data) or known_roots()
+    names = find_renames(roots)
+    sides = [renamed(_side(side, roots), names) for side in (old, new)]
+    labels = (_label(old, "old"), _label(new, "new"))
+    return compare(sides[0], sides[1], chosen, labels, measured=known(sides, band_roots(roots)))
+
+
+def list_formats() -> list[LogFormat]:
+    """Return the log formats that can be read, those of other packages too, sorted by name.
+
+    Warns:
+        UserWarning: for each format that is installed and cannot be loaded.
+    """
+    import warnings
+
+    from tacholog.formats.registry import installed
+
+    found = installed()
+    for name, reason in found.failures.items():
+        warnings.warn(f"{name} {reason}", stacklevel=2)
+    return [
+        LogFormat(
+            name=name,
+            tool=module.TOOL,
+            system=module.SYSTEM,
+            reads=(module.__doc__ or "").strip().partition("\n")[0],
+            dialects=tuple(f"{dialect.name} ({dialect.versions})" for dialect in module.DIALECTS),
+        )
+        for name, module in found.formats.items()
+    ]
+
+
+def _side(side: str | PathLike[str] | Dataset, roots: Sequence[Path]) -> Dataset:
+    """Return one side of a comparison, read if it is a label or a path."""
+    from os import PathLike, fspath
+
+    from tacholog.compare.sides import find
+
+    if not isinstance(side, str | PathLike):
+        return side
+    dataset = find(fspath(side), roots)
+    _warn_of_losses(dataset)
+    return dataset
+
+
+def _label(side: str | PathLike[str] | Dataset, otherwise: str) -> str:
+    from os import PathLike, fspath
+
+    return fspath(side) if isinstance(side, str | PathLike) else otherwise
+
+
+def _warn_of_losses(dataset: Dataset) -> None:
+    """Warn of each run and log that could not be read: a table with fewer rows than expected looks like any other."""
+    import warnings
+
+    from tacholog.dataset.complaints import complaints
+
+    for complaint in complaints(dataset).unread:
+        warnings.warn(complaint, stacklevel=4)

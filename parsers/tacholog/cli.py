@@ -15,28 +15,28 @@ from tacholog.errors import TachologError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: The subcommands in the order of the work, each with its summary. It is repeated here so that --help need not import all of them.
+#: The subcommands in the order of typical use, with the first line of their help. It is repeated here so that --help need not import them all.
 COMMANDS = {
     "parse": "Print the records in raw logs.",
-    "formats": "List the log formats that can be read.",
-    "bench": "Run campaigns, and keep every log with the machine's state.",
+    "formats": "List the log formats that Tacholog can read.",
+    "bench": "Run campaigns, and keep each log together with the state of the machine.",
     "report": "Build the site: pages with tables, plots, scripts and raw logs.",
-    "publish": "Publish a built site beside its older versions.",
+    "publish": "Publish a built site, and keep its older versions.",
     "diff": "Compare two releases, and say how sure the comparison is.",
     "ab": "Run two builds in interleaved pairs within one session, then say what differs, and how sure that is.",
-    "export": "Write the numbers for other tools.",
-    "check": "Check a folder of runs that somebody contributes.",
-    "scaffold": "Write a package that teaches Tacholog the log format NAME.",
-    "host": "Print this machine's facts as a host file.",
+    "export": "Export the numbers for other tools.",
+    "check": "Check a folder of runs before you contribute it.",
+    "scaffold": "Create a Python package that adds the log format NAME.",
+    "host": "Describe this machine in a host file.",
 }
 USAGE = 2
 
 
 class Commands(click.Group):
-    """The subcommands. Each is imported when it is called, so ``tacholog parse`` does not wait for pandas or Sphinx."""
+    """The subcommands. A module is imported only when its command is called, so that ``tacholog parse`` does not wait for Sphinx."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Name the subcommands in the order of the work."""
+        """Return the names of the subcommands in the order of typical use."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
@@ -47,7 +47,7 @@ class Commands(click.Group):
         return command if isinstance(command, click.Command) else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """Write the summary of each subcommand."""
+        """Write the list of subcommands into the help."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
@@ -55,11 +55,11 @@ class Commands(click.Group):
 @click.group(cls=Commands, help=__doc__, context_settings={"help_option_names": ["-h", "--help"], "color": True})
 @click.version_option(package_name="tacholog", prog_name="tacholog")
 def tacholog() -> None:
-    """Hold the options that all subcommands share. There are none yet."""
+    """Hold the options that all subcommands share. There are none so far."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line. An error that users can act on is one line on stderr, with exit code 2."""
+    """Run the command line. An error that the user can correct is printed as one line on stderr, with exit code 2."""
     with terminal.guarded():
         _run(arguments)
 
@@ -69,12 +69,12 @@ def _run(arguments: Sequence[str] | None) -> None:
         try:
             tacholog.main(args=arguments, prog_name="tacholog", standalone_mode=True)
         finally:
-            sys.stdout.flush()  # A full disk is reported here, not by a traceback when Python exits.
+            sys.stdout.flush()  # So that a full disk is reported here, and not by Python when it exits.
     except TachologError as error:
         terminal.line(f"tacholog: {error}", err=True)
         sys.exit(USAGE)
     except BrokenPipeError:
-        sys.stderr.close()  # The reader of the output has gone, as head does. That is not an error.
+        sys.stderr.close()  # The reader closed the pipe, as head does. This is not an error.
         sys.exit(0)
     except OSError as error:
         terminal.line(f"tacholog: {error.filename or 'cannot write'}: {error.strerror or error}", err=True)
@@ -83,7 +83,7 @@ def _run(arguments: Sequence[str] | None) -> None:
 
 
 def _give_up_output() -> None:
-    """Discard what is left for standard output if it cannot be written. Python would try again on exit, and print a traceback."""
+    """If standard output cannot be written, drop the rest of it. Otherwise Python would try again when it exits, and print a second error."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -1,11 +1,11 @@
-"""What can go wrong, as a user meets it."""
+"""The errors that a user can act on."""
 
 from __future__ import annotations
 
 
 class TachologError(Exception):
-    """Something that the user can act on; its text is one clear line and becomes the whole message."""
+    """An error that the user can act on. Its text is one line, and is all that the command line prints."""
 
 
 class UnreadableInput(TachologError):
-    """An input that cannot be read at all: a missing file, an unknown or ambiguous format, a broken manifest."""
+    """An input that cannot be read at all: a missing file, a format that is unknown or ambiguous, a broken manifest."""

@@ -1,8 +1,8 @@
-"""Opening evidence: the one way to the files that a folder of runs names, so that nothing outside such a folder is ever read or published.
+"""Open files that a folder of runs names. Nothing outside such a folder may ever be read or published.
 
-A path that the user types is the user's business. A name that a manifest, a plan or a folder gives is a stranger's: it must be that of a regular file
-inside its folder, and no link may be on the way there. Each folder is opened by its descriptor and the next name is looked up in that, so that a file
-which is exchanged between a check and its use cannot lead elsewhere: what was checked is what is read.
+A path that the user types is the user's own choice. A name that a manifest, a plan or a folder gives may come from a stranger: it must be the name
+of a regular file inside its folder, and no link may be on the way there. Each folder is opened, and the next name is looked up in the open folder.
+A file that is exchanged between the check and its use can therefore not lead elsewhere: what was checked is what is read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFLNK: "a link",
 }
-# O_NONBLOCK: a named pipe would wait for a writer, for ever. O_NOCTTY: a terminal must not become ours.
+# O_NONBLOCK: opening a named pipe would wait for a writer for ever. O_NOCTTY: a terminal must not become the terminal of this process.
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _AN_OPEN_FOLDER = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
 
@@ -32,11 +32,11 @@ def open_evidence(folder: Path, name: str) -> BinaryIO:
     """Open a regular file of a folder for reading.
 
     Args:
-        folder: the folder of a run, or of several; links above it are followed, because the user named it.
-        name: the file in it, with ``/`` between folders if it lies in one of its folders.
+        folder: the folder of a run or of several runs. Links above it are followed, because the user named it.
+        name: the file's path below that folder, with ``/`` between folders.
 
     Raises:
-        UnreadableInput: the name leads out of the folder, a link is on the way, or what is there is no regular file that can be opened.
+        UnreadableInput: the name leads out of the folder, a link is on the way, or there is no regular file that can be opened.
     """
     *inner, last = _parts(name)
     at = _open(os.fspath(folder), _AN_OPEN_FOLDER, None)
@@ -56,10 +56,10 @@ def open_evidence(folder: Path, name: str) -> BinaryIO:
 
 
 def read_evidence(folder: Path, name: str) -> bytes:
-    """Read a small file of a folder whole, opened as `open_evidence` does.
+    """Read a whole small file, opened by `open_evidence`.
 
     Raises:
-        UnreadableInput: as of `open_evidence`, or it cannot be read.
+        UnreadableInput: it cannot be opened or read.
     """
     with open_evidence(folder, name) as stream:
         try:
@@ -69,7 +69,7 @@ def read_evidence(folder: Path, name: str) -> bytes:
 
 
 def is_there(folder: Path, name: str) -> bool:
-    """Whether a folder has anything of that name, a link that leads nowhere included: what is there and no file is to be named, not passed over."""
+    """Return whether a folder has an entry of that name. A link that leads nowhere counts: it has to be reported, not passed over."""
     try:
         parts = _parts(name)
     except UnreadableInput:
@@ -78,7 +78,7 @@ def is_there(folder: Path, name: str) -> bool:
 
 
 def _parts(name: str) -> list[str]:
-    """The folders and the file of a name that stays inside."""
+    """Return the folders and the file that a name consists of, if it stays inside its folder."""
     parts = name.split("/")
     if "\x00" in name or any(part in ("", ".", "..") for part in parts):
         raise UnreadableInput(f"{name!r} is not the name of a file in this folder")

@@ -1,22 +1,22 @@
-// Makes every table sortable, filterable and copyable; sort and filter stand in the page's address. Without this script the tables say the same.
+// Adds sorting, filtering and copying to every table. The address of the page keeps sort and filter. Without this script, the tables have the same content.
 "use strict";
 
 (() => {
-  const FILTERED_FROM = 8; // rows; fewer are seen at a glance
+  const FILTERED_FROM = 8; // rows; a shorter table needs no filter
   const clean = (text) => text.replace(/[\u202f\u00a0\s]+/g, " ").trim();
 
-  // The address: `?<table>.sort=-2&<table>.filter=words`, numbers of columns from 1, descending with a minus.
+  // The address has the form `?<table>.sort=-2&<table>.filter=words`. Columns are counted from 1; a minus means descending.
   function remember(key, value) {
     const address = new URL(location.href);
     if (value) address.searchParams.set(key, value); else address.searchParams.delete(key);
     try {
       history.replaceState(null, "", address);
-    } catch (refused) { /* some browsers keep the address of a local file as it is */ }
+    } catch (refused) { /* some browsers do not change the address of a local file */ }
   }
 
   const remembered = (key) => new URLSearchParams(location.search).get(key) ?? "";
 
-  // What a person reads off a cell: no signs of marks, no ranges, no invisible digits.
+  // The main content of a cell: without mark signs, ranges and invisible digits.
   function words(cell) {
     const copy = cell.cloneNode(true);
     copy.querySelectorAll(".tl-pad, .tl-range, .tl-runs, .tl-unit, sup, svg").forEach((part) => part.remove());
@@ -28,7 +28,7 @@
     return unit ? `${words(cell)} (${clean(unit.textContent)})` : words(cell);
   }
 
-  // Digits are grouped on the page and not in a file; a spreadsheet must not take text for a formula.
+  // Digits are grouped on the page, but not in a file. The apostrophe keeps a spreadsheet from reading text as a formula.
   function field(text) {
     const number = /^-?[\d ]*\d(\.\d+)?$/.test(text);
     const plain = number ? text.replace(/ /g, "") : text.replace(/^(?=[=+\-@])/, "'");
@@ -40,7 +40,7 @@
   async function copy(text) {
     try {
       await navigator.clipboard.writeText(text);
-    } catch (refused) { // no permission, or not offered here
+    } catch (refused) { // no permission, or not available
       const area = document.createElement("textarea");
       area.value = text;
       document.body.append(area);
@@ -100,7 +100,7 @@
         const values = new Map(rows.map((row) => [row, valueOf(row, column)]));
         rows.sort((a, b) => {
           const [x, y] = [values.get(a), values.get(b)];
-          if (x === null || y === null) return (x === null) - (y === null); // what is not stated stays last, whichever way
+          if (x === null || y === null) return (x === null) - (y === null); // "not stated" is last in both directions
           return Math.sign(by) * order(x, y);
         });
       }
@@ -136,8 +136,8 @@
       const wanted = clean(text).toLowerCase().split(" ").filter(Boolean);
       let shown = 0;
       for (const row of this.given) {
-        const said = clean(row.textContent).toLowerCase();
-        row.hidden = !wanted.every((word) => said.includes(word));
+        const content = clean(row.textContent).toLowerCase();
+        row.hidden = !wanted.every((word) => content.includes(word));
         shown += !row.hidden;
       }
       this.count.textContent = wanted.length ? `${shown} of ${this.given.length} rows` : "";
@@ -148,7 +148,7 @@
       return [line(this.heads, heading), ...rows.map((row) => line(row.cells, words))].join("\n") + "\n";
     }
 
-    // Fades the edge beyond which there is more to see; a table that fits needs no scroller, and its heads stay in sight in any browser.
+    // Fades an edge if the table continues beyond it. A table that fits needs no scroller, so its head stays visible in every browser.
     hint() {
       const { scrollLeft, scrollWidth, clientWidth } = this.scroller;
       this.scroller.classList.toggle("tl-fits", scrollWidth <= clientWidth);
@@ -169,5 +169,5 @@
   }
 
   window.tachologTables = { start };
-  start(document); // deferred: the document is whole
+  start(document); // the script is deferred, so the document is complete
 })();

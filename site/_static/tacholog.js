@@ -1,10 +1,10 @@
-// Draws figures live with Plotly once they come into view. Without this script every figure is a static drawing that says the same.
+// Draws each figure with Plotly when it comes into view. Without this script, a figure is a static drawing with the same content.
 "use strict";
 
 (() => {
   const root = document.currentScript.src.replace(/[^/]*$/, "");
   const probe = document.createElement("span");
-  // A custom property comes back as it was written, light-dark() and all; the colour of an element comes back resolved.
+  // Reading a custom property returns it as written, for example with light-dark(). Only the colour of an element is resolved.
   function colour(name) {
     if (!probe.isConnected) document.body.append(Object.assign(probe, { hidden: true }));
     probe.style.color = `var(${name})`;
@@ -24,7 +24,7 @@
     return plotly;
   }
 
-  // Colours come from the style sheet, so that light, dark and a project's own theme all fit.
+  // Colours come from the style sheet, so they fit light, dark and other themes.
   function themed(state) {
     const narrow = state.target.clientWidth < 520;
     const ink = colour("--tl-ink"), muted = colour("--tl-muted"), rule = colour("--tl-rule"), paper = colour("--tl-paper");
@@ -37,19 +37,19 @@
       ...state.spec.layout,
       xaxis: { ...axis(state.spec.layout.xaxis), tickangle: narrow ? -45 : 0 },
       yaxis: axis(state.spec.layout.yaxis),
-      paper_bgcolor: paper, plot_bgcolor: "rgba(0,0,0,0)", // a picture without a ground, taken in the dark, is light ink on a white page
+      paper_bgcolor: paper, plot_bgcolor: "rgba(0,0,0,0)", // an image without background, saved in the dark theme, would be light ink on a white page
       font: { family: getComputedStyle(document.body).fontFamily, color: ink },
       hoverlabel: { bgcolor: paper, bordercolor: muted, font: { color: ink, size: 13 }, align: "left" },
       modebar: { bgcolor: "rgba(0,0,0,0)", color: muted, activecolor: ink },
       margin: { l: 60, r: 28, t: 32, b: 46 }, dragmode: "zoom", autosize: true,
     };
     const shown = (trace) => !state.hidden.has(trace.meta.series);
-    const shades = state.spec.data.filter((trace) => trace.meta.shade && shown(trace)).length; // more than a few cover one another
+    const shades = state.spec.data.filter((trace) => trace.meta.shade && shown(trace)).length; // more than a few shades would cover each other
     const data = state.spec.data.map((trace) => {
       const ours = colour("--tl-c" + trace.meta.slot);
       return {
         ...trace,
-        text: trace.text?.map((text) => (narrow ? text.split("<br>").slice(0, 3).join("<br>") : `${text}<br>${trace.meta.facts}`)), // a phone has no room for all facts
+        text: trace.text?.map((text) => (narrow ? text.split("<br>").slice(0, 3).join("<br>") : `${text}<br>${trace.meta.facts}`)), // a phone has no room for all conditions
         visible: shown(trace) && (!trace.meta.shade || shades <= state.spec.shades),
         line: { ...trace.line, color: ours },
         fillcolor: trace.fill && ours.replace("rgb(", "rgba(").replace(")", ", 0.14)"),
@@ -88,7 +88,7 @@
     }
   }
 
-  // The numbers of a figure as a file, in the schema's units. A spreadsheet must not take a name for a formula.
+  // The numbers of a figure as CSV, in the units of the schema. The apostrophe keeps a spreadsheet from reading a name as a formula.
   function csv(spec) {
     const plain = (html) => new DOMParser().parseFromString(html, "text/html").documentElement.textContent;
     const field = (text) => { const safe = text.replace(/^(?=[=+\-@])/, "'"); return /[",\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe; };
@@ -96,15 +96,15 @@
     return [["series", ...spec.columns.map(field)], ...rows].map((row) => `${row.join(",")}\n`).join("");
   }
 
-  // A click on a point leads where a click on its number in the table does: to its line of the log.
+  // A click on a point opens its log line, like a click on its number in the table.
   function leadToLines(figure, target) {
     const pages = [...figure.querySelectorAll(".tl-targets a")].map((link) => link.href);
     if (!pages.length) return;
     target.on("plotly_click", (event) => {
-      const point = event.points.find((one) => one.customdata);
+      const point = event.points.find((candidate) => candidate.customdata);
       if (point) location.assign(`${pages[point.customdata[0]]}#L${point.customdata[1]}${point.data.meta.number ?? ""}`);
     });
-    figure.querySelector(".tl-points")?.append(" Click a point to open its line of the log; with the keyboard, use the numbers of the table.");
+    figure.querySelector(".tl-points")?.append(" Click a point to see its log line. With the keyboard, use the numbers in the table.");
   }
 
   function offerCsv(figure, spec) {
@@ -124,7 +124,7 @@
     try {
       await draw(state);
     } catch (problem) {
-      target.remove(); // the static drawing stays
+      target.remove(); // keep the static drawing
       return;
     }
     live.set(stage, state);
@@ -143,7 +143,7 @@
 
   const redraw = () => live.forEach((state) => draw(state));
 
-  // A link to a number inside a folded table opens it.
+  // A link to a number in a folded table opens the table.
   function unfold() {
     const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (target instanceof HTMLDetailsElement) target.open = true;

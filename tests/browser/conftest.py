@@ -1,4 +1,4 @@
-"""The built site and the browser that all tests of this folder share."""
+"""The site of the checkout's data, built once, and the browser that all tests of this folder share."""
 
 from __future__ import annotations
 
@@ -42,10 +42,29 @@ def add_own_runs(root: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
     """The site of the checkout's data and of own runs."""
-    folder = tmp_path_factory.mktemp("browser")
-    return build_site([ROOT / "data", add_own_runs(folder / "own-data")], folder / "site", folder / "work").parent
+
+    def build(folder: Path) -> None:
+        build_site([ROOT / "data", add_own_runs(folder / "own-data")], folder / "site", folder / "work")
+
+    return made_once("whole-site", build) / "site"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the tests that do not wait for the site, and end with those that take a second or less: then no process is idle for long."""
+    slow = ("test_every_page_opens", "test_each_", "test_what_scripts_make", "test_every_page_passes")
+    items.sort(key=lambda item: ("site" in getattr(item, "fixturenames", ()), not item.name.startswith(slow)))
+
+
+@pytest.fixture(scope="session")
+def screenshots() -> Path | None:
+    """Where pictures of pages go: nowhere, unless TACHOLOG_SCREENSHOTS is set. No test looks at them."""
+    if not os.environ.get("TACHOLOG_SCREENSHOTS"):
+        return None
+    folder = ROOT / "build" / "screenshots"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -232,7 +232,7 @@ def test_a_click_on_a_point_opens_its_line_of_the_log(opened: Opener) -> None:
     with opened("rti-connext-dds/shmem.html") as page:
         figure = page.locator(".tl-figure").first
         figure.locator(".tl-is-live").wait_for(timeout=60_000)
-        assert "Click a point to open its line of the log" in figure.inner_text()
+        assert "Click a point to see its log line" in figure.inner_text()
         figure.scroll_into_view_if_needed()
         figure.locator(".scatterlayer .trace .point").first.click(force=True)
         page.wait_for_url("**/logs/rti/**")

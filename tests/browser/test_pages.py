@@ -1,6 +1,6 @@
 """Every page in a real browser: nothing asked from elsewhere, nothing forbidden, nothing wider than the screen, nothing that jumps.
 
-Screenshots go to build/screenshots.
+With TACHOLOG_SCREENSHOTS=1, pictures of them go to build/screenshots.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from playwright.sync_api import Browser, Page, ViewportSize
 from tacholog.slugs import path_slug
 
 Opener = Callable[..., AbstractContextManager[Page]]
-SCREENSHOTS = Path(__file__).resolve().parent.parent.parent / "build" / "screenshots"
 SCREENS = {"light": (1400, 900), "dark": (1400, 900), "phone": (375, 800)}
 PLOT_PATIENCE_MS = 60_000
 PARTS = 3  # of all pages, which are opened at once
@@ -92,10 +91,11 @@ def violations(page: Page, options: dict[str, object] | None = None) -> Iterator
 
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("screen", SCREENS)
-def test_every_page_opens_without_complaint_and_fits_its_screen(site: Path, browser: Browser, screen: str, part: int) -> None:
+def test_every_page_opens_without_complaint_and_fits_its_screen(
+    site: Path, browser: Browser, screenshots: Path | None, screen: str, part: int
+) -> None:
     width, height = SCREENS[screen]
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme="dark" if screen == "dark" else "light")
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     complaints: list[str] = []
     for name in page_names(site, screen)[part::PARTS]:
         page = context.new_page()
@@ -104,8 +104,8 @@ def test_every_page_opens_without_complaint_and_fits_its_screen(site: Path, brow
         page.goto((site / name).as_uri())
         scroll_through(page)
         found += complaints_of(page, screen)
-        if not name.startswith("logs/"):
-            page.screenshot(path=SCREENSHOTS / f"{path_slug(name.replace('/', '.'))}-{screen}.png", full_page=True)
+        if screenshots and not name.startswith("logs/"):
+            page.screenshot(path=screenshots / f"{path_slug(name.replace('/', '.'))}-{screen}.png", full_page=True)
         complaints += [f"{name}: {complaint}" for complaint in found]
         page.close()
     context.close()

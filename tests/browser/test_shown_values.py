@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.report.walker import points, walk
+
+# What MyST and the theme still use of Sphinx is their business.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
 
 
 def test_each_number_of_the_whole_site_leads_to_a_line_that_says_it_or_names_its_statistic(site: Path) -> None:

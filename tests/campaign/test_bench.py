@@ -1,4 +1,4 @@
-"""`tacholog bench`, with real programs: what is kept of a campaign, and what happens when things go wrong."""
+"""`tacholog bench` with real programs: what it keeps of a campaign, and what happens if a run fails."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.command import run_tacholog_text
 
-from tacholog.campaign.pairs import place_of_pairs
+from tacholog.campaign.pairs import pairs_folder
 from tacholog.errors import UnreadableInput
 from tacholog.runs.manifest import Manifest, read_host, read_manifest
 
@@ -25,9 +26,7 @@ HANGS = '[[runs]]\nname = "hangs"\ncommand = ["sh", "-c", "echo begun; trap \'\'
 
 
 def bench(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tacholog", "bench", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False, timeout=120
-    )
+    return run_tacholog_text("bench", *arguments, cwd=cwd)
 
 
 def campaign(folder: Path, text: str) -> Path:
@@ -37,7 +36,7 @@ def campaign(folder: Path, text: str) -> Path:
 
 
 def only(output: Path) -> Path:
-    """The folder of the one campaign that was run."""
+    """Return the folder of the only campaign."""
     [folder] = output.glob("small-*")
     return folder
 
@@ -47,7 +46,7 @@ def manifests(folder: Path) -> dict[str, Manifest]:
 
 
 def gone(pid: int) -> bool:
-    """Whether a process has ended (what waits to be collected by its parent has)."""
+    """Whether a process has ended. A zombie counts as ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
     except FileNotFoundError:
@@ -139,26 +138,26 @@ def test_a_run_that_fails_is_kept_with_its_reason(tmp_path: Path, command: str, 
 
 
 def interrupted(tmp_path: Path, with_signal: signal.Signals) -> tuple[Path, int, str]:
-    """Interrupt a campaign while its one slow run is under way; return its folder, its exit code and what it said."""
+    """Interrupt a campaign during its slow run. Return its folder, its exit code and its messages."""
     slow = '[[runs]]\nname = "slow"\ncommand = ["sh", "-c", "echo $$ > pid; test -e ../../go || sleep 300; echo done"]\n'
     file = campaign(tmp_path, "seed = 1\n" + GOOD + slow)
     command = [sys.executable, "-m", "tacholog", "bench", str(file), "--output", "out"]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
         until(lambda: list(tmp_path.glob("out/*/slow/*/pid")), "the slow run began")
         [pid] = tmp_path.glob("out/*/slow/*/pid")
-        until(lambda: pid.read_text().strip(), "the slow run told its number")
+        until(lambda: pid.read_text().strip(), "the slow run wrote its process id")
         process.send_signal(with_signal)
-        said = process.communicate(timeout=30)[1]
+        messages = process.communicate(timeout=30)[1]
     until(lambda: gone(int(pid.read_text())), "the slow run ended")
-    return only(tmp_path / "out"), process.returncode, said
+    return only(tmp_path / "out"), process.returncode, messages
 
 
 @pytest.mark.parametrize("with_signal", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "terminated"])
 def test_an_interrupted_campaign_says_how_to_go_on(tmp_path: Path, with_signal: signal.Signals) -> None:
-    folder, code, said = interrupted(tmp_path, with_signal)
+    folder, code, messages = interrupted(tmp_path, with_signal)
 
     assert code == 130
-    assert f"tacholog bench --resume {folder.relative_to(tmp_path)}" in said
+    assert f"tacholog bench --resume {folder.relative_to(tmp_path)}" in messages
     assert "slow/01" not in manifests(folder)
 
 
@@ -173,7 +172,9 @@ def test_resuming_does_what_is_left_and_leaves_what_is_done(tmp_path: Path) -> N
     assert {path: path.stat().st_mtime_ns for path in before} == before
     runs = manifests(folder)
     assert [run.order_index for run in sorted(runs.values(), key=lambda run: run.order_index or 0)] == [1, 2, 3, 4, 5, 6]
-    assert [run.notes for run in runs.values() if run.notes] == [("An earlier try of this run was interrupted; this is the whole second one.",)]
+    assert [run.notes for run in runs.values() if run.notes] == [
+        ("An earlier try of this run was interrupted; this run was measured again from the start.",)
+    ]
 
 
 def test_a_finished_campaign_has_nothing_to_resume(tmp_path: Path) -> None:
@@ -182,7 +183,7 @@ def test_a_finished_campaign_has_nothing_to_resume(tmp_path: Path) -> None:
 
     done = bench(file, "--resume", cwd=tmp_path)
 
-    assert (done.returncode, done.stderr) == (2, "tacholog: nothing to resume: no unfinished campaign small under build/runs\n")
+    assert (done.returncode, done.stderr) == (2, "tacholog: nothing to resume: there is no unfinished campaign small under build/runs\n")
 
 
 def test_a_campaign_is_not_continued_with_another_build(tmp_path: Path) -> None:
@@ -195,7 +196,7 @@ def test_a_campaign_is_not_continued_with_another_build(tmp_path: Path) -> None:
     done = bench(only(tmp_path / "build/runs"), "--resume", cwd=tmp_path)
 
     assert done.returncode == 2
-    assert "is not the build that this campaign was begun with" in done.stderr
+    assert "is not the build that this campaign was started with" in done.stderr
 
 
 def test_a_release_is_kept_for_publication_with_its_host(tmp_path: Path) -> None:
@@ -209,7 +210,7 @@ def test_a_release_is_kept_for_publication_with_its_host(tmp_path: Path) -> None
 
     again = bench(file, "--release", "9.5", cwd=tmp_path)
     assert again.returncode == 2
-    assert "data/seq/9.5 has results already" in again.stderr
+    assert "data/seq/9.5 exists already" in again.stderr
 
 
 @pytest.mark.parametrize("label", ["../../evil", "b c", "/", ".hidden", "a/b"])
@@ -224,7 +225,7 @@ def test_a_release_that_cannot_name_a_folder_is_refused_before_anything_runs(tmp
 @pytest.mark.parametrize(("releases", "message"), [(("../evil", "b"), "letters, digits"), (("a", "a"), "need different labels")])
 def test_the_sides_of_a_comparison_have_labels_that_differ_and_can_name_a_folder(tmp_path: Path, releases: tuple[str, str], message: str) -> None:
     with pytest.raises(UnreadableInput, match=message):
-        place_of_pairs(tmp_path, "perftest", releases)
+        pairs_folder(tmp_path, "perftest", releases)
 
 
 def test_without_perftest_the_message_says_how_to_build_it(tmp_path: Path) -> None:
@@ -232,11 +233,10 @@ def test_without_perftest_the_message_says_how_to_build_it(tmp_path: Path) -> No
 
     done = bench(file, "--perftest", "nowhere/perftest", cwd=tmp_path)
 
-    assert (done.returncode, done.stderr) == (2, "tacholog: nowhere/perftest: not a program that can be run\n")
+    assert (done.returncode, done.stderr) == (2, "tacholog: nowhere/perftest: not an executable file\n")
 
 
 @pytest.mark.core
-@pytest.mark.alone
 def test_perftest_measures_and_its_log_is_whole(tmp_path: Path, perftest: Path) -> None:
     text = """
     [[runs]]

@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
-from tacholog.dataset.load import Dataset
+from tacholog.dataset.frames import Dataset
 from tacholog.runs.manifest import Host
+from tacholog.schema.conditions import CONDITIONS
+from tacholog.schema.tables import RESULTS
 
 HOST = Host(
     name="Machine",
@@ -27,7 +29,7 @@ HOST = Host(
     system={"kernel": "6.1"},
 )
 START = datetime(2026, 1, 1, tzinfo=UTC)
-_SETTINGS: dict[str, Any] = {
+_SETTINGS: dict[str, Any] = dict.fromkeys(CONDITIONS) | {
     "scope": "summary",
     "test": "latency",
     "side": "publisher",
@@ -36,22 +38,13 @@ _SETTINGS: dict[str, Any] = {
     "data_path": "copy",
     "payload_touched": "write+read",
     "reliability": "reliable",
-    "keyed": None,
-    "instances": None,
-    "type": None,
-    "demand": None,
-    "offered_rate_per_s": None,
-    "recovery_time_ns": None,
-    "batch_bytes": None,
     "publishers": 1,
     "subscribers": 1,
     "load_mode": "closed",
     "waiting": "busy-poll",
-    "warmup": None,
     "basis": "rtt/2",
     "definition": "perftest-latency",
     "planned_duration_s": 1.0,
-    "link_bit_per_s": None,
     "payload_bytes_high": None,
     "samples": 1_000_000,
     "metric": "latency",
@@ -59,12 +52,6 @@ _SETTINGS: dict[str, Any] = {
     "unit": "ns",
     "bound": "=",
     "resolution": None,
-}
-_TYPES = {
-    "keyed": "boolean",
-    **dict.fromkeys(("instances", "demand", "recovery_time_ns", "batch_bytes", "publishers", "subscribers"), "Int64"),
-    **dict.fromkeys(("payload_bytes", "payload_bytes_high", "samples", "line", "last_line", "value_line"), "Int64"),
-    **dict.fromkeys(("offered_rate_per_s", "planned_duration_s", "link_bit_per_s", "value", "resolution"), "Float64"),
 }
 Side = Callable[..., Dataset]
 Compared = Callable[..., Report]
@@ -91,7 +78,7 @@ def make_side(
     frame = _runs(runs, places, said) | {"host": ["host" if host else None] * runs}
     number = _SETTINGS | {name: value for name, value in said.items() if name in _SETTINGS}
     rows = sizes * runs
-    columns = {name: pd.Series([value] * rows, dtype=_TYPES.get(name, "string")) for name, value in number.items()}
+    columns = {name: pd.Series([value] * rows, dtype=RESULTS[name].dtype) for name, value in number.items()}
     columns |= {
         "run": pd.Series(np.repeat(frame["run"], sizes), dtype="string"),
         "log": pd.Series(["log"] * rows, dtype="string"),

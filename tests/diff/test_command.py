@@ -19,7 +19,8 @@ from tacholog.commands.diff import diff, rendered, say
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import BANDS, Policy, read_policy
 from tacholog.compare.result import Report
-from tacholog.dataset.load import Dataset, load
+from tacholog.dataset.frames import Dataset
+from tacholog.dataset.load import load
 from tacholog.errors import UnreadableInput
 from tacholog.render.diff import text as diff_text
 from tacholog.render.diff import words as diff_words

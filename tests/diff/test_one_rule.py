@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ import pytest
 from tacholog.compare.comparable import CONDITIONS, judge
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.dataset.load import Dataset
+from tacholog.dataset.frames import Dataset
 from tacholog.render.diff.words import remark
 from tacholog.render.tables.comparison import compare as page_that_compares
 from tacholog.render.tables.side_by_side import side_by_side
@@ -87,7 +88,7 @@ def test_what_is_alike_is_refused_by_none(side: Side) -> None:
 @pytest.fixture
 def view(side: Side) -> View:
     """Of the two sides of each condition one dataset: every way in which two series can differ."""
-    cases = [{}, *(changes for changes, _ in OTHERS.values()), {"definition": None}, {"basis": None}, {"load_mode": None}]
+    cases: list[dict[str, Any]] = [{}, *(changes for changes, _ in OTHERS.values()), {"definition": None}, {"basis": None}, {"load_mode": None}]
     sides = [side(VALUES, run=[f"{place}-{number}" for number in range(6)], transport=f"t{place}", **case) for place, case in enumerate(cases)]
     results, runs = (pd.concat([getattr(one, name) for one in sides], ignore_index=True) for name in ("results", "runs"))
     return view_of(Dataset(runs, sides[0].logs, sides[0].problems, results, sides[0].histograms, hosts=sides[0].hosts))

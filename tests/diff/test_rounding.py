@@ -12,7 +12,7 @@ from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
 from tacholog.compare.statistics import Hidden, paired_shift, unpaired_shift
-from tacholog.dataset.load import Dataset
+from tacholog.dataset.frames import Dataset
 from tacholog.render.diff.words import remark
 
 Floats = NDArray[np.float64]

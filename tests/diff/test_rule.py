@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tacholog.compare.diff.compare import compare, exit_code
 from tacholog.compare.policy import Bands, Override, Policy, RowFilter
 from tacholog.compare.result import DiffRow, Report, Verdict, json_schema, to_json
-from tacholog.dataset.load import Dataset
+from tacholog.dataset.frames import Dataset
 from tacholog.errors import TachologError
 from tacholog.render.diff import words as diff_words
 from tacholog.runs.manifest import Host

@@ -15,7 +15,7 @@ from tacholog.compare.diff.verdict import CODE, by_shift
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
 from tacholog.compare.statistics import Hidden, adjusted, adjusted_each, least_p, paired_shift, unpaired_shift
-from tacholog.dataset.load import Dataset
+from tacholog.dataset.frames import Dataset
 
 REPORTS, ROWS, PAIRS = 400, 40, 12
 SD = 0.02

@@ -16,8 +16,9 @@ from tacholog.commands.diff import diff
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
-from tacholog.compare.sides import find
-from tacholog.dataset.load import Dataset
+from tacholog.compare.sides import find, of_release
+from tacholog.dataset.frames import Dataset
+from tacholog.dataset.load import load
 from tacholog.render.diff.loss import loss_sentence
 from tacholog.render.diff.page import html
 from tacholog.render.diff.summary import conclusion
@@ -61,6 +62,20 @@ def eight_pairs(folder: Path, stated: str = "") -> tuple[str, str]:
             shutil.copy(LOG, run)
             (run / "run.toml").write_text(RUN.format(minute=2 * pair + (side + pair) % 2, repetition=pair + 1, digest=digest, stated=stated))
     return str(folder / "old"), str(folder / "new")
+
+
+@pytest.mark.parametrize(
+    ("transport", "reach", "missing"),
+    [("wire", "host", False), ("shm-bridge", "network", True), ("shm", None, False), ("wire", None, True)],
+)
+def test_a_network_card_must_be_known_where_the_transport_reaches_over_a_network(
+    transport: str, reach: str | None, missing: bool, side: Side
+) -> None:
+    values = np.full((1, 6), 1000.0)
+    old, new = (side(values, host=None, transport=transport, reach=reach) for _ in range(2))
+    report = compare(old, new, Policy())
+
+    assert [{"nic", "mtu"} <= set(row.unverified) for row in report.rows] == [missing]
 
 
 def test_a_condition_that_iperf3_does_not_state_is_named_with_the_place_to_state_it(tmp_path: Path) -> None:
@@ -107,11 +122,16 @@ def test_logs_that_state_no_loss_are_not_said_to_be_silent(compared: Compared, n
     assert loss_sentence(compared(noise[0], noise[1])) == "Neither side says how much was lost."
 
 
-@pytest.mark.parametrize("show", [text, markdown, html])
-def test_a_comparison_of_latency_alone_says_nothing_of_loss(checkout: Path, show: Callable[[Report], str]) -> None:
-    sides = [find(name, [checkout / "data"]) for name in ("0.1.0", "0.2.0")]
+@pytest.fixture(scope="module")
+def latency_alone(checkout: Path) -> Report:
+    """Two releases of the checkout's data, compared by latency."""
+    data = load([checkout / "data"])
+    return compare(of_release(data, "0.1.0"), of_release(data, "0.2.0"), Policy(metrics=("latency",)))
 
-    shown = show(compare(sides[0], sides[1], Policy(metrics=("latency",))))
+
+@pytest.mark.parametrize("show", [text, markdown, html])
+def test_a_comparison_of_latency_alone_says_nothing_of_loss(latency_alone: Report, show: Callable[[Report], str]) -> None:
+    shown = show(latency_alone)
 
     assert "says how much was lost" not in shown
     assert "No run lost anything" not in shown

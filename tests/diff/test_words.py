@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import DiffRow, Report
-from tacholog.compare.sides import find
-from tacholog.dataset.load import Dataset
+from tacholog.compare.sides import find, of_release
+from tacholog.dataset.frames import Dataset
+from tacholog.dataset.load import load
 from tacholog.render.diff.loss import loss_lines, loss_sentence
 from tacholog.render.diff.page import html
 from tacholog.render.diff.sections import line_of
@@ -68,7 +69,9 @@ def test_values_that_no_test_compared_are_those_of_all_runs_as_their_medians_are
 
 
 def test_a_sentence_leads_with_the_medians_and_not_with_the_tail(checkout: Path) -> None:
-    report = compare(find("0.1.0", [checkout / "data"]), find("0.2.0", [checkout / "data"]), Policy())
+    data = load([checkout / "data"])
+
+    report = compare(of_release(data, "0.1.0"), of_release(data, "0.2.0"), Policy())
 
     assert conclusion(report).startswith(
         "Better in 12 of 204 rows (latency over tcp, udp, uds: medians by 5.8 % to 35 %); worse in none; no change in 10; "

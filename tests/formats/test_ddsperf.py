@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tacholog.formats.reading import Log, read, read_text
-from tacholog.schema.records import Conditions, Number, Record
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Number, Record
 
 LOGS = Path(__file__).parent / "ddsperf"
 SUB = "[1] {}.000  size 1024 total {} lost {} delta {} lost {} rate {} kS/s {} Mb/s (1.00 kS/s 8.19 Mb/s)\n"

@@ -8,7 +8,8 @@ import pytest
 
 from tacholog.formats.reading import read, read_text
 from tacholog.formats.registry import detect, formats
-from tacholog.schema.records import Conditions, Number, Record
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Number, Record
 
 LOGS = Path(__file__).parent / "ecal"
 SAMPLES = Path(__file__).parent / "ecal_samples" / "000001-lat.log"

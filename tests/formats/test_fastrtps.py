@@ -8,7 +8,8 @@ import pytest
 
 from tacholog.formats.reading import read, read_text
 from tacholog.formats.registry import detect
-from tacholog.schema.records import Conditions, Number, Record
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Number, Record
 
 LOGS = Path(__file__).parent / "fastrtps"
 SAMPLES = Path(__file__).parent / "fastrtps_samples" / "latency-2.9.1.csv"

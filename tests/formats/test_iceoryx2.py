@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tacholog.formats.reading import read, read_text
-from tacholog.schema.records import Conditions, Number, Record
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Number, Record
 
 LOGS = Path(__file__).parent / "iceoryx2"
 

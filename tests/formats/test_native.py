@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tacholog.formats.reading import Log, read
-from tacholog.schema.records import Conditions, Histogram, Number, Record
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Histogram, Number, Record
 
 LOGS = Path(__file__).parent / "native"
 Changed = Callable[[str, str, str], Log]  # see conftest.py
@@ -256,6 +257,7 @@ def test_the_configuration_becomes_the_runs_conditions() -> None:
 
     assert facts.conditions == Conditions(
         transport="udp",
+        reach="network",  # of a log from before it was stated
         data_path="copy",
         payload_touched="write+read",
         reliability="best-effort",
@@ -271,6 +273,28 @@ def test_the_configuration_becomes_the_runs_conditions() -> None:
     assert facts.environment["host_distribution"] == "Debian GNU/Linux 12 (bookworm)"
     assert facts.environment["clock_overhead_ns"] == "21.0"
     assert facts.start_time == "2026-11-21T04:04:02.776Z"
+
+
+@pytest.mark.parametrize(
+    ("config", "reach"),
+    [
+        ("transport=udp reach=host", "host"),
+        ("transport=new reach=process", "process"),
+        ("transport=inter-thread", "process"),
+        ("transport=uds", "host"),
+        ("transport=new", None),
+    ],
+)
+def test_the_reach_of_a_transport_is_what_the_log_states_or_what_it_was_in_versions_that_did_not_state_it(
+    config: str, reach: str | None, changed: Changed
+) -> None:
+    assert changed("native/latency-udp.log", "transport=udp", config).account.facts.conditions.reach == reach
+
+
+def test_a_reach_that_is_not_known_is_broken(changed: Changed) -> None:
+    broken = changed("native/latency-udp.log", "transport=udp", "transport=udp reach=moon").broken
+
+    assert broken == ["text:2: config line: Invalid enum value 'moon' - at `$.reach`"]
 
 
 def test_a_histogram_holds_as_many_samples_as_its_line_says() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tacholog.formats.reading import read, read_text
-from tacholog.schema.records import Conditions
+from tacholog.schema.conditions import Conditions
 
 LOGS = Path(__file__).parent / "rti"
 

@@ -8,7 +8,7 @@ import pytest
 
 from tacholog.dataset.load import load_logs
 from tacholog.formats.reading import read
-from tacholog.schema.records import Conditions
+from tacholog.schema.conditions import Conditions
 
 LOGS = Path(__file__).parent
 

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.formats.kit.bulk import Runs
+from tacholog.formats.bulk import RunCutter
 from tacholog.formats.kit.lines import Line
 from tacholog.formats.reading import read
 from tacholog.formats.registry import formats
-from tacholog.formats.sound import strangeness_of
 from tacholog.formats.source import LINE_BYTES, open_log
-from tacholog.schema.records import METRICS, Record
+from tacholog.formats.validity import defect_of
+from tacholog.schema.metrics import METRICS
+from tacholog.schema.records import Record
 
 HERE = Path(__file__).parent
 #: Other people's packages have their logs elsewhere.
@@ -61,6 +62,6 @@ def test_every_number_is_of_a_known_metric_and_every_definition_is_defined(name:
 @pytest.mark.parametrize(("name", "path"), LOGS)
 def test_what_a_format_yields_is_what_is_asked_of_those_that_nobody_knows(name: str, path: Path) -> None:
     with open_log(path) as text:
-        lines = list(text.pieces(Runs((), 1), getattr(formats()[name], "LINE_BYTES", LINE_BYTES)))
+        lines = list(text.pieces(RunCutter((), 1), getattr(formats()[name], "LINE_BYTES", LINE_BYTES)))
         for found in formats()[name].parse(iter(line for line in lines if isinstance(line, Line))):
-            assert strangeness_of(found, len(lines)) is None
+            assert defect_of(found, len(lines)) is None

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tacholog.formats.reading import Log, read, read_text
-from tacholog.schema.records import Conditions, Histogram, Number
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Histogram, Number
 
 LOGS = Path(__file__).parent / "sockperf"
 Changed = Callable[[str, str, str], Log]  # see conftest.py

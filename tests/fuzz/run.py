@@ -1,6 +1,12 @@
-"""Fuzz every format, and every decoder of the core that was built: ``run.py SECONDS [NAME...]``, where ``formats`` and ``core`` name all of a kind.
+"""Fuzz the log formats and the core's wire decoders: ``run.py SECONDS [NAME...]`` or ``run.py check [NAME...]``.
 
-As many at once as there are processors, and at least two; findings stay under ``build/fuzz/``.
+With a number of seconds, each fuzzer runs for that time, from the kept inputs and from what earlier runs added under ``build/fuzz/``.
+With ``check``, each fuzzer reads the kept inputs and a fixed number of mutations of them, always the same ones (``-seed=1``): this is for
+CI, where chance must not decide whose change fails.
+
+A name is that of a format (``rti``) or of a decoder (``core-stream``); ``formats`` and ``core`` name all of a kind. Without names, all run.
+The kept inputs are the sample logs in ``tests/formats/`` and the files in ``bench/fuzz/seeds/``. As many fuzzers run at once as there are
+processors, and at least two. Findings stay under ``build/fuzz/``.
 """
 
 from __future__ import annotations
@@ -22,13 +28,16 @@ ROOT = Path(__file__).parent.parent.parent
 BUILD = ROOT / "build/fuzz"
 FUZZERS = ROOT / "build/bench/fuzz/fuzz"
 TIMEOUT_S = 25
+PATIENCE_S = 300
 MEMORY_MB = 2048
 LONGEST = 8192
 FORMATS, CORE = "formats", "core"
+CHECK = "check"
+CHECK_INPUTS = {FORMATS: 3_000, CORE: 5_000}  # a few seconds for each fuzzer
 
 
 class Job(NamedTuple):
-    """What is fuzzed, and from where it starts."""
+    """One fuzzer: its kind and name, the command that starts it, and the folder of the inputs that are kept for it."""
 
     kind: str
     name: str
@@ -37,7 +46,7 @@ class Job(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of a job."""
+    """The result of one fuzzer: how many inputs it ran, and the end of its log if it failed."""
 
     name: str
     inputs: int
@@ -45,7 +54,7 @@ class Outcome(NamedTuple):
 
 
 def jobs() -> list[Job]:
-    """The decoders of the core, as ``core-control``, and the formats by their names."""
+    """The decoders of the core that have been built, as ``core-control``, and the formats by their names."""
     core = {path.name.removeprefix("fuzz_"): path for path in sorted(FUZZERS.glob("fuzz_*"))}
     script = str(Path(__file__).with_name("fuzz_format.py"))
     return [
@@ -54,16 +63,21 @@ def jobs() -> list[Job]:
     ]
 
 
-def fuzz(job: Job, seconds: int) -> Outcome:
-    """Fuzz for so long."""
+def fuzz(job: Job, seconds: int | None) -> Outcome:
+    """Run one fuzzer for a number of seconds, or for the fixed inputs of the check (None)."""
     folder = BUILD / job.name
-    corpus = folder / "corpus"
+    corpus = folder / ("corpus" if seconds else CHECK)
+    if not seconds:
+        shutil.rmtree(corpus, ignore_errors=True)  # what an earlier run added would change the mutations
     corpus.mkdir(parents=True, exist_ok=True)
     for seed in job.seeds.iterdir() if job.seeds.is_dir() else ():
         shutil.copyfile(seed, corpus / seed.name)
-    options = [f"-max_total_time={seconds}", f"-max_len={LONGEST}", f"-timeout={TIMEOUT_S}", f"-rss_limit_mb={MEMORY_MB}", "-print_final_stats=1"]
+    # The check is the same each time: also without a look, each second, at what other fuzzers may have written, and with Python's sets in one order.
+    limits = [f"-max_total_time={seconds}"] if seconds else [f"-runs={CHECK_INPUTS[job.kind]}", "-seed=1", "-reload=0"]
+    environment = os.environ if seconds else os.environ | {"PYTHONHASHSEED": "0"}
+    options = [*limits, f"-max_len={LONGEST}", f"-timeout={TIMEOUT_S}", f"-rss_limit_mb={MEMORY_MB}", "-print_final_stats=1"]
     command = [*job.command, *options, f"-artifact_prefix={folder}/", str(corpus)]
-    done = subprocess.run(command, capture_output=True, check=False, timeout=seconds + 300)
+    done = subprocess.run(command, env=environment, capture_output=True, check=False, timeout=(seconds or 0) + PATIENCE_S)
     log = done.stderr.decode(errors="replace")
     (folder / "fuzz.log").write_text(log, encoding="utf-8")
     units = re.search(r"stat::number_of_executed_units: (\d+)", log)
@@ -72,22 +86,23 @@ def fuzz(job: Job, seconds: int) -> Outcome:
 
 
 def chosen(names: list[str]) -> list[Job]:
-    """The jobs of these names and kinds, or all."""
+    """The jobs of these names and kinds, or all jobs if there are no names."""
     known = jobs()
-    there = [FORMATS, CORE, *(job.name for job in known)]
-    missing = set(names) - set(there)
+    allowed = [FORMATS, CORE, *(job.name for job in known)]
+    missing = set(names) - set(allowed)
     if missing:
-        sys.exit(f"nothing to fuzz is called {', '.join(sorted(missing))}; there are {', '.join(there)}")
+        sys.exit(f"nothing to fuzz is called {', '.join(sorted(missing))}; choose from {', '.join(allowed)}")
     return [job for job in known if not names or {job.name, job.kind} & set(names)]
 
 
 def main() -> None:
-    """Fuzz, print a line a job, and exit with 1 if anything was found."""
-    seconds, wanted = int(sys.argv[1]), chosen(sys.argv[2:])
+    """Fuzz, print one line for each fuzzer, and exit with 1 if any of them found a fault or ran nothing."""
+    seconds, wanted = None if sys.argv[1] == CHECK else int(sys.argv[1]), chosen(sys.argv[2:])
     failed = False
     with ThreadPoolExecutor(max(2, os.cpu_count() or 1)) as pool:
         for outcome in pool.map(lambda job: fuzz(job, seconds), wanted):
-            click.echo(f"{outcome.name}: {outcome.inputs} inputs in {seconds} s, {'0 findings' if outcome.finding is None else 'A FINDING:'}")
+            period = f"in {seconds} s" if seconds else "(the same each time)"
+            click.echo(f"{outcome.name}: {outcome.inputs} inputs {period}, {'0 findings' if outcome.finding is None else 'A FINDING:'}")
             if outcome.finding is not None or outcome.inputs == 0:
                 failed = True
                 click.echo(outcome.finding or "no input was run")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,9 +17,10 @@ pytestmark = pytest.mark.packaging
 NAME = "gap_bench"
 
 
-def run(folder: Path, *command: str, path: Path | None = None) -> str:
-    """Run a Python program in a folder, with packages from one more place; a failing one shows what it said."""
-    environment = os.environ | ({"PYTHONPATH": str(path)} if path else {}) | {"COLUMNS": "200"}
+def run(folder: Path, *command: str, path: Path | str | None = None, status: int = 0) -> str:
+    """Run a Python program in a folder, with packages from one more place; one that ends otherwise than it should shows what it said."""
+    places = os.pathsep.join(str(place) for place in (path, os.environ.get("PYTHONPATH")) if place)
+    environment = os.environ | {"PYTHONPATH": places, "COLUMNS": "200"}
     done = subprocess.run(
         [sys.executable, "-m", *command],
         cwd=folder,
@@ -29,7 +31,7 @@ def run(folder: Path, *command: str, path: Path | None = None) -> str:
         check=False,
         timeout=300,
     )
-    assert done.returncode == 0, f"{command}\n{done.stdout}"
+    assert done.returncode == status, f"{command}\n{done.stdout}"
     return done.stdout
 
 
@@ -51,7 +53,31 @@ def installed(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_its_own_tests_pass_once_it_is_installed(package: Path, installed: Path) -> None:
-    assert "4 passed" in run(package, "pytest", "-q", "-p", "no:cacheprovider", path=installed)
+    assert "17 passed" in run(package, "pytest", "-q", "-p", "no:cacheprovider", path=installed)
+
+
+def test_its_tests_fail_while_a_control_character_crashes_the_format_and_say_with_which_log(package: Path, installed: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copytree(installed, tmp_path / "crashing"))
+    module = path / f"tacholog_{NAME}/__init__.py"
+    sound = module.read_text()
+    crashing = sound.replace("    found = _RESULT.fullmatch(text)\n", '    int(text.split(" B:")[0])\n    found = _RESULT.fullmatch(text)\n')
+    assert crashing != sound
+    module.write_text(crashing)
+
+    said = run(package, "pytest", "-q", "-p", "no:cacheprovider", "-k", "control", path=path, status=1)
+
+    assert f"the format {NAME} of tacholog-{NAME} 0.1.0 failed at line" in said
+    assert "The log was:" in said
+    module.write_text(sound)
+    assert "1 passed" in run(package, "pytest", "-q", "-p", "no:cacheprovider", "-k", "control", path=path)
+
+
+def test_the_tests_say_what_to_install_where_hypothesis_is_not(package: Path, installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "hypothesis.py").write_text("raise ImportError('no module of that name')")
+
+    said = run(package, "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", path=f"{tmp_path}{os.pathsep}{installed}", status=2)
+
+    assert "tacholog.formats.testing needs hypothesis: pip install pytest hypothesis" in said
 
 
 def test_the_installed_format_is_listed_and_reads_its_sample(package: Path, installed: Path) -> None:
@@ -74,14 +100,14 @@ def test_nothing_is_written_over(package: Path) -> None:
     done = CliRunner().invoke(scaffold, ["other", "--output", str(package)])
 
     assert done.exit_code != 0
-    assert "exists and is not an empty folder" in str(done.exception)  # which the command line prints in one line
+    assert "exists already" in str(done.exception)  # which the command line prints in one line
     assert {path: path.read_text() for path in package.rglob("*") if path.is_file()} == before
 
 
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("rti", "installed already"),
+        ("rti", "already installed"),
         ("9a", "cannot be the name of a module"),
         ("class", "cannot be the name of a module"),
         ("../x", "cannot be the name of a module"),

@@ -27,7 +27,7 @@ from perf_truth import truths
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.sides import find
-from tacholog.dataset.load import Dataset
+from tacholog.dataset.frames import Dataset
 from tacholog.runs.manifest import Host
 
 STATISTICS = ("min", "mean", "std", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "max")
@@ -51,7 +51,7 @@ FIXED = {
     "bound": "=",
 }
 UNKNOWN = {
-    **dict.fromkeys(("participant", "type", "warmup"), "string"),
+    **dict.fromkeys(("participant", "type", "warmup", "reach"), "string"),
     **dict.fromkeys(("instances", "demand", "recovery_time_ns", "batch_bytes", "payload_bytes_high"), "Int64"),
     **dict.fromkeys(("offered_rate_per_s", "link_bit_per_s", "resolution"), "Float64"),
     "keyed": "boolean",

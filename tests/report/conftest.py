@@ -12,7 +12,7 @@ import pytest
 
 from tacholog.privacy.settings import Privacy
 from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Source, write
-from tacholog.schema.records import StatedConditions
+from tacholog.schema.conditions import StatedConditions
 from tacholog.site.build import build_site
 from tacholog.site.settings import SiteSettings
 
@@ -117,9 +117,9 @@ def _offline() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def data(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
     """The data folder."""
-    return write_data(tmp_path_factory.mktemp("report") / "data")
+    return made_once("report-data", lambda folder: write_data(folder / "data")) / "data"
 
 
 @pytest.fixture(scope="session")
@@ -129,9 +129,9 @@ def shown() -> SiteSettings:
 
 
 @pytest.fixture(scope="session")
-def site(data: Path, shown: SiteSettings) -> Path:
+def site(data: Path, shown: SiteSettings, made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
     """The built site."""
-    return build_site([data], data.parent / "site", data.parent, shown).parent
+    return made_once("report-site", lambda folder: build_site([data], folder / "site", folder, shown)) / "site"
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from hdrh.histogram import HdrHistogram
 from tacholog.commands.export import export
 from tacholog.dataset.export import results_table
 from tacholog.dataset.load import load
-from tacholog.render.tables.schema import columns
+from tacholog.schema.tables import OFFERED
 
 
 def run(*words: str) -> str:
@@ -56,7 +56,7 @@ def test_a_histogram_read_back_has_the_median_that_the_log_states(data: Path, tm
 def test_every_column_of_the_tables_is_explained(data: Path) -> None:
     results = results_table(load([data]))
 
-    assert list(columns()) == list(results.columns)
+    assert list(OFFERED) == list(results.columns)
     kinds = {"Int64": "integer", "Float64": "number", "boolean": "true or false", "string": "text"}
-    wrong = {name: str(results[name].dtype) for name, (kind, _) in columns().items() if kinds.get(str(results[name].dtype), "text") != kind}
+    wrong = {name: str(results[name].dtype) for name, column in OFFERED.items() if kinds.get(str(results[name].dtype), "text") != column.kind}
     assert wrong == {}

@@ -158,6 +158,7 @@ def write_run(folder: Path, log: Path, **said: str) -> None:
     write(folder / "run.toml", Manifest(published=True, status="ok", logs=(LogFile(file="a.log", sha256=digest),), **said))  # type: ignore[arg-type]
 
 
+@pytest.mark.site
 def test_whatever_a_system_or_a_release_is_called_its_pages_are_there_and_linked(tmp_path: Path, checkout: Path) -> None:
     for number, name in enumerate(NAMES):
         write_run(tmp_path / f"data/system-{number}", checkout / SAMPLE, system=name)
@@ -180,6 +181,7 @@ def test_whatever_a_system_or_a_release_is_called_its_pages_are_there_and_linked
     assert max(len(part) for page in titles for part in page.split("/")) < 150
 
 
+@pytest.mark.site
 def test_a_system_without_a_name_and_a_log_of_an_odd_name_cost_only_their_run(tmp_path: Path, checkout: Path) -> None:
     write_run(tmp_path / "data/good", checkout / SAMPLE, system="Good")
     for number, name in enumerate(("", " ", "\u00a0")):
@@ -205,6 +207,7 @@ def _toml(file: str) -> bytes:
     return as_toml(Manifest(system="S", logs=(LogFile(file=file, sha256="0" * 64),))).encode()
 
 
+@pytest.mark.site
 def test_results_without_payload_sizes_make_a_site(tmp_path: Path, checkout: Path) -> None:
     write_run(tmp_path / "data/run", checkout / "tests/formats/sockperf/ping-pong-udp.log", system="S")
 
@@ -212,6 +215,7 @@ def test_results_without_payload_sizes_make_a_site(tmp_path: Path, checkout: Pat
         assert build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work").is_file()
 
 
+@pytest.mark.site
 def test_a_build_that_failed_fails_again_until_its_cause_is_gone(tmp_path: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_run(tmp_path / "data/run", checkout / SAMPLE, system="S")
     sources = tmp_path / "sources"

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from tacholog.runs.manifest import Command, Host, LogFile, Manifest, write
-from tacholog.schema.records import StatedConditions
+from tacholog.schema.conditions import StatedConditions
 from tacholog.site.build import build_site
 
 # What MyST and the theme still use of Sphinx is their business.
@@ -80,6 +80,7 @@ def texts(site: Path) -> Iterator[tuple[str, str]]:
             yield name, path.read_bytes().decode(errors="replace")
 
 
+@pytest.mark.site
 def test_no_file_of_a_site_tells_what_is_not_known_to_be_public(tmp_path: Path) -> None:
     write_runs(tmp_path / "data")
 

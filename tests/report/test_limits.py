@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.command import run_tacholog_text
 
-from tacholog.dataset.load import Limits, load
+from tacholog.dataset.load import load
+from tacholog.dataset.logs import Limits
 from tacholog.errors import UnreadableInput
 from tacholog.runs.manifest import LogFile, Manifest, write
-from tacholog.schema.records import StatedConditions
+from tacholog.schema.conditions import StatedConditions
 from tacholog.site.settings import SiteSettings, read_settings
 
 NATIVE = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"
@@ -88,19 +87,13 @@ def test_the_limits_of_a_site_are_in_its_file(tmp_path: Path) -> None:
         read_settings(tmp_path / "wrong.toml")
 
 
+@pytest.mark.site
 def test_report_names_what_it_left_out_and_tells_how_far_it_is(data: Path, tmp_path: Path) -> None:
     add(data, "large", grown(b'note text="more"\n', 18_000_000))
     (tmp_path / "site.toml").write_text("[limits]\nlog_text_mb = 17\n")
     words = ["report", "--data", str(data), "--site", str(tmp_path / "site.toml"), "--output", str(tmp_path / "site")]
 
-    done = subprocess.run(
-        [sys.executable, "-m", "tacholog", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=500,
-        env=os.environ | {"TACHOLOG_PLOTLY": "full"},
-    )
+    done = run_tacholog_text(*words, environment={"TACHOLOG_PLOTLY": "full"}, timeout=500)
 
     assert done.returncode == 2
     assert "reading 'large/some.log': 16 MB of text so far\n" in done.stderr

@@ -17,7 +17,8 @@ from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
 from tacholog.compare.sides import of_release
-from tacholog.dataset.load import Dataset, load, load_logs
+from tacholog.dataset.frames import Dataset
+from tacholog.dataset.load import load, load_logs
 from tacholog.render.diff.sections import sections
 from tacholog.render.diff.summary import curve_words
 from tacholog.render.tables.history import history

@@ -153,6 +153,7 @@ def telling(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.site
 def test_no_file_of_the_site_tells_a_secret(telling: Path, tmp_path: Path) -> None:
     site = build_site([telling], tmp_path / "site", tmp_path, SiteSettings(privacy=Privacy(hide=("zanzibar",)))).parent
 
@@ -171,6 +172,7 @@ def test_no_file_of_the_site_tells_a_secret(telling: Path, tmp_path: Path) -> No
     assert all(any(sha256 in text for text in pages.values()) for sha256 in originals)
 
 
+@pytest.mark.site
 def test_the_owner_may_show_everything(telling: Path, tmp_path: Path) -> None:
     shown = Privacy(hosts="show", users="show", addresses="show", paths="show", secrets="show", unknown_lines="show", free_text="show")
     site = build_site([telling], tmp_path / "site", tmp_path, SiteSettings(privacy=shown)).parent
@@ -181,6 +183,7 @@ def test_the_owner_may_show_everything(telling: Path, tmp_path: Path) -> None:
     assert "redacted" not in page
 
 
+@pytest.mark.site
 def test_a_site_is_branded_by_its_file_and_shows_the_systems_that_it_names(data: Path, tmp_path: Path) -> None:
     (tmp_path / "logo.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>')
     (tmp_path / "site.toml").write_text(
@@ -213,6 +216,7 @@ def test_a_mistake_in_the_file_is_named(tmp_path: Path, text: str, complaint: st
         read_settings(tmp_path / "site.toml")
 
 
+@pytest.mark.site
 def test_a_system_that_has_no_run_is_named(data: Path, tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match=r"systems: no run of 'Nobody'; there are '.*RTI Connext DDS"):
         build_site([data], tmp_path / "site", tmp_path, SiteSettings(systems=("Nobody",)))

@@ -13,7 +13,7 @@ from tacholog.render.tables.overview import overview
 from tacholog.render.tables.rankings import rankings
 from tacholog.render.tables.summary import throughput_summary
 from tacholog.render.tables.tables import Links
-from tacholog.schema.records import Conditions
+from tacholog.schema.conditions import Conditions
 from tacholog.view.comparable import Compared, Group, best_of, compared, group_of, groups, leaders, not_set_off, ordered
 from tacholog.view.news import news
 from tacholog.view.rankings import main_campaigns, newest_release, of_last_releases

@@ -99,6 +99,7 @@ def test_what_cannot_be_compared_is_a_warning(tmp_path: Path, releases: Path, te
     assert warning in build(tmp_path, text, releases)[1]
 
 
+@pytest.mark.site
 def test_the_site_compares_neighbours_and_shows_the_newest_at_home(tmp_path: Path, releases: Path) -> None:
     site = build_site([releases], tmp_path / "site", tmp_path / "work").parent
 
@@ -116,6 +117,7 @@ def test_the_site_compares_neighbours_and_shows_the_newest_at_home(tmp_path: Pat
     assert (site / "downloads/latest-diff.md").read_text().startswith("### 1.10 → 1.11: 21 not comparable")
 
 
+@pytest.mark.site
 def test_a_release_on_another_machine_starts_a_new_line_and_says_so(tmp_path: Path, releases: Path) -> None:
     site = build_site([releases], tmp_path / "site", tmp_path / "work").parent
 

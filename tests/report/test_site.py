@@ -466,4 +466,4 @@ def test_only_readers_of_our_own_measurements_are_told_to_run_our_bench(site: Pa
 
     assert (others["bench_measures"], others["scripts"]) == ([], True)
     home = (site / "index.html").read_text()
-    assert "What stands here of Tacholog perftest, all at once" in home
+    assert "To measure Tacholog perftest on your machine" in home

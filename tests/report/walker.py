@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tacholog.render.named_statistics import STATISTICS
-from tacholog.schema.records import METRICS
+from tacholog.schema.metrics import METRICS
 from tacholog.view.numerals import SECONDS, rounded, steps_of, unit_shown
 
 # A number that is no part of a name, a version, a date or an address.

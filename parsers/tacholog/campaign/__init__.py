@@ -1,35 +1,37 @@
-"""Campaigns: what to measure, in which order, and each run kept as it came out.
+"""Campaigns: read what to measure, plan the runs, execute them, and keep every log.
 
-A campaign file (``bench/campaigns/*.toml``) has blocks of runs. In a block the lists under ``vary`` multiply; ``{words}`` in its command,
-conditions and name stand for those values, for its ``options`` and for ``{cpu_pub}``, ``{cpu_sub}``. A command is a list of arguments and
-never meets a shell; what the process prints is the run's log.
+A campaign file (``bench/campaigns/*.toml``) has blocks of runs. Each combination of the lists under a block's ``vary`` is one variant. A
+placeholder such as ``{transport}`` in the block's command, conditions or name is replaced by the value of that name: from ``vary``, from
+``options``, or ``{cpu_pub}`` and ``{cpu_sub}``. A command is a list of arguments, and no shell reads it. The output of the process is the log of
+the run.
 
-A campaign's folder begins with ``plan.toml``: every run in its order, with the seed that drew it. A run's ``run.toml`` is written last,
-whole or not at all, so a run without one is still to be done: that is all that resuming needs to know.
+Before the first run, ``plan.toml`` is written into the campaign's folder. It lists all runs in their order, and the random seed of that order.
+The last step of each run writes its ``run.toml``, complete or not at all. So a run without ``run.toml`` has not been done yet. Resuming a campaign
+needs to know no more than that.
 
-`tacholog.campaign.pairs` makes two campaigns of one: two builds, run in interleaved pairs.
+`tacholog.campaign.pairs` runs one campaign with two builds, in interleaved pairs.
 """
 
-from tacholog.campaign.plan import Campaign, Plan, Planned, lay_out, read_campaign
-from tacholog.campaign.runs import folders, keep, measure, pending, place_of_release, resume, start, trouble, unfinished
-from tacholog.campaign.tools import programs
+from tacholog.campaign.plan import Campaign, Plan, PlannedRun, read_campaign, schedule_runs
+from tacholog.campaign.runs import campaign_folders, copy_to_data, failure_reason, measure, newest_unfinished, pending, release_folder, resume, start
+from tacholog.campaign.tools import find_programs
 from tacholog.runs.manifest import PLAN_FILE
 
 __all__ = [
     "PLAN_FILE",
     "Campaign",
     "Plan",
-    "Planned",
-    "folders",
-    "keep",
-    "lay_out",
+    "PlannedRun",
+    "campaign_folders",
+    "copy_to_data",
+    "failure_reason",
+    "find_programs",
     "measure",
+    "newest_unfinished",
     "pending",
-    "place_of_release",
-    "programs",
     "read_campaign",
+    "release_folder",
     "resume",
+    "schedule_runs",
     "start",
-    "trouble",
-    "unfinished",
 ]

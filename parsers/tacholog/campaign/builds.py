@@ -1,7 +1,12 @@
-"""The two sides of a comparison: what ``OLD`` and ``NEW`` of `tacholog ab` stand for.
+"""The two sides of a comparison: find or build what ``OLD`` and ``NEW`` of `tacholog ab` name.
 
-Each is, in this order: a program's file; a folder that a program was installed in; a command template (more than one word); a git revision of the
-checkout, which is then built; a program on the PATH.
+Each may be one of these. The first that fits is used:
+
+1. the file of a program;
+2. a folder in which a program is installed;
+3. a command template, which has more than one word;
+4. a git revision of the checkout, which is then built;
+5. a program on the PATH.
 """
 
 from __future__ import annotations
@@ -19,15 +24,15 @@ from typing import NamedTuple
 import msgspec
 
 from tacholog.campaign.plan import Block, Campaign
-from tacholog.campaign.tools import measured, program
+from tacholog.campaign.tools import find_program, measured_program
 from tacholog.errors import TachologError
 
 ARGUMENTS = "{arguments}"
-_INSTALLED = ("bin", "", "build/bench/release")  # where below a folder a program is looked for
+_SUBFOLDERS = ("bin", "", "build/bench/release")  # where a program is searched for in a folder
 
 
 class Build(NamedTuple):
-    """One side: what it is called, the programs by the words that commands begin with, the commit it was built from, its command template."""
+    """One side of a comparison. ``tools`` maps the program names in commands to files; ``revision`` is the commit that was built."""
 
     name: str
     tools: Mapping[str, Path]
@@ -36,67 +41,69 @@ class Build(NamedTuple):
 
 
 def find_build(
-    name: str, campaign: Campaign, tools: Mapping[str, Path], checkout: Path | None, work: Path, say: Callable[[str], object] = lambda _: None
+    name: str, campaign: Campaign, tools: Mapping[str, Path], checkout: Path | None, work: Path, announce: Callable[[str], object] = lambda _: None
 ) -> Build:
-    """Find or make one side.
+    """Find or build one side.
 
     Args:
-        name: what the user calls it.
-        campaign: what will be run; the first words of its commands are the programs that a side has to have.
+        name: the argument ``OLD`` or ``NEW``.
+        campaign: what will be run. Each side must have every program that a command of the campaign starts with.
         tools: programs that are known already, for templates.
         checkout: the repository whose revisions can be built.
         work: the folder for builds of revisions.
-        say: is told of a build before it begins, because it takes minutes.
+        announce: is called with a message before a build starts, because a build takes minutes.
 
     Raises:
-        TachologError: the name is nothing of all that, or the revision cannot be built.
+        TachologError: the name fits none of the five kinds, or the revision cannot be built.
     """
-    words = sorted({block.command[0] for block in campaign.runs})
+    needed = sorted({block.command[0] for block in campaign.runs})
     path = Path(name)
     if path.is_file() and os.access(path, os.X_OK):
-        return Build(path.name, dict.fromkeys(_the_one(words, name), path.resolve()))
+        return Build(path.name, dict.fromkeys(_single_program(needed, name), path.resolve()))
     if path.is_dir():
-        return Build(path.resolve().name, {word: _installed(path, word) for word in words})
+        return Build(path.resolve().name, {program: _program_in(path, program) for program in needed})
     if len(shlex.split(name)) > 1:
         return _from_template(name, campaign, tools)
     if checkout and (commit := _commit(name, checkout)):
-        return Build(name, {"perftest": build_revision(commit, checkout, work, say)}, revision=commit)
+        return Build(name, {"perftest": build_revision(commit, checkout, work, announce)}, revision=commit)
     if known := tools.get(name) or shutil.which(name):
-        return Build(name, dict.fromkeys(_the_one(words, name), Path(known)))
-    raise TachologError(f"{name}: no program, no folder with one, no command template (of several words) and no git revision of that name")
+        return Build(name, dict.fromkeys(_single_program(needed, name), Path(known)))
+    raise TachologError(f"{name}: this is not a program, a folder with a program, a command template (of several words) or a git revision")
 
 
 def _from_template(name: str, campaign: Campaign, tools: Mapping[str, Path]) -> Build:
     template = shlex.split(name)
     if ARGUMENTS not in template and any(len(block.command) > 1 for block in campaign.runs):
         raise TachologError(
-            f"{name}: no word of this template is {ARGUMENTS}, so that nothing of what the campaign varies would reach the tool; "
-            f'put it where the arguments of {campaign.runs[0].command[0]} belong, as in "{template[0]} {ARGUMENTS}"'
+            f"{name}: this template has no {ARGUMENTS}, so the tool would not get the options of the campaign; "
+            f'put {ARGUMENTS} where the arguments of {campaign.runs[0].command[0]} belong, as in "{template[0]} {ARGUMENTS}"'
         )
-    word = measured(template, tools)
-    if (place := template.index(word)) and ("/" in word or word in tools):  # what runs it looks in the run's folder and on the PATH
-        template[place] = str(program(word, tools).absolute())
-    return Build(name, {**tools, template[0]: program(template[0], tools).absolute()}, template=tuple(template))
+    program = measured_program(template, tools)
+    # The wrapper before the program searches the folder of the run and the PATH, so any other place needs an absolute path.
+    if (position := template.index(program)) and ("/" in program or program in tools):
+        template[position] = str(find_program(program, tools).absolute())
+    return Build(name, {**tools, template[0]: find_program(template[0], tools).absolute()}, template=tuple(template))
 
 
-def _the_one(words: Sequence[str], name: str) -> Sequence[str]:
-    if len(words) > 1:
-        raise TachologError(f"{name}: one program cannot stand for {' and '.join(words)}; give a folder that holds them all")
-    return words
+def _single_program(needed: Sequence[str], name: str) -> Sequence[str]:
+    if len(needed) > 1:
+        raise TachologError(f"{name}: the campaign needs several programs ({', '.join(needed)}); give a folder that holds them all")
+    return needed
 
 
-def _installed(folder: Path, word: str) -> Path:
-    places = [folder / below / word for below in _INSTALLED]
-    found = next((place.resolve() for place in places if os.access(place, os.X_OK) and place.is_file()), None)
+def _program_in(folder: Path, program: str) -> Path:
+    candidates = [folder / subfolder / program for subfolder in _SUBFOLDERS]
+    found = next((path.resolve() for path in candidates if os.access(path, os.X_OK) and path.is_file()), None)
     if found is None:
-        raise TachologError(f"{folder}: no program {word} in it ({', '.join(str(place.relative_to(folder)) for place in places)})")
+        raise TachologError(f"{folder}: no program {program} here (looked for {', '.join(str(path.relative_to(folder)) for path in candidates)})")
     return found
 
 
 def with_template(campaign: Campaign, build: Build, pairs: int) -> Campaign:
-    """Return the campaign of one side: as many repetitions as pairs, and its commands made by the side's template, if it has one.
+    """Return the campaign of one side: as many repetitions as pairs, and commands from the template of the side, if it has one.
 
-    ``{arguments}`` in the template stands for the words of the campaign's command behind the program's; where there are none, a template needs none.
+    ``{arguments}`` in the template is replaced by the arguments of the campaign's command, without the program. If the commands have no arguments,
+    the template needs no ``{arguments}``.
     """
     blocks = tuple(msgspec.structs.replace(block, command=_command(block, build.template)) for block in campaign.runs)
     return msgspec.structs.replace(campaign, repetitions=pairs, runs=blocks, version_command=_version_command(campaign, build.template))
@@ -109,29 +116,29 @@ def _command(block: Block, template: Sequence[str]) -> tuple[str, ...]:
 
 
 def _version_command(campaign: Campaign, template: Sequence[str]) -> tuple[str, ...] | None:
-    """The command that prints the version, of the template's own program where the campaign asks the program that it runs.
+    """Return the command that prints the version. If the campaign asks the measured program, the program of the template is asked instead.
 
-    It is the template up to its ``{arguments}``: the first word alone may be that of ``env`` or ``taskset``.
+    All words of the template before ``{arguments}`` are used, because the first word may be a wrapper such as ``env`` or ``taskset``.
     """
-    asked = campaign.version_command
-    if not asked or not template or asked[0] not in {block.command[0] for block in campaign.runs}:
-        return asked
-    return (*itertools.takewhile(lambda word: word != ARGUMENTS, template), *asked[1:])
+    command = campaign.version_command
+    if not command or not template or command[0] not in {block.command[0] for block in campaign.runs}:
+        return command
+    return (*itertools.takewhile(lambda word: word != ARGUMENTS, template), *command[1:])
 
 
-def build_revision(commit: str, checkout: Path, work: Path, say: Callable[[str], object]) -> Path:
-    """Build perftest as of a commit, in a worktree that is taken away again, and return it; once built, it is kept.
+def build_revision(commit: str, checkout: Path, work: Path, announce: Callable[[str], object]) -> Path:
+    """Build perftest of a commit, in a temporary git worktree, and return its path. A build that exists already is used again.
 
     Raises:
-        TachologError: it does not build; the message names the log.
+        TachologError: the build fails; the message names its log.
     """
-    place = work / commit[:12]
-    program = place / "perftest"
+    folder = work / commit[:12]
+    program = folder / "perftest"
     if program.is_file():
         return program.resolve()
-    source, out, log = place / "source", place / "build", place / "build.log"
-    say(f"building revision {commit[:12]}, which takes a minute or two and is done once: {log}")
-    place.mkdir(parents=True, exist_ok=True)
+    source, out, log = folder / "source", folder / "build", folder / "build.log"
+    announce(f"building revision {commit[:12]}, once; this takes a minute or two: {log}")
+    folder.mkdir(parents=True, exist_ok=True)
     git = ["git", "-C", str(checkout)]
     steps = (
         [*git, "worktree", "prune"],
@@ -140,28 +147,28 @@ def build_revision(commit: str, checkout: Path, work: Path, say: Callable[[str],
         ["cmake", "--build", str(out), "--target", "perftest", "--parallel", str(os.cpu_count() or 2)],
     )
     try:
-        with log.open("wb") as said:
+        with log.open("wb") as output:
             for step in steps:
-                _do(step, said.fileno(), log)
+                _run_step(step, output.fileno(), log)
         shutil.copy2(next(path for path in (out / "perftest", *sorted(out.rglob("perftest"))) if path.is_file()), program)
     finally:
         subprocess.run([*git, "worktree", "remove", "--force", str(source.resolve())], capture_output=True, check=False)
     return program.resolve()
 
 
-def _do(step: Sequence[str], said: int, log: Path) -> None:
-    """Do one step of a build, with the cmake and ninja wheels that lie beside this Python where the system has none."""
+def _run_step(step: Sequence[str], output: int, log: Path) -> None:
+    """Run one step of a build. If cmake and ninja are installed beside this Python, they are used first."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     program = shutil.which(step[0], path=path)
     if program is None:
-        raise TachologError(f"{step[0]}: no such program, and a revision cannot be built without it (pip install cmake ninja, or use nox -s ab)")
-    done = subprocess.run([program, *step[1:]], stdout=said, stderr=said, env=os.environ | {"PATH": path}, check=False)
+        raise TachologError(f"{step[0]}: no such program; it is needed to build a revision (pip install cmake ninja, or use nox -s ab)")
+    done = subprocess.run([program, *step[1:]], stdout=output, stderr=output, env=os.environ | {"PATH": path}, check=False)
     if done.returncode:
-        raise TachologError(f"{' '.join(step[:2])} failed with exit code {done.returncode}; {log} says why")
+        raise TachologError(f"{' '.join(step[:2])} failed with exit code {done.returncode}; see {log}")
 
 
 def _commit(name: str, checkout: Path) -> str | None:
-    """The commit that a revision stands for; None if there is none of that name."""
+    """Return the commit of a git revision; None if there is no such revision."""
     command = ["git", "-C", str(checkout), "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)

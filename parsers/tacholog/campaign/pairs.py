@@ -1,7 +1,10 @@
-"""Interleaved pairs of two builds in one session: a folder with ``ab.toml``, and in ``old/`` and ``new/`` a campaign each, with one common order.
+"""Run two builds in interleaved pairs within one session.
 
-For each variant of the campaign the two sides run next to each other, in random order, balanced over every two pairs; variants come in a new order
-in each round. How many pairs there will be is fixed before the first of them, and nothing looks at a result while they run.
+The folder of such a comparison holds ``ab.toml`` and one campaign for each side, in ``old/`` and ``new/``. All runs of both have one common order.
+
+For each variant of the campaign, the runs of the two sides follow each other directly. Which side is first is random, but of every two pairs each
+side is first once. Each round has the variants in a new random order. The number of pairs is fixed before the first run, and no result is looked at
+while the pairs run.
 """
 
 from __future__ import annotations
@@ -16,29 +19,39 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from tacholog.campaign.builds import Build, with_template
-from tacholog.campaign.plan import Campaign, Plan, Planned, lay_out, read_campaign
-from tacholog.campaign.runs import cpus, keep, keep_hosts, new_folder, now, pending, plan_of, resume, write_plan
+from tacholog.campaign.plan import Campaign, Plan, PlannedRun, read_campaign, schedule_runs
+from tacholog.campaign.runs import (
+    copy_hosts_to_data,
+    copy_to_data,
+    default_cpus,
+    make_campaign_folder,
+    make_plan,
+    pending,
+    resume,
+    utc_now,
+    write_plan,
+)
 from tacholog.campaign.tools import sha256
 from tacholog.compare.pairing import RECORD_FILE, PairRecord, PairSide, PlanEvent, read_record, write_record
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.runs.manifest import RUN_FILE, check_label
 
 SIDES: tuple[Literal["old"], Literal["new"]] = ("old", "new")
-_HALVES = "half-pairs"
+_HALVES_FOLDER = "half-pairs"
 
 
 class Task(NamedTuple):
-    """A run that is to be done, and all that doing it takes."""
+    """A run that is still to be done, with its folder, plan and programs. ``label`` is its name in the progress output."""
 
     folder: Path
     plan: Plan
-    run: Planned
+    run: PlannedRun
     tools: Mapping[str, Path]
     label: str
 
 
 class Pairs(NamedTuple):
-    """A comparison that was begun: its folder, its record, and the plan and programs of either side."""
+    """A comparison that was started: its folder, its record, and for each side its plan and its build."""
 
     folder: Path
     record: PairRecord
@@ -47,20 +60,20 @@ class Pairs(NamedTuple):
 
     @property
     def sides(self) -> tuple[Path, Path]:
-        """The folders of both sides."""
+        """The folders of the old and of the new side."""
         return self.folder / SIDES[0], self.folder / SIDES[1]
 
     def tasks(self) -> list[Task]:
-        """The runs that are left to do, in their order."""
-        found = [
+        """Return the runs that are still to be done, in their order."""
+        tasks = [
             Task(folder, plan, run, build.tools, f"{folder.name} {run.folder}")
             for folder, plan, build in zip(self.sides, self.plans, self.builds, strict=True)
             for run in pending(folder, plan)
         ]
-        return sorted(found, key=lambda task: task.run.order_index)
+        return sorted(tasks, key=lambda task: task.run.order_index)
 
     def pairs_done(self) -> int:
-        """How many pairs are there of the variant that has the fewest."""
+        """Return how many pairs are complete, of the variant with the fewest complete pairs."""
         old, new = ({run.folder for run in plan.runs} for plan in self.plans)
         missing = {task.run.folder for task in self.tasks()}
         variants: dict[str, int] = {}
@@ -70,82 +83,87 @@ class Pairs(NamedTuple):
         return min(variants.values(), default=0)
 
 
-def lay_out_pairs(campaigns: tuple[Campaign, Campaign], seed: int) -> tuple[tuple[Planned, ...], tuple[Planned, ...]]:
-    """Lay out both sides' runs in one common order. More repetitions of the same seed only add to the end."""
-    order = cpus()
-    both = [lay_out(campaign, seed, order) for campaign in campaigns]
-    laid: tuple[list[Planned], list[Planned]] = ([], [])
-    for index, pair in enumerate(zip(*both, strict=True)):
+def schedule_pairs(campaigns: tuple[Campaign, Campaign], seed: int) -> tuple[tuple[PlannedRun, ...], tuple[PlannedRun, ...]]:
+    """Return the runs of both sides, in one common order. With the same seed, more repetitions only add runs at the end."""
+    cpus = default_cpus()
+    unordered = [schedule_runs(campaign, seed, cpus) for campaign in campaigns]
+    ordered: tuple[list[PlannedRun], list[PlannedRun]] = ([], [])
+    for index, pair in enumerate(zip(*unordered, strict=True)):
         variant = pair[0].folder.rpartition("/")[0]
-        turn, second = divmod(pair[0].repetition - 1, 2)
-        new_first = (random.Random(f"{seed} {variant} {turn}").random() < 0.5) != bool(second)  # noqa: S311, PLR2004 - a coin, not a secret
+        # Two pairs share one coin toss, and the second takes the opposite: so each side is first equally often.
+        toss, is_second = divmod(pair[0].repetition - 1, 2)
+        new_first = (random.Random(f"{seed} {variant} {toss}").random() < 0.5) != bool(is_second)  # noqa: S311, PLR2004 - a coin, not a secret
         for side, run in enumerate(pair):
-            laid[side].append(msgspec.structs.replace(run, order_index=2 * index + 1 + (side ^ new_first)))
-    return tuple(laid[0]), tuple(laid[1])
+            ordered[side].append(msgspec.structs.replace(run, order_index=2 * index + 1 + (side ^ new_first)))
+    return tuple(ordered[0]), tuple(ordered[1])
 
 
-def begin(path: Path, output: Path, builds: tuple[Build, Build], pairs: int, releases: tuple[str, str] | None = None) -> Pairs:
+def start_pairs(path: Path, output: Path, builds: tuple[Build, Build], pairs: int, releases: tuple[str, str] | None = None) -> Pairs:
     """Plan a comparison and write its folder.
 
     Args:
         path: the campaign file.
-        output: where campaigns are kept; this one gets a folder ``ab-<name>-<time>`` in it.
-        builds: the two sides.
-        pairs: how many pairs of each variant.
-        releases: the labels under which the results of either side will be found.
+        output: the folder of all campaigns; this comparison gets a new folder ``ab-<name>-<time>`` in it.
+        builds: the two sides, old and new.
+        pairs: the number of pairs of each variant.
+        releases: the labels of the two sides, for publication.
     """
     campaign = read_campaign(path)
     seed = campaign.seed if campaign.seed is not None else secrets.randbelow(2**31)
     plans = _plans(path.stem, campaign, seed, builds, pairs, releases or (None, None))
-    folder, here, session = new_folder(output, f"ab-{path.stem}")
-    whole = [msgspec.structs.replace(plan, session=session, host=here) for plan in plans]
-    for side, plan in zip(SIDES, whole, strict=True):
+    folder, host_id, session = make_campaign_folder(output, f"ab-{path.stem}")
+    complete = [msgspec.structs.replace(plan, session=session, host=host_id) for plan in plans]
+    for side, plan in zip(SIDES, complete, strict=True):
         (folder / side).mkdir()
         write_plan(folder / side, plan)
-    old, new = (PairSide(name=label or build.name, revision=build.revision, template=build.template) for build, label in _named(builds, releases))
+    old, new = (PairSide(name=label or build.name, revision=build.revision, template=build.template) for build, label in _labelled(builds, releases))
     record = PairRecord(
         campaign=path.stem,
         campaign_sha256=sha256(path),
         seed=seed,
         planned_pairs=pairs,
         pairs=pairs,
-        runs=sum(len(plan.runs) for plan in whole),
+        runs=sum(len(plan.runs) for plan in complete),
         old=old,
         new=new,
     )
     write_record(folder, record)
-    return Pairs(folder, record, (whole[0], whole[1]), builds)
+    return Pairs(folder, record, (complete[0], complete[1]), builds)
 
 
-def _named(builds: tuple[Build, Build], releases: tuple[str, str] | None) -> Iterator[tuple[Build, str | None]]:
+def _labelled(builds: tuple[Build, Build], releases: tuple[str, str] | None) -> Iterator[tuple[Build, str | None]]:
     yield from zip(builds, releases or (None, None), strict=True)
 
 
 def _plans(
     name: str, campaign: Campaign, seed: int, builds: tuple[Build, Build], pairs: int, releases: tuple[str | None, str | None]
 ) -> tuple[Plan, Plan]:
-    old, new = (with_template(campaign, build, pairs) for build in builds)
-    laid = lay_out_pairs((old, new), seed)
-    made = (plan_of(one, name, runs, build.tools, label) for one, runs, build, label in zip((old, new), laid, builds, releases, strict=True))
-    first, second = (msgspec.structs.replace(plan, seed=seed) for plan in made)
-    return first, second
+    campaigns = with_template(campaign, builds[0], pairs), with_template(campaign, builds[1], pairs)
+    runs_of_sides = schedule_pairs(campaigns, seed)
+    plans = (
+        make_plan(side_campaign, name, runs, build.tools, label)
+        for side_campaign, runs, build, label in zip(campaigns, runs_of_sides, builds, releases, strict=True)
+    )
+    old, new = (msgspec.structs.replace(plan, seed=seed) for plan in plans)
+    return old, new
 
 
-def go_on(path: Path, output: Path, builds: tuple[Build, Build], pairs: int | None) -> Pairs:
-    """Go on with the newest comparison of that campaign under ``output``: what is left of it, and, with more ``pairs``, those too.
+def resume_pairs(path: Path, output: Path, builds: tuple[Build, Build], pairs: int | None) -> Pairs:
+    """Continue the newest comparison of that campaign under ``output``. A larger number of ``pairs`` adds pairs at the end.
 
-    A pair of which only one half was measured is measured again whole: its halves would lie as far apart as the interruption was long. The half that
-    is there is set aside, not thrown away.
+    If only one run of a pair was done, both runs of the pair are done again: otherwise the whole interruption would lie between them. The run
+    that exists is moved into a folder of its own, not deleted.
 
     Raises:
-        TachologError: there is none, another build or campaign was begun with, or nothing is left to do.
+        TachologError: there is no such comparison, it was started with other builds or another campaign, or no run is left to do.
     """
-    folder = next((place for place in sorted(output.glob(f"ab-{path.stem}-*"), reverse=True) if (place / RECORD_FILE).is_file()), None)
+    started = sorted(output.glob(f"ab-{path.stem}-*"), reverse=True)
+    folder = next((candidate for candidate in started if (candidate / RECORD_FILE).is_file()), None)
     if folder is None:
-        raise TachologError(f"nothing to resume: no comparison ab-{path.stem} under {output}")
+        raise TachologError(f"nothing to resume: there is no comparison ab-{path.stem} under {output}")
     record = read_record(folder)
     if record.campaign_sha256 != sha256(path):
-        raise TachologError(f"{folder} was begun with another {path}: its runs would not be alike; begin a new comparison")
+        raise TachologError(f"{folder} was started with different content of {path}, so its runs would not be comparable; start a new comparison")
     plans = [resume(folder / side, build.tools) for side, build in zip(SIDES, builds, strict=True)]
     begun = Pairs(folder, record, (plans[0], plans[1]), builds)
     _check_templates(begun)
@@ -154,10 +172,10 @@ def go_on(path: Path, output: Path, builds: tuple[Build, Build], pairs: int | No
         begun = _extended(begun, path, pairs, done)
     if not begun.tasks():
         raise TachologError(
-            f"{folder}: all {record.pairs} pairs are done; more of them come with --pairs, and the report will say that they were added"
+            f"{folder}: all {record.pairs} pairs are done; to add more, give a larger --pairs (the report will say that pairs were added)"
         )
     if done < record.runs:
-        begun = noted(begun, "resumed")
+        begun = with_event(begun, "resumed")
     _set_halves_aside(begun)
     return begun
 
@@ -165,27 +183,27 @@ def go_on(path: Path, output: Path, builds: tuple[Build, Build], pairs: int | No
 def _check_templates(begun: Pairs) -> None:
     for side, build in zip((begun.record.old, begun.record.new), begun.builds, strict=True):
         if side.template != build.template:
-            raise TachologError(f"{begun.folder} was begun with another command for {side.name}; begin a new comparison")
+            raise TachologError(f"{begun.folder} was started with another command for {side.name}; start a new comparison")
 
 
 def _extended(begun: Pairs, path: Path, pairs: int, done: int) -> Pairs:
     record = begun.record
     if pairs < record.pairs:
-        raise TachologError(f"{begun.folder}: {record.pairs} pairs were planned; a plan can be extended, not cut short")
+        raise TachologError(f"{begun.folder}: {record.pairs} pairs were planned; a plan can be extended, but not shortened")
     releases = begun.plans[0].release, begun.plans[1].release
-    more = _plans(record.campaign, read_campaign(path), record.seed, begun.builds, pairs, releases)
-    whole = [msgspec.structs.replace(new, session=old.session, host=old.host) for old, new in zip(begun.plans, more, strict=True)]
-    for folder, plan in zip(begun.sides, whole, strict=True):
+    longer = _plans(record.campaign, read_campaign(path), record.seed, begun.builds, pairs, releases)
+    complete = [msgspec.structs.replace(new, session=old.session, host=old.host) for old, new in zip(begun.plans, longer, strict=True)]
+    for folder, plan in zip(begun.sides, complete, strict=True):
         write_plan(folder, plan)
     event = PlanEvent(what="extended", time=_time(), runs_done=done, pairs=pairs)
-    runs = sum(len(plan.runs) for plan in whole)
+    runs = sum(len(plan.runs) for plan in complete)
     record = msgspec.structs.replace(record, pairs=pairs, runs=runs, events=(*record.events, event))
     write_record(begun.folder, record)
-    return Pairs(begun.folder, record, (whole[0], whole[1]), begun.builds)
+    return Pairs(begun.folder, record, (complete[0], complete[1]), begun.builds)
 
 
-def noted(begun: Pairs, what: Literal["interrupted", "resumed"]) -> Pairs:
-    """Write into the record that the comparison was interrupted or resumed."""
+def with_event(begun: Pairs, what: Literal["interrupted", "resumed"]) -> Pairs:
+    """Write into the record that the comparison was interrupted or resumed, and return the comparison with that record."""
     event = PlanEvent(what=what, time=_time(), runs_done=begun.record.runs - len(begun.tasks()), pairs=begun.record.pairs)
     record = msgspec.structs.replace(begun.record, events=(*begun.record.events, event))
     write_record(begun.folder, record)
@@ -193,50 +211,54 @@ def noted(begun: Pairs, what: Literal["interrupted", "resumed"]) -> Pairs:
 
 
 def _set_halves_aside(begun: Pairs) -> None:
-    left = [(task.folder.name, task.run.folder) for task in begun.tasks()]
-    for side, folder in left:
+    missing = [(task.folder.name, task.run.folder) for task in begun.tasks()]
+    for side, folder in missing:
         other = SIDES[1 - SIDES.index("old" if side == "old" else "new")]
         half = begun.folder / other / folder
-        if (other, folder) not in left and (half / RUN_FILE).is_file():
-            aside = _free(begun.folder / _HALVES / other / folder)
-            aside.parent.mkdir(parents=True, exist_ok=True)
-            shutil.move(half, aside)
+        if (other, folder) not in missing and (half / RUN_FILE).is_file():
+            target = _unused_name(begun.folder / _HALVES_FOLDER / other / folder)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(half, target)
 
 
-def _free(place: Path) -> Path:
-    """A folder that is not there yet."""
-    names: Iterable[Path] = (place.with_name(f"{place.name}{suffix}") for suffix in ("", *(f"-{number}" for number in range(2, 1000))))
-    return next(name for name in names if not name.exists())
+def _unused_name(path: Path) -> Path:
+    """Return the path, with ``-2``, ``-3`` and so on behind it if it exists already."""
+    candidates: Iterable[Path] = (path.with_name(f"{path.name}{suffix}") for suffix in ("", *(f"-{number}" for number in range(2, 1000))))
+    return next(candidate for candidate in candidates if not candidate.exists())
 
 
-def keep_pairs(done: Pairs, data: Path) -> Path:
-    """Copy both sides to where they are published from, ``data/<tool>/<old>-to-<new>/``, with the record of how they were made.
+def copy_pairs_to_data(done: Pairs, data: Path) -> Path:
+    """Copy both sides and their record into the data folder, to ``<tool>/<old>-to-<new>/``, for publication.
 
     Raises:
-        TachologError: there is such a folder already.
+        TachologError: this folder exists already.
     """
-    target = place_of_pairs(data, done.plans[0].tool, (str(done.plans[0].release), str(done.plans[1].release)))
+    target = pairs_folder(data, done.plans[0].tool, (str(done.plans[0].release), str(done.plans[1].release)))
     for side, folder, plan in zip(SIDES, done.sides, done.plans, strict=True):
-        keep(folder, plan, data, target / side)
-    keep_hosts(done.folder, data)
+        copy_to_data(folder, plan, data, target / side)
+    copy_hosts_to_data(done.folder, data)
     shutil.copy2(done.folder / RECORD_FILE, target)
     return target
 
 
-def place_of_pairs(data: Path, tool: str, releases: tuple[str, str]) -> Path:
-    """Return the folder for a comparison's runs, which must not exist yet."""
+def pairs_folder(data: Path, tool: str, releases: tuple[str, str]) -> Path:
+    """Return the folder in the data folder for the runs of both sides.
+
+    Raises:
+        TachologError: the folder exists already, or the labels cannot name one.
+    """
     for release in releases:
         check_label(release)
     if releases[0] == releases[1]:
-        raise UnreadableInput(f"--release {releases[0]} {releases[1]}: the two sides need different labels, to be told apart")
+        raise UnreadableInput(f"--release {releases[0]} {releases[1]}: the two sides need different labels")
     target = data / tool / "-to-".join(releases)
     if target.exists():
-        raise TachologError(f"{target} has results already: give the releases other names, or remove the folder")
+        raise TachologError(f"{target} exists already: give the releases other names, or remove the folder")
     return target
 
 
 def _time() -> str:
-    return f"{now():%Y-%m-%dT%H:%M:%SZ}"
+    return f"{utc_now():%Y-%m-%dT%H:%M:%SZ}"
 
 
-__all__ = ["Pairs", "Task", "begin", "go_on", "keep_pairs", "lay_out_pairs", "noted", "place_of_pairs"]
+__all__ = ["Pairs", "Task", "copy_pairs_to_data", "pairs_folder", "resume_pairs", "schedule_pairs", "start_pairs", "with_event"]

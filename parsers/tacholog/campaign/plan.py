@@ -1,4 +1,4 @@
-"""What a campaign says and what follows from it: every run, in its order."""
+"""Campaign files and plans: read a campaign, and list all its runs in the order in which they will be done."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import msgspec
 
 from tacholog.errors import UnreadableInput
 from tacholog.runs.manifest import FileName, in_words, read_evidence_toml, read_toml
-from tacholog.schema.records import StatedConditions
+from tacholog.schema.conditions import StatedConditions
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 Value = str | int | float | bool
@@ -21,11 +21,15 @@ Values = dict[str, Value | list[Value]]
 
 
 class _Toml(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A table of a TOML file: a key that is not known is a mistake, and said to be one."""
+    """A table of a TOML file. An unknown key is an error."""
 
 
 class Block(_Toml, frozen=True, kw_only=True, omit_defaults=True):
-    """Runs that share a command: ``vary`` lists multiply, ``shuffle`` names options whose list each run takes in an order of its own."""
+    """Runs that share a command.
+
+    Each combination of the lists in ``vary`` is one variant. ``shuffle`` names options that are lists;
+    each run gets such a list in a new random order.
+    """
 
     name: str
     command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
@@ -38,7 +42,7 @@ class Block(_Toml, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Campaign(_Toml, frozen=True, kw_only=True, omit_defaults=True):
-    """A campaign file. ``version_command`` prints the tool's version; what it prints last on its first line is taken."""
+    """A campaign file. ``version_command`` prints the version of the tool; the first version number in its output is used."""
 
     system: str
     tool: str
@@ -51,8 +55,8 @@ class Campaign(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     notes: tuple[str, ...] = ()
 
 
-class Planned(_Toml, frozen=True, kw_only=True, omit_defaults=True):
-    """One run to be done: one process, one folder."""
+class PlannedRun(_Toml, frozen=True, kw_only=True, omit_defaults=True):
+    """One run of a plan: one process, one folder."""
 
     folder: str
     repetition: int
@@ -65,7 +69,7 @@ class Planned(_Toml, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Plan(_Toml, frozen=True, kw_only=True, omit_defaults=True):
-    """``plan.toml``: all runs of a campaign in their order, and the SHA-256 of each program that they run, by the word that calls it."""
+    """``plan.toml``: all runs of a campaign in their order. ``programs`` maps the name of each program in the commands to its SHA-256."""
 
     campaign: str
     system: str
@@ -79,83 +83,87 @@ class Plan(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     programs: dict[str, str] = {}
     release: str | None = None
     notes: tuple[str, ...] = ()
-    runs: tuple[Planned, ...]
+    runs: tuple[PlannedRun, ...]
 
 
 def read_campaign(path: Path) -> Campaign:
     """Read a campaign file.
 
     Raises:
-        UnreadableInput: it is missing, no TOML, or not a campaign; the message names file and key.
+        UnreadableInput: the file is missing, is not TOML, or is not a campaign; the message names file and key.
     """
     return read_toml(path, Campaign)
 
 
 def read_plan(path: Path) -> Plan:
-    """Read the ``plan.toml`` of a campaign that was begun.
+    """Read the ``plan.toml`` of a campaign that was started.
 
     Raises:
-        UnreadableInput: it is missing or not a plan; the message names file and key.
+        UnreadableInput: the file is missing or is not a plan; the message names file and key.
     """
     plan = read_evidence_toml(path, Plan)
     for name in (plan.log, *(run.folder for run in plan.runs)):
         if any(part in ("", ".", "..") for part in name.split("/")):
-            raise UnreadableInput(f"{path}: {name!r} is not in the campaign's own folder")
+            raise UnreadableInput(f"{path}: {name!r} is outside the folder of the campaign")
     return plan
 
 
-def lay_out(campaign: Campaign, seed: int, cpus: tuple[str, str]) -> tuple[Planned, ...]:
-    """Lay out all runs of a campaign, in the order in which they are to be done.
+def schedule_runs(campaign: Campaign, seed: int, cpus: tuple[str, str]) -> tuple[PlannedRun, ...]:
+    """Return all runs of a campaign, in the order in which they will be done.
 
-    Each repetition is a round over all variants, in an order of its own: what drifts on the machine then meets all of them alike.
+    Each repetition is a round over all variants, in a new random order. So a slow drift of the machine affects all variants alike.
 
     Args:
         campaign: what to run.
-        seed: draws the order; the same seed gives the same plan.
-        cpus: the CPU lists for the publisher's and the subscriber's threads.
+        seed: seed of the random order; the same seed gives the same plan.
+        cpus: the CPU lists for the threads of the publisher and of the subscriber.
 
     Raises:
         UnreadableInput: a placeholder has no value, or two variants have the same name.
     """
-    draw = random.Random(seed)  # noqa: S311 - an order, not a secret
-    variants = [(block, dict(zip(block.vary, chosen, strict=True))) for block in campaign.runs for chosen in itertools.product(*block.vary.values())]
-    runs: list[Planned] = []
+    random_order = random.Random(seed)  # noqa: S311 - an order, not a secret
+    variants = [(block, dict(zip(block.vary, values, strict=True))) for block in campaign.runs for values in itertools.product(*block.vary.values())]
+    runs: list[PlannedRun] = []
     for repetition in range(1, campaign.repetitions + 1):
-        for block, chosen in draw.sample(variants, len(variants)):
-            options = _shuffled({**block.options, **chosen}, block.shuffle, draw)
+        for block, varied in random_order.sample(variants, len(variants)):
+            options = _shuffled({**block.options, **varied}, block.shuffle, random_order)
             known: Values = {"cpu_pub": cpus[0], "cpu_sub": cpus[1], **options}
             runs.append(_planned(block, (_folder(block, known, repetition), repetition, len(runs) + 1), options, known))
-    again = [folder for folder, count in Counter(run.folder for run in runs).items() if count > 1]
-    if again:
-        raise UnreadableInput(f"two runs are called {again[0]}: put what varies into the name of the block, as in name = 'latency-{{transport}}'")
+    duplicates = [folder for folder, count in Counter(run.folder for run in runs).items() if count > 1]
+    if duplicates:
+        raise UnreadableInput(
+            f"two runs are called {duplicates[0]}: put what varies into the name of the block, as in name = 'latency-{{transport}}'"
+        )
     return tuple(runs)
 
 
-def _shuffled(options: Values, names: tuple[str, ...], draw: random.Random) -> Values:
-    """The options, those of the names in an order newly drawn."""
+def _shuffled(options: Values, names: tuple[str, ...], random_order: random.Random) -> Values:
+    """Return the options; the lists of these names are in a new random order."""
     for name in names:
-        listed = options.get(name)
-        if not isinstance(listed, list):
-            raise UnreadableInput(f"shuffle: {name!r} is not a list among the options")
-        options = options | {name: draw.sample(listed, len(listed))}
+        values = options.get(name)
+        if not isinstance(values, list):
+            raise UnreadableInput(f"shuffle: the options have no list called {name!r}")
+        options = options | {name: random_order.sample(values, len(values))}
     return options
 
 
 def _folder(block: Block, known: Values, repetition: int) -> str:
     folder = _fill(block.name, known)
     if not re.fullmatch(r"[\w.,:+@=-]+", folder) or folder.startswith("."):
-        raise UnreadableInput(f"name = {folder!r}: a run's name is a folder's, of letters, digits and . , : + @ = _ -")
+        raise UnreadableInput(
+            f"name = {folder!r}: the name of a run becomes a folder: use letters, digits and . , : + @ = _ - only, and no dot first"
+        )
     return f"{folder}/{repetition:02d}"
 
 
-def _planned(block: Block, place: tuple[str, int, int], options: Values, known: Values) -> Planned:
+def _planned(block: Block, place: tuple[str, int, int], options: Values, known: Values) -> PlannedRun:
     folder, repetition, order_index = place
     expected_s, worst_s = _seconds(options)
     try:
         conditions = msgspec.convert({name: _filled(value, known) for name, value in block.conditions.items()}, StatedConditions)
     except msgspec.ValidationError as error:
         raise UnreadableInput(f"block {block.name!r}, conditions: {in_words(error, StatedConditions)}") from error
-    return Planned(
+    return PlannedRun(
         folder=folder,
         repetition=repetition,
         order_index=order_index,
@@ -168,7 +176,10 @@ def _planned(block: Block, place: tuple[str, int, int], options: Values, known: 
 
 
 def _seconds(options: Values) -> tuple[float, float]:
-    """How long a run with these options is expected to take, and at worst: perftest gives up waiting for steadiness after 30 s."""
+    """Return the expected and the longest duration of a run with these options.
+
+    perftest ends its warm-up after 30 s even if the results are not steady by then.
+    """
     sizes = options.get("sizes_bytes")
     count = len(sizes) if isinstance(sizes, list) else 1
     duration_s = _number(options.get("duration_s"), 10)
@@ -181,18 +192,19 @@ def _number(value: Value | list[Value] | None, otherwise: float) -> float:
 
 
 def _filled(value: Value, known: Values) -> Value | list[Value]:
-    """A condition with its placeholders replaced; one that is nothing but a placeholder keeps the value's type."""
-    alone = _PLACEHOLDER.fullmatch(value) if isinstance(value, str) else None
-    if alone and alone[1] in known:
-        return known[alone[1]]
+    """Return a condition with its placeholders replaced. If the condition is only one placeholder, the type of its value is kept."""
+    placeholder = _PLACEHOLDER.fullmatch(value) if isinstance(value, str) else None
+    if placeholder and placeholder[1] in known:
+        return known[placeholder[1]]
     return _fill(value, known) if isinstance(value, str) else value
 
 
 def _fill(text: str, known: Values) -> str:
-    def word(found: re.Match[str]) -> str:
-        if found[1] not in known:
-            raise UnreadableInput(f"{text!r}: nothing is called {{{found[1]}}}; there are {', '.join(sorted(known))}")
-        value = known[found[1]]
+    def replacement(placeholder: re.Match[str]) -> str:
+        name = placeholder[1]
+        if name not in known:
+            raise UnreadableInput(f"{text!r}: {{{name}}} has no value; the known names are {', '.join(sorted(known))}")
+        value = known[name]
         return ",".join(str(part) for part in value) if isinstance(value, list) else str(value)
 
-    return _PLACEHOLDER.sub(word, text)
+    return _PLACEHOLDER.sub(replacement, text)

@@ -1,4 +1,4 @@
-"""Doing the runs of a campaign: one process each, ended in time, and kept however it came out."""
+"""Do the runs of a campaign. Each run is one process with a deadline, and its log is kept whether the run succeeds or fails."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from typing import Literal
 import msgspec
 import tomli_w
 
-from tacholog.campaign.plan import Campaign, Plan, Planned, lay_out, read_campaign, read_plan
-from tacholog.campaign.tools import measured, program, sha256, version
+from tacholog.campaign.plan import Campaign, Plan, PlannedRun, read_campaign, read_plan, schedule_runs
+from tacholog.campaign.tools import find_program, measured_program, sha256, tool_version
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.formats.reading import Event, Scan
 from tacholog.formats.source import open_log_in
@@ -28,6 +28,7 @@ from tacholog.runs.stated import contradictions, stated
 from tacholog.schema.records import Record
 
 _ERRORS = "stderr.txt"
+_REPEATED = "An earlier try of this run was interrupted; this run was measured again from the start."  # words that publishing does not mask
 _GRACE_S = 2.0  # between asking a process to end and killing it
 
 
@@ -36,33 +37,33 @@ def start(path: Path, output: Path, tools: Mapping[str, Path], release: str | No
 
     Args:
         path: the campaign file.
-        output: where campaigns are kept; this one gets a folder ``<name>-<time>`` in it.
-        tools: programs by the name that commands begin with.
+        output: the folder of all campaigns; this one gets a new folder ``<name>-<time>`` in it.
+        tools: files of programs, by the name that commands start with.
         release: the label under which the results will be compared.
     """
     campaign = read_campaign(path)
     seed = campaign.seed if campaign.seed is not None else secrets.randbelow(2**31)
-    # Before the folder is made: whatever is wrong with the plan, no empty one stays behind.
-    planned = plan_of(campaign, path.stem, lay_out(campaign, seed, cpus()), tools, release)
-    folder, here, session = new_folder(output, path.stem)
-    planned = msgspec.structs.replace(planned, seed=seed, session=session, host=here)
-    write_plan(folder, planned)
-    return folder, planned
+    # The plan is made before the folder: if the plan is wrong, no empty folder stays behind.
+    plan = make_plan(campaign, path.stem, schedule_runs(campaign, seed, default_cpus()), tools, release)
+    folder, host_id, session = make_campaign_folder(output, path.stem)
+    plan = msgspec.structs.replace(plan, seed=seed, session=session, host=host_id)
+    write_plan(folder, plan)
+    return folder, plan
 
 
-def new_folder(output: Path, name: str) -> tuple[Path, str, str]:
-    """Make the folder of a campaign, with this machine's host file; return it, the host's pseudonym and the name of the session."""
-    began = now()
-    here = host.this_host()
-    pseudonym = host.pseudonym(here)
-    folder = output / f"{name}-{began:%Y%m%dT%H%M%SZ}"
+def make_campaign_folder(output: Path, name: str) -> tuple[Path, str, str]:
+    """Create the folder of a campaign, with the host file of this machine. Return the folder, the host's pseudonym and the name of the session."""
+    start_time = utc_now()
+    this_host = host.this_host()
+    pseudonym = host.pseudonym(this_host)
+    folder = output / f"{name}-{start_time:%Y%m%dT%H%M%SZ}"
     (folder / HOSTS_FOLDER).mkdir(parents=True)
-    write(folder / HOSTS_FOLDER / f"{pseudonym}.toml", here)
-    return folder, pseudonym, f"{pseudonym}-{began:%Y%m%dT%H%M%SZ}"
+    write(folder / HOSTS_FOLDER / f"{pseudonym}.toml", this_host)
+    return folder, pseudonym, f"{pseudonym}-{start_time:%Y%m%dT%H%M%SZ}"
 
 
-def plan_of(campaign: Campaign, name: str, runs: tuple[Planned, ...], tools: Mapping[str, Path], release: str | None) -> Plan:
-    """Return the plan of these runs; seed, session and host are still to be filled in."""
+def make_plan(campaign: Campaign, name: str, runs: tuple[PlannedRun, ...], tools: Mapping[str, Path], release: str | None) -> Plan:
+    """Return the plan of these runs. The caller fills in seed, session and host."""
     return Plan(
         campaign=name,
         system=campaign.system,
@@ -72,154 +73,163 @@ def plan_of(campaign: Campaign, name: str, runs: tuple[Planned, ...], tools: Map
         session="",
         host="",
         format=campaign.format,
-        tool_version=version(campaign.version_command, tools),
-        programs=_builds(runs, tools),
+        tool_version=tool_version(campaign.version_command, tools),
+        programs=_checksums(runs, tools),
         release=release,
         notes=campaign.notes,
         runs=runs,
     )
 
 
-def write_plan(folder: Path, planned: Plan) -> None:
+def write_plan(folder: Path, plan: Plan) -> None:
     """Write ``plan.toml`` into the folder of a campaign."""
-    (folder / PLAN_FILE).write_text(tomli_w.dumps(msgspec.to_builtins(planned)), encoding="utf-8")
+    (folder / PLAN_FILE).write_text(tomli_w.dumps(msgspec.to_builtins(plan)), encoding="utf-8")
 
 
 def resume(folder: Path, tools: Mapping[str, Path]) -> Plan:
-    """Read the plan of a campaign that was begun.
+    """Read the plan of a campaign that was started.
 
     Raises:
-        TachologError: the program is not the one it was begun with: its runs would be of two builds.
+        TachologError: a program has changed since then, so the campaign would mix runs of two builds.
     """
-    planned = read_plan(folder / PLAN_FILE)
-    changed = sorted(word for word, build in _builds(planned.runs, tools).items() if planned.programs.get(word) != build)
+    plan = read_plan(folder / PLAN_FILE)
+    changed = sorted(program for program, checksum in _checksums(plan.runs, tools).items() if plan.programs.get(program) != checksum)
     if changed:
-        raise TachologError(f"{folder}: {', '.join(changed)} is not the build that this campaign was begun with; begin a new campaign")
-    return planned
+        raise TachologError(f"{folder}: {', '.join(changed)} is not the build that this campaign was started with; start a new campaign")
+    return plan
 
 
-def unfinished(output: Path, name: str) -> Path | None:
-    """The newest folder under ``output`` of a campaign of that name that has runs left to do."""
+def newest_unfinished(output: Path, name: str) -> Path | None:
+    """Return the newest folder under ``output`` of a campaign of that name that still has runs to do; None if there is none."""
     for folder in sorted(output.glob(f"{name}-*"), reverse=True):
         if (folder / PLAN_FILE).is_file() and pending(folder, read_plan(folder / PLAN_FILE)):
             return folder
     return None
 
 
-def folders(output: Path) -> list[Path]:
-    """The folders under ``output`` that hold runs, the newest last; not those whose runs have a label, and so were copied to be published."""
+def campaign_folders(output: Path) -> list[Path]:
+    """Return the folders under ``output`` that hold runs, the newest last. Runs with a label are left out: they were copied to the data folder."""
     found = [folder for folder in output.glob("*") if folder.is_dir() and next(folder.rglob(RUN_FILE), None) is not None and not _labelled(folder)]
     return sorted(found, key=lambda folder: folder.stat().st_mtime)
 
 
 def _labelled(folder: Path) -> bool:
-    """Whether a campaign, or both sides of a comparison, have a label."""
-    plans = [place / PLAN_FILE for place in (folder, folder / "old", folder / "new") if (place / PLAN_FILE).is_file()]
-    return bool(plans) and all(read_plan(plan).release is not None for plan in plans)
+    """Whether a campaign, or both sides of a comparison, have a release label."""
+    plan_files = [place / PLAN_FILE for place in (folder, folder / "old", folder / "new") if (place / PLAN_FILE).is_file()]
+    return bool(plan_files) and all(read_plan(path).release is not None for path in plan_files)
 
 
-def pending(folder: Path, planned: Plan) -> list[Planned]:
-    """The runs of a campaign that are still to be done, in their order."""
-    return [run for run in planned.runs if not (folder / run.folder / RUN_FILE).is_file()]
+def pending(folder: Path, plan: Plan) -> list[PlannedRun]:
+    """Return the runs of a campaign that are still to be done, in their order."""
+    return [run for run in plan.runs if not (folder / run.folder / RUN_FILE).is_file()]
 
 
-def measure(folder: Path, planned: Plan, run: Planned, tools: Mapping[str, Path], checkout: Path | None = None) -> Manifest:
-    """Do one run: start its process, keep what it prints, and write ``run.toml`` last, whether it went well or not."""
-    place = folder / run.folder
-    again = place.exists()
-    place.mkdir(parents=True, exist_ok=True)
-    environment = host.environment(checkout=checkout) | _named(host.moment(), "before")
-    began = now()
-    status, reason = _execute(run, place, planned.log, program(run.command[0], tools))
-    environment |= _named(host.moment(), "after") | {"program_sha256": planned.programs[measured(run.command, tools)]}
+def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path], checkout: Path | None = None) -> Manifest:
+    """Do one run: start its process, keep its output as the log, and write ``run.toml`` last, whether the run succeeded or failed."""
+    run_folder = folder / run.folder
+    was_interrupted = run_folder.exists()
+    run_folder.mkdir(parents=True, exist_ok=True)
+    environment = host.environment(checkout=checkout) | _with_suffix(host.moment(), "before")
+    start_time = utc_now()
+    status, reason = _execute(run, run_folder, plan.log, find_program(run.command[0], tools))
+    environment |= _with_suffix(host.moment(), "after") | {"program_sha256": plan.programs[measured_program(run.command, tools)]}
     manifest = Manifest(
-        system=planned.system,
-        system_version=planned.tool_version,
-        tool=planned.tool,
-        tool_version=planned.tool_version,
-        release=planned.release,
-        host=planned.host,
+        system=plan.system,
+        system_version=plan.tool_version,
+        tool=plan.tool,
+        tool_version=plan.tool_version,
+        release=plan.release,
+        host=plan.host,
         status=status,
         reason=reason,
-        start_time=f"{began:%Y-%m-%dT%H:%M:%SZ}",
-        session=planned.session,
+        start_time=f"{start_time:%Y-%m-%dT%H:%M:%SZ}",
+        session=plan.session,
         repetition=run.repetition,
         order_index=run.order_index,
-        campaign=planned.campaign,
-        seed=planned.seed,
-        notes=(*planned.notes, *(["An earlier try of this run was interrupted; this is the whole second one."] if again else [])),
+        campaign=plan.campaign,
+        seed=plan.seed,
+        notes=(
+            *plan.notes,
+            *([_REPEATED] if was_interrupted else []),
+        ),
         conditions=run.conditions,
         options=run.options,
         environment=environment,
         commands=(Command(role="both", argv=run.command),),
-        logs=(LogFile(file=planned.log, sha256=sha256(place / planned.log), format=planned.format),),
+        logs=(LogFile(file=plan.log, sha256=sha256(run_folder / plan.log), format=plan.format),),
     )
-    write(place / RUN_FILE, manifest)
+    write(run_folder / RUN_FILE, manifest)
     return manifest
 
 
-def trouble(folder: Path, planned: Plan, run: Planned) -> str | None:
-    """Say why a run that was done gives no figures: it failed, or no format reads its log to the end; ``None`` if all is well."""
+def failure_reason(folder: Path, plan: Plan, run: PlannedRun) -> str | None:
+    """Return why a run that was done has no usable results, such as that it failed or that no format reads its log; None if the run is good."""
     manifest = read_manifest(folder / run.folder / RUN_FILE)
     if manifest.status != "ok":
         return manifest.reason or manifest.status
     try:
-        with open_log_in(folder, f"{run.folder}/{planned.log}") as text:
-            scan = Scan(text, planned.format)
+        with open_log_in(folder, f"{run.folder}/{plan.log}") as text:
+            scan = Scan(text, plan.format)
             records = [event.what if isinstance(event, Event) else event.like for event in scan.batches()]
     except UnreadableInput as error:
         return f"its log cannot be read: {str(error).partition(':')[0]} (tacholog parse says more)"
     if scan.account.status not in ("ok", None):
         return f"its log says {scan.account.status}: {scan.account.reason}"
-    kept = stated(manifest)
-    wrong = (one for record in records if isinstance(record, Record) for one in contradictions(record, scan.account.facts.conditions, kept))
-    return next(map(str, wrong), None)
+    in_manifest, in_log = stated(manifest), scan.account.facts.conditions
+    found = (contradiction for record in records if isinstance(record, Record) for contradiction in contradictions(record, in_log, in_manifest))
+    return next(map(str, found), None)
 
 
-def keep(folder: Path, planned: Plan, data: Path, place: Path | None = None) -> Path:
-    """Copy a campaign's runs and host files to where they are published from: ``data/<tool>/<release>/`` (or ``place``) and ``data/hosts/``.
+def copy_to_data(folder: Path, plan: Plan, data: Path, place: Path | None = None) -> Path:
+    """Copy the runs and host files of a campaign into the data folder, for publication.
+
+    Runs go to ``data/<tool>/<release>/`` (or ``place``), host files to ``data/hosts/``.
 
     Raises:
-        TachologError: results of that release are there already.
+        TachologError: the folder of that release exists already.
     """
-    target = place or place_of_release(data, planned.tool, planned.release or planned.campaign)
-    for run in planned.runs:
+    target = place or release_folder(data, plan.tool, plan.release or plan.campaign)
+    for run in plan.runs:
         if (folder / run.folder / RUN_FILE).is_file():
-            shutil.copytree(folder / run.folder, target / run.folder, symlinks=True)  # what a link leads to is none of the run's evidence
-    keep_hosts(folder, data)
+            shutil.copytree(folder / run.folder, target / run.folder, symlinks=True)  # the target of a link is not part of the run
+    copy_hosts_to_data(folder, data)
     return target
 
 
-def keep_hosts(folder: Path, data: Path) -> None:
-    """Copy a campaign's host files to ``data/hosts/``; what somebody added to one by hand stays."""
+def copy_hosts_to_data(folder: Path, data: Path) -> None:
+    """Copy the host files of a campaign to ``data/hosts/``. A file that exists there is kept, because somebody may have added to it."""
     (data / HOSTS_FOLDER).mkdir(parents=True, exist_ok=True)
     for file in sorted((folder / HOSTS_FOLDER).glob("*.toml")):
         if not (data / HOSTS_FOLDER / file.name).exists():
             shutil.copy2(file, data / HOSTS_FOLDER)
 
 
-def place_of_release(data: Path, tool: str, release: str) -> Path:
-    """Return the folder for a release's runs, which must not exist yet."""
+def release_folder(data: Path, tool: str, release: str) -> Path:
+    """Return the folder in the data folder for the runs of a release.
+
+    Raises:
+        TachologError: the folder exists already, or the label cannot name one.
+    """
     check_label(release)
     target = data / tool / release
     if target.exists():
-        raise TachologError(f"{target} has results already: give the release another name, or remove the folder")
+        raise TachologError(f"{target} exists already: give the release another name, or remove the folder")
     return target
 
 
-def _execute(run: Planned, place: Path, log: str, executable: Path) -> tuple[Literal["ok", "failed", "empty"], str | None]:
-    """Run the process in its folder, its output straight into the log; say how it ended, and why if not well."""
-    with (place / log).open("wb") as out, (place / _ERRORS).open("wb") as errors:
+def _execute(run: PlannedRun, folder: Path, log: str, executable: Path) -> tuple[Literal["ok", "failed", "empty"], str | None]:
+    """Run the process in the folder of the run, with its output going into the log. Return how it ended, and the reason if it failed."""
+    with (folder / log).open("wb") as out, (folder / _ERRORS).open("wb") as errors:
         try:
             process = subprocess.Popen(
                 [run.command[0], *run.command[1:]],
                 executable=executable,
-                cwd=place,
+                cwd=folder,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=errors,
-                env=os.environ | {"LC_ALL": "C"},  # tools that print numbers in the user's locale exist
-                start_new_session=True,  # a process group of its own, so that all of it can be ended
+                env=os.environ | {"LC_ALL": "C"},  # some tools print numbers in the locale of the user
+                start_new_session=True,  # a new process group, so that the child processes can be ended too
             )
         except OSError as error:
             return "failed", f"cannot be started: {error.strerror}"
@@ -228,47 +238,48 @@ def _execute(run: Planned, place: Path, log: str, executable: Path) -> tuple[Lit
         except subprocess.TimeoutExpired:
             _end(process)
             return "failed", f"stopped by the harness: not done within its deadline of {run.deadline_s:g} s"
-        except BaseException:  # Ctrl-C: nothing of ours may go on measuring
+        except BaseException:  # Ctrl-C: no process that we started may go on measuring
             _end(process)
             raise
-    said = (place / _ERRORS).read_text(errors="replace").strip()
-    if not said:
-        (place / _ERRORS).unlink()
+    messages = (folder / _ERRORS).read_text(errors="replace").strip()
+    if not messages:
+        (folder / _ERRORS).unlink()
     if code:
-        how = f"exit code {code}" if code > 0 else f"killed by {signal.Signals(-code).name}"
-        return "failed", f"{how}: {said.splitlines()[-1]}" if said else how
-    return ("ok", None) if (place / log).stat().st_size else ("empty", "the program printed nothing")
+        reason = f"exit code {code}" if code > 0 else f"killed by {signal.Signals(-code).name}"
+        return "failed", f"{reason}: {messages.splitlines()[-1]}" if messages else reason
+    return ("ok", None) if (folder / log).stat().st_size else ("empty", "the program printed nothing")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process and all it has started: first politely, then for certain."""
+    """End a process and all its children: first with SIGTERM, then with SIGKILL."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
     give_up = time.monotonic() + _GRACE_S
-    with contextlib.suppress(ChildProcessError):  # it was collected before the interrupt came
-        # WNOWAIT leaves the process a zombie, which keeps its group's number from being given to somebody else before the second signal.
+    with contextlib.suppress(ChildProcessError):  # its exit code was collected before the interrupt
+        # WNOWAIT keeps the process as a zombie. So the kernel cannot give the number of its group to other processes before the second signal.
         while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None and time.monotonic() < give_up:
             time.sleep(0.02)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        # Not `process.wait`: Ctrl-C may have come just after that had taken its lock, for which it would then wait for ever.
+        # Not `process.wait`: if Ctrl-C came while `wait` held its lock, a second `wait` would block forever.
         process.returncode = os.waitstatus_to_exitcode(os.waitpid(process.pid, 0)[1])
 
 
-def cpus() -> tuple[str, str]:
-    """The CPUs for publisher and subscriber: the first two that this process may use, or the only one for both."""
+def default_cpus() -> tuple[str, str]:
+    """Return the CPUs for publisher and subscriber: the first two that this process may use, or one for both if there is only one."""
     allowed = sorted(os.sched_getaffinity(0))
     return str(allowed[0]), str(allowed[min(1, len(allowed) - 1)])
 
 
-def _builds(runs: Iterable[Planned], tools: Mapping[str, Path]) -> dict[str, str]:
-    return {word: sha256(program(word, tools)) for word in sorted({measured(run.command, tools) for run in runs})}
+def _checksums(runs: Iterable[PlannedRun], tools: Mapping[str, Path]) -> dict[str, str]:
+    """Return the SHA-256 of each measured program, by its name in the commands."""
+    return {program: sha256(find_program(program, tools)) for program in sorted({measured_program(run.command, tools) for run in runs})}
 
 
-def _named(facts: Mapping[str, str], when: str) -> dict[str, str]:
-    return {f"{name}_{when}": value for name, value in facts.items()}
+def _with_suffix(values: Mapping[str, str], suffix: str) -> dict[str, str]:
+    return {f"{name}_{suffix}": value for name, value in values.items()}
 
 
-def now() -> datetime:
-    """The time, in UTC."""
+def utc_now() -> datetime:
+    """Return the current time, in UTC."""
     return datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""The programs that a campaign runs: where they are and which build they are."""
+"""Find the programs that a campaign runs, their versions and their checksums."""
 
 from __future__ import annotations
 
@@ -12,35 +12,46 @@ from pathlib import Path
 
 from tacholog.errors import TachologError
 
-# What runs another program, or measures or confines it: the tool is the program behind it.
+# Programs that start, measure or confine another program. The measured tool is the program after them on the command line.
 _WRAPPERS = (
     *("chrt", "doas", "env", "ionice", "ip", "linux32", "linux64", "ltrace", "nice", "nohup", "nsenter", "numactl", "perf", "runuser", "setarch"),
     *("setpriv", "setsid", "stdbuf", "strace", "sudo", "systemd-run", "taskset", "time", "timeout", "unbuffer", "unshare", "valgrind"),
 )
 
 
-def programs(perftest: Path | None, checkout: Path | None) -> dict[str, Path]:
-    """Find perftest: as asked for, as ``$TACHOLOG_PERFTEST`` says, as built in the checkout or here, or on the PATH."""
-    asked = perftest or (Path(os.environ["TACHOLOG_PERFTEST"]) if "TACHOLOG_PERFTEST" in os.environ else None)
-    if asked is not None:
-        if not os.access(asked, os.X_OK) or asked.is_dir():
-            raise TachologError(f"{asked}: not a program that can be run")
-        return {"perftest": asked.resolve()}
+def find_programs(perftest: Path | None, checkout: Path | None) -> dict[str, Path]:
+    """Return the path of perftest, by its name.
+
+    It is the first of these that exists: ``perftest`` (from the command line), ``$TACHOLOG_PERFTEST``, the build in the checkout, the build in the
+    current folder. If none exists, the result is empty, and `find_program` looks on the PATH.
+
+    Raises:
+        TachologError: a path was given, and it is not an executable file.
+    """
+    given = perftest or (Path(os.environ["TACHOLOG_PERFTEST"]) if "TACHOLOG_PERFTEST" in os.environ else None)
+    if given is not None:
+        if not os.access(given, os.X_OK) or given.is_dir():
+            raise TachologError(f"{given}: not an executable file")
+        return {"perftest": given.resolve()}
     built = [root / "build/bench/release/perftest" for root in (checkout, Path.cwd()) if root]
     return next(({"perftest": path.resolve()} for path in built if os.access(path, os.X_OK)), {})
 
 
-def program(word: str, tools: Mapping[str, Path]) -> Path:
-    """Return the program that a command's first word stands for: one of ``tools``, else one on the PATH."""
+def find_program(word: str, tools: Mapping[str, Path]) -> Path:
+    """Return the program of this name: from ``tools``, or else from the PATH.
+
+    Raises:
+        TachologError: there is no such program.
+    """
     found = tools.get(word) or shutil.which(word)
     if found is None:
-        build = "build it with `nox -s core`, or name it with --perftest or in TACHOLOG_PERFTEST"
+        build = "build it with `nox -s core`, or give its path with --perftest or in TACHOLOG_PERFTEST"
         raise TachologError(f"{word}: no such program; {build if word == 'perftest' else 'install it, or put it on the PATH'}")
     return Path(found)
 
 
-def measured(command: Sequence[str], tools: Mapping[str, Path]) -> str:
-    """Return the word of a command that names the program it measures: the first one that does not merely run the one behind it, as ``env`` does."""
+def measured_program(command: Sequence[str], tools: Mapping[str, Path]) -> str:
+    """Return the word of a command that names the measured program: the first program that is not a wrapper such as ``env`` or ``taskset``."""
     words = command if Path(command[0]).name in _WRAPPERS else ()
     return next((word for word in words[1:] if _names_a_program(word, tools)), command[0])
 
@@ -51,14 +62,14 @@ def _names_a_program(word: str, tools: Mapping[str, Path]) -> bool:
     return word in tools or shutil.which(word) is not None
 
 
-def version(command: Sequence[str] | None, tools: Mapping[str, Path]) -> str | None:
-    """Return the first thing like a version number in what the command prints; None if there is none."""
+def tool_version(command: Sequence[str] | None, tools: Mapping[str, Path]) -> str | None:
+    """Return the first version number in the output of the command; None if there is none."""
     if command is None:
         return None
-    words = [str(program(command[0], tools)), *command[1:]]
+    words = [str(find_program(command[0], tools)), *command[1:]]
     try:
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=20, check=False)
-    except subprocess.TimeoutExpired:  # a tool that does not know the option may begin to measure
+    except subprocess.TimeoutExpired:  # a tool that does not know the option may start to measure
         return None
     found = re.search(r"\d+(?:\.\d+)+\S*", done.stdout)
     return found[0] if found else None

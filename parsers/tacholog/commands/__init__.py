@@ -1,1 +1,1 @@
-"""The subcommands of ``tacholog``, one module each: arguments in, one library call, text out."""
+"""The subcommands of ``tacholog``, one module each. A command reads its arguments, calls the library once, and prints text."""

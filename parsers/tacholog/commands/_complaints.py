@@ -1,4 +1,4 @@
-"""Report on standard error what could not be read."""
+"""Report on standard error which input could not be used."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _SHOWN = 20
 
 
 def tell(found: Iterable[Complaints]) -> int:
-    """Report each problem once. Return the exit code: 2 if a whole run, log or folder could not be read."""
+    """Print what could not be read, each message once. Return the exit code: 2 if a run, a log or a folder was left out, else 0."""
     complaints = list(found)
-    unread = list(dict.fromkeys(line for some in complaints for line in some.unread))
-    others = list(dict.fromkeys(line for some in complaints for line in some.others))
+    unread = list(dict.fromkeys(line for complaint in complaints for line in complaint.unread))
+    others = list(dict.fromkeys(line for complaint in complaints for line in complaint.others))
     for line in (*unread, *others[:_SHOWN]):
         terminal.line(f"tacholog: {line}", err=True)
     if len(others) > _SHOWN:
-        click.echo(f"tacholog: {len(others) - _SHOWN} more lines and files have problems; 'tacholog check' lists them all", err=True)
+        click.echo(f"tacholog: {len(others) - _SHOWN} more problems with lines and files; 'tacholog check' lists them all", err=True)
     return UNREADABLE_EXIT if unread else 0

@@ -16,7 +16,9 @@ import msgspec
 from tacholog import terminal
 from tacholog.formats.kit.lines import Broken
 from tacholog.formats.reading import CLAIM_WINDOW_LINES, Account, Event
-from tacholog.schema.records import METRICS, Conditions, Number, Record
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.metrics import METRICS
+from tacholog.schema.records import Number, Record
 from tacholog.view.names import row_names
 from tacholog.visible import HIDDEN, drawn_in_line
 

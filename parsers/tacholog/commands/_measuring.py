@@ -1,4 +1,4 @@
-"""Doing runs one after the other, and showing how far it is."""
+"""Do the runs of a campaign one after the other, and show the progress."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MINUTES_AN_HOUR = 60
 
 
 def measure_all(tasks: Sequence[Task], count: int) -> None:
-    """Do the runs in their order; ``count`` of them were planned in all."""
+    """Do these runs in their order. ``count`` is the number of all planned runs, with those that are done already."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
@@ -30,17 +30,17 @@ def measure_all(tasks: Sequence[Task], count: int) -> None:
     with Progress(
         *columns, console=console, redirect_stdout=False, redirect_stderr=False, disable=not console.is_terminal, transient=True
     ) as progress:
-        # The unit is a second as planned: runs differ in length by far more than they differ from their plan.
-        shown = progress.add_task("", total=sum(task.run.expected_s for task in tasks), index=0, count=count, left="")
+        # The unit of progress is one planned second, not one run: runs differ much in length, and each takes about as long as planned.
+        bar = progress.add_task("", total=sum(task.run.expected_s for task in tasks), index=0, count=count, left="")
         for number, (folder, plan, run, tools, label) in enumerate(tasks):
-            progress.update(shown, description=drawn_in_line(label), index=run.order_index, left=_left(tasks[number:]))
-            began = time.monotonic()
+            progress.update(bar, description=drawn_in_line(label), index=run.order_index, left=_left(tasks[number:]))
+            start_s = time.monotonic()
             manifest = campaign.measure(folder, plan, run, tools, checkout())
-            progress.advance(shown, run.expected_s)
-            took_s, wrong = time.monotonic() - began, campaign.trouble(folder, plan, run)
-            if not console.is_terminal or wrong:
-                ended = f"{manifest.status}, {took_s:.1f} s" + (f" ({wrong})" if wrong else "")
-                line = f"[{run.order_index}/{count}] {label}: {ended}, {_left(tasks[number + 1 :])}"
+            progress.advance(bar, run.expected_s)
+            took_s, failure = time.monotonic() - start_s, campaign.failure_reason(folder, plan, run)
+            if not console.is_terminal or failure:
+                outcome = f"{manifest.status}, {took_s:.1f} s" + (f" ({failure})" if failure else "")
+                line = f"[{run.order_index}/{count}] {label}: {outcome}, {_left(tasks[number + 1 :])}"
                 console.print(drawn_in_line(line), markup=False, highlight=False, soft_wrap=True)
 
 
@@ -49,7 +49,7 @@ def _left(tasks: Sequence[Task]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A duration, as rough as it is known."""
+    """Return a duration in words: seconds up to one minute, else whole minutes."""
     minutes = math.ceil(seconds / 60)
     if minutes <= 1:
         return f"{seconds:.0f} s"

@@ -11,15 +11,15 @@ from tacholog.errors import TachologError
 
 
 class Folder(click.Path):
-    """A folder. The message of click for a file in its place would be "Directory 'x.log' is a file"."""
+    """A folder as an argument. Its messages are clearer than click's own, such as "Directory 'x.log' is a file"."""
 
     def __init__(self, *, exists: bool = False) -> None:
-        """With ``exists``, the folder must exist."""
+        """With ``exists``, the folder must exist already."""
         super().__init__(path_type=Path)
         self._must_exist = exists
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ANN401 - as click has it
-        """Return the path of a folder, which need not exist unless it must."""
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ANN401 - the signature is click's
+        """Return the path, unless it is a file, or does not exist although it must."""
         path = Path(value)
         if path.exists() and not path.is_dir():
             self.fail(f"{value} is a file, not a folder", param, ctx)
@@ -29,10 +29,10 @@ class Folder(click.Path):
 
 
 def write_output(path: Path, content: bytes) -> None:
-    """Write the file that the user asked for, and make its folder if needed.
+    """Write the file that the user asked for. Missing folders are created.
 
     Raises:
-        TachologError: the file cannot be written.
+        TachologError: the file cannot be written; the message names it.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -23,7 +23,7 @@ import click
 
 from tacholog.campaign.builds import Build
 from tacholog.campaign.pairs import Pairs
-from tacholog.campaign.plan import Planned
+from tacholog.campaign.plan import PlannedRun
 from tacholog.commands._listing import counted
 from tacholog.commands._paths import Folder
 from tacholog.commands.diff import FAIL_ON, FORMATS
@@ -72,9 +72,9 @@ def ab(
     fail_on: tuple[str, ...],
 ) -> None:
     """Find both builds, say the plan, run it, compare."""
-    from tacholog.campaign import programs, read_campaign
+    from tacholog.campaign import find_programs, read_campaign
     from tacholog.campaign.builds import find_build
-    from tacholog.campaign.pairs import begin, go_on, place_of_pairs
+    from tacholog.campaign.pairs import pairs_folder, resume_pairs, start_pairs
     from tacholog.commands.diff import rendered, say
     from tacholog.compare.diff.compare import exit_code
 
@@ -82,12 +82,12 @@ def ab(
         raise click.UsageError("--plan shows what a new comparison would be; --resume goes on with one that has its plan")
     path = campaign or _default_campaign()
     planned = read_campaign(path)
-    tools, work = programs(perftest, checkout()), (checkout() or Path.cwd()) / "build" / "ab"
+    tools, work = find_programs(perftest, checkout()), (checkout() or Path.cwd()) / "build" / "ab"
     builds = [find_build(name, planned, tools, checkout(), work, partial(click.echo, err=True)) for name in (old, new)]
     if releases:
-        place_of_pairs(data, planned.tool, releases)  # hours later would be too late to say so
+        pairs_folder(data, planned.tool, releases)  # hours later would be too late to say so
     sides = builds[0], builds[1]
-    begun = go_on(path, output, sides, pairs) if resume else begin(path, output, sides, pairs or 12, releases)
+    begun = resume_pairs(path, output, sides, pairs) if resume else start_pairs(path, output, sides, pairs or 12, releases)
     click.echo(_said(begun, output, data), err=True)
     if only_plan:
         shutil.rmtree(begun.folder)
@@ -176,26 +176,26 @@ def _rows(begun: Pairs) -> int:
     return sum(_sizes(run) * _statistics(run) for run in begun.plans[0].runs if run.repetition == 1)
 
 
-def _sizes(run: Planned) -> int:
+def _sizes(run: PlannedRun) -> int:
     listed = run.options.get("sizes_bytes")
     return len(listed) if isinstance(listed, list) else 1
 
 
-def _statistics(run: Planned) -> int:
+def _statistics(run: PlannedRun) -> int:
     from tacholog.compare.policy import TESTED
 
     return 1 if run.conditions.load_mode == "max-rate" else len(TESTED["latency"])
 
 
 def _measure(begun: Pairs) -> None:
-    from tacholog.campaign.pairs import noted
+    from tacholog.campaign.pairs import with_event
     from tacholog.commands._measuring import measure_all
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended from outside is as good as Ctrl-C: the process that measures ends too
     try:
         measure_all(begun.tasks(), begun.record.runs)
     except KeyboardInterrupt:
-        noted(begun, "interrupted")
+        with_event(begun, "interrupted")
         old, new = begun.sides
         click.echo(
             f"\ninterrupted with {begun.pairs_done()} of {begun.record.pairs} pairs done; the same command with --resume goes on."
@@ -207,18 +207,18 @@ def _measure(begun: Pairs) -> None:
 
 def _say_if_nothing_was_measured(begun: Pairs, report: Report) -> None:
     """Name each side without a single figure, and why: its program may not be what the campaign means to run."""
-    from tacholog.campaign import trouble
+    from tacholog.campaign import failure_reason
 
     for side, folder, plan, build in zip((report.old, report.new), begun.sides, begun.plans, begun.builds, strict=True):
         if not side.numbers:
-            why = trouble(folder, plan, plan.runs[0]) or "what it printed holds no result"
+            why = failure_reason(folder, plan, plan.runs[0]) or "what it printed holds no result"
             said = f"{build.name}: none of {side.runs} runs gave a figure ({why}): is it the program that the campaign {plan.campaign} runs?"
             click.echo(f"tacholog: {said} {folder} holds what it printed.", err=True)
 
 
 def _compared(begun: Pairs, data: Path) -> Report:
     """Compare both sides; keep them for publication if they have labels, and the band if they are one build."""
-    from tacholog.campaign.pairs import keep_pairs
+    from tacholog.campaign.pairs import copy_pairs_to_data
     from tacholog.commands.diff import band_roots
     from tacholog.compare import bands
     from tacholog.compare.diff.compare import compare
@@ -230,7 +230,7 @@ def _compared(begun: Pairs, data: Path) -> Report:
     report = compare(sides[0], sides[1], Policy(), names, measured=bands.known(sides, band_roots()))
     click.echo(f"kept: {begun.folder}", err=True)
     if labelled := begun.plans[0].release is not None:
-        click.echo(f"kept for publication: {keep_pairs(begun, data)}", err=True)
+        click.echo(f"kept for publication: {copy_pairs_to_data(begun, data)}", err=True)
     if report.same_build and (entries := bands.calibrations(report, "+".join(sorted(begun.plans[0].programs.values())))):
         place = data if labelled else begun.folder.parent
         click.echo(f"the band of this build: {bands.add(place, begun.plans[0].host, entries)}", err=True)

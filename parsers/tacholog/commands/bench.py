@@ -1,10 +1,11 @@
-"""Run campaigns, and keep every log with the machine's state.
+"""Run campaigns, and keep each log together with the state of the machine.
 
-CAMPAIGN is a file that says what to measure, such as bench/campaigns/quick.toml.
-Each campaign gets a folder under --output, with its plan and one folder for each run. Each log is read back after its run. A failed run is
-kept and marked. --resume continues a campaign that was interrupted.
+CAMPAIGN is a file that lists what to measure, such as bench/campaigns/quick.toml.
 
-Exit code 1: all runs were tried, but some failed or left a log that no format reads. 2: nothing was run. 130: interrupted.
+Each campaign gets a new folder under --output, with its plan and one folder for each run. After each run, its log is read to check that it
+has results. A failed run is kept, with the reason. --resume continues a campaign that was interrupted.
+
+Exit code 1: all runs were tried, but some failed, or their logs cannot be read. 2: nothing was run. 130: interrupted.
 """
 
 from __future__ import annotations
@@ -29,39 +30,39 @@ SOME_FAILED = 1
 
 @click.command(help=__doc__)
 @click.argument("campaigns", metavar="CAMPAIGN...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
-@click.option("--output", default="build/runs", show_default=True, type=Folder(), help="Where campaigns are kept.")
-@click.option("--resume", is_flag=True, help="Go on with the newest unfinished campaign of that name. CAMPAIGN may also be a campaign's folder.")
-@click.option("--release", metavar="LABEL", help="Label the runs with this release, and copy them to DATA/perftest/LABEL when all are done.")
-@click.option("--data", default="data", show_default=True, type=Folder(), help="Where --release copies to.")
-@click.option("--perftest", type=click.Path(path_type=Path), help="The perftest to run; without it, the one built in the checkout, or on the PATH.")
+@click.option("--output", default="build/runs", show_default=True, type=Folder(), help="The folder for campaigns.")
+@click.option("--resume", is_flag=True, help="Continue the newest unfinished campaign of that name. CAMPAIGN may also be the folder of a campaign.")
+@click.option("--release", metavar="LABEL", help="Label the runs with this release, and copy them to DATA/TOOL/LABEL when all are done.")
+@click.option("--data", default="data", show_default=True, type=Folder(), help="The data folder that --release copies to.")
+@click.option("--perftest", type=click.Path(path_type=Path), help="The perftest to run.  [default: the build in the checkout, else on the PATH]")
 def bench(campaigns: tuple[Path, ...], output: Path, resume: bool, release: str | None, data: Path, perftest: Path | None) -> None:
-    tools = campaign.programs(perftest, checkout())
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended from outside is as good as Ctrl-C: the process that measures ends too
+    tools = campaign.find_programs(perftest, checkout())
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C, so that the measuring process is ended too
     failures = 0
     for path in campaigns:
         if release:
-            campaign.place_of_release(data, campaign.read_campaign(path).tool, release)  # hours later would be too late to say so
-        folder, plan = _begun(path, output, tools) if resume else campaign.start(path, output, tools, release)
+            campaign.release_folder(data, campaign.read_campaign(path).tool, release)  # check this now, not after hours of measuring
+        folder, plan = _started(path, output, tools) if resume else campaign.start(path, output, tools, release)
         try:
             measure_all([Task(folder, plan, run, tools, run.folder) for run in campaign.pending(folder, plan)], len(plan.runs))
         except KeyboardInterrupt:
             left = len(campaign.pending(folder, plan))
-            click.echo(f"\ninterrupted with {left} of {len(plan.runs)} runs to do; go on with: tacholog bench --resume {folder}", err=True)
+            click.echo(f"\ninterrupted: {left} of {len(plan.runs)} runs are still to do; continue with: tacholog bench --resume {folder}", err=True)
             raise SystemExit(130) from None
-        bad = sum(campaign.trouble(folder, plan, run) is not None for run in plan.runs)
+        bad = sum(campaign.failure_reason(folder, plan, run) is not None for run in plan.runs)
         failures += bad
         click.echo(f"{len(plan.runs) - bad} of {len(plan.runs)} runs are good: {folder}")
         if plan.release and bad == len(plan.runs):
-            click.echo(f"tacholog: {folder}: no run is good: nothing is kept for publication", err=True)
+            click.echo(f"tacholog: {folder}: no run is good, so nothing was copied to {data}", err=True)
         elif plan.release:
-            click.echo(f"kept for publication: {campaign.keep(folder, plan, data)}")
+            click.echo(f"copied for publication: {campaign.copy_to_data(folder, plan, data)}")
     if failures:
         sys.exit(SOME_FAILED)
 
 
-def _begun(path: Path, output: Path, tools: Mapping[str, Path]) -> tuple[Path, Plan]:
-    """The campaign to go on with."""
-    folder = path if path.is_dir() else campaign.unfinished(output, path.stem)
+def _started(path: Path, output: Path, tools: Mapping[str, Path]) -> tuple[Path, Plan]:
+    """Return the folder and the plan of the campaign to continue."""
+    folder = path if path.is_dir() else campaign.newest_unfinished(output, path.stem)
     if folder is None:
-        raise TachologError(f"nothing to resume: no unfinished campaign {path.stem} under {output}")
+        raise TachologError(f"nothing to resume: there is no unfinished campaign {path.stem} under {output}")
     return folder, campaign.resume(folder, tools)

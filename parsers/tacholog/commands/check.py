@@ -1,10 +1,11 @@
-"""Check a folder of runs that somebody contributes.
+"""Check a folder of runs before you contribute it.
 
-It checks manifests, host files, logs, and every number read from them. It prints one line for each thing that is
-wrong. The exit code is 1 if anything is wrong, and else 0.
+This checks manifests, host files, logs, and every number in the logs. It prints one line for each problem.
 
-An unknown line is wrong too: either the log holds something that its tool did not print, or the format has to learn the line. Logs are
-evidence: correct run.toml or the format, never the log. docs/add-a-run.md says what a run is.
+An unknown line in a log is a problem too: either the tool did not print this line, or the format does not know it yet. Logs are evidence:
+correct run.toml or the format, but never change a log. docs/add-a-run.md describes what belongs to a run.
+
+Exit code 1: there is a problem. 0: there is none.
 """
 
 from __future__ import annotations
@@ -22,51 +23,49 @@ from tacholog.commands._paths import Folder
 from tacholog.errors import UnreadableInput
 
 if TYPE_CHECKING:
-    from tacholog.dataset.load import Dataset
+    from tacholog.dataset.frames import Dataset
 
 WRONG = 1
-NO_LOGS = (".toml", ".md")
+NOT_LOGS = (".toml", ".md")
 
 
 @click.command(help=__doc__)
 @click.argument("folder", type=Folder(exists=True))
 def check(folder: Path) -> None:
-    """Load the folder as a dataset and say what is wrong with it."""
+    """Load the folder as a dataset and print its problems."""
     from tacholog.dataset.checks import violations
     from tacholog.dataset.load import load
 
     dataset = load([folder])
-    wrong = [*_unread(folder), *_complaints(dataset), *violations(dataset)]
-    for line in wrong:
+    problems = [*_not_read(folder), *_complaints(dataset), *violations(dataset)]
+    for line in problems:
         terminal.line(line)
-    lines = int(dataset.logs["lines"].sum())
-    click.echo(
-        f"{counted(len(dataset.runs), 'run')}, {counted(lines, 'line')}, {counted(len(dataset.results), 'number')}, {len(wrong)} wrong", err=True
-    )
-    if wrong:
+    counts = {"run": len(dataset.runs), "line": int(dataset.logs["lines"].sum()), "number": len(dataset.results), "problem": len(problems)}
+    click.echo(", ".join(counted(count, name) for name, count in counts.items()), err=True)
+    if problems:
         sys.exit(WRONG)
 
 
-def _unread(folder: Path) -> Iterator[str]:
-    """What has no manifest beside it and is in no run: a forgotten run.toml must not look like a clean bill."""
+def _not_read(folder: Path) -> Iterator[str]:
+    """Name each file that has no manifest beside it and belongs to no run. Without this, a missing run.toml would look like success."""
     from tacholog.compare import bands
     from tacholog.dataset.load import run_folders
     from tacholog.runs.manifest import RUN_FILE, folders_below
 
     runs = [*run_folders(folder)]
     if not runs:
-        yield f"{folder}: no run: there is no {RUN_FILE} in this folder or below"
-    for inside, files in folders_below(folder):
-        if inside.name == bands.FOLDER:
-            yield from _wrong_bands(inside, files)
+        yield f"{folder}: no run: there is no {RUN_FILE} in this folder or its subfolders"
+    for subfolder, files in folders_below(folder):
+        if subfolder.name == bands.FOLDER:
+            yield from _unreadable_bands(subfolder, files)
             continue
-        for file in files if inside not in runs else ():
-            if Path(file).suffix not in NO_LOGS:
-                yield f"{(inside / file).relative_to(folder)}: not read: there is no {RUN_FILE} beside it"
+        for file in files if subfolder not in runs else ():
+            if Path(file).suffix not in NOT_LOGS:
+                yield f"{(subfolder / file).relative_to(folder)}: not read: there is no {RUN_FILE} beside it"
 
 
-def _wrong_bands(folder: Path, files: Sequence[str]) -> Iterator[str]:
-    """The files of a folder for bands of one build that are none."""
+def _unreadable_bands(folder: Path, files: Sequence[str]) -> Iterator[str]:
+    """Name the files in a folder of bands that cannot be read as bands."""
     from tacholog.compare import bands
 
     for file in files:
@@ -80,10 +79,10 @@ def _complaints(dataset: Dataset) -> Iterator[str]:
     from tacholog.dataset.complaints import complaint
     from tacholog.runs.problems import FORGOTTEN
 
-    problems = dataset.problems[dataset.problems["kind"] != FORGOTTEN]  # named file by file already
+    problems = dataset.problems[dataset.problems["kind"] != FORGOTTEN]  # `_not_read` names these files one by one
     yield from map(complaint, problems.to_dict("records"))
     for row in dataset.runs.to_dict("records"):
         if row["status"] in ENDED_BADLY:
             yield f"{row['run']}: {row['status']}: {row['reason']}"
     for host in sorted(set(dataset.runs["host"].dropna()) - dataset.hosts.keys()):
-        yield f"hosts/{host}.toml: missing, although runs name it"
+        yield f"hosts/{host}.toml: missing, although a run names this host"

@@ -37,7 +37,7 @@ from tacholog.errors import TachologError
 
 if TYPE_CHECKING:
     from tacholog.compare.policy import Policy
-    from tacholog.dataset.load import Dataset
+    from tacholog.dataset.frames import Dataset
 
 LIMITS = {"text": 20, "markdown": 50, "html": 500, "github": 50}
 FAIL_ON = ("worse", "inconclusive", "implausible")
@@ -185,11 +185,11 @@ def say(output: str, report: Report, said: str, path: Path | None) -> None:
 
 def known_roots() -> tuple[Path, ...]:
     """The checkout's ``data/``, and every campaign in ``build/runs/``, the newest first."""
-    from tacholog.campaign import folders
+    from tacholog.campaign import campaign_folders
     from tacholog.resources import checkout
 
     root = checkout() or Path.cwd()
-    return tuple(path for path in (root / "data", *reversed(folders(root / "build" / "runs"))) if path.is_dir())
+    return tuple(path for path in (root / "data", *reversed(campaign_folders(root / "build" / "runs"))) if path.is_dir())
 
 
 def band_roots(roots: Sequence[Path] = ()) -> tuple[Path, ...]:

@@ -1,9 +1,12 @@
-"""Write the numbers for other tools.
+"""Export the numbers for other tools.
 
-csv, json (one object a line) and parquet hold one row a number; hdr is a folder of HdrHistogram logs, one a raw log that has distributions.
+csv, json (one object per line) and parquet have one row for each number. hdr writes a folder of HdrHistogram logs, one for each raw log with
+distributions.
 
-Without --data, the runs in the checkout's data/ and in the newest folder of build/runs/ that holds any are taken. Nothing is hidden: what this
-prints is as private as the logs are. Exit code 2: a run, a log or a folder could not be read (all others are written), or there is nothing to write.
+Without --data, two folders are read: data/ of the checkout, and the newest folder in build/runs/ that holds runs. The output is not redacted: it
+may contain private data from the logs.
+
+Exit code 2: a run, a log or a folder could not be read (all others are written), or there is nothing to write.
 """
 
 from __future__ import annotations
@@ -27,10 +30,10 @@ if TYPE_CHECKING:
 
 
 @click.command(help=__doc__)
-@click.option("--data", "roots", multiple=True, metavar="DIR", type=click.Path(path_type=Path), help="A folder of runs; may be given several times.")
-@click.option("--format", "kind", type=click.Choice(["csv", "json", "parquet", "hdr"]), default="csv", show_default=True, help="What to write.")
+@click.option("--data", "roots", multiple=True, metavar="DIR", type=click.Path(path_type=Path), help="A folder of runs. Can be given several times.")
+@click.option("--format", "kind", type=click.Choice(["csv", "json", "parquet", "hdr"]), default="csv", show_default=True, help="The output format.")
 @click.option(
-    "--output", "path", metavar="PATH", type=click.Path(path_type=Path), help="Where it goes; for hdr a folder.  [default: standard output]"
+    "--output", "path", metavar="PATH", type=click.Path(path_type=Path), help="The file to write, or the folder for hdr.  [default: standard output]"
 )
 def export(*, roots: tuple[Path, ...], kind: str, path: Path | None) -> None:
     """Read the data and write it in the chosen format."""
@@ -40,22 +43,22 @@ def export(*, roots: tuple[Path, ...], kind: str, path: Path | None) -> None:
 
     if kind == "parquet":
         require("parquet", "--format parquet")
-    given = roots or default_roots()
-    data = load(given)
-    lost = tell([complaints(data)])
-    if data.runs.empty and not lost:
-        raise UnreadableInput(f"no run.toml below {', '.join(map(str, given))}: nothing to export")
+    folders = roots or default_roots()
+    data = load(folders)
+    exit_code = tell([complaints(data)])
+    if data.runs.empty and not exit_code:
+        raise UnreadableInput(f"nothing to export: no run.toml in {', '.join(map(str, folders))} or subfolders")
     if kind == "hdr":
         if path is None:
-            raise UnreadableInput("--format hdr writes a folder: name it with --output")
+            raise UnreadableInput("--format hdr writes a folder: give its name with --output")
         click.echo(f"{write_hdr(data, path)} histograms in {path}")
-        sys.exit(lost)
-    forms: Mapping[str, Callable[[pd.DataFrame], bytes]] = {"csv": as_csv, "json": as_json, "parquet": as_parquet}
-    content = forms[kind](results_table(data))
+        sys.exit(exit_code)
+    writers: Mapping[str, Callable[[pd.DataFrame], bytes]] = {"csv": as_csv, "json": as_json, "parquet": as_parquet}
+    content = writers[kind](results_table(data))
     if path is None:
         if kind == "parquet":
-            raise UnreadableInput("--format parquet writes a file: name it with --output")
+            raise UnreadableInput("--format parquet writes a file: give its name with --output")
         terminal.data(content.decode())
     else:
         write_output(path, content)
-    sys.exit(lost)
+    sys.exit(exit_code)

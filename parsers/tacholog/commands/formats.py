@@ -1,7 +1,8 @@
-"""List the log formats that can be read.
+"""List the log formats that Tacholog can read.
 
-Each with what it reads, what that was learnt from, and its dialects: the versions that print them, and what they were checked against.
-"from source only" stands where no real log was found: the dialect was written after the tool's own printing functions.
+For each format, this shows what it reads, its source, and its dialects. A dialect is one way in which some versions of a tool print their logs. It
+is listed with these versions and with the logs that it was checked against. "from source only" means that no real log was found: the dialect was
+written from the source code of the tool.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from tacholog.commands._listing import counted
 if TYPE_CHECKING:
     from tacholog.formats.registry import Format
 
-UNREAL = "from source only"
-PIPED_COLUMNS = 200  # Whoever pipes this into a pager or a search wants a dialect on one line.
+NO_REAL_LOG = "from source only"
+PIPED_COLUMNS = 200  # In a pager or with grep, a dialect should be on one line.
 
 
 @click.command(help=__doc__)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 def formats(names: tuple[str, ...]) -> None:
-    """Print a paragraph for each format, or for those of these names, and a line for each of its dialects."""
+    """Print a paragraph for each format (or only for the named ones), with a line for each dialect."""
     from tacholog.formats.registry import format_named, installed
 
     found = installed()
@@ -42,17 +43,17 @@ def formats(names: tuple[str, ...]) -> None:
         terminal.styled(f"{name}: {reason}", fg="red")
         click.echo()
     dialects = [dialect for module in wanted.values() for dialect in module.DIALECTS]
-    unreal = sum(dialect.evidence.startswith(UNREAL) for dialect in dialects)
-    click.echo(f"{counted(len(wanted), 'format')}, {counted(len(dialects), 'dialect')}, {unreal} of them {UNREAL}", err=True)
+    without_log = sum(dialect.evidence.startswith(NO_REAL_LOG) for dialect in dialects)
+    click.echo(f"{counted(len(wanted), 'format')}, {counted(len(dialects), 'dialect')}, {without_log} of them {NO_REAL_LOG}", err=True)
 
 
 def _paragraph(module: Format) -> Iterator[str]:
-    """What a format reads, its source, and its dialects."""
+    """Return the lines about a format: what it reads, its source, and its dialects."""
     text = module.__doc__ or ""
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPED_COLUMNS
-    for word, said in (("reads", text.strip().partition("\n")[0]), ("source", text.partition("Source:")[2])):
-        if said:
-            yield from _wrapped(f"  {word:<8}", said, columns)
+    for label, content in (("reads", text.strip().partition("\n")[0]), ("source", text.partition("Source:")[2])):
+        if content:
+            yield from _wrapped(f"  {label:<8}", content, columns)
     heads = ("dialect", "versions", "checked against")
     rows = [heads, *module.DIALECTS]
     first, second = (max(len(row[at]) for row in rows) for at in (0, 1))
@@ -60,10 +61,10 @@ def _paragraph(module: Format) -> Iterator[str]:
     for dialect, versions, evidence in rows:
         left = max(columns - first - second - 8, 20)
         lines = zip_longest([dialect], textwrap.wrap(versions, second), textwrap.wrap(evidence, left), fillvalue="")
-        yield from (f"    {one:<{first}}  {two:<{second}}  {three}".rstrip() for one, two, three in lines)
+        yield from (f"    {cells[0]:<{first}}  {cells[1]:<{second}}  {cells[2]}".rstrip() for cells in lines)
 
 
-def _wrapped(head: str, said: str, columns: int) -> list[str]:
-    """Text behind a head, its further lines below its start."""
-    lines = textwrap.wrap(" ".join(said.split()), columns, initial_indent=head, subsequent_indent=" " * len(head))
+def _wrapped(head: str, text: str, columns: int) -> list[str]:
+    """Return the text after a head, with its further lines indented to where the text starts."""
+    lines = textwrap.wrap(" ".join(text.split()), columns, initial_indent=head, subsequent_indent=" " * len(head))
     return lines or [head.rstrip()]

@@ -1,6 +1,7 @@
-"""Print this machine's facts as a host file.
+"""Describe this machine in a host file.
 
-It is for hosts/<id>.toml beside runs. Facts that cannot be read are left out. Host name, addresses and serial numbers are never read.
+Save the output as hosts/ID.toml in the data folder. Properties that cannot be read are left out. The host name, addresses and serial numbers are
+never read.
 """
 
 from __future__ import annotations
@@ -11,15 +12,15 @@ import click
 
 
 def _file_name(_: click.Context, __: click.Parameter, name: str | None) -> str | None:
-    """A name that hosts/NAME.toml can have."""
+    """Return the name, if it can be used in hosts/NAME.toml."""
     if name is not None and (not name.strip() or name.startswith(".") or "/" in name or not name.isprintable()):
-        raise click.BadParameter(f"{name!r}: it becomes the name of hosts/NAME.toml: no / in it, and no dot before it")
+        raise click.BadParameter(f"{name!r}: the name becomes the file hosts/NAME.toml, so it cannot contain / or start with a dot")
     return name
 
 
 @click.command(help=__doc__)
-@click.option("--id", "name", metavar="NAME", callback=_file_name, help="What to call the machine; without it, its CPU.")
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file instead.")
+@click.option("--id", "name", metavar="NAME", callback=_file_name, help="The name of the machine.  [default: its CPU]")
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file.  [default: standard output]")
 def host(name: str | None, output: Path | None) -> None:
     import msgspec
     import tomli_w
@@ -28,10 +29,10 @@ def host(name: str | None, output: Path | None) -> None:
     from tacholog.runs.host import this_host
     from tacholog.runs.manifest import write
 
-    facts = this_host()
+    description = this_host()
     if name:
-        facts = msgspec.structs.replace(facts, name=name)
+        description = msgspec.structs.replace(description, name=name)
     if output:
-        write(output, facts)
+        write(output, description)
     else:
-        terminal.data(tomli_w.dumps(msgspec.to_builtins(facts)))
+        terminal.data(tomli_w.dumps(msgspec.to_builtins(description)))

@@ -21,7 +21,7 @@ from tacholog import terminal
 from tacholog.commands._listing import LISTINGS, Complaints, Explained, Listing, Place, Totals, kind_of
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there
-from tacholog.formats.kit.bulk import Rows
+from tacholog.formats.bulk import BulkRecords
 from tacholog.formats.reading import Event, Held, Scan
 from tacholog.formats.registry import detect, format_named
 from tacholog.formats.source import LogText, open_log
@@ -111,7 +111,7 @@ def _parse_one(path: str, log_format: str | None, listing: Listing | None, total
         asked = log_format or stated_format
         scan = Scan(text, asked)
         for event in scan if listing else scan.batches():
-            if isinstance(event, Rows):
+            if isinstance(event, BulkRecords):
                 kinds[kind_of(event.like)] += len(event)
                 continue
             if isinstance(listing, Explained):

@@ -1,11 +1,12 @@
-"""Publish a built site beside its older versions.
+"""Publish a built site, and keep its older versions.
 
-The newest version is at the root. Each release also stays at versions/LABEL/.
+The newest version is at the root of the output folder. Each version also stays at versions/LABEL/.
 
-SITE is a folder in which tacholog report built a whole site.  [default: build/site]
+SITE is the folder of a complete site that tacholog report built.  [default: build/site]
 
-Published pages stay as they were. If the newest version no longer has an address, that address leads to the version that had it.
-The new content is written beside the folder and then takes its place in one step, so everything is published or nothing.
+Pages that were published before are not changed. If the newest version no longer has a page, the old address leads to the last version that had
+it. The new content is written beside the output folder and then replaces it in one step: either everything is published or nothing.
+
 Exit code 2: nothing was published; the message says why.
 """
 
@@ -24,19 +25,19 @@ from tacholog.resources import checkout
 
 @click.command(help=__doc__)
 @click.argument("site", required=False, type=click.Path(path_type=Path))
-@click.option("--release", "label", required=True, metavar="LABEL", help="What this version is called.")
-@click.option("--output", metavar="DIR", type=Folder(), help="The folder of published versions.")
-@click.option("--branch", metavar="NAME", help="A branch to publish on instead, such as gh-pages.")
+@click.option("--release", "label", required=True, metavar="LABEL", help="The name of this version.")
+@click.option("--output", metavar="DIR", type=Folder(), help="The folder for the published versions.")
+@click.option("--branch", metavar="NAME", help="Publish on a git branch instead, such as gh-pages.")
 @click.option("--push", is_flag=True, help="Push the branch to origin.")
-@click.option("--replace", is_flag=True, help="Publish again a release that was published before.")
-@click.option("--incomplete", is_flag=True, help="Publish although some runs, logs or folders could not be read.")
+@click.option("--replace", is_flag=True, help="Replace a version that was published before.")
+@click.option("--incomplete", is_flag=True, help="Publish even if some runs, logs or folders could not be read.")
 def publish(*, site: Path | None, label: str, output: Path | None, branch: str | None, push: bool, replace: bool, incomplete: bool) -> None:
-    """Publish the site to a folder or a branch."""
+    """Publish into a folder or on a branch, and summarise what changed."""
     from tacholog.site.publish import publish as publish_folder
     from tacholog.site.publish import publish_branch
 
     if (output is None) == (branch is None):
-        raise click.UsageError("say where: either --output DIR or --branch NAME")
+        raise click.UsageError("give either --output DIR or --branch NAME")
     built = (site or (checkout() or Path.cwd()) / "build" / "site").resolve()
     if branch is not None:
         require("site", "tacholog publish --branch")
@@ -49,14 +50,14 @@ def publish(*, site: Path | None, label: str, output: Path | None, branch: str |
 
 
 def _summarise(built: Path) -> None:
-    """Print what changed with the newest release. In a job on GitHub, also append it to the summary of the job."""
+    """Print what changed with the newest release, in one line. In a GitHub job, the job summary gets the whole comparison."""
     from tacholog.site.build import LATEST_DIFF
 
-    found = built / LATEST_DIFF
-    if not found.is_file():
+    path = built / LATEST_DIFF
+    if not path.is_file():
         return
-    summary_text = found.read_text(encoding="utf-8")
+    comparison = path.read_text(encoding="utf-8")
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
         with Path(summary).open("a", encoding="utf-8") as file:
-            file.write(summary_text)
-    click.echo(f"what changed: {html.unescape(summary_text.partition(chr(10))[0].lstrip('# '))} ({found})")
+            file.write(comparison)
+    click.echo(f"what changed: {html.unescape(comparison.partition(chr(10))[0].lstrip('# '))} ({path})")

@@ -1,7 +1,9 @@
 """Build the site: pages with tables, plots, scripts and raw logs.
 
-Without --data, the runs in the checkout's data/ and in the newest folder of build/runs/ that holds any are shown. The site needs no server:
-index.html opens in any browser. Exit code 2: a run, a log or a folder could not be read (the site is built of all others, and names it).
+Without --data, two folders are shown: data/ of the checkout, and the newest folder in build/runs/ that holds runs. The site needs no server: open
+index.html in any browser.
+
+Exit code 2: a run, a log or a folder could not be read. The site is built without it, and names it.
 """
 
 from __future__ import annotations
@@ -11,20 +13,22 @@ from pathlib import Path
 
 import click
 
-from tacholog.campaign import folders
+from tacholog.campaign import campaign_folders
 from tacholog.commands._complaints import tell
 from tacholog.commands._paths import Folder
 from tacholog.errors import UnreadableInput
 from tacholog.extras import require
 from tacholog.resources import checkout
 
-_STEP = 16_000_000
+_STEP_BYTES = 16_000_000
 
 
 @click.command(help=__doc__)
-@click.option("--data", "roots", multiple=True, metavar="DIR", type=click.Path(path_type=Path), help="A folder of runs; may be given several times.")
-@click.option("--site", "config", metavar="FILE", type=click.Path(path_type=Path), help="A site.toml: name, logo, systems, privacy.  [default: none]")
-@click.option("--output", metavar="DIR", type=Folder(), help="Where the site goes.  [default: build/site]")
+@click.option("--data", "roots", multiple=True, metavar="DIR", type=click.Path(path_type=Path), help="A folder of runs. Can be given several times.")
+@click.option(
+    "--site", "config", metavar="FILE", type=click.Path(path_type=Path), help="A site.toml with name, logo, systems and privacy.  [default: none]"
+)
+@click.option("--output", metavar="DIR", type=Folder(), help="The folder for the site.  [default: build/site]")
 def report(roots: tuple[Path, ...], config: Path | None, output: Path | None) -> None:
     """Find the data, build the site, and print where it is."""
     require("site", "tacholog report")
@@ -33,48 +37,48 @@ def report(roots: tuple[Path, ...], config: Path | None, output: Path | None) ->
     from tacholog.site.bundle import plotly_bundle
     from tacholog.site.settings import read_settings
 
-    given = roots or default_roots()
-    for root in given:
+    folders = roots or default_roots()
+    for root in folders:
         if not root.is_dir():
             raise UnreadableInput(f"--data {root}: no such folder")
     site = (output or (checkout() or Path.cwd()) / "build" / "site").resolve()
-    # A site of somebody's own choice gets a working folder of its own beside it: two sites must not share one Sphinx cache.
+    # With --output, the working folder is beside the site: two sites must not share one Sphinx cache.
     work = site.parent if output is None else site.with_name(f".{site.name}-build")
-    index = build_site(given, site, work, read_settings(config) if config else None, Progress())
-    lost = tell([saved_complaints(work)])
+    index = build_site(folders, site, work, read_settings(config) if config else None, Progress())
+    exit_code = tell([saved_complaints(work)])
     if note := plotly_bundle().note:
         click.echo(note)
     click.echo(f"The site is in {site}")
     click.echo(f"Open it with: xdg-open {index}   (or any browser: {index.as_uri()})")
-    sys.exit(lost)
+    sys.exit(exit_code)
 
 
 class Progress:
-    """Reports on standard error how far a large log has been read: one line for every 16 MB of text."""
+    """Reports on standard error how much text of logs has been read: one line for each 16 MB in total."""
 
     def __init__(self) -> None:
-        """Start with no bytes read."""
-        self._read = 0
+        """Start at zero."""
+        self._read_bytes = 0
 
     def __call__(self, log: str, count: int) -> None:
-        """Count more bytes of the text of a log."""
-        before = self._read // _STEP
-        self._read += count
-        if self._read // _STEP > before:
-            click.echo(f"reading {log!r}: {self._read // 1_000_000} MB of text so far", err=True)
+        """Count this many more bytes of the text of a log."""
+        before = self._read_bytes // _STEP_BYTES
+        self._read_bytes += count
+        if self._read_bytes // _STEP_BYTES > before:
+            click.echo(f"reading {log!r}: {self._read_bytes // 1_000_000} MB of text so far", err=True)
 
 
 def default_roots() -> tuple[Path, ...]:
-    """Return the ``data/`` of the checkout and the newest folder of ``build/runs/`` with a run, and print the latter.
+    """Return ``data/`` of the checkout and the newest folder in ``build/runs/`` that holds runs. Print the name of the latter on standard error.
 
     Raises:
-        UnreadableInput: there is neither.
+        UnreadableInput: neither folder exists.
     """
     root = checkout() or Path.cwd()
-    newest = folders(root / "build" / "runs")[-1:]
+    newest = campaign_folders(root / "build" / "runs")[-1:]
     for path in newest:
         click.echo(f"own runs: {path}", err=True)
     found = tuple(path for path in (root / "data", *newest) if path.is_dir())
     if not found:
-        raise UnreadableInput(f"no data in {root / 'data'} and no runs in {root / 'build' / 'runs'}: name a folder with --data")
+        raise UnreadableInput(f"there is no data in {root / 'data'} and no run in {root / 'build' / 'runs'}: name a folder with --data")
     return found

@@ -1,7 +1,7 @@
-"""Write a package that teaches Tacholog the log format NAME.
+"""Create a Python package that adds the log format NAME.
 
-It works as it is, for the log of a made-up tool: change the patterns, the sample log and the values expected of it until they are those of
-yours. docs/add-a-format.md leads through it.
+The package works at once, for the log of an invented tool. Replace its patterns, its sample log and the expected values with those of your tool.
+docs/add-a-format.md explains each step.
 """
 
 from __future__ import annotations
@@ -19,33 +19,35 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{1,39}")
 
 
 def _free_name(_: click.Context, __: click.Parameter, name: str) -> str:
-    """Return the name if it can be a module and no installed format has it."""
+    """Return the name, if a module can have it and no installed format has it."""
     from tacholog.formats.registry import installed
 
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
-        raise click.BadParameter(f"{name!r} cannot be the name of a module: use 2 to 40 of a-z, 0-9 and _, a letter first")
+        raise click.BadParameter(f"{name!r} cannot be the name of a module: use 2 to 40 characters of a-z, 0-9 and _, and start with a letter")
     if name in (taken := installed()).formats or name in taken.failures:
-        raise click.BadParameter(f"a format called {name!r} is installed already; 'tacholog formats' lists them all")
+        raise click.BadParameter(f"a format called {name!r} is already installed; 'tacholog formats' lists them all")
     return name
 
 
 @click.command(help=__doc__)
 @click.argument("name", callback=_free_name)
-@click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="The folder to write, new or empty.  [default: tacholog-NAME]")
+@click.option(
+    "--output", type=click.Path(path_type=Path), metavar="DIR", help="The folder to write, which must be new or empty.  [default: tacholog-NAME]"
+)
 def scaffold(name: str, output: Path | None) -> None:
-    """Copy the example package with its name replaced. The example is tested as it is."""
+    """Copy the example package, with the name replaced. The example package itself is tested in CI."""
     from tacholog.resources import templates_dir
 
     folder = output or Path(f"tacholog-{name.replace('_', '-')}")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UnreadableInput(f"{folder} exists and is not an empty folder: nothing was written")
+        raise UnreadableInput(f"{folder} exists already and is not an empty folder; nothing was written")
     example = templates_dir() / "format-package"
     for source in sorted(path for path in example.rglob("*") if path.is_file()):
         within = source.relative_to(example)
         if any(part.startswith((".", "__pycache__")) for part in within.parts):
-            continue  # left by tools in a checkout
+            continue  # files that tools leave behind in a checkout
         target = folder / str(within).replace(EXAMPLE, name)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(source.read_text(encoding="utf-8").replace(EXAMPLE, name), encoding="utf-8")
         click.echo(target)
-    click.echo(f"\nNext: pip install --editable {folder} pytest && pytest {folder} && tacholog formats", err=True)
+    click.echo(f"\nNext: pip install --editable {folder} pytest hypothesis && pytest {folder} && tacholog formats", err=True)

@@ -23,7 +23,7 @@ from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there, open_evidence
 
 if TYPE_CHECKING:
-    from tacholog.dataset.load import Dataset
+    from tacholog.dataset.frames import Dataset
 
 FOLDER = "same-build"
 ENOUGH_SESSIONS = 3  # Fewer do not tell how far sessions are apart.

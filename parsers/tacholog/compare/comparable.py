@@ -21,12 +21,15 @@ BYTES, A_REFERENCE = "bytes", "a reference"  # what a latency is of: of bytes it
 MOVED, NOT_MOVED = "moved", "never moved"  # the bytes that a rate counts
 
 _IN_MEMORY = re.compile(r"shm|shmem|shared|inter-?thread|inter-?process|intra|ipc|pointer", re.IGNORECASE)  # paths that may be zero copy
-_LOCAL = re.compile(r"shm|shmem|shared|inter-?thread|inter-?process|intra|ipc|uds|unix|loopback|pointer", re.IGNORECASE)
+# Transports that use no network card, by their names: for logs that do not state the reach of the transport.
+_NAMED_AS_LOCAL = re.compile(r"shm|shmem|shared|inter-?thread|inter-?process|intra|ipc|uds|unix|loopback|pointer", re.IGNORECASE)
 
 
-def is_local(transport: str | None) -> bool:
-    """Whether a transport stays within one machine, so that no network card takes part."""
-    return bool(transport and _LOCAL.search(transport))
+def is_local(stated: Stated) -> bool:
+    """Whether the transport stays within one machine, so that no network card takes part: by the reach that the log states, else by its name."""
+    if stated["reach"] is not None:
+        return bool(stated["reach"] != "network")
+    return _NAMED_AS_LOCAL.search(stated["transport"] or "") is not None
 
 
 Needed = Callable[[Stated, Comparison], bool]
@@ -49,7 +52,7 @@ def _of_latency(stated: Stated, _: Comparison) -> bool:
 
 
 def _on_network(stated: Stated, _: Comparison) -> bool:
-    return not is_local(stated["transport"])
+    return not is_local(stated)
 
 
 _DIFF: tuple[Comparison, ...] = ("diff",)

@@ -11,7 +11,7 @@ import msgspec
 
 from tacholog.errors import TachologError
 from tacholog.runs.manifest import read_toml
-from tacholog.schema.records import METRICS
+from tacholog.schema.metrics import METRICS
 
 MIN_RUNS = 6  # With five pairs no rank test can reach 5 %.
 TESTABLE_BEYOND = 100  # samples beyond a percentile in each run: with fewer the run-to-run noise of the tail hides changes of half its size

@@ -11,7 +11,7 @@ from tacholog.runs.manifest import Host
 from tacholog.runs.stated import options_words, split_options
 
 if TYPE_CHECKING:
-    from tacholog.dataset.load import Dataset
+    from tacholog.dataset.frames import Dataset
 
 _MTU = re.compile(r"\bMTU (\d+)")
 _NOT_A_CARD = ("switch", "cable", "mtu", "loopback_mtu")

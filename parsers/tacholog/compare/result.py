@@ -1,6 +1,6 @@
 """What a diff finds: the one result that text, Markdown, JSON and the page are made from. Its JSON form is the schema ``perfdiff/1``.
 
-Ratios are new over old, whichever way is better. Values are in the units of `tacholog.schema.records.METRICS`; unknown is null.
+Ratios are new over old, whichever way is better. Values are in the units of `tacholog.schema.metrics.METRICS`; unknown is null.
 
 A report may have a million rows, none of which is part of a circle: ``gc=False`` spares the collector from looking.
 """
@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from tacholog.schema.records import Bound, Direction
+from tacholog.schema.metrics import Direction
+from tacholog.schema.records import Bound
 
 SCHEMA = "perfdiff/1"
 Verdict = Literal[

@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from tacholog.dataset.load import TABLES, Dataset, load, load_logs, open_saved, run_folders
+from tacholog.dataset.frames import Dataset
+from tacholog.dataset.inputs import open_path
+from tacholog.dataset.load import load
 from tacholog.errors import UnreadableInput
-from tacholog.evidence import is_there
 from tacholog.formats.source import not_a_file
-from tacholog.runs.manifest import HOSTS_FOLDER, folders_below, read_host
-from tacholog.runs.problems import no_files
+from tacholog.schema.tables import TABLES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,37 +31,9 @@ def find(name: str, roots: Sequence[Path]) -> Dataset:
         UnreadableInput: there is nothing of that name, or nothing in it.
     """
     path = Path(name)
-    if wrong := not_a_file(path):
-        raise UnreadableInput(f"{path}: {wrong}, and is not read")
-    if path.is_file():
-        return load_logs([path])
-    if path.is_dir():
-        return _folder(path)
+    if not_a_file(path) or path.exists():
+        return open_path(path, _UNUSED, as_categories=True)
     return _release(name, roots)
-
-
-def _folder(path: Path) -> Dataset:
-    if (path / "results.parquet").is_file():
-        return open_saved(path, _UNUSED, as_categories=True)
-    if next(run_folders(path), None) is not None:
-        return _with_hosts(load([path]), path)
-    folders = list(folders_below(path))
-    logs = [folder / file for folder, files in folders for file in files if Path(file).suffix not in (".toml", ".md")]
-    left_out = [row for folder, _ in folders for row in no_files(folder)]
-    if not logs:
-        raise UnreadableInput("; ".join((f"{path}: no run.toml, no saved dataset and no log below it", *(row["reason"] for row in left_out))))
-    return load_logs(logs, left_out)
-
-
-def _with_hosts(dataset: Dataset, path: Path) -> Dataset:
-    """The dataset with hosts that are described above the folder: ``data/rti/x`` knows those in ``data/hosts``."""
-    hosts = dict(dataset.hosts)
-    for host in sorted(set(dataset.runs["host"].dropna()) - hosts.keys()):
-        name = f"{HOSTS_FOLDER}/{host}.toml"
-        above = next((folder for folder in path.resolve().parents if "/" not in host and is_there(folder, name)), None)
-        if above:
-            hosts[host] = read_host(above / name)
-    return msgspec.structs.replace(dataset, hosts=hosts)
 
 
 def _only(dataset: Dataset, runs: pd.DataFrame) -> Dataset:

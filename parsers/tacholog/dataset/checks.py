@@ -1,37 +1,46 @@
-"""What every row of a dataset must be, whatever the logs said: the schema of the tables, checked where data comes in from others."""
+"""Whether a dataset is as the schema declares it. Checked where runs come in from others.
+
+The checks of single columns are derived from `tacholog.schema.tables`.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from tacholog.dataset.quality import MARKS
 from tacholog.formats.registry import formats
-from tacholog.schema.records import METRICS, Basis, Bound, DataPath, LoadMode, Reliability, Scope, Status, Test, Touched
+from tacholog.schema.columns import SchemaColumn
+from tacholog.schema.marks import MARKS
+from tacholog.schema.statistics import is_statistic
+from tacholog.schema.tables import TABLES
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pandera.pandas as pa
 
-    from tacholog.dataset.load import Dataset
+    from tacholog.dataset.frames import Dataset
 
-MAY_BE_NEGATIVE = ("latency",)  # One-way latencies on two clocks: shown as they are, and marked.
+MAY_BE_NEGATIVE = ("latency",)  # One-way latencies between two clocks. They are shown as they are, and marked.
 
 
 def violations(dataset: Dataset) -> list[str]:
-    """Say what in the tables is not as the schema wants it: an empty list if all is well."""
+    """Return each way in which the tables are not as the schema declares them, as a sentence; nothing if all is well."""
     import pandera.errors
+    import pandera.pandas as pa
 
     found: list[str] = []
-    for name, schema in (("runs", _runs()), ("logs", _logs()), ("results", _results())):
+    for name, declared in TABLES.items():
+        columns = {column: _column(about) for column, about in declared.items()}
         try:
-            schema.validate(getattr(dataset, name), lazy=True)
+            pa.DataFrameSchema(columns).validate(getattr(dataset, name), lazy=True)
         except pandera.errors.SchemaErrors as errors:
             cases = errors.failure_cases.drop_duplicates(["column", "check"])
             found += [f"{name}: {case.column}: {case.check} does not hold, first for {case.failure_case!r}" for case in cases.itertuples()]
-    return [*found, *_undefined(dataset), *_same_bytes(dataset)]
+    return [*found, *_broken_rules(dataset), *_undefined(dataset), *_same_bytes(dataset)]
 
 
 def _undefined(dataset: Dataset) -> list[str]:
-    """Numbers whose definition nobody gives: they would stand beside others without anybody knowing what they are."""
+    """Return the definitions that numbers refer to and their format does not give. Nobody could know what such a number is."""
     known = {name: tuple(getattr(module, "DEFINITIONS", ())) for name, module in formats().items()}
     used = dataset.results[["run", "log", "definition"]].dropna().drop_duplicates().merge(dataset.logs[["run", "log", "format"]], on=["run", "log"])
     found = []
@@ -42,7 +51,7 @@ def _undefined(dataset: Dataset) -> list[str]:
 
 
 def _same_bytes(dataset: Dataset) -> list[str]:
-    """Logs of one run that are copies of each other: each of their numbers counts twice."""
+    """Return the logs of one run that are copies of each other. Each of their numbers would count twice."""
     logs = dataset.logs[dataset.logs["bytes"].fillna(0) > 0]
     named: dict[tuple[str, str], list[str]] = {}
     for run, digest, log in logs[["run", "sha256", "log"]].astype(str).to_numpy().tolist():
@@ -50,70 +59,53 @@ def _same_bytes(dataset: Dataset) -> list[str]:
     return [f"{run}: {' and '.join(sorted(names))} hold the same bytes" for (run, _), names in named.items() if len(names) > 1]
 
 
-def _text(*allowed: str, nullable: bool = False) -> pa.Column:
+def _column(column: SchemaColumn) -> pa.Column:
+    """Return the check that the schema's declaration of a column asks for."""
     import pandera.pandas as pa
 
-    return pa.Column("string", pa.Check.isin(allowed) if allowed else None, nullable=nullable)
+    checks = []
+    if column.allowed:
+        checks.append(pa.Check.isin(column.allowed))
+    if column.at_least is not None:
+        checks.append(pa.Check.ge(column.at_least))
+    if column.above is not None:
+        checks.append(pa.Check.gt(column.above))
+    return pa.Column(column.dtype, checks, nullable=not column.required, unique=column.unique)
 
 
-def _count(at_least: int = 0, nullable: bool = False) -> pa.Column:
-    import pandera.pandas as pa
-
-    return pa.Column("Int64", pa.Check.ge(at_least), nullable=nullable)
+def _lines_add_up(logs: pd.DataFrame) -> pd.Series:
+    return logs["lines"].isna() | (logs[["records", "chatter", "broken", "unknown"]].sum(axis=1) == logs["lines"])
 
 
-def _runs() -> pa.DataFrameSchema:
-    import pandera.pandas as pa
-
-    return pa.DataFrameSchema(
-        {
-            "run": pa.Column("string", unique=True),
-            "system": _text(),
-            "status": _text(*get_args(Status), nullable=True),
-            "published": pa.Column("boolean"),
-        }
-    )
+def _not_negative(results: pd.DataFrame) -> pd.Series:
+    return results["value"].isna() | (results["value"] >= 0) | results["metric"].isin(MAY_BE_NEGATIVE)
 
 
-def _logs() -> pa.DataFrameSchema:
-    import pandera.pandas as pa
-
-    counts = ("records", "chatter", "broken", "unknown")
-    every_line_has_a_class = pa.Check(
-        lambda logs: logs["lines"].isna() | (logs[list(counts)].sum(axis=1) == logs["lines"]), name="lines = records + chatter + broken + unknown"
-    )
-    columns = {"run": _text(), "log": _text(), "status": _text(*get_args(Status), nullable=True), **{name: _count() for name in counts}}
-    return pa.DataFrameSchema(columns, checks=every_line_has_a_class)
+def _known_statistics(results: pd.DataFrame) -> pd.Series:
+    known = [name for name in results["statistic"].unique() if is_statistic(name)]
+    return results["statistic"].isin(known)
 
 
-def _results() -> pa.DataFrameSchema:
-    import pandera.pandas as pa
+def _known_marks(results: pd.DataFrame) -> pd.Series:
+    return results["marks"].map(lambda marks: MARKS.keys() >= set(marks))
 
-    known = {
-        "scope": get_args(Scope),
-        "test": get_args(Test),
-        "metric": tuple(METRICS),
-        "unit": tuple({metric.unit for metric in METRICS.values()}),
-        "bound": get_args(Bound),
-    }
-    may_be_unknown = {
-        "basis": get_args(Basis),
-        "load_mode": get_args(LoadMode),
-        "data_path": get_args(DataPath),
-        "payload_touched": get_args(Touched),
-        "reliability": get_args(Reliability),
-    }
-    return pa.DataFrameSchema(
-        {
-            **{name: _text(*allowed) for name, allowed in known.items()},
-            **{name: _text(*allowed, nullable=True) for name, allowed in may_be_unknown.items()},
-            "line": _count(1),
-            "last_line": _count(1),
-            "payload_bytes": _count(1, nullable=True),
-            "samples": _count(nullable=True),
-            "value": pa.Column("Float64", nullable=True),
-            "resolution": pa.Column("Float64", pa.Check.gt(0), nullable=True),
-            "marks": pa.Column("object", pa.Check(lambda marks: set(marks) <= MARKS.keys(), element_wise=True, name="marks are known")),
-        },
-        checks=pa.Check(lambda rows: rows["value"].isna() | (rows["value"] >= 0) | rows["metric"].isin(MAY_BE_NEGATIVE), name="no value is negative"),
-    )
+
+_RULES: tuple[tuple[str, str, Callable[[pd.DataFrame], pd.Series]], ...] = (
+    ("logs", "lines = records + chatter + broken + unknown", _lines_add_up),
+    ("results", "no value is negative", _not_negative),
+    ("results", "statistics are known", _known_statistics),
+    ("results", "marks are known", _known_marks),
+)
+
+
+def _broken_rules(dataset: Dataset) -> list[str]:
+    """Return the rules that take more than one column, or a function, and do not hold; each with the first place where it does not."""
+    found = []
+    for name, words, holds in _RULES:
+        table: pd.DataFrame = getattr(dataset, name)
+        wrong = table[~holds(table).astype(bool)]
+        if not wrong.empty:
+            first = wrong.iloc[0]
+            line = f":{first['line']}" if "line" in wrong else ""
+            found.append(f"{name}: {words} does not hold, first for {first['run']}/{first['log']}{line}")
+    return found

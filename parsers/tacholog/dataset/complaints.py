@@ -1,4 +1,4 @@
-"""What of a dataset's input could not be used, as lines for the one who asked: what was lost whole, and what of the rest is not as it should be."""
+"""The problems of a dataset as lines of text for the user."""
 
 from __future__ import annotations
 
@@ -12,32 +12,37 @@ from tacholog.runs.manifest import RUN_FILE
 from tacholog.runs.problems import FORGOTTEN, LOST, UNREADABLE
 
 if TYPE_CHECKING:
-    from tacholog.dataset.load import Dataset
+    from tacholog.dataset.frames import Dataset
 
 _FILE = "complaints.json"
 
 
 class Complaints(msgspec.Struct, frozen=True):
-    """``unread``: runs, logs, hosts and folders that could not be read, or are not those of a manifest. ``others``: lines, and unlisted files."""
+    """The problems of a dataset, one line of text each.
+
+    Attributes:
+        unread: runs, logs, hosts and folders that could not be read, or are not those that their manifest names.
+        others: single lines, and files that no manifest lists.
+    """
 
     unread: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
 
     def save(self, folder: Path) -> None:
-        """Keep them beside a dataset, in which names may be hidden: whoever builds a site is told the true ones."""
+        """Write them beside a dataset. The dataset may hide names; the person who builds the site needs the true ones."""
         folder.mkdir(parents=True, exist_ok=True)
         (folder / _FILE).write_bytes(msgspec.json.encode(self))
 
 
 def complaints(data: Dataset) -> Complaints:
-    """Return what could not be used of a dataset that was read from logs."""
+    """Return the problems of a dataset that was read from logs."""
     places = {str(run): Path(str(root)) for run, root in zip(data.runs["run"], data.runs["root"], strict=True)}
     rows = data.problems.to_dict("records")
     return Complaints(_unique(rows, places, unread=True), _unique(rows, places, unread=False))
 
 
 def saved_complaints(folder: Path) -> Complaints:
-    """Return what `Complaints.save` kept; nothing if it did not."""
+    """Return what `Complaints.save` wrote; nothing if it wrote nothing."""
     path = folder / _FILE
     return msgspec.json.decode(path.read_bytes(), type=Complaints) if path.is_file() else Complaints()
 
@@ -47,9 +52,14 @@ def _unique(rows: Iterable[Mapping[Any, Any]], places: Mapping[str, Path], *, un
 
 
 def complaint(row: Mapping[Any, Any], places: Mapping[str, Path] | None = None) -> str:
-    """Return one problem as a line: where, what kind, why, and the text if it is that of a line. ``places`` are the folders of runs."""
+    """Return one problem as a line of text: where it is, its kind, the reason, and the text of the line if it is about one.
+
+    Args:
+        row: a row of ``problems``.
+        places: the folder of each run.
+    """
     if not row["run"] or row["kind"] == FORGOTTEN or (row["kind"] == UNREADABLE and row["log"] in ("", RUN_FILE)):
-        return str(row["reason"])  # It names the file or folder, and the key in it.
+        return str(row["reason"])  # The reason itself names the file or folder, and the key in it.
     place = (places or {}).get(row["run"], Path(row["run"])) / row["log"]
     line = f":{row['line']}" if row["line"] else ""
     text = f": {row['text']!r}" if row["text"] else ""

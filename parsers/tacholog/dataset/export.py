@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tacholog.errors import UnreadableInput
+from tacholog.schema.tables import OFFERED_OF_RUNS
 from tacholog.slugs import path_slug
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tacholog.dataset.load import Dataset
+    from tacholog.dataset.frames import Dataset
 
 Bins = Sequence[tuple[float, float, int]]
-_RUN_COLUMNS = ("run", "system", "system_version", "tool", "tool_version", "release", "host", "published", "status")
 _HDR_DIGITS = 3
 _HDR_HEAD = (
     "#[Latencies in ns, written by tacholog export. Tag: payload bytes and line of the raw log]\n"
@@ -30,7 +30,7 @@ _HDR_HEAD = (
 
 def results_table(data: Dataset) -> pd.DataFrame:
     """Return every number with its permanent id and the facts of its run: the table that other tools get."""
-    results = data.results.merge(data.runs[list(_RUN_COLUMNS)], on="run", how="left")
+    results = data.results.merge(data.runs[["run", *OFFERED_OF_RUNS]], on="run", how="left")
     results["marks"] = [" ".join(marks) for marks in results["marks"]]
     names = zip(*(results[name].astype("string") for name in ("run", "log", "line", "metric", "statistic")), strict=True)
     results.insert(0, "id", [number_id(*(str(part) for part in parts)) for parts in names])

@@ -1,25 +1,25 @@
-"""The one rule for the median of several runs: it is the value of one of them, never a midpoint between two.
+"""The median of several runs. It is always the value of one of them, never a midpoint between two.
 
-Of an even number of values two stand in the middle. The worse one is taken: the higher latency, the lower rate. A number on a page then
-always has a log line that says it, and an even number of runs never looks better than it is.
+An even number of values has two in the middle. The worse of the two is taken: the higher latency, the lower rate. Every number on a page then has a
+log line that prints it, and an even number of runs never looks better than it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tacholog.schema.records import METRICS
+from tacholog.schema.metrics import METRICS
 
 
 def median_place(values: Sequence[float], metric: str) -> int:
-    """Return the place in ``values`` of their median: of two in the middle the worse one, by the metric's direction.
+    """Return the index of the median in ``values``. Of two in the middle it is the worse one, by the metric's direction.
 
     Args:
         values: one value a run, shape (n,), n >= 1, in the metric's unit, in any order.
-        metric: a name of `tacholog.schema.records.METRICS`. Of a metric without a better direction the higher value is taken.
+        metric: a name of `tacholog.schema.metrics.METRICS`. If neither direction is better, the higher value is taken.
 
     Returns:
-        An index into ``values``. Of equal values the first one is taken, so that the same input gives the same run.
+        An index into ``values``. Of equal values it is the first, so that the same input gives the same run.
     """
     order = sorted(range(len(values)), key=lambda place: (values[place], place))
     lower_of_two = (len(order) - 1) // 2
@@ -29,10 +29,10 @@ def median_place(values: Sequence[float], metric: str) -> int:
 
 
 def upper_of_two_counts(metric: str) -> bool:
-    """Whether, of two values in the middle, the upper one is taken: where arrays of many medians are worked out at once."""
+    """Return whether the upper one of two values in the middle is the median. For code that computes many medians as arrays."""
     return METRICS[metric].better != "higher"
 
 
 def median_run(values: Sequence[float], metric: str) -> float:
-    """Return the median as `median_place` finds it: always one of ``values``."""
+    """Return the median by the rule of `median_place`: one of ``values``."""
     return values[median_place(values, metric)]

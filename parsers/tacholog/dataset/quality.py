@@ -1,166 +1,48 @@
-"""Plausibility rules: what a reader should know before trusting a number. They leave marks and never change a number.
+"""The quality rules: they mark numbers that a reader should not trust without a second look. They never change a number.
 
-Source of the rules: elementary counting (how many samples can lie beyond a percentile), the arithmetic of the tools' own figures, and
-physical limits.
+`tacholog.schema.marks` explains each mark.
+
+Source of the rules: elementary counting (how many samples can lie beyond a percentile), the arithmetic of the tools' own figures, and physical
+limits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
-from tacholog.schema.records import Conditions, Record
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Record
 
-SAMPLES_BEYOND = 10  # A percentile is worth printing with ten samples beyond it; with fewer it is mostly too good.
+SAMPLES_BEYOND = 10  # With fewer samples beyond it, a percentile is mostly too good.
 LOSS_LIMIT = 0.01
-TIMEOUT_NS = (99.9e6, 100.2e6)  # Half of a 200 ms wait for a lost answer, and the time to notice it.
-OWN_LOAD = 2  # Publisher and subscriber of the run before, both polling, may still be in the load average.
-DELIVERY_MARGIN = 1.05  # Well above the rounding of the figures, which is 2 % at the most.
-COINCIDENCE = 3  # So many figures alike are no accident, and fewer may be, unless they are bounds.
-NO_MEMORY_BIT_PER_S = 1e12  # Twice and more of what one core reads from memory or cache, where larger messages no longer fit.
-GROWTH = 2  # Between the ends of a series: more than noise does to a middle, less than bytes do over the sizes that people measure.
+TIMEOUT_NS = (99.9e6, 100.2e6)  # Half of the 200 ms that the tool waits for a lost answer, and the time until it notices.
+OWN_LOAD = 2  # The load average may still hold the publisher and the subscriber of the run before, which both polled.
+DELIVERY_MARGIN = 1.05  # Well above the rounding of the figures, which is at most 2 %.
+COINCIDENCE = 3  # So many equal figures are no accident. Fewer may be, unless they are bounds.
+NO_MEMORY_BIT_PER_S = 1e12  # More than twice of what one core can read from memory, or from a cache that is too small for large messages.
+GROWTH = 2  # From the smallest to the largest size. Noise changes a median by less, and copying bytes changes it by more.
 MIDDLES = ("p50", "mean", "typical", "min")
+#: Columns of the results in which the numbers of one series differ. All other columns set series apart.
+_VARYING = (
+    *("run", "log", "line", "last_line", "value_line", "payload_bytes", "payload_bytes_high", "samples"),
+    *("value", "bound", "resolution", "marks"),
+)
 ORDERED = ("min", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999", "max")
 
 
-class Mark(msgspec.Struct, frozen=True):
-    """A quality mark: its footnote sign, a title, and the sentence that explains it."""
-
-    sign: str
-    title: str
-    sentence: str
-
-
-MARKS: Mapping[str, Mark] = MappingProxyType(
-    {
-        "undersampled": Mark(
-            "\u2020",
-            "Too few samples for this percentile",
-            "Fewer than ten samples lie beyond this percentile, so it is little more than the largest value seen, and mostly too good. "
-            "Where the log states no number of samples, it is estimated: no more than fit into the planned time one after another.",
-        ),
-        "timeout_artefact": Mark(
-            "\u2021",
-            "A time-out, not a latency",
-            "About 100 ms is half of the 200 ms that the tool waits for an answer that was lost: a loss that was counted as a latency, "
-            "which also spoils the mean and the standard deviation.",
-        ),
-        "no_bytes_moved": Mark(
-            "\u00a7",
-            "No payload was moved",
-            "Zero copy hands over a reference. Whether anybody touched the payload is not stated, so this rate counts bytes that did not move: "
-            "read it as messages handed over, not as bandwidth. Where a log does not say how the bytes went, more than 1 Tbit/s at any size says it.",
-        ),
-        "reference_only": Mark(
-            "r",
-            "The latency of a reference",
-            "Zero copy hands over a reference, and whether anybody touched the payload is not stated: this is the latency of the reference at any "
-            "size, not of the bytes. Compare it with other references, not with copies.",
-        ),
-        "grows_with_size": Mark(
-            "g",
-            "Zero copy in name",
-            "Called zero copy, but the latency grows with the size: within the time that was measured somebody writes, reads or copies the payload, "
-            "and who is not stated. Read it as the latency of the bytes.",
-        ),
-        "loss": Mark(
-            "\u25bd",
-            "More than 1 % lost",
-            "The subscriber lost more than 1 % of the messages: the rate is what was left, not what the path carries.",
-        ),
-        "offered_above_delivered": Mark(
-            "\u25b3",
-            "Offered load beyond the link",
-            "Received and lost messages together are more than this transport delivered at any size of the run: the publisher was not held "
-            "back and wrote more than the link can carry, so samples were overwritten before they were sent.",
-        ),
-        "warmup_fixed": Mark("w", "Shortened warm-up", "The warm-up had a fixed length and did not wait until the figures were steady."),
-        "not_steady": Mark("n", "Never steady", "The warm-up gave up: three intervals in a row never agreed within 5 %."),
-        "clock_coarse": Mark(
-            "c",
-            "Near the clock's own cost",
-            "The median is less than 20 times what one reading of the clock cost in its run; of several runs one is enough.",
-        ),
-        "out_of_order": Mark(
-            "!",
-            "Statistics contradict each other",
-            "Minimum, percentiles and maximum are not in ascending order, which no distribution allows.",
-        ),
-        "impossible": Mark(
-            "?",
-            "The log prints something impossible",
-            "The log holds a value here that cannot be, such as a counter below zero read as a huge number. It is shown as unknown.",
-        ),
-        "derived": Mark("d", "Derived, not measured", "The tool computed this figure from another one that it had measured."),
-        "partial": Mark(
-            "p",
-            "From part of the rows",
-            "Some rows or cells of the log are broken or cannot be, and are not in this figure, which was computed from the others.",
-        ),
-        "intervals_only": Mark(
-            "i",
-            "Known for intervals only",
-            "The tool prints this percentile for each interval. That of the whole run cannot be computed from those of its parts: it is not known.",
-        ),
-        "clock_skew": Mark(
-            "k",
-            "The clock went backwards",
-            "Answers came before their questions by the publisher's clock, and were left out: the others may be off too.",
-        ),
-        "extra_answers": Mark(
-            "a",
-            "More answers than the tool keeps",
-            "More answers came than the tool had kept room for, as with a second publisher or subscriber of the same number. The rest was left out.",
-        ),
-        "low_resolution_clock": Mark(
-            "l", "Too coarse a clock", "The run used a clock too coarse for single latencies: only its overall average is worth reading."
-        ),
-        "unit_assumed": Mark(
-            "u",
-            "The unit is not in the log",
-            "The log does not say which unit of time it uses. Read as the microsecond, which all but special builds print.",
-        ),
-        "busy_machine": Mark(
-            "b",
-            "The machine was busy",
-            "When the run began, more programs wanted processors than the run's own two and a quarter of the processors: what it measured is "
-            "the machine's other work too.",
-        ),
-        "republished": Mark(
-            "=",
-            "The same measurement, published again",
-            "Another release of this system is published with the same figures to the last digit, over the whole series: it is one measurement, "
-            "not two, and says nothing of what changed between these releases.",
-        ),
-        "size_from_manifest": Mark(
-            "m",
-            "The size is not in the log",
-            "The log does not print the size of the messages. It is the one that the campaign or the run's manifest states.",
-        ),
-        "contradicted": Mark(
-            "\u2260",
-            "The log and the manifest disagree",
-            "The run's manifest states a condition otherwise than its log. The log's word is used; the data quality page names both.",
-        ),
-        "two_groups": Mark(
-            "\u2225",
-            "Runs fall into two groups",
-            "The values of these runs lie in two groups with a wide gap between them, as when some runs had their threads on other processors. "
-            "Both groups are shown, each by the median of its runs and with their number. A median of all of them would say nothing of either.",
-        ),
-        "run_failed": Mark("x", "The run failed", "The run did not end well: its figures stand as they were logged, and carry no verdict."),
-    }
-)
-
-
 class RunContext(msgspec.Struct, frozen=True):
-    """What the rules need to know of the run around a record. ``best_goodput_bit_per_s`` is the highest that any size of the run reached.
+    """What the rules need to know about the run that a record belongs to.
 
-    ``load`` is the load average when it began, in which the run before it, of two busy processes, may still be.
+    Attributes:
+        failed: whether the run failed.
+        clock_overhead_ns: how long one reading of the clock took.
+        load: the load average when the run began. The run before it may still be in it, with its two busy processes.
+        processors: how many processors the machine has.
+        best_goodput_bit_per_s: the highest goodput that any size of the run reached.
     """
 
     failed: bool = False
@@ -170,22 +52,21 @@ class RunContext(msgspec.Struct, frozen=True):
     best_goodput_bit_per_s: float | None = None
 
 
-Marks = dict[str, set[str]]
-"""The marks of one record, by the key of its number."""
-
-
 def best_goodput(records: Iterable[Record]) -> float | None:
-    """The highest goodput among the records, bit/s; ``None`` if none states any."""
+    """Return the highest goodput among the records, in bit/s; ``None`` if none of them states any."""
     found = [number.value for record in records if (number := record.number("goodput", "mean")) and number.value is not None]
     return max(found, default=None)
 
 
 def judge(record: Record, conditions: Conditions, run: RunContext) -> Record:
-    """Return the record with the marks that the rules leave on its numbers.
+    """Return the record with the marks that the rules set on its numbers.
 
-    ``conditions`` are the record's own, completed from its run.
+    Args:
+        record: as the log prints it.
+        conditions: the record's own, completed from its run.
+        run: what is known about the run.
     """
-    marks: Marks = {number.key: set(number.marks) for number in record.numbers}
+    marks = {number.key: set(number.marks) for number in record.numbers}
     for rule in (_undersampled, _timeouts, _order, _clock, _moved_nothing, _losses, _overload, _warmup, _busy):
         for key, mark in rule(record, conditions, run):
             marks[key].add(mark)
@@ -196,13 +77,15 @@ def judge(record: Record, conditions: Conditions, run: RunContext) -> Record:
     return msgspec.structs.replace(record, numbers=numbers)
 
 
-Verdicts = Iterable[tuple[str, str]]
+#: Pairs of a number's key and the mark that it gets.
+Findings = Iterable[tuple[str, str]]
 
 
 def samples_at_most(record: Record, conditions: Conditions) -> float | None:
-    """How many samples are behind a latency record: as stated, else the most that a closed loop can have had in the time planned.
+    """Return how many samples are behind a latency record: the number that it states, else the most that fit into the planned time.
 
-    A closed loop has one message outstanding, so a run of ``planned_duration_s`` cannot hold more than one sample a mean round trip.
+    A closed loop has one message outstanding. In ``planned_duration_s`` it cannot take more samples than there are mean round trips in that time.
+    Returns ``None`` if neither is known.
     """
     if record.samples is not None:
         return record.samples
@@ -213,7 +96,7 @@ def samples_at_most(record: Record, conditions: Conditions) -> float | None:
     return conditions.planned_duration_s * 1e9 / round_trip_ns
 
 
-def _undersampled(record: Record, conditions: Conditions, _: RunContext) -> Verdicts:
+def _undersampled(record: Record, conditions: Conditions, _: RunContext) -> Findings:
     samples = samples_at_most(record, conditions)
     for number in record.numbers if samples is not None else ():
         if number.metric == "latency" and number.statistic.startswith("p"):
@@ -222,7 +105,7 @@ def _undersampled(record: Record, conditions: Conditions, _: RunContext) -> Verd
                 yield number.key, "undersampled"
 
 
-def _timeouts(record: Record, conditions: Conditions, _: RunContext) -> Verdicts:
+def _timeouts(record: Record, conditions: Conditions, _: RunContext) -> Findings:
     if conditions.definition != "rti-one-way":
         return
     largest = record.number("latency", "max")
@@ -234,20 +117,20 @@ def _timeouts(record: Record, conditions: Conditions, _: RunContext) -> Verdicts
             yield number.key, "timeout_artefact"
 
 
-def _order(record: Record, _: Conditions, __: RunContext) -> Verdicts:
+def _order(record: Record, _: Conditions, __: RunContext) -> Findings:
     known = [n for name in ORDERED if (n := record.number("latency", name)) and n.value is not None and n.bound == "="]
     if any((low.value or 0) > (high.value or 0) for low, high in pairwise(known)):
         for number in known:
             yield number.key, "out_of_order"
 
 
-def _clock(record: Record, _: Conditions, run: RunContext) -> Verdicts:
+def _clock(record: Record, _: Conditions, run: RunContext) -> Findings:
     median = record.number("latency", "p50")
     if median and median.value is not None and run.clock_overhead_ns and median.value < 20 * run.clock_overhead_ns:
         yield median.key, "clock_coarse"
 
 
-def _moved_nothing(record: Record, conditions: Conditions, run: RunContext) -> Verdicts:
+def _moved_nothing(record: Record, conditions: Conditions, run: RunContext) -> Findings:
     goodput = record.number("goodput", "mean")
     beyond = conditions.data_path is None and (run.best_goodput_bit_per_s or 0) > NO_MEMORY_BIT_PER_S
     if goodput and (beyond or _by_reference(conditions)):
@@ -261,7 +144,7 @@ def _by_reference(conditions: Conditions) -> bool:
     return conditions.data_path in ("zero-copy", "pointer") and conditions.payload_touched in (None, "none")
 
 
-def _losses(record: Record, _: Conditions, __: RunContext) -> Verdicts:
+def _losses(record: Record, _: Conditions, __: RunContext) -> Findings:
     loss = record.number("loss", "total")
     if loss and loss.value is not None and loss.value > LOSS_LIMIT:
         for metric, statistic in (("loss", "total"), ("goodput", "mean"), ("message_rate", "mean")):
@@ -269,7 +152,7 @@ def _losses(record: Record, _: Conditions, __: RunContext) -> Verdicts:
                 yield number.key, "loss"
 
 
-def _overload(record: Record, conditions: Conditions, run: RunContext) -> Verdicts:
+def _overload(record: Record, conditions: Conditions, run: RunContext) -> Findings:
     offered = _offered_bit_per_s(record)
     limits = [limit for limit in (conditions.link_bit_per_s, run.best_goodput_bit_per_s) if limit]
     lost = record.number("messages_lost", "total")
@@ -278,7 +161,7 @@ def _overload(record: Record, conditions: Conditions, run: RunContext) -> Verdic
 
 
 def _offered_bit_per_s(record: Record) -> float | None:
-    """What the publisher offered: the goodput and, in proportion, what was lost."""
+    """Return what the publisher offered: the goodput, enlarged by the share of messages that were lost."""
     values = [record.number(*name) for name in (("goodput", "mean"), ("messages_received", "total"), ("messages_lost", "total"))]
     goodput, received, lost = (number.value if number else None for number in values)
     if goodput is None or not received or lost is None:
@@ -286,14 +169,14 @@ def _offered_bit_per_s(record: Record) -> float | None:
     return goodput * (received + lost) / received
 
 
-def _warmup(record: Record, conditions: Conditions, _: RunContext) -> Verdicts:
+def _warmup(record: Record, conditions: Conditions, _: RunContext) -> Findings:
     mark = {"fixed": "warmup_fixed", "not_steady": "not_steady"}.get(conditions.warmup or "")
     for number in record.numbers if mark and record.scope == "summary" else ():
         if number.metric in ("latency", "goodput", "message_rate"):
             yield number.key, mark or ""
 
 
-def _busy(record: Record, _: Conditions, run: RunContext) -> Verdicts:
+def _busy(record: Record, _: Conditions, run: RunContext) -> Findings:
     if run.load is None or run.processors is None or run.load <= OWN_LOAD + run.processors / 4:
         return
     for number in record.numbers:
@@ -301,40 +184,38 @@ def _busy(record: Record, _: Conditions, run: RunContext) -> Verdicts:
             yield number.key, "busy_machine"
 
 
-def signs(marks: Sequence[str]) -> str:
-    """The footnote signs of these marks, in the order of `MARKS`."""
-    return "".join(mark.sign for name, mark in MARKS.items() if name in marks)
-
-
 def mark_republished(rows: Iterable[dict[str, Any]], releases: Mapping[str, tuple[str, str]]) -> None:
-    """Mark the results that stand in another release of their system too, size for size.
+    """Mark results that another release of the same system is published with too, size for size.
 
     Args:
-        rows: of the results table, as dictionaries; their marks are added to.
-        releases: system and release of each run that is published.
+        rows: rows of ``results``; marks are added to them.
+        releases: the system and the release of each published run.
     """
     series: dict[tuple[object, ...], dict[str, list[dict[str, Any]]]] = {}
     for row in rows:
         if row["run"] in releases:
             system, release = releases[row["run"]]
-            key = (system, *(row[name] for name in row if name not in _OF_ONE_FIGURE))
+            key = (system, *(row[name] for name in row if name not in _VARYING))
             series.setdefault(key, {}).setdefault(release, []).append(row)
     for by_release in series.values():
-        for members in _alike(by_release):
+        for members in _equal_releases(by_release):
             for row in members:
                 row["marks"].append("republished")
 
 
 def mark_growing(rows: Iterable[dict[str, Any]]) -> None:
-    """Judge latencies that are called those of a reference by their whole series: a reference's are the same at any size, and bytes show.
+    """Replace the mark ``reference_only`` where a latency grows with the size.
+
+    Handing over a reference takes the same time at any size. Where the latency grows, somebody wrote, read or copied the bytes. Only the whole series
+    shows it.
 
     Args:
-        rows: of the results table, as dictionaries; their marks are changed.
+        rows: rows of ``results``; their marks are changed.
     """
     series: dict[tuple[object, ...], list[dict[str, Any]]] = {}
     for row in rows:
         if "reference_only" in row["marks"]:
-            key = (row["run"], *(row[name] for name in row if name not in (*_OF_ONE_FIGURE, "statistic")))
+            key = (row["run"], *(row[name] for name in row if name not in (*_VARYING, "statistic")))
             series.setdefault(key, []).append(row)
     for members in series.values():
         if _grows(members):
@@ -343,39 +224,23 @@ def mark_growing(rows: Iterable[dict[str, Any]]) -> None:
 
 
 def _grows(members: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether the middle of the distribution is much higher at the largest size than at the smallest."""
-    told = next((name for name in MIDDLES if any(row["statistic"] == name for row in members)), None)
-    known = [row for row in members if row["statistic"] == told and row["value"] is not None and row["payload_bytes"] is not None]
+    """Return whether the middle of the distribution is much higher at the largest size than at the smallest."""
+    middle = next((name for name in MIDDLES if any(row["statistic"] == name for row in members)), None)
+    known = [row for row in members if row["statistic"] == middle and row["value"] is not None and row["payload_bytes"] is not None]
     if not known:
         return False
     least, most = (choose(known, key=lambda row: row["payload_bytes"])["value"] for choose in (min, max))
     return bool(most >= GROWTH * least)
 
 
-def _alike(by_release: Mapping[str, list[dict[str, Any]]]) -> Iterator[list[dict[str, Any]]]:
-    """The results of those releases whose figures are the same as another's, too many to be so by accident."""
-    alike: dict[frozenset[object], list[list[dict[str, Any]]]] = {}
+def _equal_releases(by_release: Mapping[str, list[dict[str, Any]]]) -> Iterator[list[dict[str, Any]]]:
+    """Yield the results of releases that have the same figures as another one, if there are too many of them for an accident."""
+    equal: dict[frozenset[object], list[list[dict[str, Any]]]] = {}
     for members in by_release.values():
-        alike.setdefault(frozenset(_figure(row) for row in members), []).append(members)
-    for figures, released in alike.items():
+        equal.setdefault(frozenset(_figure(row) for row in members), []).append(members)
+    for figures, released in equal.items():
         if len(released) > 1 and (len(figures) >= COINCIDENCE or all(row["bound"] != "=" for row in released[0])):
             yield from released
-
-
-_OF_ONE_FIGURE = (
-    "run",
-    "log",
-    "line",
-    "last_line",
-    "value_line",
-    "payload_bytes",
-    "payload_bytes_high",
-    "samples",
-    "value",
-    "bound",
-    "resolution",
-    "marks",
-)
 
 
 def _figure(row: Mapping[str, Any]) -> tuple[object, ...]:

@@ -25,9 +25,22 @@ from typing import Literal
 
 import msgspec
 
-from tacholog.formats.kit.intervals import Tally
-from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
-from tacholog.schema.records import Basis, Bound, Conditions, Facts, Number, Record
+from tacholog.formats.kit import (
+    COUNT_LIMIT,
+    Basis,
+    Broken,
+    Conditions,
+    Detected,
+    Dialect,
+    Facts,
+    Found,
+    Line,
+    Number,
+    Record,
+    Tally,
+    counted,
+    printed,
+)
 
 SYSTEM = "Cyclone DDS"
 TOOL = "ddsperf"
@@ -89,7 +102,6 @@ _HEAD = re.compile(
     re.MULTILINE,
 )
 _MEBIBYTE, _KIBIBYTE = 1048576, 1024
-_LARGEST_COUNT = 2**63
 _PROCESSES, _SERIES = 16, 64  # As many as a log that is a log can have; more would let a hostile one fill the memory.
 _REASONS = 5
 _PERCENTILES = frozenset({"p50", "p90", "p99"})
@@ -173,16 +185,16 @@ def _subscriber(found: re.Match[str]) -> Record | Broken | Literal["nothing yet"
     if size == 0 or delta > total or delta_lost > lost:
         return Broken("more in one second than in all, or a size that cannot be")
     numbers = (
-        _printed("message_rate", "mean", round(float(found[6]) * 1e3), 10.0, zero=delta == 0),
-        _printed("goodput", "mean", round(float(found[7]) * 1e6), 1e4, zero=delta == 0),
-        _counted("messages_received", delta),
-        _counted("messages_lost", delta_lost),
+        printed("message_rate", "mean", float(round(float(found[6]) * 1e3)), 10.0, zero_is_exact=delta == 0),
+        printed("goodput", "mean", float(round(float(found[7]) * 1e6)), 1e4, zero_is_exact=delta == 0),
+        counted("messages_received", delta),
+        counted("messages_lost", delta_lost),
     )
     return Record(
         test="throughput",
         payload_bytes=size,
         numbers=numbers,
-        samples=delta if delta < _LARGEST_COUNT else None,
+        samples=delta if delta < COUNT_LIMIT else None,
         scope="interval",
         side="subscriber",
         conditions=Conditions(definition="ddsperf-subscriber"),
@@ -192,7 +204,7 @@ def _subscriber(found: re.Match[str]) -> Record | Broken | Literal["nothing yet"
 def _totals(rest: str) -> tuple[Number, ...]:
     """The counters since the start that a subscriber's line holds."""
     found = _SUBSCRIBER.fullmatch(rest)
-    return (_counted("messages_received", int(found[2])), _counted("messages_lost", int(found[3]))) if found else ()
+    return (counted("messages_received", int(found[2])), counted("messages_lost", int(found[3]))) if found else ()
 
 
 def _latency(found: re.Match[str]) -> Record | Broken:
@@ -205,20 +217,14 @@ def _latency(found: re.Match[str]) -> Record | Broken:
     return Record(
         test="latency",
         payload_bytes=size,
-        numbers=tuple(_time(name, value) for name, value in zip(_STATISTICS, values, strict=True)),
+        # Clocks that are not synchronised make a one-way latency negative: it is impossible.
+        numbers=tuple(printed("latency", name, float(value), 1.0) for name, value in zip(_STATISTICS, values, strict=True)),
         samples=samples,
         scope="interval",
         side="subscriber" if found["one_way"] else "publisher",
         participant=found["peer"],
         conditions=Conditions(basis=basis, definition="ddsperf-one-way" if found["one_way"] else "ddsperf-ping"),
     )
-
-
-def _time(statistic: str, value_ns: int) -> Number:
-    """A latency; clocks that are not synchronised make a one-way latency negative, which no latency is."""
-    if value_ns < 0:
-        return Number(metric="latency", statistic=statistic, value=None, marks=("impossible",))
-    return _printed("latency", statistic, value_ns, 1.0)
 
 
 def _publisher(found: re.Match[str]) -> Record | Broken:
@@ -239,9 +245,9 @@ def _process(found: re.Match[str]) -> Record | Broken:
     cpu = sum(int(share) for share in _SHARE.findall(found["threads"]))
     numbers = [Number(metric="cpu", statistic="mean", value=float(cpu), resolution=1.0, marks=("derived",))]
     if found["mega"]:
-        numbers.append(_printed("peak_memory", "max", round(float(found["mega"]) * _MEBIBYTE), _MEBIBYTE / 10))
+        numbers.append(printed("peak_memory", "max", float(round(float(found["mega"]) * _MEBIBYTE)), _MEBIBYTE / 10))
     elif found["kilo"]:
-        numbers.append(_printed("peak_memory", "max", int(found["kilo"]) * _KIBIBYTE, float(_KIBIBYTE)))
+        numbers.append(printed("peak_memory", "max", float(int(found["kilo"]) * _KIBIBYTE), float(_KIBIBYTE)))
     return Record(
         test="throughput",
         payload_bytes=None,
@@ -259,19 +265,6 @@ _KINDS: tuple[tuple[re.Pattern[str], re.Pattern[str], _Reader], ...] = (
     (_PROCESS_MARK, _PROCESS, _process),
     (re.compile(r" *[\d.e+-]{1,12}[kM]?/s "), _PUBLISHER, _publisher),
 )
-
-
-def _counted(metric: str, count: int) -> Number:
-    """A counter; one that went below zero is printed as almost 2^64."""
-    if count >= _LARGEST_COUNT:
-        return Number(metric=metric, statistic="total", value=None, marks=("impossible",))
-    return Number(metric=metric, statistic="total", value=float(count))
-
-
-def _printed(metric: str, statistic: str, value: float, resolution: float, *, zero: bool = False) -> Number:
-    """A number printed to ``resolution``: a printed 0 only says that it is less than one unit, unless ``zero`` says that it is none."""
-    bound: Bound = "<" if value == 0 and not zero else "="
-    return Number(metric=metric, statistic=statistic, value=resolution if bound == "<" else float(value), resolution=resolution, bound=bound)
 
 
 class _Process:

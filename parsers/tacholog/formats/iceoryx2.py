@@ -16,8 +16,7 @@ import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
-from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
-from tacholog.schema.records import Conditions, Number, Record
+from tacholog.formats.kit import Broken, Conditions, Detected, Dialect, Found, Line, Number, Record, printed
 
 SYSTEM = "iceoryx2"
 TOOL = "iceoryx2 benchmarks"
@@ -87,7 +86,7 @@ def _result(line: Line) -> Record | Broken:
     return Record(
         test="latency",
         payload_bytes=int(found["size"]) if found["size"] else None,
-        numbers=(_mean(latency_ns), Number(metric="duration", statistic="total", value=float(duration_ns))),
+        numbers=(printed("latency", "mean", float(latency_ns), 1.0), Number(metric="duration", statistic="total", value=float(duration_ns))),
         samples=iterations,
         side="both",
         conditions=conditions,
@@ -96,11 +95,6 @@ def _result(line: Line) -> Record | Broken:
 
 def _is_mean(latency_ns: int, duration_ns: int, iterations: int) -> bool:
     return latency_ns in ((duration_ns - 1) // (2 * iterations), duration_ns // (2 * iterations), (duration_ns + 1) // (2 * iterations))
-
-
-def _mean(latency_ns: int) -> Number:
-    """A mean cut to whole nanoseconds: a 0 says less than one."""
-    return Number(metric="latency", statistic="mean", value=float(latency_ns or 1), resolution=1.0, bound="=" if latency_ns else "<")
 
 
 def _conditions(found: re.Match[str]) -> Conditions | None:

@@ -25,8 +25,7 @@ from enum import IntEnum
 
 import msgspec
 
-from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
-from tacholog.schema.records import Conditions, Facts, Number, Record
+from tacholog.formats.kit import Broken, Conditions, Detected, Dialect, Facts, Found, Line, Number, Record
 
 SYSTEM = "iceoryx"
 TOOL = "iceperf"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -13,22 +12,25 @@ from typing import IO, Any, Literal, NamedTuple
 import msgspec
 
 from tacholog.errors import UnreadableInput
-from tacholog.formats.kit.bulk import RUN_LINES, Rows, Run, Runs, rows_of
+from tacholog.formats.bulk import RUN_LINES, BulkRecords, LineRun, RunCutter, rows_of
 from tacholog.formats.kit.lines import Broken, Found, Line
-from tacholog.formats.registry import Format, detect, format_named, is_ours, package_of, words_of
-from tacholog.formats.sound import fault_of, strangeness_of
+from tacholog.formats.registry import Format, describe_error, detect, format_named, is_ours, package_of, readers_of_any_log
 from tacholog.formats.source import LINE_BYTES, LogText, open_log
-from tacholog.schema.records import SEVERITY, Conditions, Facts, Histogram, Record, Status
+from tacholog.formats.validity import defect_of, impossible_number
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import SEVERITY, Facts, Histogram, Record, Status
 
 LineClass = Literal["record", "chatter", "broken", "unknown"]
 CLAIM_WINDOW_LINES = 4096
 MOST_LINE_BYTES = 1 << 22  # Whatever a format says: a line is held in memory as a whole.
 HELD_CHARACTERS = 1 << 23  # Of lines that wait for their class, and as many of those that wait to be reported, whatever their number.
 LOOKS = 16  # A line in doubt costs another look at what is left of its run; after so many, the rest is read line by line.
-# What our own perftest says on standard error, in whichever tool's words it logs, and behind the signs of progress that it may print as hmbdc does.
-_PERFTEST_SAYS = re.compile(r"[xC.]{0,64}perftest: (?P<note>note: )?(?P<said>.{1,1000})")
 _OVER: Any = object()  # Where a format has nothing more to say.
 UNKNOWN_IN_A_ROW = 10_000  # Longer stretches that no format knows are reported as one: a 2 GB file of noise must not fill the memory.
+
+
+class FormatFailure(UnreadableInput):
+    """The code of a format failed, or yielded what is no finding: the log cannot be read in that format."""
 
 
 class Event(NamedTuple):
@@ -131,26 +133,26 @@ class Scan:
         self.account = Account()
         self._unreadable: OSError | UnreadableInput | None = None  # Why the log itself could not be read on, which is nobody's format's fault.
         self._reached = 0
-        self._runs: Runs = self._guarded(lambda: Runs(getattr(self.format, "BULK", ()), run_lines))
+        self._runs: RunCutter = self._guarded(lambda: RunCutter(getattr(self.format, "BULK", ()), run_lines))
         self._waiting: dict[int, Line] = {}
         self._waiting_characters = 0
         self._overdue: list[Line] = []
         self._overdue_characters = 0
         self._noise: list[int] = []  # First, last and how many of a stretch of unknown lines that is too long to list.
-        self._rows: list[Rows] = []
+        self._rows: list[BulkRecords] = []
         self._latest: Found | None = None
         self._records_before = 0  # In the log, where the present run began.
 
     def __iter__(self) -> Iterator[Event]:
         """Yield every event; a line that the format did not claim in time is one of kind ``unknown``."""
         for batch in self.batches():
-            if isinstance(batch, Rows):
+            if isinstance(batch, BulkRecords):
                 for line, record in batch.records():
                     yield Event(line.number, line.number, (line.number,), line.text, "record", record, len(self.account.runs))
             else:
                 yield batch
 
-    def batches(self) -> Iterator[Event | Rows]:
+    def batches(self) -> Iterator[Event | BulkRecords]:
         """Yield every event, and many at once where the format can: for those who can use arrays.
 
         Raises:
@@ -167,8 +169,8 @@ class Scan:
                 raise self._failure(error) from error
             if found is _OVER:
                 break
-            if not self._ours and (strange := strangeness_of(found, self._reached)):
-                raise UnreadableInput(f"{self._whose} {strange} (at line {self._reached})")
+            if not self._ours and (defect := defect_of(found, self._reached)):
+                raise FormatFailure(f"{self._whose} {defect} (at line {self._reached})")
             if self._rows:
                 yield from self._at_once()
             if self._overdue or self._noise:
@@ -200,13 +202,13 @@ class Scan:
             if isinstance(self._unreadable, UnreadableInput):
                 return self._unreadable
             return UnreadableInput(f"cannot be read beyond line {self._reached}: {self._unreadable.strerror}")
-        return UnreadableInput(f"{self._whose} failed at line {self._reached}: {words_of(error)}")
+        return FormatFailure(f"{self._whose} failed at line {self._reached}: {describe_error(error)}")
 
     @property
     def _whose(self) -> str:
         return f"the format {self.format_name} of {package_of(self.format_name)}"
 
-    def _at_once(self) -> Iterator[Rows]:
+    def _at_once(self) -> Iterator[BulkRecords]:
         for rows in self._rows:
             self.account.lines["record"] += len(rows)
             self.account.records += len(rows)
@@ -217,7 +219,7 @@ class Scan:
         pieces = self._text.pieces(self._runs, min(int(getattr(self.format, "LINE_BYTES", LINE_BYTES)), MOST_LINE_BYTES))
         try:
             for piece in pieces:
-                if isinstance(piece, Run):
+                if isinstance(piece, LineRun):
                     yield from self._sampled(piece)
                 else:
                     yield self._offered(piece)
@@ -225,7 +227,7 @@ class Scan:
             self._unreadable = error
             raise
 
-    def _sampled(self, run: Run) -> Iterator[Line]:
+    def _sampled(self, run: LineRun) -> Iterator[Line]:
         """Hand out the lines of a run that the format must see; the others become rows like the one before them."""
         place, looks = 0, 0
         while place < len(run):
@@ -271,25 +273,24 @@ class Scan:
 
     def _given_up(self) -> Iterator[Event]:
         for line in self._overdue:
-            yield self._said_by_perftest(line) or self._event((line,), "unknown", None, (line.number,))
+            yield self._unclaimed(line)
         if self._noise:
             first, last, count = self._noise
             self.account.lines["unknown"] += count
             yield Event(first, last, range(first, last + 1), f"{count} more lines that no rule knows", "unknown", None, len(self.account.runs))
         self._overdue, self._overdue_characters, self._noise = [], 0, []
 
-    def _said_by_perftest(self, line: Line) -> Event | None:
-        """What the dialects that it writes have no words for: why a run ended badly, or a note."""
-        said = _PERFTEST_SAYS.fullmatch(line.text)
-        if said is None:
-            return None
-        facts = None if said["note"] else Facts(status="failed", reason=said["said"])
-        if facts:
-            self._learn(facts)
-        return self._event((line,), "chatter", facts, (line.number,))
+    def _unclaimed(self, line: Line) -> Event:
+        """Make the event of a line that the log's format did not claim: unknown, unless another tool prints it into logs of any format."""
+        found = next((found for read in readers_of_any_log() if (found := read(line))), None)
+        if found is None:
+            return self._event((line,), "unknown", None, (line.number,))
+        if isinstance(found.what, Facts):
+            self._learn(found.what)
+        return self._event((line,), _kind(found), found.what, (line.number,))
 
     def _taken(self, found: Found) -> Event:
-        if isinstance(found.what, Record) and (fault := fault_of(found.what)):
+        if isinstance(found.what, Record) and (fault := impossible_number(found.what)):
             found = found._replace(what=Broken(fault if self._ours else f"{self._whose} says that {fault}"))
         self._latest = found
         if isinstance(found.what, Facts):
@@ -345,6 +346,7 @@ def _common(runs: Sequence[Facts]) -> Facts:
         conditions=Conditions(**conditions),
         tool_version=first.tool_version if all(run.tool_version == first.tool_version for run in others) else None,
         system_version=first.system_version if all(run.system_version == first.system_version for run in others) else None,
+        build=first.build if all(run.build == first.build for run in others) else None,
         start_time=first.start_time,
         environment={name: value for name, value in first.environment.items() if all(run.environment.get(name) == value for run in others)},
         status=worst.status,
@@ -366,6 +368,15 @@ def _kind(found: Found) -> LineClass:
             return "chatter"
 
 
+class LineProblem(NamedTuple):
+    """A line of a log that could not be used: ``broken``, because it is cut, garbled or impossible, or ``unknown`` to the format."""
+
+    line: int
+    kind: Literal["broken", "unknown"]
+    text: str
+    reason: str
+
+
 class Log(msgspec.Struct, frozen=True):
     """A log that was read whole: for tests and small programs. Use `Scan` for logs of any size."""
 
@@ -378,6 +389,22 @@ class Log(msgspec.Struct, frozen=True):
     def records(self) -> list[Record]:
         """The records, in order."""
         return [event.what for event in self.events if isinstance(event.what, Record)]
+
+    @property
+    def facts(self) -> Facts:
+        """What the log says of its whole run; of a log that holds several runs, what all of them have in common."""
+        return self.account.facts
+
+    @property
+    def problems(self) -> list[LineProblem]:
+        """The lines that could not be used, in order."""
+        found = []
+        for event in self.events:
+            if isinstance(event.what, Broken):
+                found.append(LineProblem(event.line, "broken", event.text, event.what.reason))
+            elif event.kind == "unknown":
+                found.append(LineProblem(event.line, "unknown", event.text, "no rule of the format knows this line"))
+        return found
 
     @property
     def broken(self) -> list[str]:

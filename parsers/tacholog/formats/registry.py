@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from itertools import pairwise
 from typing import NamedTuple, Protocol, cast
@@ -30,7 +30,8 @@ class Format(Protocol):
     ``parse`` claims every line it understands within 4096 lines, or 8 MiB of them, of having been given it; a line that it does not claim is
     unknown and is reported. It opens nothing, reads no environment, and keeps no more than a bounded number of lines. A format whose tool prints
     results by the hundred thousand may have a constant ``BULK`` besides: see `tacholog.formats.kit.bulk`; one whose tool prints lines of more than
-    64 KiB, their limit as ``LINE_BYTES``, of at most 4 MiB.
+    64 KiB, their limit as ``LINE_BYTES``, of at most 4 MiB. A format of Tacholog itself may have a function ``read_in_any_log``: it is asked about
+    each line that the log's own format does not know, for tools that print messages of their own into logs of other formats.
     """
 
     __doc__: str | None
@@ -76,7 +77,7 @@ def installed() -> Installed:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever somebody else's module does when it is imported, sys.exit() included
-            failures[entry.name] = f"of {packages[entry.name]} cannot be loaded: {words_of(error)}"
+            failures[entry.name] = f"of {packages[entry.name]} cannot be loaded: {describe_error(error)}"
     return Installed(loaded, failures, packages)
 
 
@@ -97,7 +98,7 @@ def _lack(module: object) -> str | None:
     return "; ".join(wrong) or None
 
 
-def words_of(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """What to say of whatever somebody's code raised: one line of printable text, of bounded length."""
     try:
         said = f"{type(error).__name__}: {error}"
@@ -119,6 +120,12 @@ def package_of(name: str) -> str:
 def formats() -> Mapping[str, Format]:
     """The formats that could be loaded, by name, sorted."""
     return installed().formats
+
+
+@functools.cache
+def readers_of_any_log() -> Sequence[Callable[[Line], Found | None]]:
+    """Return the functions ``read_in_any_log`` of our own formats. Those of other packages are not asked: they would change how all logs are read."""
+    return [module.read_in_any_log for module in formats().values() if is_ours(module) and hasattr(module, "read_in_any_log")]
 
 
 def format_named(name: str) -> Format:
@@ -195,4 +202,4 @@ def _said(module: Format, head: str) -> Detected:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - it may be anybody's code, and call sys.exit()
-        return Detected(False, f"a log that its detect() does not fail on ({words_of(error)})")
+        return Detected(False, f"a log that its detect() does not fail on ({describe_error(error)})")

@@ -14,8 +14,8 @@ from typing import BinaryIO
 
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import open_evidence
+from tacholog.formats.bulk import LineRun, RunCutter
 from tacholog.formats.expand import CHUNK_BYTES, Damaged, Packing, expanded, packing_of
-from tacholog.formats.kit.bulk import Run, Runs
 from tacholog.formats.kit.lines import Line, QuotedLine
 
 HEAD_BYTES = 1 << 20
@@ -101,9 +101,9 @@ class LogText:
 
         Invalid UTF-8 becomes U+FFFD; a line over 64 KiB is cut there and not whole.
         """
-        return (piece for piece in self.pieces(Runs((), 1)) if isinstance(piece, Line))
+        return (piece for piece in self.pieces(RunCutter((), 1)) if isinstance(piece, Line))
 
-    def pieces(self, runs: Runs, limit: int = LINE_BYTES) -> Iterator[Line | Run]:
+    def pieces(self, runs: RunCutter, limit: int = LINE_BYTES) -> Iterator[Line | LineRun]:
         """Yield each line as `lines` does, and whole runs of lines as they stand in the log; a run ends where a chunk does.
 
         A line over ``limit`` bytes is cut there.
@@ -118,7 +118,7 @@ class LogText:
             number += 1
             for text, bulk in runs.cut(chunk[begin + 1 : end]):
                 if bulk:
-                    yield Run(number, text, bulk)
+                    yield LineRun(number, text, bulk)
                     number += text.count(b"\n")
                     continue
                 for raw in text[:-1].split(b"\n"):

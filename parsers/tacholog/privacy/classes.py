@@ -1,6 +1,7 @@
-"""Publishing is by allow-list: the class of each field of the schema, and what becomes of a value of that class.
+"""Publishing is by allow-list: the privacy class of each field, and how a value of each class is published.
 
-A field that has no class here is not published; `tests/report/test_classes.py` fails for it first. The classes:
+The schema declares the class of each condition and of each column (`tacholog.schema.columns.PrivacyClass`); the fields of manifests and hosts have
+theirs here. A field without a class is not published, and `tests/report/test_classes.py` fails for it. The classes:
 
 - ``public``: shown; names that are known from elsewhere, and what looks like an address, a folder or a secret, are replaced all the same.
 - ``name``, ``address``, ``path``: replaced by a pseudonym as a whole.
@@ -15,22 +16,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from tacholog.privacy.redactor import Redactor
 from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Source
-from tacholog.schema.records import Conditions, StatedConditions
+from tacholog.schema.columns import PrivacyClass
+from tacholog.schema.conditions import STATED_CONDITIONS, StatedConditions
 
-Class = Literal["public", "name", "address", "path", "free text", "never", "nested", "open"]
 
-
-def _all(class_: Class, names: str) -> dict[str, Class]:
+def _all(class_: PrivacyClass, names: str) -> dict[str, PrivacyClass]:
     return dict.fromkeys(names.split(), class_)
 
 
-CLASSES: Mapping[type[msgspec.Struct], Mapping[str, Class]] = {
+CLASSES: Mapping[type[msgspec.Struct], Mapping[str, PrivacyClass]] = {
     Manifest: {
         **_all("public", "schema system system_version tool tool_version release published status start_time repetition order_index campaign seed"),
         **_all("name", "host session"),
@@ -47,33 +47,7 @@ CLASSES: Mapping[type[msgspec.Struct], Mapping[str, Class]] = {
         **_all("free text", "kind source notes"),
         **_all("open", "cpu memory storage network system"),
     },
-    Conditions: _all(
-        "public",
-        "transport data_path payload_touched reliability keyed instances type demand offered_rate_per_s recovery_time_ns batch_bytes publishers"
-        " subscribers load_mode waiting warmup basis definition planned_duration_s link_bit_per_s",
-    ),
-}
-CLASSES = {**CLASSES, StatedConditions: {**CLASSES[Conditions], "payload_bytes": "public"}}
-#: The columns of a dataset's tables (`tacholog.dataset`).
-COLUMNS: Mapping[str, Mapping[str, Class]] = {
-    "runs": {
-        **_all("public", "run system system_version tool tool_version release published status start_time order_index repetition campaign build"),
-        **_all("name", "host session"),
-        "reason": "free text",
-        "options": "open",
-        **_all("never", "root manifest"),
-    },
-    "logs": _all("public", "run log sha256 bytes format side lines records chatter broken unknown status"),
-    "problems": {**_all("public", "run log line kind"), **_all("free text", "text reason")},
-    "results": {
-        **_all(
-            "public", "run log line last_line value_line scope test side payload_bytes payload_bytes_high samples metric statistic value unit bound"
-        ),
-        **_all("public", "resolution marks"),
-        "participant": "name",
-        **CLASSES[Conditions],
-    },
-    "histograms": _all("public", "run log line payload_bytes basis bins"),
+    StatedConditions: {name: column.privacy for name, column in STATED_CONDITIONS.items()},
 }
 # Public values of which a part may look like something else: a version of four numbers is no address.
 EXACT = frozenset(("sha256", "system_version", "tool_version", "start_time", "build", "retrieved"))
@@ -82,7 +56,7 @@ IDENTIFIERS = frozenset(("run", "log", "file"))
 _EXACT = re.compile(r"[\w.:+~()/ -]{0,100}")
 
 # What our own harness and `tacholog host` write, and what campaigns of this project call their options.
-OPEN: Mapping[str, Mapping[str, Class]] = {
+OPEN: Mapping[str, Mapping[str, PrivacyClass]] = {
     "options": _all(
         "public",
         "sizes_bytes payload_bytes duration_s warmup_s touch transport batch_bytes reliability rate_per_s demand demands recovery_time_ms instances"
@@ -119,7 +93,7 @@ def published_host(host: Host, redactor: Redactor) -> Host:
     return msgspec.convert(_struct(msgspec.to_builtins(host), Host, redactor), Host)
 
 
-def published_text(text: str, field: str, class_: Class, redactor: Redactor) -> str | None:
+def published_text(text: str, field: str, class_: PrivacyClass, redactor: Redactor) -> str | None:
     """Return a text of a field as it may be shown; nothing of a field that is never published."""
     if class_ == "public":
         if field in EXACT and _EXACT.fullmatch(text):
@@ -163,7 +137,7 @@ def _entry(table: str, key: str, value: object, redactor: Redactor) -> tuple[str
     """Return a key that people chose and its value; a key that is not known may be a name itself."""
     known = OPEN[table].get(key) or ("public" if table == "network" and _INTERFACE.fullmatch(key) else None)
     # What a campaign gives its options is its own words, however the option is called.
-    class_: Class = "free text" if known is None or table == "options" else known
+    class_: PrivacyClass = "free text" if known is None or table == "options" else known
     return (key if known else redactor.free(key), _value(value, key, class_, redactor))
 
 
@@ -176,7 +150,7 @@ def _apart(entries: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _value(value: Any, field: str, class_: Class, redactor: Redactor) -> Any:  # noqa: ANN401 - whatever TOML holds
+def _value(value: Any, field: str, class_: PrivacyClass, redactor: Redactor) -> Any:  # noqa: ANN401 - whatever TOML holds
     if isinstance(value, str):
         return published_text(value, field, class_, redactor)
     if isinstance(value, (list, tuple)):

@@ -10,7 +10,7 @@ from tacholog.privacy.tokens import SHAPE
 
 # Keys with public values: numbers, choices, versions, and facts of a machine that identify nobody.
 _PUBLIC_KEYS = """
-    version log git mock recovery_times_ns build compiler flags libc test transport data_path reliability role sizes_bytes duration_s warmup
+    version log git mock recovery_times_ns build compiler flags libc test transport reach data_path reliability role sizes_bytes duration_s warmup
     warmup_s touch verify waiting load_mode demands recovery_ms demand recovery_time_ns rate_per_s basis from probe_every batch_bytes batched_by
     batch_messages publishers subscribers slow_subscriber instances instances_heard interval_s seed cpu_pub cpu_sub timeout_s guarantees kernel
     distribution cpu_model cpus_online threads_per_core memory_bytes governor virtualisation clocksource mitigations_off name resolution_ns

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from tacholog.dataset.load import TABLES, Dataset, Progress, Row
+from tacholog.dataset.frames import Dataset, Row
+from tacholog.dataset.logs import Progress
 from tacholog.errors import UnreadableInput
 from tacholog.privacy import logs as logtext
-from tacholog.privacy.classes import COLUMNS, Class, published_host, published_manifest, published_text
+from tacholog.privacy.classes import published_host, published_manifest, published_text
 from tacholog.privacy.known_names import KnownNames
 from tacholog.privacy.logs import Ranges, ShownLines
 from tacholog.privacy.pseudonyms import HOST_PSEUDONYM, host_pseudonym
@@ -23,6 +24,8 @@ from tacholog.privacy.settings import Privacy
 from tacholog.runs.host import pseudonym
 from tacholog.runs.manifest import Host, Manifest
 from tacholog.runs.problems import problem
+from tacholog.schema.columns import PrivacyClass
+from tacholog.schema.tables import TABLES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -218,7 +221,7 @@ def _table(name: str, table: pd.DataFrame, published: frozenset[str], redactors:
     runs = table["run"].fillna("").astype(str)
     own = [run not in published for run in runs]  # a run whose manifest cannot be read may be an own run
     for column in [column for column in table.columns if table[column].dtype == "string"]:
-        class_ = COLUMNS[name].get(column, "never")
+        class_ = TABLES[name][column].privacy if column in TABLES[name] else "never"
         if class_ == "never":
             continue  # `_runs` replaces `root` and `manifest`
         redacted_texts = {
@@ -230,7 +233,7 @@ def _table(name: str, table: pd.DataFrame, published: frozenset[str], redactors:
     return fresh
 
 
-def _redacted_text(text: str, column: str, class_: Class, redactor: Redactor) -> str | None:
+def _redacted_text(text: str, column: str, class_: PrivacyClass, redactor: Redactor) -> str | None:
     return published_text(text, column, class_, redactor)
 
 

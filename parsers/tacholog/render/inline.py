@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from tacholog.render.html import Html, join, tag, visible
-from tacholog.schema.records import METRICS
+from tacholog.schema.metrics import METRICS
 from tacholog.view.results import ResultRow
 
 _PRINTED = re.compile(r"(?<![\w.])\d{1,30}(?:\.\d{1,30})?")

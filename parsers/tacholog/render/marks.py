@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tacholog.dataset.quality import MARKS, Mark
 from tacholog.render.html import NOTHING, Html, join, tag
+from tacholog.schema.marks import MARKS, Mark
 
 
 def mark_of(name: str) -> Mark:

@@ -1,1 +1,1 @@
-"""Folders of evidence: manifests, hosts, what a manifest states, and what is wrong with a folder."""
+"""Folders of runs: their manifests and hosts, the conditions that a manifest states, and the problems of a folder."""

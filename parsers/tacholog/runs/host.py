@@ -1,8 +1,8 @@
-"""What the machine says of itself: the facts behind a number, read and never typed.
+"""The properties of a machine, read from the machine itself.
 
-A fact that cannot be read is left out; there is no zero and no dash for "unknown". Nothing here identifies a person, a
-network or the machine to outsiders: no host name, no address, no serial number, no kernel command line.
-Everything is read below ``root``, so that a copy of another machine's ``/proc`` and ``/sys`` serves as well.
+A property that cannot be read is left out; there is no zero and no dash for "unknown". Nothing that is read identifies a person, a network or the
+machine to outsiders: no host name, no address, no serial number, no kernel command line.
+Everything is read below ``root``, so that a copy of another machine's ``/proc`` and ``/sys`` can be read too.
 """
 
 from __future__ import annotations
@@ -20,26 +20,29 @@ from pathlib import Path
 from tacholog.runs.manifest import Host
 
 ROOT = Path("/")
-Facts = dict[str, str]
+Properties = dict[str, str]
 _CPU = "sys/devices/system/cpu"
 # What makes two machines "the same host" for comparisons; the governor, for one, may change between two runs.
 _IDENTITY = (("cpu", "model"), ("cpu", "threads"), ("memory", "size"), ("system", "kernel"), ("system", "distribution"), ("system", "virtualisation"))
 
 
 def this_host(root: Path = ROOT) -> Host:
-    """Return this machine's facts as a host file holds them, read below ``root``."""
+    """Return this machine as a host file describes it, read below ``root``."""
     cpu = _cpu(root)
     name = _name(cpu.get("model"), cpu.get("threads"))
     return Host(name=name, source="read by tacholog host", cpu=cpu, memory=_memory(root), network=_network(root), system=_system(root))
 
 
-def stated_host(log: Facts) -> dict[str, Host]:
-    """Return the machine that perftest's ``host`` line describes among the facts of a log, by an id made of all that it says; nothing without one.
+def stated_host(environment: Properties) -> dict[str, Host]:
+    """Return the machine that a log describes, by an id made of everything that the log states about it; nothing if it describes none.
 
-    How many CPUs there are is in the name only: the line does not say in how many sockets and cores they are, and a part of that would
-    not be equal to the whole in a host file.
+    The number of processors is only in the name. The log does not say how many sockets and cores they make, and a part of the processor's properties
+    would not equal all of them in a host file.
+
+    Args:
+        environment: the environment that the log states, with the keys of `tacholog.schema.records.ENVIRONMENT`.
     """
-    model, threads, size = (log.get(f"host_{name}") for name in ("cpu_model", "cpus_online", "memory_bytes"))
+    model, threads, size = (environment.get(f"host_{name}") for name in ("cpu_model", "cpus_online", "memory_bytes"))
     if model is None and size is None:
         return {}
     found = Host(
@@ -47,10 +50,10 @@ def stated_host(log: Facts) -> dict[str, Host]:
         source="the host line of a log",
         cpu=_known({"model": model}),
         memory=_known({"size": _bytes(int(size)) if size and re.fullmatch("[0-9]{1,18}", size) else None}),
-        system=_known({name: log.get(f"host_{name}") for name in ("kernel", "distribution", "clocksource")}),
+        system=_known({name: environment.get(f"host_{name}") for name in ("kernel", "distribution", "clocksource")}),
     )
-    said = "\n".join(f"{name} {text}" for name, text in sorted(log.items()) if name.startswith("host_"))
-    return {"log-" + hashlib.sha256(said.encode()).hexdigest()[:6]: found}
+    stated = "\n".join(f"{name} {text}" for name, text in sorted(environment.items()) if name.startswith("host_"))
+    return {"log-" + hashlib.sha256(stated.encode()).hexdigest()[:6]: found}
 
 
 def _name(model: str | None, threads: str | None) -> str:
@@ -58,38 +61,38 @@ def _name(model: str | None, threads: str | None) -> str:
 
 
 def pseudonym(host: Host) -> str:
-    """Name a machine after what it is, ``host-3fa94c``: the same for the same machine, and telling nobody its real name."""
-    facts = "\n".join(getattr(host, section).get(key, "") for section, key in _IDENTITY)
-    return "host-" + hashlib.sha256(facts.encode()).hexdigest()[:6]
+    """Return a name for a machine that is made of its properties, ``host-3fa94c``. The same machine always gets the same name."""
+    identity = "\n".join(getattr(host, section).get(key, "") for section, key in _IDENTITY)
+    return "host-" + hashlib.sha256(identity.encode()).hexdigest()[:6]
 
 
-def environment(root: Path = ROOT, checkout: Path | None = None) -> Facts:
-    """Return what may differ between two runs on one host, and does not change while one runs."""
-    facts = {
+def environment(root: Path = ROOT, checkout: Path | None = None) -> Properties:
+    """Return the properties that may change between two runs on one host, but not during a run."""
+    properties = {
         "governor": _distinct(_per_cpu(root, "cpufreq/scaling_governor")),
         "turbo": _turbo(root),
         "cgroup_cpus": _cgroup_cpus(root),
         "tacholog_python": platform.python_version(),
         "harness_affinity": ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0))) if root == ROOT else None,
     }
-    return _known(facts) | (_revision(checkout) if checkout else {})
+    return _known(properties) | (_revision(checkout) if checkout else {})
 
 
-def moment(root: Path = ROOT) -> Facts:
-    """Return what is different from second to second: load, clock rate, throttling. Read before and after each run."""
+def moment(root: Path = ROOT) -> Properties:
+    """Return the properties that change from second to second: load, clock rate, throttling. They are read before and after each run."""
     load = (_text(root, "proc/loadavg") or "").split()
     throttled = [int(count) for count in _per_cpu(root, "thermal_throttle/package_throttle_count") if count.isdigit()]
     mhz = [float(text) for text in _cpuinfo(root, "cpu MHz")]
-    facts = {
+    properties = {
         "mhz": _distinct(f"{value:.0f}" for value in (min(mhz), max(mhz))) if mhz else None,
         "throttled": str(max(throttled)) if throttled else None,
     }
-    return dict(zip(("load1", "load5", "load15"), load, strict=False)) | _known(facts)
+    return dict(zip(("load1", "load5", "load15"), load, strict=False)) | _known(properties)
 
 
-def _cpu(root: Path) -> Facts:
+def _cpu(root: Path) -> Properties:
     packages, cores, threads = _topology(root)
-    facts = {
+    properties = {
         "model": next(iter(_cpuinfo(root, "model name")), None),
         "sockets": str(packages) if packages else None,
         "cores": str(cores) if cores else None,
@@ -104,11 +107,11 @@ def _cpu(root: Path) -> Facts:
         "idle_driver": _text(root, f"{_CPU}/cpuidle/current_driver"),
         "isolated": _text(root, f"{_CPU}/isolated"),
     }
-    return _known(facts)
+    return _known(properties)
 
 
 def _topology(root: Path) -> tuple[int, int, int]:
-    """Sockets, cores and threads that are online; 0 where the kernel does not say."""
+    """Return how many sockets, cores and threads are online; 0 where the kernel does not say."""
     packages, cores = set(), set()
     folders = _cpu_folders(root)
     for folder in folders:
@@ -119,7 +122,7 @@ def _topology(root: Path) -> tuple[int, int, int]:
     return len(packages), len(cores), len(folders)
 
 
-def _caches(root: Path) -> Facts:
+def _caches(root: Path) -> Properties:
     kinds = {"Data": "d", "Instruction": "i", "Unified": ""}
     found = {}
     for cache in sorted(root.glob(f"{_CPU}/cpu0/cache/index[0-9]*")):
@@ -134,16 +137,16 @@ def _turbo(root: Path) -> str | None:
     return next((names[text] for file, names in states.items() if (text := _text(root, f"{_CPU}/{file}")) in names), None)
 
 
-def _memory(root: Path) -> Facts:
+def _memory(root: Path) -> Properties:
     meminfo = dict(re.findall(r"^(\w+):\s+(\d+)", _text(root, "proc/meminfo") or "", re.MULTILINE))
     thp = re.search(r"\[(\w+)\]", _text(root, "sys/kernel/mm/transparent_hugepage/enabled") or "")
-    facts = {
+    properties = {
         "size": _bytes(int(meminfo["MemTotal"]) * 1024) if "MemTotal" in meminfo else None,
         "huge_pages": f"{meminfo['HugePages_Total']} of {_bytes(int(meminfo['Hugepagesize']) * 1024)}" if "Hugepagesize" in meminfo else None,
         "transparent_huge_pages": thp[1] if thp else None,
         "dev_shm": _shared_memory(root),
     }
-    return _known(facts)
+    return _known(properties)
 
 
 def _shared_memory(root: Path) -> str | None:
@@ -159,14 +162,14 @@ def _shared_memory(root: Path) -> str | None:
     return _bytes(stated.f_blocks * stated.f_frsize)
 
 
-def _network(root: Path) -> Facts:
+def _network(root: Path) -> Properties:
     interfaces = {folder.name: _interface(folder) for folder in sorted(root.glob("sys/class/net/*")) if (folder / "device").exists()}
     sysctls = {f"net.core.{name}": _text(root, f"proc/sys/net/core/{name}") for name in ("rmem_max", "wmem_max", "rmem_default", "wmem_default")}
     return _known({**interfaces, "loopback_mtu": _text(root, "sys/class/net/lo/mtu"), **sysctls})
 
 
 def _interface(folder: Path) -> str | None:
-    """A network card in words, ``ixgbe, 10000 Mbit/s, full duplex, MTU 9000``; never its addresses."""
+    """Return a network card in words, ``ixgbe, 10000 Mbit/s, full duplex, MTU 9000``; never its addresses."""
     driver = folder / "device" / "driver"
     speed, duplex, mtu = (_text(folder, name) for name in ("speed", "duplex", "mtu"))
     words = [
@@ -178,25 +181,25 @@ def _interface(folder: Path) -> str | None:
     return ", ".join(word for word in words if word) or None
 
 
-def _system(root: Path) -> Facts:
-    here = root == ROOT
+def _system(root: Path) -> Properties:
+    is_this_machine = root == ROOT
     release = dict(re.findall(r'^(\w+)="?([^"\n]*)"?$', _text(root, "etc/os-release") or "", re.MULTILINE))
-    facts = {
+    properties = {
         "kernel": _text(root, "proc/sys/kernel/osrelease"),
         "distribution": release.get("PRETTY_NAME"),
-        "architecture": platform.machine() if here else None,
+        "architecture": platform.machine() if is_this_machine else None,
         "virtualisation": _virtualisation(root),
         "cgroup_cpus": _cgroup_cpus(root),
         "mitigations": _mitigations(root),
         "clocksource": _text(root, "sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        "libc": (os.confstr("CS_GNU_LIBC_VERSION") if "CS_GNU_LIBC_VERSION" in os.confstr_names else None) if here else None,
-        "compiler": _first_line("c++", "--version") if here else None,
+        "libc": (os.confstr("CS_GNU_LIBC_VERSION") if "CS_GNU_LIBC_VERSION" in os.confstr_names else None) if is_this_machine else None,
+        "compiler": _first_line("c++", "--version") if is_this_machine else None,
     }
-    return _known(facts)
+    return _known(properties)
 
 
 def _virtualisation(root: Path) -> str | None:
-    """What the machine runs in, ``container in a virtual machine (QEMU)`` at most; None if the CPU's flags cannot be read."""
+    """Return what the machine runs in, such as ``container in a virtual machine (QEMU)``; ``None`` if the CPU's flags cannot be read."""
     flags = next(iter(_cpuinfo(root, "flags")), None)
     if flags is None:
         return None
@@ -210,7 +213,7 @@ def _virtualisation(root: Path) -> str | None:
 
 
 def _mitigations(root: Path) -> str | None:
-    """How many CPU vulnerabilities are mitigated or open, and the ``mitigations=`` of the kernel's command line, the one word taken from there."""
+    """Return how many CPU vulnerabilities are mitigated or open, and ``mitigations=``, the only word read from the kernel's command line."""
     files = sorted(root.glob(f"{_CPU}/vulnerabilities/*"))
     if not files:
         return None
@@ -222,7 +225,7 @@ def _mitigations(root: Path) -> str | None:
 
 
 def _cgroup_cpus(root: Path) -> str | None:
-    """The CPU time that the control group allows, in CPUs; ``unlimited``; None where no cgroup file says."""
+    """Return the CPU time that the control group allows, in CPUs, or ``unlimited``; ``None`` if no file says."""
     own = re.search(r"^0::/(.*)$", _text(root, "proc/self/cgroup") or "", re.MULTILINE)
     for group in dict.fromkeys([own[1] if own else "", ""]):
         quota = (_text(root, f"sys/fs/cgroup/{group}/cpu.max") or "").split()
@@ -231,8 +234,8 @@ def _cgroup_cpus(root: Path) -> str | None:
     return None
 
 
-def _revision(checkout: Path) -> Facts:
-    """The commit that the harness is at, and whether the tree differs from it."""
+def _revision(checkout: Path) -> Properties:
+    """Return the commit of the checkout, and whether its files differ from it."""
     commit = _first_line("git", "-C", str(checkout), "rev-parse", "HEAD")
     if commit is None:
         return {}
@@ -252,7 +255,7 @@ def _first_line(*command: str) -> str | None:
 
 
 def _cpu_folders(root: Path) -> list[Path]:
-    """The folders of the CPUs that are online; cpu0 often has no ``online`` file, because it cannot be switched off."""
+    """Return the folders of the CPUs that are online. cpu0 often has no ``online`` file, because it cannot be switched off."""
     folders = sorted(root.glob(f"{_CPU}/cpu[0-9]*"), key=lambda folder: int(folder.name[3:]))
     return [folder for folder in folders if _text(folder, "online") != "0"]
 
@@ -281,11 +284,11 @@ def _bytes(count: int) -> str:
 
 
 def _text(folder: Path, file: str) -> str | None:
-    """The file's text without blanks around it; None if it is missing, empty or the driver refuses to say."""
+    """Return the file's text without blanks around it; ``None`` if it is missing or empty, or if the driver returns an error."""
     with contextlib.suppress(OSError, UnicodeDecodeError):
         return (folder / file).read_text().strip() or None
     return None
 
 
-def _known(facts: dict[str, str | None]) -> Facts:
-    return {name: text for name, text in facts.items() if text is not None}
+def _known(properties: dict[str, str | None]) -> Properties:
+    return {name: text for name, text in properties.items() if text is not None}

@@ -1,4 +1,4 @@
-"""``run.toml`` and ``hosts/*.toml``: what a run was and on which machine, in files that people can read and write."""
+"""``run.toml`` and ``hosts/*.toml``: descriptions of a run and of a machine that people can read and write."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ import tomli_w
 
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.evidence import read_evidence
-from tacholog.schema.records import Side, StatedConditions, Status
+from tacholog.schema.conditions import StatedConditions
+from tacholog.schema.records import Side, Status
 
 RUN_FILE = "run.toml"
 PLAN_FILE = "plan.toml"
@@ -26,15 +27,15 @@ HOSTS_FOLDER = "hosts"
 _SHA256 = r"^[0-9a-f]{64}\Z"
 Sha256 = Annotated[str, msgspec.Meta(pattern=_SHA256)]
 Content = TypeVar("Content")
-# A log lies beside its manifest: no path leads out of the folder, and a name is one line that reads as it is written.
+# A log lies beside its manifest: no name leads out of the folder, and none holds characters that change how it is displayed.
 _FILE_NAME = r"^(?!\.{1,2}\Z)[^/\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+\Z"
 FileName = Annotated[str, msgspec.Meta(pattern=_FILE_NAME, max_length=255)]
 _NAME = r"\S"
-Name = Annotated[str, msgspec.Meta(pattern=_NAME)]  # of a system: it has to be read, and clicked
+Name = Annotated[str, msgspec.Meta(pattern=_NAME)]  # The name of a system is read and clicked, so it is not blank.
 
 
 class LogFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A log of a run: its file name, the SHA-256 of its bytes, and what its content may not show."""
+    """A log of a run: its file name and the SHA-256 of its bytes; its format and its side if the content does not show them."""
 
     file: FileName
     sha256: Sha256
@@ -43,10 +44,14 @@ class LogFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One process of a run: its words, never a shell's. ``{payload_bytes}`` stands for each size in turn.
+    """One process of a run.
 
-    Where a document numbers its results and machines, ``result`` and ``machine`` say which the command belongs to. ``each`` holds the values of
-    placeholders, a table for each time that the command was run.
+    Attributes:
+        role: what the process does, such as ``publisher``.
+        argv: the program and its arguments, as no shell changes them. ``{payload_bytes}`` stands for each size in turn.
+        result: the number of the result that the command belongs to, if the document numbers its results.
+        machine: the machine that it ran on, if the document names several.
+        each: the values of placeholders, one table for each time that the command ran.
     """
 
     role: str
@@ -57,7 +62,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The published document that a declared extract was taken from: which lines of which bytes."""
+    """The published document that a log was taken from, and which of its lines."""
 
     document: str
     title: str
@@ -69,7 +74,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """``run.toml``: one measurement. Everything but the system and the logs may be unknown."""
+    """``run.toml``: one measurement. Only the system and the logs are required."""
 
     schema: int = 1
     system: Name
@@ -97,7 +102,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """``hosts/<id>.toml``: a machine. Facts are text, in the words of whoever states them; a fact that is absent is not stated."""
+    """``hosts/<id>.toml``: a machine. Each property is a text in the words of the person or program that states it. A missing one is not stated."""
 
     name: str
     kind: str | None = None
@@ -128,7 +133,7 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def _in_json(value: object) -> object:
-    """Return a value of TOML as JSON can hold it, in which options are kept: what JSON has no word for (a date, ``nan``, ``inf``) is text."""
+    """Return a value of TOML as JSON can hold it. A value that JSON does not have (a date, ``nan``, ``inf``) becomes a text."""
     if isinstance(value, dict):
         return {key: _in_json(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -147,26 +152,28 @@ def read_host(path: Path) -> Host:
 
 
 def check_label(release: str) -> None:
-    """Refuse a release's label that cannot name a folder and stand in an address."""
+    """Refuse the label of a release if it cannot be the name of a folder and a part of an address."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", release):
         raise UnreadableInput(f"--release {release!r}: letters, digits and . _ + - only, because it becomes a part of addresses")
 
 
 def write(path: Path, content: Manifest | Host) -> None:
-    """Write a manifest or a host file, whole or not at all: whoever reads it at the same time sees the old or the new one."""
+    """Write a manifest or a host file, whole or not at all. A process that reads it meanwhile sees the old file or the new one."""
     part = path.with_name(f".{path.name}.part")
     try:
         part.write_text(as_toml(content), encoding="utf-8")
         part.replace(path)
     except OSError as error:
-        raise TachologError(f"{path}: {error.strerror}") from error  # The user asked for this file and knows nothing of the part.
+        raise TachologError(f"{path}: {error.strerror}") from error  # Name the file that the user asked for, not the temporary one.
 
 
 def folders_below(root: Path, trouble: Callable[[OSError], object] = lambda _: None, *, regular: bool = True) -> Iterator[tuple[Path, list[str]]]:
-    """Every folder below ``root`` (itself included) with the names of its files, sorted; what is hidden is left out, links are not followed.
+    """Yield every folder below ``root`` (itself included) with the names of its files, sorted. Hidden entries are left out, links are not followed.
 
-    ``trouble`` is told of each folder that cannot be listed: what is in it is not known to anybody.
-    ``regular`` leaves out named pipes and the like too; without it, whoever opens the files must expect them.
+    Args:
+        root: where to begin.
+        trouble: is called for each folder that cannot be listed.
+        regular: whether to leave out named pipes, sockets and devices. Without it, the caller must expect them.
     """
     for folder, names, files in os.walk(root, onerror=trouble):
         names[:] = sorted(name for name in names if not name.startswith("."))
@@ -175,7 +182,7 @@ def folders_below(root: Path, trouble: Callable[[OSError], object] = lambda _: N
 
 
 def _may_be_read(path: Path) -> bool:
-    """Not what would wait for somebody to write into it; a link that leads nowhere is there, and opening it will say so."""
+    """Return whether opening a file cannot block. A link that leads nowhere counts, so that opening it reports the error."""
     try:
         return stat.S_ISREG(path.stat().st_mode)
     except OSError:
@@ -184,17 +191,17 @@ def _may_be_read(path: Path) -> bool:
 
 def as_toml(content: Manifest | Host) -> str:
     """Return a manifest or a host file as the text of its file."""
-    said: dict[str, Any] = msgspec.to_builtins(content)
+    fields: dict[str, Any] = msgspec.to_builtins(content)
     if isinstance(content, Manifest):
-        said = {"schema": content.schema, **said}  # Written although it is the default: a later version must know what it reads.
-    return tomli_w.dumps(said, multiline_strings=True)
+        fields = {"schema": content.schema, **fields}  # Written although it is the default: a later version must know what it reads.
+    return tomli_w.dumps(fields, multiline_strings=True)
 
 
 def read_toml(path: Path, kind: type[Content]) -> Content:
-    """Read a TOML file that the user names. One that lies in a folder of runs is read by `read_evidence_toml`.
+    """Read a TOML file that the user names. Use `read_evidence_toml` for files in a folder of runs.
 
     Raises:
-        UnreadableInput: it is missing, no TOML, or holds no such thing; the message names file and key.
+        UnreadableInput: it is missing, no TOML, or not of that kind; the message names file and key.
     """
     try:
         return _decoded(path, path.read_bytes(), kind)
@@ -203,10 +210,10 @@ def read_toml(path: Path, kind: type[Content]) -> Content:
 
 
 def read_evidence_toml(path: Path, kind: type[Content]) -> Content:
-    """Read a TOML file of a folder of runs: a regular file, no link.
+    """Read a TOML file in a folder of runs. It must be a regular file and no link.
 
     Raises:
-        UnreadableInput: it is missing, no file, no TOML, or holds no such thing; the message names file and key.
+        UnreadableInput: it is missing, no regular file, no TOML, or not of that kind; the message names file and key.
     """
     try:
         content = read_evidence(path.parent, path.name)
@@ -217,10 +224,10 @@ def read_evidence_toml(path: Path, kind: type[Content]) -> Content:
 
 def _decoded(path: Path, content: bytes, kind: type[Content]) -> Content:
     try:
-        said = msgspec.toml.decode(content)
-        if trouble := _unfit(said):
+        tables = msgspec.toml.decode(content)
+        if trouble := _unfit(tables):
             raise UnreadableInput(f"{path}: {trouble}")
-        return msgspec.convert(said, kind, builtin_types=(datetime, date, time), str_keys=True)
+        return msgspec.convert(tables, kind, builtin_types=(datetime, date, time), str_keys=True)
     except RecursionError:
         raise UnreadableInput(f"{path}: {_TOO_DEEP}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
@@ -228,13 +235,13 @@ def _decoded(path: Path, content: bytes, kind: type[Content]) -> Content:
 
 
 def _unfit(value: object, depth: int = 0) -> str | None:
-    """Say what of a TOML file no table of results can hold; TOML itself promises whole numbers of 64 bits, and no more."""
+    """Return why a value of a TOML file cannot be used, if so: it is nested too deeply, or a whole number that needs more than 64 bits."""
     if depth > _DEEPEST:
         return _TOO_DEEP
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         return f"the whole number {str(value)[:_DIGITS_SHOWN]}... does not fit into 64 bits"
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return next((trouble for one in inner if (trouble := _unfit(one, depth + 1))), None)
+    return next((trouble for item in inner if (trouble := _unfit(item, depth + 1))), None)
 
 
 _DEEPEST = 32
@@ -256,7 +263,12 @@ _TYPES = {
 
 
 def in_words(error: Exception, kind: type) -> str:
-    """What a TOML decoder says of a file that should hold a ``kind``, in the words of whoever writes such files."""
+    """Return the message of a TOML decoder in words that the author of the file knows.
+
+    Args:
+        error: what the decoder raised.
+        kind: the struct that the file should hold.
+    """
     message = str(error)
     for pattern, words in (
         (f"`str` matching regex {_SHA256!r}", "64 hexadecimal digits, as sha256sum prints them,"),
@@ -277,7 +289,7 @@ def _type_words(types: str) -> str:
 
 
 def _nearest(kind: Any, keys: str, word: str) -> str:  # noqa: ANN401 - any annotation
-    """The field that an unknown one may have been meant for, or all that there are."""
+    """Return the field that an unknown one was probably meant for, or all fields."""
     struct = _struct(_at(kind, keys))
     known = list(msgspec.structs.fields(struct)) if struct else []
     near = difflib.get_close_matches(word, [field.encode_name for field in known], 1)
@@ -287,12 +299,12 @@ def _nearest(kind: Any, keys: str, word: str) -> str:  # noqa: ANN401 - any anno
 
 
 def _choices(kind: Any, keys: str) -> list[str]:  # noqa: ANN401 - any annotation
-    """The words that may stand at a place such as ``logs[0].side`` of a struct."""
+    """Return the words that are allowed at a place such as ``logs[0].side`` of a struct."""
     return [str(part) for part in _parts(_at(kind, keys)) if isinstance(part, str)]
 
 
 def _at(kind: Any, keys: str) -> Any:  # noqa: ANN401 - any annotation
-    """What a struct holds at a place such as ``logs[0].side``."""
+    """Return the annotation at a place such as ``logs[0].side`` of a struct."""
     for key in re.findall(r"\w+", re.sub(r"\[[^]]*\]", "", keys)):
         struct = _struct(kind)
         kind = get_type_hints(struct).get(key) if struct else None
@@ -304,7 +316,7 @@ def _struct(kind: Any) -> type[msgspec.Struct] | None:  # noqa: ANN401 - any ann
 
 
 def _parts(kind: Any) -> Iterator[Any]:  # noqa: ANN401 - any annotation
-    """The types that an annotation is made of; the words of a Literal."""
+    """Yield the types that an annotation consists of, and the words of a Literal."""
     if get_origin(kind) is Literal or not get_args(kind):
         yield from get_args(kind) or (kind,)
         return

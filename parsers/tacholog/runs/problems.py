@@ -1,4 +1,4 @@
-"""What of a folder of runs could not be used: the kinds of problems, and the folders whose ``run.toml`` was forgotten."""
+"""The problems of a folder of runs: files, logs and folders that could not be used, and folders whose ``run.toml`` was forgotten."""
 
 from __future__ import annotations
 
@@ -12,44 +12,44 @@ from tacholog.formats.source import not_a_file, open_log_in
 from tacholog.runs.manifest import HOSTS_FOLDER, PLAN_FILE, RUN_FILE, Manifest
 
 UNREADABLE = "unreadable"  # A log, run, host or folder that could not be read at all.
-ALTERED = "altered"  # A log that is not the one whose SHA-256 its manifest states: cut, or changed since.
-CONTRADICTED = "contradicted"  # A condition of which the manifest says one thing and the log another.
+ALTERED = "altered"  # A log whose SHA-256 is not the one in its manifest: it was cut or changed since.
+CONTRADICTED = "contradicted"  # A condition that the manifest and the log state differently.
 FORGOTTEN = "forgotten"  # A folder of logs without a manifest.
-LOST = (UNREADABLE, ALTERED, FORGOTTEN)  # Whoever asked for these does not have all that was asked for.
+LOST = (UNREADABLE, ALTERED, FORGOTTEN)  # With one of these, the dataset lacks something that the user asked for.
 _NO_LOGS = (".toml", ".md")
 _TEXT_SHOWN = 200
 _NAMES_SHOWN = 5
 
 
 def problem(run: str, log: str, line: int, kind: str, text: str, reason: str) -> dict[str, Any]:
-    """Return a row of a dataset's ``problems``."""
+    """Return a row of the table ``problems``."""
     return {"run": utf8(run), "log": utf8(log), "line": line, "kind": kind, "text": text[:_TEXT_SHOWN], "reason": utf8(reason)}
 
 
 def utf8(name: str) -> str:
-    """Return a name as tables and pages can hold it: bytes of a file's name that are no UTF-8 are drawn."""
+    """Return a file's name as tables and pages can hold it: bytes that are no UTF-8 become escape sequences."""
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def add_unlisted_folder(root: Path, problems: list[dict[str, Any]], error: OSError) -> None:
-    """Add a folder that nobody can look into."""
+    """Add the problem that a folder cannot be listed."""
     folder = Path(error.filename)
-    said = f"{folder}: the folder cannot be listed: {error.strerror}; what is in it was not read"
-    problems.append(problem(folder.relative_to(root).as_posix(), "", 0, UNREADABLE, "", said))
+    reason = f"{folder}: the folder cannot be listed: {error.strerror}; what is in it was not read"
+    problems.append(problem(folder.relative_to(root).as_posix(), "", 0, UNREADABLE, "", reason))
 
 
 def unlisted_files(run: str, folder: Path, manifest: Manifest) -> Iterator[dict[str, Any]]:
-    """What lies beside a manifest that does not name it; no folders."""
+    """Yield a problem for each file that lies beside a manifest and is not listed in it."""
     known = {RUN_FILE, *(entry.file for entry in manifest.logs)}
     for entry in _shown(folder):
         if entry.name not in known and not entry.is_dir():
             wrong = not_a_file(entry)
-            said = f"{wrong}, and was not read" if wrong else f"the file is not listed in {RUN_FILE} and was not read"
-            yield problem(run, entry.name, 0, "manifest", "", said)
+            reason = f"{wrong}, and was not read" if wrong else f"the file is not listed in {RUN_FILE} and was not read"
+            yield problem(run, entry.name, 0, "manifest", "", reason)
 
 
 def no_files(folder: Path) -> Iterator[dict[str, Any]]:
-    """What lies in a folder where logs are looked for, and would keep whoever opens it waiting: named pipes, sockets and devices."""
+    """Yield a problem for each named pipe, socket and device among the logs of a folder. Opening one could wait for ever."""
     for entry in _shown(folder):
         if wrong := not_a_file(entry):
             yield problem("", entry.name, 0, UNREADABLE, "", f"{entry}: {wrong}, and was not read")
@@ -60,17 +60,17 @@ def _shown(folder: Path) -> list[Path]:
 
 
 def forgotten(root: Path, folder: Path, files: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The logs of a folder that has no manifest, as one problem: beside runs that have one they would be missing in silence.
+    """Yield a problem for a folder that holds logs and no manifest. Otherwise its logs would be left out in silence.
 
-    Not those of a run that is still to be done: ``plan.toml`` above it knows of that.
+    A folder below a ``plan.toml`` is a run that is still to be done, and no problem.
     """
     if RUN_FILE in files or folder.name == HOSTS_FOLDER:
         return
     logs = [name for name in files if Path(name).suffix not in _NO_LOGS and _is_log(folder, name)]
     if logs and not any((above / PLAN_FILE).is_file() for above in (folder, *folder.resolve().parents)):
-        some = ", ".join(logs[:_NAMES_SHOWN]) + (f" and {len(logs) - _NAMES_SHOWN} more" if len(logs) > _NAMES_SHOWN else "")
-        said = f"{folder}: no {RUN_FILE} in this folder, so that {some} {'was' if len(logs) == 1 else 'were'} not read"
-        yield problem(folder.relative_to(root).as_posix(), "", 0, FORGOTTEN, "", said)
+        names = ", ".join(logs[:_NAMES_SHOWN]) + (f" and {len(logs) - _NAMES_SHOWN} more" if len(logs) > _NAMES_SHOWN else "")
+        reason = f"{folder}: no {RUN_FILE} in this folder, so that {names} {'was' if len(logs) == 1 else 'were'} not read"
+        yield problem(folder.relative_to(root).as_posix(), "", 0, FORGOTTEN, "", reason)
 
 
 def _is_log(folder: Path, name: str) -> bool:

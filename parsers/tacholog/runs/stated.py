@@ -1,8 +1,8 @@
-"""What a manifest states of its run, set beside what the run's logs say.
+"""The conditions that a manifest states, compared with those that the run's logs state.
 
-The log goes first. What it leaves open, the manifest fills: its ``[conditions]``, then those of its ``[options]`` that mean a condition. Where both
-speak and do not agree, nobody can know which is right: the log's word is kept, and the contradiction is said. Options that mean no condition set
-runs apart all the same: whoever sets them changes what is measured.
+The log comes first. A condition that it leaves open is taken from the manifest: from its ``[conditions]``, then from those of its ``[options]``
+that mean a condition. Where the two disagree, nobody can know which is right: the log's value is kept, and the contradiction is reported. Options
+that mean no condition change what is measured too, so they set runs apart.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from typing import Any
 import msgspec
 
 from tacholog.runs.manifest import Manifest
-from tacholog.schema.records import Conditions, Record, StatedConditions
+from tacholog.schema.conditions import Conditions, StatedConditions
+from tacholog.schema.records import Record
 
 SIZE = "payload_bytes"
 FIELDS = StatedConditions.__struct_fields__
-#: Names under which campaigns know a condition. An option that is called as a condition means it, too.
+#: The conditions that options of other names mean. An option that has the name of a condition means that condition.
 MEANT = {
     "touch": "payload_touched",
     "duration_s": "planned_duration_s",
@@ -28,28 +29,29 @@ MEANT = {
     "sizes_bytes": SIZE,
     "size_bytes": SIZE,
 }
-#: Conditions that are said but do not stand in the way of a comparison: how long and with which warm-up a campaign measures.
+#: Conditions that an option may set without setting its run apart, such as how long and with which warm-up a campaign measures. A comparison names
+#: them where they differ.
 SOFT_CONDITIONS = ("waiting", "warmup", "planned_duration_s", "link_bit_per_s")
-# Options that do not change what is measured: which run it is, and where its files and endpoints are.
+# Options that do not change what is measured. They say which run it is, or where its files and endpoints are.
 _ASIDE = {"seed", "port", "ports", "path", "paths", "file", "files", "folder", "dir", "directory", "output", "log", "logs"}
 _ASIDE |= {"repetition", "repetitions", "order", "index", "session", "label", "release"}
-_NEVER_HELD = ("definition",)  # a format's own word, which no manifest can know better
+_NEVER_COMPARED = ("definition",)  # A word of the format, which no manifest can know better.
 
 
 class Contradiction(msgspec.Struct, frozen=True):
-    """A condition of which the manifest says one thing and the log another."""
+    """A condition that the manifest and the log state differently."""
 
     field: str
     manifest: object
     log: object
 
     def __str__(self) -> str:
-        """Say it in words."""
+        """Return a sentence that names both values."""
         return f"run.toml says {self.field} = {self.manifest}, the log says {self.log}"
 
 
 def stated(manifest: Manifest) -> StatedConditions:
-    """Return the conditions that a manifest states: those of ``[conditions]``, completed by the options that mean one."""
+    """Return the conditions that a manifest states: its ``[conditions]``, completed by the options that mean a condition."""
     found: dict[str, Any] = {}
     for name, value in manifest.options.items():
         field = MEANT.get(name, name)
@@ -58,13 +60,13 @@ def stated(manifest: Manifest) -> StatedConditions:
         try:
             found[field] = getattr(msgspec.convert({field: value}, StatedConditions), field)
         except msgspec.ValidationError:
-            continue  # The option means something else, or says it in other words: it still sets its run apart.
-    known = {name: value for name in FIELDS if (value := getattr(manifest.conditions, name, None)) is not None}
+            continue  # The option means something else, or has its own words for it. It still sets its run apart.
+    known = {name: value for name in FIELDS if (value := getattr(manifest.conditions, name)) is not None}
     return StatedConditions(**{**found, **known})
 
 
 def sized(record: Record, conditions: StatedConditions) -> Record:
-    """Return the record with the size that the manifest states, where its log prints none; its numbers then carry a mark."""
+    """Return the record with the size that the manifest states, if the log prints none. Its numbers then get a mark."""
     if record.payload_bytes is not None or conditions.payload_bytes is None or record.scope == "resources":
         return record
     numbers = tuple(msgspec.structs.replace(number, marks=(*number.marks, "size_from_manifest")) for number in record.numbers)
@@ -72,26 +74,28 @@ def sized(record: Record, conditions: StatedConditions) -> Record:
 
 
 def contradictions(record: Record, log: Conditions, manifest: StatedConditions) -> list[Contradiction]:
-    """Say in what the manifest and the log contradict each other.
+    """Return the conditions that the manifest and the log state differently.
 
     Args:
         record: as the log prints it.
-        log: what the log says of the record's run.
-        manifest: what the manifest states.
+        log: the conditions that the log states for the record's run.
+        manifest: the conditions that the manifest states.
     """
-    said = msgspec.structs.asdict(record.conditions.over(log)) | {SIZE: None if record.scope == "resources" else record.payload_bytes}
-    held = ((name, getattr(manifest, name), said[name]) for name in FIELDS if name not in _NEVER_HELD)
-    return [Contradiction(name, one, other) for name, one, other in held if one is not None and other is not None and not _same(one, other)]
+    in_log = msgspec.structs.asdict(record.conditions.over(log)) | {SIZE: None if record.scope == "resources" else record.payload_bytes}
+    pairs = ((name, getattr(manifest, name), in_log[name]) for name in FIELDS if name not in _NEVER_COMPARED)
+    known = ((name, stated, logged) for name, stated, logged in pairs if stated is not None and logged is not None)
+    return [Contradiction(name, stated, logged) for name, stated, logged in known if not _same(stated, logged)]
 
 
 def options_apart(manifest: Manifest, records: Iterable[tuple[Record, Conditions]]) -> str | None:
-    """Return the options that set this run apart from others and that no condition tells, as JSON.
-
-    ``{}`` says that conditions tell them all, ``None`` that the manifest has no options: nobody knows what was set.
+    """Return the options that set this run apart from others and are not in its conditions already, as a JSON object.
 
     Args:
         manifest: of the run.
         records: every record with its conditions, as they stand in the results.
+
+    Returns:
+        ``{}`` if the conditions cover all options; ``None`` if the manifest has no options, so that nobody knows what was set.
     """
     finished = [(record, conditions) for record, conditions in records if record.scope != "resources"]
     apart = {}
@@ -99,29 +103,37 @@ def options_apart(manifest: Manifest, records: Iterable[tuple[Record, Conditions
         if not _changes_what_is_measured(name, value):
             continue
         field = MEANT.get(name, name)
-        told = {_told(record, conditions, field) for record, conditions in finished} if field in FIELDS else set()
+        measured = {_value_in(record, conditions, field) for record, conditions in finished} if field in FIELDS else set()
         wanted = value if isinstance(value, list) else [value]
-        if told and all(one is not None and any(_same(one, other) for other in wanted) for one in told):
-            continue  # The conditions say it already.
-        apart[name] = sorted(value, key=str) if isinstance(value, list) else value  # an order is none of what is measured
+        if measured and all(found is not None and any(_same(found, option) for option in wanted) for found in measured):
+            continue  # It is among the conditions already.
+        apart[name] = sorted(value, key=str) if isinstance(value, list) else value  # The order does not change what is measured.
     return json.dumps(apart, ensure_ascii=False) if manifest.options else None
 
 
-def _told(record: Record, conditions: Conditions, field: str) -> object:
+def _value_in(record: Record, conditions: Conditions, field: str) -> object:
     return record.payload_bytes if field == SIZE else getattr(conditions, field)
 
 
 def options_words(text: str) -> str:
-    """Return options that `options_apart` found as they read in a label."""
+    """Return the options that `options_apart` found in words, for a label."""
     return ", ".join(f"{name} {', '.join(map(str, value)) if isinstance(value, list) else value}" for name, value in json.loads(text).items())
 
 
 def split_options(text: str | None, soft: Iterable[str] = SOFT_CONDITIONS) -> tuple[str | None, Mapping[str, str]]:
-    """Return the options in which sides must not differ, as JSON, and those that mean one of the ``soft`` conditions, in words."""
+    """Split the options that `options_apart` found.
+
+    Args:
+        text: the options, as JSON.
+        soft: conditions in which sides may differ.
+
+    Returns:
+        The options in which sides must not differ, as JSON, and the values of those that mean a soft condition, by the option's name.
+    """
     known: dict[str, Any] = json.loads(text) if text else {}
-    mild = {name: value for name, value in known.items() if MEANT.get(name, name) in soft}
-    hard = {name: value for name, value in known.items() if name not in mild}
-    return json.dumps(hard, ensure_ascii=False) if hard else None, {name: str(value) for name, value in mild.items()}
+    may_differ = {name: value for name, value in known.items() if MEANT.get(name, name) in soft}
+    must_agree = {name: value for name, value in known.items() if name not in may_differ}
+    return json.dumps(must_agree, ensure_ascii=False) if must_agree else None, {name: str(value) for name, value in may_differ.items()}
 
 
 def _changes_what_is_measured(name: str, value: object) -> bool:
@@ -129,10 +141,10 @@ def _changes_what_is_measured(name: str, value: object) -> bool:
     return not is_path and not _ASIDE.intersection(re.split(r"[^a-z0-9]+", name.lower()))
 
 
-def _same(one: object, other: object) -> bool:
-    """Whether two values say the same: text in any case of letters, numbers to the last digit that a float can hold."""
-    if isinstance(one, str) and isinstance(other, str):
-        return one.casefold() == other.casefold()
-    if isinstance(one, int | float) and isinstance(other, int | float) and not isinstance(one, bool) and not isinstance(other, bool):
-        return math.isclose(one, other, rel_tol=1e-9)
-    return one == other
+def _same(first: object, second: object) -> bool:
+    """Return whether two values mean the same. Texts may differ in upper and lower case, numbers in what a float rounds."""
+    if isinstance(first, str) and isinstance(second, str):
+        return first.casefold() == second.casefold()
+    if isinstance(first, int | float) and isinstance(second, int | float) and not isinstance(first, bool) and not isinstance(second, bool):
+        return math.isclose(first, second, rel_tol=1e-9)
+    return first == second

@@ -1,1 +1,4 @@
-"""The schema: what a number, a record, a condition and a run are, and in which units. Everything else is built on it."""
+"""The schema: records, metrics, statistics, conditions, marks and tables, each declared once.
+
+Frames, checks, the files for other tools, the JSON Schema, privacy classes and the tables of the docs are derived from these modules.
+"""

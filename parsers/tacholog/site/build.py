@@ -17,7 +17,8 @@ from tacholog.compare.renames import find_renames, renamed
 from tacholog.compare.result import SCHEMA, json_schema
 from tacholog.compare.sides import of_release
 from tacholog.dataset.complaints import saved_complaints
-from tacholog.dataset.load import Dataset, Progress
+from tacholog.dataset.frames import Dataset
+from tacholog.dataset.logs import Progress
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.evidence import open_evidence
 from tacholog.render.diff.text import github

@@ -12,7 +12,7 @@ from tacholog.slugs import slug
 from tacholog.view.numerals import NOT_STATED
 
 if TYPE_CHECKING:
-    from tacholog.dataset.load import Dataset
+    from tacholog.dataset.frames import Dataset
 
 ALL = "data/results"
 

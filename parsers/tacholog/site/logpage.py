@@ -15,7 +15,7 @@ from tacholog.formats.source import LogText, open_log_in
 from tacholog.privacy import logs as logtext
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.inline import by_line, with_anchors
-from tacholog.schema.records import METRICS
+from tacholog.schema.metrics import METRICS
 from tacholog.view.numerals import size
 from tacholog.view.results import ResultRow
 

@@ -12,12 +12,12 @@ from tacholog.dataset.export import number_id
 from tacholog.render.figures.figures import FIGURES
 from tacholog.render.figures.intervals import interval_figures
 from tacholog.render.tables.side_by_side import has_side_by_side
-from tacholog.schema.records import METRICS
+from tacholog.schema.metrics import METRICS
 from tacholog.site.downloads import csv_names
 from tacholog.site.script import is_perftest
 from tacholog.slugs import slug
 from tacholog.view.history import METRICS_SHOWN, diff_documents, history_document, latest, neighbours, since, tested
-from tacholog.view.names import words
+from tacholog.view.names import SHOWN_CONDITIONS, words
 from tacholog.view.news import news
 from tacholog.view.numerals import NOT_STATED, size
 from tacholog.view.views import TESTS, Selection, View, log_document, manifest_of, transport_of
@@ -111,7 +111,10 @@ def _transport_context(part: View, system: str, transport: str) -> dict[str, Any
 def _keywords(part: View) -> str:
     """Return words for the search index that stand only in the tables of a page: conditions, versions, machines."""
     found = {
-        words(name, value) for conditions in {fact.conditions for fact in part.results} for name, value in msgspec.structs.asdict(conditions).items()
+        words(name, value)
+        for conditions in {result.conditions for result in part.results}
+        for name, value in msgspec.structs.asdict(conditions).items()
+        if name in SHOWN_CONDITIONS
     }
     for run in part.runs.values():
         host = part.hosts.get(run.host or "")

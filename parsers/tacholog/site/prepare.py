@@ -12,11 +12,14 @@ import msgspec
 from tacholog.compare.bands import FOLDER as BANDS
 from tacholog.compare.renames import FILE as RENAMES
 from tacholog.dataset.complaints import complaints
-from tacholog.dataset.load import TABLES, Dataset, Progress, load
+from tacholog.dataset.frames import Dataset
+from tacholog.dataset.load import load
+from tacholog.dataset.logs import Progress
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there, read_evidence
 from tacholog.privacy.redact import redacted
 from tacholog.runs.problems import FORGOTTEN
+from tacholog.schema.tables import TABLES
 from tacholog.site.settings import SiteSettings
 
 _NAMED = 3  # problems named in one line; check lists them all

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import msgspec
 
-from tacholog.dataset.load import Limits
+from tacholog.dataset.logs import Limits
 from tacholog.errors import UnreadableInput
 from tacholog.privacy.settings import Privacy
 from tacholog.runs.manifest import read_toml

@@ -17,7 +17,8 @@ from tacholog.compare.policy import Policy
 from tacholog.compare.renames import find_renames, renamed
 from tacholog.compare.result import VERDICTS, Report
 from tacholog.compare.sides import of_release
-from tacholog.dataset.load import Dataset, open_saved
+from tacholog.dataset.frames import Dataset
+from tacholog.dataset.saved import open_saved
 from tacholog.errors import TachologError
 from tacholog.render.diff.page import brief, fragment
 from tacholog.render.html import tag

@@ -137,7 +137,7 @@ def _of_system(folder: Path, state: State, of_system: Selection) -> View:
 @lru_cache(maxsize=1)
 def _opened(folder: Path, state: State) -> View:
     """Open a dataset. ``state`` is a part of the cache key, so a changed dataset is opened again."""
-    from tacholog.dataset.load import open_saved
+    from tacholog.dataset.saved import open_saved
 
     if not state:
         raise TachologError(f"no data set in {folder}")

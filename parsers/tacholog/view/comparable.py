@@ -11,7 +11,7 @@ import msgspec
 
 from tacholog.compare.comparable import A_REFERENCE, BYTES, MOVED, NOT_MOVED, is_ranked_nowhere, shared, unknown
 from tacholog.compare.policy import MIN_RUNS
-from tacholog.schema.records import METRICS
+from tacholog.schema.metrics import METRICS
 from tacholog.view.headlines import RANKED_BY
 from tacholog.view.names import participant_title, words
 from tacholog.view.numerals import NOT_STATED, size

@@ -9,56 +9,21 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from tacholog.runs.stated import options_words
+from tacholog.schema.conditions import CONDITIONS
+from tacholog.schema.tables import title
 from tacholog.view.numerals import grouped, quantity, size
 
 _SHOWN_LAST = ("definition", "planned_duration_s", "warmup", "basis", "load_mode", "campaign", "options", "settings", "build")
 _SAID_TWICE = ("release", "tool", "tool_version")  # where the system's version says it too
 _COMMIT_SHOWN = 7
 _SIDES = {"publisher": "at the publisher", "subscriber": "at the subscriber", "both": "both sides"}
-_TITLES = {
-    "data_path": "data path",
-    "payload_touched": "payload touched",
-    "keyed": "keyed or not",
-    "type": "type",
-    "demand": "demand",
-    "offered_rate_per_s": "offered rate",
-    "recovery_time_ns": "recovery time",
-    "batch_bytes": "batching",
-    "load_mode": "load",
-    "planned_duration_s": "planned duration",
-    "link_bit_per_s": "link speed",
-    "system_version": "version",
-    "tool_version": "tool version",
-    "published": "own or published",
-}
 
 BASIS_WORDS = {"rtt": "round trip", "rtt/2": "half round trip", "one-way": "one way"}  # Half of a round trip is never called one way: methodology.
 
-# What each condition says, for the page of definitions. A test holds that none is missing.
-CONDITION_WORDS = {
-    "transport": "What carries the messages: a protocol, shared memory, a queue between threads.",
-    "data_path": "Whether the payload is copied, or handed over as a reference (zero copy, pointer) or in its wire form (FlatData).",
-    "payload_touched": "Whether anybody wrote or read the payload. A zero-copy rate without that counts bytes that never moved.",
-    "reliability": "Whether lost messages are sent again (reliable) or not (best effort).",
-    "keyed": "Whether messages belong to instances of a topic by a key.",
-    "instances": "How many instances a keyed topic has.",
-    "type": "The data type, as the tool calls it.",
-    "demand": "How many messages are sent in one burst.",
-    "offered_rate_per_s": "How many messages a second the publisher tries to send.",
-    "recovery_time_ns": "The pause between two bursts.",
-    "batch_bytes": "How many bytes of messages travel together.",
-    "publishers": "How many publishers send at once.",
-    "subscribers": "How many subscribers receive at once.",
-    "load_mode": "Closed: the next message waits for the last answer. Open or paced: a schedule that waits for nobody. Max-rate: as fast as it goes.",
-    "waiting": "How a side waits for the other: it polls (busy-poll), sleeps until it is woken (block), or polls first and then sleeps.",
-    "warmup": "What was done before the measurement began.",
-    "basis": "What a latency spans: one way, a round trip, or a round trip divided by two.",
-    "definition": "The tool's own definition of the metric; see the table below.",
-    "planned_duration_s": "How long one measurement was meant to take.",
-    "link_bit_per_s": "The nominal speed of the network link.",
-}
-
 _SYSTEM = re.compile(r"windows|win\s?\d|ubuntu|debian|linux|macos|freebsd|qnx", re.IGNORECASE)
+
+#: The conditions that pages show of numbers, and tell series apart by. The reach follows from the transport.
+SHOWN_CONDITIONS = frozenset(CONDITIONS) - {"reach"}
 
 Parts = Sequence[tuple[str, object]]
 
@@ -143,11 +108,6 @@ def words(name: str, value: object) -> str:
         return ""
     in_words = _WORDS.get(name)
     return in_words(value) if in_words else str(value)
-
-
-def title(name: str) -> str:
-    """Return what a condition is called in running text."""
-    return _TITLES.get(name, name.replace("_", " "))
 
 
 def participant_title(name: object) -> str:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tacholog.schema.records import Conditions
+from tacholog.schema.conditions import Conditions
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tacholog.dataset.load import Dataset
+    from tacholog.dataset.frames import Dataset
 
 CONDITIONS = Conditions.__struct_fields__
 _LISTS = ("marks", "bins")  # pandas would ask each of their elements whether it is missing

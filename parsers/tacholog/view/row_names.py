@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tacholog.compare.result import RowKey
-from tacholog.schema.records import METRICS
+from tacholog.schema.metrics import METRICS
+from tacholog.schema.tables import title
 from tacholog.view import names
 from tacholog.view.numerals import NOT_STATED, size
 
@@ -37,7 +38,7 @@ def row_name(key: RowKey, *, with_system: bool = False) -> str:
 def _apart(key: RowKey) -> list[str]:
     """What tells a row from those that are alike in all else; what is not stated is named where nothing else tells it."""
     said = [word for field, value in key.apart if (word := names.words(field, value))]
-    return said or [f"{names.title(field)} {NOT_STATED}" for field, _ in key.apart]
+    return said or [f"{title(field)} {NOT_STATED}" for field, _ in key.apart]
 
 
 def _tested_by(key: RowKey) -> str:

@@ -15,7 +15,7 @@ import msgspec
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.compare.statistics import cluster_split
 from tacholog.dataset.medians import median_place
-from tacholog.schema.records import METRICS
+from tacholog.schema.metrics import METRICS
 from tacholog.view.results import ResultRow
 
 MARK = "two_groups"

@@ -13,7 +13,7 @@ import msgspec
 
 from tacholog.dataset.medians import median_place
 from tacholog.runs.stated import split_options
-from tacholog.view.names import joined, made_different, told_apart, words
+from tacholog.view.names import SHOWN_CONDITIONS, joined, made_different, told_apart, words
 from tacholog.view.numerals import natural, size
 from tacholog.view.results import CONDITIONS, ResultRow, RunRow
 from tacholog.view.run_groups import MARK, RunGroup, two_groups
@@ -184,7 +184,7 @@ def _cell(results: Sequence[ResultRow], wanted: Counter[str]) -> Cell:
 
 
 def _key(result: ResultRow) -> SeriesKey:
-    parts: list[tuple[str, object]] = [(name, getattr(result.conditions, name)) for name in CONDITIONS]
+    parts: list[tuple[str, object]] = [(name, getattr(result.conditions, name)) for name in CONDITIONS if name in SHOWN_CONDITIONS]
     parts += [(name, getattr(result.run, name)) for name in _RUN_PARTS if name != "options"]
     options, settings = split_options(result.run.options)
     parts += [("options", options), ("settings", ", ".join(f"{name} {value}" for name, value in settings.items()) or None)]

@@ -16,7 +16,7 @@ from tacholog.view.results import HistogramRow, LogRow, ProblemRow, ResultRow, R
 from tacholog.view.series import Series, series_of
 
 if TYPE_CHECKING:
-    from tacholog.dataset.load import Dataset
+    from tacholog.dataset.frames import Dataset
 
 TESTS = ("latency", "throughput", "demand")
 

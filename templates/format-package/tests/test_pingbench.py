@@ -3,8 +3,10 @@
 from pathlib import Path
 
 from tacholog.formats.reading import read
+from tacholog.formats.testing import format_tests
 
 LOG = Path(__file__).parent / "pingbench-2.1.log"
+TestWhateverBecomesOfALog = format_tests("pingbench", [LOG])
 
 
 def test_a_log_is_known_by_its_content_and_every_line_of_it_is_understood() -> None:
@@ -25,16 +27,6 @@ def test_a_result_line_becomes_a_record_in_nanoseconds() -> None:
         ("latency_p99_ns", 31000.0),
     ]
     assert (second.payload_bytes, second.numbers[0].value) == (1024, 11750.0)
-
-
-def test_a_log_cut_anywhere_yields_no_record_that_the_whole_log_does_not_hold(tmp_path: Path) -> None:
-    data, whole = LOG.read_bytes(), read(LOG).records
-
-    for end in range(len(data)):
-        cut = tmp_path / "cut.log"
-        cut.write_bytes(data[:end])
-        found = read(cut, "pingbench").records
-        assert found == whole[: len(found)]
 
 
 def test_a_garbled_line_is_broken_and_costs_only_itself(tmp_path: Path) -> None:

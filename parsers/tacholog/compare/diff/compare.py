@@ -16,7 +16,7 @@ from tacholog.compare.comparable import MACHINE, Judgement, judge
 from tacholog.compare.diff.estimate import Estimates, estimate
 from tacholog.compare.diff.loss import loss_asked, losses, lossy
 from tacholog.compare.diff.match import NONE, CellPairs, match
-from tacholog.compare.diff.numbers import CONDITIONS, LATENCY_OF, SETTING, Integers, Numbers, latency_of, numbers
+from tacholog.compare.diff.numbers import CONDITIONS, LATENCY_OF, REACH, SETTING, Integers, Numbers, latency_of, numbers
 from tacholog.compare.diff.rows import Findings, curves, rows, untested
 from tacholog.compare.diff.same import same_runs, shared
 from tacholog.compare.diff.verdict import CODE, REASONS, Judged, Verdicts, decide, thresholds
@@ -27,7 +27,7 @@ from tacholog.compare.result import COMPARED, OPEN, VERDICTS, Input, InputProble
 from tacholog.errors import TachologError
 
 if TYPE_CHECKING:
-    from tacholog.dataset.load import Dataset
+    from tacholog.dataset.frames import Dataset
 
 _OF_ONE_RUN = {"single_run", "bound", "same_measurement"}
 _OF_LINES, _LINES_NAMED = ("broken", "unknown"), 100
@@ -179,7 +179,7 @@ def _judge(data: Numbers, pairs: CellPairs, profiles: list[Profile], policy: Pol
 
     A row that only one side has under its conditions is held against the other side's under others, so that a reader is told of these.
     """
-    where = (*SETTING, "metric")
+    where = (*SETTING, "metric", REACH)
     cells, pairs = data.cells, _with_others(data, pairs)
     both = np.flatnonzero(pairs.both)
     which = np.zeros(len(pairs.old), np.int64)

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from tacholog.compare.comparable import A_REFERENCE, BYTES
 from tacholog.compare.policy import IF_NO_PERCENTILE, Policy
 from tacholog.dataset.medians import upper_of_two_counts
-from tacholog.dataset.quality import MARKS
+from tacholog.schema.marks import MARKS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tacholog.dataset.load import Dataset
+    from tacholog.dataset.frames import Dataset
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -35,7 +35,8 @@ CONDITIONS = (
     *("offered_rate_per_s", "recovery_time_ns", "instances", "side", "waiting"),
 )
 OF_RUN = ("host", "tool", "tool_version", "options")  # what a run was made on and with, which tells rows apart where their conditions do not
-_COLUMNS = (*SETTING, *SIZE, *NAME, *CONDITIONS)
+REACH = "reach"  # how far the transport reaches: it sets no rows apart, but decides which facts of a machine must be known
+_COLUMNS = (*SETTING, *SIZE, *NAME, *CONDITIONS, REACH)
 BOUNDS = ("=", "~", "<", ">", "range-low", "range-high")
 MARK_BITS = {name: 1 << index for index, name in enumerate(MARKS)}
 LATENCY_OF = (None, BYTES, A_REFERENCE)  # what a latency that is called one of zero copy turned out to be of; None: nothing is to be told apart

@@ -18,7 +18,8 @@ from tacholog.compare.policy import Policy
 from tacholog.compare.result import VERDICTS, Curve, Difference, DiffRow, Level, RatioKind, RowKey, Side, Untested, Verdict
 from tacholog.compare.statistics import Shift
 from tacholog.dataset.medians import median_run
-from tacholog.schema.records import METRICS, Bound
+from tacholog.schema.metrics import METRICS
+from tacholog.schema.records import Bound
 
 _ALONE = {reason: (reason,) if reason else () for reason in REASONS}
 _BOUNDS = tuple(cast("Bound", bound) for bound in BOUNDS)

@@ -11,7 +11,7 @@ from tacholog.compare.diff.match import CellPairs
 from tacholog.compare.diff.numbers import Flags, Integers, Numbers, run_sets
 
 if TYPE_CHECKING:
-    from tacholog.dataset.load import Dataset
+    from tacholog.dataset.frames import Dataset
 
 
 class Shared(NamedTuple):

@@ -14,7 +14,7 @@ from tacholog.compare.diff.numbers import BOUNDS, MARK_BITS, SETTING, Cells, Cod
 from tacholog.compare.policy import BANDS, MIN_RUNS, TESTABLE_BEYOND, Policy, RowFilter, band_of, percentile
 from tacholog.compare.result import VERDICTS, Verdict
 from tacholog.compare.statistics import Shift, adjusted, adjusted_each, detectable, least_p, runs_needed
-from tacholog.schema.records import METRICS
+from tacholog.schema.metrics import METRICS
 
 INVALIDATING = ("run_failed", "loss", "out_of_order", "impossible")
 INVALID_BITS = sum(MARK_BITS[name] for name in INVALIDATING)

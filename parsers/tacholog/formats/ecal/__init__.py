@@ -26,14 +26,11 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from tacholog.formats.ecal.latency import MICROSECOND, PING_PONG, RECEIVER, REFLECTOR, Senders
-from tacholog.formats.ecal.rows import Blocks
-from tacholog.formats.ecal.tables import Tables
+from tacholog.formats.ecal.latency import PING_PONG, RECEIVER, REFLECTOR, Senders
+from tacholog.formats.ecal.rows import BlockReader
+from tacholog.formats.ecal.tables import DocumentedTables
 from tacholog.formats.ecal.tools import BLOCKS, one_liner
-from tacholog.formats.kit.distribution import Distribution
-from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
-from tacholog.formats.kit.printed import printed
-from tacholog.schema.records import Conditions, Facts, Number, Record
+from tacholog.formats.kit import MICROSECOND, Broken, Conditions, Detected, Dialect, Distribution, Facts, Found, Line, Record, printed
 
 SYSTEM = "eCAL"
 TOOL = "eCAL samples"
@@ -113,9 +110,9 @@ class _Output:
 
     def __init__(self) -> None:
         self._senders = Senders()
-        self._sent = Blocks(self._senders.block)
-        self._others = Blocks(RECEIVER, REFLECTOR, PING_PONG, *BLOCKS)
-        self._tables = Tables()
+        self._sent = BlockReader(self._senders.block)
+        self._others = BlockReader(RECEIVER, REFLECTOR, PING_PONG, *BLOCKS)
+        self._tables = DocumentedTables()
         self._is_after_ruler = False  # One ruler may be that of a receiver within a sender's block; between two a block has ended.
 
     def read(self, lines: Iterable[Line]) -> Iterator[Found]:
@@ -186,14 +183,10 @@ def _distribution(seen: Distribution) -> Record:
         test="latency",
         payload_bytes=None,
         numbers=tuple(
-            _statistic(name, round(value * MICROSECOND, 3), max(width * MICROSECOND, MICROSECOND))
+            printed("latency", name, round(value * MICROSECOND, 3), max(width * MICROSECOND, MICROSECOND))
             for name, (value, width) in seen.statistics().items()
         ),
         samples=seen.count,
         side="subscriber",
         conditions=Conditions(basis="one-way", definition="ecal-samples"),
     )
-
-
-def _statistic(name: str, value: float, resolution: float) -> Number:
-    return printed("latency", name, value, resolution)

@@ -1,6 +1,6 @@
 """The blocks of eCAL's latency samples: sender and receiver, C++ from 5.3 on, and Python.
 
-Source: the printers of ``latency_snd`` and ``latency_rec`` in eCAL 5.3.4 to 6.2, see ecal.py.
+Source: the printers of ``latency_snd`` and ``latency_rec`` in eCAL 5.3.4 to 6.2, see tacholog.formats.ecal.
 """
 
 from __future__ import annotations
@@ -8,13 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tacholog.formats.ecal.rows import Block, Cells, Row
-from tacholog.formats.kit.lines import Broken
-from tacholog.formats.kit.printed import counted, printed
-from tacholog.schema.records import Conditions, Facts, Number, Record
+from tacholog.formats.ecal.rows import BlockForm, Cells, RowForm
+from tacholog.formats.kit import MICROSECOND, Broken, Conditions, Facts, Number, Record, counted, impossible, printed
 
 KILOBYTE = 1024
-MICROSECOND = 1000.0
 MOST_WARM_UPS = 100
 COUNT = re.compile(r"\d{1,18}")
 _KILOBYTES = re.compile(r"\d{1,15} kB")
@@ -130,7 +127,7 @@ def _round_trip(cells: Cells) -> Record | Broken:
         test="latency",
         payload_bytes=size * KILOBYTE or None,
         numbers=(
-            Number(metric="latency", statistic="mean", value=None, marks=("impossible",)) if only_the_lost else time,
+            impossible("latency", "mean") if only_the_lost else time,
             counted("messages_sent", sent) if lost else Number(metric="messages_sent", statistic="total", value=float(sent), marks=("derived",)),
             *([counted("messages_lost", lost)] if lost else []),
         ),
@@ -140,40 +137,40 @@ def _round_trip(cells: Cells) -> Record | Broken:
     )
 
 
-RECEIVER = Block(
+RECEIVER = BlockForm(
     rows=(
-        Row("received", ("Messages received",), COUNT),
-        Row("size", ("Message size received",), _KILOBYTES),
-        Row("mean", ("Message average latency",), TIME),
-        Row("min", ("Message min latency",), PLACED_TIME),
-        Row("max", ("Message max latency",), PLACED_TIME),
-        Row("rate", ("Throughput",), _RATE),
-        Row("rate2", ("",), _RATE),
-        Row("rate3", ("",), _RATE, begun=_RATE_BEGUN),
+        RowForm("received", ("Messages received",), COUNT),
+        RowForm("size", ("Message size received",), _KILOBYTES),
+        RowForm("mean", ("Message average latency",), TIME),
+        RowForm("min", ("Message min latency",), PLACED_TIME),
+        RowForm("max", ("Message max latency",), PLACED_TIME),
+        RowForm("rate", ("Throughput",), _RATE),
+        RowForm("rate2", ("",), _RATE),
+        RowForm("rate3", ("",), _RATE, begun=_RATE_BEGUN),
     ),
     read=_received,
     ruled=1,
     short=_received_only,
 )
-REFLECTOR = Block(
+REFLECTOR = BlockForm(
     rows=(
-        Row("size", ("Received buffer size",), _KILOBYTES, optional=True),
-        Row("old_size", ("Rec buffer size",), _KILOBYTES, optional=True),
-        Row("packages", ("Received packages",), COUNT, optional=True),
-        Row("messages", ("Received messages",), COUNT, optional=True),
-        Row("mean", ("Message average receive time",), TIME),
-        Row("rate", ("Throughput",), _RATE),
-        Row("rate2", ("", "Throughput"), _RATE),
-        Row("rate3", ("", "Throughput"), _RATE, begun=_RATE_BEGUN),
+        RowForm("size", ("Received buffer size",), _KILOBYTES, optional=True),
+        RowForm("old_size", ("Rec buffer size",), _KILOBYTES, optional=True),
+        RowForm("packages", ("Received packages",), COUNT, optional=True),
+        RowForm("messages", ("Received messages",), COUNT, optional=True),
+        RowForm("mean", ("Message average receive time",), TIME),
+        RowForm("rate", ("Throughput",), _RATE),
+        RowForm("rate2", ("", "Throughput"), _RATE),
+        RowForm("rate3", ("", "Throughput"), _RATE, begun=_RATE_BEGUN),
     ),
     read=_reflected,
 )
-PING_PONG = Block(
+PING_PONG = BlockForm(
     rows=(
-        Row("runs", ("RUNS",), COUNT),
-        Row("size", ("SIZE",), _KILOBYTES),
-        Row("lost", ("Packages lost after message",), re.compile(r"\d{1,18} -> stop\."), optional=True),
-        Row("mean", ("Message average roundtrip time",), TIME),
+        RowForm("runs", ("RUNS",), COUNT),
+        RowForm("size", ("SIZE",), _KILOBYTES),
+        RowForm("lost", ("Packages lost after message",), re.compile(r"\d{1,18} -> stop\."), optional=True),
+        RowForm("mean", ("Message average roundtrip time",), TIME),
     ),
     read=_round_trip,
     ruled=2,
@@ -188,16 +185,16 @@ class Senders:
         """Start without a sender."""
         self._conditions: set[Conditions] = set()
         self._environments: dict[str, set[str]] = {}
-        self.block = Block(
+        self.block = BlockForm(
             rows=(
-                Row("runs", ("Runs",), COUNT),
-                Row("size", ("Message size",), _SIZE),
-                Row("delay", ("Message delay",), re.compile(r"\d{1,15} ms"), optional=True),
-                Row("zero_copy", ("Zero copy",), re.compile(r"ON|OFF"), optional=True),
-                Row("buffers", ("Memory buffer",), COUNT, optional=True),
-                Row("frequency", ("Frequency",), re.compile(r"as fast as possible|\d{1,9}(?:\.\d{1,9})? Hz"), optional=True),
-                Row("zero_copy", ("Zero copy",), re.compile(r"ON|OFF"), optional=True),
-                Row("sent", ("Messages sent",), COUNT),
+                RowForm("runs", ("Runs",), COUNT),
+                RowForm("size", ("Message size",), _SIZE),
+                RowForm("delay", ("Message delay",), re.compile(r"\d{1,15} ms"), optional=True),
+                RowForm("zero_copy", ("Zero copy",), re.compile(r"ON|OFF"), optional=True),
+                RowForm("buffers", ("Memory buffer",), COUNT, optional=True),
+                RowForm("frequency", ("Frequency",), re.compile(r"as fast as possible|\d{1,9}(?:\.\d{1,9})? Hz"), optional=True),
+                RowForm("zero_copy", ("Zero copy",), re.compile(r"ON|OFF"), optional=True),
+                RowForm("sent", ("Messages sent",), COUNT),
             ),
             read=self._read,
         )

@@ -3,9 +3,9 @@
 A row is ``label : value``. A block whose rows are out of order, missing or garbled is broken as a whole: nothing of it is joined to another.
 
 A last row without its end is whole where a unit closes its number (``27 us``, ``2252 MB/s``). Where it is cut, the block is read without it if it
-only says again what other rows say (`Row.begun`). Else it is refused: a sender's last row is the count itself, a ping-pong's the only latency.
+only says again what other rows say (`RowForm.begun`). Else it is refused: a sender's last row is the count itself, a ping-pong's the only latency.
 
-Source: the layout of eCAL's samples, see ecal.py.
+Source: the layout of eCAL's samples, see tacholog.formats.ecal.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tacholog.formats.kit.lines import Broken, Found, Line
-from tacholog.schema.records import Record
+from tacholog.formats.kit import Broken, Found, Line, Record, found_on
 
 ROWS_APART = 4000  # Lines between the first and the last row of a block: what is claimed later is too late.
 _UNCOLONED = re.compile(r"(Message average roundtrip time|Packages lost after message) (.*)")
@@ -25,7 +24,7 @@ _CLOSED = re.compile(r".* (?:us|[A-Za-z]{1,5}/s)")
 Cells = Mapping[str, str]
 
 
-class Row(NamedTuple):
+class RowForm(NamedTuple):
     """A row of a block: the key of its value, the label it has ("" under another row's), the whole value, and whether it may be missing.
 
     ``bare``: a blank behind the value says that more stood there. ``begun``: what may be left of the value where the log ends within it, of a last
@@ -40,27 +39,27 @@ class Row(NamedTuple):
     begun: re.Pattern[str] | None = None
 
 
-class Block(NamedTuple):
+class BlockForm(NamedTuple):
     """The rows of a block and what they say.
 
     ``ruled`` and ``spaced`` are after how many rows a ruler or an empty line may stand; ``short`` reads a block that a ruler ends there.
     """
 
-    rows: Sequence[Row]
+    rows: Sequence[RowForm]
     read: Callable[[Cells], Record | Broken]
     ruled: int = 0
     spaced: int = 0
     short: Callable[[Cells], Record | Broken] | None = None
 
 
-class Blocks:
+class BlockReader:
     """The blocks of one process's output, and the one that the log is in."""
 
-    def __init__(self, *blocks: Block) -> None:
+    def __init__(self, *blocks: BlockForm) -> None:
         """Start outside of all blocks."""
         self._blocks = blocks
         self._labels = {label for block in blocks for row in block.rows for label in row.labels}
-        self._open: Block | None = None
+        self._open: BlockForm | None = None
         self._at = 0
         self._lines: list[Line] = []
         self._cells: dict[str, str] = {}
@@ -123,11 +122,11 @@ class Blocks:
     def close(self, reason: str) -> Iterator[Found]:
         """Leave the block; what there is of it is broken."""
         if self._lines:
-            yield Found(self._lines[0], Broken(reason), tuple(self._lines[1:]))
+            yield found_on(self._lines, Broken(reason))
         self._reset()
 
     def _done(self, read: Callable[[Cells], Record | Broken]) -> Found:
-        found = Found(self._lines[0], read(self._cells), tuple(self._lines[1:]))
+        found = found_on(self._lines, read(self._cells))
         self._reset()
         return found
 
@@ -143,7 +142,7 @@ def _split(text: str) -> tuple[str, str]:
     return ("\0", "") if not colon or indented else (label.strip(), value.strip())
 
 
-def _next(block: Block, start: int, label: str) -> int | None:
+def _next(block: BlockForm, start: int, label: str) -> int | None:
     """Where the label stands among the rows that may come next."""
     for at in range(start, len(block.rows)):
         if label in block.rows[at].labels:

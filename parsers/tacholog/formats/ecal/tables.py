@@ -1,6 +1,6 @@
 """The latency tables of eCAL's documentation: Markdown with pipes, and reStructuredText grids of line blocks.
 
-Source: README.md and doc/rst/advanced/performance.rst of eCAL 5.3.5 to 6.2, see ecal.py.
+Source: README.md and doc/rst/advanced/performance.rst of eCAL 5.3.5 to 6.2, see tacholog.formats.ecal.
 """
 
 from __future__ import annotations
@@ -10,10 +10,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from tacholog.formats.ecal.latency import KILOBYTE, MICROSECOND
-from tacholog.formats.kit.lines import Broken, Found, Line
-from tacholog.formats.kit.printed import printed
-from tacholog.schema.records import Conditions, DataPath, Facts, Record
+from tacholog.formats.ecal.latency import KILOBYTE
+from tacholog.formats.kit import MICROSECOND, Broken, Conditions, DataPath, Facts, Found, Line, Record, printed
 
 _BORDER = re.compile(r"\+(?:-+\+)+")
 _HEAD_END = re.compile(r"\+(?:=+\+)+")
@@ -30,7 +28,7 @@ _HEAD_LINES = 8
 _SIZE_UNITS = {"kB": KILOBYTE, "MB": KILOBYTE * KILOBYTE}
 
 
-class Column(NamedTuple):
+class DocumentedColumn(NamedTuple):
     """What the heading of a column says."""
 
     platform: str
@@ -39,7 +37,7 @@ class Column(NamedTuple):
     has_unit: bool
 
 
-class Tables:
+class DocumentedTables:
     """Where in a table the text is, and what stands above its columns."""
 
     def __init__(self) -> None:
@@ -47,7 +45,7 @@ class Tables:
         self._borders: list[int] = []  # Where the bars of a grid stand; none in a pipe table.
         self._grid_head: list[Line] = []
         self._heads: list[list[str]] = []
-        self._columns: list[Column] = []
+        self._columns: list[DocumentedColumn] = []
         self._trouble: str | None = None  # Why the rows of this table can be no records.
         self._unit_in_prose = False
         self._samples: tuple[int, int | None, int] | None = None  # Up to a size, that size, and above it; without a size of all.
@@ -144,7 +142,7 @@ class Tables:
         samples, limit_bytes, above = self._samples
         return samples if limit_bytes is None or payload_bytes <= limit_bytes else above
 
-    def _record(self, payload_bytes: int, column: Column, microseconds: int) -> Record:
+    def _record(self, payload_bytes: int, column: DocumentedColumn, microseconds: int) -> Record:
         return Record(
             test="latency",
             payload_bytes=payload_bytes,
@@ -162,13 +160,13 @@ def _samples(said: re.Match[str]) -> tuple[int, int | None, int] | None:
     return (int(said[1]), int(said[2]) * KILOBYTE, int(said[3])) if said[2] == said[4] else None
 
 
-def _columns(heads: Sequence[Sequence[str]]) -> list[Column]:
+def _columns(heads: Sequence[Sequence[str]]) -> list[DocumentedColumn]:
     """What the headings say; where some columns are of zero copy, the others are of copies."""
     layers = [" ".join(words for line in head[1:] if (words := _UNIT.sub("", line).strip())) for head in heads]
     some_zero_copy = any(layer.endswith(" ZC") for layer in layers)
     otherwise: DataPath | None = "copy" if some_zero_copy else None
     return [
-        Column(
+        DocumentedColumn(
             platform=_UNIT.sub("", head[0]).strip(),
             transport=layer.removesuffix(" ZC") or None,
             data_path="zero-copy" if layer.endswith(" ZC") else otherwise,

@@ -1,7 +1,7 @@
 """eCAL's other measuring samples: performance, throughput in one process, service calls, many topics, and perftool.
 
 Source: the printers of ``performance_snd``, ``performance_rec``, ``pubsub_throughput``, ``latency_client``, ``multiple_snd``, ``multiple_rec`` and
-``perftool``, see ecal.py.
+``perftool``, see tacholog.formats.ecal.
 """
 
 from __future__ import annotations
@@ -9,11 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from tacholog.formats.ecal.latency import COUNT, KILOBYTE, MICROSECOND, PLACED_TIME, TIME, first_number
-from tacholog.formats.ecal.rows import Block, Cells, Row
-from tacholog.formats.kit.lines import Broken, Found, Line
-from tacholog.formats.kit.printed import counted, printed, unit_of_last_place
-from tacholog.schema.records import Conditions, Number, Record, Side
+from tacholog.formats.ecal.latency import COUNT, KILOBYTE, PLACED_TIME, TIME, first_number
+from tacholog.formats.ecal.rows import BlockForm, Cells, RowForm
+from tacholog.formats.kit import MICROSECOND, Broken, Conditions, Found, Line, Number, Record, Side, counted, printed, unit_of_last_place
 
 _MEGABYTE = KILOBYTE * KILOBYTE
 _STREAMED = re.compile(r"\d{1,12}(?:\.\d{1,12})?(?:e[+-]\d\d)?")
@@ -120,48 +118,48 @@ def _topics_rate(participant: str, rate: int, side: Side | None) -> Record:
     )
 
 
-BLOCKS: Sequence[Block] = (
-    Block(
+BLOCKS: Sequence[BlockForm] = (
+    BlockForm(
         rows=(
-            Row("topic", ("Topic Name",), re.compile(r"[^\s].{0,199}"), optional=True),
-            Row("message", ("Message [0 - 15]",), re.compile(r".*"), optional=True),
-            Row("size", ("Message size (kByte)",), COUNT),
-            Row("kbyte", ("kByte/s",), COUNT),
-            Row("mbyte", ("MByte/s",), COUNT),
-            Row("gbyte", ("GByte/s",), COUNT, optional=True),
-            Row("messages", ("Messages/s",), COUNT),
-            Row("interval", ("Latency (us)",), _STREAMED),
+            RowForm("topic", ("Topic Name",), re.compile(r"[^\s].{0,199}"), optional=True),
+            RowForm("message", ("Message [0 - 15]",), re.compile(r".*"), optional=True),
+            RowForm("size", ("Message size (kByte)",), COUNT),
+            RowForm("kbyte", ("kByte/s",), COUNT),
+            RowForm("mbyte", ("MByte/s",), COUNT),
+            RowForm("gbyte", ("GByte/s",), COUNT, optional=True),
+            RowForm("messages", ("Messages/s",), COUNT),
+            RowForm("interval", ("Latency (us)",), _STREAMED),
         ),
         read=_performance,
     ),
-    Block(
+    BlockForm(
         rows=(
-            Row("layer", ("LAYER",), re.compile(r"SHM|SHM ZERO-COPY|UDP|TCP"), bare=True),
-            Row("elapsed", ("Elapsed time",), re.compile(_STREAMED.pattern + " s")),
-            Row("sent", ("Sent",), _WHOLE_MEGABYTES),
-            Row("received", ("Received",), _WHOLE_MEGABYTES),
-            Row("lost", ("Lost",), _LOST),
-            Row("rate", ("Throughput",), re.compile(r"\d{1,15} MB/s")),
-            Row("rate2", ("Throughput",), re.compile(r"\d{1,15} GB/s")),
+            RowForm("layer", ("LAYER",), re.compile(r"SHM|SHM ZERO-COPY|UDP|TCP"), bare=True),
+            RowForm("elapsed", ("Elapsed time",), re.compile(_STREAMED.pattern + " s")),
+            RowForm("sent", ("Sent",), _WHOLE_MEGABYTES),
+            RowForm("received", ("Received",), _WHOLE_MEGABYTES),
+            RowForm("lost", ("Lost",), _LOST),
+            RowForm("rate", ("Throughput",), re.compile(r"\d{1,15} MB/s")),
+            RowForm("rate2", ("Throughput",), re.compile(r"\d{1,15} GB/s")),
         ),
         read=_in_one_process,
         ruled=1,
     ),
-    Block(
+    BlockForm(
         rows=(
-            Row("calls", ("Service calls",), COUNT),
-            Row("mean", ("Service call average latency",), TIME),
-            Row("min", ("Service call min latency",), PLACED_TIME),
-            Row("max", ("Service call max latency",), PLACED_TIME),
-            Row("rate", ("Service throughput",), re.compile(r"\d{1,15} calls/s")),
+            RowForm("calls", ("Service calls",), COUNT),
+            RowForm("mean", ("Service call average latency",), TIME),
+            RowForm("min", ("Service call min latency",), PLACED_TIME),
+            RowForm("max", ("Service call max latency",), PLACED_TIME),
+            RowForm("rate", ("Service throughput",), re.compile(r"\d{1,15} calls/s")),
         ),
         read=_service,
     ),
-    Block(
+    BlockForm(
         rows=(
-            Row("sum", ("Sum",), re.compile(r"\d{1,15} {1,2}Msg/s")),
-            Row("sum2", ("Sum",), re.compile(r"\d{1,15} kMsg/s")),
-            Row("sum3", ("Sum",), re.compile(r"\d{1,15} MMsg/s")),
+            RowForm("sum", ("Sum",), re.compile(r"\d{1,15} {1,2}Msg/s")),
+            RowForm("sum2", ("Sum",), re.compile(r"\d{1,15} kMsg/s")),
+            RowForm("sum3", ("Sum",), re.compile(r"\d{1,15} MMsg/s")),
         ),
         read=_sum,
     ),
@@ -223,7 +221,7 @@ def _intervals(times: Sequence[str]) -> Iterator[Number]:
 
 def _times(metric: str, times: Sequence[str]) -> Iterator[Number]:
     for statistic, time in zip(("mean", "min", "max"), times, strict=False):
-        yield printed(metric, statistic, float(round(float(time) * _MILLISECOND)), _MICROSECONDS)
+        yield printed(metric, statistic, float(round(float(time) * _MILLISECOND)), MICROSECOND)
 
 
 def _perftool(side: Side, numbers: tuple[Number, ...], interval: str, rate: str) -> Record | Broken:
@@ -238,6 +236,3 @@ def _perftool(side: Side, numbers: tuple[Number, ...], interval: str, rate: str)
         side=side,
         conditions=Conditions(definition="ecal-perftool"),
     )
-
-
-_MICROSECONDS = 1000.0

@@ -18,9 +18,24 @@ from collections.abc import Iterable, Iterator
 
 from tacholog.formats.fastrtps import latency, throughput, video
 from tacholog.formats.fastrtps.samples import HEADER, RawFile
-from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
-from tacholog.formats.kit.printed import counted, printed, unit_of_last_place
-from tacholog.schema.records import Conditions, Facts, Number, Record
+from tacholog.formats.kit import (
+    COUNT_LIMIT,
+    Broken,
+    Conditions,
+    Detected,
+    Dialect,
+    Facts,
+    Found,
+    Line,
+    Number,
+    Record,
+    counted,
+    found_on,
+    impossible,
+    is_size,
+    printed,
+    unit_of_last_place,
+)
 
 SYSTEM = "Fast DDS"
 TOOL = "ThroughputTest, LatencyTest and VideoTest"
@@ -112,7 +127,7 @@ class _Output:
     """Which table the log is in, and what was said before it."""
 
     def __init__(self) -> None:
-        self._table: throughput.Table | latency.Table | latency.DecimalCommas | video.Table | None = None
+        self._table: throughput.DemandTable | latency.LatencyTable | latency.DecimalCommas | video.VideoTable | None = None
         self._quoted: latency.QuotedFile | None = None
         self._raw: RawFile | None = None
         self._recovery_ms: int | None = None
@@ -157,11 +172,11 @@ class _Output:
 
     def _open(self, text: str, squeezed: str) -> None:
         if squeezed in throughput.FORMS:
-            self._table, self._recovery_ms = throughput.Table(throughput.FORMS[squeezed], self._recovery_ms), None
+            self._table, self._recovery_ms = throughput.DemandTable(throughput.FORMS[squeezed], self._recovery_ms), None
         elif squeezed in latency.FORMS:
-            self._table, self._samples = latency.Table(latency.FORMS[squeezed], self._samples), None
+            self._table, self._samples = latency.LatencyTable(latency.FORMS[squeezed], self._samples), None
         elif squeezed in video.FORMS:
-            self._table = video.Table(video.FORMS[squeezed])
+            self._table = video.VideoTable(video.FORMS[squeezed])
         elif squeezed in latency.DECIMAL_COMMAS:
             self._table = latency.DecimalCommas()
         elif squeezed == HEADER:
@@ -169,7 +184,7 @@ class _Output:
         elif latency.QuotedFile.is_heading(text):
             self._quoted = latency.QuotedFile(text)
         else:
-            self._table = throughput.Table(throughput.CSV_FORM)
+            self._table = throughput.DemandTable(throughput.CSV_FORM)
 
     def _leave(self) -> Iterator[Found]:
         if self._raw:
@@ -249,13 +264,13 @@ class _Subscriber:
         self._lines.append(line)
         self._cells[key] = cell
         if key == "test":
-            yield Found(self._lines[0], _subscribed(self._cells), tuple(self._lines[1:]))
+            yield found_on(self._lines, _subscribed(self._cells))
             self._lines, self._cells = [], {}
 
     def close(self, reason: str) -> Iterator[Found]:
         """Give up what there is of these lines."""
         if self._lines:
-            yield Found(self._lines[0], Broken(reason), tuple(self._lines[1:]))
+            yield found_on(self._lines, Broken(reason))
         self._lines, self._cells = [], {}
 
 
@@ -263,13 +278,13 @@ def _subscribed(cells: dict[str, str]) -> Record | Broken:
     size, demand = cells["test"].split(" and demand ")
     last, lost = int(cells["last"]), int(cells["lost"])
     received = int(cells["received"]) if "received" in cells else last - lost
-    if not 0 < int(size) < 2**63:
+    if not is_size(int(size)):
         return Broken("a message size that cannot be")
     return Record(
         test="demand",
         payload_bytes=int(size),
         numbers=(_received(received, derived="received" not in cells), counted("messages_lost", lost), *_own_rate(cells["rate"])),
-        samples=received if 0 <= received < 2**63 else None,
+        samples=received if 0 <= received < COUNT_LIMIT else None,
         side="subscriber",
         conditions=Conditions(demand=int(demand), definition="fastrtps-subscriber"),
     )
@@ -277,7 +292,7 @@ def _subscribed(cells: dict[str, str]) -> Record | Broken:
 
 def _received(received: int, *, derived: bool) -> Number:
     marks = ("derived",) if derived else ()
-    possible = 0 <= received < 2**63
+    possible = 0 <= received < COUNT_LIMIT
     return Number(
         metric="messages_received",
         statistic="total",
@@ -288,6 +303,6 @@ def _received(received: int, *, derived: bool) -> Number:
 
 def _own_rate(cell: str) -> Iterator[Number]:
     if cell.endswith(("nan", "inf")):
-        yield Number(metric="message_rate", statistic="mean", value=None, marks=("impossible",))
+        yield impossible("message_rate", "mean")
     else:
         yield printed("message_rate", "mean", float(cell), unit_of_last_place(float(cell)))

@@ -1,37 +1,48 @@
 """The tables of Fast RTPS's LatencyTest, its CSV files of minima and averages, and eProsima's summaries of raw files.
 
-Source: the printers of LatencyTest in Fast RTPS 0.5.1 to Fast DDS 3 and the scripts of eProsima/benchmarking, see fastrtps.py.
+Source: the printers of LatencyTest in Fast RTPS 0.5.1 to Fast DDS 3 and the scripts of eProsima/benchmarking, see tacholog.formats.fastrtps.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
-from tacholog.formats.kit.lines import Broken, Found, Line, closed_cells
-from tacholog.formats.kit.printed import counted, printed, unit_of_last_place
-from tacholog.schema.records import Basis, Conditions, Number, Record, Reliability
+from tacholog.formats.fastrtps.statistics import STATISTICS, is_ascending, known_in_order
+from tacholog.formats.kit import (
+    MICROSECOND,
+    Basis,
+    Broken,
+    Conditions,
+    Found,
+    Line,
+    Number,
+    Record,
+    Reliability,
+    closed_cells,
+    counted,
+    impossible,
+    is_size,
+    printed,
+    unit_of_last_place,
+)
 
-MICROSECOND = 1000.0
-_STATISTICS = ("std", "mean", "min", "p50", "p90", "p99", "p99.99", "max")
 _BY_THEMSELVES = {"mean", "min", "p50"}  # Without these a row says too little.
-_ORDERED = ("min", "p50", "p90", "p99", "p99.99", "max")
 _CELL = r"-?\d{{1,15}}\.\d{{{0}}}|-?nan"
 _COUNT = r"\d{1,18}"
 _COMMAS = "a table with decimal commas: its cells cannot be told apart; export it again with decimal points"
 
 
-class Form(NamedTuple):
+class LatencyForm(NamedTuple):
     """A generation of the table: the columns behind the size, and the whole rows by the decimals they have."""
 
     columns: Sequence[str]
     rows: Mapping[int, re.Pattern[str]]
 
 
-def _form(columns: Sequence[str], decimals: Sequence[int]) -> Form:
-    return Form(columns, {places: _row(columns, places) for places in decimals})
+def _form(columns: Sequence[str], decimals: Sequence[int]) -> LatencyForm:
+    return LatencyForm(columns, {places: _row(columns, places) for places in decimals})
 
 
 def _row(columns: Sequence[str], places: int) -> re.Pattern[str]:
@@ -39,9 +50,9 @@ def _row(columns: Sequence[str], places: int) -> re.Pattern[str]:
     return re.compile(",".join(f"({cell})" for cell in (_COUNT, *cells)))
 
 
-FORMS: Mapping[str, Form] = {
-    "Bytes,stdev,mean,min,50%,90%,99%,99.99%,max": _form(_STATISTICS, (2,)),
-    "Bytes,Samples,stdev,mean,min,50%,90%,99%,99.99%,max": _form(("samples", *_STATISTICS), (2, 3)),
+FORMS: Mapping[str, LatencyForm] = {
+    "Bytes,stdev,mean,min,50%,90%,99%,99.99%,max": _form(STATISTICS, (2,)),
+    "Bytes,Samples,stdev,mean,min,50%,90%,99%,99.99%,max": _form(("samples", *STATISTICS), (2, 3)),
     "Bytes,Samples,Max,Min,Mean,Median,Stdev,Meanjitter,Maxjitter,90%,99%,99.99%": _form(
         ("samples", "max", "min", "mean", "p50", "std", "jitter mean", "jitter max", "p90", "p99", "p99.99"), (3,)
     ),
@@ -55,10 +66,10 @@ _MEANINGS: Mapping[tuple[bool, int], tuple[str, Basis | None]] = {
 }
 
 
-class Table:
+class LatencyTable:
     """A table that is open: its form, and the samples that were asked for."""
 
-    def __init__(self, form: Form, samples: int | None) -> None:
+    def __init__(self, form: LatencyForm, samples: int | None) -> None:
         """Open a table below its header."""
         self._form = form
         self._samples = samples
@@ -82,9 +93,9 @@ class Table:
         return Broken("a row of this table is cut short or garbled")
 
     def _record(self, size: str, cells: Mapping[str, str], places: int) -> Record | Broken:
-        if not 0 < int(size) < 2**63:
+        if not is_size(int(size)):
             return Broken("a message size that cannot be")
-        if not _ascending(cells):
+        if not _is_possible(cells):
             return Broken("minimum, percentiles and maximum of this row are not in order")
         definition, basis = _MEANINGS["samples" in cells, places]
         summary = "jitter mean" in self._form.columns
@@ -105,16 +116,18 @@ def _numbers(cells: Mapping[str, str], places: int) -> Iterator[Number]:
             continue
         metric, statistic = ("jitter", name.partition(" ")[2]) if name.startswith("jitter") else ("latency", name)
         if cell.endswith("nan"):
-            yield Number(metric=metric, statistic=statistic, value=None, marks=("impossible",))
+            yield impossible(metric, statistic)
         else:
             whole_microseconds = name == "std" and places == len("00")  # Rounded before it was printed with decimals.
             yield printed(metric, statistic, round(float(cell) * MICROSECOND, 3), MICROSECOND if whole_microseconds else MICROSECOND / 10**places)
 
 
-def _ascending(cells: Mapping[str, str]) -> bool:
-    known = [float(cells[name]) for name in _ORDERED if name in cells and not cells[name].endswith("nan")]
-    ordered = all(low <= high for low, high in pairwise(known))
-    return ordered and (cells["mean"].endswith("nan") or known[0] <= float(cells["mean"]) <= (known[-1] if "max" in cells else float("inf")))
+def _is_possible(cells: Mapping[str, str]) -> bool:
+    """Whether the statistics are in order, with the mean between minimum and maximum."""
+    if not is_ascending(cells) or cells["mean"].endswith("nan"):
+        return is_ascending(cells)
+    known = known_in_order(cells)
+    return known[0] <= float(cells["mean"]) <= (known[-1] if "max" in cells else float("inf"))
 
 
 class DecimalCommas:

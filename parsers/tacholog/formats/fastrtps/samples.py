@@ -1,6 +1,6 @@
 """The single latencies that Fast DDS's LatencyTest exports, ranked in bounded memory: a record a payload.
 
-Source: ``--export_raw_data`` of LatencyTest, see fastrtps.py.
+Source: ``--export_raw_data`` of LatencyTest, see tacholog.formats.fastrtps.
 """
 
 from __future__ import annotations
@@ -8,10 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tacholog.formats.kit.distribution import Distribution
-from tacholog.formats.kit.lines import Broken, Found, Line
-from tacholog.formats.kit.printed import printed, unit_of_last_place
-from tacholog.schema.records import Conditions, Record
+from tacholog.formats.kit import Broken, Conditions, Distribution, Found, Line, Record, printed, unit_of_last_place
 
 HEADER = "Sample,Payload[Bytes],Latency[us]"
 _SAMPLE = re.compile(r"(\d{1,15}),(\d{1,15}),(\d{1,12}(?:\.\d{1,12})?(?:e[+-]\d\d)?)")

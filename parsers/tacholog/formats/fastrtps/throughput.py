@@ -1,6 +1,6 @@
 """The tables of Fast RTPS's ThroughputTest: a row a payload, demand and recovery time, with the figures of both sides.
 
-Source: the printers of ThroughputTest in Fast RTPS 0.4 to Fast DDS 3, see fastrtps.py.
+Source: the printers of ThroughputTest in Fast RTPS 0.4 to Fast DDS 3, see tacholog.formats.fastrtps.
 """
 
 from __future__ import annotations
@@ -10,13 +10,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from tacholog.formats.kit.lines import Broken, Line, closed_cells
-from tacholog.formats.kit.printed import counted, printed, unit_of_last_place
-from tacholog.schema.records import Conditions, Number, Record
+from tacholog.formats.kit import (
+    COUNT_LIMIT,
+    MICROSECOND,
+    Broken,
+    Conditions,
+    Line,
+    Number,
+    Record,
+    closed_cells,
+    counted,
+    impossible,
+    is_size,
+    printed,
+    unit_of_last_place,
+)
 
-MICROSECOND = 1000.0
 _MILLISECOND = 1_000_000
-_LARGEST_COUNT = 2**63
 _COUNT = r"\d{1,20}"
 _THREE = r"\d{1,24}\.\d{3}"
 _ROW_ENDS = r"(?:[^\d.,].*)?"  # Text of a page that stuck to the last row of its table.
@@ -24,7 +34,7 @@ _ROUNDING = 0.0006  # Half a unit of the third decimal, and what binary fraction
 _WAITS_LEFT_OUT = 0.8  # A publisher's time this much shorter than the subscriber's lacks the waits between bursts.
 
 
-class Form(NamedTuple):
+class DemandForm(NamedTuple):
     """A generation of the table: its columns in order, the text of a whole row, and what its numbers mean.
 
     ``fixed`` is whether the last cell always has three decimals, so that a cut one shows. ``closed`` are the texts of rows that the log ends in, by
@@ -39,13 +49,13 @@ class Form(NamedTuple):
     closed: Mapping[int, re.Pattern[str]] = MappingProxyType({})
 
 
-def _form(columns: str, definition: str, time: str = _COUNT) -> Form:
+def _form(columns: str, definition: str, time: str = _COUNT) -> DemandForm:
     """A form from its columns: rates have three decimals, all others are whole numbers."""
     names = columns.split()
     cells = [_THREE if name.endswith(("rate", "mbit")) else time if name.endswith("time") else _COUNT for name in names]
     row = [f"({cell})" for cell in cells]
     closed = {kept: re.compile(",".join(row[:kept])) for kept in range(names.index("received_time") + 1, len(names))}
-    return Form(names, re.compile(",".join(row) + _ROW_ENDS), definition, closed=closed)
+    return DemandForm(names, re.compile(",".join(row) + _ROW_ENDS), definition, closed=closed)
 
 
 _T1 = "bytes demand sent sent_time sent_mbit received lost received_time received_mbit"
@@ -56,13 +66,13 @@ _SIDES = _PUBLISHER + _SUBSCRIBER
 _LOOSE = r"\d{1,18}(?:\.\d{1,9})?(?:e[+-]\d\d)?"
 
 
-def _early(columns: str) -> Form:
+def _early(columns: str) -> DemandForm:
     """A form of 2014, with rates and times as a C++ stream prints them."""
     cells = (_LOOSE if name in {"sent_mbit", "sent_time"} else _COUNT for name in columns.split())
-    return Form(columns.split(), re.compile(",".join(f"({cell})" for cell in cells)), "fastrtps-demand-0.4", fixed=False)
+    return DemandForm(columns.split(), re.compile(",".join(f"({cell})" for cell in cells)), "fastrtps-demand-0.4", fixed=False)
 
 
-FORMS: Mapping[str, Form] = {
+FORMS: Mapping[str, DemandForm] = {
     "size,nsamples,Mbit/s,time,demand": _early("bytes sent sent_mbit sent_time demand"),
     "size,nsamples,Mbit/s,demand,time": _early("bytes sent sent_mbit demand sent_time"),
     "[Bytes,Demand]" + _SIDES.format("", ""): _form(_T1, "fastrtps-demand-0.5.1"),
@@ -81,10 +91,10 @@ def csv_header(squeezed: str) -> str:
     return squeezed.lower().replace("[samples/burst]", "[sample/burst]").replace("[samples/s]", "[sample/s]").replace("[mbits/s]", "[mb/s]")
 
 
-class Table:
+class DemandTable:
     """A table that is open: its form, and the recovery time that a banner before it gave."""
 
-    def __init__(self, form: Form, recovery_ms: int | None = None) -> None:
+    def __init__(self, form: DemandForm, recovery_ms: int | None = None) -> None:
         """Open a table below its header."""
         self._form = form
         self._recovery_ms = recovery_ms
@@ -100,7 +110,7 @@ class Table:
             return Broken("a row of this table is cut short or garbled")
         cells = dict(zip(self._form.columns, found.groups(), strict=False))
         payload_bytes, demand = int(cells["bytes"]), int(cells["demand"])
-        if not 0 < payload_bytes < _LARGEST_COUNT or not 0 < demand < _LARGEST_COUNT:
+        if not is_size(payload_bytes) or not is_size(demand):
             return Broken("a message size or demand that cannot be")
         if payload_bytes < self._payload_bytes:
             return Broken("sizes only grow within a table: this row is of another one")
@@ -136,7 +146,7 @@ def _definition(form: str, cells: Mapping[str, str]) -> str:
 def _miscounted(cells: Mapping[str, str], demand: int) -> str | None:
     """Samples are sent in whole bursts, and none arrives or is lost that was not sent."""
     sent, received = int(cells["sent"]), _count(cells.get("received"))
-    if sent % demand or sent >= _LARGEST_COUNT:
+    if sent % demand or sent >= COUNT_LIMIT:
         return "the samples of this row are not bursts of its demand"
     if received is not None and received + int(cells["lost"]) > sent:
         return "more samples of this row came or were lost than were sent"
@@ -162,7 +172,7 @@ def _contradiction(cells: Mapping[str, str], payload_bytes: int) -> str | None:
 
 def _count(cell: str | None) -> int | None:
     """A count; ``None`` where a count below zero was printed as a huge one."""
-    return None if cell is None or int(cell) >= _LARGEST_COUNT else int(cell)
+    return None if cell is None or int(cell) >= COUNT_LIMIT else int(cell)
 
 
 def _sent(cells: Mapping[str, str]) -> Iterator[Number]:
@@ -181,19 +191,15 @@ def _received(cells: Mapping[str, str]) -> Iterator[Number]:
     yield _time("duration", cells["received_time"])
     for metric, key, unit in (("message_rate", "received_rate", 1.0), ("goodput", "received_mbit", 1e6)):
         if key in cells:
-            yield _rate(metric, cells[key], unit, received) if received is not None else _impossible(metric, "mean")
+            yield _rate(metric, cells[key], unit, received) if received is not None else impossible(metric, "mean")
 
 
 def _losses(sent: int, received: int | None, lost: int | None) -> Iterator[Number]:
     """The counts, and the share of what was sent that did not come."""
     for metric, count in (("messages_received", received), ("messages_lost", lost)):
-        yield counted(metric, count) if count is not None else _impossible(metric, "total")
+        yield counted(metric, count) if count is not None else impossible(metric)
     if received is not None and 0 < sent >= received:
         yield Number(metric="loss", statistic="total", value=(sent - received) / sent, marks=("derived",))
-
-
-def _impossible(metric: str, statistic: str) -> Number:
-    return Number(metric=metric, statistic=statistic, value=None, marks=("impossible",))
 
 
 def _time(metric: str, microseconds: str) -> Number:

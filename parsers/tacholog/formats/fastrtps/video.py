@@ -8,22 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
-from tacholog.formats.kit.lines import Broken, Line
-from tacholog.formats.kit.printed import printed, unit_of_last_place
-from tacholog.schema.records import Conditions, Number, Record
+from tacholog.formats.fastrtps.statistics import STATISTICS, is_ascending
+from tacholog.formats.kit import Broken, Conditions, Line, Number, Record, impossible, printed, unit_of_last_place
 
 DEFINITION = "fastrtps-video"
-_STATISTICS = ("std", "mean", "min", "p50", "p90", "p99", "p99.99", "max")
-_ORDERED = ("min", "p50", "p90", "p99", "p99.99", "max")
 _RATE, _LOST = "message_rate", "messages_lost"
 _COUNT, _CELL = r"[1-9]\d{0,9}", r"-?\d{1,12}\.\d\d|-?nan"
 _LOOSE_CELL = r"-?\d{1,12}(?:\.\d{1,9})?(?:e[+-]\d\d)?|-?nan"
 
 
-class Form(NamedTuple):
+class VideoForm(NamedTuple):
     """A table: what its columns behind the count are of, how wide all are (`()`: as wide as their text), and a whole row without blanks."""
 
     metrics: Sequence[str]
@@ -31,28 +27,28 @@ class Form(NamedTuple):
     row: re.Pattern[str]
 
 
-def _form(metrics: Sequence[str], widths: Sequence[int]) -> Form:
-    cells = [f"({_CELL if widths else _LOOSE_CELL})"] * (len(metrics) * len(_STATISTICS))
-    return Form(metrics, widths, re.compile(",".join((f"({_COUNT})", *cells)) + ("" if widths else ",")))
+def _form(metrics: Sequence[str], widths: Sequence[int]) -> VideoForm:
+    cells = [f"({_CELL if widths else _LOOSE_CELL})"] * (len(metrics) * len(STATISTICS))
+    return VideoForm(metrics, widths, re.compile(",".join((f"({_COUNT})", *cells)) + ("" if widths else ",")))
 
 
 def _header(words: Sequence[str], percent: str) -> str:
     return ",".join(f"{w}stdev,{w}Mean,min{w},{w}50{percent},{w}90{percent},{w}99{percent},{w}99.99{percent},{w}max" for w in words)
 
 
-FORMS: Mapping[str, Form] = {
+FORMS: Mapping[str, VideoForm] = {
     "Samples," + _header(["Avg"], "%"): _form((_RATE,), (11, 11, 11, 11, 11, 11, 11, 13, 12)),  # The last with the blank behind it.
     "Samples," + _header(["FameDrop"], "%"): _form((_LOST,), (11, 15, 14, 13, 14, 14, 14, 16, 15)),
     "Samples," + _header(["Avg", "Drop"], "%%"): _form((_RATE, _LOST), ()),
 }
 
 
-class Table:
+class VideoTable:
     """A table that is open: it has one row."""
 
-    def __init__(self, form: Form) -> None:
+    def __init__(self, form: VideoForm) -> None:
         """Open a table below its header."""
-        self._form: Form | None = form
+        self._form: VideoForm | None = form
 
     def row(self, line: Line, squeezed: str) -> Record | Broken:
         """The record of its row, given also without its blanks."""
@@ -64,8 +60,8 @@ class Table:
         if found is None or not line.whole or (form.widths and widths != tuple(form.widths)):
             return Broken("a row of this table is cut short, garbled or of another one")
         count, *cells = found.groups()
-        tables = [dict(zip(_STATISTICS, cells[at : at + len(_STATISTICS)], strict=True)) for at in range(0, len(cells), len(_STATISTICS))]
-        if not all(map(_ascending, tables)):
+        tables = [dict(zip(STATISTICS, cells[at : at + len(STATISTICS)], strict=True)) for at in range(0, len(cells), len(STATISTICS))]
+        if not all(map(is_ascending, tables)):
             return Broken("minimum, percentiles and maximum of this row are not in order")
         numbers = [number for metric, table in zip(form.metrics, tables, strict=True) for number in _numbers(metric, table, loose=not form.widths)]
         conditions = Conditions(definition=DEFINITION)
@@ -76,13 +72,8 @@ def _numbers(metric: str, cells: Mapping[str, str], *, loose: bool) -> Iterator[
     for statistic, cell in cells.items():
         value = float(cell)
         if cell.endswith("nan") or value < 0:
-            yield Number(metric=metric, statistic=statistic, value=None, marks=("impossible",))
+            yield impossible(metric, statistic)
         elif loose:
             yield printed(metric, statistic, value, unit_of_last_place(value))
         else:
             yield printed(metric, statistic, value, 0.01)
-
-
-def _ascending(cells: Mapping[str, str]) -> bool:
-    known = [float(cells[name]) for name in _ORDERED if not cells[name].endswith("nan")]
-    return all(low <= high for low, high in pairwise(known))

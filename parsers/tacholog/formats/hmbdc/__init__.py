@@ -20,9 +20,8 @@ import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
-from tacholog.formats.hmbdc.sample import TITLE, Page
-from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
-from tacholog.schema.records import Bound, Conditions, DataPath, Facts, Number, Record
+from tacholog.formats.hmbdc.sample import TITLE, SamplePage
+from tacholog.formats.kit import Bound, Broken, Conditions, DataPath, Detected, Dialect, Facts, Found, Line, Number, Record, impossible
 
 SYSTEM = "hmbdc"
 TOOL = "tips-ping-pong"
@@ -79,7 +78,7 @@ def detect(head: str) -> Detected:
 
 def parse(lines: Iterable[Line]) -> Iterator[Found]:
     """Yield what is found; a log in which no ping was answered is one of a run that failed."""
-    page, pings = Page(), _Pings()
+    page, pings = SamplePage(), _Pings()
     for line in lines:
         found = page.take(line)
         yield from pings.take(line) if found is None else found
@@ -220,7 +219,7 @@ def _seconds(statistic: str, value: Decimal) -> Number:
 def _deviation(text: str) -> Number:
     """A deviation printed with six significant digits; it is the root of a difference, which rounding may put below zero."""
     if "nan" in text:
-        return Number(metric="latency", statistic="std", value=None, marks=("impossible",))
+        return impossible("latency", "std")
     value = Decimal(text)
     if not value:
         return Number(metric="latency", statistic="std", value=0.0)

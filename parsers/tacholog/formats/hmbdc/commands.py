@@ -18,14 +18,14 @@ _OPTIONS = {"--msgSize": "payload_bytes", "-m": "payload_bytes", "--msgPerSec": 
 _SHELL = frozenset("$`;|&<>(){}")
 
 
-class Shown(msgspec.Struct, frozen=True):
+class CommandLine(msgspec.Struct, frozen=True):
     """A command: its words, with ``{payload_bytes}`` and ``{messages_per_s}`` for what a loop put there, and those values, run by run."""
 
     argv: tuple[str, ...]
     each: tuple[dict[str, int], ...] = ()
 
 
-def read_command(text: str) -> Shown | None:
+def read_command(text: str) -> CommandLine | None:
     """Take a command line apart; ``None`` if it holds more shell than the sample's."""
     loop = _LOOP.fullmatch(text.strip())
     try:
@@ -37,7 +37,7 @@ def read_command(text: str) -> Shown | None:
     argv = tuple(_word(before, word, names) for before, word in zip(["", *words], words, strict=False))
     if not argv or any(map(_holds_shell, argv)) or not all(_are_numbers(value, max(names, default=0)) for value in values):
         return None
-    return Shown(argv, tuple({name: int(value[at]) for at, name in sorted(names.items())} for value in values if names))
+    return CommandLine(argv, tuple({name: int(value[at]) for at, name in sorted(names.items())} for value in values if names))
 
 
 def _holds_shell(word: str) -> bool:

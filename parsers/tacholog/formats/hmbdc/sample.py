@@ -19,8 +19,7 @@ from typing import NamedTuple
 import msgspec
 
 from tacholog.formats.hmbdc.commands import read_command
-from tacholog.formats.kit.lines import Broken, Found, Line
-from tacholog.schema.records import Bound, Conditions, DataPath, Facts, Number, Record
+from tacholog.formats.kit import Bound, Broken, Conditions, DataPath, Facts, Found, Line, Number, Record
 
 TITLE = "HMBDC PERFORMANCE SAMPLE"
 
@@ -71,7 +70,7 @@ _TRANSPORTS: Mapping[str, _Transport] = {
 _DATA_PATHS: Mapping[str, DataPath] = {"0cpy": "zero-copy", "regular": "copy"}
 
 
-class Page:
+class SamplePage:
     """Where in a sample the text is, and the block that is being collected: names span lines, so results wait for the block's end."""
 
     def __init__(self) -> None:

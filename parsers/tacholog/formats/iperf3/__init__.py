@@ -18,11 +18,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from tacholog.formats.iperf3.json import Document
-from tacholog.formats.iperf3.stream import SIGN, Events
-from tacholog.formats.iperf3.text import Text
-from tacholog.formats.kit.lines import Detected, Dialect, Found, Line
-from tacholog.schema.records import Facts
+from tacholog.formats.iperf3.json import IperfDocument
+from tacholog.formats.iperf3.stream import SIGN, EventStream
+from tacholog.formats.iperf3.text import TextReport
+from tacholog.formats.kit import Detected, Dialect, Facts, Found, Line
 
 SYSTEM = "Sockets"
 TOOL = "iperf3"
@@ -63,7 +62,7 @@ def detect(head: str) -> Detected:
 
 def parse(lines: Iterable[Line]) -> Iterator[Found]:
     """Yield a record a row or result; a client's text that ends before its last line is truncated."""
-    document, events, text = Document(), Events(), Text()
+    document, events, text = IperfDocument(), EventStream(), TextReport()
     for line in lines:
         if document.is_open or line.text.rstrip() == "{":
             yield from document.take(line)

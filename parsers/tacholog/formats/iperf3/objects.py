@@ -10,11 +10,8 @@ import re
 from collections.abc import Callable, Mapping
 from math import floor, log10
 
-from tacholog.formats.iperf3.results import Test, Traffic, combined, of_either_side, processors, received, sent
-from tacholog.formats.kit.lines import Broken
-from tacholog.schema.records import Facts, Record, Scope
-
-Scalar = str | int | float | bool | None
+from tacholog.formats.iperf3.results import IperfTest, Traffic, combined, of_either_side, processors, received, sent
+from tacholog.formats.kit import COUNT_LIMIT, Broken, Facts, JsonScalar, Record, Scope
 
 _STREAM = re.compile(r"intervals/\[\]/streams/\[\]|end/streams/\[\]/(?:sender|receiver|udp)")
 _SUM = re.compile(r"intervals/\[\]/sum(?:_bidir_reverse)?|end/sum(?:_sent|_received)?(?:_bidir_reverse)?")
@@ -25,7 +22,7 @@ _ALL_DIGITS, _SAYS_SENDER = (3, 1), (3, 7)  # The first versions that do.
 _ONE_SENDER = (3, 17)  # From here on "sender" is the same in both sums of a UDP test.
 _VERSION = re.compile(r"(?:iperf )?(\d{1,3})\.(\d{1,3})(?!\d)")
 _SIGNS_OF_A_SENDER, _SIGNS_OF_A_RECEIVER = {"retransmits", "snd_cwnd"}, {"jitter_ms", "lost_packets", "lost_percent"}
-_Make = Callable[[Test, Traffic, Scope, str | None], Record]
+_Make = Callable[[IperfTest, Traffic, Scope, str | None], Record]
 
 
 def is_result(place: str) -> bool:
@@ -44,7 +41,7 @@ class Results:
 
     def __init__(self) -> None:
         """Wait for the object that describes the test."""
-        self.test = Test()
+        self.test = IperfTest()
         self._version: tuple[int, int] | None = None
         self._is_client: bool | None = None
         self._is_reverse: bool | None = None
@@ -52,7 +49,7 @@ class Results:
         self._seen: set[str] = set()
         self._senders: dict[int, bool] = {}  # By socket: whether this host sends on it, which no result may contradict.
 
-    def describe(self, members: Mapping[str, Scalar]) -> None:
+    def describe(self, members: Mapping[str, JsonScalar]) -> None:
         """Take ``start/test_start``."""
         self.test = _test(members)
         self._is_reverse = {0: False, 1: True}.get(reverse) if isinstance(reverse := members.get("reverse"), int) else None
@@ -68,7 +65,7 @@ class Results:
             self._roles.add(_ROLES[place])
             self._is_client = _ROLES[place] if len(self._roles) == 1 else None
 
-    def record(self, place: str, members: Mapping[str, Scalar]) -> Record | Broken | None:
+    def record(self, place: str, members: Mapping[str, JsonScalar]) -> Record | Broken | None:
         """The record of a result; ``None`` if it is of the warm-up, or of the one stream whose sum says the same."""
         if place == _PROCESSORS:
             return self._processors(members)
@@ -89,7 +86,7 @@ class Results:
     def _is_before(self, version: tuple[int, int]) -> bool:
         return self._version is not None and self._version < version
 
-    def _maker(self, place: str, members: Mapping[str, Scalar], *, is_interval: bool) -> _Make | None:
+    def _maker(self, place: str, members: Mapping[str, JsonScalar], *, is_interval: bool) -> _Make | None:
         """Which kind of record the result is; ``None`` if it lacks what says so."""
         kind = place.rpartition("/")[2].removesuffix("_bidir_reverse")
         is_sender = members.get("sender")
@@ -104,7 +101,7 @@ class Results:
             return sent if is_sender else received
         return {"sum_sent": sent, "sender": sent, "sum_received": received, "receiver": received}.get(kind, combined)
 
-    def _maker_before_3_7(self, members: Mapping[str, Scalar]) -> _Make | None:
+    def _maker_before_3_7(self, members: Mapping[str, JsonScalar]) -> _Make | None:
         """Whose an interval is where no member says it; ``None`` if what says it in other words contradicts itself."""
         by_test = None if self._is_client is None or self._is_reverse is None else self._is_client is not self._is_reverse
         by_members = True if _SIGNS_OF_A_SENDER & members.keys() else (False if _SIGNS_OF_A_RECEIVER & members.keys() else None)
@@ -115,12 +112,12 @@ class Results:
         is_sent = by_test if by_members is None else by_members
         return of_either_side if is_sent is None else (sent if is_sent else received)
 
-    def _is_of_the_other(self, place: str, members: Mapping[str, Scalar]) -> bool:
+    def _is_of_the_other(self, place: str, members: Mapping[str, JsonScalar]) -> bool:
         """Whether what was received stands under the name of what was sent, or the reverse, where UDP says whose it is."""
         says_whose = self.test.transport == "UDP" and place in _IS_SENT and (self._version is None or self._is_before(_ONE_SENDER))
         return says_whose and members.get("sender") is not _IS_SENT[place]
 
-    def _turned(self, members: Mapping[str, Scalar]) -> bool:
+    def _turned(self, members: Mapping[str, JsonScalar]) -> bool:
         """Whether a stream that was one of sending is now one of receiving: its object is of pieces."""
         socket, is_sender = _whole(members.get("socket")), members.get("sender")
         if socket is None or not isinstance(is_sender, bool) or (socket not in self._senders and len(self._senders) >= _STREAMS):
@@ -135,7 +132,7 @@ class Results:
             return traffic.datagrams is None or (is_interval and not _whole_datagrams(traffic, self.test.block_bytes))
         return is_sent and traffic.retransmissions is None and "retransmits" in self._seen
 
-    def _processors(self, members: Mapping[str, Scalar]) -> Record | Broken:
+    def _processors(self, members: Mapping[str, JsonScalar]) -> Record | Broken:
         names = {f"{host}_{what}": f"{words}{which}" for host, words in _HOSTS.items() for what, which in _WHICH.items()}
         percent = {words: value for name, words in names.items() if isinstance(value := members.get(name), int | float)}
         return processors(self.test, percent, None) if len(percent) == len(names) else Broken("members of the processor times are missing")
@@ -145,26 +142,26 @@ _HOSTS = {"host": "local", "remote": "remote"}
 _WHICH = {"total": "", "user": "-user", "system": "-system"}
 
 
-def _whole(value: Scalar) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 else None
+def _whole(value: JsonScalar) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < COUNT_LIMIT else None
 
 
-def _real(value: Scalar) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float(2**63) else None
+def _real(value: JsonScalar) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float(COUNT_LIMIT) else None
 
 
-def _test(members: Mapping[str, Scalar]) -> Test:
+def _test(members: Mapping[str, JsonScalar]) -> IperfTest:
     protocol, target = members.get("protocol"), _real(members.get("target_bitrate"))
-    return Test(
+    return IperfTest(
         transport=protocol if isinstance(protocol, str) else None,
-        block_bytes=_whole(members.get("blksize")) or None,
-        streams=_whole(members.get("num_streams")) or None,
-        duration_s=_real(members.get("duration")) or None,
+        block_bytes=max(_whole(members.get("blksize")) or 0, 0) or None,
+        streams=max(_whole(members.get("num_streams")) or 0, 0) or None,
+        duration_s=max(_real(members.get("duration")) or 0.0, 0.0) or None,
         load_mode=None if target is None else "paced" if target else "max-rate",
     )
 
 
-def _participant(place: str, members: Mapping[str, Scalar]) -> str | None:
+def _participant(place: str, members: Mapping[str, JsonScalar]) -> str | None:
     socket = _whole(members.get("socket"))
     words = ["server to client"] if place.endswith("_bidir_reverse") else []
     words += [f"stream {socket}"] if _STREAM.fullmatch(place) else []
@@ -183,7 +180,7 @@ def _whole_datagrams(traffic: Traffic, block_bytes: int | None) -> bool:
     return any(abs(found - count) <= 2 + 0.05 * count for count in (traffic.datagrams, traffic.datagrams - (traffic.lost or 0)))
 
 
-def _traffic(members: Mapping[str, Scalar], *, of_one_side: bool, has_all_digits: bool) -> Traffic | None:
+def _traffic(members: Mapping[str, JsonScalar], *, of_one_side: bool, has_all_digits: bool) -> Traffic | None:
     """The figures, if all that every result has are there, and the rate is bytes over time."""
     size, rate = _whole(members.get("bytes")), _real(members.get("bits_per_second"))
     start, end, seconds = (_real(members.get(name)) for name in ("start", "end", "seconds"))

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tacholog.schema.records import Conditions, LoadMode, Number, Record, Scope, Side
+from tacholog.formats.kit import Conditions, LoadMode, Number, Record, Scope, Side, counted, impossible
 
 
-class Test(msgspec.Struct, frozen=True):
+class IperfTest(msgspec.Struct, frozen=True):
     """What was said of the test before its results; ``None`` is not said."""
 
     transport: str | None = None
@@ -39,7 +39,7 @@ class Traffic(msgspec.Struct, frozen=True, kw_only=True):
     loss: float | None = None
 
 
-def sent(test: Test, traffic: Traffic, scope: Scope, participant: str | None) -> Record:
+def sent(test: IperfTest, traffic: Traffic, scope: Scope, participant: str | None) -> Record:
     """What the sender handed over. Jitter and loss that stand beside it are no measurement of the sender's.
 
     In a summary no byte at all means that its side's figures never arrived: datagrams beside it are another count, or fewer than none.
@@ -48,13 +48,13 @@ def sent(test: Test, traffic: Traffic, scope: Scope, participant: str | None) ->
     if traffic.bytes == 0 and scope == "summary":
         return _record(test, _impossible(numbers[:2]), scope, participant, "iperf3-sent", None)
     if traffic.retransmissions is not None:
-        numbers.append(_count("retransmissions", traffic.retransmissions))
+        numbers.append(counted("retransmissions", traffic.retransmissions))
     if traffic.datagrams is not None:
-        numbers.append(_count("messages_sent", traffic.datagrams))
+        numbers.append(counted("messages_sent", traffic.datagrams))
     return _record(test, numbers, scope, participant, "iperf3-sent", traffic.datagrams)
 
 
-def received(test: Test, traffic: Traffic, scope: Scope, participant: str | None) -> Record:
+def received(test: IperfTest, traffic: Traffic, scope: Scope, participant: str | None) -> Record:
     """What the receiver took. In a summary nothing at all means that its side's figures never arrived."""
     numbers = _rates(traffic, "goodput", "bytes_received")
     nothing = traffic.bytes == 0 and not traffic.datagrams and scope == "summary"
@@ -66,12 +66,12 @@ def received(test: Test, traffic: Traffic, scope: Scope, participant: str | None
     return _record(test, numbers, scope, participant, "iperf3-received", samples)
 
 
-def of_either_side(test: Test, traffic: Traffic, scope: Scope, participant: str | None) -> Record:
+def of_either_side(test: IperfTest, traffic: Traffic, scope: Scope, participant: str | None) -> Record:
     """A result that does not say whether it was sent or received."""
     return _record(test, _rates(traffic, "transfer_rate", "bytes_transferred"), scope, participant, "iperf3-either-side", None)
 
 
-def combined(test: Test, traffic: Traffic, scope: Scope, participant: str | None) -> Record:
+def combined(test: IperfTest, traffic: Traffic, scope: Scope, participant: str | None) -> Record:
     """A UDP result whose bytes were counted by the sender, and whose losses and jitter by the receiver.
 
     Up to 3.6 its datagrams are those up to the last one that arrived, though the tool calls them sent: they are what was sent only where they are
@@ -83,11 +83,11 @@ def combined(test: Test, traffic: Traffic, scope: Scope, participant: str | None
     numbers += _datagrams(traffic)
     is_of_the_bytes = traffic.bytes_resolution is None and bool(traffic.bytes) and (traffic.datagrams or 0) * (test.block_bytes or 0) == traffic.bytes
     if traffic.datagrams is not None and is_of_the_bytes:
-        numbers.append(_count("messages_sent", traffic.datagrams))
+        numbers.append(counted("messages_sent", traffic.datagrams))
     return _record(test, numbers, scope, participant, "iperf3-udp", None)
 
 
-def processors(test: Test, percent: dict[str, float], resolution: float | None) -> Record:
+def processors(test: IperfTest, percent: dict[str, float], resolution: float | None) -> Record:
     """Processor time of both sides, by its name in the record."""
     numbers = [Number(metric="cpu", statistic=name, value=value, resolution=resolution) for name, value in percent.items()]
     return _record(test, numbers, "summary", None, "iperf3-cpu", None)
@@ -97,7 +97,7 @@ _IMPOSSIBLE_JITTER_MS = 1e9  # Eleven days. Old versions that met a damaged time
 _SIDES: Mapping[str, Side | None] = {"iperf3-sent": "publisher", "iperf3-received": "subscriber", "iperf3-either-side": None}
 
 
-def _record(test: Test, numbers: list[Number], scope: Scope, participant: str | None, definition: str, samples: int | None) -> Record:
+def _record(test: IperfTest, numbers: list[Number], scope: Scope, participant: str | None, definition: str, samples: int | None) -> Record:
     return Record(
         test="throughput",
         payload_bytes=test.block_bytes,
@@ -132,21 +132,15 @@ def _datagrams(traffic: Traffic) -> list[Number]:
     """Jitter and losses. A datagram that came late was counted as lost first, which can leave fewer than none."""
     numbers = []
     if traffic.jitter_ms is not None and traffic.jitter_ms >= _IMPOSSIBLE_JITTER_MS:
-        numbers.append(Number(metric="jitter", statistic="mean", value=None, marks=("impossible",)))
+        numbers.append(impossible("jitter", "mean"))
     elif traffic.jitter_ms is not None:
         numbers.append(_rounded("jitter", "mean", traffic.jitter_ms * 1e6, traffic.jitter_resolution_ms and traffic.jitter_resolution_ms * 1e6))
     if traffic.lost is not None:
-        numbers.append(_count("messages_lost", traffic.lost))
+        numbers.append(counted("messages_lost", traffic.lost))
     if traffic.loss is not None:
         possible = 0 <= traffic.loss <= 1
         numbers.append(Number(metric="loss", statistic="total", value=traffic.loss if possible else None, marks=() if possible else ("impossible",)))
     return numbers
-
-
-def _count(metric: str, count: int) -> Number:
-    if count < 0:
-        return Number(metric=metric, statistic="total", value=None, marks=("impossible",))
-    return Number(metric=metric, statistic="total", value=float(count))
 
 
 def _rounded(metric: str, statistic: str, value: float, resolution: float | None) -> Number:

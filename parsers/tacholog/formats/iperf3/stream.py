@@ -5,21 +5,19 @@ Source: the reports of iperf3 3.17 and what its authors say of them (esnet/iperf
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tacholog.formats.iperf3.objects import Results, Scalar, ending, is_result
-from tacholog.formats.kit.lines import Broken, Found, Line
-from tacholog.schema.records import Facts
+from tacholog.formats.iperf3.objects import Results, ending, is_result
+from tacholog.formats.kit import Broken, Facts, Found, JsonScalar, Line, parse_json
 
 SIGN = re.compile(r"\{\"event\":\s?\"(?P<event>start|interval|end|error|server_output_json|server_output_text)\",\s?\"data\":")
 _INTERVAL = "intervals/[]"
 _Object = dict[str, Any]
 
 
-class Events:
+class EventStream:
     """One test after another."""
 
     def __init__(self) -> None:
@@ -74,21 +72,13 @@ class Events:
 def _data(line: Line) -> Any:  # noqa: ANN401 - whatever JSON holds
     if not line.whole:
         return Broken("the log ends within this event, or it is too long a line")
-    try:
-        event = json.loads(line.text, object_pairs_hook=_without_doubles)
-    except (ValueError, RecursionError):
+    event = parse_json(line.text)
+    if event is None:
         return Broken("an event that is cut short or garbled")
     return event["data"] if event.keys() == {"event", "data"} else Broken("an event with other members than its name and its data")
 
 
-def _without_doubles(members: list[tuple[str, Any]]) -> _Object:
-    found = dict(members)
-    if len(found) != len(members):
-        raise ValueError("two members of one name")
-    return found
-
-
-def _objects(value: Any, place: str, *, results: bool = True) -> Iterator[tuple[str, Mapping[str, Scalar]]]:  # noqa: ANN401
+def _objects(value: Any, place: str, *, results: bool = True) -> Iterator[tuple[str, Mapping[str, JsonScalar]]]:  # noqa: ANN401
     """The objects within a value by their places, and of each the members that are no objects; of results, or of all others."""
     if isinstance(value, dict):
         for name, member in value.items():

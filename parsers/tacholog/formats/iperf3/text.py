@@ -11,9 +11,8 @@ from decimal import Decimal
 
 import msgspec
 
-from tacholog.formats.iperf3.results import Test, Traffic, combined, of_either_side, processors, received, sent
-from tacholog.formats.kit.lines import Broken, Found, Line
-from tacholog.schema.records import Facts, Record, Scope
+from tacholog.formats.iperf3.results import IperfTest, Traffic, combined, of_either_side, processors, received, sent
+from tacholog.formats.kit import Broken, Facts, Found, Line, Record, Scope
 
 _HEADER = re.compile(
     r"\[ ID\](?:\[Role\])? Interval {11}Transfer {5}(?P<rate>Bitrate|Bandwidth)"
@@ -62,7 +61,7 @@ _CHATTER = re.compile(
 )
 
 
-class Text:
+class TextReport:
     """One test after another; what its first lines say holds for its rows."""
 
     def __init__(self) -> None:
@@ -94,7 +93,7 @@ class Text:
     def _use_header(self, header: re.Match[str]) -> None:
         """The first header of a test is of its intervals, the second of its summary; a third is another test's, the start of which is lost."""
         if self._is_summary:
-            self._test = Test()
+            self._test = IperfTest()
         columns = header["columns"] or ""
         self._columns = "jitter" if "Jitter" in columns else (columns.split() or [""])[-1].lower()
         # Dashes between a stream's announcement and its first row are another log's.
@@ -111,7 +110,7 @@ class Text:
 
     def _forget(self) -> None:
         """What follows may be of another test."""
-        self._test, self._columns = Test(), "none"
+        self._test, self._columns = IperfTest(), "none"
 
     def _about_the_test(self, line: Line) -> Iterator[Found]:
         text = line.text
@@ -124,7 +123,7 @@ class Text:
                 self._new_test()
             self._streams |= {stream["id"].strip()} if len(self._streams) < _STREAMS else set()
         elif start := _START.fullmatch(text):
-            self._test = Test(start["protocol"], int(start["block"]), int(start["streams"]), float(start["seconds"] or 0) or None)
+            self._test = IperfTest(start["protocol"], int(start["block"]), int(start["streams"]), float(start["seconds"] or 0) or None)
         elif text == "Server output:":
             self._new_test()
             self._is_server_output = True
@@ -229,7 +228,7 @@ class Text:
             return "sender"
         return "receiver" if row["jitter"] else ""
 
-    def _stated(self) -> Test | None:
+    def _stated(self) -> IperfTest | None:
         """What is known of the test; ``None`` if that contradicts the columns."""
         shown = {"": None, "datagrams": "UDP", "jitter": "UDP"}.get(self._columns, "TCP")
         if shown and self._test.transport and shown != self._test.transport:

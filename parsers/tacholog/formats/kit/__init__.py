@@ -1,1 +1,104 @@
-"""What a log format is made of: lines, printed numbers, intervals, distributions. Authors of formats import nothing else."""
+"""All that the author of a log format imports: ``from tacholog.formats.kit import Found, Line, Record, printed``.
+
+**Lines in, findings out.** `Line` is what ``parse`` gets. `Found` is what it yields: a `Record` with its `Number`s and `Conditions`, `Facts` about
+the run, part of a `Histogram`, a `Broken` line, or ``None`` for a line without meaning. ``detect`` returns `Detected`; the constant ``DIALECTS``
+holds `Dialect`s. `found_on` makes a finding on several lines; `closed_cells` splits a row whose last cell may be cut.
+
+**Numbers.** `printed` makes a number that the tool rounded, `counted` an exact count, `impossible` one that cannot be true. `unit_of_last_place` and
+`unit_of_last_decimal` say how finely a number was printed; `MICROSECOND` is one in nanoseconds. `is_size`, `COUNT_LIMIT` and `VALUE_LIMIT` say what
+can be. `METRICS` and `STATISTICS` are the names that a number may have, with their units.
+
+**Computed results.** `Tally` makes a summary of interval records, with the marks `DERIVED` and `PARTIAL`; `Distribution` computes percentiles of
+single samples in bounded memory.
+
+**JSON.** `json_findings` is all of ``parse`` for a tool that prints JSON: it reads documents as they come, line by line, and gives each `JsonObject`
+with the line of each `JsonMember`. A function that reads a result yields
+`JsonResult`s from `JsonScalar`s. `JsonReader` is what it is made of, line by line (`JsonLine`). `parse_json` reads one text that is one object.
+
+**Results in bulk (optional).** A format whose tool prints results by the hundred thousand may have a constant ``BULK`` of `Bulk`s. They give
+`RecordColumns` of `NumberColumn`s (`printed_column`, `counted_column`), one array element for each record.
+
+The contract:
+
+- Findings come in the order of the results. `Facts` may come anywhere, also after the results: they hold for all records of their run.
+  Later facts replace earlier ones, but ``status="ok"`` never replaces a bad ending. A second ``tool_version`` after results begins another run.
+- A format yields a finding at most 4096 lines, or 8 MiB, after it was given the line. A line that it does not yield is unknown, and is reported.
+- Records, facts and columns may get more fields, each with a default. No field and no function here is removed or changes its meaning.
+  `RecordColumns` hold the fields of `Record` and `Number` as columns: results may be kept as columns without a change to any format.
+- A format imports nothing else of Tacholog, opens no files, reads no environment, and keeps a bounded number of lines.
+"""
+
+from tacholog.formats.kit.bulk import Bulk, NumberColumn, RecordColumns, counted_column, printed_column
+from tacholog.formats.kit.distribution import Distribution
+from tacholog.formats.kit.intervals import DERIVED, PARTIAL, Tally
+from tacholog.formats.kit.json import JsonLine, JsonMember, JsonObject, JsonReader, JsonResult, JsonScalar, json_findings, parse_json
+from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line, closed_cells, found_on
+from tacholog.formats.kit.numbers import (
+    COUNT_LIMIT,
+    MICROSECOND,
+    VALUE_LIMIT,
+    counted,
+    impossible,
+    is_size,
+    printed,
+    unit_of_last_decimal,
+    unit_of_last_place,
+)
+from tacholog.schema.conditions import Basis, Conditions, DataPath, LoadMode, Reach, Reliability, Touched
+from tacholog.schema.metrics import METRICS
+from tacholog.schema.records import Bound, Facts, Histogram, Number, Record, Scope, Side, Status, Test
+from tacholog.schema.statistics import STATISTICS
+
+__all__ = [
+    "COUNT_LIMIT",
+    "DERIVED",
+    "METRICS",
+    "MICROSECOND",
+    "PARTIAL",
+    "STATISTICS",
+    "VALUE_LIMIT",
+    "Basis",
+    "Bound",
+    "Broken",
+    "Bulk",
+    "Conditions",
+    "DataPath",
+    "Detected",
+    "Dialect",
+    "Distribution",
+    "Facts",
+    "Found",
+    "Histogram",
+    "JsonLine",
+    "JsonMember",
+    "JsonObject",
+    "JsonReader",
+    "JsonResult",
+    "JsonScalar",
+    "Line",
+    "LoadMode",
+    "Number",
+    "NumberColumn",
+    "Reach",
+    "Record",
+    "RecordColumns",
+    "Reliability",
+    "Scope",
+    "Side",
+    "Status",
+    "Tally",
+    "Test",
+    "Touched",
+    "closed_cells",
+    "counted",
+    "counted_column",
+    "found_on",
+    "impossible",
+    "is_size",
+    "json_findings",
+    "parse_json",
+    "printed",
+    "printed_column",
+    "unit_of_last_decimal",
+    "unit_of_last_place",
+]

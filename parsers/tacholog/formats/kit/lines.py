@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -49,6 +50,11 @@ class Found(NamedTuple):
     line: Line | None
     what: Record | Facts | Histogram | Broken | None
     also: tuple[Line, ...] = ()
+
+
+def found_on(lines: Sequence[Line], what: Record | Facts | Histogram | Broken | None) -> Found:
+    """Make a finding that stands on several lines, at least one."""
+    return Found(lines[0], what, tuple(lines[1:]))
 
 
 class Detected(NamedTuple):

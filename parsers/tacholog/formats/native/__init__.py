@@ -17,9 +17,8 @@ from typing import get_args
 
 import msgspec
 
-from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
+from tacholog.formats.kit import Basis, Broken, Conditions, Detected, Dialect, Facts, Found, Histogram, Line, Number, Reach, Record, Side, Test
 from tacholog.formats.native.line import Fields, count, decimal, lacks, one_of, pairs_of, payload_bytes, unknown_kind_of_result
-from tacholog.schema.records import Basis, Conditions, Facts, Histogram, Number, Record, Side, Test
 
 SYSTEM = "Tacholog perftest"
 TOOL = "perftest"
@@ -56,6 +55,14 @@ _BASES: tuple[Basis, ...] = get_args(Basis)
 _TESTS: tuple[Test, ...] = get_args(Test)
 _SIDES: Mapping[str, Side] = {"pub": "publisher", "sub": "subscriber"}
 _OUTCOMES = ("steady", "not_steady", "fixed")
+# Versions whose log has no `reach` had these transports.
+_REACH_BEFORE_IT_WAS_LOGGED: Mapping[str, Reach] = {
+    **dict.fromkeys(("inter-thread", "mock"), "process"),
+    **dict.fromkeys(("shm", "shm-zero-copy", "uds"), "host"),
+    **dict.fromkeys(("tcp", "udp", "udp-multicast", "udp-reliable", "udp-wan", "udp-xdp"), "network"),
+}
+# What perftest prints on standard error, also behind the signs of progress that it prints in the hmbdc dialect.
+_MESSAGE = re.compile(r"[xC.]{0,64}perftest: (?P<note>note: )?(?P<text>.{1,1000})")
 _FACT_KINDS = ("host", "clock", "load", "affinity", "socket", "path", "note")
 
 
@@ -83,6 +90,14 @@ def parse(lines: Iterable[Line]) -> Iterator[Found]:
         yield Found(line, _with_warmup(_read(read, fields, kind[0]), fields, kind[0], warmups))
     if not ended:
         yield Found(None, Facts(status="truncated", reason="the log has no end line: the run was killed, or is still running"))
+
+
+def read_in_any_log(line: Line) -> Found | None:
+    """Read a message that perftest prints beside a log of any dialect that it writes: why the run failed, or a note without meaning for results."""
+    message = _MESSAGE.fullmatch(line.text)
+    if message is None:
+        return None
+    return Found(line, None if message["note"] else Facts(status="failed", reason=message["text"]))
 
 
 def _read(read: Reader, fields: Fields, kind: str) -> Record | Facts | Histogram | Broken | None:
@@ -295,12 +310,13 @@ def _histogram(fields: Fields) -> Histogram:
 
 def _opening(fields: Fields) -> Facts:
     environment = {f"perftest_{key}": value for key, value in fields.items() if key not in ("version", "log")}
-    return Facts(tool_version=fields["version"], system_version=fields["version"], environment=environment)
+    return Facts(tool_version=fields["version"], system_version=fields["version"], build=fields.get("git"), environment=environment)
 
 
 def _config(fields: Fields) -> Facts:
     wanted = {
         "transport": fields.get("transport"),
+        "reach": fields.get("reach", _REACH_BEFORE_IT_WAS_LOGGED.get(fields.get("transport", ""))),
         "data_path": fields.get("data_path"),
         "payload_touched": fields.get("touch"),
         "reliability": fields.get("reliability"),

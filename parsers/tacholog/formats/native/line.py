@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
+from tacholog.formats.kit import COUNT_LIMIT
+
 Fields = Mapping[str, str]
 Word = TypeVar("Word", bound=str)
 
@@ -72,7 +74,7 @@ def count(fields: Fields, key: str) -> int:
         ValueError: it is no count.
     """
     text = fields[key]
-    if not (text.isascii() and text.isdigit()) or int(text) >= 2**63:
+    if not (text.isascii() and text.isdigit()) or int(text) >= COUNT_LIMIT:
         raise ValueError(f"{key}={text} is no count")
     return int(text)
 

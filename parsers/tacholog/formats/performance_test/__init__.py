@@ -22,11 +22,9 @@ from math import isfinite
 
 import msgspec
 
-from tacholog.formats.kit.intervals import DERIVED, PARTIAL, Tally
-from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
+from tacholog.formats.kit import DERIVED, PARTIAL, Broken, Conditions, Detected, Dialect, Facts, Found, Line, LoadMode, Record, Tally
 from tacholog.formats.performance_test.json import ACCUMULATING, SIGN, accumulated, looks_like_document, read_document, taken_apart, without_latencies
-from tacholog.formats.performance_test.row import Row, columns_of, read_row
-from tacholog.schema.records import Conditions, Facts, LoadMode, Record
+from tacholog.formats.performance_test.row import ExperimentRow, columns_of, read_row
 
 SYSTEM = "ROS 2"
 TOOL = "performance_test"
@@ -105,7 +103,7 @@ class _Experiment:
         self._time = -1.0
         self._partial = False  # Whether rows are missing from what the summaries are computed of.
         self._sizes: set[int | None] = set()  # Of the messages, as far as rows tell: a run has messages of one type, and so of one size.
-        self._so_far: tuple[Line, Row] | None = None  # The latest row, where its latencies are those of the whole run so far.
+        self._so_far: tuple[Line, ExperimentRow] | None = None  # The latest row, where its latencies are those of the whole run so far.
         self._is_over = False
 
     def stated(self, key: str, value: str) -> Facts | None:
@@ -128,10 +126,10 @@ class _Experiment:
             return
         yield Found(None, self._learned(document.stated))
         accumulates = accumulated(document.stated.get(_VERSION), document.rows)
-        self._sizes = {row.payload_bytes for row in document.rows if isinstance(row, Row) and row.received}
+        self._sizes = {row.payload_bytes for row in document.rows if isinstance(row, ExperimentRow) and row.received}
         for row in document.rows:
             yield from self._of_row(line, row, accumulates=accumulates)
-        self._is_over = not document.ends_early and bool(document.rows) and isinstance(document.rows[-1], Row)
+        self._is_over = not document.ends_early and bool(document.rows) and isinstance(document.rows[-1], ExperimentRow)
         if not document.rows:
             yield Found(line, None)
         if document.ends_early:
@@ -147,7 +145,7 @@ class _Experiment:
         """The two records of a row; only rows in their order count for the summaries."""
         yield from self._of_row(line, read_row(line, self.columns), accumulates=self._stated.get(_VERSION) in ACCUMULATING)
 
-    def _of_row(self, line: Line, row: Row | Broken, *, accumulates: bool) -> Iterator[Found]:
+    def _of_row(self, line: Line, row: ExperimentRow | Broken, *, accumulates: bool) -> Iterator[Found]:
         if isinstance(row, Broken):
             self._partial = True
             yield Found(line, row)
@@ -162,7 +160,7 @@ class _Experiment:
             whole, self._time = self._time >= 0, row.time
             self._count(line, row, records if not accumulates else records[-1:], whole=whole)
 
-    def _own(self, line: Line, row: Row) -> Row:
+    def _own(self, line: Line, row: ExperimentRow) -> ExperimentRow:
         """What a row says of its own time, where its latencies are those since the start."""
         before = self._so_far[1] if self._so_far else None
         if row.samples and row.time > self._time:
@@ -178,7 +176,7 @@ class _Experiment:
     def _meaning(self) -> Conditions:
         return _MEANINGS.get(_mode(self._stated), Conditions())
 
-    def _count(self, line: Line, row: Row, records: Iterable[Record], *, whole: bool) -> None:
+    def _count(self, line: Line, row: ExperimentRow, records: Iterable[Record], *, whole: bool) -> None:
         for record in records:
             self._tallies.setdefault(record.test, Tally(line, record)).add(line, record, stamp=row.time, whole=whole)
 
@@ -192,7 +190,7 @@ class _Experiment:
         self._tallies.clear()
         self._so_far = None
 
-    def _whole_run(self, line: Line, row: Row) -> Found | None:
+    def _whole_run(self, line: Line, row: ExperimentRow) -> Found | None:
         """The latencies of the whole run, as its last row prints them; of a log that goes on behind them they are those of a part."""
         record = row.latency(self._conditions, self._meaning, self._size)
         if record is None:

@@ -17,15 +17,14 @@ Welford (1962), "Note on a Method for Calculating Corrected Sums of Squares and 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from tacholog.formats.kit.lines import Broken
-from tacholog.formats.performance_test.row import USAGE, Row, checked
+from tacholog.formats.kit import Broken, parse_json
+from tacholog.formats.performance_test.row import USAGE, ExperimentRow, checked
 
 LIST = '"analysis_results":['
 SIGN = re.compile(r"\{\"id\":\"[^\"\\]{0,100}\",\"perf_test_version\":\"")
@@ -90,11 +89,11 @@ _SYSTEM: Mapping[str, tuple[str, Callable[[Any], str | None]]] = {
 }
 
 
-class Document(NamedTuple):
+class ExperimentDocument(NamedTuple):
     """An experiment: what its head states, in the words of the tool's text; its rows in order; and why there is no end, if there is none."""
 
     stated: Mapping[str, str]
-    rows: tuple[Row | Broken, ...]
+    rows: tuple[ExperimentRow | Broken, ...]
     ends_early: bool
 
 
@@ -103,16 +102,16 @@ def looks_like_document(text: str) -> bool:
     return text.startswith("{") and (SIGN.match(text) is not None or LIST in text[:_HEAD_CHARACTERS])
 
 
-def read_document(text: str) -> Document | Broken:
+def read_document(text: str) -> ExperimentDocument | Broken:
     """Read as much of a document as there is: an object that is garbled costs itself, a head that is costs them all."""
     head, found, results = text.partition(LIST)
     if not found:
         return Broken("the JSON ends before its results")
-    members = _loaded(head.rstrip(",") + "}") if head.endswith(",") else None
+    members = parse_json(head.rstrip(",") + "}", parse_float=Decimal) if head.endswith(",") else None
     if members is None:
         return Broken("the JSON says in a garbled way what was run")
     rows = tuple(_rows(results))
-    return Document(dict(_stated(members)), rows, ends_early=not results.rstrip().endswith("]}"))
+    return ExperimentDocument(dict(_stated(members)), rows, ends_early=not results.rstrip().endswith("]}"))
 
 
 def _stated(members: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -124,7 +123,7 @@ def _stated(members: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield _NAMES.get(name, name), str(int(value)) if isinstance(value, bool) else str(value)
 
 
-def _rows(results: str) -> Iterator[Row | Broken]:
+def _rows(results: str) -> Iterator[ExperimentRow | Broken]:
     """The objects of the list; what stands between two of them but a comma is left of a garbled one."""
     at = 0
     for found in _OBJECT.finditer(results):
@@ -136,8 +135,8 @@ def _rows(results: str) -> Iterator[Row | Broken]:
         yield _GARBLED
 
 
-def _row(text: str) -> Row | Broken:
-    members = _loaded(text)
+def _row(text: str) -> ExperimentRow | Broken:
+    members = parse_json(text, parse_float=Decimal)
     if members is None or not _MEMBERS.keys() <= members.keys():
         return _GARBLED
     cells = {}
@@ -149,14 +148,14 @@ def _row(text: str) -> Row | Broken:
         if (shown := read(value)) is None:
             return _GARBLED
         cells[cell] = shown
-    return checked(Row(float(cells["T_experiment"]), cells, digits=None))
+    return checked(ExperimentRow(float(cells["T_experiment"]), cells, digits=None))
 
 
-def accumulated(version: str | None, rows: Sequence[Row | Broken]) -> bool:
+def accumulated(version: str | None, rows: Sequence[ExperimentRow | Broken]) -> bool:
     """Whether the latencies of each row are of all messages since the start: in versions known to do so, or where their counts say so."""
     if version in ACCUMULATING:
         return True
-    good = [row for row in rows if isinstance(row, Row) and row.samples]
+    good = [row for row in rows if isinstance(row, ExperimentRow) and row.samples]
     counts = [row.samples for row in good]
     if len(counts) < _TELLING or any(before >= after for before, after in pairwise(counts)):
         return False
@@ -165,12 +164,12 @@ def accumulated(version: str | None, rows: Sequence[Row | Broken]) -> bool:
     )
 
 
-def _own(row: Row) -> float:
+def _own(row: ExperimentRow) -> float:
     """About how many messages came in the row's own time; of the share of another that may have come too, one."""
     return row.received + 1.0
 
 
-def taken_apart(row: Row, before: Row | None) -> Row:
+def taken_apart(row: ExperimentRow, before: ExperimentRow | None) -> ExperimentRow:
     """The row with the latencies of its own time, where its own and those ``before`` it are since the start."""
     if before is None or not row.impossible.isdisjoint(_LATENCIES) or not before.impossible.isdisjoint(_LATENCIES):
         return row if before is None else without_latencies(row)
@@ -187,30 +186,11 @@ def taken_apart(row: Row, before: Row | None) -> Row:
     return checked(row._replace(cells=cells, derived=True))
 
 
-def _moments(row: Row) -> tuple[Decimal, Decimal, Decimal]:
+def _moments(row: ExperimentRow) -> tuple[Decimal, Decimal, Decimal]:
     """Count, mean in milliseconds, and the sum of squared distances from the mean in square seconds."""
     return Decimal(row.cells["latencies"]), Decimal(row.cells["latency_mean (ms)"]), Decimal(row.cells["latency_M2"])
 
 
-def without_latencies(row: Row) -> Row:
+def without_latencies(row: ExperimentRow) -> ExperimentRow:
     """The row without what it says of latencies."""
     return row._replace(cells={name: cell for name, cell in row.cells.items() if name not in _LATENCIES} | {"latencies": "0"})
-
-
-def _loaded(text: str) -> dict[str, Any] | None:
-    try:
-        found = json.loads(text, parse_float=Decimal, parse_constant=_refused, object_pairs_hook=_without_doubles)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def _refused(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
-
-
-def _without_doubles(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(members)
-    if len(found) != len(members):
-        raise ValueError("two members of one name")
-    return found

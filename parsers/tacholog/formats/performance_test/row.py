@@ -14,9 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tacholog.formats.kit.intervals import DERIVED
-from tacholog.formats.kit.lines import Broken, Line, closed_cells
-from tacholog.schema.records import Conditions, Number, Record
+from tacholog.formats.kit import COUNT_LIMIT, DERIVED, Broken, Conditions, Line, Number, Record, closed_cells, impossible
 
 _MIN, _MEAN, _MAX = "latency_min (ms)", "latency_mean (ms)", "latency_max (ms)"
 _NEEDED = ("T_experiment", "T_loop", "received")
@@ -26,7 +24,6 @@ USAGE = tuple(
     for name in "utime stime maxrss ixrss idrss isrss minflt majflt nswap inblock oublock msgsnd msgrcv nsignals nvcsw nivcsw".split()  # noqa: SIM905
 )
 _CELL = re.compile(r"-?\d{1,400}(?:\.\d{1,9})?(?:e[+-]\d{1,3})?|-?(?:nan|inf)")
-_LARGEST_COUNT = 2**63
 _COLUMN = re.compile(r"[A-Za-z][\w ().%/-]{0,60}")
 _MOST_COLUMNS = 200
 _HUGE_MS = 1e12  # Thirty years: a minimum or maximum that nothing was ever compared with.
@@ -35,7 +32,7 @@ _ROUNDING = 0.0051
 _DIGITS = 4
 
 
-class Row(NamedTuple):
+class ExperimentRow(NamedTuple):
     """The cells by the name of their column; ``digits`` are those that are printed of a latency, ``None`` if all are.
 
     ``impossible`` names the cells that cannot be, or that contradict each other: the others are none the worse for them. ``derived`` says that the
@@ -109,14 +106,14 @@ class Row(NamedTuple):
     def _counts(self) -> Iterator[Number]:
         for name in ("received", "sent", "lost"):
             if name in self.impossible:
-                yield Number(metric=f"messages_{name}", statistic="total", value=None, marks=("impossible",))
+                yield impossible(f"messages_{name}")
             elif name in self.cells:
                 yield Number(metric=f"messages_{name}", statistic="total", value=float(self._count(name)))
         received, sent, lost = (self._count(name) for name in ("received", "sent", "lost"))
         if received + lost and {"received", "lost"} <= self.cells.keys() - self.impossible:
             yield Number(metric="loss", statistic="total", value=lost / (received + lost), marks=(DERIVED,))
         if "T_loop" in self.impossible:
-            yield Number(metric="duration", statistic="total", value=None, marks=("impossible",))
+            yield impossible("duration")
         else:
             yield from self._rates(received, sent)
         yield from self._process()
@@ -134,12 +131,12 @@ class Row(NamedTuple):
         if 0 <= float(self.cells.get("cpu_usage (%)", "nan")) <= _ALL_CORES:
             yield self._significant("cpu_of_machine", "mean", Decimal(self.cells["cpu_usage (%)"]))
         peak_kib = self.cells.get("ru_maxrss", "")
-        if peak_kib.isdigit() and 0 < int(peak_kib) < _LARGEST_COUNT:
+        if peak_kib.isdigit() and 0 < int(peak_kib) < COUNT_LIMIT:
             yield Number(metric="peak_memory", statistic="max", value=float(int(peak_kib) * 1024), resolution=1024.0)
 
     def _milliseconds(self, statistic: str, name: str) -> Number:
         if name in self.impossible:
-            return Number(metric="latency", statistic=statistic, value=None, marks=("impossible",))
+            return impossible("latency", statistic)
         number = self._significant("latency", statistic, Decimal(self.cells[name]) * 1_000_000)
         return msgspec.structs.replace(number, marks=(DERIVED,)) if self.derived else number
 
@@ -158,7 +155,7 @@ def columns_of(text: str) -> tuple[str, ...]:
     return tuple(cells) if good and set(_NEEDED) <= set(cells) else ()
 
 
-def read_row(line: Line, columns: Sequence[str]) -> Row | Broken:
+def read_row(line: Line, columns: Sequence[str]) -> ExperimentRow | Broken:
     """The cells of a line, if it says what its header does. Of a line that the log ends in, the cells that are closed count."""
     cells = [cell.strip() for cell in closed_cells(line)]
     if line.whole and cells and not cells[-1]:
@@ -173,13 +170,13 @@ def read_row(line: Line, columns: Sequence[str]) -> Row | Broken:
         return Broken("row is cut short, garbled or of another table")
     if not all(_CELL.fullmatch(cell) for cell in cells):
         return Broken("row is cut short, garbled or of another table")
-    return checked(Row(float(cells[0]), dict(zip(columns, cells, strict=False))))
+    return checked(ExperimentRow(float(cells[0]), dict(zip(columns, cells, strict=False))))
 
 
-def checked(row: Row) -> Row:
+def checked(row: ExperimentRow) -> ExperimentRow:
     """The row, with the names of the cells that cannot be."""
     cells = row.cells
-    impossible = {name for name in COUNTS if name in cells and (not cells[name].isdigit() or int(cells[name]) >= _LARGEST_COUNT)}
+    impossible = {name for name in COUNTS if name in cells and (not cells[name].isdigit() or int(cells[name]) >= COUNT_LIMIT)}
     if not 0 < float(cells["T_loop"]) <= row.time + 0.01:
         impossible.add("T_loop")
     sent, lost, share = (float(cells.get(name, "nan")) for name in ("sent", "lost", "relative_loss"))

@@ -21,11 +21,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
+from tacholog.formats.kit import Basis, Broken, Conditions, Detected, Dialect, Facts, Found, Line, LoadMode, Number, Record, impossible
 from tacholog.formats.qperf.rows import (
     FIGURES,
     KNOWN,
-    Row,
+    FigureRow,
     as_bytes,
     in_order,
     is_whole,
@@ -35,7 +35,6 @@ from tacholog.formats.qperf.rows import (
     resolution,
     sides_agree,
 )
-from tacholog.schema.records import Basis, Conditions, Facts, LoadMode, Number, Record
 
 SYSTEM = "Sockets"
 TOOL = "qperf"
@@ -71,7 +70,7 @@ def detect(head: str) -> Detected:
 
 def parse(lines: Iterable[Line]) -> Iterator[Found]:
     """Yield a record a test; the machines of ``conf`` are facts about the run, and a test without rows failed."""
-    block = _Block()
+    block = _FigureBlock()
     for line in lines:
         if _TEST.fullmatch(line.text):
             yield from block.close()
@@ -87,12 +86,12 @@ def parse(lines: Iterable[Line]) -> Iterator[Found]:
     yield from block.close()
 
 
-class _Block:
+class _FigureBlock:
     """A test and its rows so far. Rows that the tool is not known to print are left unknown, and spoil nothing."""
 
     def __init__(self) -> None:
         self._header: Line | None = None
-        self._rows: list[Row] = []
+        self._rows: list[FigureRow] = []
         self._lines: list[Line] = []
         self._garbled = False
 
@@ -133,12 +132,12 @@ class _Block:
             yield Found(header, _record(test, known), tuple(row.line for row in known))
 
 
-def _machine(row: Row) -> Facts:
+def _machine(row: FigureRow) -> Facts:
     version = row.text.strip() if row.name == "loc_qperf" else None
     return Facts(tool_version=version, system_version=version, environment={row.name: row.text.strip()})
 
 
-def _record(test: str, rows: list[Row]) -> Record | Broken:
+def _record(test: str, rows: list[FigureRow]) -> Record | Broken:
     by_name = {row.name: row for row in rows}
     headlines = {row.name for row in rows[:1]} & _HEADLINES.get(test.rpartition("_")[2], {"msg_rate"})
     if test == "quit" or not headlines or not in_order(rows):
@@ -159,14 +158,14 @@ def _record(test: str, rows: list[Row]) -> Record | Broken:
     )
 
 
-def _number(row: Row, digits: int) -> Number:
+def _number(row: FigureRow, digits: int) -> Number:
     metric, statistic, _ = FIGURES[row.name]
     if not row.number:
-        return Number(metric=metric, statistic=statistic, value=None, marks=("impossible",))
+        return impossible(metric, statistic)
     return Number(metric=metric, statistic=statistic, value=row.value, resolution=resolution(row, digits))
 
 
-def _conditions(test: str, rows: dict[str, Row], *, is_latency: bool) -> Conditions:
+def _conditions(test: str, rows: dict[str, FigureRow], *, is_latency: bool) -> Conditions:
     kind, *_ = test.split("_")
     one_sided = kind not in _TRANSPORTS and re.fullmatch(r"(?:rc|uc|ud|xrc)_(?:bi_)?(?:bw|lat)", test) is None
     latency = "qperf-one-sided" if one_sided else "qperf-latency"
@@ -182,21 +181,21 @@ def _conditions(test: str, rows: dict[str, Row], *, is_latency: bool) -> Conditi
     )
 
 
-def _samples(rows: dict[str, Row]) -> int | None:
+def _samples(rows: dict[str, FigureRow]) -> int | None:
     """How many messages the figures stand on: those that both sides received; ``None`` unless they are printed in full."""
     names = ("loc_recv_msgs", "rem_recv_msgs") if "latency" in rows else ("recv_msgs",) if "recv_msgs" in rows else ("rem_recv_msgs",)
     counts = [row for name in names if (row := rows.get(name)) and row.factor == 1]
     return sum(int(row.number or 0) for row in counts) if len(counts) == len(names) else None
 
 
-def _complete(rows: dict[str, Row]) -> bool:
+def _complete(rows: dict[str, FigureRow]) -> bool:
     """Whether there is all that comes with what is there: size and time with their defaults, a rate with counts."""
     defaults = "timeout" not in rows or {"msg_size", "time"} <= rows.keys()
     counted = any(name.endswith("_msgs") for name in rows)
     return defaults and (not counted or "msg_rate" in rows)
 
 
-def _agree(rows: dict[str, Row]) -> bool:
+def _agree(rows: dict[str, FigureRow]) -> bool:
     """Whether rate and latency, and rate, size and bandwidth are of one test: they follow from each other, up to rounding."""
     rate, latency = rows.get("msg_rate"), rows.get("latency")
     if rate and latency and latency.number and rate.number:
@@ -207,7 +206,7 @@ def _agree(rows: dict[str, Row]) -> bool:
     return True
 
 
-def _counts_agree(rows: dict[str, Row]) -> bool:
+def _counts_agree(rows: dict[str, FigureRow]) -> bool:
     """Whether the messages were counted in the test of this rate: they are the rate times the time, up to rounding."""
     samples, rate = _samples(rows), rows.get("msg_rate")
     times = [row for name in ("loc_real_time", "send_real_time", "recv_real_time") if (row := rows.get(name)) and row.number]
@@ -217,12 +216,12 @@ def _counts_agree(rows: dict[str, Row]) -> bool:
     return any(abs(samples - rate.value * time.value / 1e9) <= _step(rate, time, digits) for time in times)
 
 
-def _step(rate: Row, time: Row, digits: int) -> float:
+def _step(rate: FigureRow, time: FigureRow, digits: int) -> float:
     """How many messages the last places of a rate and a time stand for."""
     return ((resolution(rate, digits) or 0.0) * time.value + (resolution(time, digits) or 0.0) * rate.value) / 1e9
 
 
-def _ways_agree(rows: dict[str, Row]) -> bool:
+def _ways_agree(rows: dict[str, FigureRow]) -> bool:
     """Whether each side of a ping-pong received what the other sent, but for the last messages under way."""
     if "latency" not in rows:
         return True
@@ -231,12 +230,12 @@ def _ways_agree(rows: dict[str, Row]) -> bool:
     return all(sent is None or got is None or abs(sent - got) <= _LAST_MESSAGES + _LATE_SHARE * sent for sent, got in pairs)
 
 
-def _digits(row: Row) -> int:
+def _digits(row: FigureRow) -> int:
     """How many digits a figure is printed with."""
     return len(str(row.number).replace(".", "").lstrip("0"))
 
 
-def _close(one: float, other: float, *rows: Row) -> bool:
+def _close(one: float, other: float, *rows: FigureRow) -> bool:
     """Whether two values are as near as the rounding of the figures behind them allows, which may be to fewer than three digits with -e."""
     shown = [_digits(row) for row in rows if row.exact is None]
     allowed = sum(10.0 ** (1 - digits) for digits in shown)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
-from tacholog.formats.kit.lines import Line
+from tacholog.formats.kit import Line
 
 _UNITS: Mapping[str, tuple[str, int]] = {
     **{unit: ("time", factor) for unit, factor in (("ns", 1), ("us", 10**3), ("ms", 10**6), ("sec", 10**9))},
@@ -80,7 +80,7 @@ _VALUE = re.compile(
 )
 
 
-class Row(NamedTuple):
+class FigureRow(NamedTuple):
     """A row: what is left of its ``=``, and behind it a number with its unit, or only a text."""
 
     line: Line
@@ -104,12 +104,12 @@ def looks_like_row(text: str) -> bool:
     return text.startswith("    ") and "  =  " in text
 
 
-def read_row(line: Line) -> Row | None:
+def read_row(line: Line) -> FigureRow | None:
     """Read a row; ``None`` if it is garbled or cut."""
     found = _ROW.fullmatch(line.text)
     if found is None or not line.whole:
         return None
-    row = Row(line, found["name"], line.text.index("="), found["value"])
+    row = FigureRow(line, found["name"], line.text.index("="), found["value"])
     value = _VALUE.fullmatch(found["value"])
     if value is None:
         return None if row.name in FIGURES or row.name in _QUANTITIES else row
@@ -124,7 +124,7 @@ def read_row(line: Line) -> Row | None:
     return row._replace(number=number, digits=value.end("number"), quantity=quantity, factor=factor, exact=exact)
 
 
-def is_whole(rows: Sequence[Row]) -> bool:
+def is_whole(rows: Sequence[FigureRow]) -> bool:
     """Whether no row is missing, as far as columns tell: as wide as the widest name and value, one width for all."""
     names = {row.name for row in rows}
     if len(names) < len(rows) or {row.equals for row in rows} != {6 + max(map(len, names))}:
@@ -135,13 +135,13 @@ def is_whole(rows: Sequence[Row]) -> bool:
     return not numbers or min(len(row.text) - len(row.text.lstrip()) for row in numbers) == 0
 
 
-def in_order(rows: Sequence[Row]) -> bool:
+def in_order(rows: Sequence[FigureRow]) -> bool:
     """Whether known rows stand in the order in which they are printed."""
     ranks = [_ORDER["alt_port" if row.name in _ANY_ORDER else row.name] for row in rows]
     return ranks == sorted(ranks)
 
 
-def sides_agree(rows: Mapping[str, Row]) -> bool:
+def sides_agree(rows: Mapping[str, FigureRow]) -> bool:
     """Whether the two sides report the same figures, as they do where both are busy, and their processor times add up."""
     sides = {side: {name.removeprefix(f"{side}_") for name in rows if name.startswith(f"{side}_") and name in FIGURES} for side in _SIDES}
     for one, other in (("send", "recv"), ("loc", "rem")):
@@ -157,19 +157,19 @@ def _lasting(names: set[str]) -> list[str]:
     return sorted(shown if len(ways) > 1 else (name.removeprefix("send_").removeprefix("recv_") for name in shown))
 
 
-def _adds_up(rows: Mapping[str, Row], side: str) -> bool:
+def _adds_up(rows: Mapping[str, FigureRow], side: str) -> bool:
     used = rows.get(f"{side}_cpus_used")
     parts = [row.value for name in _TIMES if name != "cpus_used" and (row := rows.get(f"{side}_{name}"))]
     return used is None or not parts or abs(used.value - sum(parts)) <= len(_TIMES) / 2
 
 
-def precision(rows: Sequence[Row]) -> int:
+def precision(rows: Sequence[FigureRow]) -> int:
     """How many digits figures are rounded to: 3, or what was asked for with -e."""
     shown = [len(row.number.as_tuple().digits) for row in rows if row.number is not None and "." in row.text]
     return max([3, *shown])
 
 
-def resolution(row: Row, digits: int) -> float | None:
+def resolution(row: FigureRow, digits: int) -> float | None:
     """The unit of the last place before zeros were dropped, in the unit of the schema; ``None`` for what is exact."""
     number = row.number or Decimal(0)
     if row.exact is not None or (row.quantity in {"count", "size"} and row.factor == 1):
@@ -178,7 +178,7 @@ def resolution(row: Row, digits: int) -> float | None:
     return float(Decimal(row.factor).scaleb(-decimals))
 
 
-def as_bytes(row: Row) -> int | None:
+def as_bytes(row: FigureRow) -> int | None:
     """A size that is exact, or so round that it was asked for; else it is only known to three digits, and ``None``."""
     if row.number is None or row.quantity != "size":
         return None

@@ -19,16 +19,15 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tacholog.formats.kit.lines import Detected, Dialect, Found, Line
+from tacholog.formats.kit import Detected, Dialect, Found, Line, Record
 from tacholog.formats.rti import bulk as _rti_bulk
 from tacholog.formats.rti.banner import Banner, begins_run, without_skew_notices
-from tacholog.formats.rti.csv import Csv, is_row
-from tacholog.formats.rti.json import Json
+from tacholog.formats.rti.csv import CsvTable, is_row
+from tacholog.formats.rti.json import JsonOutput
 from tacholog.formats.rti.legacy import Legacy
 from tacholog.formats.rti.lite import Lite
-from tacholog.formats.rti.page import Page
+from tacholog.formats.rti.page import WebPage
 from tacholog.formats.rti.samples import LatencyFile
-from tacholog.schema.records import Record
 
 SYSTEM = "RTI Connext DDS"
 TOOL = "RTI Perftest"
@@ -112,11 +111,11 @@ class _Run:
         self.banner = Banner()
         self._results = False
         self._legacy = Legacy()
-        self._json = Json(self.banner)
+        self._json = JsonOutput(self.banner)
         self._lite = Lite()
-        self._page = Page()
+        self._page = WebPage()
         self._samples = LatencyFile()
-        self._readers = (self._samples, self._json, self._legacy, self._lite, Csv(), self._page)
+        self._readers = (self._samples, self._json, self._legacy, self._lite, CsvTable(), self._page)
 
     def take(self, line: Line) -> Iterator[Found]:
         """Give the line to the first reader that knows it."""

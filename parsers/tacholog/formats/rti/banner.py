@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
-from tacholog.formats.kit.lines import Found, Line
-from tacholog.schema.records import Conditions, Facts
+from tacholog.formats.kit import Conditions, Facts, Found, Line
 
 _VERSION = re.compile(
     r"RTI Perftest (?P<version>Master|Develop|\d+(?:\.\d+)+)\S*(?: (?P<commit>[0-9a-f]{6,40}))?(?: \((?!RTI )[^()]{1,80}\))?"

@@ -1,21 +1,20 @@
 """RTI Perftest's lines by the hundred thousand: summaries of throughput, and the intervals that both roles print a second or an answer.
 
-The rules are those of `_rti_figures`, on arrays; a test holds both to the same records on the same lines. Only the most usual shape of each line is
-read here: a point for a decimal sign, microseconds.
+The rules are those of `tacholog.formats.rti.figures`, on arrays; a test holds both to the same records on the same lines. Only the most usual shape
+of each line is read here: a point for a decimal sign, microseconds.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tacholog.formats.kit.bulk import Bulk, Column, Columns
+from tacholog.formats.kit import Bulk, NumberColumn, Record, RecordColumns, counted_column, printed_column
 from tacholog.formats.rti import figures
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tacholog.schema.records import Record
 
 _COUNT = rb"\d{1,15}+"
 _MBIT = rb"\d{1,15}+\.\d"
@@ -25,7 +24,7 @@ _RUNNING = rb" *Packets: +%b +Packets/s: +%b +Packets/s\(ave\): +%b +Mbps: +%b +
 _ANSWER = rb"One[ -][wW]ay Latency: +%b us +Ave +%b us +Std +%b us +Min +%b us +Max +%b(?: us)? *" % (_COUNT, _COUNT, _MBIT, _COUNT, _COUNT)
 
 
-def _summaries(cells: NDArray[np.float64], like: Record) -> Columns | None:
+def _summaries(cells: NDArray[np.float64], like: Record) -> RecordColumns | None:
     if like.scope != "summary" or like.test != "throughput":
         return None
     size, received, rate, mbit, lost, percent = cells.T
@@ -34,7 +33,7 @@ def _summaries(cells: NDArray[np.float64], like: Record) -> Columns | None:
     return _throughput(size, consistent, numbers, (received, lost, percent))
 
 
-def _running(cells: NDArray[np.float64], like: Record) -> Columns | None:
+def _running(cells: NDArray[np.float64], like: Record) -> RecordColumns | None:
     import numpy as np
 
     if like.scope != "interval" or like.test != "throughput" or like.payload_bytes is None:
@@ -46,7 +45,7 @@ def _running(cells: NDArray[np.float64], like: Record) -> Columns | None:
     return _throughput(size, consistent, numbers, (received, lost, percent))
 
 
-def _answers(cells: NDArray[np.float64], like: Record) -> Columns | None:
+def _answers(cells: NDArray[np.float64], like: Record) -> RecordColumns | None:
     import numpy as np
 
     if like.scope != "interval" or like.test != "latency" or like.payload_bytes is None or like.numbers[0].resolution != figures.MICROSECONDS.unit_ns:
@@ -56,18 +55,18 @@ def _answers(cells: NDArray[np.float64], like: Record) -> Columns | None:
     valid[1:] &= (low[1:] <= low[:-1]) & (high[1:] >= high[:-1])  # where they go back, another size has begun
     unit = figures.MICROSECONDS.unit_ns
     numbers = tuple(
-        _printed("latency", name, np.round(values * unit, 3), unit * (0.1 if name == "std" else 1))
+        printed_column("latency", name, np.round(values * unit, 3), unit * (0.1 if name == "std" else 1))
         for name, values in zip(figures.RUNNING, (last, mean, deviation, low, high), strict=True)
     )
-    return Columns(valid, np.full(len(cells), like.payload_bytes), None, numbers)
+    return RecordColumns(valid, np.full(len(cells), like.payload_bytes), None, numbers)
 
 
 def _with_cpu(bulk: Bulk, statistic: str) -> Bulk:
     """The same line with the processor time behind it, as options of some versions have it."""
 
-    def read(cells: NDArray[np.float64], like: Record) -> Columns | None:
+    def read(cells: NDArray[np.float64], like: Record) -> RecordColumns | None:
         columns = bulk.read(cells[:, :-1], like)
-        return columns and columns._replace(numbers=(*columns.numbers, _printed("cpu_of_machine", statistic, cells[:, -1], 0.01)))
+        return columns and columns._replace(numbers=(*columns.numbers, printed_column("cpu_of_machine", statistic, cells[:, -1], 0.01)))
 
     return Bulk(bulk.line + rb" CPU: +\d{1,3}+\.\d\d%", read)
 
@@ -77,10 +76,10 @@ BULK = (*(bulk for bulk, _ in _PLAIN), *(_with_cpu(bulk, statistic) for bulk, st
 
 
 def _throughput(
-    size: NDArray[np.float64], consistent: NDArray[np.bool_], numbers: tuple[Column, ...], counts: tuple[NDArray[np.float64], ...]
-) -> Columns:
+    size: NDArray[np.float64], consistent: NDArray[np.bool_], numbers: tuple[NumberColumn, ...], counts: tuple[NDArray[np.float64], ...]
+) -> RecordColumns:
     agrees, loss = _loss(*counts)
-    return Columns(consistent & agrees, size.astype("int64"), counts[0].astype("int64"), (*numbers, loss))
+    return RecordColumns(consistent & agrees, size.astype("int64"), counts[0].astype("int64"), (*numbers, loss))
 
 
 def _rates_agree(size: NDArray[np.float64], rate: NDArray[np.float64], mbit: NDArray[np.float64], messages: float) -> NDArray[np.bool_]:
@@ -88,36 +87,22 @@ def _rates_agree(size: NDArray[np.float64], rate: NDArray[np.float64], mbit: NDA
     return abs(mbit * 1e6 - rate * bits) <= messages * bits + figures.RATE_SLACK_BIT_PER_S
 
 
-def _counts(received: NDArray[np.float64], lost: NDArray[np.float64]) -> tuple[Column, Column]:
-    return _exact("messages_received", received), _exact("messages_lost", lost)
+def _counts(received: NDArray[np.float64], lost: NDArray[np.float64]) -> tuple[NumberColumn, NumberColumn]:
+    return counted_column("messages_received", received), counted_column("messages_lost", lost)
 
 
-def _rates(statistic: str, rate: NDArray[np.float64], mbit: NDArray[np.float64]) -> tuple[Column, Column]:
-    return _printed("message_rate", statistic, rate, 1.0), _printed("goodput", statistic, (mbit * 1e6).round(), 1e5)
+def _rates(statistic: str, rate: NDArray[np.float64], mbit: NDArray[np.float64]) -> tuple[NumberColumn, NumberColumn]:
+    return printed_column("message_rate", statistic, rate, 1.0), printed_column("goodput", statistic, (mbit * 1e6).round(), 1e5)
 
 
-def _loss(received: NDArray[np.float64], lost: NDArray[np.float64], percent: NDArray[np.float64]) -> tuple[NDArray[np.bool_], Column]:
+def _loss(received: NDArray[np.float64], lost: NDArray[np.float64], percent: NDArray[np.float64]) -> tuple[NDArray[np.bool_], NumberColumn]:
     """The share of loss, exact where nothing was lost, and where it follows from the counts."""
     import numpy as np
 
     none = (lost == 0) & (percent == 0)
     counted = 100.0 * lost / np.maximum(received + lost, 1.0)
-    share = _printed("loss", "total", np.round(percent / 100, 6), 0.0001)
+    share = printed_column("loss", "total", np.round(percent / 100, 6), 0.0001)
     column = share._replace(
         values=np.where(none, 0.0, share.values), resolutions=np.where(none, np.nan, share.resolutions), below=share.below & ~none
     )
     return none | (abs(percent - counted) <= figures.SHARE_SLACK), column
-
-
-def _exact(metric: str, values: NDArray[np.float64]) -> Column:
-    import numpy as np
-
-    return Column(metric, "total", values, np.full(len(values), np.nan), np.zeros(len(values), dtype=np.bool_))
-
-
-def _printed(metric: str, statistic: str, values: NDArray[np.float64], resolution: float) -> Column:
-    """As `_rti_figures.printed`: a printed 0 only says that it is less than one unit."""
-    import numpy as np
-
-    below = values == 0
-    return Column(metric, statistic, np.where(below, resolution, values), np.full(len(values), resolution), below)

@@ -16,9 +16,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from tacholog.formats.kit.lines import Broken, Found, Line, closed_cells
-from tacholog.formats.rti.figures import CUT, OUT_OF_PLACE, UNIT, Rates, Style, cpu, latency, running_latency, serialization, throughput, unit_ns
-from tacholog.schema.records import Number, Record
+from tacholog.formats.kit import Broken, Found, Line, Number, Record, closed_cells
+from tacholog.formats.rti.figures import CUT, OUT_OF_PLACE, UNIT, PrintStyle, Rates, cpu, latency, running_latency, serialization, throughput, unit_ns
 
 Kind = Literal["running latency", "latency", "running throughput", "throughput"]
 
@@ -109,7 +108,7 @@ def is_row(text: str) -> bool:
     return ",  " in text and any(pattern.fullmatch(text.strip()) for _, pattern in _ROWS[r"\."])
 
 
-class Csv:
+class CsvTable:
     """The last head, and the unit of time that heads state."""
 
     def __init__(self) -> None:
@@ -190,12 +189,12 @@ class Csv:
             more = (*costs, *more)
         return latency(cells[0], cells[1:], self._style(cells), more)
 
-    def _style(self, cells: Sequence[str]) -> Style:
+    def _style(self, cells: Sequence[str]) -> PrintStyle:
         """High resolution is in microseconds wherever it is printed with decimals; whole numbers without a head may be either unit."""
         if self._unit:
-            return Style(unit_ns(self._unit))
+            return PrintStyle(unit_ns(self._unit))
         certain = "." in cells[-1] or "," in cells[-1]
-        return Style() if certain else Style(marks=("unit_assumed",))
+        return PrintStyle() if certain else PrintStyle(marks=("unit_assumed",))
 
     def _saved_anew(self, text: str, *, whole: bool = True) -> Record | Broken:
         """A row from a spreadsheet, or the closed cells of one: no padding, and zeros gone from behind the point."""

@@ -13,8 +13,7 @@ from itertools import pairwise
 from math import inf
 from typing import NamedTuple
 
-from tacholog.formats.kit.lines import Broken
-from tacholog.schema.records import Bound, Conditions, Number, Record, Scope
+from tacholog.formats.kit import COUNT_LIMIT, MICROSECOND, Broken, Conditions, Number, Record, Scope, is_size, printed, unit_of_last_decimal
 
 STATISTICS = ("mean", "std", "min", "max", "p50", "p90", "p99", "p99.99", "p99.9999")
 RUNNING = ("last", "mean", "std", "min", "max")
@@ -22,22 +21,20 @@ UNIT = "us|ns|[\u03bc\u00b5]s"
 CUT = Broken("the log ends within this line")
 OUT_OF_PLACE = Broken("cells of this row are missing or out of place")
 _ORDER = {"min": 0.0, "p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999, "p99.9999": 0.999999, "max": 1.0}
-_LARGEST_COUNT = 2**63 - 1
-_MICROSECOND = 1000.0
 _STYLES = ({"0"}, {"0", "3"})  # Decimals of the whole numbers, and of all numbers in builds of high resolution.
 SHARE_SLACK = 0.006  # Half of the last printed place of a percentage, and what single precision adds to it.
 RATE_SLACK_BIT_PER_S = 0.06e6  # Half of the last printed place of Mbps, and a little.
 
 
-class Style(NamedTuple):
+class PrintStyle(NamedTuple):
     """How a dialect prints latencies: the unit, whether decimals are free (where names, not places, tell the cells apart), and marks."""
 
-    unit_ns: float = _MICROSECOND
+    unit_ns: float = MICROSECOND
     free: bool = False
     marks: tuple[str, ...] = ()
 
 
-MICROSECONDS = Style()
+MICROSECONDS = PrintStyle()
 
 
 class Rates(NamedTuple):
@@ -55,7 +52,7 @@ class Rates(NamedTuple):
 
 def unit_ns(unit: str) -> float:
     """Nanoseconds in a printed unit of time."""
-    return 1.0 if unit == "ns" else _MICROSECOND
+    return 1.0 if unit == "ns" else MICROSECOND
 
 
 def to_float(text: str) -> float:
@@ -63,21 +60,9 @@ def to_float(text: str) -> float:
     return float(text.replace(",", "."))
 
 
-def last_place(text: str) -> float:
-    """The unit of the last printed place."""
-    decimals = re.fullmatch(r"-?\d+(?:[.,](\d+))?", text)
-    return 10.0 ** -len(decimals[1] or "") if decimals else 1.0
-
-
-def printed(metric: str, statistic: str, value: float, resolution: float, marks: tuple[str, ...] = ()) -> Number:
-    """A number printed to ``resolution``: a printed 0 only says that it is less than one unit."""
-    bound: Bound = "<" if value == 0 else "="
-    return Number(metric=metric, statistic=statistic, value=value or resolution, resolution=resolution, bound=bound, marks=marks)
-
-
-def impossible(size: str, *numbers: str) -> Broken | None:
+def too_large(size: str, *numbers: str) -> Broken | None:
     """Whether a size or a counter is beyond what the tool can hold."""
-    if len(size) > len(str(_LARGEST_COUNT)) or not 0 < int(size) <= _LARGEST_COUNT:
+    if len(size) > len(str(COUNT_LIMIT)) or not is_size(int(size)):
         return Broken("a message size that cannot be")
     if any(len(re.split("[.,]", number)[0]) > 18 for number in numbers):  # noqa: PLR2004
         return Broken("a number that no counter of the tool can hold")
@@ -85,10 +70,10 @@ def impossible(size: str, *numbers: str) -> Broken | None:
 
 
 def latency(
-    size: str, cells: Sequence[str], style: Style = MICROSECONDS, more: Sequence[Number] = (), statistics: Sequence[str] = STATISTICS
+    size: str, cells: Sequence[str], style: PrintStyle = MICROSECONDS, more: Sequence[Number] = (), statistics: Sequence[str] = STATISTICS
 ) -> Record | Broken:
     """A summary of latencies from the cells in the tool's order; the first version prints no p99.9999."""
-    if trouble := impossible(size, *cells) or _misplaced(cells, style):
+    if trouble := too_large(size, *cells) or _misplaced(cells, style):
         return trouble
     names = statistics[: len(cells)]
     values = dict(zip(names, map(to_float, cells), strict=True))
@@ -104,9 +89,9 @@ def latency(
     )
 
 
-def running_latency(size: str, cells: Sequence[str], style: Style = MICROSECONDS, more: Sequence[Number] = ()) -> Record | Broken:
+def running_latency(size: str, cells: Sequence[str], style: PrintStyle = MICROSECONDS, more: Sequence[Number] = ()) -> Record | Broken:
     """The latency of one answer, and mean, deviation, minimum and maximum since the size began; the maximum may have been cut off."""
-    if trouble := impossible(size, *cells) or _misplaced(cells[1:], style):
+    if trouble := too_large(size, *cells) or _misplaced(cells[1:], style):
         return trouble
     last, mean, _, low, *maximum = map(to_float, cells)
     high = maximum[0] if maximum else inf
@@ -128,14 +113,14 @@ def extremes(record: Record) -> tuple[float, float]:
     return (low.value or 0.0 if low and low.bound == "=" else 0.0, high.value or 0.0 if high and high.bound == "=" else 0.0)
 
 
-def _latency_number(statistic: str, cell: str, style: Style, unknown: bool) -> Number:
+def _latency_number(statistic: str, cell: str, style: PrintStyle, unknown: bool) -> Number:
     if unknown:
         return Number(metric="latency", statistic=statistic, value=None, marks=("impossible", *style.marks))
     unit = style.unit_ns
-    return printed("latency", statistic, round(to_float(cell) * unit, 3), round(last_place(cell) * unit, 6), style.marks)
+    return printed("latency", statistic, round(to_float(cell) * unit, 3), round(unit_of_last_decimal(cell) * unit, 6), style.marks)
 
 
-def _misplaced(cells: Sequence[str], style: Style) -> Broken | None:
+def _misplaced(cells: Sequence[str], style: PrintStyle) -> Broken | None:
     """Only the deviation has one decimal, or all have three: where it stands elsewhere, a cell is missing and the row has slipped."""
     decimals = [len(re.split("[.,]", cell)[1]) if re.search("[.,]", cell) else 0 for cell in cells]
     others = set(decimals[2:]) | (set() if style.free else {decimals[0]})
@@ -167,7 +152,7 @@ def throughput(rates: Rates, more: Sequence[Number] = ()) -> Record | Broken:
     running = rates.last_rate is not None and rates.last_mbit is not None
     if not (rates.received.isdecimal() and rates.lost.isdecimal()):
         return OUT_OF_PLACE
-    if trouble := impossible(*(cell for cell in rates if cell is not None)) or _rates_contradict(rates, running):
+    if trouble := too_large(*(cell for cell in rates if cell is not None)) or _rates_contradict(rates, running):
         return trouble
     received, lost = int(rates.received), int(rates.lost)
     share = _loss(received, lost, rates.percent)
@@ -196,7 +181,7 @@ def throughput(rates: Rates, more: Sequence[Number] = ()) -> Record | Broken:
 def _rate(statistic: str, rate: str, mbit: str) -> tuple[Number, Number]:
     """A message rate and a goodput; a spreadsheet drops the decimal of 180.0, which says nothing of the resolution."""
     return (
-        printed("message_rate", statistic, to_float(rate), resolution=last_place(rate)),
+        printed("message_rate", statistic, to_float(rate), resolution=unit_of_last_decimal(rate)),
         printed("goodput", statistic, round(to_float(mbit) * 1e6, 0), resolution=1e5),
     )
 
@@ -216,11 +201,11 @@ def _loss(received: int, lost: int, percent: str | None) -> tuple[Number, ...] |
     if percent is None:
         return ()
     stated, counted = to_float(percent), 100.0 * lost / (received + lost) if received + lost else 0.0
-    slack = SHARE_SLACK + last_place(percent) / 2 - 0.005
+    slack = SHARE_SLACK + unit_of_last_decimal(percent) / 2 - 0.005
     if lost == 0 and stated == 0:
         return (Number(metric="loss", statistic="total", value=0.0),)
     if abs(stated - counted) <= slack:
-        return (printed("loss", "total", round(stated / 100, 6), resolution=round(last_place(percent) / 100, 6)),)
+        return (printed("loss", "total", round(stated / 100, 6), resolution=round(unit_of_last_decimal(percent) / 100, 6)),)
     if abs(stated - counted / 100) <= slack:  # The C# printer writes the fraction under the head of a percentage.
         return (Number(metric="loss", statistic="total", value=counted / 100, marks=("derived",)),)
     return Broken("the share of loss contradicts the counts")
@@ -231,7 +216,7 @@ def cpu(text: str, statistic: str = "mean", factor: float = 1.0) -> Number:
     plain = re.sub("[\u00a0\u202f]", "", text)
     if re.search(r"[.,]\d{3}[.,]", plain):
         plain = re.sub(r"[.,](?=\d{3}(?:\D|$))", "", plain)
-    place = last_place(plain) * factor
+    place = unit_of_last_decimal(plain) * factor
     return printed("cpu_of_machine", statistic, round(to_float(plain) * factor, 6), place)
 
 
@@ -242,4 +227,4 @@ def serialization(serialize: str, deserialize: str | None, total: str | None) ->
     if deserialize and total and abs(to_float(serialize) + to_float(deserialize) - to_float(total)) > 0.0016:  # noqa: PLR2004
         return Broken("the total of serialisation contradicts its parts")
     places = (("serialization", serialize), ("deserialization", deserialize))
-    return tuple(printed(metric, "mean", round(to_float(text) * _MICROSECOND), resolution=1.0) for metric, text in places if text)
+    return tuple(printed(metric, "mean", round(to_float(text) * MICROSECOND), resolution=1.0) for metric, text in places if text)

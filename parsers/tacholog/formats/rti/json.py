@@ -10,10 +10,9 @@ import re
 from collections.abc import Iterator, Mapping
 from math import inf
 
-from tacholog.formats.kit.lines import Broken, Found, Line
+from tacholog.formats.kit import Broken, Found, Line, Number, Record, found_on
 from tacholog.formats.rti.banner import Banner
-from tacholog.formats.rti.figures import Rates, Style, cpu, extremes, latency, running_latency, serialization, throughput
-from tacholog.schema.records import Number, Record
+from tacholog.formats.rti.figures import PrintStyle, Rates, cpu, extremes, latency, running_latency, serialization, throughput
 
 _LENGTH = re.compile(r'\s*"length":(?P<size>\d{1,40}),\s*')  # No blank: that is in an interval.
 _OPENING = re.compile(r'\s*"(?P<what>intervals|summary)":\s*[\[{]\s*')
@@ -29,7 +28,7 @@ _RUNNING_THROUGHPUT = ("length", "packets", "packets/s", "packets/s_ave", "mbps"
 _THROUGHPUT = ("packets", "packets/sAve", "mbpsAve", "lost", "lostPercent")
 
 
-class Json:
+class JsonOutput:
     """The size that the text is at, and the lines and values of the object that is open."""
 
     def __init__(self, banner: Banner) -> None:
@@ -64,8 +63,7 @@ class Json:
     def close(self, reason: str) -> Iterator[Found]:
         """Give up the object that is open."""
         if self._lines:
-            first, *others = self._lines
-            yield Found(first, Broken(reason), tuple(others))
+            yield found_on(self._lines, Broken(reason))
             self._size = None  # What follows may belong to another size, whose beginning is lost.
         self._object, self._lines, self._values, self._ended = None, [], {}, False
 
@@ -120,13 +118,13 @@ class Json:
         return done if mine else [*done, Found(line, None)]
 
     def _closed(self, line: Line) -> Found:
-        first, *others = (*self._lines, line)
+        lines = (*self._lines, line)
         summary = self._object == "summary"
         what = self._continued(_record(self._size or "0", self._values, summary=summary)) if self._ended else MISSING
         if summary:
             self._size, self._sizes = None, max(self._sizes - 1, 0)  # The next object without a length before it would be of another size.
         self._object, self._lines, self._values, self._ended = None, [], {}, False
-        return Found(first, what, tuple(others))
+        return found_on(lines, what)
 
     def _continued(self, record: Record | Broken) -> Record | Broken:
         """Minimum and maximum can only grow apart while a size lasts, and its summary repeats the last of them."""
@@ -163,7 +161,7 @@ def _record(size: str, values: Mapping[str, str], *, summary: bool) -> Record | 
     if any(cell.startswith("-") for cell in cells) or size == "0":
         return Broken("a value of this object cannot be")
     if keys == (_LATENCY if summary else _RUNNING_LATENCY):
-        style = Style(free=True, marks=() if re.search("[.,]", values["latency_min"]) else ("unit_assumed",))
+        style = PrintStyle(free=True, marks=() if re.search("[.,]", values["latency_min"]) else ("unit_assumed",))
         return latency(size, cells, style, (*costs, *more)) if summary else running_latency(size, cells, style, more)
     return _throughput(size, keys, cells, more, summary)
 

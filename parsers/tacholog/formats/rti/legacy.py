@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 
-from tacholog.formats.kit.lines import Broken, Found, Line
+from tacholog.formats.kit import Broken, Conditions, Found, Line, Number, Record, printed
 from tacholog.formats.rti import figures
-from tacholog.formats.rti.figures import CUT, UNIT, Rates, Style, impossible, throughput, unit_ns
-from tacholog.schema.records import Conditions, Number, Record
+from tacholog.formats.rti.figures import CUT, UNIT, PrintStyle, Rates, throughput, too_large, unit_ns
 
 _WHOLE = r"\d{1,40}"  # More digits than any counter has, so that a size that cannot be is told from a garbled line.
 _REAL = r"\d{1,40}(?:[.,]\d{1,3})?"
@@ -79,7 +78,7 @@ class Legacy:
         head = _HEAD.fullmatch(line.text)
         if head is None:
             return None
-        size = head["size"] if line.whole and impossible(head["size"]) is None else None
+        size = head["size"] if line.whole and too_large(head["size"]) is None else None
         self._tangled = self._open is not None and self._open != size
         self._open, self._extremes, self._shape = size, None, None
         return [Found(line, None if size else Broken("a message size that cannot be"))]
@@ -106,7 +105,7 @@ class Legacy:
         if found := _LATENCY.fullmatch(line.text):
             if not line.whole:
                 return CUT
-            record = figures.latency(found["size"], _cells(found), Style(unit_ns(found["unit"])), _cpu(found))
+            record = figures.latency(found["size"], _cells(found), PrintStyle(unit_ns(found["unit"])), _cpu(found))
             self._summary = found["size"] if isinstance(record, Record) else None
             return record
         return _GARBLED
@@ -121,7 +120,7 @@ class Legacy:
             return _GARBLED_INTERVAL
         if not self._alike(found):
             return _TANGLED
-        record = figures.running_latency(size, _cells(found), Style(unit_ns(found["unit"])), _cpu(found, "last"))
+        record = figures.running_latency(size, _cells(found), PrintStyle(unit_ns(found["unit"])), _cpu(found, "last"))
         return record if isinstance(record, Broken) else self._continued(record)
 
     def _alike(self, found: re.Match[str]) -> bool:
@@ -148,7 +147,7 @@ class Legacy:
         return Record(
             test="latency",
             payload_bytes=None,  # The banner may name it, though not always this run's banner where logs run into one another.
-            numbers=(figures.printed("latency", "mean", float(found["mean"]) * 1000, 1000.0),),
+            numbers=(printed("latency", "mean", float(found["mean"]) * 1000, 1000.0),),
             side="publisher",
             conditions=Conditions(basis="rtt/2", definition="rti-low-resolution"),
         )

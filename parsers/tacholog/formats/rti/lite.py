@@ -12,9 +12,8 @@ from itertools import pairwise
 
 import msgspec
 
-from tacholog.formats.kit.lines import Broken, Found, Line
-from tacholog.formats.rti.figures import CUT, OUT_OF_PLACE, impossible, printed
-from tacholog.schema.records import Conditions, Facts, Number, Record
+from tacholog.formats.kit import Broken, Conditions, Facts, Found, Line, Number, Record, printed
+from tacholog.formats.rti.figures import CUT, OUT_OF_PLACE, too_large
 
 _COUNT = r"\d{1,18}"
 _HEADS = {
@@ -71,7 +70,7 @@ class Lite:
 
     def _progress(self, line: Line, text: str) -> list[Found] | None:
         if start := _START.fullmatch(text):
-            self._size = start["size"] if impossible(start["size"]) is None else None
+            self._size = start["size"] if too_large(start["size"]) is None else None
             return [Found(line, Facts(conditions=Conditions(planned_duration_s=float(start["seconds"]) or None)))]
         if _DONE.match(text):
             self._size = None
@@ -117,7 +116,7 @@ class Lite:
         sent, running = cells[1 if head.startswith("running") else 0], head.startswith("running")
         if running and int(sent) == 0:
             return None  # Before its first message the subscriber does not know the size.
-        if trouble := impossible(sent) or (None if line.whole else CUT):
+        if trouble := too_large(sent) or (None if line.whole else CUT):
             return trouble
         return _READERS[head](*cells)
 

@@ -13,10 +13,9 @@ from itertools import pairwise
 
 import msgspec
 
-from tacholog.formats.kit.lines import Broken, Found, Line
+from tacholog.formats.kit import Broken, Conditions, Found, Line, Record, found_on
 from tacholog.formats.rti.figures import OUT_OF_PLACE
-from tacholog.formats.rti.tables import CPU, CPU_COLUMNS, HEADING, HEADS_BEGIN, PERCENT_CELL, LineTable, Table, bare, tables
-from tacholog.schema.records import Conditions, Record
+from tacholog.formats.rti.tables import CPU, CPU_COLUMNS, HEADING, HEADS_BEGIN, PERCENT_CELL, LineTable, TableForm, bare, tables
 
 _ENDS = "the page ends within this row"
 _SLIPPED = "the table ends within this row"
@@ -34,7 +33,7 @@ _CELL = re.compile(r"\d{1,18}(?:\.\d{1,3})?")
 _UNDER_A_HEAD = re.compile(r"-{3,}(?:\|-{3,}){2,20}\|?")
 
 
-class Page:
+class WebPage:
     """Where in a table the text is, the cells of the row so far, and what titles say of the tables behind them."""
 
     def __init__(self) -> None:
@@ -74,7 +73,7 @@ class Page:
         if self._held:
             yield self._held
         if self._row:
-            yield Found(self._row[0], Broken(reason), tuple(self._row[1:]))
+            yield found_on(self._row, Broken(reason))
         if self._columns:
             self._use_up_title()
         self._row, self._columns, self._held = [], [], None
@@ -128,7 +127,7 @@ class Page:
             done += self._checked(table)
         return [*done, *self._complete()] if len(self._row) == len(self._columns) else done
 
-    def _checked(self, table: Table) -> Iterator[Found]:
+    def _checked(self, table: TableForm) -> Iterator[Found]:
         """The row before this one, which is good if this one has its first decimal where it should be."""
         if self._held is None:
             return
@@ -140,9 +139,8 @@ class Page:
         """Hold the row that is complete, until the next one shows whether it is; a broken row ends the table."""
         if self._held:
             yield self._held
-        first, *others = self._row
         what = self._record([bare(cell.text) if cell.text.endswith("|") else cell.text for cell in self._row])
-        self._held = Found(first, what, tuple(others))
+        self._held = found_on(self._row, what)
         self._row = []
         if isinstance(what, Broken):
             yield from self.close()

@@ -12,9 +12,8 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import accumulate
 
-from tacholog.formats.kit.lines import Broken, Found, Line
-from tacholog.formats.rti.figures import CUT, printed
-from tacholog.schema.records import Conditions, Record, Scope
+from tacholog.formats.kit import Broken, Conditions, Found, Line, Record, Scope, found_on, printed
+from tacholog.formats.rti.figures import CUT
 
 BATCH = 1000
 _HEAD = re.compile(r"\s*Sample Number, ?Value\s*")
@@ -53,8 +52,7 @@ class Samples:
     def flush(self) -> Iterator[Found]:
         """The interval of the samples so far."""
         if self._lines:
-            first, *others = self._lines
-            yield Found(first, self._record(self._interval, "interval"), tuple(others))
+            yield found_on(self._lines, self._record(self._interval, "interval"))
             if len(self._run) <= _VALUES:
                 self._run += self._interval
         self._lines, self._interval = [], Counter()
@@ -62,8 +60,7 @@ class Samples:
     def drop(self, reason: str) -> Iterator[Found]:
         """Samples that are not all of their interval; the run's summary would lack them too."""
         if self._lines:
-            first, *others = self._lines
-            yield Found(first, Broken(reason), tuple(others))
+            yield found_on(self._lines, Broken(reason))
         self._lines, self._interval, self._complete = [], Counter(), False
 
     def summary(self) -> Record | None:

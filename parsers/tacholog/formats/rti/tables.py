@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from tacholog.formats.kit.lines import Broken, Found, Line
-from tacholog.formats.rti.figures import OUT_OF_PLACE, STATISTICS, Rates, cpu, impossible, last_place, latency, printed, throughput
-from tacholog.schema.records import Conditions, Record
+from tacholog.formats.kit import Broken, Conditions, Found, Line, Record, printed, unit_of_last_decimal
+from tacholog.formats.rti.figures import OUT_OF_PLACE, STATISTICS, Rates, cpu, latency, throughput, too_large
 
 CPU_COLUMNS = ("CPU (%)", "CPU %")
 CPU = ("cpu_of_machine", "mean")
@@ -29,7 +28,7 @@ _SPREAD = (None, *(("goodput", statistic) for statistic in ("min", "p50", "p90",
 PERCENT_CELL = re.compile(r"\d{1,3}\.\d\d")
 
 
-class Table(NamedTuple):
+class TableForm(NamedTuple):
     """The columns of a kind of table, what makes a record of a row's cells, and which number each cell is (``None``: a setting, not a number)."""
 
     columns: tuple[str, ...]
@@ -38,7 +37,7 @@ class Table(NamedTuple):
     numbers: tuple[tuple[str, str] | None, ...]
 
 
-def tables(columns: Sequence[str]) -> list[Table]:
+def tables(columns: Sequence[str]) -> list[TableForm]:
     """The kinds of tables whose head begins with these columns."""
     return [
         table
@@ -74,7 +73,7 @@ def _over_subscribers(cells: Sequence[str]) -> Record | Broken:
     subscribers, *figures = cells
     if len({len(figure.partition(".")[2]) for figure in figures}) > 1:
         return OUT_OF_PLACE
-    if trouble := impossible(subscribers, *figures):
+    if trouble := too_large(subscribers, *figures):
         return trouble
     if any(float(low) > float(high) for low, high in pairwise(figures)):
         return Broken("the statistics contradict each other")
@@ -82,7 +81,7 @@ def _over_subscribers(cells: Sequence[str]) -> Record | Broken:
         test="throughput",
         payload_bytes=None,
         numbers=tuple(
-            printed("goodput", name, round(float(cell) * 1e6), last_place(cell) * 1e6)
+            printed("goodput", name, round(float(cell) * 1e6), unit_of_last_decimal(cell) * 1e6)
             for name, cell in zip(("min", "p50", "p90", "max"), figures, strict=True)
         ),
         side="subscriber",
@@ -94,13 +93,13 @@ def _to_many(cells: Sequence[str]) -> Record | Broken:
     subscribers, size, mbit, percent = cells
     if "." in size or "." not in mbit or not PERCENT_CELL.fullmatch(percent) or float(percent) > 100:  # noqa: PLR2004
         return OUT_OF_PLACE
-    if trouble := impossible(size, mbit) or impossible(subscribers, percent):
+    if trouble := too_large(size, mbit) or too_large(subscribers, percent):
         return trouble
-    goodput = printed("goodput", "mean", round(float(mbit) * 1e6), last_place(mbit) * 1e6)
+    goodput = printed("goodput", "mean", round(float(mbit) * 1e6), unit_of_last_decimal(mbit) * 1e6)
     return Record(
         test="throughput",
         payload_bytes=int(size),
-        numbers=(goodput, printed("loss", "total", round(float(percent) / 100, 6), round(last_place(percent) / 100, 6))),
+        numbers=(goodput, printed("loss", "total", round(float(percent) / 100, 6), round(unit_of_last_decimal(percent) / 100, 6))),
         side="subscriber",
         conditions=Conditions(definition="rti-over-subscribers", subscribers=int(subscribers)),
     )
@@ -109,7 +108,7 @@ def _to_many(cells: Sequence[str]) -> Record | Broken:
 _MICROSECONDS = r" \([\u03bc\u00b5u]s\)"
 _STATISTICS_OF_MICRO_3 = (*STATISTICS[:7], "p99.9")
 _TABLES = (
-    Table(
+    TableForm(
         (
             r"Sample Size \(Bytes\)",
             *(
@@ -121,7 +120,7 @@ _TABLES = (
         _latency,
         (None, *(("latency", statistic) for statistic in STATISTICS)),
     ),
-    Table(
+    TableForm(
         (
             "Length|Bytes",
             f"A(?:vg|ve){_MICROSECONDS}",
@@ -133,18 +132,18 @@ _TABLES = (
         _latency_of_micro,
         (None, *(("latency", statistic) for statistic in STATISTICS[:8])),
     ),
-    Table(
+    TableForm(
         (r"Size \(Bytes\)", *(name + _MICROSECONDS for name in ("A(?:vg|ve)", "Std", "Min", "Max", "50%", "90%", "99%", r"99\.9%"))),
         2,
         _latency_of_micro_3,
         (None, *(("latency", statistic) for statistic in _STATISTICS_OF_MICRO_3)),
     ),
-    Table((r"Size \(Bytes\)", "Packets", "Packets/s", r"Mbps \(ave\)", "Lost", r"Lost \(%\)"), 3, _throughput, _RATES),
-    Table(
+    TableForm((r"Size \(Bytes\)", "Packets", "Packets/s", r"Mbps \(ave\)", "Lost", r"Lost \(%\)"), 3, _throughput, _RATES),
+    TableForm(
         ("Length", "Total Samples", "A(?:vg|ve) Samples/s", "A(?:vg|ve) Mbps", "Lost Samples", r"Lost Samples (?:%|\(%\))"), 3, _throughput, _RATES
     ),
-    Table(("Subscribers", *(rf"{name}(?: \(Mbps\))?" for name in ("Min", "Median", "90percentile", "Max"))), 1, _over_subscribers, _SPREAD),
-    Table(
+    TableForm(("Subscribers", *(rf"{name}(?: \(Mbps\))?" for name in ("Min", "Median", "90percentile", "Max"))), 1, _over_subscribers, _SPREAD),
+    TableForm(
         ("Subscribers", r"Sample Size \(Bytes\)", "A(?:vg|ve) Mbps", r"Lost Samples \(%\)"),
         2,
         _to_many,
@@ -165,7 +164,7 @@ class LineTable:
 
     def __init__(self) -> None:
         """Wait for a head."""
-        self._table: Table | None = None
+        self._table: TableForm | None = None
         self.is_open = False  # Whether rows may follow.
         self._has_bars = False
         self.has_begun = False  # With the latest line.
@@ -185,7 +184,7 @@ class LineTable:
             return Found(line, None)
         return Found(line, self._record(line, text, self._table))
 
-    def _record(self, line: Line, text: str, table: Table) -> Record | Broken:
+    def _record(self, line: Line, text: str, table: TableForm) -> Record | Broken:
         cells = [cell.strip() for cell in text.strip("|").split("|")] if self._has_bars else text.split()
         if not line.whole or len(cells) != len(table.columns) or not all(_CELL.fullmatch(cell) for cell in cells):
             return Broken("a row that does not fit the table's columns")
@@ -201,7 +200,7 @@ _LINE_HEADS = tuple((table, re.compile(r"\|? *" + r"(?: *\| *| )".join(f"(?:{wan
 HEADS_BEGIN = ("|", "Length", "Bytes", "Size (Bytes)", "Sample Size (Bytes)", "Subscribers")  # Of a table with a row a line.
 
 
-def _head(text: str) -> Table | None:
+def _head(text: str) -> TableForm | None:
     """The table whose whole head this line is; bars are between all its headings or between none."""
     if not text.startswith(HEADS_BEGIN):
         return None

@@ -24,10 +24,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from tacholog.formats.kit.lines import Detected, Dialect, Found, Line
-from tacholog.formats.sockperf.blocks import STATISTICS, THROUGHPUT, Block, Context, read_statistics, read_throughput
+from tacholog.formats.kit import Detected, Dialect, Facts, Found, Line, Record
+from tacholog.formats.sockperf.blocks import STATISTICS, THROUGHPUT, StepReader, TestParameters, read_statistics, read_throughput
 from tacholog.formats.sockperf.full import Packets
-from tacholog.schema.records import Facts, Record
 
 SYSTEM = "Sockets"
 TOOL = "sockperf"
@@ -87,11 +86,11 @@ def parse(lines: Iterable[Line]) -> Iterator[Found]:
     yield from client.close()
 
 
-def _context_of(parameters: str) -> Context:
+def _context_of(parameters: str) -> TestParameters:
     """What a full log's parameters say. Only under load do replies come to some messages and not to others; else the mode is not told."""
     said = {name: int(value) for name, value in _PARAMETER.findall(parameters)}
     under_load = said.get("reply-every", 1) > 1
-    return Context(
+    return TestParameters(
         payload_bytes=said.get("msg-size") or None,
         planned_duration_s=float(said.get("time", 0)) or None,
         load_mode="open" if under_load else None,
@@ -103,9 +102,9 @@ class _Client:
     """One client's output after another: what was said of the socket and the parameters holds until the next version line."""
 
     def __init__(self) -> None:
-        self._context = Context()
-        self._statistics = Block(STATISTICS, read_statistics)
-        self._throughput = Block(THROUGHPUT, read_throughput)
+        self._context = TestParameters()
+        self._statistics = StepReader(STATISTICS, read_statistics)
+        self._throughput = StepReader(THROUGHPUT, read_throughput)
         self._packets = Packets()
 
     def take(self, line: Line) -> Iterator[Found]:
@@ -151,11 +150,11 @@ class _Client:
 
     def _about_the_run(self, line: Line, text: str) -> Iterator[Found]:
         if version := _VERSION.fullmatch(text):
-            self._context = Context()
+            self._context = TestParameters()
             yield Found(line, Facts(tool_version=version["version"]))
         elif socket := _SOCKET.fullmatch(text):
             same = self._context.transport in {None, socket["transport"]}
-            self._context = Context(transport=socket["transport"] if same else None)
+            self._context = TestParameters(transport=socket["transport"] if same else None)
             yield Found(line, None)
         elif parameters := _PARAMETERS.fullmatch(text):
             self._context = _context_of(parameters["all"])

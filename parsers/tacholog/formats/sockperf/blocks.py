@@ -11,16 +11,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from tacholog.formats.kit.lines import Broken, Found, Line
-from tacholog.schema.records import Basis, Conditions, LoadMode, Number, Record
+from tacholog.formats.kit import MICROSECOND, Basis, Broken, Conditions, Found, Line, LoadMode, Number, Record, counted, found_on
 
 MIB = 1 << 20
-_NS, _PS = 1000.0, 1.0  # A microsecond, and its last printed place, in nanoseconds.
+_LAST_PLACE_NS = 1.0  # of microseconds with three decimals
 _US = r"\d{1,12}\.\d{3}"
 _COUNT = r"\d{1,18}"
 
 
-class Context(msgspec.Struct, frozen=True):
+class TestParameters(msgspec.Struct, frozen=True):
     """What was said before the results: by the line of the socket, or by the parameters in a full log."""
 
     transport: str | None = None
@@ -41,10 +40,10 @@ class Step(NamedTuple):
 Said = dict[str, list[re.Match[str]]]
 
 
-class Block:
+class StepReader:
     """A block of lines in a fixed order. Any other line of the block, or any line between them, ends it, and what was said so far is broken."""
 
-    def __init__(self, steps: Mapping[str, Step], read: Callable[[Said, Context], Record | Broken]) -> None:
+    def __init__(self, steps: Mapping[str, Step], read: Callable[[Said, TestParameters], Record | Broken]) -> None:
         """Wait for the first step."""
         self._steps = steps
         self._first, *_, self._last = steps
@@ -58,7 +57,7 @@ class Block:
         """Whether the block has begun."""
         return bool(self._lines)
 
-    def take(self, line: Line, text: str, context: Context) -> list[Found] | None:
+    def take(self, line: Line, text: str, context: TestParameters) -> list[Found] | None:
         """Use a line whose colours and prefix are taken off; ``None`` if it is none of this block."""
         name = next((name for name, step in self._steps.items() if step.starts.match(text)), None)
         if name is None:
@@ -73,14 +72,13 @@ class Block:
         self._at = name
         if name != self._last:
             return found
-        first, *others = self._lines
-        what = self._read(self._said, context)
+        found.append(found_on(self._lines, self._read(self._said, context)))
         self._reset()
-        return [*found, Found(first, what, tuple(others))]
+        return found
 
     def close(self) -> list[Found]:
         """Give up what was begun."""
-        found = [Found(self._lines[0], Broken("a result that does not go on to its end"), tuple(self._lines[1:]))] if self._lines else []
+        found = [found_on(self._lines, Broken("a result that does not go on to its end"))] if self._lines else []
         self._reset()
         return found
 
@@ -131,7 +129,7 @@ _PERCENTILES_BEFORE_2_8 = {
 }
 
 
-def read_statistics(said: Said, context: Context) -> Record | Broken:
+def read_statistics(said: Said, context: TestParameters) -> Record | Broken:
     """The record of a server's statistics."""
     valid, average, errors = said["valid"][0], said["average"][0], said["errors"][0]
     samples = int(valid["received"])
@@ -149,9 +147,9 @@ def read_statistics(said: Said, context: Context) -> Record | Broken:
         payload_bytes=context.payload_bytes,
         numbers=(
             *(_latency(name, text) for name, text in us.items()),
-            _count("messages_sent", valid["sent"]),
-            _count("messages_received", valid["received"]),
-            *(_count(f"messages_{name}", errors[name]) for name in ("lost", "duplicated", "reordered")),
+            counted("messages_sent", int(valid["sent"])),
+            counted("messages_received", int(valid["received"])),
+            *(counted(f"messages_{name}", int(errors[name])) for name in ("lost", "duplicated", "reordered")),
             _duration(valid["s"]),
         ),
         samples=samples,
@@ -200,14 +198,10 @@ def _contradiction(said: Said, samples: int) -> str | None:
 
 def _latency(statistic: str, us: str) -> Number:
     """Microseconds with three decimals, so nanoseconds; a printed 0 is less than one."""
-    value = float(round(float(us) * _NS))
+    value = float(round(float(us) * MICROSECOND))
     if value == 0 and statistic not in {"std", "mean-ad", "median-ad", "siqr", "std-error"}:
-        return Number(metric="latency", statistic=statistic, value=_PS, resolution=_PS, bound="<")
-    return Number(metric="latency", statistic=statistic, value=value, resolution=_PS)
-
-
-def _count(metric: str, text: str) -> Number:
-    return Number(metric=metric, statistic="total", value=float(text))
+        return Number(metric="latency", statistic=statistic, value=_LAST_PLACE_NS, resolution=_LAST_PLACE_NS, bound="<")
+    return Number(metric="latency", statistic=statistic, value=value, resolution=_LAST_PLACE_NS)
 
 
 _SIZE = r"(?:msg-size=(?P<size>\d{1,9})|average msg-size=(?P<middle>\d{1,9}) \(\+/-(?P<range>\d{1,9})\))"
@@ -222,7 +216,7 @@ THROUGHPUT: Mapping[str, Step] = {
 _SIZE_WITHOUT_NOTE = 1472  # The note on how to send faster is left out at the size that it recommends.
 
 
-def read_throughput(said: Said, context: Context) -> Record | Broken:
+def read_throughput(said: Said, context: TestParameters) -> Record | Broken:
     """The record of a throughput test: what the client sent, whether or not it arrived."""
     total, rate, band = said["total"][0], said["rate"][0], said["bandwidth"][0]
     note = said["note"][0] if "note" in said else None
@@ -239,7 +233,7 @@ def read_throughput(said: Said, context: Context) -> Record | Broken:
         numbers=(
             Number(metric="offered_goodput", statistic="mean", value=float(band["bits"]) * _mib(band), resolution=_resolution(band)),
             Number(metric="offered_rate", statistic="mean", value=float(per_second), resolution=1.0),
-            Number(metric="messages_sent", statistic="total", value=float(sent)),
+            counted("messages_sent", sent),
             Number(metric="duration", statistic="total", value=round(float(total["s"]) * 1e9), resolution=1e6),
         ),
         samples=sent,

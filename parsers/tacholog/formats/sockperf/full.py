@@ -11,8 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from tacholog.formats.kit.lines import Broken, Found, Line
-from tacholog.schema.records import Facts, Histogram, Record
+from tacholog.formats.kit import Broken, Facts, Found, Histogram, Line, Record
 
 _HEADER = re.compile(r"packet, txTime\(sec\), rxTime\(sec\), (?:latency|rtt)\(usec\)")
 _ROW_MARK = re.compile(r"\d{1,18}, ")

@@ -8,10 +8,10 @@ import msgspec
 
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.compare.result import OPEN, Loss, LossSide, Report, Verdict
-from tacholog.dataset.quality import MARKS
 from tacholog.render.diff import words
 from tacholog.render.diff.meanings import MEANINGS, REASONS
 from tacholog.render.diff.words import percent
+from tacholog.schema.marks import MARKS
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.refusals import difference_words
 from tacholog.view.row_names import row_name

@@ -10,8 +10,8 @@ from typing import Literal
 from tacholog.compare.comparable import CODES, MACHINE
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.compare.result import InputProblem, Report, RunOrder
-from tacholog.dataset.quality import MARKS
 from tacholog.runs.problems import LOST
+from tacholog.schema.marks import MARKS
 from tacholog.view.refusals import title_of
 
 _NAMED = 5

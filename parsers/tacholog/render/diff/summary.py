@@ -13,7 +13,7 @@ from tacholog.render.diff.meanings import loss_counts
 from tacholog.render.diff.notes import SAME_RUNS
 from tacholog.render.diff.sections import sides_of
 from tacholog.render.diff.words import percent
-from tacholog.schema.records import METRICS
+from tacholog.schema.metrics import METRICS
 from tacholog.view.numerals import quantity
 from tacholog.view.refusals import condition_title, title_of
 from tacholog.view.row_names import row_name

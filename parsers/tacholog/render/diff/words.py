@@ -8,8 +8,8 @@ from math import log, log1p
 from tacholog.compare.policy import MIN_RUNS, TESTABLE_BEYOND
 from tacholog.compare.result import OPEN, Difference, DiffRow, Side
 from tacholog.compare.statistics import modes
-from tacholog.dataset.quality import MARKS
 from tacholog.render.diff.meanings import REASONS, THRESHOLD_SOURCES
+from tacholog.schema.marks import MARKS
 from tacholog.view.numerals import NOT_STATED, quantity, with_bound
 from tacholog.view.refusals import difference_words, not_stated
 

@@ -9,7 +9,7 @@ from tacholog.render.figures.axes import count_axis, number_axis, time_axis
 from tacholog.render.figures.distribution import spread
 from tacholog.render.figures.figures import Figure, PlotPoint, Trace, latency_words
 from tacholog.render.hover import facts_of
-from tacholog.schema.records import METRICS
+from tacholog.schema.metrics import METRICS
 from tacholog.view.numerals import quantity, size
 from tacholog.view.results import ResultRow
 from tacholog.view.series import Series, series_of

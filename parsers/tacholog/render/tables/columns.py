@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tacholog.schema.records import METRICS
+from tacholog.schema.metrics import METRICS
 from tacholog.view.numerals import SECONDS, Unit, unit_shown
 from tacholog.view.series import Series
 

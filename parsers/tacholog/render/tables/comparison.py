@@ -11,7 +11,7 @@ from tacholog.render.marks import mark_notes, mark_of, shared_marks_note
 from tacholog.render.tables.groups import group_table, link_to_each_run, marks_of_all
 from tacholog.render.tables.tables import CellWriter, Links, Marks
 from tacholog.render.targets import Targets
-from tacholog.schema.records import METRICS
+from tacholog.schema.metrics import METRICS
 from tacholog.view.comparable import Compared, Group, common_conditions, groups, ordered, sizes_of
 from tacholog.view.comparison import (
     METRICS_SHOWN,

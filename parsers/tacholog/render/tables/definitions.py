@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from tacholog.dataset.quality import MARKS
 from tacholog.render.html import Html, esc, join, tag
 from tacholog.render.marks import in_order, mark_of
 from tacholog.render.named_statistics import STATISTICS
 from tacholog.render.tables.plain import count_of, null, plain_table
-from tacholog.schema.records import METRICS
+from tacholog.schema.conditions import CONDITIONS
+from tacholog.schema.marks import MARKS
+from tacholog.schema.metrics import METRICS
+from tacholog.schema.tables import title
 from tacholog.view.comparable import compared
-from tacholog.view.names import CONDITION_WORDS, title, words
+from tacholog.view.names import SHOWN_CONDITIONS, words
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.run_groups import MARK as TWO_GROUPS
 from tacholog.view.views import View
@@ -77,9 +79,8 @@ def metrics_table() -> Html:
 
 def conditions_table() -> Html:
     """Return all conditions of the schema and their meaning."""
-    return plain_table(
-        "Conditions", ("condition", "name in the data", "meaning"), [[title(n), tag("code", n), w] for n, w in CONDITION_WORDS.items()]
-    )
+    rows = [[title(name), tag("code", name), column.meaning] for name, column in CONDITIONS.items()]
+    return plain_table("Conditions", ("condition", "name in the data", "meaning"), rows)
 
 
 def statistics_table() -> Html:
@@ -104,7 +105,7 @@ def shared_conditions(view: View) -> Html:
     """Return the conditions that all numbers of a view share. Those that differ are named; the labels of the series show them."""
     found = [fact.conditions for fact in view.summaries()]
     pairs: list[tuple[str, object]] = []
-    for name in CONDITION_WORDS:
+    for name in (name for name in CONDITIONS if name in SHOWN_CONDITIONS):
         values = {getattr(conditions, name) for conditions in found}
         if len(values) > 1:
             known = [*sorted({words(name, value) for value in values if value is not None}), *([NOT_STATED] if None in values else [])]

@@ -11,7 +11,7 @@ from tacholog.compare.result import DiffRow, Report, RowKey, Verdict
 from tacholog.render.diff import words
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.tables.tables import Links
-from tacholog.schema.records import METRICS
+from tacholog.schema.metrics import METRICS
 from tacholog.view.history import HistoryLine, HistoryPoint, diff_documents, lines, releases_of
 from tacholog.view.numerals import quantity
 from tacholog.view.results import ResultRow, RunRow

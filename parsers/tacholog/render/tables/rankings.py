@@ -12,7 +12,7 @@ from tacholog.render.tables.groups import group_table, marks_of_all
 from tacholog.render.tables.hosts import host_anchor
 from tacholog.render.tables.tables import CellWriter, Links, Marks, badge
 from tacholog.runs.manifest import Host
-from tacholog.schema.records import METRICS
+from tacholog.schema.metrics import METRICS
 from tacholog.view.comparable import common_conditions, not_set_off, runs_of_all
 from tacholog.view.names import build_words
 from tacholog.view.rankings import MOST_ROWS, RankedGroup, build_of, rankings_of

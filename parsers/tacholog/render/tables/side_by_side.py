@@ -9,7 +9,7 @@ from tacholog.render.figures.svg import swatch
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.marks import mark_notes, shared_marks_note
 from tacholog.render.tables.tables import CellWriter, Links, Marks, badge, column_decimals, each_run, marks_of_cells, page_anchor, scroller
-from tacholog.schema.records import METRICS
+from tacholog.schema.metrics import METRICS
 from tacholog.view.comparable import conditions_of
 from tacholog.view.headlines import RANKED_BY
 from tacholog.view.names import BASIS_WORDS

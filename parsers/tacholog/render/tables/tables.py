@@ -13,7 +13,7 @@ from tacholog.render.html import NOTHING, Html, esc, join, tag
 from tacholog.render.inline import number_anchor
 from tacholog.render.marks import in_order, mark_link, mark_notes, mark_of
 from tacholog.render.tables.columns import NumberColumn, columns_of, marks_everywhere, without_zeros
-from tacholog.schema.records import METRICS
+from tacholog.schema.metrics import METRICS
 from tacholog.slugs import slug
 from tacholog.view.numerals import NOT_STATED, Unit, decimals, grouped, in_full, quantity, rounded, size, with_bound
 from tacholog.view.results import ResultRow

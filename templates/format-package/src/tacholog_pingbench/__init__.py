@@ -6,8 +6,7 @@ Source: made up; say here which documents, sources and logs the format was learn
 import re
 from collections.abc import Iterable, Iterator
 
-from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line
-from tacholog.schema.records import Conditions, Facts, Number, Record
+from tacholog.formats.kit import Broken, Conditions, Detected, Dialect, Facts, Found, Line, Number, Record
 
 SYSTEM = "TCP sockets"
 TOOL = "pingbench"

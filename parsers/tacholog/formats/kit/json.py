@@ -1,0 +1,360 @@
+"""JSON with the line of each value: a document is read line by line as it comes, in bounded memory, and damage costs as little as possible.
+
+A value is known by its place: the names on the way to it, joined by ``/``, where ``[]`` stands for any element of a list, as in
+``jobs/[]/write/clat_ns/mean``. A ``/`` within a name becomes ``~1`` and a ``~`` becomes ``~0``.
+
+Source: RFC 8259 (JSON); RFC 6901 (JSON Pointer) for names with a ``/``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from tacholog.formats.kit.lines import Broken, Found, Line
+from tacholog.formats.kit.numbers import COUNT_LIMIT, VALUE_LIMIT, impossible, unit_of_last_decimal
+from tacholog.schema.records import Facts, Number, Record
+
+JsonScalar = str | int | float | bool | None
+JsonResult = Record | Facts | Broken | None
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<mark>[{}\[\],:])|(?P<text>\"(?:[^\"\\\x00-\x1f]|\\.)*\")|(?P<number>-?\d{1,20}(?:\.\d{1,25})?(?:[eE][-+]?\d{1,3})?)(?![\w.])|"
+    r"(?P<word>true|false|null)\b)"
+)
+_WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
+_DEEPEST = 16
+_MOST_MEMBERS = 4096
+_HELD_LINES = 4000  # A format must claim a line at most 4096 lines after it was given it.
+
+
+class JsonMember(NamedTuple):
+    """A value that is neither an object nor a list: the value, how it is printed, and the line that it stands on."""
+
+    value: JsonScalar
+    text: str
+    line: Line
+
+
+class JsonObject(NamedTuple):
+    """An object: its place, its values by their names, and the lines that they stand on.
+
+    Values of objects and lists within it have names like ``clat_ns/mean`` and ``bins/0``. ``is_damaged`` says that a value is missing or garbled.
+    """
+
+    place: str
+    members: Mapping[str, JsonMember]
+    lines: tuple[Line, ...]
+    is_damaged: bool = False
+
+    def found(self, what: JsonResult) -> Found:
+        """Make the finding that stands on the lines of this object."""
+        return Found(self.lines[0] if self.lines else None, what, self.lines[1:])
+
+    def whole(self, name: str) -> int | None:
+        """Return a whole number below 2^63; ``None`` if there is none of that name."""
+        value = self.members[name].value if name in self.members else None
+        return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < COUNT_LIMIT else None
+
+    def real(self, name: str) -> float | None:
+        """Return a number; ``None`` if there is none of that name."""
+        value = self.members[name].value if name in self.members else None
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= VALUE_LIMIT else None
+
+    def text(self, name: str) -> str | None:
+        """Return a text; ``None`` if there is none of that name."""
+        value = self.members[name].value if name in self.members else None
+        return value if isinstance(value, str) else None
+
+    def number(self, name: str, metric: str, statistic: str, unit: float = 1.0, *, is_binned: bool = False) -> Number | None:
+        """Return the number of a record; ``None`` if there is no number of that name. ``unit`` is the printed unit in the metric's unit.
+
+        The number keeps its line, and its last printed place as its resolution. Where it ``is_binned`` (a percentile from a histogram), its digits
+        say more than was measured: its resolution is unknown. A number below zero is impossible; a printed 0 may be an exact 0.
+        """
+        value = self.real(name)
+        if value is None:
+            return None
+        line = self.members[name].line.number
+        if value < 0:
+            return msgspec.structs.replace(impossible(metric, statistic), line=line)
+        text = self.members[name].text
+        resolution = None if is_binned or "e" in text.lower() else unit_of_last_decimal(text) * unit
+        return Number(metric=metric, statistic=statistic, value=value * unit, resolution=resolution, line=line)
+
+
+class JsonLine(NamedTuple):
+    """What one line of a document held.
+
+    ``members`` are its values by their places, without those of kept objects. ``opened`` are the places of the objects and lists that begin on it,
+    ``closed`` the objects that end on it. ``damage`` says what is wrong with the line; ``lost`` are the kept objects that cannot be read on.
+    """
+
+    members: list[tuple[str, JsonMember]]
+    opened: list[str]
+    closed: list[JsonObject]
+    damage: str | None = None
+    lost: tuple[JsonObject, ...] = ()
+
+
+class _Frame:
+    """An object or a list that is open."""
+
+    def __init__(self, place: str, closing: str, keeps: bool) -> None:
+        self.place, self.closing, self.keeps = place, closing, keeps
+        self.key = ""
+        self.members: dict[str, JsonMember] = {}
+        self.lines: list[Line] = []
+        self.count = 0  # of a list's elements
+        self.expects = "first"  # first, key, colon, value, next
+        self.is_damaged = False
+
+    def keep(self, name: str, member: JsonMember) -> None:
+        """Take a value. Two of one name, or too many, leave the object damaged."""
+        if name in self.members or len(self.members) >= _MOST_MEMBERS:
+            self.is_damaged = True
+        else:
+            self.members[name] = member
+        self.stand_on(member.line)
+
+    def stand_on(self, line: Line) -> None:
+        """Remember a line of the object."""
+        if not self.stands_on(line) and len(self.lines) < _HELD_LINES:
+            self.lines.append(line)
+
+    def stands_on(self, line: Line) -> bool:
+        """Whether a value of the object stands on the line that is read now."""
+        return bool(self.lines) and self.lines[-1] is line
+
+    def object(self) -> JsonObject:
+        """Return what has been read of the object."""
+        return JsonObject(self.place, self.members, tuple(self.lines), self.is_damaged)
+
+
+class _DamagedError(ValueError):
+    """The text is not JSON."""
+
+
+class JsonReader:
+    """Reads one document after another, line by line. The values of an object are kept where ``keeps`` returns true for its place.
+
+    ``nested`` says whether a kept object also keeps the values of the objects and lists within it; ``shares_lines`` whether several kept objects may
+    stand on one line.
+    """
+
+    def __init__(self, keeps: Callable[[str], bool], *, nested: bool = True, shares_lines: bool = True) -> None:
+        """Wait for a document."""
+        self._keeps, self._nested, self._shares_lines = keeps, nested, shares_lines
+        self._frames: list[_Frame] = []
+        self._line = JsonLine([], [], [])
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a document has begun and not ended."""
+        return bool(self._frames)
+
+    def holders(self, line: Line) -> list[str]:
+        """Return the places of the kept objects that are open and stand on the line that was read last."""
+        return [frame.place for frame in self._frames if frame.stands_on(line)]
+
+    def take(self, line: Line) -> JsonLine:
+        """Read a line. The first line of a document begins with its opening brace."""
+        self._line = JsonLine([], [], [])
+        try:
+            self._read(line)
+        except _DamagedError as error:
+            return self.spoil(line, str(error))
+        return self._line
+
+    def spoil(self, line: Line, damage: str) -> JsonLine:
+        """Take a line for damaged. If it opens and closes nothing, it costs only its object; else what follows has no place that is known."""
+        frame = self._frames[-1] if self._frames else None
+        if frame is not None and frame.closing == "}" and not re.search(r"[{}\[\]]", line.text):
+            frame.expects = "key"
+            keeper = self._keeper() or frame
+            keeper.is_damaged = True
+            if keeper.keeps:
+                keeper.stand_on(line)
+            return self._line._replace(damage=damage)
+        for open_frame in self._frames:
+            open_frame.lines = [kept for kept in open_frame.lines if kept is not line]
+        return self._line._replace(damage=damage, lost=self.abandon())
+
+    def abandon(self) -> tuple[JsonObject, ...]:
+        """Leave the document; return the kept objects that were open."""
+        lost = tuple(frame.object() for frame in self._frames if frame.keeps and frame.lines)
+        self._frames = []
+        return lost
+
+    def _keeper(self) -> _Frame | None:
+        """Return the open object that keeps the values read now."""
+        if self._nested:
+            return next((frame for frame in self._frames if frame.keeps), None)
+        return self._frames[-1] if self._frames and self._frames[-1].keeps else None
+
+    def _read(self, line: Line) -> None:
+        at = 0
+        text = line.text.rstrip()
+        while at < len(text):
+            token = _TOKEN.match(text, at)
+            if token is None or (not line.whole and token.end() == len(text) and token["number"]):
+                raise _DamagedError("no JSON, or cut")
+            at = token.end()
+            if token["mark"] in {"{", "["}:
+                self._open(token["mark"])
+            elif token["mark"] in {"}", "]"}:
+                self._close(token["mark"])
+            elif token["mark"]:
+                self._separate(token["mark"])
+            else:
+                self._scalar(token, line)
+
+    def _open(self, mark: str) -> None:
+        if not self._frames:
+            self._frames = [_Frame("", "}", self._keeps(""))]
+            return
+        parent = self._frames[-1]
+        self._expect_value(parent)
+        if len(self._frames) >= _DEEPEST:
+            raise _DamagedError("deeper than any report of the tool")
+        place = f"{parent.place}/{_name(parent, any_element=True)}".lstrip("/")
+        self._frames.append(_Frame(place, "}" if mark == "{" else "]", mark == "{" and self._keeps(place)))
+        self._line.opened.append(place)
+
+    def _close(self, mark: str) -> None:
+        frame = self._frames[-1] if self._frames else None
+        if frame is None or frame.closing != mark or frame.expects not in {"first", "next", "key"}:
+            raise _DamagedError("a bracket that closes nothing")
+        if frame.expects == "key":  # A comma without another member: a line is missing.
+            (self._keeper() or frame).is_damaged = frame.is_damaged = True
+        self._frames.pop()
+        if self._frames:
+            self._frames[-1].expects, self._frames[-1].count = "next", self._frames[-1].count + 1
+        if frame.closing == "}":
+            self._line.closed.append(frame.object())
+
+    def _separate(self, mark: str) -> None:
+        frame = self._frames[-1] if self._frames else None
+        wanted = {",": "next", ":": "colon"}[mark]
+        if frame is None or frame.expects != wanted:
+            raise _DamagedError("a comma or colon out of its place")
+        frame.expects = "value" if mark == ":" or frame.closing == "]" else "key"
+
+    def _scalar(self, token: re.Match[str], line: Line) -> None:
+        if not self._frames:
+            raise _DamagedError("a value outside of the document")
+        frame = self._frames[-1]
+        if frame.closing == "}" and frame.expects in {"first", "key"}:
+            if token["text"] is None:
+                raise _DamagedError("a member without a name")
+            frame.key, frame.expects = token["text"][1:-1], "colon"
+            return
+        self._expect_value(frame)
+        member = JsonMember(_value(token), token[0].strip(), line)
+        if keeper := self._keeper():
+            if not (self._shares_lines or keeper.stands_on(line)) and any(line in item.lines for item in self._line.closed):
+                raise _DamagedError("several results on one line: print the JSON with a member a line")
+            keeper.keep(self._name_in(keeper), member)
+        else:
+            self._line.members.append((f"{frame.place}/{_name(frame, any_element=True)}".lstrip("/"), member))
+        frame.expects, frame.count = "next", frame.count + 1
+
+    def _name_in(self, keeper: _Frame) -> str:
+        """Return the name of the present value in an open object around it."""
+        inner = self._frames[self._frames.index(keeper) :]
+        return "/".join(_name(frame, any_element=False) for frame in inner)
+
+    def _expect_value(self, frame: _Frame) -> None:
+        if frame.expects != "value" and not (frame.closing == "]" and frame.expects == "first"):
+            raise _DamagedError("a value out of its place")
+
+
+def _name(frame: _Frame, *, any_element: bool) -> str:
+    """Return the name of the present value in an object, or its number in a list."""
+    if frame.closing == "]":
+        return "[]" if any_element else str(frame.count)
+    return frame.key.replace("~", "~0").replace("/", "~1") if "/" in frame.key or "~" in frame.key else frame.key
+
+
+def _value(token: re.Match[str]) -> JsonScalar:
+    if token["number"]:
+        number = token["number"]
+        return int(number) if re.fullmatch(r"-?\d+", number) else float(number)
+    if token["text"]:
+        try:
+            return str(json.loads(token["text"]))
+        except ValueError:
+            raise _DamagedError("a text with an escape that JSON does not know") from None
+    return _WORDS[token["word"]]
+
+
+def json_findings(
+    lines: Iterable[Line],
+    results: Mapping[str, Callable[[JsonObject], Iterable[JsonResult]]],
+    facts: Callable[[str, JsonScalar], Facts | None] = lambda _place, _value: None,
+) -> Iterator[Found]:
+    """Yield what a log of JSON documents holds: all that ``parse`` of a format for such a tool has to do.
+
+    Args:
+        lines: the lines of the log. Lines outside of documents stay unknown.
+        results: for the place of each object that is a result (``jobs/[]``), the function that reads it. A damaged object is a broken line and is
+            not given to the function.
+        facts: takes the place and the value of each other member as it comes; returns what it says of the run, if anything.
+    """
+    reader = JsonReader(results.__contains__)
+    for line in lines:
+        if not reader.is_open and not line.text.lstrip().startswith("{"):
+            continue
+        held = reader.take(line)
+        done = [item for item in held.closed if item.place in results and item.lines and (held.damage is None or line not in item.lines)]
+        for item in done:
+            yield from _results(item, results[item.place])
+        for item in held.lost:
+            yield item.found(Broken("the JSON is damaged behind this result"))
+        is_claimed = any(line in item.lines for item in done) or bool(reader.holders(line))
+        if held.damage and not is_claimed:
+            yield Found(line, Broken(held.damage))
+        stated = [fact for place, member in held.members if (fact := facts(place, member.value))]
+        yield from (Found(line, fact) for fact in stated)
+        if not (is_claimed or stated or held.damage):
+            yield Found(line, None)
+        if held.damage and not reader.is_open:
+            yield Found(None, Facts(status="truncated", reason="the JSON is damaged, and what follows cannot be placed"))
+    if reader.is_open:
+        yield from (item.found(Broken("the JSON ends within this result")) for item in reader.abandon())
+        yield Found(None, Facts(status="truncated", reason="the JSON ends before its last brace"))
+
+
+def _results(item: JsonObject, read: Callable[[JsonObject], Iterable[JsonResult]]) -> Iterator[Found]:
+    if item.is_damaged:
+        yield item.found(Broken("a member of this result is damaged or missing"))
+        return
+    if item.lines[-1].number - item.lines[0].number > _HELD_LINES:
+        yield item.found(Broken("this result is longer than a format may hold"))
+        return
+    found = list(read(item))
+    yield from map(item.found, found or [None])
+
+
+def parse_json(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any] | None:
+    """Parse a text that is one JSON object; ``None`` if it is not, or has two members of one name, NaN or infinity."""
+    try:
+        found = json.loads(text, parse_float=parse_float, parse_constant=_refuse_constant, object_pairs_hook=_without_doubles)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _refuse_constant(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _without_doubles(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(members)
+    if len(found) != len(members):
+        raise ValueError("two members of one name")
+    return found

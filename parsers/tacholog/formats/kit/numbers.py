@@ -1,0 +1,54 @@
+"""Numbers as tools print them: rounded, cut off, counted, or impossible.
+
+Source: the C++ standard's rules for printing floating point, which most of these tools use with their defaults.
+"""
+
+from __future__ import annotations
+
+from math import floor, log10
+
+from tacholog.schema.records import Bound, Number
+
+DIGITS = 6  # What an output stream of C++ prints unless told otherwise.
+COUNT_LIMIT = 2**63  # Every count and size is below it. A tool that prints more printed a negative number as an unsigned one.
+MICROSECOND = 1000.0  # in nanoseconds, the unit of all times
+VALUE_LIMIT = 1e21  # More than 2^64 bytes in bits: no counter, rate or time of any tool reaches it.
+
+
+def printed(metric: str, statistic: str, value: float, resolution: float, marks: tuple[str, ...] = (), *, zero_is_exact: bool = False) -> Number:
+    """Make a number that the tool rounded to ``resolution``, both in the metric's unit.
+
+    A printed 0 becomes "less than one ``resolution``", unless ``zero_is_exact``. A value below zero is impossible.
+    """
+    if value < 0:
+        return impossible(metric, statistic, marks)
+    bound: Bound = "=" if value or zero_is_exact else "<"
+    return Number(metric=metric, statistic=statistic, value=resolution if bound == "<" else value, resolution=resolution, bound=bound, marks=marks)
+
+
+def counted(metric: str, count: int) -> Number:
+    """Make a number from an exact count. A count below zero or of 2^63 and more is impossible."""
+    if not 0 <= count < COUNT_LIMIT:
+        return impossible(metric)
+    return Number(metric=metric, statistic="total", value=float(count))
+
+
+def impossible(metric: str, statistic: str = "total", marks: tuple[str, ...] = ()) -> Number:
+    """Make the number for a printed value that cannot be true: it has no value, and a mark says why."""
+    return Number(metric=metric, statistic=statistic, value=None, marks=(*marks, "impossible"))
+
+
+def is_size(payload_bytes: int) -> bool:
+    """Whether this can be the size of a message: above 0 and below 2^63."""
+    return 0 < payload_bytes < COUNT_LIMIT
+
+
+def unit_of_last_place(value: float) -> float:
+    """Return the unit of the last place of a number that was printed with six significant digits, trailing zeros dropped."""
+    return 10.0 ** (floor(log10(value)) - DIGITS + 1) if value > 0 else 10.0 ** -(DIGITS - 1)
+
+
+def unit_of_last_decimal(text: str) -> float:
+    """Return the unit of the last printed decimal: 0.01 for ``3.20``, 1 for ``320``. The decimal sign may be a comma."""
+    whole, _, decimals = text.replace(",", ".").partition(".")
+    return 10.0 ** -len(decimals) if whole.removeprefix("-").isdigit() and (decimals.isdigit() or not decimals) else 1.0

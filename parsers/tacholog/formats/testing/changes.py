@@ -1,0 +1,138 @@
+"""Ways to change a log. Each takes its lines, those of another log, and a source of chance, and returns the changed lines."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+Lines = Sequence[bytes]
+Change = Callable[[Lines, Lines, random.Random], Lines]
+
+SHARE = 0.4  # of the lines that a change touches
+_MOST_LOST = 2  # lines in a row
+NUMERALS = {bytes([byte]) for byte in b"0123456789.,eE+-"}
+NO_NUMERALS = [byte for byte in range(256) if bytes([byte]) not in NUMERALS]
+NO_LETTERS = [byte for byte in NO_NUMERALS if not chr(byte).isalpha() and byte not in b"%/"]
+_NUMBER = re.compile(rb"[-+.0-9]*[0-9][-+.,0-9eE]*[ \[(]?(?P<unit>[A-Za-z%/\xc2\xb5\xce\xbc]{1,5})?")
+_DIGITS = re.compile(rb"[0-9][0-9.]*")
+_ROLE = re.compile(rb"\b[ps]ub\b")  # One byte makes the one the other, and nobody can tell.
+# What is a whole line with these words and without them: iperf3's rows before it counts, eCAL's name of a layer.
+_REMARK = re.compile(rb"(?:(?<! ) {2,40}(?P<words>\([a-z]{1,20}\)) *|LAYER: SHM(?P<more> ZERO-COPY))\n?$")
+CONTROL = [bytes([code]) for code in (*range(10), 11, 12, 13, *range(14, 32), 127)]
+CONTROL += [text.encode() for text in ("\x85", "\x9b", "\u200b", "\u2028", "\u202e", "\ufeff")]
+UNDECODABLE = [b"\x80", b"\xff", b"\xff\xfd", b"\xc3\x28", b"\xe2\x82", b"\xf0\x9f\x92", b"\xed\xa0\x80"]
+ODD_NUMBERS = [
+    b"0",
+    b"-1",
+    b"9" * 18,
+    b"9" * 19,
+    b"9" * 400,
+    b"18446744073709551615",
+    b"1e999",
+    b"-nan",
+    b"inf",
+    b"0.0",
+    b"1.",
+    b".5",
+    b"1,5",
+    b"1_0",
+]
+ODD_NUMBERS += ["\u0663".encode(), "\u00b2".encode(), b"0x10", b"007", b""]  # An Arabic digit is a digit to Python, and a superscript to str.isdigit.
+
+
+def cut(lines: Lines, _: Lines, chance: random.Random) -> Lines:
+    """End some lines early, though neither within a number, which would be another number, nor before a `_REMARK`."""
+
+    def ends(line: bytes) -> list[int]:
+        remark = _REMARK.search(line)
+        kept = () if remark is None else range(remark.start(), remark.start("words") + 1) or (remark.start("more"),)
+        return [at for at in range(len(line)) if at not in kept and not _is_within_number(line, at)]
+
+    return [line[: chance.choice(ends(line) or [0])] + b"\n" if chance.random() < SHARE else line for line in lines]
+
+
+def lost(lines: Lines, _: Lines, chance: random.Random) -> Lines:
+    """Leave some lines out, never more than two in a row."""
+    found: list[bytes] = []
+    gap = 0
+    for line in lines:
+        gap = gap + 1 if chance.random() < SHARE and gap < _MOST_LOST else 0
+        found += [] if gap else [line]
+    return found
+
+
+def repeated(lines: Lines, _: Lines, chance: random.Random) -> Lines:
+    """Print some lines several times."""
+    return [line for line in lines for _ in range(chance.choice((1, 1, 1, 2, 3)))]
+
+
+def interleaved(lines: Lines, others: Lines, chance: random.Random) -> Lines:
+    """Put the lines of another log between these, each log in its order."""
+    found, logs = [], [list(reversed(lines)), list(reversed(others))]
+    while all(logs):
+        log = chance.choice(logs)
+        found += [log.pop() for _ in range(min(len(log), chance.choice((1, 1, 2, 5, 20))))]
+    return [*found, *(line for log in logs for line in reversed(log))]
+
+
+def torn(lines: Lines, _: Lines, chance: random.Random) -> Lines:
+    """Leave out a stretch of any length, so that one block goes on as another: the latency of one test, then the processor time of the next."""
+    start, end = sorted(chance.randrange(len(lines) + 1) for _ in "ab")
+    return [*lines[:start], *lines[end:]]
+
+
+def shuffled(lines: Lines, _: Lines, chance: random.Random) -> Lines:
+    """Put a stretch of lines in another order."""
+    start, end = sorted(chance.randrange(len(lines) + 1) for _ in "ab")
+    return [*lines[:start], *chance.sample(lines[start:end], end - start), *lines[end:]]
+
+
+def control(lines: Lines, _: Lines, chance: random.Random) -> Lines:
+    """Put control characters into some lines, anywhere."""
+    return [_with(line, chance.choice(CONTROL), chance) if chance.random() < SHARE else line for line in lines]
+
+
+def undecodable(lines: Lines, _: Lines, chance: random.Random) -> Lines:
+    """Put bytes into some lines that are not UTF-8."""
+    return [_with(line, chance.choice(UNDECODABLE), chance) if chance.random() < SHARE else line for line in lines]
+
+
+def odd_numbers(lines: Lines, _: Lines, chance: random.Random) -> Lines:
+    """Print other numbers in some lines: huge ones, negative ones, and such as no tool prints."""
+
+    def another(number: re.Match[bytes]) -> bytes:
+        return chance.choice(ODD_NUMBERS) if chance.random() < SHARE else number[0]
+
+    return [_DIGITS.sub(another, line) if chance.random() < SHARE else line for line in lines]
+
+
+#: After these changes no record may say anything that a true one does not. `MOVES` make lines stand in for others, `GARBAGE` makes garbage of lines.
+DAMAGES: Mapping[str, Change] = {change.__name__: change for change in (cut, lost, repeated, interleaved)}
+MOVES: Mapping[str, Change] = {change.__name__: change for change in (torn, shuffled, interleaved)}
+GARBAGE: Mapping[str, Change] = {change.__name__: change for change in (control, undecodable, odd_numbers)}
+
+
+def may_flip(log: bytes) -> dict[int, Sequence[int]]:
+    """Return the bytes of a log that may flip, each with what to: those of no number and no role; in what may be a unit, no letter to another.
+
+    "10 us" and "10 ms" differ by one byte, and nobody can tell.
+    """
+    found: dict[int, Sequence[int]] = dict.fromkeys(range(len(log)), NO_NUMERALS)
+    for number in _NUMBER.finditer(log):
+        found |= dict.fromkeys(range(*number.span("unit")), NO_LETTERS)
+        for at in range(number.start(), number.start("unit") if number["unit"] else number.end()):
+            found.pop(at, None)
+    for role in _ROLE.finditer(log):
+        for at in range(*role.span()):
+            found.pop(at, None)
+    return found
+
+
+def _with(line: bytes, more: bytes, chance: random.Random) -> bytes:
+    at = chance.randrange(len(line))
+    return line[:at] + more + line[at:]
+
+
+def _is_within_number(line: bytes, at: int) -> bool:
+    return line[at - 1 : at] in NUMERALS and line[at : at + 1] in NUMERALS

@@ -1,0 +1,166 @@
+"""What records say, and whether those of a changed log say anything that those of the unchanged log do not."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import NamedTuple
+
+from tacholog.formats.reading import Event
+from tacholog.schema.records import Number, Record
+
+FLIPPED_BYTES = 4  # at most, in one log
+_FREE_TEXT = ("participant", "transport", "type")  # "Kind: UDPv4 & SHMEM" cut to "Kind: UDPv4": the text is whatever somebody chose.
+Printed = tuple[str, str, float | None, str, float | None]  # metric, statistic, value, bound, resolution
+
+
+class Claim(NamedTuple):
+    """What a record says: its kind, its sizes, what it is of and how it was measured, and the numbers that the format did not compute from others.
+
+    Marks are not among it: they are cautions, which the lines around a result may add or take away.
+    """
+
+    kind: tuple[str, str]
+    sizes: tuple[int | None, int | None]
+    words: frozenset[tuple[str, object]]
+    numbers: frozenset[Printed]
+
+
+class Distance(enum.IntEnum):
+    """How far a record may be from every true one where a line of the log stands in for another of its kind, and nobody can tell."""
+
+    NONE = 0
+    CONTEXT = 1  # All numbers are of one true record, and its size; the conditions are of any.
+    SIZE = 2  # All numbers are of one true record; the size too is of any.
+    LINES = 3  # Each number is of a true record, and those on one line of the same.
+
+
+@dataclass(frozen=True)
+class Allowances:
+    """What a format may make of a changed log, because nobody could tell. By default a record may lose numbers and conditions, and no more.
+
+    ``may_lack_size``: the size stands on another line than the numbers, and may be lost. ``moved`` and ``mixed``: how far records may be from the
+    true ones where lines of one log move, and where those of two logs of the format are mixed. ``is_same``: whether a record may say a value of a
+    condition where a true one says another; it takes the condition's name, the value, the true words, and the kind of change. ``also_says``: other
+    numbers that stand for those of a true record. ``extra_words``: conditions that a record may have though no true record has them.
+    """
+
+    may_lack_size: bool = False
+    moved: Distance = Distance.NONE
+    mixed: Distance = Distance.CONTEXT
+    is_same: Callable[[str, object, Mapping[str, object], str], bool] = lambda _name, _value, _true, _change: False
+    also_says: Callable[[Claim], Iterable[Printed]] = lambda _claim: ()
+    extra_words: frozenset[tuple[str, object]] = frozenset()
+
+
+def is_derived(record: Record) -> bool:
+    """Whether the format computed the record from others: from another log it computes another."""
+    return record.scope == "summary" and all("derived" in number.marks for number in record.numbers)
+
+
+def claim_of(record: Record) -> Claim:
+    """Return what a record says. Samples that the format counted itself are left out: they change when lines are missing."""
+    conditions = {name: getattr(record.conditions, name) for name in record.conditions.__struct_fields__}
+    counted = not any("derived" in n.marks for n in record.numbers if n.metric == "messages_received") and record.numbers
+    samples = record.samples if counted and not all("derived" in n.marks for n in record.numbers) else None
+    words = {**conditions, "side": record.side, "participant": record.participant, "samples": samples}
+    return Claim(
+        (record.test, record.scope),
+        (record.payload_bytes, record.payload_bytes_high),
+        frozenset((name, value) for name, value in words.items() if value is not None),
+        frozenset((n.metric, n.statistic, n.value, n.bound, n.resolution) for n in record.numbers if "derived" not in n.marks),
+    )
+
+
+def claims_of(records: Iterable[Record]) -> frozenset[Claim]:
+    """Return what the records of a log say, without those that were computed from others."""
+    return frozenset(claim_of(record) for record in records if not is_derived(record))
+
+
+def says_part_of(claim: Claim, true: Claim, change: str, allow: Allowances) -> bool:
+    """Whether a record says nothing that the true one does not. It may have lost some of its numbers, or how it was measured."""
+    words = dict(true.words)
+    return (
+        claim.kind == true.kind
+        and (claim.numbers == true.numbers or (change != "repeated" and claim.numbers <= _numbers(true, allow)))
+        and (claim.sizes == true.sizes or (claim.sizes == (None, None) and allow.may_lack_size))
+        and all(_is_same_word(name, value, words, change, allow) for name, value in claim.words)
+    )
+
+
+def invented(records: Iterable[Record], true: frozenset[Claim], change: str, allow: Allowances) -> list[Record]:
+    """Return the records that say what no true record says."""
+    claims = [(record, claim_of(record)) for record in records if not is_derived(record)]
+    return [record for record, claim in claims if claim not in true and not any(says_part_of(claim, one, change, allow) for one in true)]
+
+
+def misplaced(events: Iterable[Event], true: frozenset[Claim], change: str, allow: Allowances) -> list[Record]:
+    """Return the records that are further from every true one than the format may be when its lines move so."""
+    allowed = allow.mixed if change == "interleaved" else allow.moved
+    found = [(event, event.what) for event in events if isinstance(event.what, Record) and not is_derived(event.what)]
+    return [record for event, record in found if _distance(event, claim_of(record), true, change, allow) > allowed]
+
+
+def unknown_numbers(records: Iterable[Record], true: frozenset[Claim], allow: Allowances) -> list[Record]:
+    """Return the records with a number that no true record has."""
+    known = _values(number for claim in true for number in _numbers(claim, allow))
+    return [record for record in records if not is_derived(record) and not _values(claim_of(record).numbers) <= known]
+
+
+def out_of_range(records: Sequence[Record]) -> list[Record]:
+    """Return the computed records with a minimum, mean or maximum beyond those of all intervals."""
+    seen: dict[tuple[str, str], list[float]] = {}
+    for number in (number for record in records if record.scope == "interval" for number in record.numbers):
+        seen.setdefault((number.metric, number.statistic), []).extend(() if number.value is None else (number.value,))
+
+    def beyond(number: Number) -> bool:
+        values = seen.get((number.metric, number.statistic), [])
+        known = number.statistic in ("min", "mean", "max") and number.value is not None
+        return known and not (values and min(values) * 0.999999 <= (number.value or 0) <= max(values) * 1.000001)
+
+    return [record for record in records if is_derived(record) and any(beyond(number) for number in record.numbers)]
+
+
+def _numbers(true: Claim, allow: Allowances) -> frozenset[Printed]:
+    return true.numbers | frozenset(allow.also_says(true))
+
+
+def _is_same_word(name: str, value: object, true: Mapping[str, object], change: str, allow: Allowances) -> bool:
+    """Whether a record may say this of itself where the true one says ``true``."""
+    if value == true.get(name) or allow.is_same(name, value, true, change):
+        return True
+    if name not in _FREE_TEXT:
+        return False
+    text, true_text = str(value), str(true.get(name))
+    return (change == "flipped" and _are_alike(text, true_text)) or (change == "cut" and true_text.startswith(text))
+
+
+def _are_alike(one: str, other: str) -> bool:
+    """Whether a text may be another in which bytes flipped: one of them may have become a blank that ends it, or replaced the blank that did."""
+    return other in one or one in other or (len(one) == len(other) and sum(a != b for a, b in zip(one, other, strict=True)) <= FLIPPED_BYTES)
+
+
+def _distance(event: Event, claim: Claim, true: frozenset[Claim], change: str, allow: Allowances) -> float:
+    """Return how far the record on these lines is from every true one; infinite if further than `Distance` knows."""
+    if claim in true or any(says_part_of(claim, one, change, allow) for one in true):
+        return Distance.NONE
+    if not _has_known_conditions(claim, true, allow):
+        return inf
+    if same := [one for one in true if one.kind == claim.kind and claim.numbers <= _numbers(one, allow)]:
+        return Distance.CONTEXT if claim.sizes in {(None, None), *(one.sizes for one in same)} else Distance.SIZE
+    of_any = _values(number for one in true for number in _numbers(one, allow))
+    return Distance.LINES if len(event.lines) > 1 and _values(claim.numbers) <= of_any else inf
+
+
+def _has_known_conditions(claim: Claim, true: frozenset[Claim], allow: Allowances) -> bool:
+    """Whether each condition and size is one of a true record."""
+    words = {word for one in true for word in one.words} | allow.extra_words
+    sizes = {size for one in true for size in one.sizes} | {None}
+    return {word for word in claim.words if word[0] != "participant"} <= words and sizes.issuperset(claim.sizes)
+
+
+def _values(numbers: Iterable[Printed]) -> set[tuple[str, float | None, str]]:
+    """Return the numbers without statistic and resolution, which may depend on other lines of the result."""
+    return {(metric, value, bound) for metric, _, value, bound, _ in numbers}

@@ -1,0 +1,69 @@
+"""Coverage-guided fuzzing of a format with atheris and libFuzzer."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import sys
+
+UTF8_MARK = b"\xef\xbb\xbf"
+_COMPRESSED = (b"\x1f\x8b", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
+
+
+def lines_in(log: bytes) -> int:
+    """Return how many lines a log has that is not compressed."""
+    text = log.removeprefix(UTF8_MARK)
+    return text.count(b"\n") + bool(text.rsplit(b"\n", 1)[-1])
+
+
+def read_anything(name: str, log: bytes) -> None:
+    """Ask all formats whether this is a log of theirs, then read it in the format of that name.
+
+    Raises:
+        AssertionError: a line is in no class or in two.
+        FormatFailure: the format raised an exception, or yielded what is no finding.
+    """
+    from tacholog.errors import UnreadableInput
+    from tacholog.formats.reading import FormatFailure, Scan
+    from tacholog.formats.registry import formats
+    from tacholog.formats.source import LogText
+
+    try:
+        text = LogText(io.BytesIO(log))
+        for module in formats().values():
+            module.detect(text.head)
+        scan = Scan(text, name)
+        counted = sum(len(event.lines) for event in scan)
+    except FormatFailure:
+        raise
+    except UnreadableInput:
+        return  # UTF-16, for example: the reader refuses it before any format sees it.
+    if counted != scan.account.total or (not log.startswith(_COMPRESSED) and counted != lines_in(log)):
+        raise AssertionError(f"{counted} lines in events, {scan.account.total} in the account, {lines_in(log)} in the log")
+
+
+def fuzz(name: str) -> None:
+    """Fuzz a format until libFuzzer's own limits end it; the options of libFuzzer and folders of seeds are the arguments of the program.
+
+    A finding is an uncaught exception and exit code 77.
+
+    Raises:
+        ImportError: atheris is not installed.
+    """
+    try:
+        import atheris
+    except ImportError as error:
+        raise ImportError("tacholog.formats.testing.fuzz needs atheris: pip install atheris") from error
+    from tacholog.formats.registry import format_named
+
+    # Only what is imported now is instrumented: whatever is loaded already is loaded anew.
+    packages = {"tacholog", getattr(format_named(name), "__name__", "tacholog").partition(".")[0]}
+    for module in [module for module in sys.modules if module.partition(".")[0] in packages]:
+        del sys.modules[module]
+    with atheris.instrument_imports(include=sorted(packages)):
+        instrumented = importlib.import_module(__name__)
+        importlib.import_module("tacholog.formats.registry").formats()
+    atheris.Setup(sys.argv, lambda log: instrumented.read_anything(name, log))
+    with contextlib.redirect_stdout(sys.stderr):
+        atheris.Fuzz()

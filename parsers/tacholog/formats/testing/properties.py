@@ -1,0 +1,240 @@
+"""What must hold for every format, whatever became of a log, as a class of tests for pytest."""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tacholog.formats.expand import packing_of
+from tacholog.formats.kit.lines import Found, Line
+from tacholog.formats.reading import Event, Scan
+from tacholog.formats.registry import format_named
+from tacholog.formats.source import UTF16_MARKS, LogText
+from tacholog.formats.testing import changes
+from tacholog.formats.testing.claims import (
+    FLIPPED_BYTES,
+    Allowances,
+    Claim,
+    claim_of,
+    claims_of,
+    invented,
+    is_derived,
+    misplaced,
+    out_of_range,
+    unknown_numbers,
+)
+from tacholog.formats.testing.fuzzing import lines_in
+from tacholog.formats.validity import defect_of
+from tacholog.schema.records import Record
+
+_EXAMPLES = 60
+_SMALL_BYTES = 20_000  # Logs that are read again and again.
+_SHOWN_LINES = 60
+# Other examples each time, so many times as many, to look for faults; otherwise always the same, so that no luck decides.
+_RANDOM = int(os.environ.get("TACHOLOG_RANDOM") or 0)
+_WORDS = ["Length:", "Packets:", "Latency: Ave", "us", "Mbps(ave):", "Lost:", "99.9999% (\u03bcs)", "Sample Size (Bytes)", "\u2022 Reliable"]
+_WORDS += ["latency", "payload_bytes=64", "histogram", "bins=1:2:3", "end", "status=ok", 'text="', "\\", "(0.00%)", "{", "}", '"latency":', ","]
+_WORDS += ["1", "0", "3.5", "-1", "\x00", "\x1b[0m", "\n", "\r\n", " "]
+_STRANGE_LOG = b'Starting test\nsize 64 time 12.5 us\n[INFO] 12:00:01 connected\n\nresult: 100 messages, 0 lost\n{\n  "latency": 1.5\n}\n'
+
+
+class FormatUnderTest:
+    """A format, its sample logs, and what it may make of changed ones."""
+
+    def __init__(self, name: str, logs: Sequence[bytes], others: Sequence[bytes], allow: Allowances, not_moved: Collection[bytes]) -> None:
+        """Take the logs of the format, and logs of other tools."""
+        self.name, self.logs, self.others, self.allow, self.not_moved = name, logs, others, allow, not_moved
+        self.small = [log for log in logs if len(log) < _SMALL_BYTES] or logs[:1]
+        self._true: dict[bytes, frozenset[Claim]] = {}
+
+    def true(self, log: bytes) -> frozenset[Claim]:
+        """Return what the records of a sample say as it is."""
+        if log not in self._true:
+            self._true[log] = claims_of(self.records(b"".join(_lines(log))))
+        return self._true[log]
+
+    def events(self, log: bytes) -> list[Event]:
+        """Read a log, and check that each line is in exactly one class and all that the format yields is valid."""
+        text = LogText(io.BytesIO(log))
+        format_named(self.name).detect(text.head)
+        scan = Scan(text, self.name)
+        events = list(scan)
+        numbers = sorted(number for event in events for number in event.lines)
+        if numbers != list(range(1, scan.account.total + 1)):
+            raise AssertionError("a line is in no class, or in two")
+        line = Line(1, "")
+        _expect_none("is not valid", [defect for event in events if (defect := defect_of(Found(line, event.what), 1))])
+        return events
+
+    def records(self, log: bytes) -> list[Record]:
+        """Return the records of a log, read and checked by `events`."""
+        return [event.what for event in self.events(log) if isinstance(event.what, Record)]
+
+    def check_any_bytes(self, log: bytes) -> None:
+        """Check that whatever the bytes are, each line is in one class."""
+        if log.startswith(UTF16_MARKS) or packing_of(log):
+            return  # UTF-16 is refused with a message, and what is packed has other lines.
+        with _shown(log):
+            counted = sum(len(event.lines) for event in self.events(log))
+            if counted != lines_in(log):
+                raise AssertionError(f"{counted} lines of {lines_in(log)} are in a class")
+
+    def check_cut_anywhere(self, share: float) -> None:
+        """Check that a log that ends anywhere holds no record that the whole log does not hold."""
+        for log in self.logs:
+            whole = _results(self.events(log))
+            cut = log[: int(share * len(log))]
+            with _shown(cut):
+                last = cut.count(b"\n") + 1  # The line that is cut: its closed cells may be a record without the last.
+                found = _results(self.events(cut))
+                records = [record for _, record in whole]
+                same = [record for event, record in found if event.last_line != last or record in records]
+                rest = [record for _, record in found][len(same) :]
+                true = frozenset(claim_of(record) for event, record in whole if event.last_line == last)
+                _expect_none("is not in the whole log", [record for record, one in zip(same, records, strict=False) if record != one])
+                _expect_none("is not in the whole log", invented(rest, true, "cut", self.allow))
+
+    def check_damaged(self, change: str, seed: int) -> None:
+        """Check that lines that are cut, lost, repeated or mixed with another tool's invent no record."""
+        chance = random.Random(seed)  # noqa: S311
+        log, other = chance.choice(self.small), chance.choice(self.others)
+        damaged = b"".join(changes.DAMAGES[change](_lines(log), _lines(other), chance))
+        with _shown(damaged):
+            records = self.records(damaged)
+            _expect_none("says what no record of the sample says", invented(records, self.true(log), change, self.allow))
+            _expect_none("is beyond all its intervals", out_of_range(records))
+
+    def check_moved(self, change: str, seed: int) -> None:
+        """Check that where a line stands in for another, its numbers stay its own."""
+        chance = random.Random(seed)  # noqa: S311
+        telling = [
+            log for log in self.small if self.true(log) and log not in self.not_moved
+        ]  # Of a log without records it is not known what it says.
+        if not telling:
+            return
+        log, other = chance.choice(telling), chance.choice(telling)
+        moved = b"".join(changes.MOVES[change](_lines(log), _lines(other), chance))
+        with _shown(moved):
+            events = self.events(moved)
+            true = self.true(log) | (self.true(other) if change == "interleaved" else frozenset())
+            _expect_none("mixes what different records of the sample say", misplaced(events, true, change, self.allow))
+            _expect_none("is beyond all its intervals", out_of_range([event.what for event in events if isinstance(event.what, Record)]))
+
+    def check_garbled(self, change: str, seed: int) -> None:
+        """Check that garbage in some lines leaves the numbers of records on the other lines as they are."""
+        chance = random.Random(seed)  # noqa: S311
+        log = chance.choice(self.small)
+        lines = _lines(log)
+        garbled = changes.GARBAGE[change](lines, lines, chance)
+        with _shown(b"".join(garbled)):
+            results = _results(self.events(b"".join(garbled)))
+            same = {number for number, (old, new) in enumerate(zip(lines, garbled, strict=True), start=1) if old == new}
+            untouched = [record for event, record in results if event.lines and same.issuperset(event.lines)]
+            _expect_none("has other numbers than its lines", unknown_numbers(untouched, self.true(log), self.allow))
+
+    def check_flipped(self, seed: int) -> None:
+        """Check that bytes that flip outside of numbers invent no record."""
+        chance = random.Random(seed)  # noqa: S311
+        log = chance.choice(self.small)
+        flipped = bytearray(b"".join(_lines(log)))
+        places = changes.may_flip(bytes(flipped))
+        for at in chance.sample(sorted(places), min(chance.randint(1, FLIPPED_BYTES), len(places))):
+            flipped[at] = chance.choice(places[at])
+        with _shown(bytes(flipped)):
+            _expect_none("says what no record of the sample says", invented(self.records(bytes(flipped)), self.true(log), "flipped", self.allow))
+
+    def check_flipped_anywhere(self, seed: int) -> None:
+        """Check that bytes that flip anywhere are survived."""
+        chance = random.Random(seed)  # noqa: S311
+        flipped = bytearray(b"".join(_lines(chance.choice(self.small))))
+        for _ in range(chance.randint(1, 20)):
+            flipped[chance.randrange(len(flipped))] = chance.randrange(256)
+        if not flipped.startswith(UTF16_MARKS):
+            with _shown(bytes(flipped)):
+                self.events(bytes(flipped))
+
+
+@contextmanager
+def _shown(log: bytes) -> Iterator[None]:
+    """Add the log to the message of whatever goes wrong: the test's input is only a number that the log was made from."""
+    try:
+        yield
+    except Exception as error:
+        lines = log.split(b"\n")
+        more = f"\n... and {len(lines) - _SHOWN_LINES} more lines" if len(lines) > _SHOWN_LINES else ""
+        error.add_note("The log was:\n" + "\n".join(repr(line)[1:] for line in lines[:_SHOWN_LINES]) + more)
+        raise
+
+
+def _expect_none(words: str, found: Sequence[object]) -> None:
+    if found:
+        raise AssertionError(f"{len(found)} times what the format yields {words}: {found[0]!r}")
+
+
+def _results(events: Iterable[Event]) -> list[tuple[Event, Record]]:
+    """Return the records that the format read, and not those that it computed from others."""
+    return [(event, event.what) for event in events if isinstance(event.what, Record) and not is_derived(event.what)]
+
+
+def format_tests(
+    name: str, logs: Iterable[Path], *, allow: Allowances | None = None, others: Iterable[Path] = (), not_moved: Collection[Path] = ()
+) -> type:
+    """Make a class of tests that hold a format to what must hold for every format; pytest finds it by a name that begins with ``Test``.
+
+    Args:
+        name: the format's name, as ``tacholog formats`` shows it.
+        logs: sample logs of it, real ones if possible.
+        allow: what the format may make of a changed log beyond losing numbers.
+        others: logs of other tools, to be mixed with these.
+        not_moved: those of ``logs`` that hold results that the format does not read where they stand, such as a row that is broken in the sample
+            itself. Their lines are not moved: a result might come to light that no record of the sample has.
+
+    Raises:
+        ImportError: hypothesis is not installed.
+    """
+    try:
+        from hypothesis import given, settings
+        from hypothesis import strategies as st
+    except ImportError as error:
+        raise ImportError("tacholog.formats.testing needs hypothesis: pip install pytest hypothesis") from error
+    own, strange = [path.read_bytes() for path in logs], [path.read_bytes() for path in others] or [_STRANGE_LOG]
+    subject = FormatUnderTest(name, own, strange, allow or Allowances(), {path.read_bytes() for path in not_moved})
+    seeds = st.integers(0, 2**32)
+    words = st.lists(st.sampled_from(_WORDS), max_size=80).map(lambda chosen: " ".join(chosen).encode())
+
+    def test(check: Callable[[Any], None], example: Any, examples: int = _EXAMPLES) -> Callable[[object], None]:  # noqa: ANN401
+        @settings(max_examples=examples * (_RANDOM or 1), derandomize=not _RANDOM, database=None, deadline=None)
+        @given(example=example)
+        def run(_: object, example: Any) -> None:  # noqa: ANN401
+            check(example)
+
+        run.__doc__ = check.__doc__
+        return run
+
+    def changed(check: Callable[[str, int], None], change: str) -> Callable[[int], None]:
+        return lambda seed: check(change, seed)
+
+    tests: dict[str, Callable[[object], None]] = {
+        "test_any_bytes_are_accounted_for": test(subject.check_any_bytes, st.one_of(st.binary(max_size=2000), words), 5 * _EXAMPLES),
+        "test_a_log_cut_anywhere_yields_no_record_that_the_whole_log_does_not_hold": test(subject.check_cut_anywhere, st.floats(0, 1)),
+        "test_bytes_that_flip_outside_of_numbers_invent_nothing": test(subject.check_flipped, seeds),
+        "test_bytes_that_flip_anywhere_are_survived": test(subject.check_flipped_anywhere, seeds),
+    }
+    kinds: Sequence[tuple[str, Mapping[str, Any], Callable[[str, int], None]]] = (
+        ("test_lines_{}_invent_nothing", changes.DAMAGES, subject.check_damaged),
+        ("test_where_lines_are_{}_numbers_stay_those_of_their_lines", changes.MOVES, subject.check_moved),
+        ("test_{}_in_some_lines_leave_the_numbers_of_the_others", changes.GARBAGE, subject.check_garbled),
+    )
+    for words_of_test, kind, check in kinds:
+        tests |= {words_of_test.format(change): test(changed(check, change), seeds) for change in kind}
+    return type(f"TestsOf_{name}", (), {"__doc__": f"What holds for every format, of {name}.", **tests})
+
+
+def _lines(log: bytes) -> tuple[bytes, ...]:
+    """Return the lines of a log, each with an end."""
+    return tuple(line + b"\n" for line in log.removesuffix(b"\n").split(b"\n"))

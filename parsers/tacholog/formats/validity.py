@@ -1,0 +1,166 @@
+"""Checks of what a format yields. An error in a format must neither look like a measurement nor break the code that uses the record.
+
+There are two kinds of error. A record with an impossible number (`impossible_number`) costs only its line, for that may be the log's fault. A finding
+of a wrong type (`defect_of`) is the format's fault and costs the whole log: a format that yields texts for sizes cannot be trusted with the rest.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import isfinite
+from typing import get_args
+
+import msgspec
+
+from tacholog.formats.kit.lines import Broken, Found, Line
+from tacholog.formats.kit.numbers import COUNT_LIMIT, VALUE_LIMIT
+from tacholog.schema.conditions import Basis, Conditions
+from tacholog.schema.marks import FORMAT_MARKS
+from tacholog.schema.records import Facts, Histogram, Number, Record, Scope, Side, Test
+
+_LONGEST_TEXT = 4096
+_TESTS, _SCOPES, _SIDES, _BASES = (frozenset(get_args(kind)) for kind in (Test, Scope, Side, Basis))
+_NONE = type(None)
+_PLAIN = (Record, Broken, Facts, Histogram, _NONE)
+
+
+def impossible_number(record: Record) -> str | None:
+    """Name the first impossible number of a record; ``None`` if all are possible."""
+    for number in record.numbers:
+        value = number.value
+        if value is None:
+            continue
+        if not isfinite(value) or value > VALUE_LIMIT or (value < 0 and (value < -VALUE_LIMIT or not _clocks_apart(record, number))):
+            return f"{number.metric} {number.statistic} is {value:g}, which it cannot be"
+    return None
+
+
+def _clocks_apart(record: Record, number: Number) -> bool:
+    """Between two clocks a one-way latency may be negative: it is shown as it is."""
+    return number.metric == "latency" and record.conditions.basis in ("one-way", None)
+
+
+def defect_of(found: Found, reached: int) -> str | None:
+    """Say why this is not a valid finding in a log of which ``reached`` lines were handed out; ``None`` if it is valid."""
+    if type(found) is not Found:
+        return f"yields {type(found).__name__}, not Found"
+    line, what, also = found
+    if line is not None and (defect := _defect_of_line(line, reached)):
+        return defect
+    if also and (defect := _defect_of_others(also, reached)):
+        return defect
+    if type(what) not in _PLAIN:
+        return f"finds {type(what).__name__}, which is none of Record, Facts, Histogram, Broken and None"
+    return _defect_of_what(what)
+
+
+def _defect_of_what(what: Record | Facts | Histogram | Broken | None) -> str | None:
+    if isinstance(what, Record):
+        return _defect_of_record(what)
+    if isinstance(what, Facts):
+        return _defect_of_facts(what)
+    if isinstance(what, Histogram):
+        return _defect_of_histogram(what)
+    return _defect_of_text("the reason of a Broken", what.reason) if what else None
+
+
+def _defect_of_line(line: object, reached: int) -> str | None:
+    if not isinstance(line, Line) or type(line.number) is not int or type(line.text) is not str:
+        return "names a line that is none"
+    return None if 0 < line.number <= reached else f"names line {line.number}, of which it was not given any"
+
+
+def _defect_of_others(also: tuple[Line, ...], reached: int) -> str | None:
+    if type(also) is not tuple:
+        return f"names other lines as {type(also).__name__}, not as a tuple"
+    return next((defect for line in also if (defect := _defect_of_line(line, reached))), None)
+
+
+def _defect_of_record(record: Record) -> str | None:
+    if record.test not in _TESTS or record.scope not in _SCOPES or not (record.side is None or record.side in _SIDES):
+        return f"has a record of test {record.test!r}, scope {record.scope!r} and side {record.side!r}, of which one is unheard of"
+    for name, size, least in (("size", record.payload_bytes, 1), ("size", record.payload_bytes_high, 1), ("number of samples", record.samples, 0)):
+        if size is not None and (type(size) is not int or not least <= size < COUNT_LIMIT):
+            return f"has a {name} of {size!r:.40}, which is none"
+    if record.participant is not None and (defect := _defect_of_text("a participant", record.participant)):
+        return defect
+    if defect := _defect_of_conditions(record.conditions):
+        return defect
+    if type(record.numbers) is not tuple:
+        return f"has numbers in a {type(record.numbers).__name__}, not in a tuple"
+    return next((defect for number in record.numbers if (defect := _defect_of_number(number))), None)
+
+
+def _defect_of_number(number: Number) -> str | None:
+    if type(number) is not Number:
+        return f"has {type(number).__name__} among its numbers"
+    kind = type(number.value)
+    if kind is not float and kind is not _NONE and kind is not int:
+        return f"has a value of {number.value!r:.40} for {number.metric} {number.statistic}"
+    step = number.resolution
+    if step is not None and not (type(step) in (float, int) and 0 < step <= VALUE_LIMIT):
+        return f"has a resolution of {step!r:.40} for {number.metric} {number.statistic}"
+    if number.marks and (type(number.marks) is not tuple or not FORMAT_MARKS.issuperset(number.marks)):
+        return f"has marks {number.marks!r:.80}, which are not all of {', '.join(sorted(FORMAT_MARKS))}"
+    if number.line is not None and (type(number.line) is not int or not 0 < number.line < COUNT_LIMIT):
+        return f"has a number on line {number.line!r:.40}"
+    return None
+
+
+def _defect_of_conditions(conditions: Conditions) -> str | None:
+    if type(conditions) is not Conditions:
+        return f"has {type(conditions).__name__} for Conditions"
+    try:
+        return _defect_of_known(conditions)
+    except TypeError:
+        return "has conditions that are not of the types of tacholog.schema.conditions.Conditions"
+
+
+@lru_cache(maxsize=1024)
+def _defect_of_known(conditions: Conditions) -> str | None:
+    """A log has few different conditions, and each of its records has some."""
+    return _defect_of_fields(conditions, Conditions)
+
+
+def _defect_of_facts(facts: Facts) -> str | None:
+    return _defect_of_conditions(facts.conditions) or _defect_of_fields(facts, Facts)
+
+
+def _defect_of_fields(struct: Conditions | Facts, kind: type[Conditions | Facts]) -> str | None:
+    """Judge each field by the type that the schema declares for it."""
+    try:
+        plain = msgspec.to_builtins(struct)
+        msgspec.convert(plain, kind)
+    except (msgspec.ValidationError, TypeError, ValueError) as error:
+        return f"has {kind.__name__} that are none: {error}"
+    for name in struct.__struct_fields__:
+        value = getattr(struct, name)
+        if isinstance(value, str) and (defect := _defect_of_text(f"a {name}", value)):
+            return defect
+        if type(value) in (float, int) and not abs(value) < COUNT_LIMIT:
+            return f"has a {name} of {value:g}"
+    pairs = struct.environment.items() if isinstance(struct, Facts) else ()
+    return next((defect for pair in pairs for text in pair if (defect := _defect_of_text("an environment", text))), None)
+
+
+def _defect_of_text(what: str, text: object) -> str | None:
+    """Texts go into files in UTF-8, which has no halves of characters."""
+    if type(text) is not str:
+        return f"has {what} that is no text"
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return f"has {what} with half of a character in it"
+    return f"has {what} of {len(text)} characters" if len(text) > _LONGEST_TEXT else None
+
+
+def _defect_of_histogram(histogram: Histogram) -> str | None:
+    size, bins = histogram.payload_bytes, histogram.bins
+    if type(size) is not int or not 0 <= size < COUNT_LIMIT or histogram.basis not in _BASES or type(bins) is not tuple:
+        return "has a histogram that is none"
+    return next((f"has a histogram with the bin {edges!r:.80}" for edges in bins if not _is_bin(edges)), None)
+
+
+def _is_bin(edges: object) -> bool:
+    return type(edges) is tuple and len(edges) == 3 and all(type(edge) is int and 0 <= edge < COUNT_LIMIT for edge in edges)  # noqa: PLR2004

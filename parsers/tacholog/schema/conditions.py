@@ -1,0 +1,130 @@
+"""The conditions: how something was measured.
+
+One line of `Conditions` declares a condition: its name, its values, its unit, its meaning and whether it may be published. Everything else is derived
+from that line: the column of the results and its dtype, the checks, the heads of the CSV files, the JSON Schema, the tables of the docs and of the
+site, and the privacy class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, get_type_hints
+
+import msgspec
+
+from tacholog.schema.columns import PrivacyClass, SchemaColumn, kind_of, plain_types, words_of
+
+DataPath = Literal["copy", "flat-data", "zero-copy", "pointer"]
+Touched = Literal["none", "write", "write+read"]
+Reliability = Literal["reliable", "best-effort"]
+LoadMode = Literal["closed", "open", "max-rate", "paced"]
+Basis = Literal["one-way", "rtt", "rtt/2"]
+Reach = Literal["process", "host", "network"]
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+
+
+def _about(privacy: PrivacyClass, meaning: str, *, unit: str | None = None, title: str | None = None) -> msgspec.Meta:
+    """Declare what a condition is; see `SchemaColumn` for the words. The privacy class has no default: a condition without one could leak."""
+    return msgspec.Meta(title=title, description=meaning, extra={"privacy": privacy, "unit": unit})
+
+
+class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """How something was measured. A log states some conditions, and the manifest of its run states others; ``None`` means that neither does.
+
+    The order of the fields is the order of the columns in every table.
+    """
+
+    transport: Annotated[str | None, _about("public", "What carries the messages: a protocol, shared memory, a queue between threads.")] = None
+    reach: Annotated[
+        Reach | None,
+        _about("public", "How far the transport carries a message: within one process, between the processes of one host, or over a network."),
+    ] = None
+    data_path: Annotated[
+        DataPath | None,
+        _about(
+            "public",
+            "How the payload is handed over: as a copy, in its wire form without serialisation (FlatData), or as a reference (zero copy, pointer).",
+        ),
+    ] = None
+    payload_touched: Annotated[
+        Touched | None, _about("public", "Whether the payload was written and read. Otherwise a zero-copy rate counts bytes that never moved.")
+    ] = None
+    reliability: Annotated[Reliability | None, _about("public", "Whether lost messages are sent again (reliable) or not (best effort).")] = None
+    keyed: Annotated[bool | None, _about("public", "Whether messages belong to instances of a topic by a key.", title="keyed or not")] = None
+    instances: Annotated[Count | None, _about("public", "How many instances a keyed topic has.", unit="instances")] = None
+    type: Annotated[str | None, _about("public", "The data type, as the tool calls it.")] = None
+    demand: Annotated[Count | None, _about("public", "How many messages are sent in one burst.", unit="messages")] = None
+    offered_rate_per_s: Annotated[
+        Positive | None, _about("public", "How many messages the publisher tries to send in a second.", unit="messages_per_s", title="offered rate")
+    ] = None
+    recovery_time_ns: Annotated[Count | None, _about("public", "The pause between two bursts.", unit="ns", title="recovery time")] = None
+    batch_bytes: Annotated[
+        Count | None, _about("public", "How many bytes of messages are sent together; 0: batching is off.", unit="bytes", title="batching")
+    ] = None
+    publishers: Annotated[Count | None, _about("public", "How many publishers send at once.", unit="publishers")] = None
+    subscribers: Annotated[Count | None, _about("public", "How many subscribers receive at once.", unit="subscribers")] = None
+    load_mode: Annotated[
+        LoadMode | None,
+        _about(
+            "public",
+            "When messages are sent. Closed: the next one after the last answer. Open or paced: on a fixed schedule. Max-rate: as fast as possible.",
+            title="load",
+        ),
+    ] = None
+    waiting: Annotated[
+        str | None,
+        _about(
+            "public",
+            "How a side waits for the other: it polls (busy-poll), sleeps until it is woken (block), or polls first and then sleeps.",
+        ),
+    ] = None
+    warmup: Annotated[str | None, _about("public", "What was done before the measurement began.")] = None
+    basis: Annotated[Basis | None, _about("public", "What a latency spans: one way, a round trip, or a round trip divided by two.")] = None
+    definition: Annotated[
+        str | None, _about("public", "The tool's own definition of the metric: who starts the clock, who stops it, and what counts.")
+    ] = None
+    planned_duration_s: Annotated[
+        Positive | None, _about("public", "How long one measurement was planned to take.", unit="s", title="planned duration")
+    ] = None
+    link_bit_per_s: Annotated[Positive | None, _about("public", "The nominal speed of the network link.", unit="bit_per_s", title="link speed")] = (
+        None
+    )
+
+    def over(self, other: Conditions) -> Conditions:
+        """Return these conditions, with those that are unknown taken from ``other``."""
+        known = {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not None}
+        return msgspec.structs.replace(other, **known)
+
+
+class StatedConditions(Conditions, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The conditions that a manifest states of its run, and the size of the messages, which most logs print themselves."""
+
+    payload_bytes: Annotated[Count | None, _about("public", "The payload of a message, as the tool was asked for it.", unit="bytes")] = None
+
+
+def _declared(struct: type[Conditions]) -> Mapping[str, SchemaColumn]:
+    return MappingProxyType({name: _column(hint) for name, hint in get_type_hints(struct, include_extras=True).items()})
+
+
+def _column(hint: Any) -> SchemaColumn:  # noqa: ANN401 - an annotation
+    """Return the column that a condition's annotation describes."""
+    (about,) = hint.__metadata__
+    limits = [meta for inner in plain_types(hint) for meta in getattr(inner, "__metadata__", ()) if meta is not about]
+    return SchemaColumn(
+        kind=kind_of(hint),
+        meaning=about.description,
+        title=about.title,
+        allowed=words_of(hint),
+        at_least=next((meta.ge for meta in limits if meta.ge is not None), None),
+        above=next((meta.gt for meta in limits if meta.gt is not None), None),
+        **about.extra,
+    )
+
+
+#: Each condition as a column of the results, in order.
+CONDITIONS: Mapping[str, SchemaColumn] = _declared(Conditions)
+#: Each condition that a manifest may state.
+STATED_CONDITIONS: Mapping[str, SchemaColumn] = _declared(StatedConditions)

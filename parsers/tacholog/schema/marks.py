@@ -1,0 +1,179 @@
+"""The quality marks: what a reader should know before trusting a number. A mark never changes a number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import msgspec
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """A quality mark.
+
+    Attributes:
+        sign: the footnote sign that stands at the number.
+        title: what was found, in a few words.
+        sentence: what it means for a reader.
+        by_formats: whether a format may set it, because only the log shows it. All other marks are set by the rules of `tacholog.dataset.quality`.
+    """
+
+    sign: str
+    title: str
+    sentence: str
+    by_formats: bool = False
+
+
+MARKS: Mapping[str, Mark] = MappingProxyType(
+    {
+        "undersampled": Mark(
+            "\u2020",
+            "Too few samples for this percentile",
+            "Fewer than ten samples lie beyond this percentile. It is little more than the largest value seen, and mostly too good. If the "
+            "log does not state the number of samples, it is estimated as the most that fit into the planned time.",
+        ),
+        "timeout_artefact": Mark(
+            "\u2021",
+            "A time-out, not a latency",
+            "The tool waits 200 ms for an answer. About 100 ms, half of that, is a lost answer that was counted as a latency. It spoils the "
+            "mean and the standard deviation too.",
+        ),
+        "no_bytes_moved": Mark(
+            "\u00a7",
+            "No payload was moved",
+            "Zero copy hands over a reference. As far as the log says, nobody touched the payload, so this rate counts bytes that did not "
+            "move: read it as messages handed over, not as bandwidth. If a log does not state the data path, more than 1 Tbit/s at any size "
+            "counts as zero copy.",
+        ),
+        "reference_only": Mark(
+            "r",
+            "The latency of a reference",
+            "Zero copy hands over a reference. As far as the log says, nobody touched the payload, so this is the latency of the reference, "
+            "whatever the size, and not of the bytes. Compare it with other references, not with copies.",
+        ),
+        "grows_with_size": Mark(
+            "g",
+            "Zero copy in name",
+            "This is called zero copy, but its latency grows with the size: within the measured time, something writes, reads or copies the "
+            "payload. The log does not say what. Read it as the latency of the bytes.",
+        ),
+        "loss": Mark(
+            "\u25bd",
+            "More than 1 % lost",
+            "The subscriber lost more than 1 % of the messages: the rate is what was left, not what the path carries.",
+        ),
+        "offered_above_delivered": Mark(
+            "\u25b3",
+            "Offered load beyond the link",
+            "Received and lost messages together are more than this transport delivered at any size of the run: the publisher was not held "
+            "back and wrote more than the link can carry, so samples were overwritten before they were sent.",
+        ),
+        "warmup_fixed": Mark(
+            "w",
+            "Shortened warm-up",
+            "The warm-up had a fixed length and did not wait until the figures were steady.",
+        ),
+        "not_steady": Mark(
+            "n",
+            "Never steady",
+            "The warm-up gave up: three intervals in a row never agreed within 5 %.",
+        ),
+        "clock_coarse": Mark(
+            "c",
+            "Near the clock's own cost",
+            "The median is less than 20 times the cost of one reading of the clock in its run. Of several runs, one is enough for this mark.",
+        ),
+        "out_of_order": Mark(
+            "!",
+            "Statistics contradict each other",
+            "Minimum, percentiles and maximum are not in ascending order, which no distribution allows.",
+        ),
+        "impossible": Mark(
+            "?",
+            "The log prints something impossible",
+            "The log holds an impossible value here, such as a counter below zero that was read as a huge number. It is shown as unknown.",
+            by_formats=True,
+        ),
+        "derived": Mark(
+            "d",
+            "Derived, not measured",
+            "The tool computed this figure from another one that it had measured.",
+            by_formats=True,
+        ),
+        "partial": Mark(
+            "p",
+            "From part of the rows",
+            "Some rows or cells of the log are broken or impossible. This figure was computed from the others.",
+            by_formats=True,
+        ),
+        "intervals_only": Mark(
+            "i",
+            "Known for intervals only",
+            "The tool prints this percentile for each interval only. The percentile of the whole run cannot be computed from them, so it is "
+            "not known.",
+            by_formats=True,
+        ),
+        "clock_skew": Mark(
+            "k",
+            "The clock went backwards",
+            "By the publisher's clock, some answers came before their questions. They were left out; the others may be wrong too.",
+            by_formats=True,
+        ),
+        "extra_answers": Mark(
+            "a",
+            "More answers than the tool keeps",
+            "More answers came than the tool had room for, as happens with a second publisher or subscriber of the same number. The "
+            "additional ones were left out.",
+            by_formats=True,
+        ),
+        "low_resolution_clock": Mark(
+            "l",
+            "Too coarse a clock",
+            "The clock of this run was too coarse for single latencies. Only the overall average is worth reading.",
+            by_formats=True,
+        ),
+        "unit_assumed": Mark(
+            "u",
+            "The unit is not in the log",
+            "The log does not state its unit of time. It is read as microseconds, which all but special builds print.",
+            by_formats=True,
+        ),
+        "busy_machine": Mark(
+            "b",
+            "The machine was busy",
+            "When the run began, more programs wanted a processor than the run's own two and a quarter of the processors. The numbers measure "
+            "that other work too.",
+        ),
+        "republished": Mark(
+            "=",
+            "The same measurement, published again",
+            "Another release of this system is published with the same figures, to the last digit, over the whole series. It is one "
+            "measurement and not two, and says nothing about what changed between these releases.",
+        ),
+        "size_from_manifest": Mark(
+            "m",
+            "The size is not in the log",
+            "The log does not print the size of the messages. It was taken from the campaign or from the manifest of the run.",
+        ),
+        "contradicted": Mark(
+            "\u2260",
+            "The log and the manifest disagree",
+            "The manifest of the run and its log state a condition differently. The value of the log is used; the page on data quality names both.",
+        ),
+        "two_groups": Mark(
+            "\u2225",
+            "Runs fall into two groups",
+            "The values of these runs lie in two groups with a wide gap between them, as when some runs had their threads on other "
+            "processors. Both groups are shown, each with the median of its runs and their number. A median of all runs would describe "
+            "neither.",
+        ),
+        "run_failed": Mark(
+            "x",
+            "The run failed",
+            "The run did not end well. Its figures are shown as they were logged, and get no verdict.",
+        ),
+    }
+)
+
+#: The marks that a format may set on a number.
+FORMAT_MARKS = frozenset(name for name, mark in MARKS.items() if mark.by_formats)

@@ -1,0 +1,64 @@
+"""The metrics: what can be measured, in which unit, and which direction is better."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Direction = Literal["lower", "higher"]
+
+
+class Metric(msgspec.Struct, frozen=True):
+    """A metric.
+
+    Attributes:
+        unit: the unit of all its numbers.
+        better: which direction is better; ``None``: neither.
+        words: what it is called on pages.
+    """
+
+    unit: str
+    better: Direction | None
+    words: str
+
+
+METRICS: dict[str, Metric] = {
+    "latency": Metric("ns", "lower", "Latency"),
+    "jitter": Metric("ns", "lower", "Jitter"),
+    "serialization": Metric("ns", "lower", "Time to serialise a message"),
+    "deserialization": Metric("ns", "lower", "Time to deserialise a message"),
+    "send_call": Metric("ns", "lower", "Time in the publisher's send call"),
+    "send_lateness": Metric("ns", "lower", "How late a message was sent, by its schedule"),
+    "interval_per_message": Metric("ns", None, "Time divided by messages, which some tools call latency"),
+    "goodput": Metric("bit_per_s", "higher", "Payload received"),
+    "message_rate": Metric("messages_per_s", "higher", "Messages received"),
+    "size_over_latency": Metric("bit_per_s", None, "Size divided by summed latency, which eCAL calls throughput"),
+    "offered_rate": Metric("messages_per_s", None, "Messages offered by the publisher"),
+    "offered_goodput": Metric("bit_per_s", None, "Payload offered by the publisher"),
+    "call_rate": Metric("calls_per_s", "higher", "Service calls"),
+    "transfer_rate": Metric("bit_per_s", None, "Payload sent or received; the tool does not say which"),
+    "bytes_transferred": Metric("bytes", None, "Bytes sent or received; the tool does not say which"),
+    "bytes_sent": Metric("bytes", None, "Bytes sent"),
+    "bytes_received": Metric("bytes", None, "Bytes received"),
+    "bytes_lost": Metric("bytes", "lower", "Bytes lost"),
+    "messages_sent": Metric("messages", None, "Messages sent"),
+    "messages_received": Metric("messages", None, "Messages received, in all"),
+    "messages_lost": Metric("messages", "lower", "Messages lost"),
+    "messages_duplicated": Metric("messages", "lower", "Messages received twice"),
+    "messages_reordered": Metric("messages", "lower", "Messages out of order"),
+    "retransmissions": Metric("messages", "lower", "Messages sent again"),
+    "messages_dropped": Metric("messages", "lower", "Messages dropped for a slow subscriber"),
+    "messages_corrupted": Metric("messages", "lower", "Messages with a wrong checksum"),
+    "instances_heard": Metric("instances", "higher", "Instances of a keyed topic of which messages were received"),
+    "loss": Metric("ratio", "lower", "Share of messages lost"),
+    "histogram_overflow": Metric("messages", None, "Samples above the histogram's top"),
+    "duration": Metric("ns", None, "Time measured"),
+    "send_duration": Metric("ns", None, "Time that the publisher measured"),
+    "cpu": Metric("percent", "lower", "Processor time; 100 % is one core"),
+    "cpu_of_machine": Metric("percent", "lower", "Processor time; 100 % is all cores"),
+    "cpu_cost": Metric("ns_per_gigabyte", "lower", "Processor time for 10^9 bytes"),
+    "cpu_time": Metric("ns", "lower", "Processor time used"),
+    "context_switches": Metric("switches", "lower", "Context switches"),
+    "peak_memory": Metric("bytes", "lower", "Largest resident set"),
+}

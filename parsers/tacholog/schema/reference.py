@@ -1,0 +1,80 @@
+"""The schema as tables of Markdown, for the pages in ``docs/``.
+
+A page marks the place of a table by ``<!-- table: NAME -->`` and ``<!-- end of table -->``. ``python docs/make_tables.py`` writes what stands between
+them, and a test compares.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from tacholog.schema.columns import SchemaColumn
+from tacholog.schema.conditions import CONDITIONS
+from tacholog.schema.marks import MARKS
+from tacholog.schema.metrics import METRICS
+from tacholog.schema.records import ENVIRONMENT
+from tacholog.schema.statistics import STATISTICS
+from tacholog.schema.tables import HISTOGRAMS, LOGS, PROBLEMS, RESULTS, RUNS
+
+_WORDS_SHOWN = 10  # More words than that have a table of their own.
+_PLACE = re.compile(r"<!-- table: (?P<name>[a-z]+) -->\n.*?<!-- end of table -->", re.DOTALL)
+_BETTER = {"lower": "lower", "higher": "higher", None: "neither"}
+
+
+def with_tables(page: str) -> str:
+    """Return a page with each of its tables written anew.
+
+    Raises:
+        KeyError: there is no table of that name.
+    """
+    return _PLACE.sub(lambda place: f"<!-- table: {place['name']} -->\n\n{TABLES_OF_DOCS[place['name']]()}\n<!-- end of table -->", page)
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = (f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |\n" for row in rows)
+    return f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}\n{''.join(lines)}"
+
+
+def _columns(columns: Mapping[str, SchemaColumn]) -> str:
+    """Return columns with their kind, unit, words and meaning."""
+    return _table(
+        ("name", "kind", "unit", "meaning"),
+        ([f"`{name}`", column.kind, f"`{column.unit}`" if column.unit else "", _meaning(column)] for name, column in columns.items()),
+    )
+
+
+def _meaning(column: SchemaColumn) -> str:
+    """Return what a column means, and the words that may stand in it unless the meaning names them itself."""
+    words = [] if len(column.allowed) > _WORDS_SHOWN or all(f"`{word}`" in column.meaning for word in column.allowed) else column.allowed
+    return column.meaning + (f" One of {', '.join(f'`{word}`' for word in words)}." if words else "")
+
+
+def _metrics() -> str:
+    rows = ([f"`{name}`", f"`{metric.unit}`", _BETTER[metric.better], metric.words] for name, metric in METRICS.items())
+    return _table(("name", "unit", "better", "what it is"), rows)
+
+
+def _statistics() -> str:
+    percentile = ("`p50`, `p99.9`", "a percentile, above 0 and below 100, without needless zeros: neither `p05` nor `p99.90`")
+    return _table(("statistic", "what it is"), [*((f"`{name}`", words) for name, words in STATISTICS.items()), percentile])
+
+
+def _marks() -> str:
+    rows = ([mark.sign, f"`{name}`", "formats" if mark.by_formats else "rules", f"{mark.title}. {mark.sentence}"] for name, mark in MARKS.items())
+    return _table(("sign", "name", "set by", "what it means"), rows)
+
+
+#: The tables that a page can hold, by name.
+TABLES_OF_DOCS: Mapping[str, Callable[[], str]] = {
+    "conditions": lambda: _columns(CONDITIONS),
+    "metrics": _metrics,
+    "statistics": _statistics,
+    "marks": _marks,
+    "environment": lambda: _table(("key", "what it is"), ([f"`{name}`", words] for name, words in ENVIRONMENT.items())),
+    "results": lambda: _columns({name: column for name, column in RESULTS.items() if name not in CONDITIONS}),
+    "runs": lambda: _columns(RUNS),
+    "logs": lambda: _columns(LOGS),
+    "problems": lambda: _columns(PROBLEMS),
+    "histograms": lambda: _columns(HISTOGRAMS),
+}

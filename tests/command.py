@@ -1,0 +1,185 @@
+"""Run ``tacholog`` as a user does, in a process of its own, without waiting each time for Python to import pandas and Sphinx.
+
+A helper process imports them once and forks for each call. The forked process runs ``python -m tacholog`` with the arguments, folder,
+environment and streams of the call, and ends as any program does. It searches a ``PYTHONPATH`` of the call before what the helper searches.
+Other variables that Python reads when it starts need a new Python, and get one. Tests of what is imported when, of signals and of streams
+start their own processes too.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
+
+#: What the commands import beside the package's own modules, if it is installed.
+IMPORTED = (
+    *("pandas", "pandera.pandas", "pandera.strategies.pandas_strategies", "hypothesis", "pyarrow.pandas_compat", "pyarrow.parquet", "scipy.stats"),
+    *("sphinx.cmd.build", "sphinx.builders.html", "sphinx.ext.doctest", "myst_parser.sphinx_ext.main", "pydata_sphinx_theme", "a11y_pygments"),
+    *("sphinx_copybutton", "plotly.graph_objects", "rich.console"),
+)
+TIMEOUT_S = 120
+READ_AT_THE_START = ("PYTHON", "OPENBLAS_", "OMP_")  # beginnings of the names of variables that Python and libraries read only then
+ANSWER_BYTES = 64
+STREAMS = 3
+
+
+def run_tacholog(
+    *arguments: str | Path,
+    cwd: Path | None = None,
+    environment: dict[str, str] | None = None,
+    prefix: tuple[str, ...] = (),
+    stdin: bytes = b"",
+    timeout: float = TIMEOUT_S,
+) -> subprocess.CompletedProcess[bytes]:
+    """Run the command line and return its exit code (negative: the signal that killed it) and its streams as bytes.
+
+    Args:
+        arguments: what follows ``tacholog`` on the command line.
+        cwd: the folder in which it runs; by default this process's.
+        environment: variables to change; the others are those of this process.
+        prefix: words before the command, such as ``setpriv --bounding-set -dac_override``.
+        stdin: what it reads from standard input.
+        timeout: seconds after which it is killed.
+
+    Raises:
+        subprocess.TimeoutExpired: it took longer.
+    """
+    words = [sys.executable, "-m", "tacholog", *map(str, arguments)]
+    folder = str(cwd or Path.cwd())
+    changed = environment or {}
+    if any(name.startswith(READ_AT_THE_START) for name in changed if name != "PYTHONPATH"):
+        return subprocess.run([*prefix, *words], cwd=folder, env=os.environ | changed, input=stdin, capture_output=True, timeout=timeout, check=False)
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(STREAMS)]
+        files[0].write(stdin)
+        files[0].seek(0)
+        request: dict[str, object] = {"arguments": words[3:], "cwd": folder, "environment": {**os.environ, **changed}}
+        code = _call(_server(prefix), request, [file.fileno() for file in files], timeout)
+        for file in files[1:]:
+            file.seek(0)
+        return subprocess.CompletedProcess(words, code, files[1].read(), files[2].read())
+
+
+def run_tacholog_text(
+    *arguments: str | Path,
+    cwd: Path | None = None,
+    environment: dict[str, str] | None = None,
+    prefix: tuple[str, ...] = (),
+    timeout: float = TIMEOUT_S,
+) -> subprocess.CompletedProcess[str]:
+    """Do the same, with the streams as text."""
+    done = run_tacholog(*arguments, cwd=cwd, environment=environment, prefix=prefix, timeout=timeout)
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def _call(server: socket.socket, request: dict[str, object], streams: list[int], timeout: float) -> int:
+    """Have the server fork for a request, and wait for the exit code."""
+    with tempfile.TemporaryFile() as file:  # a file, because a message between processes has a limit
+        file.write(json.dumps(request).encode())
+        file.flush()
+        socket.send_fds(server, [b"r"], [file.fileno(), *streams])
+    pid = int(server.recv(ANSWER_BYTES))
+    server.settimeout(timeout)
+    try:
+        return os.waitstatus_to_exitcode(int(server.recv(ANSWER_BYTES)))
+    except TimeoutError:
+        os.kill(pid, signal.SIGKILL)
+        server.settimeout(None)
+        server.recv(ANSWER_BYTES)
+        raise subprocess.TimeoutExpired(str(request["arguments"]), timeout) from None
+    finally:
+        server.settimeout(None)
+
+
+@functools.cache
+def _server(prefix: tuple[str, ...]) -> socket.socket:
+    """Start a server. It ends when its connection is closed: at the end of this process, however that comes."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        words = [*prefix, sys.executable, __file__, str(theirs.fileno())]
+        process = subprocess.Popen(words, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+    atexit.register(process.wait)
+    atexit.register(ours.close)
+    return ours
+
+
+def _requests(connection: socket.socket) -> Iterator[tuple[dict[str, object], list[int]]]:
+    while True:
+        message, descriptors, _flags, _address = socket.recv_fds(connection, 1, 1 + STREAMS)
+        if not message:
+            return
+        with os.fdopen(descriptors[0], "rb") as file:
+            file.seek(0)
+            yield json.load(file), descriptors[1:]
+
+
+def _serve(connection: socket.socket) -> None:
+    """Fork for each request until the connection is closed. The forked process runs the command and does not come back here."""
+    del sys.path[0]  # the folder of this file
+    # Libraries that start threads when they are imported would have them in this process alone. A fork needs none of them.
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        os.environ[name] = "1"
+    package = importlib.import_module("tacholog")
+    own = [found.name for found in pkgutil.walk_packages(package.__path__, "tacholog.") if not found.name.endswith("__main__")]
+    for module in (*IMPORTED, *own):
+        with contextlib.suppress(Exception):  # not installed, or broken: the command that needs it says so
+            importlib.import_module(module)
+    gc.freeze()  # so that a forked process need not copy all that was imported
+    for request, streams in _requests(connection):
+        pid = os.fork()
+        if pid == 0:
+            connection.close()
+            _run(request, streams)
+        connection.send(str(pid).encode())
+        for stream in streams:
+            os.close(stream)
+        connection.send(str(os.waitpid(pid, 0)[1]).encode())
+
+
+def _run(request: dict[str, object], streams: list[int]) -> NoReturn:
+    """Become the program that was asked for."""
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    os.chdir(str(request["cwd"]))
+    os.environ.clear()
+    os.environ.update(request["environment"])  # type: ignore[call-overload]
+    added = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path not in sys.path]
+    sys.path[:0] = ["", *added]  # as `python -m` does
+    sys.argv[1:] = request["arguments"]  # type: ignore[call-overload]
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+    code: object = 0
+    try:
+        runpy.run_module("tacholog", run_name="__main__", alter_sys=True)
+    except SystemExit as ended:
+        code = ended.code
+    except BaseException:  # noqa: BLE001 - as Python ends a program
+        traceback.print_exc()
+        code = 1
+    with contextlib.suppress(OSError, ValueError):
+        atexit._run_exitfuncs()  # noqa: SLF001 - without taking every imported module apart, which takes longer than most commands
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code if isinstance(code, int) else int(code is not None))
+
+
+if __name__ == "__main__":
+    _serve(socket.socket(fileno=int(sys.argv[1])))

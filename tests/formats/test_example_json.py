@@ -1,0 +1,85 @@
+"""The format for a tool's JSON that docs/add-a-format.md shows: it reads real logs, and holds to what holds for every format."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PAGE = (ROOT / "docs/add-a-format.md").read_text(encoding="utf-8")
+MODULE = re.findall(r"^```python\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)[1]
+SAMPLES = "tests/formats/example_fio"
+TESTS = f"""
+from pathlib import Path
+from tacholog.formats.reading import read
+from tacholog.formats.testing import format_tests
+
+LOGS = Path({str(ROOT / SAMPLES)!r})
+TestFio = format_tests("fio", [LOGS / "tcp-3.33.json", LOGS / "refused-3.33.json"])
+
+
+def test_numbers_are_those_of_the_log_and_stand_on_their_lines() -> None:
+    first, second = read(LOGS / "tcp-3.33.json").records
+    numbers = {{number.statistic: (number.value, number.line) for number in first.numbers}}
+
+    assert (first.payload_bytes, first.samples, second.payload_bytes) == (64, 10240, 1024)
+    assert (numbers["mean"], numbers["std"]) == ((178424.854492, 88), (889360.709820, 89))
+    assert (numbers["p50"], numbers["p99.99"]) == ((16320.0, 98), (15663104.0, 108))
+
+
+def test_a_run_that_was_refused_failed() -> None:
+    log = read(LOGS / "refused-3.33.json")
+
+    assert (log.account.status, log.account.reason) == ("failed", "error 111 in job send-1024")
+    assert (log.records, log.unknown) == ([], [])
+"""
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The module of the page, as pip installs it."""
+    folder = tmp_path_factory.mktemp("fio")
+    (folder / "tacholog_fio.py").write_text(MODULE)
+    information = folder / "tacholog_fio-0.1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: tacholog-fio\nVersion: 0.1.0\n")
+    (information / "entry_points.txt").write_text("[tacholog.formats]\nfio = tacholog_fio\n")
+    return folder
+
+
+def run(package: Path, *words: str) -> str:
+    """Run a Python program in the checkout with the package installed; return its output."""
+    places = os.pathsep.join(place for place in (str(package), os.environ.get("PYTHONPATH", "")) if place)
+    environment = os.environ | {"PYTHONPATH": places, "COLUMNS": "200"}
+    done = subprocess.run(
+        [sys.executable, "-m", *words],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def test_the_page_shows_what_the_format_reads(package: Path) -> None:
+    shown = re.search(r"^\$ tacholog (parse tests/formats/.*)\n((?:.*\n)*?)```", PAGE, flags=re.MULTILINE)
+
+    assert shown
+    assert run(package, "tacholog", *shown[1].split()) == shown[2]
+
+
+def test_the_example_holds_to_what_holds_for_every_format(package: Path) -> None:
+    (package / "test_fio.py").write_text(TESTS)
+
+    said = run(package, "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, str(package / "test_fio.py"))
+
+    assert re.search(r"^16 passed", said, re.MULTILINE)

@@ -1,0 +1,45 @@
+"""What a format may import: the kit, and its own package."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tacholog.formats
+from tacholog.formats import kit
+
+FORMATS = Path(tacholog.formats.__file__).parent
+KIT = sorted((FORMATS / "kit").glob("*.py"))
+READING = {"__init__", "bulk", "expand", "reading", "registry", "source", "testing", "validity"}  # the room's own modules: no formats
+OURS = sorted(path for path in FORMATS.rglob("*.py") if path not in KIT and path.relative_to(FORMATS).parts[0].removesuffix(".py") not in READING)
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The modules of tacholog that a file imports from."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("tacholog"):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names) if node.module == "tacholog.formats" else (node.module,)
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.startswith("tacholog"))
+
+
+@pytest.mark.parametrize("path", OURS, ids=lambda path: str(path.relative_to(FORMATS)))
+def test_a_format_imports_the_kit_and_its_own_package_alone(path: Path) -> None:
+    own = f"tacholog.formats.{path.relative_to(FORMATS).parts[0].removesuffix('.py')}"
+
+    assert [name for name in imported(path) if name != "tacholog.formats.kit" and not f"{name}.".startswith(f"{own}.")] == []
+
+
+@pytest.mark.parametrize("path", KIT, ids=lambda path: path.name)
+def test_the_kit_imports_nothing_of_what_is_built_on_it(path: Path) -> None:
+    assert [name for name in imported(path) if not name.startswith(("tacholog.formats.kit", "tacholog.schema"))] == []
+
+
+def test_the_kits_docstring_names_all_that_it_offers() -> None:
+    types = {"Basis", "Bound", "DataPath", "LoadMode", "Reliability", "Scope", "Side", "Status", "Test", "Touched"}
+    text = kit.__doc__ or ""
+
+    assert [name for name in kit.__all__ if name not in types and f"`{name}`" not in text] == []

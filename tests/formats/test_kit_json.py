@@ -1,0 +1,140 @@
+"""The kit's reader of JSON: what stands where, and what damage costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tacholog.formats.kit import Broken, Facts, Found, JsonObject, JsonResult, JsonScalar, Line, Record, json_findings, parse_json
+
+DOCUMENT = """{
+  "tool" : "some 1.2",
+  "jobs" : [
+    {
+      "size" : 64,
+      "us" : { "mean" : 1.50, "bins" : [ 3, 4 ] }
+    },
+    {
+      "size" : 128,
+      "us" : {
+        "mean" : 2.25
+      }
+    }
+  ]
+}"""
+
+
+def lines_of(text: str, *, whole: bool = True) -> Iterator[Line]:
+    lines = text.split("\n")
+    for number, line in enumerate(lines, start=1):
+        yield Line(number, line, whole or number < len(lines))
+
+
+def job(item: JsonObject) -> Iterator[JsonResult]:
+    number = item.number("us/mean", "latency", "mean", 1000.0)
+    yield Record(test="latency", payload_bytes=item.whole("size"), numbers=(number,) if number else ())
+
+
+def facts(place: str, value: JsonScalar) -> Facts | None:
+    return Facts(tool_version=str(value)) if place == "tool" else None
+
+
+def found(text: str, *, whole: bool = True) -> list[Found]:
+    return list(json_findings(lines_of(text, whole=whole), {"jobs/[]": job}, facts))
+
+
+def records(text: str) -> list[tuple[int | None, float | None]]:
+    return [
+        (item.what.payload_bytes, item.what.numbers[0].value if item.what.numbers else None) for item in found(text) if isinstance(item.what, Record)
+    ]
+
+
+def broken(text: str, *, whole: bool = True) -> list[tuple[int, str]]:
+    return [(item.line.number, item.what.reason) for item in found(text, whole=whole) if isinstance(item.what, Broken) and item.line]
+
+
+def test_each_object_of_a_place_is_a_result_with_its_lines_and_the_line_and_last_place_of_its_numbers() -> None:
+    first, second = [item for item in found(DOCUMENT) if isinstance(item.what, Record)]
+
+    assert isinstance(first.what, Record)
+    assert isinstance(second.what, Record)
+    assert [line.number for line in (first.line, *first.also) if line] == [5, 6]
+    assert [line.number for line in (second.line, *second.also) if line] == [9, 11]
+    number = first.what.numbers[0]
+    assert (number.value, number.resolution, number.line) == (1500.0, 10.0, 6)
+    assert second.what.numbers[0].line == 11
+
+
+def test_every_line_is_claimed_once() -> None:
+    claimed = [line.number for item in found(DOCUMENT) for line in (item.line, *item.also) if line]
+
+    assert sorted(claimed) == list(range(1, 16))
+
+
+def test_a_member_outside_of_results_is_a_fact_at_once() -> None:
+    assert found(DOCUMENT)[1] == Found(Line(2, '  "tool" : "some 1.2",'), Facts(tool_version="some 1.2"))
+
+
+def test_a_document_on_one_line_holds_the_same_records() -> None:
+    assert records(" ".join(DOCUMENT.split())) == records(DOCUMENT) == [(64, 1500.0), (128, 2250.0)]
+
+
+def test_documents_may_follow_each_other_among_other_text() -> None:
+    text = f"started\n{DOCUMENT}\n# done\n{DOCUMENT}"
+
+    assert records(text) == [(64, 1500.0), (128, 2250.0)] * 2
+    assert {1, 17}.isdisjoint({line.number for item in found(text) for line in (item.line, *item.also) if line})
+
+
+@pytest.mark.parametrize("garbled", ['"size" : 6\x004,', '"size" 64,', '"size" : : 64,', '"size" : 1e,', "\x00", '"size" : 64, "size" : 65,'])
+def test_a_garbled_line_without_brackets_costs_its_result_alone(garbled: str) -> None:
+    assert records(DOCUMENT.replace('"size" : 64,', garbled)) == [(128, 2250.0)]
+
+
+def test_what_follows_a_lost_bracket_has_no_place_and_is_no_record() -> None:
+    text = DOCUMENT.replace("    },\n", "")
+
+    assert records(text) == []
+    assert [line for line, _ in broken(text)] == [5, 7]
+    assert [item.what.status for item in found(text) if isinstance(item.what, Facts) and item.what.status] == ["truncated"]
+
+
+def test_a_log_that_ends_within_a_result_keeps_those_before() -> None:
+    text = DOCUMENT.partition("2.25")[0] + "2"
+
+    assert records(text) == [(64, 1500.0)]
+    assert [line for line, _ in broken(text, whole=False)] == [9]
+
+
+@pytest.mark.parametrize("value", ['"64"', "true", "null", "64.0", "18446744073709551616", "[64]"])
+def test_a_member_of_another_type_is_unknown(value: str) -> None:
+    assert records(DOCUMENT.replace('"size" : 64', f'"size" : {value}'))[0][0] is None
+
+
+def test_a_number_below_zero_is_impossible() -> None:
+    first = next(item.what for item in found(DOCUMENT.replace("1.50", "-1.50")) if isinstance(item.what, Record))
+
+    assert (first.numbers[0].value, first.numbers[0].marks, first.numbers[0].line) == (None, ("impossible",), 6)
+
+
+def test_a_name_with_a_slash_is_not_two_names() -> None:
+    text = '{\n"jobs": [ {\n"us/mean": 7,\n"us": { "mean": 1.5 },\n"size": 64\n} ]\n}'
+
+    assert records(text) == [(64, 1500.0)]
+
+
+def test_deep_and_endless_documents_are_read_in_bounded_memory() -> None:
+    assert records('{"jobs": ' * 2000) == []
+    endless = '{"jobs": [{\n' + '"size": 1,\n' * 10_000
+    assert records(endless) == []
+    assert sum(len(item.also) for item in found(endless)) < 4096
+
+
+@pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '{"a": NaN}', '{"a": -Infinity}', "[1]", '{"a": ', "{" * 100_000, ""])
+def test_a_text_that_is_no_object_of_json_is_none(text: str) -> None:
+    assert parse_json(text) is None
+
+
+def test_a_text_that_is_an_object_of_json_is_parsed() -> None:
+    assert parse_json('{"a": [1, 2.5, null]}') == {"a": [1, 2.5, None]}
