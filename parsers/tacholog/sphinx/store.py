@@ -168,17 +168,10 @@ def _outdated(_app: Sphinx, env: BuildEnvironment, _added: set[str], _changed: s
     )
     before, same_hosts = shown.runs, hosts == shown.hosts
     shown.state, shown.runs, shown.hosts = state, runs, hosts
-    changed = [
-        run_state
-        for name in before.keys() | runs.keys()
-        if before.get(name) != runs.get(name)
-        for run_state in (before.get(name), runs.get(name))
-        if run_state
-    ]
+    names = {name for name in before.keys() | runs.keys() if before.get(name) != runs.get(name)}
+    changed = [run for name in names for run in (before.get(name), runs.get(name)) if run]
     return [
-        page
-        for page, selections in shown.pages.items()
-        if not same_hosts or any(run_state.is_in(selection) for selection in selections for run_state in changed)
+        page for page, selections in shown.pages.items() if not same_hosts or any(run.is_in(selection) for selection in selections for run in changed)
     ]
 
 
