@@ -1,4 +1,4 @@
-"""The optional parts of the installation, ``pip install 'tacholog[NAME]'``, and what is said where one is missing."""
+"""The optional parts of the installation, ``pip install 'tacholog[NAME]'``, and the message if one is missing."""
 
 from __future__ import annotations
 

@@ -96,12 +96,12 @@ def _hosts(hosts: Mapping[str, Host], ids: Mapping[str, str], privacy: Privacy, 
 
 def _host(name: str, host: Host, privacy: Privacy, redactor: Redactor) -> Host:
     """Return a machine named after its processor, because people often call it by its name in their network."""
-    said = published_host(host, redactor)
+    shown = published_host(host, redactor)
     if privacy.hosts == "show" or name in privacy.keep:
-        return said
-    model, threads = said.cpu.get("model"), said.cpu.get("threads")
+        return shown
+    model, threads = shown.cpu.get("model"), shown.cpu.get("threads")
     described = ", ".join(filter(None, [model, f"{threads} thread{'s' if threads != '1' else ''}" if threads else None])) if model else name
-    return msgspec.structs.replace(said, name=described)
+    return msgspec.structs.replace(shown, name=described)
 
 
 def _texts_of(row: Row, logs: list[Row] | tuple[()], redaction: _Redaction) -> Iterator[str]:

@@ -27,7 +27,7 @@ def mark_link(name: str, anchor: str) -> Html:
 
 def shared_marks_note(names: Iterable[str], anchor: str) -> Html:
     """Return a note above a table on the marks that all of its numbers have; nothing for no marks."""
-    notes = [join([mark_link(name, anchor), f" {mark_of(name).title}: holds for every number of this table."]) for name in names]
+    notes = [join([mark_link(name, anchor), f" {mark_of(name).title}: applies to every number in this table."]) for name in names]
     return tag("p", join(notes, " "), class_="tl-note") if notes else NOTHING
 
 

@@ -91,7 +91,7 @@ def _transport_context(part: View, system: str, transport: str) -> dict[str, Any
     for test in TESTS:
         series = part.only(Selection(test=test)).series()
         if series:
-            repeated |= any(one.repeated for one in series)
+            repeated |= any(member.repeated for member in series)
             drawn = [name for name in _FIGURES[test] if FIGURES[name](series)]
             drawn += ["distribution"] if test == "latency" and part.histograms else []
             drawn += ["intervals"] if interval_figures(part.only(Selection(test=test)).intervals()) else []
@@ -187,7 +187,7 @@ def _again(view: View) -> dict[str, Any]:
     manifests = {run.run: manifest for run in view.runs.values() if (manifest := manifest_of(run))}
     native = {log.run for log in view.logs if log.format == _OWN_FORMAT}
     own = {name: manifest for name, manifest in manifests.items() if not manifest.published}
-    ours = {one.system for name, one in own.items() if name in native or any(is_perftest(command.argv) for command in one.commands)}
+    ours = {manifest.system for name, manifest in own.items() if name in native or any(is_perftest(command.argv) for command in manifest.commands)}
     return {"scripts": any(one.commands for one in manifests.values()), "bench_measures": sorted(system for system in ours if system)}
 
 

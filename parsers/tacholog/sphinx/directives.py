@@ -152,7 +152,7 @@ class PerfPlot(Perf):
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
         """Return the figure of that name, or nothing if there is nothing to draw (no message was lost)."""
         if self.subject == "distribution":
-            return self._each(((one.slot, distribution_of(one, part.histograms)) for one in part.series()), self.anchor(wanted))
+            return self._each(((member.slot, distribution_of(member, part.histograms)) for member in part.series()), self.anchor(wanted))
         if self.subject == "intervals":
             return self._each(interval_figures(part.intervals()), self.anchor(wanted))
         make = FIGURES.get(self.subject)

@@ -70,7 +70,7 @@ def head_of(page: str) -> int | None:
 def policy_of(page: str, name: str, known: Iterable[str]) -> str:
     """Return the element with the policy of the page ``name``, and warn about each script that it blocks."""
     names = (name, name.removesuffix("/index"))  # the second if each page is the index of its own folder
-    allowed = {script.replace(_EMPTY_PAGE, one) for script in known for one in names}
+    allowed = {script.replace(_EMPTY_PAGE, page_name) for script in known for page_name in names}
     there = dict.fromkeys(inline_scripts(page))
     for script in there:
         if script not in allowed:

@@ -168,17 +168,18 @@ def _outdated(_app: Sphinx, env: BuildEnvironment, _added: set[str], _changed: s
     )
     before, same_hosts = shown.runs, hosts == shown.hosts
     shown.state, shown.runs, shown.hosts = state, runs, hosts
-    changed = [one for name in before.keys() | runs.keys() if before.get(name) != runs.get(name) for one in (before.get(name), runs.get(name)) if one]
+    names = {name for name in before.keys() | runs.keys() if before.get(name) != runs.get(name)}
+    changed = [run for name in names for run in (before.get(name), runs.get(name)) if run]
     return [
-        page for page, selections in shown.pages.items() if not same_hosts or any(one.is_in(selection) for selection in selections for one in changed)
+        page for page, selections in shown.pages.items() if not same_hosts or any(run.is_in(selection) for selection in selections for run in changed)
     ]
 
 
 def _run_states(everything: View) -> dict[str, RunState]:
     rest: dict[str, list[object]] = {}
     others: Sequence[LogRow | ProblemRow | HistogramRow] = [*everything.logs, *everything.problems, *everything.histograms]
-    for one in others:
-        rest.setdefault(one.run, []).append(one)
+    for row in others:
+        rest.setdefault(row.run, []).append(row)
     states = {}
     for name, run in everything.runs.items():
         facts = everything.by_run.get(name, [])

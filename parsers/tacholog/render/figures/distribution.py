@@ -18,7 +18,7 @@ _STEPS_A_DECADE = 8
 
 def distribution_of(series: Series, histograms: Sequence[HistogramRow]) -> Figure | None:
     """Return latency over percentile, one line for each size. Each line is one run, the one with the middle median: runs are not pooled."""
-    by_record = {(one.run, one.log, one.line): one for one in histograms if one.bins}
+    by_record = {(histogram.run, histogram.log, histogram.line): histogram for histogram in histograms if histogram.bins}
     traces = [trace for slot, at in enumerate(spread(series.sizes())) if (trace := _trace(series, at, slot, by_record))]
     if not traces:
         return None

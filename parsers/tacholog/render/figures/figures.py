@@ -89,10 +89,13 @@ def latency_over_size(series: Sequence[Series]) -> Figure | None:
     """Return latency percentiles over message size: colour tells the series, dash tells the percentile."""
     styles = _percentiles_of(series)
     traces = [
-        trace for one in series for dash, statistic in zip(_DASHES, styles, strict=False) for trace in _traces(one, "latency", statistic, "ns", dash)
+        trace
+        for curve in series
+        for dash, statistic in zip(_DASHES, styles, strict=False)
+        for trace in _traces(curve, "latency", statistic, "ns", dash)
     ]
-    ranges = sorted((trace for one in series for trace in _ranges(one)), key=lambda trace: trace.shape != "area")  # what is drawn last is on top
-    shades = tuple(shade for one in series if (shade := _shade(one)))
+    ranges = sorted((trace for curve in series for trace in _ranges(curve)), key=lambda trace: trace.shape != "area")  # what is drawn last is on top
+    shades = tuple(shade for curve in series if (shade := _shade(curve)))
     notes = [_RANGE_NOTE if ranges else "", (_SHADE_NOTE if len(shades) <= MOST_SHADED else _SHADE_LATER) if shades else ""]
     notes.append(_CROSS_NOTE if any(point.undersampled for trace in traces for point in trace.points) else "")
     figure = _figure("Latency over message size", latency_words(series), "ns", [*ranges, *traces], " ".join(filter(None, notes)))
@@ -101,28 +104,28 @@ def latency_over_size(series: Sequence[Series]) -> Figure | None:
 
 def goodput_over_size(series: Sequence[Series]) -> Figure | None:
     """Return payload received per second over message size. Rates for which no bytes moved are left out, with a note."""
-    real = [one for one in series if not one.has_mark(LOGICAL)]
-    left_out = [one.label for one in series if one.has_mark(LOGICAL) and one.cells("goodput", "mean")]
+    real = [curve for curve in series if not curve.has_mark(LOGICAL)]
+    left_out = [curve.label for curve in series if curve.has_mark(LOGICAL) and curve.cells("goodput", "mean")]
     note = (
         f"Left out, because only references to the payload were handed over and no bytes moved: {'; '.join(left_out)}. "
         "Their message rates are in the next figure, their printed rates in the table."
         if left_out
         else ""
     )
-    traces = [trace for one in real for trace in _traces(one, "goodput", "mean", "bit_per_s", "solid")]
+    traces = [trace for curve in real for trace in _traces(curve, "goodput", "mean", "bit_per_s", "solid")]
     return _figure("Payload received per second", "Goodput", "bit_per_s", traces, note)
 
 
 def messages_over_size(series: Sequence[Series]) -> Figure | None:
     """Return messages received per second over message size, of all series."""
-    traces = [trace for one in series for trace in _traces(one, "message_rate", "mean", "messages_per_s", "solid")]
+    traces = [trace for curve in series for trace in _traces(curve, "message_rate", "mean", "messages_per_s", "solid")]
     return _figure("Messages received per second", "Messages per second", "messages_per_s", traces)
 
 
 def loss_over_size(series: Sequence[Series]) -> Figure | None:
     """Return the share of lost messages over message size, for the series that lost any."""
-    losing = [one for one in series if any((cell.value or 0) > 0 for cell in one.cells("loss", "total").values())]
-    traces = [trace for one in losing for trace in _traces(one, "loss", "total", "ratio", "solid")]
+    losing = [curve for curve in series if any((cell.value or 0) > 0 for cell in curve.cells("loss", "total").values())]
+    traces = [trace for curve in losing for trace in _traces(curve, "loss", "total", "ratio", "solid")]
     lossless = len(series) - len(losing)
     note = f"{lossless} of {len(series)} series lost nothing or do not state it; they are not drawn." if lossless else ""
     return _figure("Messages lost", "Share of messages lost", "ratio", traces, note)
@@ -136,32 +139,32 @@ FIGURES = {
 }
 
 
-def words_of(cell: Cell, unit: str, said: Callable[[float, str], str] = quantity) -> str:
-    """Return the number of a cell with its bound and unit and, for repeated runs, their range. ``said`` formats a value."""
+def words_of(cell: Cell, unit: str, written: Callable[[float, str], str] = quantity) -> str:
+    """Return the number of a cell with its bound and unit and, for repeated runs, their range. ``written`` formats a value."""
     if cell.value is None:
         return "not stated"
-    text = with_bound(said(cell.value, unit), cell.shown.bound)
+    text = with_bound(written(cell.value, unit), cell.shown.bound)
     if cell.groups and cell.low is not None and cell.high is not None:
-        both = " and ".join(f"{said(group.value, unit)} in {group.runs}" for group in cell.groups)
-        return f"two groups of runs: {both} ({said(cell.low, unit)} to {said(cell.high, unit)} in all)"
+        both = " and ".join(f"{written(group.value, unit)} in {group.runs}" for group in cell.groups)
+        return f"two groups of runs: {both} ({written(cell.low, unit)} to {written(cell.high, unit)} in all)"
     if cell.low is None or cell.high is None or len(cell.results) == 1:
         return text
     values = sorted(fact.value for fact in cell.results if fact.value is not None)
     if len(values) <= _NAMED:
-        return f"{text} (median of {len(values)} runs: {' and '.join(said(value, unit) for value in values)})"
-    return f"{text} (median of {len(values)} runs, {said(cell.low, unit)} to {said(cell.high, unit)})"
+        return f"{text} (median of {len(values)} runs: {' and '.join(written(value, unit) for value in values)})"
+    return f"{text} (median of {len(values)} runs, {written(cell.low, unit)} to {written(cell.high, unit)})"
 
 
 def latency_words(series: Sequence[Series]) -> str:
     """Return the title of a latency axis, with the basis if all series have the same."""
-    bases = {dict(one.key).get("basis") for one in series}
+    bases = {dict(curve.key).get("basis") for curve in series}
     words = BASIS_WORDS.get(str(bases.pop())) if len(bases) == 1 else None
     return f"Latency, {words}" if words else "Latency"
 
 
 def _percentiles_of(series: Sequence[Series]) -> list[str]:
     """Choose up to three statistics; mean, min and max only if no series has percentiles."""
-    present = {statistic for one in series for metric, statistic in one.statistics() if metric == "latency"}
+    present = {statistic for curve in series for metric, statistic in curve.statistics() if metric == "latency"}
     chosen = [statistic for statistic in _PERCENTILES if statistic in present]
     if "p50" in present:
         return chosen[:_LATENCY_STYLES]

@@ -27,7 +27,7 @@ _DRAWN = (
 
 def interval_figures(facts: Sequence[ResultRow]) -> list[tuple[int, Figure]]:
     """Return a figure for each series that has a run with enough intervals, with the slot of the series."""
-    found = ((one.slot, _figure(one)) for one in series_of(facts))
+    found = ((curve.slot, _figure(curve)) for curve in series_of(facts))
     return [(slot, figure) for slot, figure in found if figure]
 
 
@@ -41,10 +41,10 @@ def _figure(series: Series) -> Figure | None:
 
 def _longest(series: Series, at: int | None, metric: str, statistic: str) -> list[ResultRow]:
     """Return the results of the run with the most intervals of a size (the first, if several have as many); none if these are too few."""
-    told = [fact for fact in series.results if (fact.payload_bytes, fact.metric, fact.statistic) == (at, metric, statistic) and fact.value]
-    if not told:
+    wanted = [fact for fact in series.results if (fact.payload_bytes, fact.metric, fact.statistic) == (at, metric, statistic) and fact.value]
+    if not wanted:
         return []
-    (run, log), count = Counter((fact.run.run, fact.log) for fact in told).most_common(1)[0]
+    (run, log), count = Counter((fact.run.run, fact.log) for fact in wanted).most_common(1)[0]
     return [fact for fact in series.results if (fact.run.run, fact.log, fact.payload_bytes) == (run, log, at)] if count >= _LEAST else []
 
 
@@ -76,7 +76,7 @@ def _by_interval(facts: Sequence[ResultRow]) -> list[list[ResultRow]]:
     intervals: list[list[ResultRow]] = []
     for fact in sorted(facts, key=lambda fact: fact.line or 0):
         latest = intervals[-1] if intervals else []
-        again = any((one.metric, one.statistic) == (fact.metric, fact.statistic) for one in latest)
+        again = any((known.metric, known.statistic) == (fact.metric, fact.statistic) for known in latest)
         if not latest or again or latest[0].line != fact.line:
             intervals.append([])
         intervals[-1].append(fact)

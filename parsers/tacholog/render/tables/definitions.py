@@ -48,9 +48,11 @@ def doubts_table(view: View, pages: Mapping[tuple[str, str], str]) -> Html:
 def _in_two_groups(view: View) -> Counter[tuple[str, str]]:
     """Count the numbers whose runs fall into two groups, by system and transport. Only several runs together can have this mark."""
     found: Counter[tuple[str, str]] = Counter()
-    for one in compared(view, {}):
-        for metric, statistic in one.series.statistics():
-            found[one.system, one.transport] += sum(len(cell.results) for cell in one.series.cells(metric, statistic).values() if cell.groups)
+    for member in compared(view, {}):
+        for metric, statistic in member.series.statistics():
+            found[member.system, member.transport] += sum(
+                len(cell.results) for cell in member.series.cells(metric, statistic).values() if cell.groups
+            )
     return +found
 
 
@@ -83,7 +85,7 @@ def conditions_table() -> Html:
 
 def statistics_table() -> Html:
     """Return the kinds of numbers that pages show besides the values of runs."""
-    rows = [[one.name, tag("code", name), one.sentence] for name, one in STATISTICS.items()]
+    rows = [[statistic.name, tag("code", name), statistic.sentence] for name, statistic in STATISTICS.items()]
     return plain_table("Statistics", ("statistic", "class of its element", "meaning"), rows)
 
 

@@ -15,14 +15,14 @@ from tacholog.view.rankings import newest_release
 from tacholog.view.series import LOGICAL, LOSS, REFERENCE, Cell, Series
 from tacholog.view.views import Selection, View
 
-_STATISTIC_WORDS = {"p50": "median", "range-low": "lower end of a range", "min": "least"}
+_STATISTIC_WORDS = {"p50": "median", "range-low": "lower end of a range", "min": "minimum"}
 
 
 def overview(view: View, pages: dict[tuple[str, str], str], links: Links) -> Html:
     """Return all systems and transports with their best numbers. ``pages`` maps them to their documents."""
     found: dict[tuple[str, str], list[Compared]] = {}
-    for one in compared(view, pages):
-        found.setdefault((one.system, one.transport), []).append(one)
+    for member in compared(view, pages):
+        found.setdefault((member.system, member.transport), []).append(member)
     rows = [_overview_row(view, pair, document, found.get(pair, ()), links) for pair, document in pages.items()]
     best = ("lowest latency, newest release", "highest goodput, newest release, loss up to 1\u202f%")
     heads = ("transport", "system", "kind", *best, "runs", "numbers, all releases", "hosts")
@@ -48,12 +48,12 @@ def _overview_row(view: View, pair: tuple[str, str], document: str, members: Seq
 
 def _best(members: Sequence[Compared], metric: str, unit: str, links: Links) -> Html:
     """Return the best number of the newest release with its size: the lowest latency, or the highest goodput for which bytes moved."""
-    measured = [one for one in members if _candidates(one.series, metric)]
-    found = [(*each, one) for one in newest_release(measured) for each in _candidates(one.series, metric)]
+    measured = [member for member in members if _candidates(member.series, metric)]
+    found = [(*each, member) for member in newest_release(measured) for each in _candidates(member.series, metric)]
     if not found:
         return tag("span", "not measured", class_="tl-null")
-    found = [one for one in found if REFERENCE not in one[1].marks] or found
-    value, cell, details, best = (min if metric == "latency" else max)(found, key=lambda one: one[0])
+    found = [candidate for candidate in found if REFERENCE not in candidate[1].marks] or found
+    value, cell, details, best = (min if metric == "latency" else max)(found, key=lambda candidate: candidate[0])
     version = dict(best.series.key)["system_version"] or dict(best.series.key)["release"]
     released = f", {version}" if version else f", release {NOT_STATED}"
     return tag(

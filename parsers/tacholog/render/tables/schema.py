@@ -1,4 +1,4 @@
-"""The columns of the exported tables, and their meaning."""
+"""What the columns of the tables for other tools mean."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, 
     table = tag("table", tag("thead", tag("tr", tag("th", "size", scope="col"), *heads)), tag("tbody", *rows), class_="tl-table")
     title = tag("h4", swatch(series.slot, hollow=series.published), " ", series.label, " ", badge(published=series.published), class_="tl-caption")
     each = _every_run(series, columns, links, anchor) if repeated else NOTHING
-    above = _said_once(everywhere, never, marks_anchor)
+    above = _note_above(everywhere, never, marks_anchor)
     return tag(
         "section",
         title,
@@ -101,18 +101,18 @@ def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, 
     )
 
 
-def _said_once(everywhere: Sequence[str], never: Sequence[NumberColumn], marks_anchor: str) -> Html:
-    said = [join([mark_link(mark, marks_anchor), f" {mark_of(mark).title}: holds for every number of this table."]) for mark in everywhere]
+def _note_above(everywhere: Sequence[str], never: Sequence[NumberColumn], marks_anchor: str) -> Html:
+    notes = [join([mark_link(mark, marks_anchor), f" {mark_of(mark).title}: applies to every number in this table."]) for mark in everywhere]
     if never:
-        said.append(esc(f"None {', none '.join(column.heading for column in never)}."))
-    return tag("p", join(said, " "), class_="tl-note") if said else NOTHING
+        notes.append(esc(f"None {', none '.join(column.heading for column in never)}."))
+    return tag("p", join(notes, " "), class_="tl-note") if notes else NOTHING
 
 
 class Marks(NamedTuple):
     """The marks of all cells so far, and those that are stated above the table."""
 
     seen: dict[str, None]
-    said: Sequence[str]
+    above: Sequence[str]
 
 
 class CellWriter:
@@ -130,7 +130,7 @@ class CellWriter:
         if cell is None:
             return tag("td", NOT_STATED, class_="tl-null")
         self._marks.seen.update(dict.fromkeys(cell.marks))
-        marks = [mark_link(mark, self._marks_anchor) for mark in in_order(cell.marks) if mark not in self._marks.said]
+        marks = [mark_link(mark, self._marks_anchor) for mark in in_order(cell.marks) if mark not in self._marks.above]
         fact = cell.shown
         if cell.value is None:
             link = self._each if cell.stated and self._each else self._links.to_line(fact)
@@ -245,13 +245,13 @@ def linked_number(cell: Cell, unit: str, links: Links, *, strong: bool = False) 
     """Return a number for a sentence, linked to its line. If the runs fall into two groups, return the number of each."""
     title = words_of(cell, unit, in_full)
 
-    def said(value: float, fact: ResultRow) -> Html:
+    def in_words(value: float, fact: ResultRow) -> Html:
         found = _in_words(value, fact, unit, links, title)
         return tag("strong", found) if strong else found
 
     if not cell.groups:
-        return said(cell.value or 0.0, cell.shown)
-    both = join([said(group.value, group.result) for group in cell.groups], " or ")
+        return in_words(cell.value or 0.0, cell.shown)
+    both = join([in_words(group.value, group.result) for group in cell.groups], " or ")
     counted = tag("span", " and ".join(str(group.runs) for group in cell.groups), class_="tl-of-groups stat-count")
     return join([both, " (two groups of runs: ", counted, ")"])
 
