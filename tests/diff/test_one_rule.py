@@ -61,7 +61,7 @@ def refused_by_each(old: Dataset, new: Dataset) -> dict[str, str]:
 @pytest.mark.parametrize("condition", [name for name, found in CONDITIONS.items() if len(found.comparisons) == 3])
 def test_each_way_of_comparing_refuses_another_condition_with_the_same_words(side: Side, condition: str) -> None:
     changes, words = OTHERS[condition]
-    marks = {"marks": ("grows_with_size",)} if condition == "latency_of" else {}
+    marks: dict[str, object] = {"marks": ("grows_with_size",)} if condition == "latency_of" else {}
 
     shown = refused_by_each(side(VALUES, range(6), run=OLD, **marks), side(VALUES, range(6, 12), run=NEW, **changes))
 
@@ -87,7 +87,7 @@ def test_what_is_alike_is_refused_by_none(side: Side) -> None:
 @pytest.fixture
 def view(side: Side) -> View:
     """Of the two sides of each condition one dataset: every way in which two series can differ."""
-    cases = [{}, *(changes for changes, _ in OTHERS.values()), {"definition": None}, {"basis": None}, {"load_mode": None}]
+    cases: list[dict[str, object]] = [{}, *(changes for changes, _ in OTHERS.values()), {"definition": None}, {"basis": None}, {"load_mode": None}]
     sides = [side(VALUES, run=[f"{place}-{number}" for number in range(6)], transport=f"t{place}", **case) for place, case in enumerate(cases)]
     results, runs = (pd.concat([getattr(one, name) for one in sides], ignore_index=True) for name in ("results", "runs"))
     return view_of(Dataset(runs, sides[0].logs, sides[0].problems, results, sides[0].histograms, hosts=sides[0].hosts))

@@ -37,7 +37,7 @@ _WORDS = 2
 
 
 class PerfDiff(Perf):
-    """``{perf-diff} OLD NEW``: what changed between two releases. ``:summary:`` says it in a line, with a link to the page that has all of it."""
+    """``{perf-diff} OLD NEW``: what changed between two releases. ``:summary:`` gives one line, with a link to the whole comparison."""
 
     required_arguments = 1
     optional_arguments = 0
@@ -48,7 +48,7 @@ class PerfDiff(Perf):
     }
 
     def run(self) -> list[nodes.Node]:
-        """Return the comparison; a release or a name that is not known is a warning, and an empty place in the page."""
+        """Return the comparison; an unknown release or name gives a warning, and nothing on the page."""
         try:
             return self._compared()
         except TachologError as error:

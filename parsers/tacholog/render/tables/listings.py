@@ -17,7 +17,7 @@ from tacholog.render.tables.tables import Links, badge, linked_number, scroller
 from tacholog.runs.manifest import RUN_FILE
 from tacholog.schema.records import METRICS
 from tacholog.view.comparable import Compared, compared
-from tacholog.view.headlines import headline, told_by
+from tacholog.view.headlines import headline, headline_statistic
 from tacholog.view.names import CONDITION_WORDS, build_words, title, words
 from tacholog.view.numerals import NOT_STATED, grouped, size
 from tacholog.view.rankings import newest_release
@@ -309,7 +309,7 @@ def _candidates(series: Series, metric: str) -> list[tuple[float, Cell, str]]:
     cells = headline(series, metric)
     # A rate that most messages were lost at is no headline, unless there is no other.
     whole = {at: cell for at, cell in cells.items() if LOSS not in cell.marks}
-    told = _told(series, metric, told_by(series, metric) or "") if whole else ", more than 1\u202f% lost"
+    told = _told(series, metric, headline_statistic(series, metric) or "") if whole else ", more than 1\u202f% lost"
     return [(cell.value, cell, told) for cell in (whole or cells).values() if cell.value is not None]
 
 

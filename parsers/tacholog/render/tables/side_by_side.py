@@ -1,4 +1,4 @@
-"""The headline number of every series of a page in one table: what people otherwise copy together from many."""
+"""The headline number of every series of a page in one table, so that nobody has to collect it from many."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST = 12
 
 
 def side_by_side(series: Sequence[Series], links: Links, anchor: str) -> Html:
-    """Return one table, a column a series; nothing where there is only one series, or more than fit beside each other."""
+    """Return one table with a column for each series; nothing if there is only one series, or too many to fit."""
     found = _headline(series)
     if found is None:
         return NOTHING
