@@ -117,14 +117,14 @@ def _plan_words(begun: Pairs, output: Path, data: Path) -> str:
     pairs, tasks = begun.record.pairs, begun.tasks()
     variants = len({run.folder.rpartition("/")[0] for run in begun.plans[0].runs})
     seconds = sum(task.run.expected_s for task in tasks)
-    noise, whence = _noise(begun, output, data)
+    noise, source = _noise(begun, output, data)
     rows = max(_rows(begun), 1)
     found = [smallest_change(noise, pairs, among) for among in (1, rows)]
     lines = [
         f"OLD  {_build(begun.builds[0])}",
         f"NEW  {_build(begun.builds[1])}",
         f"{counted(pairs, 'pair')} of {counted(variants, 'variant')}: {len(tasks)} runs to do, about {duration(seconds)}.",
-        f"Run-to-run noise: {noise:.1%} ({whence}).",
+        f"Run-to-run noise: {noise:.1%} ({source}).",
         change_words(found[0], found[1], rows) if pairs >= MIN_RUNS else f"Fewer than {MIN_RUNS} pairs never give a verdict, whatever the change.",
     ]
     return "\n".join(lines)

@@ -117,12 +117,12 @@ def conditions_of(series: Series, metric: str) -> dict[str, Any]:
 
 def compared(view: View, pages: Mapping[tuple[str, str], str]) -> list[Compared]:
     """Return every series of a view, by system and transport. ``pages`` maps systems and transports to their documents."""
-    pairs = sorted({(fact.run.system or NOT_STATED, fact.conditions.transport or NOT_STATED) for fact in view.summaries()})
+    pairs = sorted({(result.run.system or NOT_STATED, result.conditions.transport or NOT_STATED) for result in view.summaries()})
     return [
         Compared(system, transport, series, pages.get((system, transport)))
         for system, transport in pairs
         for part in (view.only(Selection(system=system, transport=transport)),)
-        for test in dict.fromkeys(fact.test for fact in part.summaries())
+        for test in dict.fromkeys(result.test for result in part.summaries())
         for series in part.only(Selection(test=test)).series()
     ]
 

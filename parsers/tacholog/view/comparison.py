@@ -1,6 +1,6 @@
 """Everything that the page that compares offers: series with their numbers, and the verdicts on which of them may stand side by side.
 
-The page's script decides nothing. It looks verdicts up (`ConditionVerdicts`), filters, sorts, and computes ratios and means of numbers that may be divided.
+The page's script decides nothing. It looks verdicts up (`ConditionVerdicts`), filters, sorts, and computes ratios and means.
 """
 
 from __future__ import annotations

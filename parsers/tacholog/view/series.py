@@ -145,7 +145,7 @@ def labels_among(series: Sequence[tuple[str, Series]]) -> list[str]:
 def common_words(series: Iterable[Series], but: Container[str]) -> list[str]:
     """Return, in words, the known conditions that all series share, except the names given."""
     first, *rest = [dict(one.key) for one in series]
-    return [said for name, value in first.items() if name not in but and all(one[name] == value for one in rest) and (said := words(name, value))]
+    return [phrase for name, value in first.items() if name not in but and all(one[name] == value for one in rest) and (phrase := words(name, value))]
 
 
 def newest_first(series: Iterable[Series]) -> list[Series]:

@@ -60,8 +60,8 @@ def _needed(named: Sequence[str], stated: Mapping[str, Sequence[Any]]) -> list[s
     kept = sorted(named, key=lambda name: name in _SAY_LITTLE)
     for name in _SAY_LITTLE:
         fewer = [one for one in kept if one != name]
-        told = {tuple((one, value) for one, value in zip(fewer, values, strict=True) if value is not None) for values in _rows(fewer, stated)}
-        if name in kept and () not in told and len(told) == len({*_rows(kept, stated)}):
+        distinct = {tuple((one, value) for one, value in zip(fewer, values, strict=True) if value is not None) for values in _rows(fewer, stated)}
+        if name in kept and () not in distinct and len(distinct) == len({*_rows(kept, stated)}):
             kept = fewer
     return kept
 

@@ -184,13 +184,13 @@ def _designed(findings: Findings, order: Integers, rate: float) -> dict[str, lis
     tested, by_value = (flags.tolist() for flags in _decided(findings, order))
     designs = [found.designs[index] if index >= 0 else None for index in found.design[order].tolist()]
     real = findings.verdicts.p_adjusted < rate  # where nothing was tested it is NaN, and not below anything
-    flagged = zip(tested, *(said[order].tolist() for said in (found.two_modes, real, findings.verdicts.gated)), strict=True)
+    flagged = zip(tested, *(column[order].tolist() for column in (found.two_modes, real, findings.verdicts.gated)), strict=True)
     return {
         "design": [design.kind if design else "single" if single else None for design, single in zip(designs, by_value, strict=True)],
         "interval_kind": ["confidence" if one else "rounding" if single else None for one, single in zip(tested, by_value, strict=True)],
         "flags": [
-            flags(*said) if one else ("same_runs",) if same else ()
-            for (one, *said), same in zip(flagged, findings.same_runs[order].tolist(), strict=True)
+            flags(*found_flags) if one else ("same_runs",) if same else ()
+            for (one, *found_flags), same in zip(flagged, findings.same_runs[order].tolist(), strict=True)
         ],
     }
 

@@ -87,8 +87,8 @@ def headline(report: Report) -> str:
     """The result in one line."""
     if "same_runs" in report.warnings:
         return "the same runs"
-    said = ", ".join(f"{count} {title[0].lower()}{title[1:]}" for title, count in counts(report)) or "nothing to compare"
-    return f"{said}; loss: {loss_counts(report)}" if report.losses else said
+    counted = ", ".join(f"{count} {title[0].lower()}{title[1:]}" for title, count in counts(report)) or "nothing to compare"
+    return f"{counted}; loss: {loss_counts(report)}" if report.losses else counted
 
 
 def loss_counts(report: Report) -> str:

@@ -56,10 +56,10 @@ WARNINGS: Mapping[str, str] = MappingProxyType(
 
 def warnings(report: Report) -> list[str]:
     """The warnings that a reader must see before the rows."""
-    said = [*unusable(report), *ended(report), *(_warning(code) for code in report.warnings if code != "same_runs")]  # that is the conclusion
+    found = [*unusable(report), *ended(report), *(_warning(code) for code in report.warnings if code != "same_runs")]  # that is the conclusion
     sessions = report.settings.same_build_sessions
-    said += _unpaired(report)
-    return [*said, f"{SAME_BUILD_USED} {len(sessions)} session{'s' if len(sessions) > 1 else ''} of one build."] if sessions else said
+    found += _unpaired(report)
+    return [*found, f"{SAME_BUILD_USED} {len(sessions)} session{'s' if len(sessions) > 1 else ''} of one build."] if sessions else found
 
 
 def _unpaired(report: Report) -> list[str]:
@@ -71,12 +71,12 @@ def _unpaired(report: Report) -> list[str]:
 
 
 def _warning(code: str) -> str:
-    name, _, facts = code.partition(":")
+    name, _, values = code.partition(":")
     if name == "try_across":
-        return _hint(facts)
+        return _hint(values)
     if name == "unverified":
-        return _unverified(*facts.split(":"))
-    return WARNINGS.get(name, code).format(*facts.split(":"))
+        return _unverified(*values.split(":"))
+    return WARNINGS.get(name, code).format(*values.split(":"))
 
 
 def _unverified(count: str, fields: str) -> str:
@@ -103,7 +103,7 @@ def _hint(field: str) -> str:
 def ended(report: Report) -> list[str]:
     """The runs of each side that did not end well: how many of how many, and the first of them with the reason."""
     sides: tuple[tuple[Literal["old", "new"], int], ...] = (("old", report.old.runs), ("new", report.new.runs))
-    return [said for side, total in sides if (said := _ended([run for run in report.runs if run.side == side], side, total))]
+    return [sentence for side, total in sides if (sentence := _ended([run for run in report.runs if run.side == side], side, total))]
 
 
 def _ended(runs: list[RunOrder], side: str, total: int) -> str | None:
@@ -123,7 +123,7 @@ def _ended(runs: list[RunOrder], side: str, total: int) -> str | None:
 def unusable(report: Report) -> list[str]:
     """What of each side could not be used: each run, log or folder by name, of lines the first and how many there are."""
     sides: tuple[tuple[Literal["old", "new"], int], ...] = (("old", report.old.problems), ("new", report.new.problems))
-    return [said for side, total in sides for said in _unusable([one for one in report.problems if one.side == side], side, total)]
+    return [sentence for side, total in sides for sentence in _unusable([one for one in report.problems if one.side == side], side, total)]
 
 
 def _unusable(found: list[InputProblem], side: str, total: int) -> Iterator[str]:

@@ -28,7 +28,7 @@ _BY_VALUE = ("unreplicated_diff", "unreplicated_same", "not_comparable")
 
 
 def conclusion(report: Report) -> str:
-    """The result in a sentence: what got better and worse, what stayed, and what cannot be told."""
+    """The result in a sentence: what got better and worse, what stayed the same, and what has no verdict."""
     if "same_runs" in report.warnings:
         return SAME_RUNS
     clauses = "; ".join(_clauses(report))

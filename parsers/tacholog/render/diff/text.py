@@ -120,7 +120,7 @@ def _notes(report: Report) -> Iterator[str]:
     unstated = unstated_words(report)
     if unstated:
         notes.append(f"Not stated on one side or both, so rows can only be judged as single values: {unstated}.")
-    notes += [f"Marked: {said}" for said in marked(report)]
+    notes += [f"Marked: {mark}" for mark in marked(report)]
     notes += [f"Changed too: {change.field}: {change.old or NOT_STATED} -> {change.new or NOT_STATED}" for change in report.changed]
     if notes:
         yield ""

@@ -29,16 +29,16 @@ def side_by_side(series: Sequence[Series], links: Links, anchor: str) -> Html:
     (metric, statistic, words), shown = found
     unit = unit_shown(METRICS[metric].unit)
     cells = [one.cells(metric, statistic) for one in shown]
-    said = marks_of_cells(cell for found in cells for cell in found.values())
-    seen = dict.fromkeys(said)
-    rows = _rows(cells, [_each(one, anchor) for one in shown], unit, CellWriter(links, anchor, Marks(seen, said), None))
+    on_all = marks_of_cells(cell for found in cells for cell in found.values())
+    seen = dict.fromkeys(on_all)
+    rows = _rows(cells, [_each(one, anchor) for one in shown], unit, CellWriter(links, anchor, Marks(seen, on_all), None))
     heads = [tag("th", tag("div", swatch(one.slot, hollow=one.published), one.label), badge(published=one.published), scope="col") for one in shown]
     table = tag("table", tag("thead", tag("tr", tag("th", "size", scope="col"), *heads)), tag("tbody", *rows), class_="tl-table tl-beside")
     bases = {dict(one.key)["basis"] for one in shown}
     basis = BASIS_WORDS.get(str(bases.pop())) if metric == "latency" and len(bases) == 1 else None
     title = tag("p", tag("strong", ", ".join(filter(None, (words, basis, unit.sign)))), class_="tl-caption")
     return join(
-        [title, said_of_all(said, anchor), scroller(f"{words} of every series", table), _not_comparable(shown, metric), mark_notes(seen, anchor)]
+        [title, said_of_all(on_all, anchor), scroller(f"{words} of every series", table), _not_comparable(shown, metric), mark_notes(seen, anchor)]
     )
 
 
@@ -71,8 +71,8 @@ def _headline(series: Sequence[Series]) -> tuple[tuple[str, str, str], list[Seri
 
 def _each(one: Series, anchor: str) -> str | None:
     """Return the link to each run's numbers, if they are on this page: it shows one transport of one system."""
-    fact = one.results[0]
-    of_transport = page_anchor("side-by-side", fact.run.system or NOT_STATED, fact.conditions.transport or NOT_STATED, fact.test)
+    result = one.results[0]
+    of_transport = page_anchor("side-by-side", result.run.system or NOT_STATED, result.conditions.transport or NOT_STATED, result.test)
     return each_run(one) if anchor == of_transport else None
 
 
