@@ -115,7 +115,7 @@ def test_the_plan_of_few_pairs_says_that_they_find_nothing(tmp_path: Path, perft
 
     assert "1 pair of 1 variant: " in one
     assert one.endswith("Fewer than 6 pairs never give a verdict, whatever the change.\n")
-    assert " in a row alone; none in one row of 6, however large: that takes 8 pairs, or a smaller campaign." in six
+    assert " in a row alone; none in one row of 6, however large: that needs 8 pairs, or a smaller campaign." in six
 
 
 @pytest.mark.core
@@ -271,7 +271,7 @@ def test_a_command_template_takes_a_vendors_tool_with_arguments_of_its_own(tmp_p
     assert done.returncode == 4  # these logs have no results, so nothing could be compared
     assert "! The old side has no figures: no log of it holds a result." in done.stdout
     assert "tacholog: echo {arguments}: none of 1 runs gave a figure (its log cannot be read: " in done.stderr
-    assert "): is it the program that the campaign small runs? build/runs/" in done.stderr
+    assert "): is it the program that the campaign small runs? Its output is in build/runs/" in done.stderr
 
 
 def test_a_program_that_prints_nothing_is_named_with_what_came_of_it(tmp_path: Path) -> None:

@@ -188,4 +188,4 @@ def test_two_repetitions_of_our_own_core_are_not_enough_and_the_report_says_what
 
     assert result.exit_code == 4  # nothing could be judged, which is never a green comparison
     assert "2 and 2 runs, 6 a side are needed" in result.output
-    assert "`tacholog ab` makes twelve pairs" in result.output
+    assert "`tacholog ab` makes 12 pairs" in result.output

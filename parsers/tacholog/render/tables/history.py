@@ -148,5 +148,5 @@ def why_it_begins(line: HistoryLine) -> str | None:
     if row is None:
         return None
     codes = row.reasons if row.verdict == "not_comparable" else tuple(one.field for one in row.differences if one.field != "host")
-    said = "; ".join(words.reason(row, code) for code in codes)
-    return f"another machine: {said}" if _HARDWARE & set(codes) else said or None
+    reasons = "; ".join(words.reason(row, code) for code in codes)
+    return f"another machine: {reasons}" if _HARDWARE & set(codes) else reasons or None

@@ -13,7 +13,7 @@ from tacholog.render.tables.hosts import host_anchor
 from tacholog.render.tables.tables import CellWriter, Links, Marks, badge
 from tacholog.runs.manifest import Host
 from tacholog.schema.metrics import METRICS
-from tacholog.view.comparable import common_conditions, not_set_off, runs_of_all
+from tacholog.view.comparable import common_conditions, no_best_words, runs_of_all
 from tacholog.view.names import build_words
 from tacholog.view.rankings import MOST_ROWS, RankedGroup, build_of, rankings_of
 from tacholog.view.unranked import Unranked
@@ -79,7 +79,7 @@ def _caption(ranked: RankedGroup) -> Html:
 
 
 def _campaign(ranked: RankedGroup) -> str:
-    """Say what the runs have in common that makes them fit to be ranked: the campaign, and of each system the one build."""
+    """Return what all runs share so that they can be ranked: the campaign, and for each system one build."""
     builds = {(one.system, build) for one in ranked.members if (build := build_of(one))}
     built = "; ".join(f"{system} built from {build_words(str(build))}" for system, build in sorted(builds, key=str))
     campaign = ranked.group["campaign"]
@@ -90,8 +90,8 @@ def _campaign(ranked: RankedGroup) -> str:
 
 
 def _remark(ranked: RankedGroup) -> Html:
-    said = not_set_off(ranked.group, ranked.members, ranked.sizes)
-    return tag("p", said, class_="tl-note") if said else NOTHING
+    note = no_best_words(ranked.group, ranked.members, ranked.sizes)
+    return tag("p", note, class_="tl-note") if note else NOTHING
 
 
 def _more(ranked: RankedGroup, documents: Collection[str]) -> Html:
