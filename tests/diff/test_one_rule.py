@@ -35,6 +35,7 @@ OTHERS: dict[str, tuple[dict[str, object], str]] = {
     "definition": ({"definition": "something-else"}, "definition of the metric: perftest-latency -> something-else"),
     "basis": ({"basis": "rtt"}, "basis: half round trip -> round trip"),
     "load_mode": ({"load_mode": "open"}, "load mode: closed -> open"),
+    "reliability": ({"reliability": "best-effort"}, "reliability: reliable -> best-effort"),  # should a ratio ask for it one day
     "latency_of": ({"marks": ("reference_only",)}, "the latency of bytes against that of a reference"),
 }
 

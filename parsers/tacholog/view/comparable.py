@@ -105,7 +105,7 @@ def conditions_of(series: Series, metric: str) -> dict[str, Any]:
     participant = key["participant"]
     is_system = participant_title(participant) == "operating system"
     return {
-        **{name: key[name] for name in ("host", "definition", "basis", "load_mode", "campaign")},
+        **key,
         "metric": metric,
         "test": series.results[0].test,
         "latency_of": (A_REFERENCE if series.has_mark(REFERENCE) else BYTES) if metric == "latency" else None,
