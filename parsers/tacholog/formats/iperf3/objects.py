@@ -219,7 +219,7 @@ def _last_digit(value: float) -> float:
 
 
 def _lasted(size: int, rate: float, times: tuple[float, float], *, of_one_side: bool, has_all_digits: bool) -> float | None:
-    """The time of a result, by its own word and from its start to its end, whichever its rate is over; ``None`` if that is neither of them.
+    """Return the time that the rate of a result is over: the stated seconds, or end minus start; ``None`` if it is neither.
 
     Some versions print the other side's time beside a rate over their own.
     """
