@@ -119,7 +119,7 @@ def test_logs_that_state_no_loss_are_not_said_to_be_silent(compared: Compared, n
 
     assert loss_sentence(compared(none, none, **said)) == "No run lost anything (1 row states it)."
     assert loss_sentence(compared(none, none + 3, **said)).startswith("In 1 row messages were lost, and no log states of how many")
-    assert loss_sentence(compared(noise[0], noise[1])) == "Neither side says how much was lost."
+    assert loss_sentence(compared(noise[0], noise[1])) == "Neither side states its loss."
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +133,7 @@ def latency_alone(checkout: Path) -> Report:
 def test_a_comparison_of_latency_alone_says_nothing_of_loss(latency_alone: Report, show: Callable[[Report], str]) -> None:
     shown = show(latency_alone)
 
-    assert "says how much was lost" not in shown
+    assert "states its loss" not in shown
     assert "No run lost anything" not in shown
 
 

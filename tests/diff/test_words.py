@@ -150,7 +150,7 @@ def test_what_was_lost_is_a_row_with_what_can_be_told(compared: Compared) -> Non
 
 
 def test_loss_that_nobody_states_is_not_none(compared: Compared, noise: NDArray[np.float64]) -> None:
-    assert loss_sentence(compared(noise[0], noise[1])) == "Neither side says how much was lost."
+    assert loss_sentence(compared(noise[0], noise[1])) == "Neither side states its loss."
     assert loss_sentence(compared(np.zeros(6), np.zeros(6), metric="loss", statistic="total")) == "No run lost anything (1 row states it)."
 
 

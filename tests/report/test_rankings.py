@@ -155,7 +155,7 @@ def test_what_is_not_ranked_is_named_with_its_reason() -> None:
     html = shown(one("shm", 700.0), one("tcp", 800.0), Compared("X", "udp", unknown_series), alone)
 
     assert "X (udp): not stated: machine." in html
-    assert "X 1 (uds): nothing else was measured on the same machine in the same way and in the same campaign; " in html
+    assert "X 1 (uds): no other transport was measured on the same machine, in the same way and in the same campaign; " in html
     assert "the closest, X, shm, differs (campaign: not stated -&gt; pairs)." in html
     assert "tcp" not in html[html.index("Not ranked") :]
 
@@ -323,7 +323,7 @@ def test_a_receivers_goodput_is_not_denied_because_the_sender_states_none() -> N
     listed = str(unranked(everything, everything, []))
 
     assert "nothing else was measured on the same machine" in listed
-    assert "neither a median or mean latency nor a goodput" not in listed
+    assert "no median latency, mean latency or goodput" not in listed
     assert "18.9\u00a0Gbit/s" in str(throughput_summary([one.series for one in everything], Links()))
 
 

@@ -216,7 +216,7 @@ def _warn_if_nothing_was_measured(begun: Pairs, report: Report) -> None:
     for side, folder, plan, build in zip((report.old, report.new), begun.sides, begun.plans, begun.builds, strict=True):
         if not side.numbers:
             why = failure_reason(folder, plan, plan.runs[0]) or "its output holds no result"
-            message = f"{build.name}: none of {side.runs} runs gave a figure ({why}): is it the program that the campaign {plan.campaign} runs?"
+            message = f"{build.name}: none of {side.runs} runs gave a result ({why}): is it the program that the campaign {plan.campaign} runs?"
             click.echo(f"tacholog: {message} Its output is in {folder}.", err=True)
 
 
@@ -234,7 +234,7 @@ def _compared(begun: Pairs, data: Path) -> Report:
     report = compare(sides[0], sides[1], Policy(), names, measured=bands.known(sides, band_roots()))
     click.echo(f"kept: {begun.folder}", err=True)
     if labelled := begun.plans[0].release is not None:
-        click.echo(f"kept for publication: {copy_pairs_to_data(begun, data)}", err=True)
+        click.echo(f"copied for publication: {copy_pairs_to_data(begun, data)}", err=True)
     if report.same_build and (entries := bands.calibrations(report, "+".join(sorted(begun.plans[0].programs.values())))):
         place = data if labelled else begun.folder.parent
         click.echo(f"the band of this build: {bands.add(place, begun.plans[0].host, entries)}", err=True)

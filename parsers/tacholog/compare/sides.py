@@ -77,4 +77,4 @@ def _release(label: str, roots: Sequence[Path]) -> Dataset:
             return of_release(dataset, label)
         there |= found
     places = ", ".join(map(str, roots)) or "any folder"
-    raise UnreadableInput(f"{label}: no such file or folder, and no release of that name in {places} ({_there(there)})")
+    raise UnreadableInput(f"{label}: no such file or folder, and no release with this name in {places} ({_there(there)})")

@@ -405,7 +405,7 @@ class Log(msgspec.Struct, frozen=True):
             if isinstance(event.what, Broken):
                 found.append(LineProblem(event.line, "broken", event.text, event.what.reason))
             elif event.kind == "unknown":
-                found.append(LineProblem(event.line, "unknown", event.text, "no rule of the format knows this line"))
+                found.append(LineProblem(event.line, "unknown", event.text, "the format does not recognise this line"))
         return found
 
     @property

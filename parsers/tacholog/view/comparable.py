@@ -237,8 +237,8 @@ def no_best_words(group: Group, members: Sequence[Compared], sizes: Sequence[int
         return ""
     where = "" if len(bare) == len(sizes) else f" at {', '.join(size(at) for at in bare)}"
     if all(one.series.published for one in members):
-        return f"No best is highlighted{where}: single published figures cannot name a winner, because that takes {MIN_RUNS} runs."
-    return f"No best is highlighted{where}: the leader, or one that cannot be told apart from it, rests on fewer than {MIN_RUNS} runs."
+        return f"No best is highlighted{where}: single published figures cannot show a winner, which takes {MIN_RUNS} runs."
+    return f"No best is highlighted{where}: the leader, or a transport that is statistically tied with it, rests on fewer than {MIN_RUNS} runs."
 
 
 def common_conditions(members: Sequence[Compared]) -> str:

@@ -45,7 +45,7 @@ def loss_sentence(report: Report) -> str:
     if "same_runs" in report.warnings or not report.loss_asked:
         return ""
     if not report.losses and not report.lossless and not report.lossy_counts:
-        return "Neither side says how much was lost."
+        return "Neither side states its loss."
     return " ".join(sentence for sentence in (_lossless(report), _counted(report)) if sentence)
 
 

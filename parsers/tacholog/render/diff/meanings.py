@@ -23,11 +23,11 @@ MEANINGS: Mapping[Verdict, Meaning] = MappingProxyType(
     {
         "worse": Meaning("Worse", "The change is significant in this report as a whole, and larger than the threshold."),
         "better": Meaning("Better", "The change is significant in this report as a whole, and larger than the threshold."),
-        "no_change": Meaning("No change", "The true change lies within the threshold, with 95 % confidence on either side."),
+        "no_change": Meaning("No change", "The true change is within the threshold, with 95 % confidence on each side."),
         "inconclusive": Meaning(
             "Too noisy to tell",
-            "Neither a change nor its absence is shown. The smallest detectable change of a row is what the report calls a change in four cases of "
-            "five, if this row alone changed.",
+            "The runs show neither a change nor that there is none. Smallest detectable change: if only this row changed by so much, the report "
+            "would find it in four cases of five.",
         ),
         "too_few_pairs": Meaning(
             "Too few pairs for so many rows",

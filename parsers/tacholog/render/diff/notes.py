@@ -41,13 +41,13 @@ WARNINGS: Mapping[str, str] = MappingProxyType(
         "same_first": "The same side ran first in every pair or session, or in nearly every one. The effect of running first, such as a cold cache, "
         f"looks like a change of the release. {_BY_MEDIANS} Let the sides take turns in running first, as tacholog ab does.",
         "ab_unfinished": "Interrupted: {} of {} planned runs were made. The comparison is valid, but fewer pairs detect less.",
-        "ab_resumed": "Interrupted and resumed: the pairs were not all made in one go. Each pair was.",
+        "ab_resumed": "Interrupted and resumed: not all pairs were made in one session, but the two runs of each pair were.",
         "ab_extended": "Extended: {} pairs were planned, then {}. Adding pairs because of the first results finds changes that are not there: "
         "if a verdict is near the limit, measure again.",
         "shared_runs": "{} runs are on both sides: for these, a side is compared with itself.",
         "latency_of": "{} rows have the latency of bytes on one side, because it grows with the size (g), and that of a reference on the other (r). "
         "These are two different quantities: their ratio says nothing about the release.",
-        "no_figures": "The {} side has no figures: no log of it holds a result.",
+        "no_figures": "The {} side has no figures: none of its logs has a result.",
         "gate_empty": "No row of a gate was tested: its rows are missing, not comparable, or have too few runs.",
         "single_values": "Rows with one value on each side cannot be tested. Their differences may be noise.",
     }

@@ -176,7 +176,7 @@ def _open(row: DiffRow) -> str:
 def few(attainable_p: float | None, needed: int | None, design: str | None) -> str:
     """How many pairs a row needs to become significant alone."""
     groups = "pairs" if design == "paired" else "sessions a side"
-    return f"alone among so many rows, its adjusted p is at least {attainable_p or 1.0:.2g}, whatever its values: {needed} {groups} are needed"
+    return f"alone among so many rows, its adjusted p is at least {attainable_p or 1.0:.2g}, with any values: {needed} {groups} are needed"
 
 
 def _flags(row: DiffRow) -> list[str]:
@@ -185,7 +185,7 @@ def _flags(row: DiffRow) -> list[str]:
         return []
     sides = [("old", row.old), ("new", row.new)]
     found = [(which, modes(side.values, log1p(row.threshold or 0))) for which, side in sides if side]
-    return [f"the {which} runs fall into two groups, around {' and '.join(_quantity(row, mode) for mode in two)}" for which, two in found if two]
+    return [f"the {which} runs form two groups, around {' and '.join(_quantity(row, mode) for mode in two)}" for which, two in found if two]
 
 
 def _quantity(row: DiffRow, value: float) -> str:

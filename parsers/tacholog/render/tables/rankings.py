@@ -34,7 +34,7 @@ def rankings(view: View, pages: Mapping[tuple[str, str], str], links: Links, anc
     """
     found = rankings_of(view, pages)
     if not found.hosts:
-        words = "No two numbers here were measured on one machine, on one basis and by one definition: nothing can be ranked."
+        words = "Nothing can be ranked: no two numbers have the same machine, basis and definition."
         return tag("p", words, class_="tl-null")
     seen: dict[str, None] = {}
     shown = []
@@ -74,7 +74,7 @@ def _caption(ranked: RankedGroup) -> Html:
     words = f"{of}: {METRICS[ranked.group.metric].better} is better. Load {ranked.group.load}, definition {ranked.group.definition}."
     if counted := runs_of_all(ranked.group, ranked.members, ranked.sizes):
         two = any(ranked.group.cells(one)[at].groups for one in ranked.members for at in ranked.sizes if at in ranked.group.cells(one))
-        words += f" Each number is the median of {counted}{', or of one of the two groups that these runs fall into' if two else ''}."
+        words += f" Each number is the median of {counted}{', or of one of their two groups' if two else ''}."
     return tag("p", tag("strong", ranked.group.words), words, _campaign(ranked), class_="tl-ranked")
 
 

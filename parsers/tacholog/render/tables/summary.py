@@ -88,7 +88,7 @@ def _throughput(series: Series, links: Links) -> Html:
     rates = _known(series, "message_rate", "mean")
     if rates:
         at = max(rates, key=lambda payload: rates[payload].value or 0.0)
-        words = "References were handed over, no payload moved: at most " if logical else "At most "
+        words = "References were handed over, and no payload moved: at most " if logical else "At most "
         parts.append(join([words, _at(rates[at], at, "messages_per_s", links), ". "]))
     return join([*parts, _loss(series, links)])
 
