@@ -141,7 +141,7 @@ def test_a_comparison_of_latency_alone_says_nothing_of_loss(latency_alone: Repor
 def test_a_measurement_that_was_published_again_is_told_without_asking(checkout: Path, old: str, new: str, rows: int) -> None:
     report = compare(find(str(checkout / "data" / old), []), find(str(checkout / "data" / new), []), Policy())
 
-    assert f"none differ and {rows} are alike ({rows} the same measurement, published again)" in conclusion(report)
+    assert f"none differ, {rows} are alike ({rows} the same measurement, published again)" in conclusion(report)
     assert all(f"{rows} the same measurement, published again" in show(report) for show in (text, markdown, html))
 
 
