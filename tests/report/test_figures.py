@@ -47,7 +47,7 @@ def test_more_than_two_shaded_areas_would_hide_each_other_and_wait_for_the_legen
 
     assert len(figure.shades) == 3
     assert "tl-shade" not in draw(figure, "a")
-    assert figure.note.startswith("Where no more than 2 series are shown (the legend hides them)")
+    assert figure.note.startswith("Hide series by clicking the legend: with 2 or fewer,")
 
 
 def test_a_single_size_has_no_shaded_area() -> None:

@@ -163,7 +163,7 @@ def test_no_file_of_the_site_tells_a_secret(telling: Path, tmp_path: Path) -> No
     pages = {path: path.read_text() for path in site.rglob("logs/**/*.html")}
     assert len(pages) == 2
     for text in pages.values():
-        assert "This text is redacted, and so is the file for download" in text
+        assert "This log is redacted, here and in the file for download." in text
         assert "SHA-256 of the original" in text
         offered = re.search(r"SHA-256 of the file offered here</dt><dd><code[^>]*>([0-9a-f]{64})", text)
         assert offered
