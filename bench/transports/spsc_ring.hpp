@@ -60,8 +60,7 @@ namespace tacholog {
 inline constexpr std::size_t cache_line = 64;
 
 /// Processors fetch cache lines in pairs: with a line they also ask for the other one of its 128 bytes. A small message
-/// lies in two lines. Where they are of one pair, both come at once; where not, one after the other: shared memory took
-/// a sixth longer for 64 bytes (an AMD EPYC under a hypervisor, 2026-11-22).
+/// lies in two lines. If they are of one pair, one fetch may bring both; if not, the second can come after the first.
 inline constexpr std::size_t line_pair = 2 * cache_line;
 
 /// The next place at the beginning of a pair.
