@@ -131,14 +131,7 @@ def test_one_build_with_itself_is_the_calibration_whose_band_the_next_diff_uses(
         ("goodput", 1024, 12, 6),
     }
     assert set(same_build(file).bands) == {entry.key for entry in entries}
-    again = subprocess.run(
-        [sys.executable, "-m", "tacholog", "diff", str(folder / "old"), str(folder / "new"), "--format", "json"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    again = run_tacholog_text("diff", folder / "old", folder / "new", "--format", "json", cwd=tmp_path)
     report = json.loads(again.stdout)
     assert len(report["settings"]["same_build_sessions"]) == 1
     widest = max(max(abs(entry.shift_low), abs(entry.shift_high)) for entry in entries)
@@ -192,9 +185,7 @@ def test_an_interrupted_comparison_says_so_stays_valid_and_goes_on_with_whole_pa
     assert process.returncode == 130
     assert "of 8 pairs done; continue with the same command and --resume" in messages
     assert [event.what for event in read_record(folder).events] == ["interrupted"]
-    part = subprocess.run(
-        [sys.executable, "-m", "tacholog", "diff", str(folder / "old"), str(folder / "new")], capture_output=True, text=True, check=False, timeout=60
-    )
+    part = run_tacholog_text("diff", folder / "old", folder / "new")
     done_before = len(in_order(folder))
     assert f"Interrupted: {done_before} of 16 planned runs were made." in part.stdout
 
@@ -236,14 +227,7 @@ def test_labelled_sides_are_kept_for_publication_and_found_as_releases(tmp_path:
     assert len(list((kept / "old").rglob("run.toml"))) == len(list((kept / "new").rglob("run.toml"))) == 6
     assert (tmp_path / "data/hosts").is_dir()
     assert list((tmp_path / "data/same-build").glob("*.csv"))
-    found = subprocess.run(
-        [sys.executable, "-m", "tacholog", "diff", "9.1", "9.2", "--data", "data", "--format", "json"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    found = run_tacholog_text("diff", "9.1", "9.2", "--data", "data", "--format", "json", cwd=tmp_path)
     assert set(json.loads(found.stdout)["designs"]) == {"paired"}
     again = ab(perftest, perftest, campaign(tmp_path), "--release", "9.1", "9.2", cwd=tmp_path)
     assert (again.returncode, "exists already" in again.stderr) == (2, True)
