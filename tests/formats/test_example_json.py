@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = (ROOT / "docs/add-a-format.md").read_text(encoding="utf-8")
 MODULE = re.findall(r"^```python\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)[1]
-SAMPLES = "tests/formats/example_fio"
+SAMPLES = "docs/example-logs/fio"
 TESTS = f"""
 from pathlib import Path
 from tacholog.formats.reading import read
@@ -71,7 +71,7 @@ def run(package: Path, *words: str) -> str:
 
 
 def test_the_page_shows_what_the_format_reads(package: Path) -> None:
-    shown = re.search(r"^\$ tacholog (parse tests/formats/.*)\n((?:.*\n)*?)```", PAGE, flags=re.MULTILINE)
+    shown = re.search(r"^\$ tacholog (parse docs/example-logs/.*)\n((?:.*\n)*?)```", PAGE, flags=re.MULTILINE)
 
     assert shown
     assert run(package, "tacholog", *shown[1].split()) == shown[2]
