@@ -187,7 +187,8 @@ def test_the_owner_may_show_everything(telling: Path, tmp_path: Path) -> None:
 def test_a_site_is_branded_by_its_file_and_shows_the_systems_that_it_names(data: Path, tmp_path: Path) -> None:
     (tmp_path / "logo.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>')
     (tmp_path / "site.toml").write_text(
-        'name = "Ours & Theirs"\ntitle = "How fast"\nlogo = "logo.svg"\nsystems = ["RTI Connext DDS"]\n\n[[links]]\ntitle = "Home"\nurl = "https://example.org/"\n'
+        'name = "Ours & Theirs"\ntitle = "How fast"\nlogo = "logo.svg"\nsystems = ["RTI Connext DDS"]\n\n[[links]]\ntitle = "Home"\nurl = '
+        '"https://example.org/"\n'
     )
 
     site = build_site([data], tmp_path / "site", tmp_path, read_settings(tmp_path / "site.toml")).parent

@@ -144,7 +144,7 @@ class _Redaction(NamedTuple):
             nonlocal read
             read += count
             if read > self.text_bytes:
-                raise UnreadableInput(f"its text is longer than {self.text_bytes / 1e6:g} MB, which is the limit here (log_text_mb): it is not shown")
+                raise UnreadableInput(f"its text is longer than {self.text_bytes / 1e6:g} MB, the limit (log_text_mb), so it is not shown")
             if self.progress:
                 self.progress(log, count)
 

@@ -38,4 +38,4 @@ def refuse_foreign(folder: Path, allowed: Iterable[str], *, ours: bool) -> None:
         return
     foreign = sorted(path.name for path in folder.iterdir() if path.name not in set(allowed))
     if foreign:
-        raise UnreadableInput(f"{folder}: there is something in it that is not from Tacholog ({foreign[0]}): name a new or an empty folder")
+        raise UnreadableInput(f"{folder}: Tacholog did not create everything in it ({foreign[0]}): name a new or an empty folder")

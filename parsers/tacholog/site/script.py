@@ -56,7 +56,7 @@ def _duration_at(argv: Sequence[str]) -> int | None:
 
 def _section(command: Command, sizes: Sequence[int], *, several: bool) -> list[str]:
     role = _ROLES.get(command.role, command.role)
-    where = " (in a shell of its own; start the subscriber first)" if several else ""
+    where = " (in a second terminal; start the subscriber first)" if several else ""
     of = f" of result {command.result}" if command.result else ""
     machine = f" on machine {command.machine}" if command.machine else ""
     head = _comment(f"{role}{of}{machine}{where}")

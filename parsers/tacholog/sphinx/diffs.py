@@ -38,7 +38,7 @@ _WORDS = 2
 
 
 class PerfDiff(Perf):
-    """``{perf-diff} OLD NEW``: what changed between two releases. With ``:summary:`` one line, with a link to the page of the whole comparison."""
+    """``{perf-diff} OLD NEW``: what changed between two releases. ``:summary:`` gives one line, with a link to the whole comparison."""
 
     required_arguments = 1
     optional_arguments = 0
@@ -49,7 +49,7 @@ class PerfDiff(Perf):
     }
 
     def run(self) -> list[nodes.Node]:
-        """Return the comparison. An unknown release or name causes a warning and shows nothing."""
+        """Return the comparison; an unknown release or name gives a warning, and nothing on the page."""
         try:
             return self._compared()
         except TachologError as error:

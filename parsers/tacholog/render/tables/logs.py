@@ -21,7 +21,7 @@ _SHA_SHOWN = 12
 _REDACTED = (
     "This log is redacted, here and in the file for download. Pseudonyms such as host-3fa94c, user-1, address-1 and path-1 stand for names that the "
     "owner of this site does not show; within a run, each stands for one original. […] stands for words that are not known to be public. Lines that "
-    "no format understands are withheld. Every number of a result and every line number is unchanged."
+    "no format recognises are withheld. Every number of a result and every line number is unchanged."
 )
 
 
@@ -100,7 +100,7 @@ def _machine(view: View, run: str, documents: Collection[str]) -> Html:
 def problems_table(view: View, links: Links) -> Html:
     """Return every line, log, manifest and folder that could not be read."""
     if not view.problems:
-        return tag("p", "Every line of every log was understood.")
+        return tag("p", "All lines of all logs were recognised.")
     logs = {(log.run, log.log) for log in view.logs}
     rows = [
         [
@@ -119,7 +119,7 @@ def bad_runs_table(view: View) -> Html:
     """Return the runs that failed or were cut off, and the logs and folders that could not be read at all."""
     bad = [run for run in view.runs.values() if run.status not in ("ok", None)]
     if not bad and not view.unread:
-        return tag("p", "No run ended badly.")
+        return tag("p", "No run is known to have failed.")
     rows = [[tag("code", run.run), run.system or null(), _status(run.status, None), run.reason or null()] for run in bad]
     rows += [[tag("code", lost.run or lost.log), null(), _status("not read", None), lost.reason or null()] for lost in view.unread]
     return plain_table("Runs that did not end well", ("run", "system", "status", "reason"), rows)

@@ -8,7 +8,7 @@ from tacholog.render.html import Html, join, tag
 from tacholog.render.tables.plain import count_of, plain_table
 from tacholog.render.tables.tables import Links, badge, linked_number
 from tacholog.view.comparable import Compared, compared
-from tacholog.view.headlines import headline, told_by
+from tacholog.view.headlines import headline, headline_statistic
 from tacholog.view.names import words
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.rankings import newest_release
@@ -71,7 +71,7 @@ def _candidates(series: Series, metric: str) -> list[tuple[float, Cell, str]]:
     cells = headline(series, metric)
     # A rate at which messages were lost counts only if there is no other.
     whole = {at: cell for at, cell in cells.items() if LOSS not in cell.marks}
-    details = _details(series, metric, told_by(series, metric) or "") if whole else ", more than 1\u202f% lost"
+    details = _details(series, metric, headline_statistic(series, metric) or "") if whole else ", more than 1\u202f% lost"
     return [(cell.value, cell, details) for cell in (whole or cells).values() if cell.value is not None]
 
 

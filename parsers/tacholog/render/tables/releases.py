@@ -22,7 +22,7 @@ def releases_table(view: View, links: Links) -> Html:
         by_release.setdefault(run.release or "", []).append(run)
     names = sorted(by_release, key=lambda name: (not name, _latest(by_release[name]), name))
     rows = [_row(name, by_release[name], view, links) for name in names]
-    counted = "numbers, those of intervals too"
+    counted = "numbers (with intervals)"
     heads = ("release", "kind", "systems and versions", "transports", "machines", "measured", counted, "builds", "runs")
     return plain_table("Releases", heads, rows)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tacholog.render.figures.svg import swatch
 from tacholog.render.html import NOTHING, Html, esc, join, tag
 from tacholog.render.tables.tables import Links, each_run, linked_number
-from tacholog.view.headlines import headline, told_by
+from tacholog.view.headlines import headline, headline_statistic
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import size
 from tacholog.view.series import LOGICAL, LOSS, Cell, Series, newest_first
@@ -39,7 +39,7 @@ def _list(sentences: Sequence[tuple[Series, Html]]) -> Html:
 
 
 def _latency(series: Series, links: Links) -> Html:
-    statistic, cells = told_by(series, "latency"), headline(series, "latency")
+    statistic, cells = headline_statistic(series, "latency"), headline(series, "latency")
     if statistic is None or not cells:
         return NOTHING
     basis = _BASES.get(str(dict(series.key).get("basis")), "latency (whether one-way or round trip is not stated)")
@@ -88,7 +88,7 @@ def _throughput(series: Series, links: Links) -> Html:
     rates = _known(series, "message_rate", "mean")
     if rates:
         at = max(rates, key=lambda payload: rates[payload].value or 0.0)
-        words = "References were handed over, no payload moved: at most " if logical else "At most "
+        words = "References were handed over, and no payload moved: at most " if logical else "At most "
         parts.append(join([words, _at(rates[at], at, "messages_per_s", links), ". "]))
     return join([*parts, _loss(series, links)])
 
