@@ -73,7 +73,7 @@ def test_what_is_missing_is_a_warning_with_its_place(tmp_path: Path, dataset: st
 def test_no_dataset_at_all_is_a_warning_that_says_what_to_set(tmp_path: Path) -> None:
     _, warnings = build(tmp_path, "```{perf-table} latency\n```")
 
-    assert "set tacholog_data in conf.py" in warnings
+    assert "in conf.py, set tacholog_data to a folder of runs" in warnings
 
 
 def test_a_folder_without_runs_ends_the_build_with_its_reason(tmp_path: Path) -> None:
