@@ -197,7 +197,7 @@ def test_an_interrupted_comparison_says_so_stays_valid_and_goes_on_with_whole_pa
     folder = only(tmp_path)
 
     assert process.returncode == 130
-    assert "of 8 pairs done; the same command with --resume goes on" in said
+    assert "of 8 pairs done; the same command with --resume continues" in said
     assert [event.what for event in read_record(folder).events] == ["interrupted"]
     part = subprocess.run(
         [sys.executable, "-m", "tacholog", "diff", str(folder / "old"), str(folder / "new")], capture_output=True, text=True, check=False, timeout=60
