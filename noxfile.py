@@ -106,7 +106,7 @@ def browser(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none", default=False)
 def images(session: nox.Session) -> None:
-    """Make the README's screenshots anew (docs/images)."""
+    """Make the screenshots of the README again (docs/images)."""
     chromium = _chromium(session)
     _install(session, "package", "browser")
     session.run(_tool("python"), "docs/images/make.py", env={"TACHOLOG_CHROMIUM": chromium})
@@ -168,7 +168,7 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none", default=False, requires=["core"])
 def perf(session: nox.Session) -> None:
-    """Print what is reached beside what is aimed at, as ratios measured in one run (-- [--rounds N] [--seconds S] [SECTION...])."""
+    """Print measured performance beside its goals, as ratios from one run (-- [--rounds N] [--seconds S] [SECTION...])."""
     _install(session, "package")
     _build(session, "release", "perf_programs")
     session.run(_tool("python"), "tests/perf/run.py", *session.posargs)
@@ -274,6 +274,6 @@ def _install(session: nox.Session, *parts: str) -> None:
         stamp = SHARED / f"{part}.installed"
         if stamp.exists() and stamp.read_text() == state:
             continue
-        wanted = ["--editable", "."] if part == "package" else nox.project.dependency_groups(PYPROJECT, part)
+        wanted = ["--editable", ".[site]"] if part == "package" else nox.project.dependency_groups(PYPROJECT, part)
         session.run(_tool("python"), "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check", *wanted)
         stamp.write_text(state)

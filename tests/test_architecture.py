@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "parsers" / "tacholog"
 # The rooms, lowest first: a module imports from its own room and from those before it. CONTRIBUTING.md says what each is for.
 ROOMS = (
-    *("errors", "visible", "terminal", "resources", "evidence", "slugs"),
+    *("errors", "visible", "terminal", "resources", "evidence", "extras", "slugs"),
     *("schema", "formats", "runs", "dataset", "privacy", "compare", "campaign", "view", "render", "site", "sphinx", "commands", "cli", "__main__"),
     "__init__",  # the front door: what it calls is imported when it is called
 )
@@ -68,3 +68,19 @@ def test_relative_imports_are_not_used() -> None:
     ]
 
     assert relative == []
+
+
+def test_what_is_shown_and_how_knows_no_sphinx_and_opens_no_evidence() -> None:
+    forbidden = ("sphinx", "docutils", "os", "shutil", "tacholog.evidence", "tacholog.privacy", "tacholog.site")
+    found = [
+        f"{module_name(path)}: {name}"
+        for path in MODULES
+        if module_name(path).split(".")[1] in ("view", "render")
+        for node in ast.walk(ast.parse(path.read_text()))
+        for name in (
+            [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        )
+        if name.startswith(tuple(f"{part}." for part in forbidden)) or name in forbidden
+    ]
+
+    assert found == []

@@ -60,7 +60,7 @@ def test_an_unknown_line_is_shown(tmp_path: Path) -> None:
     log = published(tmp_path) / "keyed-reliable/latency-pub.txt"
     log.write_text(log.read_text() + "$ exit\n")
 
-    assert "latency-pub.txt:262: unknown: no rule of the format knows this line: '$ exit'\n" in CliRunner().invoke(check, [str(tmp_path)]).output
+    assert "latency-pub.txt:262: unknown: the format does not recognise this line: '$ exit'\n" in CliRunner().invoke(check, [str(tmp_path)]).output
 
 
 def test_what_a_manifest_lacks_is_said_in_words_and_once(tmp_path: Path) -> None:

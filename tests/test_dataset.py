@@ -203,8 +203,8 @@ def test_what_is_called_by_bytes_that_are_no_utf8_is_named_and_costs_only_itself
 
     assert list(dataset.runs["run"]) == ["good"]
     assert sorted(dataset.problems["reason"]) == [
-        "h\\udce9.toml: the name is no UTF-8, so that no page can be called so; rename it",
-        "r\\udcff: the name is no UTF-8, so that no page can be called so; rename it",
+        "h\\udce9.toml: the name is not valid UTF-8, so it cannot name a page; rename it",
+        "r\\udcff: the name is not valid UTF-8, so it cannot name a page; rename it",
         "the file is not listed in run.toml and was not read",
     ]
     assert dataset.hosts == {}

@@ -213,6 +213,7 @@ def test_report_builds_the_site_of_what_is_good(place: Place, tmp_path: Path) ->
     ("module", "why"),
     [
         ("import sys; sys.exit(0)", "sometool: of somebodys 1.5 cannot be loaded: SystemExit: 0"),
+        ("from tacholog.formats.lines import Line", "No module named 'tacholog.formats.lines'; all that formats need is in tacholog.formats.kit"),
         ("SYSTEM = 5\n" + MODULE.replace("SYSTEM, TOOL", "_, TOOL"), "sometool: of somebodys 1.5 is no format: its SYSTEM is no str"),
         (MODULE.replace('(Dialect("1", "1", "none"),)', "(5,)"), "is no format: its DIALECTS are not all Dialects of three texts"),
         (MODULE.replace("return Detected(", "return ("), None),

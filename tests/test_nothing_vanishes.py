@@ -91,8 +91,8 @@ def test_the_site_shows_a_run_that_was_not_read_and_claims_nothing_for_it(two: P
     assert (first.returncode, second.returncode) == (2, 2)
     assert "data/bad/run.toml" in second.stderr  # nothing has changed, and it is still not read
     quality, home = (re.sub(r"</?span[^>]*>", "", (two / "site" / name).read_text()) for name in ("quality.html", "index.html"))
-    assert "No run ended badly" not in quality
-    assert "Every line of every log was understood" not in quality
+    assert "No run is known to have failed" not in quality
+    assert "All lines of all logs were recognised" not in quality
     assert re.search(r"<code>bad</code>.*?not read.*?unknown field `\[…\]`", quality, re.DOTALL)
     assert "1 run, host or folder could not be read. This site shows nothing of it." in quality
     assert "1 run, host or folder could not be read. This site shows nothing of it." in home
@@ -107,7 +107,7 @@ def test_a_run_that_is_mended_is_shown_again(two: Path, unprivileged: tuple[str,
     done = reading("report", two, prefix=unprivileged)
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert "No run ended badly" in (two / "site/quality.html").read_text()
+    assert "No run is known to have failed" in (two / "site/quality.html").read_text()
 
 
 @pytest.mark.parametrize("command", READERS)
@@ -326,9 +326,7 @@ def test_a_folder_of_somebody_else_is_left_alone(two: Path, command: str) -> Non
     done = tacholog(command, *words, cwd=two)
 
     assert done.returncode == 2
-    assert re.fullmatch(
-        r"tacholog: .*mine: there is something in it that is not from Tacholog \(index.html\): name a new or an empty folder\n", done.stderr
-    )
+    assert re.fullmatch(r"tacholog: .*mine: Tacholog did not create everything in it \(index.html\): name a new or an empty folder\n", done.stderr)
     assert (two / "mine/index.html").read_text() == "my home page"
     assert [path.name for path in (two / "mine").iterdir()] == ["index.html"]
 

@@ -11,7 +11,7 @@ import pytest
 from tests.command import run_tacholog_text
 
 from tacholog.dataset.load import load_logs
-from tacholog.formats.reading import Held, read
+from tacholog.formats.reading import HeldRecords, read
 from tacholog.schema.conditions import Conditions
 from tacholog.schema.records import Record
 
@@ -60,7 +60,7 @@ def test_metadata_behind_the_results_holds_of_them(tmp_path: Path) -> None:
 
 def test_records_that_wait_in_a_file_come_back_as_they_were() -> None:
     events = [event for event in read(FORMATS / "native/latency-udp.log").events if isinstance(event.what, Record)]
-    held = Held(in_memory=3)
+    held = HeldRecords(in_memory=3)
     for event in events:
         held.add(event)
 

@@ -1,4 +1,4 @@
-// The subscribers of one publisher: how many there are, and what becomes of one that is slower than the others.
+// The subscribers of one publisher: how many there are, and how one that is slower than the others is treated.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@ namespace tacholog {
 
 enum class SlowSubscriber {
     block,  ///< the publisher waits for it, and so do the others
-    drop,   ///< what it has no room for is dropped, for it alone, and counted
+    drop,   ///< a message that it has no room for is dropped for it alone, and counted
 };
 
 struct Audience {

@@ -8,6 +8,8 @@
 #include <array>
 #include <cstring>
 
+#include "core/frames.hpp"
+
 namespace tacholog {
 namespace {
 
@@ -284,23 +286,24 @@ Result<std::size_t> greet_subscriber(Control& control, const std::string& agreem
     return hello ? answer_hello(control, *hello, agreement, free_places) : hello.error();
 }
 
-Result<std::size_t> answer_hello(Control& control, const Frame& hello, const std::string& agreement,
+Result<std::size_t> answer_hello(Control& control, const Frame& frame, const std::string& agreement,
                                  const std::vector<std::size_t>& free_places, std::uint64_t secret) {
+    const auto hello = HelloFrame::of(frame);
     Error problem;
-    if (hello.number(0) != protocol_version) {
+    if (hello.version != protocol_version) {
         problem.text = "control channel: version " + std::to_string(protocol_version) + " here, " +
-                       std::to_string(hello.number(0)) + " there";
-    } else if (secret != 0 && hello.number(2) != secret) {
+                       std::to_string(hello.version) + " there";
+    } else if (secret != 0 && hello.secret != secret) {
         problem.text = "a subscriber that this run has not started";
     } else if (free_places.empty()) {
         problem.text = "this run has all its subscribers";
-    } else if (hello.text != agreement) {
-        problem.text = "the two sides were given different options: " + difference(agreement, hello.text);
+    } else if (hello.agreement != agreement) {
+        problem.text = "the two sides were given different options: " + difference(agreement, hello.agreement);
     }
     if (problem.text.empty()) {
-        const auto wished = std::find(free_places.begin(), free_places.end(), hello.number(1));
+        const auto wished = std::find(free_places.begin(), free_places.end(), hello.place);
         const std::size_t place = wished == free_places.end() ? free_places.front() : *wished;
-        const auto sent = control.send({FrameKind::hello, {protocol_version, place}, agreement});
+        const auto sent = control.send(HelloFrame{.place = place, .agreement = agreement}.frame());
         return sent ? Result<std::size_t>{place} : sent.error();
     }
     if (const auto told = control.send({FrameKind::refused, {}, problem.text}); !told) return told.error();
@@ -309,12 +312,13 @@ Result<std::size_t> answer_hello(Control& control, const Frame& hello, const std
 
 Result<std::size_t> greet_publisher(Control& control, const std::string& agreement, Patience limit, std::size_t wish,
                                     std::uint64_t secret) {
-    const auto sent = control.send({FrameKind::hello, {protocol_version, wish, secret}, agreement});
+    const auto sent = control.send(HelloFrame{.place = wish, .secret = secret, .agreement = agreement}.frame());
     if (!sent) return sent.error();
-    const auto hello = control.expect(FrameKind::hello, limit);
-    if (!hello) return hello.error();
-    if (hello->number(0) != protocol_version) return foreign();
-    return std::size_t{hello->number(1)};
+    const auto answer = control.expect(FrameKind::hello, limit);
+    if (!answer) return answer.error();
+    const auto hello = HelloFrame::of(*answer);
+    if (hello.version != protocol_version) return foreign();
+    return std::size_t{hello.place};
 }
 
 }  // namespace tacholog

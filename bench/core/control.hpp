@@ -16,23 +16,22 @@
 
 namespace tacholog {
 
+/// Frames with several numbers have a struct in frames.hpp, which names them.
 enum class FrameKind : std::uint16_t {
-    hello,  ///< protocol version, place among the subscribers, secret of the run (0: none); text: what both sides must
-            ///< have been told alike
+    hello,       ///< HelloFrame
     refused,     ///< text: why
-    affinity,    ///< the subscriber's; text: CPUs asked for, a blank, and its SideCpus. The publisher's answer: whether
-                 ///< to report live, whether CPUs are shared; text: the CPUs to report on
-    sockets,     ///< receive and send buffer
-    open,        ///< payload bytes, messages a burst, recovery time; text: endpoint of the sender's subscriber
+    affinity,    ///< the subscriber's; text: CPUs asked for, a blank, and its SideCpus. The answer is a PlacementFrame
+    sockets,     ///< SocketsFrame
+    open,        ///< OpenFrame
     ready,       ///< everything of this size is set up
-    phase_end,   ///< what each publisher has sent is before this sequence number
+    phase_end,   ///< PhaseEndFrame
     alive,       ///< the publisher is at work, should none of its messages arrive
-    interval,    ///< index, duration, received, lost
-    phase_done,  ///< received, lost, duplicated, reordered, corrupted, duration, instances heard
+    interval,    ///< IntervalFrame
+    phase_done,  ///< PhaseDoneFrame, or OneWayDoneFrame of one-way latency
     size_end,    ///< the publisher is done with this case
-    histogram,   ///< last of its parts, duration, and what the bins do not say; text: lower edge and count of each bin
+    histogram,   ///< HistogramFrame
     clock,       ///< text: which clock the subscriber reads
-    resources,   ///< duration, user and system time, context switches, peak memory
+    resources,   ///< ResourcesFrame
     bye,         ///< the run is over
     abort,       ///< text: why the sender gives up
 };
@@ -107,7 +106,7 @@ public:
     int descriptor() const { return socket_.get(); }
     Result<Control> accept(Patience limit, const Stop& stop) const;
 
-    /// Who has connected, if somebody has.
+    /// A new connection, if there is one.
     Result<std::optional<Control>> accept_now(const Stop& stop) const;
 
 private:
@@ -115,7 +114,7 @@ private:
     Fd socket_;
 };
 
-/// Connects to a publisher, which may be started a little later than we.
+/// Connects to a publisher, which may be started a little later than this side.
 Result<Control> connect_control(const std::string& address, int port, Patience limit, const Stop& stop);
 
 /// The handshake: version first, then the agreement, "key=value key=value ...". Returns which of the subscribers it is

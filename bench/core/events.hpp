@@ -1,4 +1,4 @@
-// What a run has to tell, as plain values: one struct for each kind of line in a log.
+// What a run reports, as plain values: one struct for each kind of line in a log.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,8 @@ struct Config {
     std::string data_path;
     std::string reliability;
     std::string slow_subscriber = {};  ///< block or drop; empty where that is no question
+    std::string reach = {};            ///< of the transport
+    Settings settings = {};            ///< of the transport's own, those that this line states
 };
 
 /// This machine. What could not be read is empty.
@@ -101,7 +103,7 @@ struct ThroughputInterval {
 
 /// How messages travelled together.
 struct Batches {
-    std::size_t messages = 0;  ///< in one, at most; 1: each went alone; 0: nothing of the kind was asked for
+    std::size_t messages = 0;  ///< in one, at most; 1: each went alone; 0: no batches were asked for
     std::string by = {};       ///< the system call that took them, which the publisher alone knows
 };
 
@@ -120,12 +122,13 @@ struct Faults {
     std::uint64_t lost = 0;
     std::uint64_t duplicated = 0;
     std::uint64_t reordered = 0;
-    std::optional<std::uint64_t> corrupted;     ///< see known_corrupted
-    std::optional<std::uint64_t> dropped = {};  ///< of those lost: for being slow; nothing if nobody is left behind
+    std::optional<std::uint64_t> corrupted;  ///< see known_corrupted
+    std::optional<std::uint64_t> dropped =
+        {};  ///< of those lost: dropped for a slow subscriber; nothing if none is left behind
 };
 
-/// What is known of corrupted messages: all that there were, if they were verified; else those whose header was, and
-/// nothing of the others.
+/// The number of corrupted messages, as far as it is known: all of them, if payloads were verified; else those with a
+/// corrupted header, and nothing if there were none.
 inline std::optional<std::uint64_t> known_corrupted(Handling handling, std::uint64_t count) {
     return handling.verify || count > 0 ? std::optional{count} : std::nullopt;
 }
@@ -142,7 +145,7 @@ struct LatencyResult {
     Nanoseconds duration_ns = 0;
     const Histogram* histogram = nullptr;          ///< round trips
     std::optional<Instances> instances = {};       ///< of keyed data only
-    std::optional<AnswerLimit> answer_limit = {};  ///< nothing where an answer is waited for as long as for anything
+    std::optional<AnswerLimit> answer_limit = {};  ///< nothing if the transport loses nothing
 };
 
 /// How an open loop kept its schedule.

@@ -1,4 +1,4 @@
-// How a measuring thread hands what it has found to the one that reports it: without a lock, a copy or a system call.
+// How a measuring thread hands its records to the thread that reports them: without a lock, a copy or a system call.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace tacholog {
 
-/// Records that go round between two threads: the measuring one fills the current record, hands it over and goes on
-/// with the next; the reporting one takes the oldest, empties it and gives it back.
+/// Records that two threads pass back and forth. The measuring thread fills the current record, hands it over and goes
+/// on with the next; the reporting thread takes the oldest, empties it and gives it back.
 template <typename Record>
 class HandOver {
 public:
@@ -71,8 +71,9 @@ struct IntervalPlan {
 inline constexpr std::size_t most_histograms_kept = 256;  // some 220 kB each
 inline constexpr std::size_t most_counts_kept = 65536;
 
-/// Reported while the phase lasts, two records would do; a third is for a reporting thread that is held up. Kept until
-/// the phase is over, there is one for each interval; where those would be too many, intervals are longer.
+/// If intervals are reported while the phase lasts, two records would be enough; a third is for a reporting thread that
+/// is held up. If they are kept until the phase is over, each interval needs one; if those were too many, intervals are
+/// longer.
 inline IntervalPlan plan_intervals(Nanoseconds length_ns, Nanoseconds phase_ns, bool live, std::size_t most_kept) {
     if (live) return {length_ns, 3};
     const auto planned = static_cast<std::uint64_t>(std::max<Nanoseconds>(0, phase_ns - 1) / length_ns) + 1;

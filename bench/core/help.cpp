@@ -1,9 +1,16 @@
+#include <algorithm>
+#include <set>
+#include <utility>
+
 #include "core/options.hpp"
+#include "core/text.hpp"
+#include "transports/transport.hpp"
 
 namespace tacholog {
 namespace {
 
-constexpr std::string_view help = R"(perftest measures how a transport moves messages from a publisher to a subscriber,
+constexpr std::string_view help_before_settings =
+    R"(perftest measures how a transport moves messages from a publisher to a subscriber,
 and writes what it finds as a text log.
 
 Usage: perftest --test latency|throughput|demand --transport NAME [options]
@@ -20,14 +27,14 @@ What to measure
                              default 5)
   --warmup steady|SECONDS    what comes first and is not counted (default steady: until three
                              seconds in a row agree within 5 %, at most 30 s)
-  --interval-length SECONDS  how long the intervals are that a phase is reported in, at least 0.01
-                             (default 1)
+  --interval-length SECONDS  the length of the intervals that are reported while a size is measured, at
+                             least 0.01 (default 1)
   --rate N                   messages per second: throughput at that rate; latency in an open
                              loop, from the moment that the schedule gives to each message
                              (default: no limit; latency with one message outstanding)
-  --basis rtt|one-way        latency at --rate: of round trips (default), or of the way there alone,
-                             from the moment that the schedule gives; for that both sides must
-                             read one clock, on one host
+  --basis rtt|one-way        latency at --rate: rtt: of round trips (default); one-way: of the way
+                             there alone, from the moment that the schedule gives to a message.
+                             Both sides must then read one clock, on one host
   --demands LIST             messages a burst, demand only (default 100,1000,10000)
   --recovery LIST            milliseconds from the start of one burst to the start of the next,
                              demand only; a burst that takes longer is followed at once (default 5)
@@ -55,31 +62,25 @@ What to measure
                              and one subscriber that takes from all of them in turn; throughput and
                              demand, --wait busy-poll only; --rate is that of each (default 1)
   --subscribers N            one publisher, N subscribers; throughput and demand only (default 1).
-                             Those that can: --list-transports. With --role sub each is started
-                             on its own; with both there are N processes (threads)
+                             Not every transport can: an error names those that can. With --role
+                             sub each is started on its own; with both, perftest starts N processes
+                             (or threads)
   --slow-subscriber block|drop
-                             block: the publisher waits for the slowest (default); drop: what a
-                             slow one has no room for is dropped for it alone, and counted
+                             block: the publisher waits for the slowest (default); drop: a message
+                             that one has no room for is dropped for it alone, and counted
 
-  --batch-bytes SIZE         throughput and demand over tcp, udp and uds: messages of so many bytes,
-                             up to 1MiB (udp: 64KiB), travel in one system call; none waits longer than
-                             50 ms.
-                             A message of more than half of it goes alone (default: each goes at once)
-
-  --congestion NAME          tcp only: the algorithm of congestion control, like cubic, reno or bbr, on
-                             both sides; the log says which it was (default: the kernel's)
+  --batch-bytes SIZE         throughput and demand over tcp, udp and uds: messages of up to SIZE bytes
+                             in all (at most 1MiB, udp: 64KiB) go in one system call; none waits
+                             longer than 50 ms. A message of more than half of SIZE goes alone
+                             (default: each goes at once)
 
   --probe-every N            throughput only: latency under its load: every N-th message is a probe,
                              whose answer gives a round trip; with --instances each instance has
                              its probes in turn; one subscriber, no --batch-bytes (default: none)
 
-  --mock LIST                --transport mock only: faults on the way to the subscriber, to test
-                             the figures: hold=TIME, stall=TIME/PERIOD (subscriber), send-stall=
-                             TIME/PERIOD (publisher); every N-th message: lose=N, duplicate=N,
-                             reorder=N, corrupt=N[:BYTE[:MASK]]: this byte of the message (from 0;
-                             default: the last; each: every one in turn) XOR MASK (default 255);
-                             corrupt-answer=... the same of the answers
+)";
 
+constexpr std::string_view help_behind_settings = R"(
 Who runs where
   --role both|pub|sub        both: this command starts publisher and subscriber (default);
                              pub, sub: only that side, the other is started with the same options
@@ -91,9 +92,10 @@ Who runs where
   --port N                   TCP port of the publisher's control channel
                              (default: any free one for both, 7420 for pub and sub)
   --any-endpoint             send to whatever address the other side names. Without it, messages go
-                             only to the address that its end of the control channel has. For a
-                             side that is not there where it connects from (behind a NAT whose
-                             other addresses this side can reach); udp-wan does not need it
+                             only to the address that its end of the control channel has. Needed if
+                             the other side receives at another address than the one it connects
+                             from (behind a NAT, say, if this side can reach the inner address);
+                             udp-wan does not need it
   --timeout SECONDS          the longest wait for the other side (default 10)
   --answer-limit SECONDS     latency without --rate, over a transport that may lose messages: how long
                              to wait for an answer before the next message is sent. An answer that
@@ -103,7 +105,7 @@ Who runs where
 What to write
   --reporter NAME            the log's dialect; --list-reporters shows them (default native)
   --output FILE|-            where to write the log (default -: standard output)
-                             Both in pairs, again and again: one run in several dialects.
+                             Give both in pairs, as often as you like: one run in several dialects.
   --intervals                rti, rti-csv: a line a second too (native always has them)
   --no-headers               rti-csv: rows only
 
@@ -122,10 +124,32 @@ Examples
       --reporter native --output run.log --reporter fastrtps --output table.log
 )";
 
+constexpr std::size_t column = 29;  ///< where what an option means begins
+
+/// An option and what it means, in lines as those above.
+std::string paragraph(const Setting& setting) {
+    std::string head = "  --" + std::string{setting.name} + " " + std::string{setting.value};
+    head.resize(std::max(column, head.size() + 1), ' ');
+    std::string text;
+    for (const auto line : split(setting.help, '\n')) {
+        text += std::exchange(head, std::string(column, ' ')) + std::string{line} + '\n';
+    }
+    return text;
+}
+
 }  // namespace
 
-std::string_view help_text() {
-    return help;
+std::string help_text() {
+    std::string text{help_before_settings};
+    std::set<std::string_view> shown;
+    for (const Transport* transport : all_transports()) {
+        for (const Setting& setting : transport->settings) {
+            if (!shown.insert(setting.name).second) continue;
+            if (shown.size() > 1) text += '\n';
+            text += paragraph(setting);
+        }
+    }
+    return text.append(help_behind_settings);
 }
 
 }  // namespace tacholog

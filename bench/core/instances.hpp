@@ -101,39 +101,32 @@ public:
 
     /// Counts messages from the `first` of all on.
     void restart(std::uint64_t first) {
-        first_ = next_ = first;
-        received_ = duplicated_ = reordered_ = unidentified_ = 0;
+        counts_ = ArrivalCounts{first};
+        next_ = first;
         for (std::uint64_t key = 0; key < sequences_.size(); ++key)
             sequences_[key].restart(first_round(first, key, sequences_.size()));
     }
 
     /// As those of Sequence.
-    void arrived_unidentified() { ++unidentified_; }
-    void settle(std::uint64_t end) {
-        const std::uint64_t missing = end - first_ - std::min(end - first_, received_);
-        const std::uint64_t doubled = unidentified_ - std::min(unidentified_, missing);
-        unidentified_ -= doubled;
-        duplicated_ += doubled;
-    }
+    void arrived_unidentified() { counts_.add_unidentified(); }
+    void settle(std::uint64_t end) { counts_.settle(end); }
 
     Arrival arrived(std::uint64_t number) {
         const std::uint64_t key = key_of(number);
         if (key >= sequences_.size()) return Arrival::foreign;
         const Arrival arrival = sequences_[key].arrived(round_of(number));
         if (arrival == Arrival::in_order) next_ = std::max(next_, place_of(number, sequences_.size()) + 1);
-        if (arrival == Arrival::in_order || arrival == Arrival::reordered) ++received_;
-        if (arrival == Arrival::reordered) ++reordered_;
-        if (arrival == Arrival::duplicated) ++duplicated_;
+        counts_.add(arrival);
         return arrival;
     }
 
-    std::uint64_t received() const { return received_ + unidentified_; }
-    std::uint64_t duplicated() const { return duplicated_; }
-    std::uint64_t reordered() const { return reordered_; }
+    std::uint64_t received() const { return counts_.received(); }
+    std::uint64_t duplicated() const { return counts_.duplicated(); }
+    std::uint64_t reordered() const { return counts_.reordered(); }
     std::uint64_t next() const { return next_; }
 
     /// Messages before the `end` of all that never came.
-    std::uint64_t lost(std::uint64_t end) const { return end - first_ - std::min(end - first_, received()); }
+    std::uint64_t lost(std::uint64_t end) const { return counts_.lost(end); }
 
     /// Instances of which something came.
     std::uint64_t heard() const {
@@ -146,12 +139,8 @@ private:
     using OfOne = SequenceOver<4096>;
 
     std::vector<OfOne> sequences_;
-    std::uint64_t first_ = 0;
+    ArrivalCounts counts_;
     std::uint64_t next_ = 0;
-    std::uint64_t received_ = 0;
-    std::uint64_t duplicated_ = 0;
-    std::uint64_t reordered_ = 0;
-    std::uint64_t unidentified_ = 0;
 };
 
 }  // namespace tacholog

@@ -2,9 +2,10 @@
 // read once a round trip: the end of one is the beginning of the next.
 #include <algorithm>
 #include <atomic>
-#include <vector>
 
+#include "core/given_up.hpp"
 #include "core/instances.hpp"
+#include "core/latency_intervals.hpp"
 #include "core/side.hpp"
 #include "core/steady.hpp"
 
@@ -18,41 +19,6 @@ Patience answer_limit(const Options& options, std::size_t payload_bytes) {
     return std::min(limit_of(options), Patience{200 + 2 * static_cast<Patience::rep>(payload_bytes / 25'000)});
 }
 
-/// Messages whose answers were not waited for any longer. Of the newest it is known when they were sent: their answers
-/// may still come. Memory is bounded, should none of them.
-class GivenUp {
-public:
-    GivenUp() { sent_.reserve(first_room); }
-
-    void add(std::uint64_t place, Nanoseconds sent_ns) {
-        if (sent_.size() == most) sent_.erase(sent_.begin(), sent_.begin() + most / 2);
-        sent_.push_back({place, sent_ns});
-    }
-
-    /// When this one was sent, if its answer is still waited for; from here on it is not.
-    std::optional<Nanoseconds> answered(std::uint64_t place) {
-        const auto found = std::lower_bound(sent_.begin(), sent_.end(), place,
-                                            [](const Sent& one, std::uint64_t wanted) { return one.place < wanted; });
-        if (found == sent_.end() || found->place != place) return std::nullopt;
-        const Nanoseconds sent_ns = found->sent_ns;
-        sent_.erase(found);
-        return sent_ns;
-    }
-
-    bool empty() const { return sent_.empty(); }
-    void clear() { sent_.clear(); }
-
-private:
-    struct Sent {
-        std::uint64_t place;
-        Nanoseconds sent_ns;
-    };
-    static constexpr std::ptrdiff_t first_room = 1024;
-    static constexpr std::ptrdiff_t most = 65536;
-
-    std::vector<Sent> sent_;  ///< ascending
-};
-
 class Pinger {
 public:
     Pinger(const Side& side, Channels channels, std::size_t payload_bytes)
@@ -62,7 +28,6 @@ public:
           lossy_(side.transport.reliability == Reliability::best_effort),
           answer_limit_(answer_limit(side.options, payload_bytes)),
           intervals_(side.intervals(most_histograms_kept)),
-          records_(intervals_.records),
           numbers_(instances_of(side)),
           newest_(instances_of(side)) {}
 
@@ -82,8 +47,9 @@ private:
         const Nanoseconds start_ns = now_ns();
         const Nanoseconds end_ns = start_ns + longest_ns;
         Nanoseconds next_pulse_ns = start_ns;
-        interval_start_ns_ = sent_ns_ = start_ns;
-        while (sent_ns_ < end_ns && !enough_.load(std::memory_order_relaxed)) {
+        sent_ns_ = start_ns;
+        intervals_.begin(start_ns);
+        while (sent_ns_ < end_ns && !intervals_.enough()) {
             const auto answer = round_trip();
             if (!answer) return answer.error();
             const Nanoseconds now = now_ns();
@@ -93,42 +59,29 @@ private:
                 continue;
 
             if (auto fine = side_.monitor->fine(); !fine) return fine.error();
-            if (now >= interval_start_ns_ + interval_ns && now < end_ns) hand_over(start_ns, now);
+            if (now >= intervals_.start_ns() + interval_ns && now < end_ns)
+                intervals_.hand_over(now, last_round_trip_ns_);
             next_pulse_ns = now + pulse_ns;
-            if (interval_start_ns_ + interval_ns > now)
-                next_pulse_ns = std::min(next_pulse_ns, interval_start_ns_ + interval_ns);
+            if (intervals_.start_ns() + interval_ns > now)
+                next_pulse_ns = std::min(next_pulse_ns, intervals_.start_ns() + interval_ns);
             sent_ns_ = now_ns();  // what was done since is no part of a round trip
         }
         const Nanoseconds last_ns = sent_ns_;
         if (auto drained = take_late(); !drained) return drained.error();
-        close_interval(start_ns, last_ns);
+        intervals_.close(last_ns, last_round_trip_ns_);
         return last_ns - start_ns;
-    }
-
-    void close_interval(Nanoseconds start_ns, Nanoseconds now) {
-        interval_->duration_ns = now - interval_start_ns_;
-        interval_->elapsed_ns = now - start_ns;
-        interval_->last_ns = last_round_trip_ns_;
-    }
-
-    /// Goes on with this interval if the records are all out.
-    void hand_over(Nanoseconds start_ns, Nanoseconds now) {
-        close_interval(start_ns, now);
-        if (!records_.hand_over()) return;
-        interval_ = &records_.current();
-        interval_start_ns_ = now;
     }
 
     void count(Outcome answer, Nanoseconds round_trip_ns) {
         if (answer == Outcome::came) {
             last_round_trip_ns_ = static_cast<std::uint64_t>(round_trip_ns);
-            interval_->histogram.record(last_round_trip_ns_);
+            intervals_.record(last_round_trip_ns_);
         } else if (answer == Outcome::lost) {
             ++faults_.lost;
         }
     }
 
-    /// Of what was given up, what comes until nothing has for long: that was late, and not lost.
+    /// Takes answers that were given up, until nothing has come for long: those were late, and not lost.
     Result<void> take_late() {
         if (!measured_) return {};
         Deadline silence{late_silence};
@@ -136,7 +89,7 @@ private:
             const auto answer = take_answer();
             if (!answer) return answer.error();
             if (*answer) {
-                // Nobody knows which of them it answers, but that one is not lost.
+                // Its number cannot be read, but one of the missing answers has come.
                 if (const auto number = (*answer)->number; !number)
                     faults_.lost -= std::min<std::uint64_t>(faults_.lost, 1);
                 else
@@ -151,29 +104,12 @@ private:
     /// One phase; `found` gets each of its intervals, and says whether it is enough.
     template <typename Found>
     Result<Nanoseconds> phase(Nanoseconds longest_ns, Nanoseconds interval_ns, bool live, Found&& found) {
-        const auto collect = [this, &found]() -> Result<void> {
-            while (LatencyRecord* record = records_.oldest()) {
-                if (found(*record)) enough_.store(true, std::memory_order_relaxed);
-                record->histogram.clear();
-                records_.give_back();
-            }
-            return {};
-        };
-        enough_ = false;
         newest_.restart(numbers_.count());
         first_place_ = numbers_.count();
         given_up_.clear();
         faults_ = {};
         late_ = corrupted_ = 0;
-        interval_ = &records_.current();
-        side_.monitor->begin({nullptr, collect, live, true});
-        const auto duration = loop(longest_ns, interval_ns);
-        side_.monitor->end();
-        static_cast<void>(collect().has_value());  // a run that failed shows what it had found until then
-        if (!duration) return duration;
-        found(*interval_);
-        interval_->histogram.clear();
-        return duration;
+        return intervals_.phase(*side_.monitor, live, [&] { return loop(longest_ns, interval_ns); }, found);
     }
 
     Result<void> warm_up() {
@@ -191,7 +127,7 @@ private:
     Result<void> measure() {
         std::uint64_t index = 0;
         measured_ = true;
-        const auto duration = phase(to_nanoseconds(side_.options.duration_s), intervals_.length_ns,
+        const auto duration = phase(to_nanoseconds(side_.options.duration_s), intervals_.length_ns(),
                                     side_.placement.live, [&](const LatencyRecord& record) {
                                         side_.tell(LatencyInterval{payload_bytes_, index++, record.duration_ns,
                                                                    &record.histogram, record.last_ns});
@@ -235,8 +171,8 @@ private:
             write_message(loan->bytes(), number, side_.options.handling);
             if (auto sent = publish(side_, std::move(*loan)); !sent) return sent.error();
         }
-        // Nearly always the answer comes at once and is intact. That path uses nothing of the answer but the comparison,
-        // so that the processor need not wait for the check of the header.
+        // Nearly always the answer comes at once and is intact. That path uses nothing of the answer but the
+        // comparison, so that the processor need not wait for the check of the header.
         std::optional<ReadMessage> other;
         {
             const auto sample = channels_.subscriber->take(slice);
@@ -257,7 +193,7 @@ private:
         while (true) {
             if (!answer) return answer.error();
             if (*answer && (*answer)->number == number) return came(number);
-            // One that cannot be told from others is taken for the one that is awaited, and is no sample.
+            // An answer whose number cannot be read is taken for the awaited one, and is no sample.
             if (*answer && !(*answer)->number) return Outcome::unreadable;
             if (*answer) {
                 count_late(*(*answer)->number);
@@ -321,11 +257,7 @@ private:
     std::size_t payload_bytes_;
     bool lossy_;
     Patience answer_limit_;  ///< of a transport that may lose messages
-    IntervalPlan intervals_;
-    HandOver<LatencyRecord> records_;
-    LatencyRecord* interval_ = nullptr;  ///< the current one
-    Nanoseconds interval_start_ns_ = 0;
-    std::atomic<bool> enough_{false};
+    LatencyIntervals intervals_;
     bool measured_ = false;  ///< else it is the warm-up
     InTurn numbers_;
     Newest newest_;                  ///< of those that were answered
@@ -379,7 +311,7 @@ private:
         if (!*ping) return false;
         const auto message = read_message((*ping)->bytes(), side_.options.handling);
         const std::size_t bytes = (*ping)->bytes().size();
-        // A duplicate, or late: in a closed loop nobody waits for its answer any more.
+        // A duplicate, or late: in a closed loop the publisher no longer waits for its answer.
         if (message.identified && !newest_.advance(message.number) && !side_.options.rate_per_s) return true;
         auto loan = channels_.publisher->loan(bytes);
         if (!loan) return loan.error();

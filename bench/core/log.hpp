@@ -39,7 +39,7 @@ public:
 
     bool failed() const { return counts_.errors > 0; }
 
-    /// A disk may fill up during a run; numbers that nobody can read are worth nothing.
+    /// An error if a log could not be written: a disk may fill up during a run.
     Result<void> written() const {
         for (const auto& writer : writers_) {
             if (!writer.stream->good()) return Error{"write the log: " + writer.name + " takes no more"};

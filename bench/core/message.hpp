@@ -73,8 +73,8 @@ ReadMessage read_verified(std::span<const std::byte> payload);
 
 }  // namespace message_parts
 
-// Header and check are inline: each round trip writes and reads two of them, one after the other. Called out of line,
-// they came back through memory, and shared memory took a sixth longer for 64 bytes (an AMD EPYC, 2026-11-22).
+// Header and check are inline: each round trip writes and reads two of them, one after the other, and called out of line
+// they came back through memory.
 
 inline void write_message(std::span<std::byte> payload, std::uint64_t number, Handling handling) {
     using namespace message_parts;

@@ -14,7 +14,8 @@
 namespace tacholog {
 namespace {
 
-/// How often it looks for what was handed over: nobody wakes it for that, as a wake is a system call.
+/// How often it looks for records that were handed over. The measuring thread does not wake it: a wake is a system
+/// call.
 constexpr Nanoseconds look_every_ns = 5'000'000;
 
 /// Where it shares a CPU with those that measure, it says that it is at work no oftener than it must, and out of step
@@ -94,8 +95,8 @@ void Monitor::work() {
     // to measure nothing.
     static_cast<void>(pin("reporting", placement_.reporting).has_value());
     come_before_who_measures();
-    // Where threads share their descriptors, the kernel counts who uses a file at every call: 2 % of a round trip over
-    // udp. Should it fail, they share them.
+    // Where threads share their descriptors, the kernel counts the users of a file at every call: 2 % of a round trip
+    // over udp. Should it fail, they share them.
     static_cast<void>(::unshare(CLONE_FILES));
     const Usage usage{UsageOf::thread};
     std::unique_lock lock{mutex_};

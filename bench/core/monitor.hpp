@@ -1,5 +1,5 @@
-// The rig's own work while a phase is measured: a thread beside the measuring one watches the control channel, takes
-// the intervals that are handed to it, and writes and sends them. So the measuring thread makes no system call of the
+// The rig's own work while a phase is measured. A thread beside the measuring one watches the control channel, takes
+// the intervals that are handed to it, and writes and sends them. So the measuring thread makes no system call for the
 // rig.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace tacholog {
 
 class Monitor {
 public:
-    /// What is done on the monitor's thread while a phase lasts.
+    /// The work of the monitor's thread while a phase lasts.
     struct Duty {
         std::function<void(const Frame&, std::size_t who)> heard;  ///< of each frame that comes
         std::function<Result<void>()> collect;                     ///< takes what was handed over; may be nothing
@@ -31,10 +31,10 @@ public:
     Monitor& operator=(const Monitor&) = delete;
     ~Monitor();
 
-    /// From here on the control channel and the log are the monitor's, but for a frame sent before anything is handed
-    /// over.
+    /// From here on only the monitor uses the control channel and the log. (The caller may still send a frame before it
+    /// hands anything over.)
     void begin(Duty duty);
-    /// From here on they are the caller's again. Does nothing where nothing was begun.
+    /// From here on the caller uses them again. Does nothing if no phase was begun.
     void end();
 
     /// For measuring threads: an error if a peer is gone or gave up, a signal has come, or what was found cannot be
@@ -81,7 +81,7 @@ private:
     alignas(64) std::thread thread_;
 };
 
-/// Ends what was begun before what its duty refers to goes.
+/// Ends the monitor's work before the objects are destroyed that its duty refers to.
 class MonitorGuard {
 public:
     explicit MonitorGuard(Monitor& monitor) : monitor_(monitor) {}

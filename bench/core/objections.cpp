@@ -96,13 +96,6 @@ std::optional<std::string> objection_to_sending(const Options& options, const Tr
         return "--batch-bytes: " + options.transport + " takes up to " +
                std::to_string(transport.most_batch_bytes / 1024) + "KiB";
     }
-    if (options.congestion.empty()) return std::nullopt;
-    if (transport.objection_to_congestion == nullptr) {
-        return "--congestion: " + options.transport + " has no congestion control to choose; those that have are " +
-               names_of_those([](const Transport& one) { return one.objection_to_congestion != nullptr; });
-    }
-    if (const auto wrong = transport.objection_to_congestion(options.congestion))
-        return "--congestion " + options.congestion + ": " + *wrong;
     return std::nullopt;
 }
 

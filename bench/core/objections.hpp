@@ -1,5 +1,5 @@
-// What speaks against a command line beside the values of its options: what a transport or a dialect cannot do, and who
-// may be several.
+// Reasons to refuse a command line whose options are valid one by one: a transport or a dialect cannot do what they ask
+// for together.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,15 @@ const Kind* find(std::span<const Kind* const> kinds, std::string_view name) {
     return nullptr;
 }
 
-/// One line that says what cannot be; nothing if all is well. `transport` may be nullptr.
+/// The setting of that name; nullptr if the transport has none.
+inline const Setting* setting_of(const Transport& transport, std::string_view name) {
+    for (const Setting& setting : transport.settings) {
+        if (setting.name == name) return &setting;
+    }
+    return nullptr;
+}
+
+/// One line that says what is not possible; nothing if all is well. `transport` may be nullptr.
 std::optional<std::string> objection(const Options& options, const Transport* transport);
 
 }  // namespace tacholog

@@ -10,8 +10,8 @@
 
 namespace tacholog {
 
-/// A histogram in as many frames as it takes; `about` goes with each.
-std::vector<Frame> frames_of(const Histogram& histogram, std::uint64_t duration_ns);
+/// A histogram in as many frames as it takes; the duration goes with each.
+std::vector<Frame> frames_of(const Histogram& histogram, Nanoseconds duration_ns);
 
 /// Puts such frames together again.
 class HistogramReader {

@@ -91,14 +91,14 @@ private:
 
     /// Tells the subscriber that this phase is sent, and waits for its counts.
     Result<void> end_phase() {
-        if (auto sent = side_.control.send({FrameKind::phase_end, {next_place_}}); !sent) return sent;
+        if (auto sent = side_.control.send(PhaseEndFrame{{next_place_}}.frame()); !sent) return sent;
         while (true) {
             auto frame = side_.control.receive(side_.limit() + drain_allowance);
             if (!frame) return frame.error();
             if (frame->kind == FrameKind::abort) return Error{"the peer gave up: " + frame->text};
             heard(*frame);
             if (frame->kind != FrameKind::phase_done) continue;
-            counts_ = std::move(*frame);
+            counts_ = OneWayDoneFrame::of(*frame);
             return {};
         }
     }
@@ -118,16 +118,16 @@ private:
     }
 
     Result<void> report() {
-        const Faults faults{counts_.number(1), counts_.number(2), counts_.number(3),
-                            known_corrupted(side_.options.handling, counts_.number(4))};
-        side_.tell(
-            LatencyResult{payload_bytes_, faults, duration_ns_, &total_, tacholog::heard(side_, counts_.number(6))});
+        const Faults faults{counts_.lost, counts_.duplicated, counts_.reordered,
+                            known_corrupted(side_.options.handling, counts_.corrupted)};
+        side_.tell(LatencyResult{payload_bytes_, faults, duration_ns_, &total_,
+                                 tacholog::heard(side_, counts_.instances_heard)});
         const auto offered = rate_of(sent_, last_sent_ns_ - first_sent_ns_);
         const Histogram unknown;
         const Sending sending{payload_bytes_, planned_, sent_, rate(), offered, &lateness_, &unknown};
         side_.tell(sending);
         tell_generator_limits(side_, sending, total_);
-        if (const std::uint64_t early = counts_.number(5); early > 0) {
+        if (const std::uint64_t early = counts_.early; early > 0) {
             side_.tell(Failure{payload_bytes_, std::to_string(early) +
                                                    " messages arrived before they were due: the sides' clocks differ"});
         }
@@ -155,7 +155,7 @@ private:
     HistogramReader reader_;
     Histogram total_;  ///< from the intended send time
     Histogram lateness_;
-    Frame counts_;
+    OneWayDoneFrame counts_;
 };
 
 }  // namespace

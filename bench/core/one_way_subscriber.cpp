@@ -40,7 +40,9 @@ private:
         sequence_.restart(first);
         begin(measured);
         const auto hear = [this](const Frame& frame, std::size_t) {
-            if (frame.kind == FrameKind::phase_end) end_.store(frame.number(0), std::memory_order_release);
+            if (frame.kind != FrameKind::phase_end) return;
+            const auto ends = PhaseEndFrame::of(frame).ends;
+            end_.store(ends.empty() ? 0 : ends.front(), std::memory_order_release);
         };
         side_.monitor->begin({hear, [this] { return collect(); }, !measured || side_.placement.live});
         // The publisher begins this phase when it has the counts of the one before: from here on we are ready.
@@ -140,7 +142,7 @@ private:
         Histogram& interval = record.histogram;
         if (measured_)
             side_.tell(LatencyInterval{payload_bytes_, index_++, record.duration_ns, &interval, interval.max_ns()});
-        for (const Frame& frame : frames_of(interval, static_cast<std::uint64_t>(record.duration_ns))) {
+        for (const Frame& frame : frames_of(interval, record.duration_ns)) {
             if (auto sent = side_.control.send(frame, side_.limit()); !sent) return sent;
         }
         total_.merge(interval);
@@ -157,9 +159,13 @@ private:
         sequence_.settle(next_first_);
         const Faults faults{sequence_.lost(next_first_), sequence_.duplicated(), sequence_.reordered(),
                             known_corrupted(side_.options.handling, corrupted_)};
-        counts_ = Frame{FrameKind::phase_done,
-                        {sequence_.received(), faults.lost, faults.duplicated, faults.reordered, corrupted_, early_,
-                         sequence_.heard()}};
+        counts_ = OneWayDoneFrame{.received = sequence_.received(),
+                                  .lost = faults.lost,
+                                  .duplicated = faults.duplicated,
+                                  .reordered = faults.reordered,
+                                  .corrupted = corrupted_,
+                                  .early = early_,
+                                  .instances_heard = sequence_.heard()};
         if (!measured_) return {};
         side_.tell(LatencyResult{payload_bytes_, faults, now - start_ns_, &total_, heard(side_, sequence_.heard())});
         return {};
@@ -168,7 +174,7 @@ private:
     /// Of the phase before, if there was one.
     Result<void> send_counts() {
         if (!counts_) return {};
-        return side_.control.send(*std::exchange(counts_, std::nullopt));
+        return side_.control.send(std::exchange(counts_, std::nullopt)->frame());
     }
 
     static constexpr std::uint64_t not_yet = UINT64_MAX;
@@ -180,7 +186,7 @@ private:
     bool measured_ = false;
     std::atomic<std::uint64_t> end_{not_yet};  ///< where the phase ends, once the publisher has said so
     std::uint64_t next_first_ = 0;             ///< the message that the next phase begins with
-    std::optional<Frame> counts_;              ///< of the last phase, until they are sent
+    std::optional<OneWayDoneFrame> counts_;    ///< of the last phase, until they are sent
     std::uint64_t frames_ = 0;                 ///< that had come when the monitor was last asked
     std::uint64_t early_ = 0;                  ///< messages that came before they were due
     std::uint64_t corrupted_ = 0;              ///< whose header was, which holds the time too
@@ -198,7 +204,7 @@ private:
 Result<void> run_one_way_subscriber(const Side& side, const Frame& open) {
     auto channels = open_channels_as_subscriber(side, open);
     if (!channels) return channels.error();
-    const std::size_t payload_bytes = case_of(open).payload_bytes;
+    const std::size_t payload_bytes = OpenFrame::of(open).measured.payload_bytes;
     if (const auto instances = side.options.instances)
         return OneWayTaker{side, std::move(*channels), payload_bytes, KeyedSequence{*instances}}.run();
     return OneWayTaker{side, std::move(*channels), payload_bytes, Sequence{0}}.run();

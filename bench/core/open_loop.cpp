@@ -9,6 +9,7 @@
 #include <atomic>
 
 #include "core/instances.hpp"
+#include "core/latency_intervals.hpp"
 #include "core/side.hpp"
 #include "core/steady.hpp"
 #include "core/waiting.hpp"
@@ -32,8 +33,7 @@ public:
           plan_(0, rate()),
           newest_(instances_),
           outstanding_(rate() * side.options.timeout_s),
-          intervals_(side.intervals(most_histograms_kept)),
-          records_(intervals_.records) {}
+          intervals_(side.intervals(most_histograms_kept)) {}
 
     Result<void> run() {
         const MonitorGuard guard{*side_.monitor};
@@ -63,7 +63,7 @@ private:
         corrupted_ = 0;
         from_send_.clear();
         lateness_.clear();
-        const auto duration = phase(to_nanoseconds(side_.options.duration_s), intervals_.length_ns,
+        const auto duration = phase(to_nanoseconds(side_.options.duration_s), intervals_.length_ns(),
                                     side_.placement.live, [&](const LatencyRecord& record) {
                                         side_.tell(LatencyInterval{payload_bytes_, index++, record.duration_ns,
                                                                    &record.histogram, record.last_ns});
@@ -76,27 +76,10 @@ private:
         return {};
     }
 
-    /// One phase; `found` gets each of its intervals, and says whether it is enough.
+    /// One phase; `found` gets each of its intervals, and returns whether it is enough.
     template <typename Found>
     Result<Nanoseconds> phase(Nanoseconds longest_ns, Nanoseconds interval_ns, bool live, Found&& found) {
-        const auto collect = [this, &found]() -> Result<void> {
-            while (LatencyRecord* record = records_.oldest()) {
-                if (found(*record)) enough_.store(true, std::memory_order_relaxed);
-                record->histogram.clear();
-                records_.give_back();
-            }
-            return {};
-        };
-        enough_ = false;
-        interval_ = &records_.current();
-        side_.monitor->begin({nullptr, collect, live, true});
-        const auto duration = send_and_take(longest_ns, interval_ns);
-        side_.monitor->end();
-        static_cast<void>(collect().has_value());  // a run that failed shows what it had found until then
-        if (!duration) return duration;
-        found(*interval_);
-        interval_->histogram.clear();
-        return duration;
+        return intervals_.phase(*side_.monitor, live, [&] { return send_and_take(longest_ns, interval_ns); }, found);
     }
 
     /// Sends what is due for so long, or until it is enough; then takes what is on its way. What is left in the current
@@ -116,33 +99,19 @@ private:
             if (now < next_pulse) [[likely]]
                 continue;
             if (auto fine = side_.monitor->fine(); !fine) return fine.error();
-            enough = enough || all_sent(planned_end, now) || enough_.load(std::memory_order_relaxed);
-            if (now - interval_start_ns_ >= interval_ns) hand_over(now);
+            enough = enough || all_sent(planned_end, now) || intervals_.enough();
+            if (now - intervals_.start_ns() >= interval_ns) intervals_.hand_over(now, last_ns_);
             next_pulse = now < planned_end ? std::min(now + pulse_ns, planned_end) : now + short_pulse_ns;
-            if (interval_start_ns_ + interval_ns > now)
-                next_pulse = std::min(next_pulse, interval_start_ns_ + interval_ns);
+            if (intervals_.start_ns() + interval_ns > now)
+                next_pulse = std::min(next_pulse, intervals_.start_ns() + interval_ns);
             const auto over = silent_for_good(now - moved_ns, enough);
             if (!over) return over.error();
             if (*over) break;
         }
         pending_.reset();
         const Nanoseconds end = now_ns();
-        close_interval(end);
+        intervals_.close(end, last_ns_);
         return end - start;
-    }
-
-    void close_interval(Nanoseconds now) {
-        interval_->duration_ns = now - interval_start_ns_;
-        interval_->elapsed_ns = now - plan_.start_ns();
-        interval_->last_ns = last_ns_;
-    }
-
-    /// Goes on with this interval if the records are all out.
-    void hand_over(Nanoseconds now) {
-        close_interval(now);
-        if (!records_.hand_over()) return;
-        interval_ = &records_.current();
-        interval_start_ns_ = now;
     }
 
     bool all_sent(Nanoseconds end_ns, Nanoseconds now) const {
@@ -151,7 +120,7 @@ private:
 
     void begin(Nanoseconds start, Nanoseconds end) {
         plan_ = Plan{start, rate()};
-        interval_start_ns_ = start;
+        intervals_.begin(start);
         idle_turns_ = 0;
         planned_ = plan_.due_before(end);
         sent_ = answered_ = unreadable_ = 0;
@@ -191,9 +160,9 @@ private:
         return *sent || *taken;
     }
 
-    /// Nothing is due and nothing has come. Two sides that share one core still make progress: who polls in vain for
-    /// long gives it away then; who sleeps does so until something comes or is due, but not beyond `limit_ns`. True if
-    /// something came.
+    /// Nothing is due and nothing has come. Two sides that share one core still make progress: a side that polls in
+    /// vain for long gives the core away; one that sleeps does so until something comes or is due, but not beyond
+    /// `limit_ns`. True if something came.
     Result<bool> rest(Nanoseconds limit_ns) {
         const Waiting waiting = side_.options.waiting;
         if (waiting != Waiting::block && !polled_in_vain()) {
@@ -219,7 +188,7 @@ private:
         return in_vain_;
     }
 
-    /// Who polls after sleeping wakes before the time.
+    /// A side that is to poll after sleeping wakes this much before the time.
     Nanoseconds early_ns() const { return side_.options.waiting == Waiting::block ? 0 : polled_before_time_ns; }
 
     Result<bool> sleep(Nanoseconds limit_ns) {
@@ -245,7 +214,8 @@ private:
         }
         const auto handed_over = pending_->publish(Patience{0});
         if (!handed_over) return handed_over.error();
-        if (!*handed_over) return false;  // full: answers have to be taken meanwhile, or nobody gets any further
+        if (!*handed_over)
+            return false;  // full: answers have to be taken meanwhile, or neither side would get any further
         pending_.reset();
         lateness_.record(static_cast<std::uint64_t>(pending_since_ns_ - plan_.due_ns(sent_)));
         outstanding_.sent(pending_since_ns_);
@@ -275,7 +245,7 @@ private:
         if (!newest_.advance(*message.number)) ++faults_.reordered;
         const std::uint64_t index = place - (next_place_ - sent_);
         last_ns_ = static_cast<std::uint64_t>(now - plan_.due_ns(index));
-        interval_->histogram.record(last_ns_);
+        intervals_.record(last_ns_);
         from_send_.record(static_cast<std::uint64_t>(now - answer.sent_ns));
         return true;
     }
@@ -310,18 +280,14 @@ private:
     Nanoseconds last_sent_ns_ = 0;
     Outstanding outstanding_;
     std::uint64_t answered_ = 0;    ///< of this phase
-    std::uint64_t unreadable_ = 0;  ///< answers of which nobody knows what they answer
+    std::uint64_t unreadable_ = 0;  ///< answers whose number could not be read
     std::uint64_t idle_turns_ = 0;
     Nanoseconds idle_since_ns_ = 0;  ///< about
     bool in_vain_ = false;           ///< it has polled for long
     std::uint64_t corrupted_ = 0;
     std::uint64_t last_ns_ = 0;
     Faults faults_;
-    IntervalPlan intervals_;
-    HandOver<LatencyRecord> records_;    ///< from the intended send time, as total_
-    LatencyRecord* interval_ = nullptr;  ///< the current one
-    Nanoseconds interval_start_ns_ = 0;
-    std::atomic<bool> enough_{false};
+    LatencyIntervals intervals_;  ///< from the intended send time, as total_
     Histogram total_;
     Histogram from_send_;
     Histogram lateness_;

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "core/objections.hpp"
+
 namespace tacholog {
 namespace {
 
@@ -69,16 +71,27 @@ Result<void> check_basis(const Options& options) {
     return {};
 }
 
-/// A byte that some message does not have could not be changed in it.
-Result<void> check_mock(const Options& options) {
+std::string names_of_those_with(std::string_view setting) {
+    std::string names;
+    for (const Transport* transport : all_transports()) {
+        if (setting_of(*transport, setting) != nullptr)
+            names += (names.empty() ? "" : ", ") + std::string{transport->name};
+    }
+    return names;
+}
+
+/// The settings that were given are of this transport, and it can use their values.
+Result<void> check_settings(const Options& options) {
+    const Transport* transport = find(all_transports(), options.transport);
+    if (transport == nullptr) return {};  // which is refused for that, see objections.hpp
     std::vector<std::size_t> sizes;
     for (const auto& row : options.demand_table) sizes.push_back(row.payload_bytes);
     if (sizes.empty()) sizes = options.sizes;
-    const std::size_t smallest = *std::min_element(sizes.begin(), sizes.end());
-    for (const Corruption& corrupt : {options.injection.corrupt, options.injection.corrupt_answer}) {
-        if (corrupt.place(smallest) < smallest) continue;
-        return Error{"--mock: a message of " + std::to_string(smallest) + " bytes has no byte " +
-                     std::to_string(*corrupt.byte) + " (the first is 0)"};
+    const std::size_t smallest_bytes = *std::min_element(sizes.begin(), sizes.end());
+    for (const auto& [name, value] : options.settings) {
+        const Setting* setting = setting_of(*transport, name);
+        if (setting == nullptr) return Error{"--" + name + " is for --transport " + names_of_those_with(name)};
+        if (const auto fine = setting->check(value, smallest_bytes); !fine) return fine;
     }
     return {};
 }
@@ -102,8 +115,7 @@ Result<void> check(const Options& options, const Given& given) {
     if (!given.has("test")) return Error{"--test is missing: latency, throughput or demand"};
     if (options.transport.empty()) return Error{"--transport is missing: --list-transports shows what there is"};
     if (const auto fine = check_pace(options, given); !fine) return fine;
-    if (given.has("mock") && options.transport != "mock") return Error{"--mock is for --transport mock"};
-    if (const auto fine = check_mock(options); !fine) return fine;
+    if (const auto fine = check_settings(options); !fine) return fine;
     if (options.handling.verify && options.handling.touch != Touch::write_read) {
         return Error{"--verify needs --touch write+read: a checksum covers bytes that were written and are read"};
     }

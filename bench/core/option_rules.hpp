@@ -1,4 +1,4 @@
-// Which options go together. What a transport or a dialect cannot do is the matter of objections.hpp.
+// Which options go together. objections.hpp has what a transport or a dialect cannot do.
 #pragma once
 
 #include <algorithm>

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <vector>
 
 #include "core/address.hpp"
 #include "core/choices.hpp"
 #include "core/instances.hpp"
 #include "core/text.hpp"
+#include "transports/transport.hpp"
 
 namespace tacholog {
 namespace {
@@ -65,11 +67,6 @@ Result<void> set_address(Options& options, std::string_view text) {
     return {};
 }
 
-Result<void> set_mock(Options& options, std::string_view text) {
-    options.mock = text;
-    return keep(parse_injection(text), options.injection);
-}
-
 Result<std::size_t> how_many(std::string_view option, std::string_view text, std::size_t most) {
     const auto count = to_number<std::size_t>(text);
     if (count && *count >= 1 && *count <= most) return *count;
@@ -83,15 +80,6 @@ Result<void> set_batch_bytes(Options& options, std::string_view text) {
     }
     options.batch_bytes = sizes->front();
     return {};
-}
-
-Result<std::string> parse_congestion(std::string_view text) {
-    constexpr std::size_t longest = 15;  // TCP_CA_NAME_MAX, with its end
-    const bool is_name = std::all_of(text.begin(), text.end(), [](char one) {
-        return (one >= 'a' && one <= 'z') || (one >= '0' && one <= '9') || one == '_' || one == '-';
-    });
-    if (is_name && !text.empty() && text.size() <= longest) return std::string{text};
-    return Error{"--congestion " + std::string{text} + ": not the name of an algorithm, like cubic, reno or bbr"};
 }
 
 /// The n-th --reporter goes with the n-th --output.
@@ -114,7 +102,7 @@ Result<void> nothing(Options&, std::string_view) {
 }
 
 // clang-format off
-constexpr std::array<OptionRow, 38> rows{{
+constexpr std::array<OptionRow, 36> of_the_rig{{
     {"test", [](Options& o, std::string_view t) { return choose("--test", t, tests, o.test); }},
     {"transport", [](Options& o, std::string_view t) -> Result<void> { o.transport = t; return {}; }},
     {"role", [](Options& o, std::string_view t) { return choose("--role", t, roles, o.role); }},
@@ -131,9 +119,7 @@ constexpr std::array<OptionRow, 38> rows{{
     {"basis", [](Options& o, std::string_view t) { return choose("--basis", t, bases, o.basis); }},
     {"wait", [](Options& o, std::string_view t) { return choose("--wait", t, ways_to_wait, o.waiting); }},
     {"batch-bytes", set_batch_bytes},
-    {"congestion", [](Options& o, std::string_view t) { return keep(parse_congestion(t), o.congestion); }},
     {"probe-every", [](Options& o, std::string_view t) { return keep(how_many("--probe-every", t, most_between_probes), o.probe_every); }},
-    {"mock", set_mock},
     {"instances", [](Options& o, std::string_view t) { return keep(how_many("--instances", t, most_instances), o.instances); }},
     {"publishers", [](Options& o, std::string_view t) { return keep(how_many("--publishers", t, most_publishers), o.publishers); }},
     {"subscribers", [](Options& o, std::string_view t) { return keep(how_many("--subscribers", t, most_subscribers), o.audience.subscribers); }},
@@ -156,9 +142,21 @@ constexpr std::array<OptionRow, 38> rows{{
 }};
 // clang-format on
 
+std::vector<OptionRow> all_rows() {
+    std::vector<OptionRow> rows{of_the_rig.begin(), of_the_rig.end()};
+    for (const Transport* transport : all_transports()) {
+        for (const Setting& setting : transport->settings) {
+            const auto is_same = [&](const OptionRow& row) { return row.name == setting.name; };
+            if (std::none_of(rows.begin(), rows.end(), is_same)) rows.push_back({setting.name.data(), nullptr});
+        }
+    }
+    return rows;
+}
+
 }  // namespace
 
 std::span<const OptionRow> option_table() {
+    static const std::vector<OptionRow> rows = all_rows();
     return rows;
 }
 

@@ -99,7 +99,12 @@ Result<Options> parse_options(int argc, char* argv[]) {
             return Error{"--" + std::string{row.name} + " is given twice"};
         }
         given.add(row.name);
-        if (const auto set = row.set(options, optarg == nullptr ? "" : optarg); !set) return set.error();
+        const std::string_view text = optarg == nullptr ? "" : optarg;
+        if (row.set == nullptr) {
+            options.settings[row.name] = text;
+        } else if (const auto set = row.set(options, text); !set) {
+            return set.error();
+        }
     }
     if (optind < argc) return Error{quoted(argv[optind]) + ": options only, no arguments"};
     if (const auto fine = check(options, given); !fine) return fine.error();

@@ -10,10 +10,10 @@
 
 #include "core/audience.hpp"
 #include "core/case.hpp"
-#include "core/injection.hpp"
 #include "core/lists.hpp"
 #include "core/message.hpp"
 #include "core/result.hpp"
+#include "core/settings.hpp"
 #include "core/waiting.hpp"
 
 namespace tacholog {
@@ -54,12 +54,10 @@ struct Options {
     Audience audience;
     std::optional<std::size_t> instances;  ///< of keyed data; nothing: the topic has no key
     Waiting waiting = Waiting::busy_poll;
-    std::string congestion;           ///< TCP's algorithm of congestion control; empty: the kernel's default
+    Settings settings;                ///< of the transport's own
     std::size_t batch_bytes = 0;      ///< messages that may travel together; 0: each goes at once
     std::size_t probe_every = 0;      ///< of a throughput test: how many messages to one that is answered; 0: none is
     Basis basis = Basis::round_trip;  ///< of latency
-    Injection injection;              ///< of the mock transport only
-    std::string mock;                 ///< the same, as given
     std::vector<int> cpu_pub;
     std::vector<int> cpu_sub;
     std::string address = "127.0.0.1";
@@ -88,6 +86,6 @@ inline std::size_t messages_a_batch(const Options& options, std::size_t payload_
 std::vector<Case> cases(const Options& options);
 
 /// What --help prints.
-std::string_view help_text();
+std::string help_text();
 
 }  // namespace tacholog

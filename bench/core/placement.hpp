@@ -1,5 +1,4 @@
-// Which CPUs are for measuring, and whether one is left for the rig's own work: watching the control channel, and
-// writing what was found.
+// Which CPUs measure, and whether one is left for the rig's own work: watching the control channel and writing results.
 #pragma once
 
 #include <string>
@@ -20,7 +19,7 @@ struct SideCpus {
 /// Where the rig's own work is done on a side.
 struct Placement {
     bool live = false;           ///< whether it is done while a phase is measured; else what can wait is done after it
-    bool shared = false;         ///< whether measuring threads share a CPU: who waits then gives it away
+    bool shared = false;         ///< whether measuring threads share a CPU: a waiting one then gives it away
     std::vector<int> reporting;  ///< the CPUs for it; any, if there are none
 };
 

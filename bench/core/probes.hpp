@@ -1,5 +1,6 @@
-// Latency under load: every so many messages of a stream one is a probe, which the subscriber answers. The publisher
-// takes the answers beside its sending, also while it waits for room: or each side could wait for the other's.
+// Latency under load: one in so many messages of a stream is a probe, which the subscriber answers. The publisher takes
+// the answers between messages, and also while it waits for room: otherwise each side could wait for the other for
+// ever.
 #pragma once
 
 #include <numeric>
@@ -145,7 +146,7 @@ private:
     Histogram round_trips_;
     Faults faults_;
     std::uint64_t corrupted_ = 0;
-    std::uint64_t unreadable_ = 0;  ///< answers of which nobody knows what they answer
+    std::uint64_t unreadable_ = 0;  ///< answers whose number could not be read
 };
 
 }  // namespace tacholog

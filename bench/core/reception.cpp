@@ -10,7 +10,8 @@
 namespace tacholog {
 namespace {
 
-/// A true subscriber says hello as soon as it is connected. Of more who say nothing, the oldest are let go.
+/// A true subscriber says hello as soon as it is connected. If more connections than this say nothing, the oldest are
+/// closed.
 constexpr std::size_t most_guests = 64;
 
 /// How often is asked whether all can still come.

@@ -1,5 +1,6 @@
-// Who is let in at the control port. Anybody may connect there: a scan of ports, a browser, a subscriber with other
-// options. Each is heard beside the others, so that nobody holds up the true subscribers, and who is none is let go.
+// Admission at the control port. Anybody may connect there: a port scan, a browser, a subscriber with other options.
+// All are heard side by side, so that none of them holds up the true subscribers. The connection of any other is
+// closed.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace tacholog {
 
-/// Those who connected and are no subscribers of this run. They are let go, and the log says so.
+/// Connections that did not come from a subscriber of this run. They are closed, and the log says so.
 class Strangers {
 public:
     void let_go(const Error& reason);

@@ -17,13 +17,18 @@ struct Error {
 /// The error of a system call that has just failed.
 Error os_error(const std::string& operation, int code = errno);
 
+/// Errors are rare: the compiler keeps what handles them out of the way of what each message passes through.
+inline bool probably(bool is_true) {
+    return __builtin_expect(static_cast<long>(is_true), 1L) != 0;
+}
+
 template <typename T>
 class [[nodiscard]] Result {
 public:
     Result(T value) : held_(std::in_place_index<0>, std::move(value)) {}
     Result(Error error) : held_(std::in_place_index<1>, std::move(error)) {}
 
-    bool has_value() const { return held_.index() == 0; }
+    bool has_value() const { return probably(held_.index() == 0); }
     explicit operator bool() const { return has_value(); }
 
     T& value() { return *std::get_if<0>(&held_); }
@@ -45,7 +50,7 @@ public:
     Result() = default;
     Result(Error error) : error_(std::move(error)) {}
 
-    bool has_value() const { return !error_.has_value(); }
+    bool has_value() const { return probably(!error_.has_value()); }
     explicit operator bool() const { return has_value(); }
     const Error& error() const { return *error_; }
 

@@ -25,7 +25,7 @@ namespace {
 
 constexpr int default_port = 7420;
 
-/// Where the error names a control port that nobody gave: whence it is.
+/// If the error names a control port that the user did not give: where that port comes from.
 Error with_origin_of_port(Error error, const Options& options) {
     const std::string port = std::to_string(default_port);
     if (options.port >= 0 || options.role == Role::both || error.text.find(":" + port) == std::string::npos)
@@ -47,7 +47,8 @@ Result<void> explained(Result<void> done, std::span<Control> others) {
         return text.starts_with(other.peer() + " gave up") || text.starts_with(other.peer() + " refused");
     };
     if (done) return done;
-    // They may be gone; then there is nobody to tell. Who told us would only hear its own words, and repeat them.
+    // They may be gone; then there is nobody to tell. The side that gave up first is not told: it would only repeat its
+    // own words.
     for (Control& other : others) {
         if (!told(other)) static_cast<void>(other.send({FrameKind::abort, {}, done.error().text}).has_value());
     }
@@ -201,23 +202,39 @@ Result<void> run_threads(const Options& options, const Transport& transport, con
     return published && failed != ends.end() ? *failed : published;
 }
 
-/// With the policy to do without slow subscribers, even a transport that loses nothing does not deliver everything.
+/// If slow subscribers may be left behind, even a transport that loses nothing does not deliver everything.
 std::string reliability_of(const Options& options, const Transport& transport) {
     const bool everything =
         transport.reliability == Reliability::reliable && options.audience.slow == SlowSubscriber::block;
     return everything ? "reliable" : "best-effort";
 }
 
-/// Said where it is a question: a transport that never waits for a subscriber has no policy.
+/// Empty for a transport that never waits for a subscriber: it has no policy.
 std::string slow_subscriber_of(const Options& options, const Transport& transport) {
     return transport.reliability == Reliability::reliable ? std::string{to_text(options.audience.slow)} : "";
+}
+
+std::string_view to_text(Reach reach) {
+    if (reach == Reach::network) return "network";
+    return reach == Reach::host ? "host" : "process";
+}
+
+/// Of the settings that were given, those that the configuration states.
+Settings settings_of(const Options& options, const Transport& transport) {
+    Settings stated;
+    for (const auto& [name, value] : options.settings) {
+        const Setting* setting = setting_of(transport, name);
+        if (setting != nullptr && setting->in_config_line) stated[name] = value;
+    }
+    return stated;
 }
 
 /// The head of every log. Returns the kernel's counters as they stood before the run.
 PathCounters write_head(Log& log, const Options& options, const Transport& transport, const Build& build) {
     log.write(build);
     log.write(Config{options, std::string{transport.data_path}, reliability_of(options, transport),
-                     slow_subscriber_of(options, transport)});
+                     slow_subscriber_of(options, transport), std::string{to_text(transport.reach)},
+                     settings_of(options, transport)});
     log.write(read_host());
     log.write(measure_clock());
     log.write(read_load(false));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/control.hpp"
+#include "core/frames.hpp"
 #include "core/handover.hpp"
 #include "core/log.hpp"
 #include "core/monitor.hpp"
@@ -108,9 +109,6 @@ Result<Channels> open_channels_as_publisher(const Side& side, const Case& measur
 
 /// The same, answering a publisher that has just sent `open`.
 Result<Channels> open_channels_as_subscriber(const Side& side, const Frame& open);
-
-/// What the publisher is about to measure, as its `open` says.
-Case case_of(const Frame& open);
 
 /// Tries `attempt` until it succeeds, however long the transport is full, within the limit. `watch` looks for trouble
 /// meanwhile.

@@ -20,7 +20,7 @@ Result<Stop> Stop::watch() {
     return Stop{std::move(fd)};
 }
 
-// The signal is left unread: everybody who watches shall see it.
+// The signal is left unread, so that every watcher sees it.
 bool Stop::requested() const {
     pollfd waiting{fd_.get(), POLLIN, 0};
     return ::poll(&waiting, 1, 0) > 0;

@@ -1,5 +1,5 @@
-// Being asked to stop. SIGINT and SIGTERM become readable on a descriptor, so that every wait can watch for them and
-// the run ends in order: with an error line and an end line.
+// Stopping on request. SIGINT and SIGTERM become readable on a descriptor, so that every wait can watch for them and
+// the run ends in order, with an error line and an end line.
 #pragma once
 
 #include <string>

@@ -20,12 +20,12 @@ struct Counted {
     Nanoseconds duration_ns = 0;
     std::optional<Instances> instances;
 
-    Counted(const Frame& frame, const Options& options, std::optional<std::uint64_t> dropped)
-        : received(frame.number(0)),
-          faults{frame.number(1), frame.number(2), frame.number(3), std::nullopt, dropped},
-          duration_ns(static_cast<Nanoseconds>(frame.number(5))) {
-        faults.corrupted = known_corrupted(options.handling, frame.number(4));
-        if (options.instances) instances = {*options.instances, frame.number(6)};
+    Counted(const PhaseDoneFrame& told, const Options& options, std::optional<std::uint64_t> dropped)
+        : received(told.received),
+          faults{told.lost, told.duplicated, told.reordered, std::nullopt, dropped},
+          duration_ns(told.duration_ns) {
+        faults.corrupted = known_corrupted(options.handling, told.corrupted);
+        if (options.instances) instances = {*options.instances, told.instances_heard};
     }
 };
 
@@ -202,21 +202,21 @@ private:
 
     /// Tells the subscribers that this phase is sent, and waits for their counts: of each subscriber as many as there
     /// are publishers.
-    Result<std::vector<Frame>> end_phase() {
-        Frame end{FrameKind::phase_end};
-        for (const Writer& writer : writers_) end.numbers.push_back(writer.written());
-        if (const auto sent = side_.tell_all(end); !sent) return sent.error();
-        std::vector<std::vector<Frame>> counts(side_.subscribers.size());
+    Result<std::vector<PhaseDoneFrame>> end_phase() {
+        PhaseEndFrame end;
+        for (const Writer& writer : writers_) end.ends.push_back(writer.written());
+        if (const auto sent = side_.tell_all(end.frame()); !sent) return sent.error();
+        std::vector<std::vector<PhaseDoneFrame>> counts(side_.subscribers.size());
         const Deadline deadline{side_.limit() + drain_allowance};
         while (true) {
-            // All that owe something are listened to at once: one that dies now may be what another waits for.
+            // Listens to all that owe something at once: one that dies now may be the one that another waits for.
             std::optional<std::size_t> owing;
             for (std::size_t who = 0; who < counts.size(); ++who) {
                 while (counts[who].size() < writers_.size()) {  // behind the intervals that it kept back
                     auto frame = side_.subscribers[who].poll();
                     if (!frame) return frame.error();
                     if (!*frame) break;
-                    take_counts(std::move(**frame), who, counts[who]);
+                    take_counts(**frame, who, counts[who]);
                 }
                 if (counts[who].size() < writers_.size()) owing = who;
             }
@@ -227,15 +227,15 @@ private:
         }
     }
 
-    static std::vector<Frame> first_of_each(const std::vector<std::vector<Frame>>& counts) {
-        std::vector<Frame> firsts;
+    static std::vector<PhaseDoneFrame> first_of_each(const std::vector<std::vector<PhaseDoneFrame>>& counts) {
+        std::vector<PhaseDoneFrame> firsts;
         for (const auto& of_one : counts) firsts.push_back(of_one.front());
         return firsts;
     }
 
-    void take_counts(Frame frame, std::size_t who, std::vector<Frame>& counts) {
+    void take_counts(const Frame& frame, std::size_t who, std::vector<PhaseDoneFrame>& counts) {
         if (frame.kind != FrameKind::phase_done) return arrived(frame, who);
-        counts.push_back(std::move(frame));
+        counts.push_back(PhaseDoneFrame::of(frame));
     }
 
     /// Sends from all publishers for so long, or until it is enough; then takes the answers to probes.
@@ -263,7 +263,7 @@ private:
         ends.front() = lead(longest_ns, state);
         if (!ends.front()) state = State::failed;
         for (auto& other : others) other.join();
-        // Who stopped because another failed is not the one to ask why.
+        // A publisher that stopped because another failed does not know why.
         for (const auto& end : ends) {
             if (!end && end.error().text != stopped_by_another) return end.error();
         }
@@ -309,8 +309,9 @@ private:
 
     void arrived(const Frame& frame, std::size_t who) {
         if (frame.kind != FrameKind::interval || !measuring_) return;
-        side_.tell(ThroughputInterval{payload_bytes_, frame.number(0), static_cast<Nanoseconds>(frame.number(1)),
-                                      frame.number(2), frame.number(3), demand_, side_.participant(who)});
+        const auto interval = IntervalFrame::of(frame);
+        side_.tell(ThroughputInterval{payload_bytes_, interval.index, interval.duration_ns, interval.received,
+                                      interval.lost, demand_, side_.participant(who)});
     }
 
     const Side& side_;

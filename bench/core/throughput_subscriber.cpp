@@ -214,7 +214,7 @@ private:
     /// On the monitor's thread.
     void hear(const Frame& frame) {
         if (frame.kind != FrameKind::phase_end) return;
-        heard_ends_ = frame.numbers;
+        heard_ends_ = PhaseEndFrame::of(frame).ends;
         heard_end_.store(true, std::memory_order_release);
     }
 
@@ -248,10 +248,8 @@ private:
         while (const CountRecord* record = records_.oldest()) {
             side_.tell(ThroughputInterval{payload_bytes_, index_, record->duration_ns, record->messages, record->lost,
                                           demand_, side_.name});
-            const Frame frame{
-                FrameKind::interval,
-                {index_, static_cast<std::uint64_t>(record->duration_ns), record->messages, record->lost}};
-            if (auto sent = side_.control.send(frame, side_.limit()); !sent) return sent;
+            const IntervalFrame interval{index_, record->duration_ns, record->messages, record->lost};
+            if (auto sent = side_.control.send(interval.frame(), side_.limit()); !sent) return sent;
             ++index_;
             records_.give_back();
         }
@@ -277,10 +275,13 @@ private:
         const Nanoseconds duration = intake.last_ns - intake.first_ns;
         Faults faults{sequence.lost(intake.next_first), sequence.duplicated(), sequence.reordered(), std::nullopt};
         const auto instances = heard(side_, sequence.heard());
-        counts_.push_back({FrameKind::phase_done,
-                           {sequence.received(), faults.lost, faults.duplicated, faults.reordered, intake.corrupted,
-                            static_cast<std::uint64_t>(duration)}});
-        if (instances) counts_.back().numbers.push_back(instances->heard);
+        counts_.push_back({.received = sequence.received(),
+                           .lost = faults.lost,
+                           .duplicated = faults.duplicated,
+                           .reordered = faults.reordered,
+                           .corrupted = intake.corrupted,
+                           .duration_ns = duration,
+                           .instances_heard = sequence.heard()});
         if (!measured_) return;
         faults.corrupted = known_corrupted(side_.options.handling, intake.corrupted);
         const std::string participant = intakes_.size() > 1 ? name_of_publisher(at) : side_.name;
@@ -297,8 +298,8 @@ private:
 
     /// Of the phase before, if there was one.
     Result<void> send_counts() {
-        for (const Frame& frame : std::exchange(counts_, {})) {
-            if (auto sent = side_.control.send(frame); !sent) return sent;
+        for (const PhaseDoneFrame& counts : std::exchange(counts_, {})) {
+            if (auto sent = side_.control.send(counts.frame()); !sent) return sent;
         }
         return {};
     }
@@ -314,7 +315,7 @@ private:
     bool ended_ = false;                     ///< whether the publisher has said where the phase ends
     std::atomic<bool> heard_end_{false};     ///< the same, as the monitor heard it...
     std::vector<std::uint64_t> heard_ends_;  ///< ...and what was said
-    std::vector<Frame> counts_;              ///< of the last phase, until they are sent
+    std::vector<PhaseDoneFrame> counts_;     ///< of the last phase, until they are sent
     std::uint64_t frames_ = 0;               ///< that had come when the monitor was last asked
     IntervalPlan intervals_;
     HandOver<CountRecord> records_;
@@ -330,10 +331,11 @@ private:
 Result<void> run_throughput_subscriber(const Side& side, const Frame& open) {
     auto channels = open_channels_as_subscriber(side, open);
     if (!channels) return channels.error();
+    const Case measured = OpenFrame::of(open).measured;
     if (const auto instances = side.options.instances) {
-        return Sink{side, std::move(*channels), case_of(open), KeyedSequence{*instances}}.run();
+        return Sink{side, std::move(*channels), measured, KeyedSequence{*instances}}.run();
     }
-    return Sink{side, std::move(*channels), case_of(open), Sequence{0}}.run();
+    return Sink{side, std::move(*channels), measured, Sequence{0}}.run();
 }
 
 }  // namespace tacholog

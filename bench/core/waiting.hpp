@@ -1,6 +1,6 @@
-// How a side waits for the other, or for its time: it polls without rest, it sleeps until the kernel wakes it, or it
-// does the first for a while and then the second. Where sides share a core, polling spins for a bounded while, then
-// gives the CPU away at every turn, so that both still make progress.
+// How a side waits for the other side, or for a moment: it polls without rest, it sleeps until the kernel wakes it, or
+// it polls for a while and then sleeps. Where sides share a core, polling spins for a bounded time, then gives the CPU
+// away at every turn, so that both sides still make progress.
 #pragma once
 
 #include <sched.h>
@@ -25,8 +25,8 @@ inline void spin_pause() {
 #endif
 }
 
-/// Whether polling gives the CPU away once it has been in vain for long: a transport does, which does not know who else
-/// needs it; the rig does not where each thread that measures has a CPU of its own.
+/// Whether polling gives the CPU away once it has been in vain for long. A transport does: it does not know which other
+/// threads need the CPU. The rig does not, where each measuring thread has a CPU of its own.
 enum class Yield { yes, no };
 
 class BusyPoll {
@@ -81,7 +81,7 @@ private:
     Nanoseconds deadline_ns_ = 0;
 };
 
-/// Who sleeps wakes some microseconds late; who polls after sleeping wakes before the time by so much.
+/// A thread that sleeps wakes some microseconds late. A thread that is to poll afterwards is woken this much early.
 inline constexpr Nanoseconds polled_before_time_ns = 60'000;
 
 /// Waits for a moment.

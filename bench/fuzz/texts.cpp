@@ -1,8 +1,8 @@
 // Text that users and peers give: options, lists, tables of demands, endpoints. Whatever it is, it is read or refused,
 // and what was read can be written and read again.
-#include "core/injection.hpp"
 #include "core/options.hpp"
 #include "fuzz/input.hpp"
+#include "transports/injection.hpp"
 #include "transports/local_door.hpp"
 #include "transports/wan_endpoint.hpp"
 #include "transports/xdp_endpoint.hpp"

@@ -49,6 +49,7 @@ public:
         Line line{"config"};
         line.add("test", to_text(options.test))
             .add("transport", options.transport)
+            .add("reach", config.reach)
             .add("data_path", config.data_path)
             .add("reliability", config.reliability)
             .add("role", to_text(options.role))
@@ -60,9 +61,9 @@ public:
             .add("warmup", options.warmup_s ? "fixed" : "steady")
             .add_given("warmup_s", options.warmup_s)
             .add_given("interval_s", options.interval_s)
-            .add_given("rate_per_s", options.rate_per_s)
-            .add("mock", options.mock)
-            .add("touch", to_text(options.handling.touch))
+            .add_given("rate_per_s", options.rate_per_s);
+        for (const auto& [name, value] : config.settings) line.add(name, value);
+        line.add("touch", to_text(options.handling.touch))
             .add("verify", options.handling.verify)
             .add("waiting", to_text(options.waiting));
         const char* unpaced = options.test == Test::latency ? "closed" : "max-rate";

@@ -116,6 +116,17 @@ TEST(Native, TheConfigurationSaysHowItWasMeasured) {
               "shm\"\n");
 }
 
+TEST(Native, TheConfigurationStatesWhatTheTransportIsAndWasTold) {
+    Options options;
+    options.transport = "mock";
+    options.sizes = {64};
+
+    const auto line = written("native", Config{options, "copy", "best-effort", "", "process", {{"mock", "lose=10"}}});
+
+    EXPECT_NE(line.find("transport=mock reach=process data_path=copy "), std::string::npos) << line;
+    EXPECT_NE(line.find(" mock=\"lose=10\" touch="), std::string::npos) << line;
+}
+
 TEST(Native, Errors) {
     EXPECT_EQ(written("native", Failure{64, "connect: refused"}, Failure{std::nullopt, "x"}),
               "error payload_bytes=64 text=\"connect: refused\"\nerror text=x\n");

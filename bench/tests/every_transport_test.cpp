@@ -44,6 +44,15 @@ protected:
     std::unique_ptr<Publisher> publisher_;
 };
 
+// The log states it, and comparisons rest on it: which facts of a machine a figure depends on.
+TEST(Transports, ReachNoFurtherThanTheirSidesAreApart) {
+    for (const Transport* transport : all_transports()) {
+        EXPECT_EQ(transport->reach == Reach::process, transport->parties == Parties::threads) << transport->name;
+        EXPECT_EQ(transport->reach == Reach::network, transport->endpoint_at != nullptr)
+            << transport->name << ": endpoints name hosts where there are several";
+    }
+}
+
 TEST_P(EveryTransport, DeliversEverySizeIntactAndInOrder) {
     for (const std::size_t bytes : {16, 17, 56, 57, 64, 1000, 65483, 65484, 65536, 130967, 1048576, 4194304}) {
         join(bytes);

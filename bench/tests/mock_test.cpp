@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "core/injection.hpp"
 #include "tests/program.hpp"
+#include "transports/injection.hpp"
 
 namespace tacholog {
 namespace {

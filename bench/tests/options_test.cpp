@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
+
+#include "core/option_table.hpp"
+#include "core/text.hpp"
+#include "transports/transport.hpp"
 
 namespace tacholog {
 namespace {
@@ -136,6 +141,13 @@ INSTANTIATE_TEST_SUITE_P(
                           "1048577: not a size from 16 to 1MiB"},
                     Wrong{"--test latency --transport tcp --congestion ../x", "../x: not the name of an algorithm"},
                     Wrong{"--test latency --transport tcp --congestion abcdefghijklmnop", "not the name of an algor"},
+                    Wrong{"--test latency --transport udp --congestion reno", "--congestion is for --transport tcp"},
+                    Wrong{"--test latency --transport shm --mock lose=2", "--mock is for --transport mock"},
+                    Wrong{"--test latency --transport mock --mock lose=0", "--mock 'lose=0': neither hold=TIME"},
+                    Wrong{"--test latency --transport mock --mock=", "--mock '': neither hold=TIME"},
+                    Wrong{"--test latency --transport mock --mock lose=2 --mock lose=3", "--mock is given twice"},
+                    Wrong{"--test latency --transport mock --sizes 64,32 --mock corrupt=1:32",
+                          "a message of 32 bytes has no byte 32 (the first is 0)"},
                     Wrong{"--test throughput --transport tcp --probe-every 0", "--probe-every 0: not a number from 1"},
                     Wrong{"--test throughput --transport tcp --batch-bytes 0", "--batch-bytes 0: not a size"},
                     Wrong{"--test latency --transport shm --wait park", "--wait park: not one of busy-poll, block"},
@@ -169,6 +181,30 @@ TEST(Options, IntervalsHaveALengthAndAnswersALimit) {
     const auto plain = parse("--test latency --transport shm");
     EXPECT_EQ(plain->interval_s, 1);
     EXPECT_EQ(plain->answer_limit_s, std::nullopt);
+}
+
+TEST(Options, ASettingOfATransportIsKeptAsGiven) {
+    const auto options = parse("--test latency --transport mock --mock lose=10,hold=1ms");
+    ASSERT_TRUE(options) << options.error().text;
+    EXPECT_EQ(options->settings, (Settings{{"mock", "lose=10,hold=1ms"}}));
+    EXPECT_TRUE(parse("--test latency --transport shm")->settings.empty());
+}
+
+TEST(Options, EverySettingOfATransportIsAnOptionThatTheHelpExplains) {
+    const auto rows = option_table();
+    const std::string help = help_text();
+    for (const Transport* transport : all_transports()) {
+        for (const Setting& setting : transport->settings) {
+            const auto is_named = [&](const OptionRow& row) { return row.name == setting.name; };
+            EXPECT_EQ(std::count_if(rows.begin(), rows.end(), is_named), 1) << setting.name;
+            EXPECT_NE(help.find("\n  --" + std::string{setting.name} + " " + std::string{setting.value}),
+                      std::string::npos);
+            for (const auto line : split(setting.help, '\n')) {
+                EXPECT_NE(help.find(line), std::string::npos) << line;
+                EXPECT_LE(line.size(), 71U) << line;
+            }
+        }
+    }
 }
 
 TEST(Options, AnIntervalHasAShortestLength) {

@@ -27,6 +27,10 @@ TEST_P(EveryTransportRuns, LatencyIsLoggedFromHeadToEnd) {
     const auto log = perftest.out();
     EXPECT_TRUE(log.starts_with("perftest version="));
     EXPECT_NE(log.find("\nconfig "), std::string::npos);
+    const bool networked = GetParam()->reach == Reach::network;
+    EXPECT_EQ(value(log, "config", "reach"), GetParam()->parties == Parties::threads ? "process"
+                                             : networked                             ? "network"
+                                                                                     : "host");
     EXPECT_EQ(value(log, "warmup", "outcome"), "fixed");
     EXPECT_EQ(value(log, "latency", "corrupted"), "0");
     EXPECT_NE(value(log, "latency", "samples"), "0");

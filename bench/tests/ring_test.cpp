@@ -8,10 +8,24 @@
 #include <random>
 #include <tuple>
 
+#include "transports/chunk_pool.hpp"
+#include "transports/local_socket.hpp"
 #include "transports/spsc_ring.hpp"
 
 namespace tacholog {
 namespace {
+
+// Else the second line of a small message comes after the first, not with it.
+TEST(Ring, SlotsBeginWithAPairOfCacheLinesForAnyNumberOfReaders) {
+    EXPECT_EQ(sizeof(MemoryHead) % line_pair, 0U);
+    for (const std::size_t readers : {1, 2, 3, 16}) {
+        for (const std::size_t bytes : {64, 1024, 1 << 20}) {
+            for (const Written written : {Written::in_place, Written::elsewhere})
+                EXPECT_EQ(RingShape::for_messages(bytes, readers, written).slots_at() % line_pair, 0U) << readers;
+            EXPECT_EQ(PoolShape::for_messages(bytes, readers).chunks_at() % line_pair, 0U) << readers;
+        }
+    }
+}
 
 constexpr std::size_t in_turn_bytes = 2000;
 constexpr std::size_t not_in_turn_bytes = std::size_t{3} * 1024 * 1024;

@@ -1,4 +1,4 @@
-// What only the transports over byte streams have: bytes of strangers, lengths that lie, and control of congestion.
+// What only the transports over stream sockets have: bytes of strangers, lengths that lie, and control of congestion.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -144,7 +144,7 @@ TEST(CongestionControl, IsRefusedWhereThereIsNone) {
     Program both{"--test latency --transport udp --congestion reno"};
 
     EXPECT_EQ(both.wait(), 2);
-    EXPECT_EQ(both.err(), "perftest: --congestion: udp has no congestion control to choose; those that have are tcp\n");
+    EXPECT_EQ(both.err(), "perftest: --congestion is for --transport tcp\n");
 }
 
 }  // namespace

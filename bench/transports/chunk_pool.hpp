@@ -1,12 +1,14 @@
-// Chunks of shared memory that are written by one publisher, referred to by number, and given back by reference count.
+// Chunks of shared memory. One publisher writes them and passes their numbers on; a reference count says when a chunk
+// is free again.
 //
 // Shared memory holds, for each subscriber, a ring of references and, for each chunk, a head and the payload behind it.
 // The publisher sets a chunk's count to the number of subscribers that it goes to and puts a reference into each one's
 // ring; a subscriber that is done takes one off the count, and at 0 the chunk is the publisher's again.
 //
-// Slow subscribers are left behind: each ring has its own pace, each subscriber says how many references it has given
-// back, and what finds no place in a ring is dropped for that subscriber alone. There are chunks for every ring to be
-// full of its own. (Where all are waited for, a ring of slots does: spsc_ring.hpp.)
+// Slow subscribers are left behind. Each ring has its own pace: its subscriber says how many references it has given
+// back, and a message that finds no place in a ring is dropped for that subscriber alone. There are enough chunks for
+// all rings to be full of different ones. (Where the publisher waits for all subscribers, a ring of slots is enough:
+// spsc_ring.hpp.)
 #pragma once
 
 #include <algorithm>
@@ -57,11 +59,11 @@ struct PoolShape {
     /// One more than can be under way: there is always one to loan.
     std::size_t chunks() const { return subscribers * references + 1; }
     std::size_t rings_at() const { return sizeof(PoolHeader) + subscribers * sizeof(Progress); }
-    std::size_t chunks_at() const { return rings_at() + subscribers * references * sizeof(Reference); }
+    std::size_t chunks_at() const { return at_line_pair(rings_at() + subscribers * references * sizeof(Reference)); }
     std::size_t bytes() const { return chunks_at() + chunks() * stride; }
 
-    /// What the subscriber still has in its cache is dearer to overwrite than what has left it, so small ones go round;
-    /// large ones go where the last was, which is in cache.
+    /// It is slower to overwrite what the subscriber still has in its cache than what has left it. So small chunks are
+    /// used in turn. Large ones reuse the chunk that came back last, which is in this side's cache.
     bool reuses_last() const { return stride > RingShape::most_in_turn(Written::in_place); }
 };
 

@@ -1,4 +1,4 @@
-#include "core/injection.hpp"
+#include "transports/injection.hpp"
 
 #include <array>
 #include <utility>

@@ -90,13 +90,16 @@ Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::spa
 
 }  // namespace
 
-extern const Transport inter_thread{"inter-thread",
-                                    "threads of one process; reliable, written and read in a ring",
-                                    "zero-copy",
-                                    Reliability::reliable,
-                                    Parties::threads,
-                                    subscribe,
-                                    advertise_to_one<advertise_to_all>,
-                                    advertise_to_all};
+extern const Transport inter_thread{
+    .name = "inter-thread",
+    .summary = "threads of one process; reliable, written and read in a ring",
+    .data_path = "zero-copy",
+    .reliability = Reliability::reliable,
+    .reach = Reach::process,
+    .parties = Parties::threads,
+    .subscribe = subscribe,
+    .advertise = advertise_to_one<advertise_to_all>,
+    .advertise_to_all = advertise_to_all,
+};
 
 }  // namespace tacholog::transports

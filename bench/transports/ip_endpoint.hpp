@@ -10,6 +10,7 @@
 
 #include "core/address.hpp"
 #include "core/text.hpp"
+#include "transports/transport.hpp"
 
 namespace tacholog {
 
@@ -57,6 +58,13 @@ inline std::optional<IpEndpoint> parse_endpoint(std::string_view text, std::stri
     auto endpoint = parse_endpoint(text);
     if (endpoint) endpoint->address = reached_from(endpoint->address, own_host);
     return endpoint;
+}
+
+/// For `advertise`: where the subscriber is, which has named this endpoint.
+inline Result<IpEndpoint> subscriber_at(std::string_view endpoint, const Topic& topic, std::string_view protocol) {
+    const auto found = parse_endpoint(endpoint, topic.local_address);
+    if (found) return *found;
+    return Error{"advertise to '" + std::string{endpoint} + "': not a " + std::string{protocol} + " endpoint"};
 }
 
 /// For Transport::endpoint_at. What is no endpoint at all is refused where it is used.

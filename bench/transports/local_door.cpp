@@ -23,7 +23,7 @@ struct Password {
     std::uint64_t token = 0;
 };
 
-/// Those who have not knocked yet; of more, the oldest are turned away.
+/// Connections that have not knocked yet. If there are more, the oldest are closed.
 constexpr std::size_t most_guests = 32;
 
 /// Another user of this host is nobody's peer. Root can look into every process anyway.

@@ -1,8 +1,8 @@
-// How two processes of one host meet over a local socket, though everybody on the host can read its name and connect to
-// it (/proc/net/unix shows names in the abstract namespace to all). Each side checks the other before anything is
-// handed over: its user, as the kernel says (SO_PEERCRED), and a token that only the control channel told. There are
-// two tokens: who knocks shows the first, who opens answers with the second, so that neither learns from the other what
-// it is asked for.
+// How two processes of one host meet over a local socket. Everybody on the host can read its name and connect to it
+// (/proc/net/unix shows names in the abstract namespace to all), so each side checks the other before it hands anything
+// over: the user, which the kernel knows (SO_PEERCRED), and a token that travels over the control channel alone. There
+// are two tokens: the publisher knocks with the first, the subscriber answers with the second. So neither side can
+// learn from the other the token that it is asked for.
 #pragma once
 
 #include <condition_variable>
@@ -32,7 +32,7 @@ struct DoorPlate {
 std::optional<DoorPlate> parse_door_plate(std::string_view text);
 
 /// A subscriber's door. A thread of its own stands behind it until the publisher has come, so that a publisher need not
-/// wait until the subscriber has time for it. Strangers are turned away beside each other, and hold up nobody.
+/// wait until the subscriber has time for it. It deals with strangers side by side, so that they hold up nobody.
 class LocalDoor {
 public:
     static Result<std::unique_ptr<LocalDoor>> open(const std::string& name);

@@ -62,11 +62,11 @@ inline bool hung_up(const Fd& socket) {
     return ::poll(&waiting, 1, 0) > 0 && (waiting.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-/// What shared memory begins with, so that nobody takes another's for his own. A change of anything that lies in there
-/// (the ring, its slots, the pool, its chunks, how sides wake each other) is another version.
-struct alignas(64) MemoryHead {
+/// Shared memory begins with this, so that a subscriber notices memory of another program or version. Raise the version
+/// whenever you change anything behind it: the ring, its slots, the pool, its chunks, how the sides wake each other.
+struct alignas(128) MemoryHead {  // a pair of cache lines, so that what follows begins with one: spsc_ring.hpp
     static constexpr std::uint64_t right_magic = 0x4D48534F48434154;  // "TACHOSHM" in memory
-    static constexpr std::uint64_t right_version = 1;
+    static constexpr std::uint64_t right_version = 2;
 
     std::uint64_t magic = right_magic;
     std::uint64_t version = right_version;

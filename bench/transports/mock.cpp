@@ -5,6 +5,7 @@
 #include <deque>
 #include <vector>
 
+#include "transports/injection.hpp"
 #include "transports/meeting_place.hpp"
 #include "transports/parking.hpp"
 #include "transports/transport.hpp"
@@ -14,7 +15,41 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-// What is held or stalled is let go by the clock, which wakes nobody.
+/// A byte that some message does not have could not be changed in it.
+Result<void> check_faults(std::string_view text, std::size_t smallest_bytes) {
+    const auto injection = parse_injection(text);
+    if (!injection) return injection.error();
+    for (const Corruption& corrupt : {injection->corrupt, injection->corrupt_answer}) {
+        if (corrupt.place(smallest_bytes) < smallest_bytes) continue;
+        return Error{"--mock: a message of " + std::to_string(smallest_bytes) + " bytes has no byte " +
+                     std::to_string(*corrupt.byte) + " (the first is 0)"};
+    }
+    return {};
+}
+
+constexpr std::array settings{Setting{.name = "mock",
+                                      .value = "LIST",
+                                      .help = "--transport mock only: faults on the way to the subscriber, to test\n"
+                                              "the figures: hold=TIME, stall=TIME/PERIOD (subscriber), send-stall=\n"
+                                              "TIME/PERIOD (publisher); every N-th message: lose=N, duplicate=N,\n"
+                                              "reorder=N, corrupt=N[:BYTE[:MASK]]: this byte of the message (from 0;\n"
+                                              "default: the last; each: every one in turn) XOR MASK (default 255);\n"
+                                              "corrupt-answer=... the same for the answers",
+                                      .check = check_faults}};
+
+/// Faults are injected on the way to the subscriber alone: what is injected is then what a round trip shows. Answers
+/// are only ever corrupted, where that is asked for by itself.
+Result<Injection> injection_of(const Topic& topic) {
+    const std::string faults = value_of(topic.settings, "mock");
+    if (faults.empty()) return Injection{};
+    const auto injection = parse_injection(faults);
+    if (!injection || topic.direction == Direction::messages) return injection;
+    Injection of_answers;
+    of_answers.corrupt = injection->corrupt_answer;
+    return of_answers;
+}
+
+// The clock ends a hold or a stall, and wakes no thread.
 constexpr Nanoseconds longest_nap_ns = 20'000;
 
 struct Held {
@@ -24,9 +59,9 @@ struct Held {
 
 class Channel {
 public:
-    explicit Channel(const Topic& topic)
+    Channel(const Topic& topic, const Injection& injection)
         : waiting(topic.waiting),
-          injection_(topic.injection),
+          injection_(injection),
           room_(std::clamp<std::size_t>(most_bytes / topic.max_bytes, 4, 1024)) {}
 
     /// False if the queue is full or the publisher is stalled.
@@ -95,13 +130,11 @@ private:
 class MockPublisher final : public Publisher {
 public:
     MockPublisher(std::shared_ptr<Channel> channel, const Topic& topic)
-        : channel_(std::move(channel)), buffer_(topic.max_bytes), name_(topic.name) {}
+        : Publisher(topic.max_bytes), channel_(std::move(channel)), buffer_(topic.max_bytes), name_(topic.name) {}
     ~MockPublisher() override { channel_->leave(&Channel::publisher_left); }
 
 private:
     Result<std::span<std::byte>> acquire(std::size_t bytes) override {
-        if (bytes > buffer_.size())
-            return Error{"loan " + std::to_string(bytes) + " bytes on " + name_ + ": too large"};
         loaned_ = std::span{buffer_}.first(bytes);
         return loaned_;
     }
@@ -127,7 +160,8 @@ private:
 
 class MockSubscriber final : public Subscriber {
 public:
-    explicit MockSubscriber(const Topic& topic) : channel_(std::make_shared<Channel>(topic)), name_(topic.name) {
+    MockSubscriber(const Topic& topic, const Injection& injection)
+        : channel_(std::make_shared<Channel>(topic, injection)), name_(topic.name) {
         MeetingPlace<Channel>::instance().open(name_, channel_);
     }
     ~MockSubscriber() override {
@@ -157,7 +191,9 @@ private:
 };
 
 Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
-    return std::unique_ptr<Subscriber>{std::make_unique<MockSubscriber>(topic)};
+    const auto injection = injection_of(topic);
+    if (!injection) return injection.error();
+    return std::unique_ptr<Subscriber>{std::make_unique<MockSubscriber>(topic, *injection)};
 }
 
 Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
@@ -169,9 +205,15 @@ Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_vie
 }  // namespace
 
 extern const Transport mock{
-    "mock",           "two threads of one process, with faults as --mock says; tests the rig, measures nothing",
-    "copy",           Reliability::best_effort,
-    Parties::threads, subscribe,
-    advertise};
+    .name = "mock",
+    .summary = "two threads of one process, with faults as --mock says; tests the rig, measures nothing",
+    .data_path = "copy",
+    .reliability = Reliability::best_effort,
+    .reach = Reach::process,
+    .parties = Parties::threads,
+    .subscribe = subscribe,
+    .advertise = advertise,
+    .settings = settings,
+};
 
 }  // namespace tacholog::transports

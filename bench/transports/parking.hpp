@@ -1,5 +1,5 @@
-// Where some sleep until another wakes them, in memory that all see: a futex. Memory of zeros is one where nobody
-// sleeps.
+// A place in shared memory where threads sleep until another thread wakes them: a futex. Memory of zeros is one where
+// no thread sleeps.
 #pragma once
 
 #include <linux/futex.h>
@@ -20,7 +20,7 @@ public:
     static constexpr Nanoseconds longest_nap_ns = 50'000'000;
 
     /// Sleeps until `ready()`, for at most `patience`. Looks at `gone()` whenever it wakes for nothing and after each
-    /// nap: who was killed wakes nobody. True if it is ready.
+    /// nap, because a peer that was killed wakes no thread. True if it is ready.
     template <typename Ready, typename Gone>
     bool park(Ready&& ready, Patience patience, Gone&& gone, Nanoseconds nap_ns) {
         const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);
@@ -34,17 +34,17 @@ public:
         return false;
     }
 
-    /// Wakes all who sleep here. What they wait for must be there already: they first say that they sleep, then look;
-    /// we first put it there, then look who sleeps. As all do so by changing the same word, one of the two sees the
-    /// other.
+    /// Wakes all threads that sleep here. What they wait for must be there already. A sleeper first sets its bit, then
+    /// looks for it; the waker first puts it there, then looks at the bit. Both change the same word, so at least one
+    /// of them sees what the other has done, and no wake is lost.
     void wake() {
         if ((state_.fetch_and(~somebody_sleeps, std::memory_order_acq_rel) & somebody_sleeps) != 0) [[unlikely]]
             wake_all();
     }
 
 private:
-    // The rest of the word counts the wakes: who is about to sleep must not, though a second one has just said that it
-    // sleeps.
+    // The rest of the word counts the wakes. Without it, a thread that is about to sleep could miss a wake because a
+    // second thread has set the bit again.
     static constexpr std::uint32_t somebody_sleeps = 1;
     static constexpr std::uint32_t one_wake = 2;
 

@@ -43,14 +43,14 @@ std::size_t piece_for(const Fd& socket) {
 }
 
 ReliablePublisher::ReliablePublisher(Link link, const Topic& topic, std::size_t piece_bytes)
-    : link_(std::move(link)),
+    : Publisher(topic.max_bytes),
+      link_(std::move(link)),
       wait_(topic.waiting, SocketWait::For::receiving),
-      max_bytes_(topic.max_bytes),
-      piece_bytes_(std::min(piece_bytes, max_bytes_)),
-      under_way_(messages_under_way(max_bytes_)),
-      slot_bytes_((max_bytes_ + 63) / 64 * 64),
+      piece_bytes_(std::min(piece_bytes, max_bytes())),
+      under_way_(messages_under_way(max_bytes())),
+      slot_bytes_((max_bytes() + 63) / 64 * 64),
       memory_((under_way_ + 1) * slot_bytes_),
-      packets_(under_way_ * pieces_of(max_bytes_, piece_bytes_)),
+      packets_(under_way_ * pieces_of(max_bytes(), piece_bytes_)),
       first_packets_(under_way_ + 1),
       receivers_(receivers_of(link_), link_.slow) {
     for (Receiver& one : receivers_.all()) one.last_heard_ns = now_ns();
@@ -78,7 +78,6 @@ std::uint64_t ReliablePublisher::dropped(std::size_t subscriber) const {
 }
 
 Result<std::span<std::byte>> ReliablePublisher::acquire(std::size_t bytes) {
-    if (bytes > max_bytes_) return Error{"loan " + std::to_string(bytes) + " bytes for " + link_.name + ": too large"};
     loaned_bytes_ = bytes;
     return std::span{slot(message_), bytes};
 }
@@ -113,7 +112,7 @@ void ReliablePublisher::queue() {
     ++message_;
 }
 
-/// Who has kept a message waiting for so long is not waited for until it has caught up.
+/// A subscriber that has kept a message waiting for so long is not waited for again until it has caught up.
 void ReliablePublisher::leave_slow_behind() {
     if (!receivers_.leaves_behind() || !full()) return;
     const Nanoseconds now = now_ns();
@@ -271,7 +270,8 @@ void ReliablePublisher::handle(Receiver& from, const Answer& answer, Nanoseconds
     }
     learn(from, answer, now);
     receivers_.update();
-    // Only who does not answer is asked less and less often: one who does may lack the same packet again.
+    // Only a subscriber that does not answer is asked less and less often. One that answers may lack the same packet
+    // again.
     patience_ns_ = std::clamp(2 * from.round_trip_ns, shortest_patience_ns, longest_patience_ns);
     if (from.slow && from.released < oldest_message()) send_skip(from);
     send_again(from, answer, now);
@@ -338,8 +338,8 @@ void ReliablePublisher::keep_house() {
     }
 }
 
-// What was published last may still be lost: stays until everybody has it, for as long as those who lack it answer, or
-// the shorter of two limits.
+// The last messages may still be lost. The publisher stays until every subscriber has them; for those that lack some,
+// as long as they answer, up to two limits: the shorter one if nothing answers.
 void ReliablePublisher::linger() {
     constexpr Nanoseconds longest_ns = 5000 * millisecond_ns;
     constexpr Nanoseconds longest_unanswered_ns = 1000 * millisecond_ns;

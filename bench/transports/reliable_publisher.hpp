@@ -88,7 +88,6 @@ private:
 
     Link link_;
     SocketWait wait_;  ///< for answers
-    std::size_t max_bytes_;
     std::size_t piece_bytes_;
     std::size_t under_way_;  ///< messages
     std::size_t slot_bytes_;

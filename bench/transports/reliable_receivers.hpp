@@ -1,7 +1,7 @@
-// What the publisher of reliable UDP knows of those it sends to, and how far that lets it go.
+// What the publisher of reliable UDP knows of its subscribers, and how far that lets it send.
 //
-// It goes at the pace of the slowest that it waits for. One that is left behind for being slow is not waited for until
-// it has caught up with that pace; if all are slow, the furthest sets the pace, or nobody would receive anything.
+// It sends at the pace of the slowest subscriber that it waits for. It does not wait for one that was left behind until
+// that one has caught up. If all are left behind, the furthest sets the pace, or nobody would receive anything.
 #pragma once
 
 #include <algorithm>
@@ -48,7 +48,7 @@ public:
         return found == all_.end() ? nullptr : &*found;
     }
 
-    /// Messages that all who are waited for have given back.
+    /// Messages that all subscribers have given back that the publisher waits for.
     std::uint64_t released() const { return released_; }
     /// Packets before this one may be sent.
     std::uint64_t limit() const { return limit_; }
@@ -58,7 +58,8 @@ public:
     }
     bool all_gone() const { return std::all_of(all_.begin(), all_.end(), is_gone); }
 
-    /// Who is missed: none may go if all are waited for, one must stay if not.
+    /// A subscriber that has gone and whose absence ends the run: any, if the publisher waits for all; else only if no
+    /// subscriber is left.
     const Receiver* missed() const {
         const auto gone = std::find_if(all_.begin(), all_.end(), is_gone);
         if (gone == all_.end() || (leaves_behind() && !all_gone())) return nullptr;
@@ -69,7 +70,7 @@ public:
         return std::any_of(all_.begin(), all_.end(), [&](const Receiver& one) { return one.owes(packets, messages); });
     }
 
-    /// Those who hold up the others are not waited for any more.
+    /// From here on the publisher does not wait for those that hold up the others.
     void leave_slowest_behind() {
         for (Receiver& one : all_) one.slow = one.slow || one.released == released_;
         update();

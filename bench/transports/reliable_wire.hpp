@@ -46,8 +46,8 @@ struct PacketHeader {
     std::uint32_t unused;
 };
 
-/// A payload of so many bytes is copied behind its header, or from there: that costs less than two pieces of memory
-/// cost the kernel, 0.1 us of a datagram's 2 us.
+/// A payload of up to so many bytes is copied behind its header, or from there. The copy costs less than handing the
+/// kernel two pieces of memory, which costs 0.1 us of a datagram's 2 us (a virtual machine with 2 CPUs, 2026-11-22).
 inline constexpr std::size_t most_copied_bytes = 2048;
 using WholeDatagram = std::array<std::byte, sizeof(PacketHeader) + most_copied_bytes>;
 

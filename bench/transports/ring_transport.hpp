@@ -1,5 +1,5 @@
-// What the transports over a ring have in common: the publisher loans its own buffer and copies it into the ring (that
-// is the copy in `data_path=copy`), or loans the slot itself; the subscriber lends the slot in place, and both poll or
+// What the transports over a ring have in common. The publisher loans its own buffer and copies it into the ring (that
+// is the copy in `data_path=copy`), or it loans the slot itself. The subscriber lends the slot in place. Both poll or
 // sleep at the ring.
 #pragma once
 
@@ -15,7 +15,8 @@ class RingPublisher : public Publisher {
 public:
     /// `memory` is what keeps the ring's memory there.
     RingPublisher(Ring ring, std::shared_ptr<const void> memory, std::string name, Written written)
-        : memory_(std::move(memory)),
+        : Publisher(ring.shape().max_bytes),
+          memory_(std::move(memory)),
           ring_(ring),
           writer_(ring),
           buffer_(written == Written::elsewhere ? ring.shape().max_bytes : 0),
@@ -31,8 +32,6 @@ protected:
 
 private:
     Result<std::span<std::byte>> acquire(std::size_t bytes) override {
-        if (bytes > ring_.shape().max_bytes)
-            return Error{"loan " + std::to_string(bytes) + " bytes on " + name_ + ": too large"};
         loaned_ = {buffer_.empty() ? writer_.loan() : buffer_.data(), bytes};
         return loaned_;
     }

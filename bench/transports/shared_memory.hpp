@@ -1,6 +1,6 @@
-// How a subscriber comes to the shared memory that its publisher made: the publisher creates a memfd, which only a
-// descriptor leads to, and hands that over the subscriber's local socket, which then tells either side that the other
-// is dead.
+// How a subscriber gets the shared memory that its publisher made. The publisher creates a memfd, which has no name and
+// is reached by its descriptor alone, and sends that descriptor over the subscriber's local socket. Later the same
+// socket tells each side that the other is dead.
 #pragma once
 
 #include <fcntl.h>
@@ -42,7 +42,7 @@ inline Result<std::shared_ptr<const Mapping>> map_once(const Fd& memory, const s
     return shared;
 }
 
-/// Where what is shared lies in a mapping.
+/// Where the shared layout begins in a mapping.
 inline std::byte* behind_head(const Mapping& mapping) {
     return mapping.start() + sizeof(MemoryHead);
 }

@@ -17,13 +17,15 @@ Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::spa
 
 }  // namespace
 
-extern const Transport shm{"shm",
-                           "shared memory between processes of one host; reliable, copied in, read in place",
-                           "copy",
-                           Reliability::reliable,
-                           Parties::processes,
-                           subscribe,
-                           advertise_to_one<advertise_to_all>,
-                           advertise_to_all};
+extern const Transport shm{
+    .name = "shm",
+    .summary = "shared memory between processes of one host; reliable, copied in, read in place",
+    .data_path = "copy",
+    .reliability = Reliability::reliable,
+    .reach = Reach::host,
+    .subscribe = subscribe,
+    .advertise = advertise_to_one<advertise_to_all>,
+    .advertise_to_all = advertise_to_all,
+};
 
 }  // namespace tacholog::transports

@@ -18,10 +18,10 @@ namespace {
 class DroppingPublisher final : public Publisher {
 public:
     DroppingPublisher(OfferedMemory memory, PoolShape shape, const Topic& topic)
-        : memory_(std::move(memory)),
+        : Publisher(topic.max_bytes),
+          memory_(std::move(memory)),
           pool_(behind_head(*memory_.mapping), shape, topic.waiting),
-          writer_(pool_),
-          name_(topic.name) {}
+          writer_(pool_) {}
     ~DroppingPublisher() override {
         pool_.header().publisher_left.store(true, std::memory_order_release);
         pool_.header().subscriber.wake();
@@ -31,8 +31,6 @@ public:
 
 private:
     Result<std::span<std::byte>> acquire(std::size_t bytes) override {
-        if (bytes > pool_.shape().max_bytes)
-            return Error{"loan " + std::to_string(bytes) + " bytes on " + name_ + ": too large"};
         bytes_ = bytes;
         return std::span{writer_.loan(), bytes};
     }
@@ -48,7 +46,6 @@ private:
     ChunkPool pool_;
     ChunkWriter writer_;
     std::size_t bytes_ = 0;
-    std::string name_;
 };
 
 class DroppingSubscriber final : public Subscriber {
@@ -126,14 +123,15 @@ Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::spa
 }  // namespace
 
 extern const Transport shm_zero_copy{
-    "shm-zero-copy",
-    "shared memory between processes of one host; reliable, loaned, written and read in place",
-    "zero-copy",
-    Reliability::reliable,
-    Parties::processes,
-    subscribe,
-    advertise_to_one<advertise_to_all>,
-    advertise_to_all,
-    true};
+    .name = "shm-zero-copy",
+    .summary = "shared memory between processes of one host; reliable, loaned, written and read in place",
+    .data_path = "zero-copy",
+    .reliability = Reliability::reliable,
+    .reach = Reach::host,
+    .subscribe = subscribe,
+    .advertise = advertise_to_one<advertise_to_all>,
+    .advertise_to_all = advertise_to_all,
+    .drops_for_slow = true,
+};
 
 }  // namespace tacholog::transports

@@ -1,6 +1,6 @@
-// How a transport waits for its socket: by asking again and again, by a system call that sleeps until something has
-// come, or the one for a while and then the other. A socket that sleeps costs one system call a message, as one that is
-// asked does: no poll() goes before it.
+// How a transport waits for its socket: by non-blocking calls again and again, by a system call that sleeps until
+// something has come, or the one for a while and then the other. Either way a message costs one system call: there is
+// no poll() before it.
 #pragma once
 
 #include <fcntl.h>
@@ -20,8 +20,8 @@ public:
 
     SocketWait(Waiting waiting, For what) : waiting_(waiting), what_(what) {}
 
-    /// Begins to wait for so long; never sleeps longer than `nap` at once, for who has more to do. The socket is the
-    /// same one each time.
+    /// Begins to wait for so long. It never sleeps longer than `nap` at once: a caller that has more to do gives one.
+    /// The socket is the same one each time.
     void begin(int socket, Patience patience, Patience nap) {
         socket_ = socket;
         patience_ = patience;
@@ -34,16 +34,17 @@ public:
     void begin(const Fd& socket, Patience patience, Patience nap) { begin(socket.get(), patience, nap); }
     void begin(const Fd& socket, Patience patience) { begin(socket, patience, patience); }
 
-    /// From here on it is this socket that is waited for.
+    /// From here on it waits for this socket.
     void turn_to(const Fd& socket) {
         socket_ = socket.get();
         if (asleep_) sleep_next();
     }
 
-    /// For the system call that comes next.
+    /// The flags for the system call that comes next.
     int flags() const { return asleep_ ? 0 : MSG_DONTWAIT; }
 
-    /// The call found nothing: waits, if that is not what it did. False once the patience is used up.
+    /// To be called after a call that found nothing: waits, unless the call has slept itself. False once the patience
+    /// is used up.
     bool again() {
         if (poll_.wait()) return true;
         if (!sleeps(waiting_) || patience_.count() <= 0) return false;
@@ -54,7 +55,7 @@ public:
     }
 
 private:
-    /// A socket counts the time that it sleeps for in ticks of the kernel, of which the largest is 10 ms.
+    /// A socket counts the time that it sleeps in ticks of the kernel, which last up to 10 ms.
     static constexpr Patience shortest_sleep{10};
 
     void sleep_next() {

@@ -5,9 +5,37 @@
 // progress has a line of its own, which the writer reads only when the ring looks full, or, where slots are not used in
 // turn, once it has handed a message over. Every reader reads every slot.
 //
-// Slots are used in turn, unless messages are large: those would push each other out of the caches, and go where the
-// last one was that is back. An index says then in which slot a turn is; but the reader polls the slot itself that it
-// is likely to be, so that here too one line brings the news and the payload's beginning.
+// A turn is a message's number, from 0. Small messages use the slots in turn: turn t lies in slot t modulo their
+// number. Large ones would push each other out of the caches so; they reuse the slot that was given back last. The
+// protocol for those (RingShape::reuses_last):
+//
+// In shared memory, besides slots and progress, there is an index of one line a turn modulo the number of slots.
+// - The word of a slot holds mark(t), of 31 bits, and the length of the message of turn t that was written there last.
+// - The index line of turn t holds the whole turn and its slot (indexed), but is written only where readers need it.
+// - likely(t) is where everybody expects turn t: the slot of turn t - 2, and slot t for t < 2. A writer whose slots
+// come
+//   back at once uses two of them by turns, so that nobody has to look at the index.
+//
+// The writer keeps each slot in one of three places: `slot_` (of the next message), `free_` (a stack of those that all
+// readers have given back), and `used_` (of the turns from `released_` up to `turn_`, which some reader may still
+// read). It publishes turn t from slot s so:
+//   1. It needs another slot to go on with: t + 1 - released_ < slots; else it reads the readers' progress, or waits.
+//      Where much is written, it reads the progress anyway, and takes a slot that has come back since (choose_last).
+//   2. It writes the payload (which in place is done already), then the word of s with mark(t) (release).
+//   3. If s is not likely(t), it writes the index line of t (release), after the word.
+//   4. It reads the readers' progress (acquire): slots of turns that all have released go from `used_` to `free_`,
+//   those
+//      of one look so that the oldest is on top. The top of `free_` becomes `slot_`.
+// A reader that wants turn t:
+//   1. It reads the word of likely(t) (acquire): its own slot of turn t - 2. If that has mark(t), the message is there.
+//   2. Else it reads the index line of t (acquire). If that names turn t and a slot, it reads the word of that slot.
+//   3. If neither is there, the message has not come. The reader announces what it has released, and polls or sleeps.
+//   4. When it is done with turn t, it counts it as released, and announces that (release) in batches.
+//
+// Why that is safe. A slot is written again only after all readers have released its turn, so nobody reads what is
+// being written. The word of likely(t) is of turn t - 2 or newer, never older, so its 31 bits are enough: it cannot be
+// of turn t - 2^31. An index line stays for as long as messages are found without it, so it holds the whole turn. The
+// line of turn t is overwritten for turn t + slots, which step 1 of the writer holds back until t is released.
 #pragma once
 
 #include <sys/mman.h>
@@ -31,6 +59,16 @@ namespace tacholog {
 
 inline constexpr std::size_t cache_line = 64;
 
+/// Processors fetch cache lines in pairs: with a line they also ask for the other one of its 128 bytes. A small message
+/// lies in two lines. Where they are of one pair, both come at once; where not, one after the other: shared memory took
+/// a sixth longer for 64 bytes (an AMD EPYC under a hypervisor, 2026-11-22).
+inline constexpr std::size_t line_pair = 2 * cache_line;
+
+/// The next place at the beginning of a pair.
+constexpr std::size_t at_line_pair(std::size_t place) {
+    return (place + line_pair - 1) / line_pair * line_pair;
+}
+
 struct alignas(cache_line) ReaderProgress {
     std::atomic<std::uint64_t> released{0};  ///< messages that the reader has given back
 };
@@ -48,7 +86,7 @@ static_assert(SlotWord::is_always_lock_free);
 /// Where the publisher writes a message: in the ring itself, or in a buffer of its own that is copied there.
 enum class Written { in_place, elsewhere };
 
-/// In which slot a turn is, where slots are not used in turn: Ring::indexed.
+/// In which slot a turn lies, where slots are not used in turn: Ring::indexed.
 struct alignas(cache_line) IndexLine {
     std::atomic<std::uint64_t> word{0};
 };
@@ -74,19 +112,19 @@ struct RingShape {
     }
 
     std::size_t index_at() const { return sizeof(RingHeader) + readers * sizeof(ReaderProgress); }
-    std::size_t slots_at() const { return index_at() + (reuses_last ? slots * sizeof(IndexLine) : 0); }
+    std::size_t slots_at() const { return at_line_pair(index_at() + (reuses_last ? slots * sizeof(IndexLine) : 0)); }
     std::size_t bytes() const { return slots_at() + slots * stride; }
 
-    /// A payload of several lines starts at one: copied there, 512 bytes then take a quarter less. Where it is written
-    /// in place, what follows its header does: the header comes with the word, whatever the size, and may be all there
-    /// is to see.
+    /// A payload of several lines starts at the beginning of a line: a copy of 512 bytes then takes a quarter less (a
+    /// virtual machine with 2 CPUs, 2026-11-22). Where it is written in place, the part behind its header starts there:
+    /// the header comes in the line of the word at every size, and may be all that is read.
     static constexpr std::size_t least_aligned_bytes = std::size_t{2} * cache_line;
     static constexpr std::size_t aligning_lead(Written written) {
         return cache_line - sizeof(SlotWord) - (written == Written::in_place ? message_header_bytes : 0);
     }
 
-    /// What a reader still has in its cache is dearer to overwrite than what has left it. A copy has two things to keep
-    /// in the cache, of which one is in the last slot's way.
+    /// Up to this stride slots are used in turn. It is slower to overwrite what a reader still has in its cache than
+    /// what has left it. A copy needs the cache for its own buffer too, so it uses slots in turn up to a larger stride.
     static constexpr std::size_t most_in_turn(Written written) {
         return std::size_t{1024} * (written == Written::in_place ? 192 : 2048);
     }
@@ -159,9 +197,10 @@ public:
         return *std::launder(reinterpret_cast<IndexLine*>(index_ + (turn & mask_) * sizeof(IndexLine)));
     }
 
-    /// Asks for the lines of a small slot, which a reader has had, before they are written: stores leave a core in
-    /// order, so each line that is only asked for then holds up all behind it, which halved the rate of small messages.
-    /// For larger slots the processor sees the pattern by itself, and this is in its way.
+    /// Asks for the lines of a small slot, which a reader has had, before they are written. Stores leave a core in
+    /// order, so a store to a line that is still missing holds up all stores behind it; without this, the rate of small
+    /// messages was half (a virtual machine with 2 CPUs, 2026-11-22). For larger slots the processor's own prefetching
+    /// does better alone.
     void fetch_to_write(std::uint64_t slot) const {
         if (shape_.stride > 2 * cache_line) return;
         fetch_line_to_write(start_of(slot));
@@ -260,8 +299,8 @@ private:
         if (sleeps(ring_.waiting())) ring_.header().reader.wake();
     }
 
-    // Looks what is back while the reader is busy with this message: nobody waits for the look. So the slot of the last
-    // message but one is next, at best.
+    // The readers' progress is read here, while the reader is busy with this message, so that nobody waits for it. The
+    // earliest slot that can be back by now is that of the last message but one.
     [[gnu::noinline]] void index_and_choose(std::uint64_t published) {
         if (slot_ != likely_slot(published)) {
             ring_.index(published).word.store(Ring::indexed(published, slot_), std::memory_order_release);
@@ -310,7 +349,7 @@ private:
     std::uint64_t released_ = 0;  // as last seen: readers' lines are touched only when the ring looks full
     std::vector<std::uint64_t> free_;
     std::vector<std::uint64_t> used_;  // the slot of each turn from released_ to turn_
-    Nanoseconds loaned_ns_ = 0;        // 0: nobody wants to know
+    Nanoseconds loaned_ns_ = 0;        // 0: not measured this time
     bool much_is_written_ = false;
 };
 

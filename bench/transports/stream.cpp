@@ -10,11 +10,12 @@
 namespace tacholog {
 namespace {
 
-// Many small messages to a receive, and still in the first-level cache's neighbourhood.
+// Room for many small messages in one receive, and small enough to stay in a cache near the core.
 constexpr std::size_t block_bytes = std::size_t{64} * 1024;
 
-// A larger message is taken with the byte that ends it: the sender waits for room, and what stays in the socket keeps
-// the kernel from telling it. At 1 MiB that cost a third of all; at 64 KiB the answers themselves cost as much.
+// A larger message is taken with the byte that ends it: its sender waits for room, and a byte that stays in the socket
+// keeps the kernel from telling the sender of it. At 1 MiB that cost a third of the whole time; at 64 KiB the
+// acknowledgements themselves cost as much (a virtual machine with 2 CPUs, 2026-11-22).
 constexpr std::size_t largest_left = std::size_t{256} * 1024;
 
 // Where a message is received that has the buffer to itself: its payload is aligned behind the header.
@@ -31,13 +32,13 @@ bool hung_up_error() {
 }  // namespace
 
 StreamPublisher::StreamPublisher(const Topic& topic)
-    : wait_(topic.waiting, SocketWait::For::sending),
-      max_bytes_(topic.max_bytes),
+    : Publisher(topic.max_bytes),
+      wait_(topic.waiting, SocketWait::For::sending),
       batch_messages_(topic.batch_messages),
       buffer_(topic.batch_messages * (header_bytes + topic.max_bytes)) {}
 
 Result<void> StreamPublisher::add(Fd socket, std::string name, std::uint64_t token) {
-    const StreamHello hello{hello_magic, token, max_bytes_};
+    const StreamHello hello{hello_magic, token, max_bytes()};
     std::array<std::byte, sizeof hello + frame_at> greeting{};
     std::memcpy(greeting.data(), &hello, sizeof hello);
     const auto sent = ::send(socket.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL);
@@ -51,11 +52,7 @@ std::optional<SocketBuffers> StreamPublisher::buffers() const {
 }
 
 Result<std::span<std::byte>> StreamPublisher::acquire(std::size_t bytes) {
-    const std::string& name = connections_.front().name;
-    if (cut_) return Error{"loan on " + name + ": an earlier message was given up halfway"};
-    if (bytes > max_bytes_) {
-        return Error{"loan " + std::to_string(bytes) + " bytes on " + name + ": too large"};
-    }
+    if (cut_) return Error{"loan on " + connections_.front().name + ": an earlier message was given up halfway"};
     const StreamFrame frame{frame_magic, static_cast<std::uint32_t>(bytes)};
     std::memcpy(buffer_.data() + held_bytes_, &frame, sizeof frame);
     total_ = held_bytes_ + sizeof frame + bytes + frame_at;
@@ -206,9 +203,9 @@ Result<std::span<const std::byte>> StreamSubscriber::front() const {
     return std::span{buffer_}.subspan(begin_ + header_bytes, frame.bytes);
 }
 
-// Exactly one message, so that the byte that ends it stays behind, and the next one begins at the buffer's front, where
-// it needs not be moved and the cache is warm. More only of a large one, or if there is more: then nobody waits for an
-// answer, and small messages share a receive.
+// It asks for exactly one message: the byte that ends it then stays in the socket, and the next message begins at the
+// buffer's front, where it need not be moved and the cache is warm. It asks for more in two cases: of a large message,
+// and if more has come already. Then the sender does not wait for an answer, and small messages share a receive.
 std::size_t StreamSubscriber::wanted() const {
     StreamFrame frame{0, static_cast<std::uint32_t>(max_bytes_)};
     const std::size_t there = end_ - begin_;

@@ -1,8 +1,10 @@
-// Messages over a connected byte stream (TCP, Unix): each behind a frame of eight bytes that says how long it is. What
-// the transports over streams have in common; they differ only in how the two sides meet.
+// Messages over a connected stream socket (TCP, Unix): each behind a frame of eight bytes that says how long it is.
+// What the transports over stream sockets have in common; they differ only in how the two sides meet. It is for
+// sockets, not for pipes: it sends and receives with flags that only sockets have (MSG_NOSIGNAL, MSG_DONTWAIT), and
+// reads their buffer sizes back for the log.
 //
-// A message is sent as soon as it is published: one that waits for a second to share its system call is late. Only who
-// asks for batches gets them: then so many messages lie one behind another, and go with one call once the last of them
+// A message is sent as soon as it is published: one that waits for a second to share its system call is late. Batches
+// are made only if asked for: then so many messages lie one behind another, and go with one call once the last of them
 // is there, or when they are flushed. What has come is received by the block, so small messages share a receive.
 #pragma once
 
@@ -32,9 +34,10 @@ struct StreamFrame {
 };
 
 /// On the wire, a frame stands behind one byte that ends what was sent before it: the greeting, or the message before.
-/// Who takes a message leaves that byte in the socket. A TCP socket that is read empty answers at once, and in a
-/// ping-pong over one connection each way nothing is on its way that could carry the answer: it costs 1 us a message, a
-/// third of all. The byte is taken, and answered, when the subscriber looks for the next message.
+/// The subscriber leaves that byte in the socket when it takes a message. A TCP socket that is read empty acknowledges
+/// at once, and in a ping-pong over one connection each way no message is on its way that could carry the
+/// acknowledgement: it cost 1 us a message, a third of the whole time (an AMD EPYC, loopback). The byte is taken, and
+/// acknowledged, when the subscriber looks for the next message.
 inline constexpr std::size_t frame_at = 1;
 inline constexpr std::size_t header_bytes = frame_at + sizeof(StreamFrame);
 
@@ -77,7 +80,6 @@ private:
 
     std::vector<Connection> connections_;
     SocketWait wait_;
-    std::size_t max_bytes_;
     std::size_t batch_messages_;
     std::vector<std::byte> buffer_;  ///< for each message its frame, itself, and the byte that ends it
     std::size_t held_ = 0;           ///< messages that are held back...

@@ -7,6 +7,8 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <array>
 #include <fstream>
 
 #include "transports/ip_endpoint.hpp"
@@ -15,7 +17,7 @@
 namespace tacholog::transports {
 namespace {
 
-/// Before the socket is connected; who accepts inherits it from who listens.
+/// To be called before the socket is connected. An accepted socket inherits it from the listening one.
 Result<void> set_congestion(const Fd& socket, const std::string& name) {
     if (name.empty()) return {};
     if (::setsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size())) == 0)
@@ -23,13 +25,32 @@ Result<void> set_congestion(const Fd& socket, const std::string& name) {
     return os_error("use congestion control " + name);
 }
 
-std::optional<std::string> objection_to_congestion(const std::string& name) {
+Result<void> check_congestion(std::string_view name, std::size_t) {
+    constexpr std::size_t longest = 15;  // TCP_CA_NAME_MAX, with its end
+    const std::string option = "--congestion " + std::string{name} + ": ";
+    const bool is_name = std::all_of(name.begin(), name.end(), [](char letter) {
+        return (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') || letter == '_' || letter == '-';
+    });
+    if (!is_name || name.empty() || name.size() > longest)
+        return Error{option + "not the name of an algorithm, like cubic, reno or bbr"};
     const Fd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-    if (set_congestion(socket, name)) return std::nullopt;
+    if (set_congestion(socket, std::string{name})) return {};
     std::ifstream file{"/proc/sys/net/ipv4/tcp_available_congestion_control"};
-    std::string there;
-    std::getline(file, there);
-    return "this kernel does not let us use it; it has " + there;
+    std::string available;
+    std::getline(file, available);
+    return Error{option + "this kernel does not let us use it; it has " + available};
+}
+
+constexpr std::array settings{Setting{.name = "congestion",
+                                      .value = "NAME",
+                                      .help =
+                                          "tcp only: the algorithm of congestion control, like cubic, reno or bbr,\n"
+                                          "on both sides; the log says which it was (default: the kernel's)",
+                                      .check = check_congestion,
+                                      .in_config_line = false}};  // the `socket` line has the algorithm in effect
+
+std::string congestion_of(const Topic& topic) {
+    return value_of(topic.settings, "congestion");
 }
 
 void send_at_once(const Fd& socket) {
@@ -42,7 +63,7 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     if (!address) return Error{"bind TCP to " + topic.local_address + ": not an IP address"};
     Fd listener{::socket(address->family(), SOCK_STREAM | SOCK_CLOEXEC, 0)};
     if (!listener) return os_error("open a TCP socket");
-    if (auto set = set_congestion(listener, topic.congestion); !set) return set.error();
+    if (auto set = set_congestion(listener, congestion_of(topic)); !set) return set.error();
     if (::bind(listener.get(), address->get(), address->length()) != 0)
         return os_error("bind TCP to " + topic.local_address);
     if (::listen(listener.get(), 4) != 0) return os_error("listen on TCP at " + topic.local_address);
@@ -73,9 +94,9 @@ Result<Fd> connect_to(const Address& address, const std::string& congestion) {
 Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
     auto publisher = std::make_unique<StreamPublisher>(topic);
     for (const std::string& endpoint : endpoints) {
-        const auto peer = parse_endpoint(endpoint, topic.local_address);
-        if (!peer) return Error{"advertise to '" + endpoint + "': not a TCP endpoint"};
-        auto socket = connect_to(peer->address, topic.congestion);
+        const auto peer = subscriber_at(endpoint, topic, "TCP");
+        if (!peer) return peer.error();
+        auto socket = connect_to(peer->address, congestion_of(topic));
         if (!socket) return socket.error();
         const auto added = publisher->add(std::move(*socket), to_text(peer->address), peer->token);
         if (!added) return added.error();
@@ -85,20 +106,22 @@ Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::spa
 
 }  // namespace
 
-extern const Transport tcp{"tcp",
-                           "TCP, IPv4 or IPv6; reliable, copied in and out, each message sent at once",
-                           "copy",
-                           Reliability::reliable,
-                           Parties::processes,
-                           subscribe,
-                           advertise_to_one<advertise_to_all>,
-                           advertise_to_all,
-                           false,
-                           most_stream_batch_bytes,
-                           objection_to_congestion,
-                           ip_endpoint_at,
-                           "tcp: of messages of up to 256 KiB the subscriber leaves the last byte on the wire in the "
-                           "socket until it looks for the next message, so that its kernel does not acknowledge each "
-                           "one by itself, which would cost some 1 us a message"};
+extern const Transport tcp{
+    .name = "tcp",
+    .summary = "TCP, IPv4 or IPv6; reliable, copied in and out, each message sent at once",
+    .data_path = "copy",
+    .reliability = Reliability::reliable,
+    .reach = Reach::network,
+    .subscribe = subscribe,
+    .advertise = advertise_to_one<advertise_to_all>,
+    .advertise_to_all = advertise_to_all,
+    .most_batch_bytes = most_stream_batch_bytes,
+    .settings = settings,
+    .endpoint_at = ip_endpoint_at,
+    .remark =
+        "tcp: of messages of up to 256 KiB the subscriber leaves the last byte on the wire in the socket until it "
+        "looks for the next message, so that its kernel does not acknowledge each one by itself, which would "
+        "cost some 1 us a message",
+};
 
 }  // namespace tacholog::transports

@@ -1,5 +1,5 @@
-// What a transport must do: loan a buffer to the publisher, carry what was published, lend it to the subscriber.
-// Copying and zero-copy transports share this interface, so one rig measures both.
+// The interface of a transport: it loans a buffer to the publisher, carries what is published, and lends it to the
+// subscriber. Copying and zero-copy transports share this interface, so that one rig measures both.
 #pragma once
 
 #include <array>
@@ -14,23 +14,26 @@
 #include "core/address.hpp"
 #include "core/audience.hpp"
 #include "core/clock.hpp"
-#include "core/injection.hpp"
 #include "core/message.hpp"
 #include "core/result.hpp"
+#include "core/settings.hpp"
 #include "core/waiting.hpp"
 
 namespace tacholog {
 
+/// What a topic carries: the messages that are measured, or the answers to them, which go the other way.
+enum class Direction { messages, answers };
+
 struct Topic {
-    std::string name;                          ///< unique on this host: two runs at once never meet
+    std::string name;                          ///< unique on this host, so that two runs at once never meet
     std::size_t max_bytes;                     ///< the largest message sent on it
     std::string local_address;                 ///< where the peer can reach this side, for transports with addresses
     std::string peer_address = local_address;  ///< where this side was told to find the peer, if it was
-    Injection injection = {};                  ///< for the mock transport
-    Audience audience = {};                    ///< who subscribes, for transports that reach several
-    Waiting waiting = Waiting::busy_poll;      ///< the same on both sides: who sleeps has to be woken
-    std::string congestion = {};               ///< TCP's algorithm of congestion control; empty: the kernel's default
-    std::size_t batch_messages = 1;            ///< how many may be held back to travel together, for those that batch
+    Direction direction = Direction::messages;
+    Audience audience = {};                ///< who subscribes, for transports that reach several
+    Waiting waiting = Waiting::busy_poll;  ///< the same on both sides: a side that sleeps has to be woken
+    std::size_t batch_messages = 1;        ///< how many may be held back to travel together, for those that batch
+    Settings settings = {};                ///< those of the transport's own that were given
 };
 
 /// Effective sizes, as read back from the kernel.
@@ -62,17 +65,21 @@ private:
 
 class Publisher {
 public:
+    /// Of a topic whose largest message has so many bytes.
+    explicit Publisher(std::size_t max_bytes) : max_bytes_(max_bytes) {}
     virtual ~Publisher() = default;
 
-    /// One loan at a time, of at most the topic's max_bytes.
+    /// One loan at a time. A message above the topic's largest is refused here, so that no transport need look.
     Result<Loan> loan(std::size_t bytes) {
+        if (bytes > max_bytes_) [[unlikely]]
+            return too_large(bytes);
         auto buffer = acquire(bytes);
         if (!buffer) return buffer.error();
         return Loan{*this, *buffer};
     }
 
-    /// Sends what is held back for a batch that is not full. False if the transport is still full after `patience`:
-    /// try again. Not while a loan is out.
+    /// Sends the messages that are held back for a batch that is not full. False if the transport is still full after
+    /// `patience`: try again. Not while a loan is out.
     virtual Result<bool> flush(Patience) { return true; }
 
     /// The system call that takes a batch, for the log; empty without batching.
@@ -83,11 +90,22 @@ public:
     /// Messages so far that were dropped for this subscriber (in the order of their endpoints), because it was slow.
     virtual std::uint64_t dropped(std::size_t) const { return 0; }
 
+protected:
+    std::size_t max_bytes() const { return max_bytes_; }
+
 private:
     friend class Loan;
+    [[gnu::cold]] Error too_large(std::size_t bytes) const {
+        return Error{"loan " + std::to_string(bytes) + " bytes: too large, the topic's largest message has " +
+                     std::to_string(max_bytes_)};
+    }
+
+    /// `bytes` is at most max_bytes().
     virtual Result<std::span<std::byte>> acquire(std::size_t bytes) = 0;
     virtual Result<bool> commit(Patience patience) = 0;
     virtual void abandon() noexcept = 0;
+
+    std::size_t max_bytes_;
 };
 
 Loan::~Loan() {
@@ -132,17 +150,18 @@ public:
         auto bytes = receive(patience);
         if (!bytes) return bytes.error();
         if (bytes->data() == nullptr) return std::optional<Sample>{};
-        Sample sample{*this, *bytes};
-        if (bytes->size() < message_header_bytes) [[unlikely]]
+        if (bytes->size() < message_header_bytes) [[unlikely]] {
+            release();
             return too_short(bytes->size());
-        return std::optional{std::move(sample)};
+        }
+        return std::optional<Sample>{std::in_place, *this, *bytes};
     }
 
     virtual std::optional<SocketBuffers> buffers() const { return std::nullopt; }
 
 private:
     friend class Sample;
-    static Error too_short(std::size_t bytes) {
+    [[gnu::cold]] static Error too_short(std::size_t bytes) {
         return Error{"take: the peer sent a message of " + std::to_string(bytes) +
                      " bytes; none of perftest's is so short"};
     }
@@ -157,30 +176,33 @@ Sample::~Sample() {
 }
 
 enum class Reliability { reliable, best_effort };
+/// How far a message can get: to another thread, to another process of this host, or to another host.
+enum class Reach { process, host, network };
 /// What the two sides can be: processes, threads of one process, or (so that one command cannot start both) processes
 /// that each need a network interface of their own.
 enum class Parties { processes, threads, hosts };
 
 /// A transport is a name, what it promises, and the two ways to join a topic: subscribe first, then advertise.
-/// advertise never waits for the subscriber, so that two sides can advertise to each other.
+/// advertise never waits for the subscriber, so that two sides can advertise to each other. Each transport's file ends
+/// with one of these, its fields named: those with a value here may be left out.
 struct Transport {
     std::string_view name;
     std::string_view summary;    ///< one line for --list-transports
     std::string_view data_path;  ///< copy, zero-copy, ...
     Reliability reliability;
-    Parties parties;
+    Reach reach;
+    Parties parties = Parties::processes;
     Result<std::unique_ptr<Subscriber>> (*subscribe)(const Topic&);
     Result<std::unique_ptr<Publisher>> (*advertise)(const Topic&, std::string_view endpoint);
 
     /// As advertise, to every subscriber of the topic's audience; nullptr if it reaches one alone.
     Result<std::unique_ptr<Publisher>> (*advertise_to_all)(const Topic&,
                                                            std::span<const std::string> endpoints) = nullptr;
-    bool drops_for_slow = false;  ///< whether it can do without a slow subscriber, as SlowSubscriber::drop has it
+    /// Whether it can go on without a slow subscriber, as SlowSubscriber::drop asks for.
+    bool drops_for_slow = false;
     /// How many bytes of messages it holds back at most, if asked to, so that they travel together; 0: none.
     std::size_t most_batch_bytes = 0;
-    /// Why this host cannot use an algorithm of congestion control, if it cannot; nullptr where there is none to
-    /// choose.
-    std::optional<std::string> (*objection_to_congestion)(const std::string& name) = nullptr;
+    std::span<const Setting> settings = {};  ///< its own options
     /// An endpoint that the peer at this host has named, as it is to be used; nothing if it is somewhere else, where
     /// the peer must not send us. nullptr: endpoints name no host, as they are on this one.
     std::optional<std::string> (*endpoint_at)(std::string_view endpoint, const Address& host) = nullptr;

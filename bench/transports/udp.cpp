@@ -10,12 +10,11 @@
 #include <vector>
 
 #include "core/fd.hpp"
-#include "transports/ip_endpoint.hpp"
 #include "transports/socket_wait.hpp"
 #include "transports/transport.hpp"
 #include "transports/udp_batch.hpp"
+#include "transports/udp_endpoint.hpp"
 #include "transports/udp_fragments.hpp"
-#include "transports/udp_socket.hpp"
 
 namespace tacholog::transports {
 namespace {
@@ -23,7 +22,8 @@ namespace {
 class UdpPublisher final : public Publisher {
 public:
     UdpPublisher(Fd socket, std::uint64_t stream, const Topic& topic, std::string peer)
-        : socket_(std::move(socket)),
+        : Publisher(topic.max_bytes),
+          socket_(std::move(socket)),
           wait_(topic.waiting, SocketWait::For::sending),
           header_{stream, 0, 0, 0},
           buffer_(header_room + topic.max_bytes),
@@ -33,8 +33,6 @@ public:
 
 private:
     Result<std::span<std::byte>> acquire(std::size_t bytes) override {
-        if (bytes > buffer_.size() - header_room)
-            return Error{"loan " + std::to_string(bytes) + " bytes for " + peer_ + ": too large"};
         header_.fragment = 0;
         header_.total_bytes = static_cast<std::uint32_t>(bytes);
         return std::span{buffer_}.subspan(header_room, bytes);
@@ -57,7 +55,7 @@ private:
     }
 
     // Most messages have one fragment, and lie right behind its header: one piece of memory costs the kernel less than
-    // two, 60 ns of a small message's 2 us.
+    // two. That saves 60 ns of a small message's 2 us (a virtual machine with 2 CPUs, 2026-11-22).
     bool send_fragment() {
         const std::size_t offset = header_.fragment * max_fragment;
         const std::size_t bytes = std::min(max_fragment, header_.total_bytes - offset);
@@ -138,38 +136,33 @@ private:
 };
 
 Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
-    auto socket = open_udp_socket(topic.local_address);
-    if (!socket) return socket.error();
-    if (topic.batch_messages > 1) return batched_udp_subscriber(std::move(*socket), new_token(), topic);
-    return std::unique_ptr<Subscriber>{std::make_unique<UdpSubscriber>(std::move(*socket), new_token(), topic)};
+    auto seat = open_udp_seat(topic);
+    if (!seat) return seat.error();
+    auto& [socket, own] = *seat;
+    if (topic.batch_messages > 1) return batched_udp_subscriber(std::move(socket), own.token, topic);
+    return std::unique_ptr<Subscriber>{std::make_unique<UdpSubscriber>(std::move(socket), own.token, topic)};
 }
 
 Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_view endpoint) {
-    const auto subscriber = parse_endpoint(endpoint, topic.local_address);
-    if (!subscriber) return Error{"advertise to '" + std::string{endpoint} + "': not a UDP endpoint"};
-    auto socket = open_udp_socket(subscriber->address.family());
-    if (!socket) return socket.error();
-    const std::string peer = to_text(subscriber->address);
-    if (::connect(socket->get(), subscriber->address.get(), subscriber->address.length()) != 0)
-        return os_error("connect UDP to " + peer);
-    if (topic.batch_messages > 1) return batched_udp_publisher(std::move(*socket), subscriber->token, topic, peer);
-    return std::unique_ptr<Publisher>{
-        std::make_unique<UdpPublisher>(std::move(*socket), subscriber->token, topic, peer)};
+    auto way = connect_udp(topic, endpoint);
+    if (!way) return way.error();
+    auto& [socket, to, name] = *way;
+    if (topic.batch_messages > 1) return batched_udp_publisher(std::move(socket), to.token, topic, name);
+    return std::unique_ptr<Publisher>{std::make_unique<UdpPublisher>(std::move(socket), to.token, topic, name)};
 }
 
 }  // namespace
 
-extern const Transport udp{"udp",
-                           "UDP datagrams, IPv4 or IPv6; best effort, fragments above 65483 bytes",
-                           "copy",
-                           Reliability::best_effort,
-                           Parties::processes,
-                           subscribe,
-                           advertise,
-                           nullptr,
-                           false,
-                           std::size_t{64} * 1024,
-                           nullptr,
-                           ip_endpoint_at};
+extern const Transport udp{
+    .name = "udp",
+    .summary = "UDP datagrams, IPv4 or IPv6; best effort, fragments above 65483 bytes",
+    .data_path = "copy",
+    .reliability = Reliability::best_effort,
+    .reach = Reach::network,
+    .subscribe = subscribe,
+    .advertise = advertise,
+    .most_batch_bytes = std::size_t{64} * 1024,
+    .endpoint_at = ip_endpoint_at,
+};
 
 }  // namespace tacholog::transports

@@ -24,10 +24,10 @@ struct alignas(cmsghdr) SegmentNote {
 class BatchedUdpPublisher final : public Publisher {
 public:
     BatchedUdpPublisher(Fd socket, std::uint64_t stream, const Topic& topic, std::string peer)
-        : socket_(std::move(socket)),
+        : Publisher(topic.max_bytes),
+          socket_(std::move(socket)),
           wait_(topic.waiting, SocketWait::For::sending),
           header_{stream, 0, 0, 0},
-          max_bytes_(topic.max_bytes),
           batch_messages_(topic.batch_messages),
           buffer_(topic.batch_messages * (sizeof header_ + topic.max_bytes)),
           peer_(std::move(peer)) {
@@ -46,7 +46,6 @@ public:
 
 private:
     Result<std::span<std::byte>> acquire(std::size_t bytes) override {
-        if (bytes > max_bytes_) return Error{"loan " + std::to_string(bytes) + " bytes for " + peer_ + ": too large"};
         header_.total_bytes = static_cast<std::uint32_t>(bytes);
         std::memcpy(buffer_.data() + end_, &header_, sizeof header_);
         return std::span{buffer_}.subspan(end_ + sizeof header_, bytes);
@@ -130,7 +129,6 @@ private:
     Fd socket_;
     SocketWait wait_;
     FragmentHeader header_;
-    std::size_t max_bytes_;
     std::size_t batch_messages_;
     std::vector<std::byte> buffer_;
     std::string peer_;

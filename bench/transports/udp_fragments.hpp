@@ -42,7 +42,7 @@ public:
           bytes_(header_room + fragments_of(max_bytes, fragment_bytes) * fragment_bytes),
           present_(fragments_of(max_bytes, fragment_bytes)) {}
 
-    /// Where to receive the next fragment. Never over one that is there already.
+    /// Where to receive the next fragment; never over one that has come already.
     std::span<std::byte> expected() { return place(expected_).first(fragment_bytes_); }
 
     /// Where to receive the next datagram, its header and all, so that its fragment comes to lie where expected() says;

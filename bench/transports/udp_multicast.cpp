@@ -17,10 +17,9 @@
 
 #include <random>
 
-#include "transports/ip_endpoint.hpp"
 #include "transports/reliable_publisher.hpp"
 #include "transports/reliable_subscriber.hpp"
-#include "transports/udp_socket.hpp"
+#include "transports/udp_endpoint.hpp"
 
 namespace tacholog::transports {
 namespace {
@@ -76,11 +75,11 @@ Result<Fd> join(const reliable::Invitation& invitation, const Address& own) {
 }
 
 Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
-    auto socket = open_udp_socket(topic.local_address);
-    if (!socket) return socket.error();
-    const IpEndpoint own{local_address(*socket), new_token()};
+    auto seat = open_udp_seat(topic);
+    if (!seat) return seat.error();
+    auto& [socket, own] = *seat;
     return std::unique_ptr<Subscriber>{std::make_unique<reliable::ReliableSubscriber>(
-        std::move(*socket), own.token, topic, own.text(),
+        std::move(socket), own.token, topic, own.text(),
         [address = own.address](const reliable::Invitation& invitation) { return join(invitation, address); })};
 }
 
@@ -137,8 +136,8 @@ Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::spa
     const Address group = draw_group(local_address(*socket));
     reliable::Link link{{}, false, group, new_token(), to_text(group), {}, topic.audience.slow};
     for (const std::string& endpoint : endpoints) {
-        const auto peer = parse_endpoint(endpoint, topic.local_address);
-        if (!peer) return Error{"advertise to '" + endpoint + "': not a UDP endpoint"};
+        const auto peer = subscriber_at(endpoint, topic, "UDP");
+        if (!peer) return peer.error();
         link.guests.push_back({.token = peer->token, .address = peer->address, .name = to_text(peer->address)});
     }
     link.socket = std::move(*socket);
@@ -149,17 +148,17 @@ Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::spa
 
 }  // namespace
 
-extern const Transport udp_multicast{"udp-multicast",
-                                     "UDP multicast made reliable and ordered, IPv4 or IPv6; sent once, for any number",
-                                     "copy",
-                                     Reliability::reliable,
-                                     Parties::processes,
-                                     subscribe,
-                                     advertise_to_one<advertise_to_all>,
-                                     advertise_to_all,
-                                     true,
-                                     0,
-                                     nullptr,
-                                     ip_endpoint_at};
+extern const Transport udp_multicast{
+    .name = "udp-multicast",
+    .summary = "UDP multicast made reliable and ordered, IPv4 or IPv6; sent once, for any number",
+    .data_path = "copy",
+    .reliability = Reliability::reliable,
+    .reach = Reach::network,
+    .subscribe = subscribe,
+    .advertise = advertise_to_one<advertise_to_all>,
+    .advertise_to_all = advertise_to_all,
+    .drops_for_slow = true,
+    .endpoint_at = ip_endpoint_at,
+};
 
 }  // namespace tacholog::transports

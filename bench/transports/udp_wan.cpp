@@ -13,7 +13,7 @@
 
 #include "transports/reliable_publisher.hpp"
 #include "transports/reliable_subscriber.hpp"
-#include "transports/udp_socket.hpp"
+#include "transports/udp_endpoint.hpp"
 #include "transports/wan_endpoint.hpp"
 
 namespace tacholog::transports {
@@ -32,9 +32,9 @@ std::vector<std::uint16_t> propose_doors() {
 }
 
 Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
-    auto socket = open_udp_socket(topic.local_address);
-    if (!socket) return socket.error();
-    const WanEndpoint endpoint{{local_address(*socket), new_token()}, propose_doors()};
+    auto seat = open_udp_seat(topic);
+    if (!seat) return seat.error();
+    const WanEndpoint endpoint{seat->endpoint, propose_doors()};
     std::vector<Address> doors;
     for (const std::uint16_t door : endpoint.doors) {
         const auto where = parse_address(topic.peer_address, door);
@@ -42,7 +42,7 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
         doors.push_back(*where);
     }
     return std::unique_ptr<Subscriber>{std::make_unique<reliable::ReliableSubscriber>(
-        std::move(*socket), endpoint.own.token, topic, endpoint.text(), std::move(doors))};
+        std::move(seat->socket), endpoint.own.token, topic, endpoint.text(), std::move(doors))};
 }
 
 /// Opens the first of the doors that is free here.
@@ -71,17 +71,14 @@ Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_vie
 }  // namespace
 
 extern const Transport udp_wan{
-    "udp-wan",
-    "reliable UDP, IPv4 or IPv6, for a side behind a NAT: it speaks first, the other answers there",
-    "copy",
-    Reliability::reliable,
-    Parties::processes,
-    subscribe,
-    advertise,
-    nullptr,
-    false,
-    0,
-    nullptr,
-    wan_endpoint_at};
+    .name = "udp-wan",
+    .summary = "reliable UDP, IPv4 or IPv6, for a side behind a NAT: it speaks first, the other answers there",
+    .data_path = "copy",
+    .reliability = Reliability::reliable,
+    .reach = Reach::network,
+    .subscribe = subscribe,
+    .advertise = advertise,
+    .endpoint_at = wan_endpoint_at,
+};
 
 }  // namespace tacholog::transports

@@ -27,7 +27,8 @@ constexpr std::uint32_t frames_a_flush = 32;  // what the kernel takes at one ca
 class XdpPublisher final : public Publisher {
 public:
     XdpPublisher(XdpPort& port, const XdpEndpoint& subscriber, const Topic& topic)
-        : port_(port),
+        : Publisher(topic.max_bytes),
+          port_(port),
           wait_(topic.waiting, SocketWait::For::sending),
           to_(subscriber.address),
           fragment_bytes_(fragment_bytes_of(to_.host.family())),
@@ -36,7 +37,6 @@ public:
 
 private:
     Result<std::span<std::byte>> acquire(std::size_t bytes) override {
-        if (bytes > buffer_.size()) return Error{"loan " + std::to_string(bytes) + " bytes: too large"};
         header_.fragment = 0;
         header_.total_bytes = static_cast<std::uint32_t>(bytes);
         return std::span{buffer_}.first(bytes);
@@ -148,11 +148,15 @@ Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_vie
 }  // namespace
 
 extern const Transport udp_xdp{
-    "udp-xdp",      "UDP past the kernel's IP stack (AF_XDP), IPv4 or IPv6, one Ethernet; best effort, needs root",
-    "copy",         Reliability::best_effort,
-    Parties::hosts, subscribe,
-    advertise,      nullptr,
-    false,          0,
-    nullptr,        xdp_endpoint_at};
+    .name = "udp-xdp",
+    .summary = "UDP past the kernel's IP stack (AF_XDP), IPv4 or IPv6, one Ethernet; best effort, needs root",
+    .data_path = "copy",
+    .reliability = Reliability::best_effort,
+    .reach = Reach::network,
+    .parties = Parties::hosts,
+    .subscribe = subscribe,
+    .advertise = advertise,
+    .endpoint_at = xdp_endpoint_at,
+};
 
 }  // namespace tacholog::transports

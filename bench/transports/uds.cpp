@@ -28,15 +28,15 @@ Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_vie
 
 }  // namespace
 
-extern const Transport uds{"uds",
-                           "Unix stream sockets between processes of one host; reliable, copied in and out",
-                           "copy",
-                           Reliability::reliable,
-                           Parties::processes,
-                           subscribe,
-                           advertise,
-                           nullptr,
-                           false,
-                           most_stream_batch_bytes};
+extern const Transport uds{
+    .name = "uds",
+    .summary = "Unix stream sockets between processes of one host; reliable, copied in and out",
+    .data_path = "copy",
+    .reliability = Reliability::reliable,
+    .reach = Reach::host,
+    .subscribe = subscribe,
+    .advertise = advertise,
+    .most_batch_bytes = most_stream_batch_bytes,
+};
 
 }  // namespace tacholog::transports

@@ -36,8 +36,8 @@ inline std::optional<WanEndpoint> parse_wan_endpoint(std::string_view text) {
     return endpoint;
 }
 
-/// For Transport::endpoint_at. Behind a NAT nobody knows his own address as others see it: what is spoken to first is
-/// the address that the control channel comes from.
+/// For Transport::endpoint_at. Behind a NAT a side does not know its own address as others see it. So this side
+/// speaks first to the address that the control channel comes from.
 inline std::optional<std::string> wan_endpoint_at(std::string_view text, const Address& host) {
     auto endpoint = parse_wan_endpoint(text);
     if (!endpoint) return std::string{text};

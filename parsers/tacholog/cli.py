@@ -40,7 +40,7 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import the module of that name from `tacholog.commands`; its docstring is the help."""
+        """Import the module of that name from `tacholog.commands`. Its docstring is the help text."""
         if cmd_name not in COMMANDS:
             return None
         command = getattr(importlib.import_module(f"tacholog.commands.{cmd_name}"), cmd_name)

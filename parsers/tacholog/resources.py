@@ -1,4 +1,4 @@
-"""Where the package's own files are that are no Python: the page templates and the hand-written site sources."""
+"""The files of the package that are not Python: page templates and the hand-written sources of the site."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def checkout() -> Path | None:
-    """Return the root of the source tree that this package is run from, or ``None`` if it was installed as a wheel."""
+    """Return the root of the checkout that this package runs from, or ``None`` if it was installed as a wheel."""
     root = _PACKAGE.parent.parent
     return root if (root / "templates").is_dir() and (root / "site" / "conf.py").is_file() else None
 
@@ -26,11 +26,11 @@ def site_dir() -> Path:
 
 
 def _resource(in_checkout: str, in_wheel: str) -> Path:
-    # The wheel's place comes first: a wheel that lies beside some other project's `templates` folder must not take that.
+    # The place in a wheel comes first: an installed package must not use the `templates` folder of another project beside it.
     installed = _PACKAGE / in_wheel
     if installed.is_dir():
         return installed
     root = checkout()
     if root is None:
-        raise TachologError(f"the installation is not whole: {installed} is missing; install the package again")
+        raise TachologError(f"the installation is incomplete: {installed} is missing; install the package again")
     return root / in_checkout

@@ -1,8 +1,8 @@
-"""The one way to the terminal: what hides in text is drawn, never obeyed.
+"""All output to the terminal. Hidden and control characters are made visible, so that the terminal never obeys them.
 
-Names, reasons and lines of logs were written by strangers, and stand in almost every message. So it is not each message that is made safe: standard
-output and standard error are, for as long as a command runs, and messages of click, of Sphinx and of Python itself go the same way. What is ours to
-command (colours, a bar of progress) goes past that, by `styled` and `direct`. What programs read (CSV, JSON) is drawn only on a terminal, by `data`.
+Almost every message quotes names, reasons or log lines of strangers. So not each message is made safe, but standard output and standard error as a
+whole, while a command runs. That covers messages of click, Sphinx and Python too. Our own control sequences (colours, progress bars) bypass it with
+`styled` and `direct`. Output for programs (CSV, JSON) is changed only if it goes to a terminal, by `data`.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ import click
 from tacholog.visible import drawn, drawn_in_line
 
 
-class _Drawn:
-    """A stream of text that draws what hides in it; all else is the stream's own business."""
+class _SafeStream:
+    """A text stream that makes hidden characters visible. All else is passed to the stream behind it."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # a terminal of few letters shows the others by their numbers
+            stream.reconfigure(errors="backslashreplace")  # a terminal without Unicode shows other characters by their numbers
 
     @property
     def encoding(self) -> str:
-        """Not ASCII, whatever the stream says: click would write past us then."""
+        """Never ASCII, even if the stream says so: click would bypass this object."""
         own = self.stream.encoding or "utf-8"
         return "utf-8" if own.lower() in ("ascii", "us-ascii", "ansi_x3.4-1968", "646") else own
 
     def write(self, text: str) -> int:
-        """Write the text, drawn."""
+        """Write the text with hidden characters made visible."""
         self.stream.write(drawn(text))
         return len(text)
 
     def writelines(self, lines: Iterator[str]) -> None:
-        """Write each of the lines, drawn."""
+        """Write each of the lines in the same way."""
         for line in lines:
             self.write(line)
 
@@ -47,9 +47,9 @@ class _Drawn:
 
 @contextmanager
 def guarded() -> Iterator[None]:
-    """Draw all that is written to standard output and standard error meanwhile."""
+    """Make hidden characters visible on standard output and standard error while the block runs."""
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (cast("TextIO", _Drawn(direct(stream))) for stream in before)
+    sys.stdout, sys.stderr = (cast("TextIO", _SafeStream(direct(stream))) for stream in before)
     try:
         yield
     finally:
@@ -57,23 +57,23 @@ def guarded() -> Iterator[None]:
 
 
 def direct(stream: TextIO) -> TextIO:
-    """Return the stream behind a guarded one, for our own commands to the terminal: text from outside must have been drawn before."""
-    return cast("_Drawn", stream).stream if isinstance(stream, _Drawn) else stream
+    """Return the stream behind a guarded one, for our own control sequences. Other text must be made safe before."""
+    return cast("_SafeStream", stream).stream if isinstance(stream, _SafeStream) else stream
 
 
 def line(text: str, *, err: bool = False) -> None:
-    """Print a message of one line: a line's end in a name does not begin another, which could say anything."""
+    """Print a message of one line. A line end in a name cannot start another line, which could say anything."""
     click.echo(drawn_in_line(text), err=err)
 
 
 def styled(text: str, **styles: Any) -> None:  # noqa: ANN401 - as click has them
-    """Print a line in bold, dim or a colour, if a terminal reads it."""
+    """Print a line, in bold, dim or a colour if it goes to a terminal."""
     stream = direct(sys.stdout)
     click.secho(drawn_in_line(text), file=stream, color=stream.isatty(), **styles)
 
 
 def data(text: str) -> None:
-    """Print what other programs read: as it is and in UTF-8, unless a terminal reads it."""
+    """Print output for other programs: unchanged and in UTF-8, unless it goes to a terminal."""
     if sys.stdout.isatty():
         click.echo(text, nl=False)
         return

@@ -1,34 +1,34 @@
-"""Characters that hide: each is drawn, and never obeyed, wherever text from outside is shown (pages, terminals).
+"""Make hidden characters visible wherever text from outside is shown (pages, terminals).
 
-Logs and manifests are written by strangers. A control character in a name rings the bell or moves the cursor of a terminal; a direction mark makes
-a line read otherwise than it is; an invisible letter makes two names look like one.
+Logs and manifests are written by strangers. A control character in a name can ring the bell or move the cursor of a terminal, a direction mark can
+reverse a line, and an invisible letter can make two names look the same.
 """
 
 from __future__ import annotations
 
 import re
 
-# Controls but tab and newline (C0, DEL, C1), soft hyphen, line separators, invisible and direction marks, private use, what is no character.
+# Control characters except tab and newline (C0, DEL, C1), soft hyphen, line separators, invisible and direction marks, surrogates, noncharacters.
 _HIDDEN = (
     r"\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
     r"\ud800-\udfff\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U000e0000-\U000e0fff"
 )
 HIDDEN = re.compile(f"[{_HIDDEN}]")
 HIDDEN_IN_LINE = re.compile(f"[\n{_HIDDEN}]")
-_PICTURES = 0x2400  # Unicode has a picture of each C0 control, in their order
+_PICTURES = 0x2400  # Unicode has a picture for each C0 control character, in the same order
 
 
 def sign(char: str) -> str:
-    """Return what a hidden character is shown as: its picture, or its number."""
+    """Return the symbol for a hidden character: its picture, or its number."""
     code = ord(char)
     return chr(_PICTURES + code) if code < ord(" ") else f"\\u{{{code:x}}}"
 
 
 def drawn(text: str) -> str:
-    """Return ``text`` with all that hides drawn; lines and tabs stay."""
+    """Return ``text`` with hidden characters made visible. Line ends and tabs stay."""
     return HIDDEN.sub(lambda found: sign(found[0]), text)
 
 
 def drawn_in_line(text: str) -> str:
-    """Return ``text`` as one line, with all that hides and the ends of lines drawn."""
+    """Return ``text`` as one line, with hidden characters and line ends made visible."""
     return HIDDEN_IN_LINE.sub(lambda found: sign(found[0]), text)

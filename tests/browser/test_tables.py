@@ -163,9 +163,9 @@ def test_no_ratio_across_machines_bases_and_definitions_and_the_reason_is_said(o
 
         assert refused.count() > 0
         assert refused.locator(".tl-ratio").count() == 0
-        assert "another machine (" in words
-        assert "another basis (" in words
-        assert "another definition (" in words
+        assert "machine: " in words
+        assert "basis: round trip -> half round trip" in words or "basis: half round trip -> round trip" in words
+        assert "definition of the metric: " in words
 
 
 def test_systems_and_sizes_can_be_chosen(opened: Opener) -> None:

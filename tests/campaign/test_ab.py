@@ -115,7 +115,7 @@ def test_the_plan_of_few_pairs_says_that_they_find_nothing(tmp_path: Path, perft
 
     assert "1 pair of 1 variant: " in one
     assert one.endswith("Fewer than 6 pairs never give a verdict, whatever the change.\n")
-    assert " in a row alone; none in one row of 6, however large: that takes 8 pairs, or a smaller campaign." in six
+    assert " in a row alone; none in one row of 6, however large: that needs 8 pairs, or a smaller campaign." in six
 
 
 @pytest.mark.core
@@ -190,7 +190,7 @@ def test_an_interrupted_comparison_says_so_stays_valid_and_goes_on_with_whole_pa
     folder = only(tmp_path)
 
     assert process.returncode == 130
-    assert "of 8 pairs done; the same command with --resume goes on" in messages
+    assert "of 8 pairs done; continue with the same command and --resume" in messages
     assert [event.what for event in read_record(folder).events] == ["interrupted"]
     part = subprocess.run(
         [sys.executable, "-m", "tacholog", "diff", str(folder / "old"), str(folder / "new")], capture_output=True, text=True, check=False, timeout=60
@@ -232,7 +232,7 @@ def test_labelled_sides_are_kept_for_publication_and_found_as_releases(tmp_path:
     done = ab(perftest, perftest, campaign(tmp_path), "--pairs", "6", "--release", "9.1", "9.2", cwd=tmp_path)
 
     kept = tmp_path / "data/perftest/9.1-to-9.2"
-    assert f"kept for publication: {kept.relative_to(tmp_path)}" in done.stderr
+    assert f"copied for publication: {kept.relative_to(tmp_path)}" in done.stderr
     assert len(list((kept / "old").rglob("run.toml"))) == len(list((kept / "new").rglob("run.toml"))) == 6
     assert (tmp_path / "data/hosts").is_dir()
     assert list((tmp_path / "data/same-build").glob("*.csv"))
@@ -269,9 +269,9 @@ def test_a_command_template_takes_a_vendors_tool_with_arguments_of_its_own(tmp_p
     logs = {path.relative_to(only(tmp_path)).parts[0]: path.read_text() for path in only(tmp_path).rglob("perftest.log")}
     assert logs == {"old": "1,2\n", "new": "2\n"}
     assert done.returncode == 4  # these logs have no results, so nothing could be compared
-    assert "! The old side has no figures: no log of it holds a result." in done.stdout
-    assert "tacholog: echo {arguments}: none of 1 runs gave a figure (its log cannot be read: " in done.stderr
-    assert "): is it the program that the campaign small runs? build/runs/" in done.stderr
+    assert "! The old side has no figures: none of its logs has a result." in done.stdout
+    assert "tacholog: echo {arguments}: none of 1 runs gave a result (its log cannot be read: " in done.stderr
+    assert "): is it the program that the campaign small runs? Its output is in build/runs/" in done.stderr
 
 
 def test_a_program_that_prints_nothing_is_named_with_what_came_of_it(tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_a_program_that_prints_nothing_is_named_with_what_came_of_it(tmp_path: P
     done = ab(silent, silent, campaign(tmp_path, text), "--pairs", "1", cwd=tmp_path)
 
     assert done.returncode == 4
-    assert done.stderr.count("tacholog: true: none of 1 runs gave a figure (the program printed nothing): is it the program") == 2
+    assert done.stderr.count("tacholog: true: none of 1 runs gave a result (the program printed nothing): is it the program") == 2
 
 
 def test_behind_env_the_version_and_the_build_are_those_of_the_tool(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from numpy.typing import NDArray
 
 from tacholog.cli import main
-from tacholog.commands.diff import diff, rendered, say
+from tacholog.commands.diff import diff, rendered, write_report
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import BANDS, Policy, read_policy
 from tacholog.compare.result import Report
@@ -99,7 +99,7 @@ def test_a_significant_change_that_may_be_too_small_is_told_from_one_that_only_l
     assert "significant" not in rows[32].flags
     assert rows[32].interval is not None
     assert (rows[32].interval[0] or 0) > 1
-    assert "the interval is that of this row alone: among so many rows, such a one comes by chance" in diff_words.remark(rows[32])
+    assert "the interval is for this row alone: among so many rows, such intervals occur by chance" in diff_words.remark(rows[32])
     assert "smallest detectable change 3.5 %" in diff_words.remark(rows[32])
 
 
@@ -295,7 +295,7 @@ def test_runs_against_themselves_are_said_to_be_the_same_and_nothing_else(record
 
 
 def test_runs_that_one_side_has_beside_others_are_counted(recorded: Path) -> None:
-    assert "! 12 runs are on both sides: as far as these go, a side is compared with itself.\n" in run(recorded / "old", recorded).stdout
+    assert "! 12 runs are on both sides: for these, a side is compared with itself.\n" in run(recorded / "old", recorded).stdout
 
 
 @pytest.mark.parametrize("output", ["text", "markdown", "json", "html", "github"])
@@ -383,7 +383,7 @@ def test_a_job_on_github_gets_a_summary_and_its_worse_rows_beside_the_change(
     summary.write_text("before\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
 
-    say("github", report, rendered("github", report), None)
+    write_report("github", report, rendered("github", report), None)
 
     assert summary.read_text().startswith(
         "before\n### old → new: 1 worse, 3 no change\n\n| verdict | rows |\n|---|--:|\n| Worse | 1 |\n| No change | 3 |\n"

@@ -35,6 +35,7 @@ OTHERS: dict[str, tuple[dict[str, object], str]] = {
     "definition": ({"definition": "something-else"}, "definition of the metric: perftest-latency -> something-else"),
     "basis": ({"basis": "rtt"}, "basis: half round trip -> round trip"),
     "load_mode": ({"load_mode": "open"}, "load mode: closed -> open"),
+    "reliability": ({"reliability": "best-effort"}, "reliability: reliable -> best-effort"),  # should a ratio ask for it one day
     "latency_of": ({"marks": ("reference_only",)}, "the latency of bytes against that of a reference"),
 }
 
@@ -62,7 +63,7 @@ def refused_by_each(old: Dataset, new: Dataset) -> dict[str, str]:
 @pytest.mark.parametrize("condition", [name for name, found in CONDITIONS.items() if len(found.comparisons) == 3])
 def test_each_way_of_comparing_refuses_another_condition_with_the_same_words(side: Side, condition: str) -> None:
     changes, words = OTHERS[condition]
-    marks = {"marks": ("grows_with_size",)} if condition == "latency_of" else {}
+    marks: dict[str, object] = {"marks": ("grows_with_size",)} if condition == "latency_of" else {}
 
     shown = refused_by_each(side(VALUES, range(6), run=OLD, **marks), side(VALUES, range(6, 12), run=NEW, **changes))
 

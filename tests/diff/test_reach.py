@@ -44,9 +44,9 @@ def test_six_pairs_of_forty_rows_are_too_few_whatever_the_values(compared: Compa
     assert (row.attainable_p, row.needed) == (1.0, 11)
     assert row.detectable is None
     assert "11 pairs are needed" in remark(row)
-    assert "such a one comes by chance" in remark(row)
+    assert "such intervals occur by chance" in remark(row)
     assert [exit_code(report, asked) for asked in ((), ("inconclusive",), ("worse",))] == [0, 3, 0]
-    assert conclusion(report).endswith("it cannot be told in 40 (40 too few pairs for so many rows).")
+    assert conclusion(report).endswith("no verdict in 40 (40 too few pairs for so many rows).")
     assert all("Too few pairs for so many rows".lower() in show(report).lower() for show in (text, markdown, html))
 
 
@@ -109,7 +109,7 @@ def test_the_plan_and_the_comparison_say_the_same_smallest_detectable_change(com
 def test_a_plan_that_cannot_find_one_row_among_many_says_how_many_pairs_it_takes() -> None:
     said = ab.change_words(ab.smallest_change(0.02, 8, 1), ab.smallest_change(0.02, 8, 40), 40)
 
-    assert said.endswith("none in one row of 40, however large: that takes 11 pairs, or a smaller campaign.")
+    assert said.endswith("none in one row of 40, however large: that needs 11 pairs, or a smaller campaign.")
 
 
 @pytest.mark.parametrize("pairs", [11, 12, 20])

@@ -56,7 +56,7 @@ def test_a_change_that_rounding_alone_may_make_is_not_called_one(compared: Compa
     assert row.interval is not None
     assert (row.interval[0] or 0) < 1
     assert row.verdict == "inconclusive"
-    assert "a change, but perhaps one of rounding alone" in remark(row)
+    assert "a change, but rounding alone may explain it" in remark(row)
 
 
 def test_sessions_are_widened_as_pairs_are(side: Side) -> None:

@@ -264,7 +264,7 @@ def test_two_modes_are_flagged_and_both_are_said(compared: Compared) -> None:
     row = only(compared(old, new))
 
     assert "two_modes" in row.flags
-    assert diff_words.remark(row).endswith("; the old runs fall into two groups, around 10\u00a0µs and 15\u00a0µs")
+    assert diff_words.remark(row).endswith("; the old runs form two groups, around 10\u00a0µs and 15\u00a0µs")
 
 
 def test_thresholds_come_from_the_policy_and_its_overrides(compared: Compared, noise: Floats) -> None:

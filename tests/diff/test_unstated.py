@@ -86,7 +86,7 @@ def test_a_condition_that_iperf3_does_not_state_is_named_with_the_place_to_state
         "batching (batch_bytes under [conditions] in run.toml, or in the campaign)." in said.output
     )
     assert "not stated: batching" in said.output
-    assert "one value a side" not in said.output.replace("by one value a side, none differ", "")
+    assert "one value on each side" not in said.output.replace("one value on each side, so no test is possible: none differ", "")
 
 
 def test_iperf3_with_the_condition_stated_is_tested(tmp_path: Path) -> None:
@@ -118,8 +118,8 @@ def test_logs_that_state_no_loss_are_not_said_to_be_silent(compared: Compared, n
     said = {"metric": "messages_lost", "statistic": "total", "unit": "messages"}
 
     assert loss_sentence(compared(none, none, **said)) == "No run lost anything (1 row states it)."
-    assert loss_sentence(compared(none, none + 3, **said)).startswith("In 1 row messages were lost, and no log says of how many")
-    assert loss_sentence(compared(noise[0], noise[1])) == "Neither side says how much was lost."
+    assert loss_sentence(compared(none, none + 3, **said)).startswith("In 1 row messages were lost, and no log states of how many")
+    assert loss_sentence(compared(noise[0], noise[1])) == "Neither side states its loss."
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +133,7 @@ def latency_alone(checkout: Path) -> Report:
 def test_a_comparison_of_latency_alone_says_nothing_of_loss(latency_alone: Report, show: Callable[[Report], str]) -> None:
     shown = show(latency_alone)
 
-    assert "says how much was lost" not in shown
+    assert "states its loss" not in shown
     assert "No run lost anything" not in shown
 
 
@@ -141,7 +141,7 @@ def test_a_comparison_of_latency_alone_says_nothing_of_loss(latency_alone: Repor
 def test_a_measurement_that_was_published_again_is_told_without_asking(checkout: Path, old: str, new: str, rows: int) -> None:
     report = compare(find(str(checkout / "data" / old), []), find(str(checkout / "data" / new), []), Policy())
 
-    assert f"none differ and {rows} are alike ({rows} the same measurement, published again)" in conclusion(report)
+    assert f"none differ, {rows} are alike ({rows} the same measurement, published again)" in conclusion(report)
     assert all(f"{rows} the same measurement, published again" in show(report) for show in (text, markdown, html))
 
 
@@ -156,7 +156,7 @@ def test_an_interval_that_looks_conclusive_says_that_it_is_not(compared: Compare
     assert (row.verdict, (row.interval or (0, 0))[0] or 0) > ("inconclusive", 1)
     assert row.p_adjusted is not None
     assert row.p_adjusted > 0.05
-    assert "the interval is that of this row alone: among so many rows, such a one comes by chance" in remark(row)
+    assert "the interval is for this row alone: among so many rows, such intervals occur by chance" in remark(row)
     others = [remark(one) for one in report.rows if one.key.payload_bytes != 16]
     assert not any("row alone" in said for said in others)
     assert all("95 % interval, row alone" in show(report) for show in (text, markdown, html))

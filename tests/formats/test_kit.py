@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 import tacholog.formats
 from tacholog.formats import kit
+from tacholog.formats.registry import formats
 
 FORMATS = Path(tacholog.formats.__file__).parent
 KIT = sorted((FORMATS / "kit").glob("*.py"))
@@ -36,6 +38,22 @@ def test_a_format_imports_the_kit_and_its_own_package_alone(path: Path) -> None:
 @pytest.mark.parametrize("path", KIT, ids=lambda path: path.name)
 def test_the_kit_imports_nothing_of_what_is_built_on_it(path: Path) -> None:
     assert [name for name in imported(path) if not name.startswith(("tacholog.formats.kit", "tacholog.schema"))] == []
+
+
+def test_what_reads_the_logs_of_all_formats_names_no_tool() -> None:
+    names = [*formats(), "perftest", *(word for module in formats().values() for word in (module.SYSTEM, module.TOOL) if word != "Sockets")]
+    core = [FORMATS / f"{name}.py" for name in READING - {"testing"}] + KIT
+
+    assert [(path.name, name) for path in core for name in names if re.search(rf"\b{re.escape(name)}\b", code_of(path), re.IGNORECASE)] == []
+
+
+def code_of(path: Path) -> str:
+    """The code of a module without its docstrings and comments, which may give examples."""
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+    return ast.unparse(tree)
 
 
 def test_the_kits_docstring_names_all_that_it_offers() -> None:

@@ -42,7 +42,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs of a new environment that holds the wheel, and what pip found it to need."""
     folder = tmp_path_factory.mktemp("env")
     run(sys.executable, "-m", "venv", folder, cwd=folder)
-    run(folder / "bin/python", "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check", wheel, cwd=folder)
+    run(folder / "bin/python", "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check", f"{wheel}[site]", cwd=folder)
     return folder / "bin"
 
 

@@ -146,8 +146,6 @@ def _apart(sides: list[str]) -> dict[str, float]:
 
 def main() -> None:
     """Save both sides, of so many rows and repetitions, in a folder; or compare two saved ones and print what it took."""
-    import scipy.stats  # noqa: F401 - what is counted begins after the imports
-
     what, *words = sys.argv[1:]
     if what == "save":
         rows, repetitions = map(int, words[:2])

@@ -37,7 +37,7 @@ def test_a_file_with_another_checksum_is_not_used(npm: Path, tmp_path: Path) -> 
     assert npm.is_file()
     assert found.path == full_bundle()
     assert found.note
-    assert "plotly.js-basic-dist-min@4.1.1 is not the file that is expected" in found.note
+    assert "plotly.js-basic-dist-min@4.1.1 does not have the expected checksum" in found.note
     assert [path.suffix for path in (tmp_path / "cache").iterdir()] == [".unavailable"]
 
 

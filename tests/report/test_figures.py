@@ -47,7 +47,7 @@ def test_more_than_two_shaded_areas_would_hide_each_other_and_wait_for_the_legen
 
     assert len(figure.shades) == 3
     assert "tl-shade" not in draw(figure, "a")
-    assert figure.note.startswith("Where no more than 2 series are shown (the legend hides them)")
+    assert figure.note.startswith("Hide series by clicking the legend: with 2 or fewer,")
 
 
 def test_a_single_size_has_no_shaded_area() -> None:
@@ -97,7 +97,7 @@ def test_a_point_of_too_few_samples_is_a_cross_and_the_caption_says_why() -> Non
     assert figure
     assert good
     assert draw(figure, "a").count("l6 6m0-6l-6 6") == 2  # the 99th percentiles of both sizes, of 737 samples
-    assert "Crosses rest on too few samples" in figure.note
+    assert "Crosses have too few samples" in figure.note
     symbols = [trace["marker"]["symbol"] for trace in json.loads(json.dumps(spec(figure, lambda _: None)))["data"] if "marker" in trace]
     assert symbols.count(["x-thin", "x-thin"]) == 1
     assert "l6 6m0-6l-6 6" not in draw(good, "a")

@@ -20,7 +20,7 @@ def figures(log: str) -> list[Figure]:
 def test_a_rate_is_drawn_at_the_end_of_each_interval_whose_length_the_log_states() -> None:
     (figure,) = figures("iperf3/tcp.json")
 
-    assert figure.x.title == "Time since the measurement began"
+    assert figure.x.title == "Time since the start of the measurement"
     assert [(round(point.x, 6), round(point.y)) for point in figure.traces[0].points] == [
         (1.001224, 22138749327),
         (2.00007, 18948663663),

@@ -47,7 +47,7 @@ def test_a_log_with_more_text_than_the_limit_costs_its_numbers_and_is_named(data
     assert set(dataset.results["run"]) == {"small"}
     (problem,) = dataset.problems.to_dict("records")
     assert (problem["run"], problem["kind"]) == ("large", "unreadable")
-    assert problem["reason"] == "its text is longer than 1.5 MB, which is the limit here (log_text_mb): it was not read"
+    assert problem["reason"] == "its text is longer than 1.5 MB, the limit (log_text_mb), so it was not read"
 
 
 def test_a_log_with_more_numbers_than_the_limit_is_named_too(data: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_log_with_more_numbers_than_the_limit_is_named_too(data: Path) -> None
     dataset = load([data], Limits(text_bytes=10_000_000, numbers=1000))
 
     assert set(dataset.results["run"]) == {"small"}
-    assert dataset.problems["reason"].tolist() == ["it holds more than 1000 numbers, which is the limit here (log_numbers): it was not read"]
+    assert dataset.problems["reason"].tolist() == ["it holds more than 1000 numbers, the limit (log_numbers), so it was not read"]
 
 
 def test_without_a_limit_everything_is_read(data: Path) -> None:
@@ -99,5 +99,5 @@ def test_report_names_what_it_left_out_and_tells_how_far_it_is(data: Path, tmp_p
     assert "reading 'large/some.log': 16 MB of text so far\n" in done.stderr
     assert f"tacholog: {data}/large/some.log: unreadable: its text is longer than 17 MB, which is the limit here (log_text_mb)" in done.stderr
     quality = (tmp_path / "site/quality.html").read_text()
-    assert "its text is longer than 17 MB, which is the limit here (log_text_mb): it was not read" in quality
+    assert "its text is longer than 17 MB, the limit (log_text_mb), so it was not read" in quality
     assert not list((tmp_path / "site/raw/large").glob("*.log.txt"))

@@ -17,7 +17,7 @@ def test_a_log_with_colours_says_that_it_is_shown_without_them(tmp_path: Path) -
 
     shown = log_page(tmp_path / "a.log", None, [])
 
-    assert "2 lines are shown without the control sequences (colours, moves of the cursor) that they hold; the raw file has them." in shown
+    assert "2 lines are shown without their control sequences (colours, cursor movements); the raw file has them." in shown
     assert "<code>green</code>" in shown
 
 

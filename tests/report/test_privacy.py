@@ -163,7 +163,7 @@ def test_no_file_of_the_site_tells_a_secret(telling: Path, tmp_path: Path) -> No
     pages = {path: path.read_text() for path in site.rglob("logs/**/*.html")}
     assert len(pages) == 2
     for text in pages.values():
-        assert "The text shown here and offered for download is redacted" in text
+        assert "This log is redacted, here and in the file for download." in text
         assert "SHA-256 of the original" in text
         offered = re.search(r"SHA-256 of the file offered here</dt><dd><code[^>]*>([0-9a-f]{64})", text)
         assert offered
@@ -187,7 +187,8 @@ def test_the_owner_may_show_everything(telling: Path, tmp_path: Path) -> None:
 def test_a_site_is_branded_by_its_file_and_shows_the_systems_that_it_names(data: Path, tmp_path: Path) -> None:
     (tmp_path / "logo.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>')
     (tmp_path / "site.toml").write_text(
-        'name = "Ours & Theirs"\ntitle = "How fast"\nlogo = "logo.svg"\nsystems = ["RTI Connext DDS"]\n\n[[links]]\ntitle = "Home"\nurl = "https://example.org/"\n'
+        'name = "Ours & Theirs"\ntitle = "How fast"\nlogo = "logo.svg"\nsystems = ["RTI Connext DDS"]\n\n[[links]]\ntitle = "Home"\nurl = '
+        '"https://example.org/"\n'
     )
 
     site = build_site([data], tmp_path / "site", tmp_path, read_settings(tmp_path / "site.toml")).parent
@@ -205,7 +206,7 @@ def test_a_site_is_branded_by_its_file_and_shows_the_systems_that_it_names(data:
     [
         ('colour = "x"', r"site.toml: Object contains unknown field `colour`"),
         ('logo = "none.svg"', r"logo: .*none.svg: no such file"),
-        ('[[links]]\ntitle = "x"\nurl = "javascript:alert(1)"', r"links: 'javascript:alert\(1\)' is no address"),
+        ('[[links]]\ntitle = "x"\nurl = "javascript:alert(1)"', r"links: 'javascript:alert\(1\)' is not an address"),
         ('[privacy]\nhosts = "sow"', "privacy.hosts: 'sow' is none of pseudonym, show"),
     ],
 )

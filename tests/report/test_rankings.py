@@ -9,12 +9,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tacholog.render.tables.listings import overview
+from tacholog.render.tables.overview import overview
 from tacholog.render.tables.rankings import rankings
 from tacholog.render.tables.summary import throughput_summary
 from tacholog.render.tables.tables import Links
 from tacholog.schema.conditions import Conditions
-from tacholog.view.comparable import Compared, Group, best_of, compared, group_of, groups, leaders, not_set_off, ordered
+from tacholog.view.comparable import Compared, Group, best_of, compared, group_of, groups, leaders, no_best_words, ordered
 from tacholog.view.news import news
 from tacholog.view.rankings import main_campaigns, newest_release, of_last_releases
 from tacholog.view.results import ResultRow, RunRow
@@ -84,10 +84,10 @@ def test_a_best_is_set_off_only_where_all_that_lead_rest_on_six_runs() -> None:
 def test_a_table_says_why_it_sets_nothing_off() -> None:
     group = the_group(one("a", 900.0))
 
-    assert not_set_off(group, [one("a", *SIX), one("b", 900.0)], [64]) == ""
-    assert not_set_off(group, [one("a", 700.0), one("b", 900.0)], [64]).startswith("No best is highlighted: the leader")
-    assert "fewer than 6 runs" in not_set_off(group, [one("a", 700.0), one("b", 900.0)], [64])
-    assert "single published figures" in not_set_off(group, [released("1", None, 700.0), released("2", None, 800.0)], [64])
+    assert no_best_words(group, [one("a", *SIX), one("b", 900.0)], [64]) == ""
+    assert no_best_words(group, [one("a", 700.0), one("b", 900.0)], [64]).startswith("No best is highlighted: the leader")
+    assert "fewer than 6 runs" in no_best_words(group, [one("a", 700.0), one("b", 900.0)], [64])
+    assert "single published figures" in no_best_words(group, [released("1", None, 700.0), released("2", None, 800.0)], [64])
 
 
 def the_group(member: Compared) -> Group:
@@ -146,7 +146,7 @@ def test_a_campaign_that_measured_one_transport_alone_ranks_nothing() -> None:
     assert "nothing can be ranked" in shown(campaign("quick", "shm", 700.0), campaign("pairs", "tcp", 800.0))
 
 
-def test_what_is_not_listed_is_named_with_its_reason() -> None:
+def test_what_is_not_ranked_is_named_with_its_reason() -> None:
     unknown = one("udp", 900.0, host="desk")
     (result,) = unknown.series.results
     (unknown_series,) = series_of([msgspec.structs.replace(result, run=msgspec.structs.replace(result.run, host=None))])
@@ -155,9 +155,9 @@ def test_what_is_not_listed_is_named_with_its_reason() -> None:
     html = shown(one("shm", 700.0), one("tcp", 800.0), Compared("X", "udp", unknown_series), alone)
 
     assert "X (udp): not stated: machine." in html
-    assert "X 1 (uds): nothing else was measured on the same machine in the same way and in the same campaign; " in html
+    assert "X 1 (uds): no other transport was measured on the same machine, in the same way and in the same campaign; " in html
     assert "the closest, X, shm, differs (campaign: not stated -&gt; pairs)." in html
-    assert "shm" not in html[html.index("Not ranked") :]
+    assert "tcp" not in html[html.index("Not ranked") :]
 
 
 def test_two_builds_of_one_release_are_never_ranked_against_each_other() -> None:
@@ -323,7 +323,7 @@ def test_a_receivers_goodput_is_not_denied_because_the_sender_states_none() -> N
     listed = str(unranked(everything, everything, []))
 
     assert "nothing else was measured on the same machine" in listed
-    assert "neither a median or mean latency nor a goodput" not in listed
+    assert "no median latency, mean latency or goodput" not in listed
     assert "18.9\u00a0Gbit/s" in str(throughput_summary([one.series for one in everything], Links()))
 
 

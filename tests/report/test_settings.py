@@ -17,7 +17,7 @@ def test_a_logo_that_is_no_picture_or_a_link_is_not_published(tmp_path: Path, na
     (tmp_path / "linked.svg").symlink_to("key.txt")
     (tmp_path / "site.toml").write_text(f'logo = "{name}"\n')
 
-    with pytest.raises(UnreadableInput, match="no picture"):
+    with pytest.raises(UnreadableInput, match="not a picture"):
         read_settings(tmp_path / "site.toml")
 
 

@@ -139,7 +139,7 @@ def test_words_that_people_write_are_divided_as_a_shell_does() -> None:
 
 def test_a_page_name_that_none_made_is_refused() -> None:
     for name in ("", "../x", "a b", "a)(javascript:x", "a\nb"):
-        with pytest.raises(ValueError, match="no name of a page"):
+        with pytest.raises(ValueError, match="not the name of a page"):
             myst.document(name)
 
 

@@ -152,7 +152,7 @@ def test_a_script_of_perftest_can_be_tried_in_less_time_and_says_so() -> None:
 
     assert script
     assert 'perftest --test latency --duration "${DURATION_S:-0.5}" --output -' in script
-    assert "# Set DURATION_S to measure each size for another time in seconds" in script
+    assert "# Set DURATION_S to another time per size, in seconds" in script
 
 
 def test_a_command_with_values_is_run_once_for_each_of_them() -> None:

@@ -59,7 +59,7 @@ class _Immediate:
         """Print nothing more."""
 
 
-class JsonLines(_Immediate):
+class JsonLinesListing(_Immediate):
     """One JSON object a record. Numbers are named with their units; what is unknown is left out."""
 
     def show(self, place: Place, event: Event) -> None:
@@ -69,7 +69,7 @@ class JsonLines(_Immediate):
             terminal.data(HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1], text) + "\n")
 
 
-class Csv(_Immediate):
+class CsvListing(_Immediate):
     """One row a number, with a header."""
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class Csv(_Immediate):
         terminal.data(row.getvalue())
 
 
-class Table:
+class TableListing:
     """One line a record, for people: the numbers that one looks for first, in readable units, and what sets the record apart from the others.
 
     That is known once they are all read, so records are held back until the end of their log, but never more than some thousands.
@@ -138,7 +138,7 @@ def _conditions(record: Record, conditions: Conditions) -> dict[str, object]:
     return {"participant": record.participant, "side": record.side, **{name: getattr(conditions, name) for name in Conditions.__struct_fields__}}
 
 
-class Explained:
+class LineListing:
     """Every line with its class, for those who ask why a line became what it is."""
 
     def __init__(self) -> None:
@@ -160,7 +160,7 @@ class Explained:
             terminal.line(heapq.heappop(self._held)[1])
 
 
-LISTINGS: Mapping[str, Callable[[], Listing]] = {"table": Table, "jsonl": JsonLines, "csv": Csv}
+LISTINGS: Mapping[str, Callable[[], Listing]] = {"table": TableListing, "jsonl": JsonLinesListing, "csv": CsvListing}
 _LOOKED_FOR = {"latency", "goodput", "message_rate", "messages_received"}
 _LATENCY_STATISTICS = ("min", "mean", "p50", "p90", "p99", "p99.99", "max")
 _HEADERS = {

@@ -1,14 +1,14 @@
-"""Run two builds in interleaved pairs within one session, then say what differs, and how sure that is.
+"""Run two builds in interleaved pairs within one session, then compare them as tacholog diff does.
 
-OLD and NEW are each a program, a folder that it was installed in, a git revision of the checkout (which is built below build/ab), or a command
-template of several words, in which {arguments} stands for those of the campaign's command: "env MODE=fast /opt/tool/bin/ping {arguments}".
+OLD and NEW are each one of: a program, its installation folder, a git revision of the checkout (built below build/ab), or a command template of
+several words, in which {arguments} stands for the arguments of the campaign's command: "env MODE=fast /opt/tool/bin/ping {arguments}".
 
-A template's version and SHA-256 are those of the tool, also behind env, taskset and their like.
+The version and SHA-256 of a template are those of the tool itself, not of env, taskset or the like before it.
 
-CAMPAIGN says what to measure; without it, bench/campaigns/quick.toml. The number of pairs is fixed before the first one, and nothing stops early.
-A build compared with itself is the calibration: how far it is from itself is kept in same-build/ beside the runs, and used by tacholog diff.
+CAMPAIGN says what to measure; default: bench/campaigns/quick.toml. The number of pairs is fixed before the first run; no result stops it early.
+A build compared with itself is the calibration: its band is kept in same-build/ beside the runs, and tacholog diff uses it.
 
-Exit codes are those of tacholog diff; 130: interrupted, and --resume goes on.
+Exit codes are those of tacholog diff; 130: interrupted, continue with --resume.
 """
 
 from __future__ import annotations
@@ -43,18 +43,21 @@ _ASSUMED_NOISE = 0.02
     "--plan",
     "only_plan",
     is_flag=True,
-    help="Say what would be run, how long it takes and what effect it can find, and stop; a revision is built first.",
+    help="Print what would be run, how long it takes and which change it can detect, then stop. A revision is built first.",
 )
-@click.option("--resume", is_flag=True, help="Go on with the newest comparison of this campaign; with more --pairs, add some.")
-@click.option("--release", "releases", nargs=2, metavar="OLD NEW", help="Label the sides, and copy both to DATA/<tool>/OLD-to-NEW when all is done.")
+@click.option("--resume", is_flag=True, help="Continue the newest comparison of this campaign; with a higher --pairs, add pairs.")
+@click.option("--release", "releases", nargs=2, metavar="OLD NEW", help="Label the sides, and copy both to DATA/<tool>/OLD-to-NEW at the end.")
 @click.option("--output", default="build/runs", show_default=True, type=Folder(), help="Where runs are kept.")
 @click.option("--data", default="data", show_default=True, type=Folder(), help="Where --release copies to.")
 @click.option(
-    "--perftest", type=click.Path(path_type=Path), help="The perftest of command templates; else the one built in the checkout, or on the PATH."
+    "--perftest", type=click.Path(path_type=Path), help="The perftest of command templates; default: the one built in the checkout, or on the PATH."
 )
 @click.option("--format", "output_format", type=click.Choice(FORMATS), default="text", show_default=True, help="How to print the comparison.")
 @click.option(
-    "--fail-on", multiple=True, type=click.Choice(FAIL_ON), help="Exit with 3 (implausible: 5) if a row is so, as in tacholog diff. May be repeated."
+    "--fail-on",
+    multiple=True,
+    type=click.Choice(FAIL_ON),
+    help="Exit with 3 (implausible: 5) if there is such a row, as in tacholog diff. May be repeated.",
 )
 def ab(
     *,
@@ -71,42 +74,42 @@ def ab(
     output_format: str,
     fail_on: tuple[str, ...],
 ) -> None:
-    """Find both builds, say the plan, run it, compare."""
+    """Find both builds, print the plan, run it, compare."""
     from tacholog.campaign import find_programs, read_campaign
     from tacholog.campaign.builds import find_build
     from tacholog.campaign.pairs import pairs_folder, resume_pairs, start_pairs
-    from tacholog.commands.diff import rendered, say
+    from tacholog.commands.diff import rendered, write_report
     from tacholog.compare.diff.compare import exit_code
 
     if only_plan and resume:
-        raise click.UsageError("--plan shows what a new comparison would be; --resume goes on with one that has its plan")
+        raise click.UsageError("--plan prints the plan of a new comparison; --resume continues one that has its plan")
     path = campaign or _default_campaign()
     planned = read_campaign(path)
     tools, work = find_programs(perftest, checkout()), (checkout() or Path.cwd()) / "build" / "ab"
     builds = [find_build(name, planned, tools, checkout(), work, partial(click.echo, err=True)) for name in (old, new)]
     if releases:
-        pairs_folder(data, planned.tool, releases)  # hours later would be too late to say so
+        pairs_folder(data, planned.tool, releases)  # fails now and not after hours of measuring
     sides = builds[0], builds[1]
     begun = resume_pairs(path, output, sides, pairs) if resume else start_pairs(path, output, sides, pairs or 12, releases)
-    click.echo(_said(begun, output, data), err=True)
+    click.echo(_plan_words(begun, output, data), err=True)
     if only_plan:
         shutil.rmtree(begun.folder)
         return
     _measure(begun)
     report = _compared(begun, data)
-    say(output_format, report, rendered(output_format, report), None)
-    _say_if_nothing_was_measured(begun, report)
+    write_report(output_format, report, rendered(output_format, report), None)
+    _warn_if_nothing_was_measured(begun, report)
     sys.exit(exit_code(report, fail_on))
 
 
 def _default_campaign() -> Path:
     root = checkout()
     if root is None:
-        raise TachologError("no checkout, whose quick campaign could be run: name a CAMPAIGN")
+        raise TachologError("there is no checkout with a quick campaign: name a CAMPAIGN")
     return root / "bench" / "campaigns" / "quick.toml"
 
 
-def _said(begun: Pairs, output: Path, data: Path) -> str:
+def _plan_words(begun: Pairs, output: Path, data: Path) -> str:
     """The plan in words: what is run, how long it takes, and how small a change it can find."""
     from tacholog.commands._measuring import duration
     from tacholog.compare.policy import MIN_RUNS
@@ -114,21 +117,21 @@ def _said(begun: Pairs, output: Path, data: Path) -> str:
     pairs, tasks = begun.record.pairs, begun.tasks()
     variants = len({run.folder.rpartition("/")[0] for run in begun.plans[0].runs})
     seconds = sum(task.run.expected_s for task in tasks)
-    noise, whence = _noise(begun, output, data)
+    noise, source = _noise(begun, output, data)
     rows = max(_rows(begun), 1)
     found = [smallest_change(noise, pairs, among) for among in (1, rows)]
     lines = [
         f"OLD  {_build(begun.builds[0])}",
         f"NEW  {_build(begun.builds[1])}",
         f"{counted(pairs, 'pair')} of {counted(variants, 'variant')}: {len(tasks)} runs to do, about {duration(seconds)}.",
-        f"Run-to-run noise: {noise:.1%} ({whence}).",
+        f"Run-to-run noise: {noise:.1%} ({source}).",
         change_words(found[0], found[1], rows) if pairs >= MIN_RUNS else f"Fewer than {MIN_RUNS} pairs never give a verdict, whatever the change.",
     ]
     return "\n".join(lines)
 
 
 def smallest_change(noise: float, pairs: int, rows: int) -> float:
-    """The smallest change of the median of one row among so many that is found in four cases of five, as a share; infinite if none is."""
+    """The smallest change of one row's median among many rows that is detected four times in five, as a share; infinite if none is."""
     import numpy as np
 
     from tacholog.compare.policy import Policy
@@ -140,7 +143,7 @@ def smallest_change(noise: float, pairs: int, rows: int) -> float:
 
 
 def change_words(alone: float, among: float, rows: int) -> str:
-    """How small a change is found in four cases of five; with few pairs none is, in one row of many."""
+    """The smallest detectable change in words; with few pairs there is none in one row of many."""
     from math import isinf
 
     from tacholog.compare.policy import Policy
@@ -148,10 +151,11 @@ def change_words(alone: float, among: float, rows: int) -> str:
     from tacholog.render.diff.words import percent
 
     rate = Policy().false_discovery_rate
-    said = f"Smallest detectable change of a median or mean, in four cases of five: {percent(alone)} in a row alone"
+    alone_words = f"Smallest detectable change of a median or mean, in four cases of five: {percent(alone)} in a row alone"
     if isinf(among):
-        return f"{said}; none in one row of {rows}, however large: that takes {runs_needed(rows, rate, paired=True)} pairs, or a smaller campaign."
-    return f"{said}, {percent(among)} in one row of {rows}."
+        needed = runs_needed(rows, rate, paired=True)
+        return f"{alone_words}; none in one row of {rows}, however large: that needs {needed} pairs, or a smaller campaign."
+    return f"{alone_words}, {percent(among)} in one row of {rows}."
 
 
 def _build(build: Build) -> str:
@@ -159,7 +163,7 @@ def _build(build: Build) -> str:
 
 
 def _noise(begun: Pairs, output: Path, data: Path) -> tuple[float, str]:
-    """The noise to plan with: the median over the rows that were measured on this machine, else an assumption that is said to be one."""
+    """The noise to plan with, and its source: the median over the rows that were measured on this machine, else an assumption."""
     from statistics import median
 
     from tacholog.compare.bands import FOLDER, noise, same_build
@@ -172,7 +176,7 @@ def _noise(begun: Pairs, output: Path, data: Path) -> tuple[float, str]:
 
 
 def _rows(begun: Pairs) -> int:
-    """How many rows will be tested, as far as the campaign tells: for each variant and size a rate, or the percentiles of a latency."""
+    """How many rows will be tested, as far as the campaign states it: for each variant and size a rate, or the percentiles of a latency."""
     return sum(_sizes(run) * _statistics(run) for run in begun.plans[0].runs if run.repetition == 1)
 
 
@@ -191,29 +195,29 @@ def _measure(begun: Pairs) -> None:
     from tacholog.campaign.pairs import with_event
     from tacholog.commands._measuring import measure_all
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended from outside is as good as Ctrl-C: the process that measures ends too
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM acts like Ctrl-C: the measuring process ends too
     try:
         measure_all(begun.tasks(), begun.record.runs)
     except KeyboardInterrupt:
         with_event(begun, "interrupted")
         old, new = begun.sides
         click.echo(
-            f"\ninterrupted with {begun.pairs_done()} of {begun.record.pairs} pairs done; the same command with --resume goes on."
-            f"\nWhat is there can be compared as it is: tacholog diff {old} {new}",
+            f"\ninterrupted with {begun.pairs_done()} of {begun.record.pairs} pairs done; the same command with --resume continues."
+            f"\nThe pairs so far can be compared: tacholog diff {old} {new}",
             err=True,
         )
         raise SystemExit(130) from None
 
 
-def _say_if_nothing_was_measured(begun: Pairs, report: Report) -> None:
-    """Name each side without a single figure, and why: its program may not be what the campaign means to run."""
+def _warn_if_nothing_was_measured(begun: Pairs, report: Report) -> None:
+    """Name each side without any figure, and why: its program may not be the one that the campaign runs."""
     from tacholog.campaign import failure_reason
 
     for side, folder, plan, build in zip((report.old, report.new), begun.sides, begun.plans, begun.builds, strict=True):
         if not side.numbers:
-            why = failure_reason(folder, plan, plan.runs[0]) or "what it printed holds no result"
-            said = f"{build.name}: none of {side.runs} runs gave a figure ({why}): is it the program that the campaign {plan.campaign} runs?"
-            click.echo(f"tacholog: {said} {folder} holds what it printed.", err=True)
+            why = failure_reason(folder, plan, plan.runs[0]) or "its output holds no result"
+            message = f"{build.name}: none of {side.runs} runs gave a result ({why}): is it the program that the campaign {plan.campaign} runs?"
+            click.echo(f"tacholog: {message} Its output is in {folder}.", err=True)
 
 
 def _compared(begun: Pairs, data: Path) -> Report:
@@ -230,7 +234,7 @@ def _compared(begun: Pairs, data: Path) -> Report:
     report = compare(sides[0], sides[1], Policy(), names, measured=bands.known(sides, band_roots()))
     click.echo(f"kept: {begun.folder}", err=True)
     if labelled := begun.plans[0].release is not None:
-        click.echo(f"kept for publication: {copy_pairs_to_data(begun, data)}", err=True)
+        click.echo(f"copied for publication: {copy_pairs_to_data(begun, data)}", err=True)
     if report.same_build and (entries := bands.calibrations(report, "+".join(sorted(begun.plans[0].programs.values())))):
         place = data if labelled else begun.folder.parent
         click.echo(f"the band of this build: {bands.add(place, begun.plans[0].host, entries)}", err=True)

@@ -1,21 +1,21 @@
-"""Compare two releases, and say how sure the comparison is.
+"""Compare two releases, and say how certain each change is.
 
-OLD and NEW are each a release label, a folder of runs (run.toml files below it), a raw log of any format, a folder of such logs, or a dataset that
-tacholog report has saved: build/dataset, beside the site, copied to keep it.
+OLD and NEW are each one of: a release label, a folder of runs (with run.toml files below it), a raw log of any format, a folder of such logs,
+or a dataset that tacholog report saved (build/dataset beside the site; copy it to keep it).
 
-A row is better or worse only if repeated runs show it; a single published number never is.
+A row is better or worse only if repeated runs show it. A single published number never shows it.
 
 \b
-Exit codes, of which the highest that applies is given:
-  0  compared, and nothing is as --fail-on says
-  2  wrong usage, or a run, log or folder could not be read, is cut, or is
-     not what its run.toml states: it is named, all others were compared
+Exit codes (the highest that applies):
+  0  compared, and no row is as --fail-on names it
+  2  wrong usage; or a run, log or folder could not be read, is cut, or does
+     not match its run.toml: it is named, and all others were compared
   3  with --fail-on worse: something is worse;
      with --fail-on inconclusive: something is too noisy to tell, or had
      too few pairs for so many rows (too_few_pairs)
   4  nothing could be compared, or no row of a gate could be tested
   5  with --fail-on implausible: the figures of a row contradict each other,
-     are impossible, or stand where more than 1 % was lost
+     are impossible, or more than 1 % of the messages were lost
 """  # noqa: D301 - click takes the sign itself for "leave these lines as they are"
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ FORMATS = ("text", "markdown", "json", "html", "github")
 
 
 def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> None:
-    """Print the JSON Schema of --format json, and leave."""
+    """Print the JSON Schema of --format json, and exit."""
     if wanted:
         import json
 
@@ -60,19 +60,21 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
 @click.argument("old")
 @click.argument("new")
 @click.option("--format", "output", type=click.Choice(FORMATS), default="text", show_default=True, help="How to print the comparison.")
-@click.option("--output", "path", metavar="PATH", type=click.Path(path_type=Path, dir_okay=False), help="Where it goes, instead of standard output.")
-@click.option("--data", "roots", multiple=True, metavar="DIR", type=click.Path(path_type=Path), help="Where releases are looked up.")
+@click.option("--output", "path", metavar="PATH", type=click.Path(path_type=Path, dir_okay=False), help="File to write, instead of standard output.")
+@click.option(
+    "--data", "roots", multiple=True, metavar="DIR", type=click.Path(path_type=Path), help="Folder in which releases are searched. May be repeated."
+)
 @click.option("--metric", "metrics", multiple=True, metavar="NAME[:STATISTIC]", help="Test only this metric, as in latency:p99. May be repeated.")
 @click.option("--transport", "transports", multiple=True, metavar="NAME", help="Compare only this transport. May be repeated.")
 @click.option(
-    "--across", multiple=True, metavar="FIELD", help="Compare configurations: rows may differ in this field, such as type. May be repeated."
+    "--across", multiple=True, metavar="FIELD", help="Compare configurations: rows may differ in this field (such as type). May be repeated."
 )
 @click.option(
     "--only",
     multiple=True,
     type=click.Choice(VERDICTS),
     metavar="VERDICT",
-    help=f"List only rows of this verdict, in every format. The counts are still of all rows. May be repeated. One of {', '.join(VERDICTS)}.",
+    help=f"List only rows of this verdict, in every format. The counts still include all rows. May be repeated. One of {', '.join(VERDICTS)}.",
 )
 @click.option("--thresholds", metavar="FILE", type=click.Path(path_type=Path), help="What counts as a change (TOML; see docs/significance.md).")
 @click.option(
@@ -80,10 +82,12 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
     "band",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="How far a build is from itself; else the CSV beside the runs.",
+    help="The band of one build (CSV); default: the one beside the runs.",
 )
-@click.option("--renames", metavar="FILE", type=click.Path(path_type=Path), help="Names that have changed (TOML); else data/renames.toml.")
-@click.option("--fail-on", multiple=True, type=click.Choice(FAIL_ON), help="Exit with 3 (implausible: 5) if a row is so; see above. May be repeated.")
+@click.option("--renames", metavar="FILE", type=click.Path(path_type=Path), help="Names that have changed (TOML); default: data/renames.toml.")
+@click.option(
+    "--fail-on", multiple=True, type=click.Choice(FAIL_ON), help="Exit with 3 (implausible: 5) if there is such a row; see above. May be repeated."
+)
 @click.option("--limit", type=click.IntRange(0), help="Rows to list of each verdict; 0: all.  [default: 20; markdown: 50; html: 500]")
 @click.option("--schema", is_flag=True, is_eager=True, expose_value=False, callback=_print_schema, help="Print the JSON Schema of --format json.")
 def diff(
@@ -123,12 +127,12 @@ def diff(
     _check_metrics(policy, sides)
     measured = known(sides, band_roots(roots), band)
     report = compare(sides[0], sides[1], policy, (old, new), everything=output == "json", measured=measured)
-    say(output, report, rendered(output, report, only, limit), path)
+    write_report(output, report, rendered(output, report, only, limit), path)
     sys.exit(max(lost, exit_code(report, fail_on)))
 
 
 def _cut(side: Dataset) -> int:
-    """The exit code that logs without their end make, unless their own manifest says that they have none: the report names them."""
+    """The exit code for logs without their end, unless their own manifest says so. The report names them."""
     from tacholog.runs.manifest import Manifest
 
     ends = side.runs[side.runs["status"] == "truncated"]["manifest"].dropna()
@@ -136,7 +140,7 @@ def _cut(side: Dataset) -> int:
 
 
 def _check_transports(asked: tuple[str, ...], sides: Sequence[Dataset]) -> None:
-    """Refuse a transport that neither side has: that nothing was compared would look like a result.
+    """Refuse a transport that neither side has: an empty comparison would look like a result.
 
     Raises:
         TachologError: neither side has it.
@@ -148,7 +152,7 @@ def _check_transports(asked: tuple[str, ...], sides: Sequence[Dataset]) -> None:
 
 
 def _check_metrics(policy: Policy, sides: Sequence[Dataset]) -> None:
-    """Refuse a metric or statistic that neither side has, and name those that are there.
+    """Refuse a metric or statistic that neither side has, and list those that exist.
 
     Raises:
         TachologError: neither side has it.
@@ -159,15 +163,15 @@ def _check_metrics(policy: Policy, sides: Sequence[Dataset]) -> None:
     there = {(str(metric), str(statistic)) for frame in frames for metric, statistic in frame.itertuples(index=False)}
     for word in policy.metrics:
         metric, _, statistic = word.partition(":")
-        statistics = sorted(name for of, name in there if of == metric)
+        statistics = sorted(name for owner, name in there if owner == metric)
         if not statistics:
-            raise TachologError(f"--metric {word}: neither side has it; there are: {', '.join(sorted({of for of, _ in there})) or 'none'}")
+            raise TachologError(f"--metric {word}: neither side has it; there are: {', '.join(sorted({owner for owner, _ in there})) or 'none'}")
         if statistic and statistic not in statistics:
             raise TachologError(f"--metric {word}: neither side has this statistic; of {metric} there are: {', '.join(statistics)}")
 
 
-def say(output: str, report: Report, said: str, path: Path | None) -> None:
-    """Put a rendered report where it belongs; in a job on GitHub, that of --format github into its summary, and worse rows beside the change."""
+def write_report(output: str, report: Report, text: str, path: Path | None) -> None:
+    """Print or save a rendered report. In a GitHub job, --format github writes the job's summary, and prints worse rows as annotations."""
     import os
 
     summary = os.environ.get("GITHUB_STEP_SUMMARY") if output == "github" and path is None else None
@@ -175,12 +179,12 @@ def say(output: str, report: Report, said: str, path: Path | None) -> None:
         from tacholog.render.diff.text import workflow_commands
 
         with Path(summary).open("a", encoding="utf-8") as file:
-            file.write(said)
+            file.write(text)
         click.echo(workflow_commands(report), nl=False)
     elif path is None:
-        (terminal.data if output in _DATA else partial(click.echo, nl=False))(said)
+        (terminal.data if output in _DATA else partial(click.echo, nl=False))(text)
     else:
-        write_output(path, said.encode())
+        write_output(path, text.encode())
 
 
 def known_roots() -> tuple[Path, ...]:
@@ -193,14 +197,14 @@ def known_roots() -> tuple[Path, ...]:
 
 
 def band_roots(roots: Sequence[Path] = ()) -> tuple[Path, ...]:
-    """Where the band of one build may lie if not beside the runs: in the data, or where `tacholog ab` has just measured it."""
+    """The folders that may hold the band of one build, besides those of the runs: the data, and where `tacholog ab` measures."""
     from tacholog.resources import checkout
 
     return (*(roots or known_roots()), (checkout() or Path.cwd()) / "build" / "runs")
 
 
 def rendered(output: str, report: Report, only: tuple[str, ...] = (), limit: int | None = None) -> str:
-    """The report in one of `FORMATS`; ``limit`` rows of each verdict, as many as the format deserves if not given."""
+    """The report in one of `FORMATS`; ``limit`` rows of each verdict, if not given, a number that suits the format."""
     limit = LIMITS.get(output, 0) if limit is None else limit
     from tacholog.compare.result import to_json
     from tacholog.render.diff import text as diff_text

@@ -23,6 +23,7 @@ from tacholog.commands._complaints import tell
 from tacholog.commands._paths import write_output
 from tacholog.commands.report import default_roots
 from tacholog.errors import UnreadableInput
+from tacholog.extras import require
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +41,8 @@ def export(*, roots: tuple[Path, ...], kind: str, path: Path | None) -> None:
     from tacholog.dataset.export import as_csv, as_json, as_parquet, results_table, write_hdr
     from tacholog.dataset.load import load
 
+    if kind == "parquet":
+        require("parquet", "--format parquet")
     folders = roots or default_roots()
     data = load(folders)
     exit_code = tell([complaints(data)])

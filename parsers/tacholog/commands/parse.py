@@ -1,9 +1,9 @@
 """Print the records in raw logs.
 
 PATH is a log, a folder of logs (searched to any depth), or - for standard input. Logs may be compressed with gzip, xz or zstd. A run.toml beside a
-log completes what the log does not say. The table leaves out intervals and resources, which jsonl and csv have. Broken and unknown lines are
+log adds what the log does not state. Intervals and resources are only in jsonl and csv, not in the table. Broken and unknown lines are
 counted, and named on standard error, and so are runs that failed, were cut off or have no result.
-Exit code 2: a log or a folder could not be read, or there was none; the others were.
+Exit code 2: a log or a folder could not be read, or none was found. All others were read.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import click
 from click.core import ParameterSource
 
 from tacholog import terminal
-from tacholog.commands._listing import LISTINGS, Complaints, Explained, Listing, Place, Totals, kind_of
+from tacholog.commands._listing import LISTINGS, Complaints, LineListing, Listing, Place, Totals, kind_of
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there
 from tacholog.formats.bulk import BulkRecords
-from tacholog.formats.reading import Event, Held, Scan
+from tacholog.formats.reading import Event, HeldRecords, Scan
 from tacholog.formats.registry import detect, format_named
 from tacholog.formats.source import LogText, open_log
 from tacholog.runs.manifest import RUN_FILE, Manifest, folders_below, read_manifest
@@ -39,16 +39,16 @@ UNREADABLE = 2
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--format", "output", type=click.Choice(list(LISTINGS)), default="table", show_default=True, help="How to print the records.")
 @click.option("--as", "log_format", metavar="FORMAT", help="Read the logs as this format ('tacholog formats' lists them) instead of detecting it.")
-@click.option("--summary", is_flag=True, help="Print only the account: records, and lines of each class, by log.")
+@click.option("--summary", is_flag=True, help="Print only totals for each log: its records, and its lines of each class.")
 @click.option("--explain", is_flag=True, help="Print every line with its class.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if any line is broken or unknown, or any run failed, was cut off or has no result.")
 def parse(paths: tuple[str, ...], output: str, log_format: str | None, summary: bool, explain: bool, strict: bool) -> None:
     """Read each log, print what is found, then the account."""
     if explain and (summary or _given("output")):
-        raise click.UsageError("--explain prints lines, not records: it goes with neither --format nor --summary")
+        raise click.UsageError("--explain prints lines, not records, so it cannot be combined with --format or --summary")
     if log_format:
         format_named(log_format)
-    listing = None if summary else Explained() if explain else LISTINGS[output]()
+    listing = None if summary else LineListing() if explain else LISTINGS[output]()
     totals = Totals()
     unreadable = False
     for path, no_log in _logs(paths):
@@ -105,8 +105,8 @@ def _parse_one(path: str, log_format: str | None, listing: Listing | None, total
     manifest = _manifest(path)
     stated_format = {log.file: log.format for log in manifest.logs}.get(Path(path).name) if manifest else None
     kinds: Counter[str] = Counter()
-    complaints = Complaints(path, shown=0 if isinstance(listing, Explained) else COMPLAINTS_SHOWN)
-    held = Held()
+    complaints = Complaints(path, shown=0 if isinstance(listing, LineListing) else COMPLAINTS_SHOWN)
+    held = HeldRecords()
     with _opened(path) as text:
         asked = log_format or stated_format
         scan = Scan(text, asked)
@@ -114,7 +114,7 @@ def _parse_one(path: str, log_format: str | None, listing: Listing | None, total
             if isinstance(event, BulkRecords):
                 kinds[kind_of(event.like)] += len(event)
                 continue
-            if isinstance(listing, Explained):
+            if isinstance(listing, LineListing):
                 listing.show(_place(path, scan, manifest, event.run), _sized(event, manifest))
             elif listing and isinstance(event.what, Record):
                 held.add(event)

@@ -19,6 +19,7 @@ from pathlib import Path
 import click
 
 from tacholog.commands._paths import Folder
+from tacholog.extras import require
 from tacholog.resources import checkout
 
 
@@ -39,6 +40,7 @@ def publish(*, site: Path | None, label: str, output: Path | None, branch: str |
         raise click.UsageError("give either --output DIR or --branch NAME")
     built = (site or (checkout() or Path.cwd()) / "build" / "site").resolve()
     if branch is not None:
+        require("site", "tacholog publish --branch")
         publish_branch(built, branch, label, replace=replace, incomplete=incomplete, push=push)
         click.echo(f"{label} is on the branch {branch}{' of origin' if push else '; not pushed (git push origin ' + branch + ')'}")
     elif output is not None:

@@ -17,6 +17,7 @@ from tacholog.campaign import campaign_folders
 from tacholog.commands._complaints import tell
 from tacholog.commands._paths import Folder
 from tacholog.errors import UnreadableInput
+from tacholog.extras import require
 from tacholog.resources import checkout
 
 _STEP_BYTES = 16_000_000
@@ -30,6 +31,7 @@ _STEP_BYTES = 16_000_000
 @click.option("--output", metavar="DIR", type=Folder(), help="The folder for the site.  [default: build/site]")
 def report(roots: tuple[Path, ...], config: Path | None, output: Path | None) -> None:
     """Find the data, build the site, and print where it is."""
+    require("site", "tacholog report")
     from tacholog.dataset.complaints import saved_complaints
     from tacholog.site.build import build_site
     from tacholog.site.bundle import plotly_bundle

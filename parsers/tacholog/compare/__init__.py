@@ -1,1 +1,1 @@
-"""What may be compared, what changed between two sets of runs, and how sure that is."""
+"""What may be compared, what changed between two sets of runs, and how certain the change is."""

@@ -1,8 +1,9 @@
-"""How far one build is from itself: measured by `tacholog ab` of a build with itself, kept in ``same-build/<host>.csv`` beside the runs.
+"""The band of one build: how much its results vary. `tacholog ab` of a build with itself measures it; ``same-build/<host>.csv`` keeps it.
 
-One line a row and session; a new session is added below, nothing is changed. Columns: the session and when it began, the SHA-256 of the build, how
-many pairs; the row's key (`tacholog.compare.result.Key`); ``runs`` (of both sides), the ``median`` of their values in the metric's unit, the standard
-``deviation`` of the values' logarithms, and the ``shift`` of the pairs with its 95 % interval ``shift_low``, ``shift_high``, as logarithms too.
+The file has one line for each row and session. New sessions are added below; lines never change. Columns: the session and its start, the SHA-256 of
+the build, the number of pairs; the row's key (`tacholog.compare.result.RowKey`); ``runs`` (of both sides), the ``median`` of their values in the
+metric's unit, the standard ``deviation`` of the values' logarithms, and the ``shift`` of the pairs with its 95 % interval ``shift_low``,
+``shift_high``, as logarithms too.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from tacholog.compare.distributions import student_t_quantile
 from tacholog.compare.result import DiffRow, Report, RowKey
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there, open_evidence
@@ -25,13 +27,13 @@ if TYPE_CHECKING:
     from tacholog.dataset.frames import Dataset
 
 FOLDER = "same-build"
-ENOUGH_SESSIONS = 3  # Fewer do not tell how far sessions are apart.
+ENOUGH_SESSIONS = 3  # Fewer do not show how much sessions differ.
 _KEY = tuple(name for name in RowKey.__struct_fields__ if name != "apart")  # files that were written before have no such column
 _LEVEL = 0.975
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the file: what one session of one build with itself says of one row."""
+    """One line of the file: what one session of a build with itself measured for one row."""
 
     session: str
     start: str | None
@@ -47,9 +49,9 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Band(NamedTuple):
-    """How far a row of one build is from itself by chance, 95 % of the time, as logarithms: ``paired`` as pairs, ``single`` as single runs.
+    """How much a row of one build varies by chance, 95 % of the time, as logarithms: ``paired`` for pairs, ``single`` for single runs.
 
-    ``across_sessions``: whether enough sessions were measured to know how far these are apart; if not, single runs are at least so far apart.
+    ``across_sessions``: whether enough sessions were measured to know how much sessions differ; if not, ``single`` is a lower limit.
     """
 
     paired: float
@@ -58,7 +60,7 @@ class Band(NamedTuple):
 
 
 class SameBuild(NamedTuple):
-    """The bands of a machine, by row, and the sessions that they come from."""
+    """The bands of a machine, by row, and the sessions in which they were measured."""
 
     file: Path
     sessions: tuple[str, ...]
@@ -66,7 +68,7 @@ class SameBuild(NamedTuple):
 
 
 def calibrations(report: Report, build: str) -> list[Calibration]:
-    """What a comparison of one build with itself says: one entry for each row of interleaved pairs."""
+    """The entries that a comparison of one build with itself gives: one for each row of interleaved pairs."""
     sessions = {run.session for run in report.runs if run.session}
     times = [run.start_time for run in report.runs if run.start_time]
     if len(sessions) != 1:
@@ -103,15 +105,15 @@ def add(folder: Path, host: str, entries: Sequence[Calibration]) -> Path:
     path = folder / FOLDER / f"{host}.csv"
     kept = [entry for entry in (read(path) if path.is_file() else ()) if entry.session not in {new.session for new in entries}]
     path.parent.mkdir(parents=True, exist_ok=True)
-    said = io.StringIO()
+    text = io.StringIO()
     names = [name for name in Calibration.__struct_fields__ if name != "key"]
-    table = csv.writer(said, lineterminator="\n")
+    table = csv.writer(text, lineterminator="\n")
     table.writerow([*names[:4], *_KEY, *names[4:]])
     for entry in (*kept, *entries):
         cells = [_cell(getattr(entry, name)) for name in names]
         table.writerow([*cells[:4], *(_cell(getattr(entry.key, name)) for name in _KEY), *cells[4:]])
     part = path.with_name(f".{path.name}.part")
-    part.write_text(said.getvalue(), encoding="utf-8")
+    part.write_text(text.getvalue(), encoding="utf-8")
     part.replace(path)
     return path
 
@@ -121,7 +123,7 @@ def _cell(value: object) -> str:
 
 
 def read(path: Path, *, named_by_user: bool = False) -> list[Calibration]:
-    """Read a file of `add`: a regular file of its folder, unless it is the user who names it.
+    """Read a file that `add` wrote: a regular file of its folder, unless the user names it.
 
     Raises:
         UnreadableInput: it is missing, or a line of it is not of this form; the message names file and line.
@@ -151,11 +153,11 @@ def _entry(line: dict[str, str]) -> Calibration:
 
 
 def known(sides: Iterable[Dataset], roots: Sequence[Path] = (), asked: Path | None = None) -> SameBuild | None:
-    """The bands of the machine on which both sides were measured, if somebody measured them.
+    """Find the bands of the machine on which both sides were measured, if there are any.
 
     Args:
         sides: what is compared.
-        roots: folders to look in, beside those in which the runs are.
+        roots: folders to search, besides those that hold the runs.
         asked: a file that the user names.
     """
     runs = [side.runs for side in sides]
@@ -185,21 +187,15 @@ def _band(sessions: Sequence[Calibration]) -> Band:
     """The band of one row from its sessions; see docs/significance.md for the formulas."""
     count, runs = len(sessions), sum(entry.runs for entry in sessions)
     variance = sum((entry.runs - 1) * entry.deviation**2 for entry in sessions) / (runs - count)
-    within = _t(runs - count) * sqrt(2 * variance)
+    within = student_t_quantile(_LEVEL, runs - count) * sqrt(2 * variance)
     if count < ENOUGH_SESSIONS:
         paired = max(max(abs(entry.shift_low), abs(entry.shift_high)) for entry in sessions)
         return Band(paired, within, across_sessions=False)
     medians = [log(entry.median) for entry in sessions]
     middle = sum(medians) / count
-    between = _t(count - 1) * sqrt(2 * sum((value - middle) ** 2 for value in medians) / (count - 1))
-    paired = _t(count) * sqrt(sum(entry.shift**2 for entry in sessions) / count)
+    between = student_t_quantile(_LEVEL, count - 1) * sqrt(2 * sum((value - middle) ** 2 for value in medians) / (count - 1))
+    paired = student_t_quantile(_LEVEL, count) * sqrt(sum(entry.shift**2 for entry in sessions) / count)
     return Band(paired, sqrt(within**2 + between**2), across_sessions=True)
-
-
-def _t(freedom: int) -> float:
-    from scipy.stats import t
-
-    return float(t.ppf(_LEVEL, freedom))
 
 
 def noise(found: SameBuild) -> Iterator[float]:

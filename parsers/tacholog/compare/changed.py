@@ -1,4 +1,4 @@
-"""What else changed between two sides of a diff: it forbids no comparison, but may explain a change. And whether both sides are one build."""
+"""Other differences between the sides of a diff, which may explain a change but forbid no comparison; and whether both sides are one build."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PER_RUN = re.compile(r"_(before|after)$|^(program_sha256|harness_git|harness_di
 
 
 def soft_differences(old: Dataset, new: Dataset) -> tuple[Difference, ...]:
-    """What else is not the same on both sides: what forbids no comparison, but may explain a change."""
+    """The differences that forbid no comparison, but may explain a change."""
     before, after = _soft(old), _soft(new)
     shown = ((name, _list(before.get(name)), _list(after.get(name))) for name in sorted(before.keys() & after.keys()))
     return tuple(Difference(name, first, second) for name, first, second in shown if first != second)
@@ -50,7 +50,7 @@ def _soft(dataset: Dataset) -> dict[str, set[str]]:
 
 
 def _environment(manifest: str) -> list[tuple[str, str]]:
-    """What is stated of a run's environment that is the same for all runs of a build on a machine."""
+    """The part of a run's environment that all runs of a build on a machine share."""
     environment: dict[str, str] = msgspec.json.decode(manifest).get("environment", {})
     return [(name, text) for name, text in environment.items() if not _PER_RUN.search(name)]
 

@@ -1,6 +1,6 @@
-"""``ab.toml``: how interleaved pairs were planned and what became of the plan, so that a comparison of them says what it rests on.
+"""``ab.toml``: the plan of interleaved pairs and what happened to it, so that a comparison can say how its pairs were made.
 
-It lies in the folder that holds ``old/`` and ``new/``, and travels with them.
+The file is in the folder that holds ``old/`` and ``new/``, and is copied with them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LEVELS = 3  # folders between a run and the record: the repetition, the variant
 
 
 class PairSide(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One side as it was named: the commit that it was built from, the template that its commands were made by."""
+    """One side: its name, the commit that it was built from, the template of its commands."""
 
     name: str
     revision: str | None = None
@@ -73,10 +73,10 @@ def write_record(folder: Path, record: PairRecord) -> None:
 
 
 def remarks(roots: Iterable[str | None]) -> tuple[str, ...]:
-    """What a comparison of runs in these folders must say of their plan, as codes: ``ab_unfinished:7:12``, ``ab_extended:12:20``.
+    """What a comparison of runs in these folders must report about their plan, as codes: ``ab_unfinished:7:12``, ``ab_extended:12:20``.
 
     Args:
-        roots: the folders of both sides' runs; a record counts once, and only if it can be read.
+        roots: the folders of both sides' runs; each record counts once, and only if it can be read.
     """
     runs = list(dict.fromkeys(Path(root) for root in roots if root))
     folders = dict.fromkeys(above for run in runs for above in list(run.parents)[:_LEVELS] if is_there(above, RECORD_FILE))
@@ -95,7 +95,7 @@ def _remarks(record: PairRecord, compared: Sequence[Path]) -> Iterator[str]:
 
 
 def _planned(record: PairRecord, side: Path, compared: Sequence[Path]) -> int:
-    """How many runs were planned of what is compared of a side: of all of it, or of the variants that were picked out."""
+    """How many runs of a side were planned: all of them, or those of the selected variants."""
     picked = {run.parent for run in compared if run.parent.parent == side}
     there = {file.parent.parent for file in side.glob(f"*/*/{RUN_FILE}")}
     return record.runs // 2 if picked >= there else record.pairs * len(picked)

@@ -14,7 +14,7 @@ from tacholog.runs.manifest import read_toml
 from tacholog.schema.metrics import METRICS
 
 MIN_RUNS = 6  # With five pairs no rank test can reach 5 %.
-TESTABLE_BEYOND = 100  # samples beyond a percentile in each run: with fewer the run-to-run noise of the tail hides changes of half its size
+TESTABLE_BEYOND = 100  # samples beyond a percentile in each run: with fewer, noise hides changes of half the size of the tail
 BANDS = ("centre", "high", "tail")
 TESTED: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -54,7 +54,7 @@ class Bands(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class SingleBands(Bands, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How far single values may be apart by chance, as long as nobody has measured it."""
+    """How much single values may differ by chance, as long as nobody has measured it."""
 
     centre: Percent = 10.0
     high: Percent = 25.0
@@ -87,7 +87,7 @@ class Override(RowFilter, frozen=True, kw_only=True, omit_defaults=True, forbid_
 class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """What counts as a change. A thresholds file (TOML) holds any of these fields.
 
-    ``thresholds_percent``: changes smaller than this do not matter. ``single_value_percent``: how far two single values may be apart by chance,
+    ``thresholds_percent``: changes smaller than this do not matter. ``single_value_percent``: how much two single values may differ by chance,
     as long as nobody has measured it. ``same_build_percent``: the band within which runs of one build in different sessions were found (A/A).
     ``loss_threshold_points``, ``single_loss_points``: the same for the share of messages lost, in percentage points.
     ``gate``: the few rows that matter most, which are tested apart from all others.

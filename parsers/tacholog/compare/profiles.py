@@ -1,4 +1,4 @@
-"""What a run was made on and with, as far as it decides whether numbers may be compared: its machine's hardware, its tool, its options."""
+"""The profile of a run: the hardware, tool and options that decide whether its numbers may be compared."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _profile(run: Mapping[Hashable, Any], hosts: Mapping[str, Host]) -> Profile:
     host, tool, version = (_known(run[name]) for name in ("host", "tool", "tool_version"))
     found = hosts.get(host or "")
     machine = dict(zip(MACHINE, _machine(found), strict=True)) if found else dict.fromkeys(MACHINE)
-    # A document's options are its words for the conditions beside them; those of a campaign are what it set.
+    # The options of a document only repeat its conditions; those of a campaign are settings.
     stated = None if run["published"] is True else _known(run["options"])
     options, settings = split_options(stated)
     return Profile(
@@ -60,7 +60,7 @@ def _profile(run: Mapping[Hashable, Any], hosts: Mapping[str, Host]) -> Profile:
 
 
 def _machine(host: Host) -> tuple[str | None, ...]:
-    """What a host file says of each of `MACHINE`."""
+    """The values of `MACHINE` in a host file."""
     cores = [f"{host.cpu[name]} {name}" for name in ("sockets", "cores", "threads") if name in host.cpu]
     cards = [text for name, text in host.network.items() if name not in _NOT_A_CARD and not name.startswith("net.")]
     nic = "; ".join(_MTU.sub("", text).strip(", ") for text in cards)

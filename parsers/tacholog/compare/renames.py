@@ -1,4 +1,4 @@
-"""What was called otherwise in an older release: ``renames.toml`` beside the runs, so that a row keeps its history under its new name.
+"""Names that changed since an older release: ``renames.toml`` beside the runs, so that a row keeps its history under its new name.
 
 ::
 

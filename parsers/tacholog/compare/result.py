@@ -1,8 +1,8 @@
-"""What a diff finds: the one result that text, Markdown, JSON and the page are made from. Its JSON form is the schema ``perfdiff/1``.
+"""The result of a diff, from which text, Markdown, JSON and the page are made. Its JSON form is the schema ``perfdiff/1``.
 
-Ratios are new over old, whichever way is better. Values are in the units of `tacholog.schema.metrics.METRICS`; unknown is null.
+Ratios are new over old, whether higher or lower is better. Values have the units of `tacholog.schema.metrics.METRICS`; unknown is null.
 
-A report may have a million rows, none of which is part of a circle: ``gc=False`` spares the collector from looking.
+A report may have a million rows, and none of them refers back to another: ``gc=False`` keeps the garbage collector from searching them.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ Interval = tuple[float | None, float | None]
 
 
 class RowKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """What names a row. A field that the diff goes across is left out, and so is one that is not stated.
+    """The name of a row. A field that the diff goes across is left out, and so is one that is not stated.
 
-    ``apart``: the conditions that tell it from rows that are alike in all else, such as the offered rate, each with its value; null: not stated.
+    ``apart``: the conditions (such as the offered rate) that distinguish it from rows which are otherwise equal, with their values; null: not stated.
     """
 
     system: str | None = None
@@ -69,9 +69,9 @@ class RowKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
 class Side(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One side of a row: how many runs gave a value, the values that the ratio was computed from, and their median, which is one of them.
 
-    Of an even number of values two stand in the middle, and the worse one is the median: the higher latency, the lower rate.
-    ``values`` holds each run's value in the order of `Report.runs`; where a test decided, pair by pair if runs are pairs (a run without its pair is
-    not among them), and of each session the run in the middle if sessions are compared.
+    With an even number of values there are two in the middle, and the worse one is the median: the higher latency, the lower rate.
+    ``values`` holds each run's value in the order of `Report.runs`. Where a test decided, it holds the values of the pairs, pair by pair (runs
+    without a partner are left out), or one value for each session, that of the run in the middle.
     """
 
     runs: int
@@ -93,20 +93,20 @@ class Difference(msgspec.Struct, frozen=True):
 class DiffRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One row of the comparison and its one verdict.
 
-    ``new_key`` is there where the new side names the row otherwise; such rows are not comparable. ``differences`` are the conditions and machines
-    that are not the same; ``reasons`` names those that forbid a comparison. Of a row that one side alone has they say under which other conditions
-    the other side has it. ``across`` is what each side has of the fields that the diff goes across.
+    ``new_key`` is present if the new side names the row differently; such rows are not comparable. ``differences`` are the conditions and machines
+    that are not the same; ``reasons`` names those that forbid a comparison. For a row that only one side has, they say under which other conditions
+    the other side has it. ``across`` holds the values on each side of the fields that the diff goes across.
     ``ratio`` is new over old; rows that are not comparable have none. ``ratio_kind`` says which ratio it is: ``hodges_lehmann_pairs`` and
     ``hodges_lehmann_sessions`` are estimates over all pairs or sessions, which need not be the quotient of both medians; ``quotient`` is that.
-    ``interval`` is the 95 % confidence interval of the ratio where ``interval_kind`` is ``confidence``, widened by what rounding hides, and what
-    rounding allows where it is ``rounding``. It is that of the row alone: where it leaves out 1 and ``p_adjusted`` is not below the false discovery
-    rate, it shows no change, because among many rows such intervals come by chance.
+    If ``interval_kind`` is ``confidence``, ``interval`` is the 95 % confidence interval of the ratio, widened by what rounding hides; if it is
+    ``rounding``, the interval is what rounding allows. It belongs to this row alone. An interval without 1 shows no change if ``p_adjusted`` is not
+    below the false discovery rate: among many rows such intervals occur by chance.
     ``threshold`` is the smallest relative change that counts (0.03: 3 %), ``threshold_source`` where it comes from.
     ``flags``: ``two_modes``, the runs of a side fall into two groups; ``significant``, the adjusted p-value is below the false discovery rate,
     whatever the size of the change; ``gated``, it was adjusted among the rows of the gate alone; ``same_runs``, both sides are the same runs.
-    ``detectable`` is the smallest relative change of this row alone that the report would have called one in four cases of five; null if there is
-    none. ``attainable_p`` is the least adjusted p-value that this row could have had, alone among the rows of the report, and ``needed`` how many
-    pairs, or sessions a side, it takes to make that significant; both are there where `verdict` is ``too_few_pairs``.
+    ``detectable`` is the smallest relative change that the report would have detected in four cases of five, if only this row had changed; null: no
+    change could be detected. ``attainable_p`` is the smallest adjusted p-value that this row could have had if only it had changed, and ``needed``
+    the number of pairs, or sessions on each side, that makes it significant. Both are present if ``verdict`` is ``too_few_pairs``.
     """
 
     key: RowKey
@@ -138,7 +138,7 @@ class DiffRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
 
     @property
     def change(self) -> float | None:
-        """How much worse (positive) or better, as a logarithm."""
+        """The change as a logarithm: positive is worse, negative is better."""
         from math import log
 
         if self.ratio is None or self.ratio <= 0:
@@ -147,7 +147,7 @@ class DiffRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
 
 
 class Untested(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """A number that is shown and not tested unless asked for by name: maxima, counts, the percentiles between those that are tested."""
+    """A number that is shown, but only tested if the user names it: maxima, counts, the percentiles between the tested ones."""
 
     key: RowKey
     unit: str
@@ -156,9 +156,9 @@ class Untested(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
 
 
 class Curve(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Rows with one value a side that differ only in size, summed up. Sizes share their session, so there is no test over them.
+    """A summary of rows with one value on each side that differ only in size. Sizes share their session, so no test over them is possible.
 
-    ``old_flat`` and ``new_flat``: the one value that a side's latency has at all sizes, where these are far apart.
+    ``old_flat`` and ``new_flat``: the latency of a side if it is the same at all sizes, although these are far apart.
     """
 
     key: RowKey
@@ -174,9 +174,9 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class LossSide(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The loss of one side of a row: how many runs state it, in how many something was lost, the median share and the largest.
+    """The loss of one side of a row: how many runs state it, how many of them lost messages, the median share and the largest.
 
-    ``pairs`` is how many of the runs are in pairs, or how many sessions there are, where a test decided.
+    Where a test decided, ``pairs`` is the number of runs in pairs, or the number of sessions.
     """
 
     runs: int
@@ -187,11 +187,11 @@ class LossSide(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Loss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """What was lost where anything was, as shares of the messages, and its verdict.
+    """The loss of a row in which a run lost messages, as shares of the messages, and its verdict.
 
-    ``difference`` is new minus old, a share too (0.01: one percentage point), because most runs lose nothing and a ratio to nothing is none;
-    ``interval`` its 95 % confidence interval, that of the row alone; ``threshold`` the smallest that counts. ``attainable_p`` and ``needed`` are as
-    in `Row`. ``differences`` are the conditions that are not the same.
+    ``difference`` is new minus old, as a share (0.01: one percentage point), because most runs lose nothing and a ratio to 0 is undefined;
+    ``interval`` is its 95 % confidence interval, for this row alone; ``threshold`` is the smallest difference that counts.
+    ``attainable_p`` and ``needed`` are as in `DiffRow`. ``differences`` are the conditions that are not the same.
     """
 
     key: RowKey
@@ -211,7 +211,7 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
 
 
 class RunOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A run that was compared: when it was made, in which session, as which repetition; how it ended, and why if not well."""
+    """A run that was compared: when it was made, in which session, as which repetition; how it ended, and the reason if it failed."""
 
     side: Literal["old", "new"]
     run: str
@@ -224,7 +224,7 @@ class RunOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class InputProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A run, log, folder or line that could not be used as it should be; ``log`` and ``line`` say where in the run, if it is not all of it."""
+    """A run, log, folder or line that could not be used fully; ``log`` and ``line`` give the place if it is only a part of the run."""
 
     side: Literal["old", "new"]
     run: str
@@ -235,7 +235,7 @@ class InputProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One side of the whole comparison, as it was named and what was found."""
+    """One side of the comparison: its name, and what it holds."""
 
     name: str
     runs: int
@@ -265,12 +265,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "schema"}):
-    """The whole comparison. ``counts`` holds every verdict, also those that no row has.
+    """The whole comparison. ``counts`` holds every verdict, also those without rows.
 
-    ``losses`` are the rows in which a run lost something, ``loss_counts`` their verdicts, ``lossless`` counts those in which none did.
-    ``loss_asked`` is whether loss was to be looked at; ``lossy_counts`` counts the rows whose logs say how many messages were lost, and not of how
-    many, so that there is no share to compare.
-    ``problems``: what could not be used of either side, lost runs and logs first; of broken and unknown lines at most a hundred a side
+    ``losses`` are the rows in which a run lost messages, ``loss_counts`` counts their verdicts, ``lossless`` counts the rows without loss.
+    ``loss_asked``: whether loss was compared at all. ``lossy_counts`` counts the rows whose logs state how many messages were lost, but not of how
+    many: they have no share to compare.
+    ``problems``: what could not be used, lost runs and logs first; at most a hundred broken and unknown lines for each side
     (`Input.problems` counts them all).
     """
 
@@ -297,17 +297,17 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "sche
 
 
 def to_json(report: Report) -> bytes:
-    """The report as JSON, one row a line: all of it laid out would be twice as large."""
+    """The report as JSON with one row on each line: indented JSON would be twice as large."""
     encoder, fields = msgspec.json.Encoder(), []
     for name, key in zip(Report.__struct_fields__, Report.__struct_encode_fields__, strict=True):
         value = getattr(report, name)
-        said = _lines(encoder, value) if isinstance(value, tuple) and value and isinstance(value[0], msgspec.Struct) else encoder.encode(value)
-        fields.append(b' "%s": %s' % (key.encode(), said))
+        encoded = _lines(encoder, value) if isinstance(value, tuple) and value and isinstance(value[0], msgspec.Struct) else encoder.encode(value)
+        fields.append(b' "%s": %s' % (key.encode(), encoded))
     return b"{\n%s\n}" % b",\n".join(fields)
 
 
 def _lines(encoder: msgspec.json.Encoder, values: Sequence[msgspec.Struct]) -> bytes:
-    """A list of which each element has a line."""
+    """A JSON list with one element on each line."""
     lines = encoder.encode_lines(values).removesuffix(b"\n")
     return b"[\n  %s\n ]" % lines.replace(b"\n", b",\n  ")  # no line holds another newline: within a string it is escaped
 

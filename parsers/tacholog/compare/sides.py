@@ -1,4 +1,4 @@
-"""Finding what OLD and NEW name: a release label, a folder of runs, a saved dataset, or raw logs without any manifest."""
+"""Finding the data that OLD and NEW name: a release label, a folder of runs, a saved dataset, or raw logs without any manifest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-_UNUSED = ("log", "line", "last_line", "value_line", "unit")  # No row of a comparison says whence in the log it is; a million of them take 40 MB.
+_UNUSED = (
+    "log",
+    "line",
+    "last_line",
+    "value_line",
+    "unit",
+)  # No row of a comparison names its place in a log: for a million rows this saves 40 MB.
 
 
 def find(name: str, roots: Sequence[Path]) -> Dataset:
@@ -39,7 +45,7 @@ def find(name: str, roots: Sequence[Path]) -> Dataset:
 def _only(dataset: Dataset, runs: pd.DataFrame) -> Dataset:
     """The part of a dataset that belongs to these of its runs."""
     tables = {name: getattr(dataset, name) for name in TABLES if name != "runs"}
-    # A run that could not be read may have been of this release: that it is missing must be known.
+    # A run that could not be read may belong to this release: the report must name it.
     others = dataset.runs["run"][~dataset.runs["run"].isin(runs["run"])]
     return Dataset(runs=runs, **{name: table[~table["run"].isin(others)] for name, table in tables.items()}, hosts=dataset.hosts)
 
@@ -71,4 +77,4 @@ def _release(label: str, roots: Sequence[Path]) -> Dataset:
             return of_release(dataset, label)
         there |= found
     places = ", ".join(map(str, roots)) or "any folder"
-    raise UnreadableInput(f"{label}: no such file or folder, and no release of that name in {places} ({_there(there)})")
+    raise UnreadableInput(f"{label}: no such file or folder, and no release with this name in {places} ({_there(there)})")

@@ -21,14 +21,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tacholog.compare.distributions import normal_upper_tail, student_t_quantile
 from tacholog.compare.policy import MIN_RUNS
 
 EXACT_RUNS = 40
 OUTER, INNER = 0.95, 0.90  # The interval that is shown, and the one that must lie within the threshold for "no change".
-POWER = 0.8  # A change is said to be found if it is in four cases of five.
+POWER = 0.8  # A change counts as detectable if a test finds it in four cases of five.
 MIN_CLUSTER = 2
 _DRAWN = 4_000_000  # numbers in one simulation
-MOST_PATTERNS = 2000  # Different patterns of ties in one call: beyond, working each out costs more than the normal approximation is wrong.
+MOST_PATTERNS = 2000  # Different patterns of ties in one call: with more, exact distributions take too long, and the normal approximation is close.
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -48,7 +49,7 @@ class Shift(NamedTuple):
 
 
 class Hidden(NamedTuple):
-    """What rounding leaves open of each value: the least and the greatest that it can be, shape (rows, runs) each, logarithms."""
+    """The range that rounding allows for each value: smallest and largest, shape (rows, runs) each, logarithms."""
 
     old_low: Floats
     old_high: Floats
@@ -61,13 +62,13 @@ def paired_shift(differences: Floats, hidden: Hidden | None = None) -> Shift:
 
     Args:
         differences: new minus old of each pair, logarithms, shape (rows, pairs), pairs >= 1.
-        hidden: what rounding leaves open of the values that the differences were taken from; none: they are exact.
+        hidden: the range that rounding allows for each value behind the differences; none: values are exact.
     """
     pairs = differences.shape[1]
     walsh = np.sort(_walsh(differences), axis=1)
     low, high = walsh, walsh
     if hidden is not None:
-        # An end of the interval rises with every difference, so that of the least differences is below that of the true ones, whatever these are.
+        # Both ends of the interval rise with every difference. So the end for the smallest possible differences is below the true one.
         low = np.sort(_walsh(hidden.new_low - hidden.old_high), axis=1)
         high = np.sort(_walsh(hidden.new_high - hidden.old_low), axis=1)
     inside = [_inside_pairs(pairs, (1 - confidence) / 2) for confidence in (OUTER, INNER)]
@@ -81,7 +82,7 @@ def unpaired_shift(old: Floats, new: Floats, hidden: Hidden | None = None) -> Sh
     Args:
         old: logarithms, shape (rows, runs of the old side).
         new: logarithms, shape (rows, runs of the new side).
-        hidden: what rounding leaves open of the values; none: they are exact.
+        hidden: the range that rounding allows for each value; none: values are exact.
     """
     differences = np.sort(_all_differences(old, new), axis=1)
     low, high = differences, differences
@@ -108,6 +109,8 @@ def _all_differences(old: Floats, new: Floats) -> Floats:
 def adjusted(p: Floats) -> Floats:
     """The p-values adjusted by Benjamini and Hochberg: rows with at most q have a false discovery rate of q.
 
+    `scipy.stats.false_discovery_control` gives the same, which a test checks. But importing scipy.stats takes longer than most comparisons.
+
     Args:
         p: two-sided p-values, shape (rows,).
     """
@@ -119,7 +122,7 @@ def adjusted(p: Floats) -> Floats:
 
 
 def adjusted_each(p: Floats) -> Floats:
-    """The p-values adjusted by Holm: that any row with at most q is a false one has a probability of at most q.
+    """The p-values adjusted by Holm: the probability that any row with at most q is a false discovery is at most q.
 
     Args:
         p: two-sided p-values, shape (rows,).
@@ -131,17 +134,17 @@ def adjusted_each(p: Floats) -> Floats:
 
 
 def least_p(runs_old: int, runs_new: int, paired: bool) -> float:
-    """The smallest two-sided p-value that so many pairs, or so many sessions a side, can have: that of sides which do not overlap."""
+    """The smallest two-sided p-value that this number of pairs, or of sessions on each side, can reach: that of sides without overlap."""
     return min(1.0, 2 / (2**runs_old if paired else comb(runs_old + runs_new, runs_new)))
 
 
 def runs_needed(rows: int, rate: float, paired: bool) -> int:
-    """How many pairs, or sessions a side, it takes so that a single one of so many rows can be significant at all.
+    """How many pairs, or sessions on each side, are needed so that a single row among many can be significant.
 
     Args:
         rows: how many are adjusted together.
-        rate: what an adjusted p-value must be below.
-        paired: whether it is pairs.
+        rate: the limit below which an adjusted p-value is significant.
+        paired: whether runs are compared in pairs.
     """
     count = MIN_RUNS
     while rows * least_p(count, count, paired) >= rate:
@@ -150,9 +153,9 @@ def runs_needed(rows: int, rate: float, paired: bool) -> int:
 
 
 def detectable(deviation: Floats, runs: tuple[int, int], level: float, threshold: Floats, hidden: Floats | float = 0.0, *, paired: bool) -> Floats:
-    """The smallest true shift of a single row that is called a change in four cases of five. Infinite where no shift is large enough.
+    """The smallest true shift of a single row that is detected in four cases of five. Infinite where no shift can be detected.
 
-    It must be significant at the level, and its estimate must reach the threshold. `tacholog diff` says it of rows that it cannot decide,
+    The shift must be significant at the level, and its estimate must reach the threshold. `tacholog diff` prints it for undecided rows,
     `tacholog ab --plan` before the first run.
 
     Args:
@@ -160,7 +163,7 @@ def detectable(deviation: Floats, runs: tuple[int, int], level: float, threshold
         runs: how many runs a side; of pairs both are the same.
         level: what p must be at most: the false discovery rate, divided by how many rows are adjusted together.
         threshold: the smallest shift that counts, as a logarithm, shape (rows,).
-        hidden: how much of a shift rounding can hide, as a logarithm, shape (rows,).
+        hidden: how much shift rounding can hide, as a logarithm, shape (rows,).
         paired: whether they are pairs.
     """
     per_run = 1 / runs[0] if paired else 1 / runs[0] + 1 / runs[1]
@@ -173,7 +176,7 @@ def detectable(deviation: Floats, runs: tuple[int, int], level: float, threshold
 
 @functools.lru_cache(maxsize=1024)
 def _found_from(runs: tuple[int, int], level: float, paired: bool) -> float:
-    """The smallest true shift, in standard deviations, that the rank test finds at a level in four cases of five; infinite if it cannot reach it.
+    """The smallest true shift, in standard deviations, that the rank test finds at a level in four cases of five; infinite if it never does.
 
     Simulated for normal noise, because with few runs and a small level the steps of the exact distribution decide: the test finds a shift where the
     end of the interval of that level lies above zero.
@@ -201,7 +204,7 @@ def _middle(ordered: Floats) -> Floats:
 
 
 def _ends(low: Floats, high: Floats, inside: int) -> tuple[Floats, Floats]:
-    """The interval from the ``inside``-th of the sorted ``low`` to that many from the end of the sorted ``high``; infinite if it is none."""
+    """The interval from the ``inside``-th of the sorted ``low`` to that many from the end of the sorted ``high``; infinite for fewer than one."""
     if inside < 1:
         unbounded = np.full(len(low), np.inf)
         return -unbounded, unbounded
@@ -270,15 +273,12 @@ def _rank_sum_p(old: Floats, new: Floats) -> Floats:
 
 
 def _normal_p(distance: Floats, deviation: Floats) -> Floats:
-    from scipy.stats import norm
-
     z = np.divide(np.abs(distance), deviation, out=np.zeros(len(distance)), where=deviation > 0)
-    p: Floats = 2 * norm.sf(z)
-    return np.minimum(p, 1.0)
+    return np.minimum(2 * normal_upper_tail(z), 1.0)
 
 
 def _by_pattern(patterns: Integers, statistic: Integers, null: Callable[[tuple[int, ...]], Floats], otherwise: Callable[[], Floats]) -> Floats:
-    """Two-sided p-values, with the null distribution worked out once for each pattern of ties, unless these are too many."""
+    """Two-sided p-values, with the null distribution computed once for each pattern of ties, unless there are too many patterns."""
     unique, which = np.unique(patterns, axis=0, return_inverse=True)
     if len(unique) > MOST_PATTERNS:
         return otherwise()
@@ -321,15 +321,13 @@ def _rank_sum_null(doubled_ranks: tuple[int, ...], chosen: int) -> Floats:
 
 
 def same_build_band(deviation: Floats, sessions: int) -> Floats:
-    """How far the medians of two sessions of one build may be apart by chance, as a logarithm, 95 % of the time.
+    """How much the medians of two sessions of one build may differ by chance, as a logarithm, 95 % of the time.
 
     Args:
         deviation: standard deviation of the session medians' logarithms, shape (rows,).
-        sessions: how many sessions it was taken from, at least 2.
+        sessions: the number of sessions behind the deviation, at least 2.
     """
-    from scipy.stats import t
-
-    band: Floats = t.ppf(0.975, sessions - 1) * np.sqrt(2) * deviation
+    band: Floats = student_t_quantile(0.975, sessions - 1) * np.sqrt(2) * deviation
     return band
 
 

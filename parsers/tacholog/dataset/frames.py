@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from tacholog.extras import require
 from tacholog.runs.manifest import Host
 from tacholog.schema.tables import TABLES
 
@@ -40,6 +41,7 @@ class Dataset(msgspec.Struct, frozen=True):
 
     def save(self, folder: Path) -> None:
         """Write the tables as Parquet files and the hosts as JSON; `tacholog.dataset.saved.open_saved` reads them."""
+        require("parquet", f"{folder}: saving a dataset")
         folder.mkdir(parents=True, exist_ok=True)
         for name in TABLES:
             getattr(self, name).to_parquet(folder / f"{name}.parquet", compression="zstd", index=False)

@@ -91,5 +91,5 @@ def joined(parts: Sequence[Dataset]) -> Dataset:
     tables = {name: pd.concat([getattr(part, name) for part in parts], ignore_index=True) for name in TABLES}
     runs = tables["runs"]["run"]
     if runs.duplicated().any():
-        raise UnreadableInput(f"the run {runs[runs.duplicated()].iloc[0]} is there twice; its numbers would count twice")
+        raise UnreadableInput(f"the run {runs[runs.duplicated()].iloc[0]} was given twice; its numbers would count twice")
     return Dataset(**tables, hosts={name: host for part in parts for name, host in part.hosts.items()})

@@ -100,7 +100,7 @@ def run_folders(root: Path) -> Iterator[Path]:
 
 def _check_name(name: str) -> None:
     if utf8(name) != name:
-        raise UnreadableInput(f"{utf8(name)}: the name is no UTF-8, so that no page can be called so; rename it")
+        raise UnreadableInput(f"{utf8(name)}: the name is not valid UTF-8, so it cannot name a page; rename it")
 
 
 def _load_hosts(folder: Path, files: Sequence[str], hosts: dict[str, Host], problems: list[Row]) -> None:

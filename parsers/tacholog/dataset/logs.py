@@ -92,7 +92,7 @@ class LoadedLog:
         limits = self._reading.limits
         if limits and self._text_bytes > limits.text_bytes:
             self._kind_if_lost = UNREADABLE
-            raise UnreadableInput(f"its text is longer than {limits.text_bytes / 1e6:g} MB, which is the limit here (log_text_mb): it was not read")
+            raise UnreadableInput(f"its text is longer than {limits.text_bytes / 1e6:g} MB, the limit (log_text_mb), so it was not read")
         if self._reading.progress:
             self._reading.progress(f"{self._run}/{self.entry.file}", count)
 
@@ -105,7 +105,7 @@ class LoadedLog:
             case Broken() as broken:
                 self._add_problem(event.line, "broken", event.text, broken.reason)
             case None if event.kind == "unknown":
-                self._add_problem(event.line, "unknown", event.text, "no rule of the format knows this line")
+                self._add_problem(event.line, "unknown", event.text, "the format does not recognise this line")
             case _:
                 pass
 
@@ -115,7 +115,7 @@ class LoadedLog:
         limits = self._reading.limits
         if limits and self._numbers > limits.numbers:
             self._kind_if_lost = UNREADABLE
-            raise UnreadableInput(f"it holds more than {limits.numbers} numbers, which is the limit here (log_numbers): it was not read")
+            raise UnreadableInput(f"it holds more than {limits.numbers} numbers, the limit (log_numbers), so it was not read")
 
     def _add_histogram(self, histogram: Histogram) -> None:
         """Join the parts of one histogram, which belongs to the record before it."""

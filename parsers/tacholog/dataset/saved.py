@@ -10,6 +10,7 @@ import msgspec
 
 from tacholog.dataset.frames import HOSTS_FILE, Dataset
 from tacholog.errors import UnreadableInput
+from tacholog.extras import require
 from tacholog.runs.manifest import Host
 from tacholog.schema.tables import RESULTS, TABLES
 
@@ -37,6 +38,7 @@ def open_saved(folder: Path, without: Collection[str] = (), *, as_categories: bo
     """
     import pandas as pd
 
+    require("parquet", f"{folder}: reading a saved dataset")
     try:
         tables = {name: pd.read_parquet(folder / f"{name}.parquet") for name in TABLES if name != "results"}
         tables["results"] = _read_results(folder / "results.parquet", without, as_categories=as_categories)

@@ -323,7 +323,7 @@ class _Process:
         self._intervals.clear()
 
     def _percentiles(self, key: tuple[str | None, ...], first: Record) -> Iterator[Number]:
-        """The percentiles of the run: those of its only second, or that they cannot be had from those of several."""
+        """The percentiles of the run: those of its only second. From those of several seconds they cannot be computed, and are unknown."""
         for number in first.numbers:
             if number.statistic in _PERCENTILES and self._intervals[key] == 1:
                 yield number

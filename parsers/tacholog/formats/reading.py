@@ -1,4 +1,4 @@
-"""Reading a log: every line gets a class, every finding its line numbers, nothing disappears."""
+"""Read a log: every line gets a class, every finding gets its line numbers, and no line disappears."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from tacholog.schema.records import SEVERITY, Facts, Histogram, Record, Status
 
 LineClass = Literal["record", "chatter", "broken", "unknown"]
 CLAIM_WINDOW_LINES = 4096
-MOST_LINE_BYTES = 1 << 22  # Whatever a format says: a line is held in memory as a whole.
-HELD_CHARACTERS = 1 << 23  # Of lines that wait for their class, and as many of those that wait to be reported, whatever their number.
-LOOKS = 16  # A line in doubt costs another look at what is left of its run; after so many, the rest is read line by line.
-_OVER: Any = object()  # Where a format has nothing more to say.
+MOST_LINE_BYTES = 1 << 22  # The highest limit that a format may ask for: a line is held in memory as a whole.
+HELD_CHARACTERS = 1 << 23  # Of lines that wait for their class, and again of those that wait to be reported, however many lines they are.
+LOOKS = 16  # After each line in doubt, the rest of its run is tried again as arrays; after so many tries it is read line by line.
+_OVER: Any = object()  # What `next` returns when the format has finished.
 UNKNOWN_IN_A_ROW = 10_000  # Longer stretches that no format knows are reported as one: a 2 GB file of noise must not fill the memory.
 
 
@@ -34,10 +34,10 @@ class FormatFailure(UnreadableInput):
 
 
 class Event(NamedTuple):
-    """Something found on the lines ``line`` to ``last_line`` (0: known only once the log had ended). ``text`` is the first line's.
+    """A finding on the lines ``line`` to ``last_line`` (0: it was known only at the end of the log). ``text`` is the text of the first line.
 
-    ``lines`` are those that nothing had claimed before: the second record of a row of several cells has none. ``run`` counts the runs in the log,
-    of which there may be several, one behind the other.
+    ``lines`` are those that no event before has claimed: the second record on a row has none. ``run`` is the number of the run in the log; a log may
+    hold several runs, one after the other.
     """
 
     line: int
@@ -50,9 +50,10 @@ class Event(NamedTuple):
 
 
 class Account(msgspec.Struct):
-    """How many lines a log has, and what each of them is; and how the log says that its run ended.
+    """How many lines of each class a log has, and how its run ended.
 
-    ``runs`` are the facts of each run in the log, ``facts`` those of the present one, at the end what all of them say.
+    ``runs`` are the facts of each run in the log. ``facts`` are those of the present run while the log is read, and at its end what all runs have in
+    common.
     """
 
     records: int = 0
@@ -69,9 +70,9 @@ class Account(msgspec.Struct):
 
     @property
     def status(self) -> Status | None:
-        """How the run ended: as the log says, else ``empty`` without any record, and ``None``, not stated, with.
+        """How the run ended: as the log says; otherwise ``empty`` if there is no record, and ``None`` (not stated) if there are some.
 
-        Many tools have no word for it: the log of a run that was stopped is then like that of a shorter one.
+        Many tools print nothing at their end: the log of a run that was stopped then looks like the log of a shorter one.
         """
         return self.facts.status or (None if self.records else "empty")
 
@@ -81,12 +82,12 @@ class Account(msgspec.Struct):
         return self.facts.reason or (None if self.records else "no result in the log")
 
     def conditions(self, run: int) -> Conditions:
-        """What the log says of one of its runs, wherever it says so: metadata may stand last, as in JSON. Complete once the log has ended."""
+        """Return the conditions that the log states for one of its runs. Complete only at the end of the log: in JSON, metadata may stand last."""
         return (self.runs[run] if run < len(self.runs) else self.facts).conditions
 
 
-class Held:
-    """Records of a log that wait until all that the log says of their runs is known; the many of a long log wait in a file."""
+class HeldRecords:
+    """Holds the records of a log until all facts of their runs are known. Beyond a limit they wait in a file."""
 
     def __init__(self, in_memory: int = 20_000) -> None:
         """Hold up to so many in memory."""
@@ -95,7 +96,7 @@ class Held:
         self._file: IO[bytes] | None = None
 
     def add(self, event: Event) -> None:
-        """Hold an event of a record, of which the text and the other lines are let go."""
+        """Hold the event of a record, without its text and its further lines."""
         self._events.append(event)
         if len(self._events) >= self._in_memory:
             self._file = self._file or tempfile.TemporaryFile()  # noqa: SIM115 - it is closed when it is forgotten, and has no name
@@ -116,12 +117,12 @@ class Held:
 
 
 class Scan:
-    """One pass over a log: iterate for its events, in about the order of their lines; then ``account`` is complete."""
+    """One pass over a log. Iterate over it for the events, roughly in the order of their lines; after that, ``account`` is complete."""
 
     def __init__(self, text: LogText, name: str | None = None, run_lines: int = RUN_LINES) -> None:
-        """Prepare to read an open log, in the format of that name or the one that its head shows.
+        """Prepare to read an open log, in the format of that name or in the one that is detected.
 
-        ``run_lines`` is how many lines of one shape in a row it takes to read them at once; what is found does not depend on it.
+        At least ``run_lines`` lines of one shape in a row are read as arrays; the findings do not depend on it.
 
         Raises:
             UnreadableInput: no format fits, or several do; a damaged stream is named first.
@@ -129,22 +130,22 @@ class Scan:
         self._text = text
         self.format_name = name or _detected(text)
         self.format: Format = format_named(self.format_name)
-        self._ours = is_ours(self.format)  # What those yield is checked by tests, for checking each record costs a quarter of reading it.
+        self._ours = is_ours(self.format)  # Tests check what these yield; checking each record here would cost a quarter of the time.
         self.account = Account()
-        self._unreadable: OSError | UnreadableInput | None = None  # Why the log itself could not be read on, which is nobody's format's fault.
+        self._unreadable: OSError | UnreadableInput | None = None  # Why the log itself could not be read on: not the format's fault.
         self._reached = 0
         self._runs: RunCutter = self._guarded(lambda: RunCutter(getattr(self.format, "BULK", ()), run_lines))
         self._waiting: dict[int, Line] = {}
         self._waiting_characters = 0
-        self._overdue: list[Line] = []
-        self._overdue_characters = 0
-        self._noise: list[int] = []  # First, last and how many of a stretch of unknown lines that is too long to list.
-        self._rows: list[BulkRecords] = []
+        self._late: list[Line] = []
+        self._late_characters = 0
+        self._stretch: list[int] = []  # First and last number, and count, of unknown lines that are too many to list.
+        self._bulk: list[BulkRecords] = []
         self._latest: Found | None = None
         self._records_before = 0  # In the log, where the present run began.
 
     def __iter__(self) -> Iterator[Event]:
-        """Yield every event; a line that the format did not claim in time is one of kind ``unknown``."""
+        """Yield every event. A line that the format did not claim in time is an event of kind ``unknown``."""
         for batch in self.batches():
             if isinstance(batch, BulkRecords):
                 for line, record in batch.records():
@@ -153,15 +154,16 @@ class Scan:
                 yield batch
 
     def batches(self) -> Iterator[Event | BulkRecords]:
-        """Yield every event, and many at once where the format can: for those who can use arrays.
+        """Yield every event, and many records at once where the format can read them as arrays.
 
         Raises:
-            UnreadableInput: the format failed, or the file did; nothing that was yielded can be trusted then.
+            FormatFailure: the format failed; do not trust anything that was yielded before.
+            UnreadableInput: the file could not be read to its end.
         """
-        lines = self._handed_out()
+        lines = self._lines()
         findings: Any = self._guarded(lambda: iter(self.format.parse(lines)))
         while True:
-            try:  # Not by way of `_guarded`, which would cost each finding two calls more.
+            try:  # Not through `_guarded`, which would cost two more calls for each finding.
                 found = next(findings, _OVER)
             except KeyboardInterrupt:
                 raise
@@ -170,25 +172,25 @@ class Scan:
             if found is _OVER:
                 break
             if not self._ours and (defect := defect_of(found, self._reached)):
-                raise FormatFailure(f"{self._whose} {defect} (at line {self._reached})")
-            if self._rows:
-                yield from self._at_once()
-            if self._overdue or self._noise:
-                yield from self._given_up()
-            yield self._taken(found)
-        while self._guarded(lambda: next(lines, _OVER)) is not _OVER:  # Lines that the format did not ask for are unknown, and in the account.
-            yield from self._given_up()
-        yield from self._at_once()
+                raise FormatFailure(f"{self._format_words} {defect} (at line {self._reached})")
+            if self._bulk:
+                yield from self._bulk_records()
+            if self._late or self._stretch:
+                yield from self._expired()
+            yield self._claimed(found)
+        while self._guarded(lambda: next(lines, _OVER)) is not _OVER:  # Lines that the format did not take are unknown.
+            yield from self._expired()
+        yield from self._bulk_records()
         if self._text.trouble:
             self._learn(Facts(status="truncated", reason=self._text.trouble))
-        self._give_up(0, 0)
-        yield from self._given_up()
+        self._expire(0, 0)
+        yield from self._expired()
         self.account.runs.append(self.account.facts)
         self.account.facts = _common(self.account.runs)
         self.account.size_bytes, self.account.sha256 = self._text.identity()
 
     def _guarded(self, step: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever somebody's code returns
-        """Take a step in the format's code. Whatever that does wrong costs this log, not the others, and names the package that it is of."""
+        """Run a piece of the format's code. An error in it costs this log and no other; the message names the format's package."""
         try:
             return step()
         except KeyboardInterrupt:
@@ -197,88 +199,88 @@ class Scan:
             raise self._failure(error) from error
 
     def _failure(self, error: BaseException) -> UnreadableInput:
-        """What to say of an error in the format's code, also of what sys.exit() raises, which would end the command as if all were well."""
+        """Return the exception for an error in the format's code. `sys.exit()` is an error too: it must not end the command as a success."""
         if error is self._unreadable:
             if isinstance(self._unreadable, UnreadableInput):
                 return self._unreadable
             return UnreadableInput(f"cannot be read beyond line {self._reached}: {self._unreadable.strerror}")
-        return FormatFailure(f"{self._whose} failed at line {self._reached}: {describe_error(error)}")
+        return FormatFailure(f"{self._format_words} failed at line {self._reached}: {describe_error(error)}")
 
     @property
-    def _whose(self) -> str:
+    def _format_words(self) -> str:
         return f"the format {self.format_name} of {package_of(self.format_name)}"
 
-    def _at_once(self) -> Iterator[BulkRecords]:
-        for rows in self._rows:
+    def _bulk_records(self) -> Iterator[BulkRecords]:
+        for rows in self._bulk:
             self.account.lines["record"] += len(rows)
             self.account.records += len(rows)
             yield rows
-        self._rows = []
+        self._bulk = []
 
-    def _handed_out(self) -> Iterator[Line]:
+    def _lines(self) -> Iterator[Line]:
         pieces = self._text.pieces(self._runs, min(int(getattr(self.format, "LINE_BYTES", LINE_BYTES)), MOST_LINE_BYTES))
         try:
             for piece in pieces:
                 if isinstance(piece, LineRun):
-                    yield from self._sampled(piece)
+                    yield from self._lines_of_run(piece)
                 else:
-                    yield self._offered(piece)
+                    yield self._hand_out(piece)
         except (OSError, UnreadableInput) as error:
             self._unreadable = error
             raise
 
-    def _sampled(self, run: LineRun) -> Iterator[Line]:
-        """Hand out the lines of a run that the format must see; the others become rows like the one before them."""
+    def _lines_of_run(self, run: LineRun) -> Iterator[Line]:
+        """Yield the lines of a run that the format must see. The others become records like the one before them."""
         place, looks = 0, 0
         while place < len(run):
             line, self._latest = run.line(place), None
-            yield self._offered(line)
+            yield self._hand_out(line)
             if looks < LOOKS and (like := self._record_on(line)):
                 looks += 1
                 if rows := rows_of(run, place, like):
-                    self._rows.append(rows)
+                    self._bulk.append(rows)
                     place += len(rows)
             place += 1
 
     def _record_on(self, line: Line) -> Record | None:
-        """The record that the format found on a line just handed out, and on it alone."""
+        """Return the record that the format found on exactly this line, which it was given last."""
         found = self._latest
         return found.what if found and found.line == line and not found.also and isinstance(found.what, Record) else None
 
-    def _offered(self, line: Line) -> Line:
+    def _hand_out(self, line: Line) -> Line:
         self._waiting[line.number] = line
         self._waiting_characters += len(line.text)
         self._reached = line.number
         if len(self._waiting) > CLAIM_WINDOW_LINES or self._waiting_characters > HELD_CHARACTERS:
-            self._give_up(CLAIM_WINDOW_LINES, HELD_CHARACTERS)
+            self._expire(CLAIM_WINDOW_LINES, HELD_CHARACTERS)
         return line
 
-    def _claimed(self, number: int) -> Line | None:
-        """The line, if nothing has claimed it before: now something has."""
+    def _claim(self, number: int) -> Line | None:
+        """Claim a line; return it if nothing had claimed it before."""
         line = self._waiting.pop(number, None)
         self._waiting_characters -= len(line.text) if line else 0
         return line
 
-    def _give_up(self, lines: int, characters: int) -> None:
-        """Take the oldest lines beyond so many, or so many characters of them, for unknown."""
+    def _expire(self, lines: int, characters: int) -> None:
+        """Count the oldest waiting lines as unknown, until no more than so many lines and characters wait."""
         while len(self._waiting) > lines or self._waiting_characters > characters:
             number = next(iter(self._waiting))
-            line = self._claimed(number)
-            if line and len(self._overdue) < UNKNOWN_IN_A_ROW and self._overdue_characters < HELD_CHARACTERS:
-                self._overdue.append(line)
-                self._overdue_characters += len(line.text)
+            line = self._claim(number)
+            if line and len(self._late) < UNKNOWN_IN_A_ROW and self._late_characters < HELD_CHARACTERS:
+                self._late.append(line)
+                self._late_characters += len(line.text)
             else:
-                first, _, count = self._noise or (number, number, 0)
-                self._noise = [first, number, count + 1]
+                first, _, count = self._stretch or (number, number, 0)
+                self._stretch = [first, number, count + 1]
 
-    def _given_up(self) -> Iterator[Event]:
-        for line in self._overdue:
+    def _expired(self) -> Iterator[Event]:
+        for line in self._late:
             yield self._unclaimed(line)
-        if self._noise:
-            first, last, count = self._noise
+        if self._stretch:
+            first, last, count = self._stretch
             self.account.lines["unknown"] += count
             yield Event(first, last, range(first, last + 1), f"{count} more lines that no rule knows", "unknown", None, len(self.account.runs))
-        self._overdue, self._overdue_characters, self._noise = [], 0, []
+        self._late, self._late_characters, self._stretch = [], 0, []
 
     def _unclaimed(self, line: Line) -> Event:
         """Make the event of a line that the log's format did not claim: unknown, unless another tool prints it into logs of any format."""
@@ -289,18 +291,18 @@ class Scan:
             self._learn(found.what)
         return self._event((line,), _kind(found), found.what, (line.number,))
 
-    def _taken(self, found: Found) -> Event:
+    def _claimed(self, found: Found) -> Event:
         if isinstance(found.what, Record) and (fault := impossible_number(found.what)):
-            found = found._replace(what=Broken(fault if self._ours else f"{self._whose} says that {fault}"))
+            found = found._replace(what=Broken(fault if self._ours else f"{self._format_words} says that {fault}"))
         self._latest = found
         if isinstance(found.what, Facts):
             self._learn(found.what)
         lines = (found.line, *found.also) if found.line else found.also
         if found.also:
             lines = tuple(sorted(lines))
-        given = tuple(own for line in lines if (own := self._claimed(line.number)))
+        given = tuple(own for line in lines if (own := self._claim(line.number)))
         if len(given) == len(lines):
-            lines = given  # What stands on a line is what the log says, whatever a format made of it.
+            lines = given  # The text of a line is that of the log, even if the format changed it.
         return self._event(lines, _kind(found), found.what, tuple(line.number for line in given))
 
     def _event(self, lines: tuple[Line, ...], kind: LineClass, what: Record | Facts | Histogram | Broken | None, claimed: tuple[int, ...]) -> Event:
@@ -312,14 +314,14 @@ class Scan:
         return Event(lines[0].number, lines[-1].number, claimed, lines[0].shown, kind, what, run)
 
     def _learn(self, facts: Facts) -> None:
-        """Put newer facts over the older ones. A tool that says its version again, after results, has been run again."""
+        """Put newer facts over older ones. A second version after results means that the tool was run again."""
         if facts.tool_version and self.account.facts.tool_version and self.account.records > self._records_before:
             self.account.runs.append(self.account.facts)
             self.account.facts, self._records_before = Facts(), self.account.records
         old = self.account.facts
         known = {name: value for name in Facts.__struct_fields__ if (value := getattr(facts, name))}
         if facts.status == "ok" and old.status:
-            known.pop("status")  # What went wrong in a run is not undone by its closing words.
+            known.pop("status")  # A bad ending stays, even if the tool closes as usual.
         known["conditions"] = facts.conditions.over(old.conditions)
         known["environment"] = old.environment | facts.environment
         self.account.facts = msgspec.structs.replace(old, **known)
@@ -336,7 +338,7 @@ def _detected(text: LogText) -> str:
 
 
 def _common(runs: Sequence[Facts]) -> Facts:
-    """What all runs of a log say, and how the worst of them ended."""
+    """Return the facts that all runs of a log have in common, and the worst ending."""
     first, *others = runs
     if not others:
         return first
@@ -403,7 +405,7 @@ class Log(msgspec.Struct, frozen=True):
             if isinstance(event.what, Broken):
                 found.append(LineProblem(event.line, "broken", event.text, event.what.reason))
             elif event.kind == "unknown":
-                found.append(LineProblem(event.line, "unknown", event.text, "no rule of the format knows this line"))
+                found.append(LineProblem(event.line, "unknown", event.text, "the format does not recognise this line"))
         return found
 
     @property

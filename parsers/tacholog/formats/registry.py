@@ -1,4 +1,4 @@
-"""The formats that are installed, our own and other people's alike, and which of them a log is in."""
+"""The installed formats, our own and those of other packages, and how to find the one that a log is in."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _PARTS = ("SYSTEM", "TOOL", "DIALECTS", "DEFINITIONS", "detect", "parse")
 _PACKED = {"BZh": "bzip2", "PK\x03\x04": "zip", "7z": "7-Zip", "Rar!": "rar", '\x04"M\x18': "lz4"}
 _SEEN_CHARACTERS = 4096
 _SAID_CHARACTERS = 300
-_CANDIDATES = 3  # Named for a log that no format fits: more is a list that nobody reads.
+_CANDIDATES = 3  # So many are named for a log that no format fits.
 _WORD = re.compile(r"[A-Za-z0-9_/]+")
-_TELLING = re.compile(r"[A-Za-z].{3}")
+_SPECIFIC = re.compile(r"[A-Za-z].{3}")
 _BINARY_SHARE = 0.1  # Of characters that no text has; a log with a few stray bytes has less.
 
 
@@ -50,9 +50,9 @@ class Format(Protocol):
 
 
 class Installed(NamedTuple):
-    """The formats that could be loaded, and why the others could not: somebody else's broken package costs only its own format.
+    """The formats that could be loaded, and why the others could not. A broken package costs only its own format.
 
-    ``packages`` names the package that each format came with, and its version.
+    ``packages`` names the package of each format, with its version.
     """
 
     formats: Mapping[str, Format]
@@ -70,15 +70,21 @@ def installed() -> Installed:
         packages[entry.name] = _package(entry)
         try:
             module = entry.load()
-            if lack := _lack(module):
+            if lack := _missing_part(module):
                 failures[entry.name] = f"of {packages[entry.name]} is no format: {lack}"
             else:
                 loaded[entry.name] = cast("Format", module)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever somebody else's module does when it is imported, sys.exit() included
-            failures[entry.name] = f"of {packages[entry.name]} cannot be loaded: {describe_error(error)}"
+            failures[entry.name] = f"of {packages[entry.name]} cannot be loaded: {describe_error(error)}{_way_out(error)}"
     return Installed(loaded, failures, packages)
+
+
+def _way_out(error: BaseException) -> str:
+    """Say what to import where a format, such as one for an older version, imports a module of Tacholog that is not there."""
+    is_moved = isinstance(error, ImportError) and (error.name or "").startswith("tacholog.")
+    return "; all that formats need is in tacholog.formats.kit" if is_moved else ""
 
 
 def _package(entry: EntryPoint) -> str:
@@ -86,8 +92,8 @@ def _package(entry: EntryPoint) -> str:
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
 
 
-def _lack(module: object) -> str | None:
-    """Say what a module lacks to be a format; ``None`` if nothing."""
+def _missing_part(module: object) -> str | None:
+    """Say what a module lacks to be a format; ``None`` if it lacks nothing."""
     missing = [name for name in _PARTS if not hasattr(module, name)]
     if missing:
         return f"it lacks {', '.join(missing)}"
@@ -99,7 +105,7 @@ def _lack(module: object) -> str | None:
 
 
 def describe_error(error: BaseException) -> str:
-    """What to say of whatever somebody's code raised: one line of printable text, of bounded length."""
+    """Describe any exception in one line of printable text, of bounded length."""
     try:
         said = f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - an exception that cannot even say what it is
@@ -148,26 +154,26 @@ def detect(head: str) -> str:
     """
     if not head:
         raise UnreadableInput("the file is empty")
-    said = {name: _said(module, head) for name, module in formats().items()}
-    fitting = [name for name, detected in said.items() if detected.fits]
+    answers = {name: _ask(module, head) for name, module in formats().items()}
+    fitting = [name for name, detected in answers.items() if detected.fits]
     if len(fitting) == 1:
         return fitting[0]
     if binary := _binary(head):
         raise UnreadableInput(binary)
     if fitting:
         raise UnreadableInput(f"several formats fit: {', '.join(fitting)}; choose one with --as")
-    wants = [f"{name} wants {said[name].wants} (the log has {found!r})" for name, found in _nearest(said, head)]
+    wants = [f"{name} wants {answers[name].wants} (the log has {found!r})" for name, found in _nearest(answers, head)]
     failures = [f"{name} {reason}" for name, reason in installed().failures.items()]
-    tried = f"none of the {len(said)} is near it ('tacholog formats' lists them)"
+    tried = f"none of the {len(answers)} is near it ('tacholog formats' lists them)"
     raise UnreadableInput(f"no format fits: {'; '.join((wants or [tried]) + failures)}")
 
 
-def _nearest(said: Mapping[str, Detected], head: str) -> list[tuple[str, str]]:
-    """The few formats of whose own words the log has two next to each other: most of them first, each with such a pair as the log has it.
+def _nearest(answers: Mapping[str, Detected], head: str) -> list[tuple[str, str]]:
+    """Return the formats that are most like the log, each with two words next to each other that the log shares with it. The best come first.
 
-    A format's words are those that it quotes in what it wants. One word alone tells nothing: prose has it, and so has what another tool says of it.
+    A format's words are those that it quotes in ``wants``. One word alone says nothing: prose has it too.
     """
-    own = {name: _pairs(re.findall(r"'([^'\n]+)'", detected.wants)) for name, detected in said.items()}
+    own = {name: _pairs(re.findall(r"'([^'\n]+)'", detected.wants)) for name, detected in answers.items()}
     shared = Counter(pair for pairs in own.values() for pair in pairs)
     there = _pairs(head.splitlines())
     found = {name: [there[pair] for pair in pairs if pair in there and shared[pair] == 1] for name, pairs in own.items()}
@@ -175,17 +181,17 @@ def _nearest(said: Mapping[str, Detected], head: str) -> list[tuple[str, str]]:
 
 
 def _pairs(texts: Iterable[str]) -> dict[tuple[str, str], str]:
-    """Words next to each other, both long enough to tell something by, and how they are first written."""
+    """Return the pairs of neighbouring words that are long enough to be specific, and how each pair is written first."""
     found: dict[tuple[str, str], str] = {}
     for text in texts:
-        for one, other in pairwise(_WORD.findall(text)):
-            if _TELLING.match(one) and _TELLING.match(other):
-                found.setdefault((one.lower(), other.lower()), f"{one} {other}")
+        for first, second in pairwise(_WORD.findall(text)):
+            if _SPECIFIC.match(first) and _SPECIFIC.match(second):
+                found.setdefault((first.lower(), second.lower()), f"{first} {second}")
     return found
 
 
 def _binary(head: str) -> str | None:
-    """What to say of bytes that are no text at all; ``None`` for text."""
+    """Say what the bytes are if they are not text; ``None`` for text."""
     seen = head[:_SEEN_CHARACTERS]
     strange = sum(not char.isprintable() and not char.isspace() for char in seen) + seen.count("\ufffd")
     if strange <= _BINARY_SHARE * len(seen):
@@ -194,8 +200,8 @@ def _binary(head: str) -> str | None:
     return f"packed by {packer}, which is not read: unpack it first, or use gzip, xz or zstd" if packer else "binary data, not the text of a log"
 
 
-def _said(module: Format, head: str) -> Detected:
-    """What a format says of a log; one that fails at it costs only itself."""
+def _ask(module: Format, head: str) -> Detected:
+    """Ask a format whether it fits. One that raises an exception does not fit."""
     try:
         fits, wants = module.detect(head)
         return Detected(bool(fits), str(wants))

@@ -23,7 +23,7 @@ LINE_BYTES = 1 << 16  # The longest line that most tools print is a histogram of
 _LOOKED_AT = 4096  # Characters, for the first lines.
 UTF8_MARK = b"\xef\xbb\xbf"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-# Standard input and what a shell hands over for <(...): pipes too, but opening them waits for nobody.
+# Standard input, and what a shell passes for <(...): these are pipes too, but opening them does not block.
 _HANDED_OVER = re.compile(r"/dev/stdin|/(dev|proc/self)/fd/[0-9]+")
 _NO_FILES = {stat.S_IFIFO: "named pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}
 # What ECMA-48 has for terminals: colours, moves of the cursor and modes; titles of windows; sets of characters and the like.
@@ -32,7 +32,7 @@ _CONTROL = re.compile(
 )
 # What quoting puts before each line: mail and issues, and launchers that say which stream a line came from.
 _QUOTE = re.compile(r"\[STD(?:OUT|ERR)\](?: |$)|(?:> ?)+")
-_FIRST_LINES = 5  # One of these is quoted, or the log is not: above a mail stands who wrote it.
+_FIRST_LINES = 5  # If none of these is quoted, the log is not. The first lines of a mail name its author and are not quoted.
 _UNQUOTED_SHARE = 20  # One line in so many may lack the prefix, in a log of as many lines at least.
 
 
@@ -199,7 +199,7 @@ def not_a_file(path: Path) -> str | None:
     try:
         kind = _NO_FILES.get(stat.S_IFMT(path.stat().st_mode))
     except OSError:
-        return None  # Whoever opens it is told.
+        return None  # Opening it raises the error.
     return f"not a file but a {kind}" if kind else None
 
 

@@ -1,4 +1,4 @@
-"""A log as a site offers it: expanded if it was compressed, line by line what its class lets be shown, under the line numbers of the original."""
+"""Redact a raw log for a site: uncompressed, line by line, with the line numbers of the original."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tacholog.formats.source import LINE_BYTES, UTF16_MARKS, LogText
 from tacholog.privacy.native_log import native_line
 from tacholog.privacy.redactor import Redactor
 
-# What only controls a terminal, and what is not seen: a colour or a letter without width within a name must not hide it from whoever looks for names.
+# Terminal control sequences and invisible characters: within a name, they must not hide it from the search for names.
 _CONTROL = re.compile(
     "\x1b\\[[0-?]{0,100}[ -/]{0,20}[@-~]|\x1b\\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\\\)?|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u200b-\u200f"
     "\u202a-\u202e\u2060-\u206f\ufeff]"
@@ -27,14 +27,14 @@ _CONTROL = re.compile(
 _SEQUENCE = re.compile("\x1b\\[[0-9;]{0,100}[A-Za-z]")
 WITHHELD = "[withheld]"
 SHOW_UNKNOWN = 'unknown_lines = "show" under [privacy] in site.toml shows them'
-_NOT_SHOWN = "[This log is UTF-16. It is not shown, because names in it could not be told from the rest.]\n"
+_NOT_SHOWN = "[This log is UTF-16. It is not shown, because names in it could not be found.]\n"
 _CODES: tuple[LineClass, ...] = ("unknown", "record", "chatter", "broken")
-Heard = Callable[[int], object]
+OnBytes = Callable[[int], object]
 Ranges = list[tuple[int, int]]
 
 
 class Original(NamedTuple):
-    """A log as it was written: the folder of its run, its name, and the format that reads it."""
+    """A log as it was written: the folder of its run, its name, and its format."""
 
     root: Path
     name: str
@@ -42,9 +42,9 @@ class Original(NamedTuple):
 
 
 class ShownLines(msgspec.Struct, frozen=True):
-    """What of a log is shown: its lines by class as ranges of their numbers, and those that are withheld.
+    """The lines of a redacted log: by class, as ranges of line numbers, and those that are withheld.
 
-    ``cut`` counts the lines of which only the start is shown.
+    ``cut`` is the number of lines of which only the start is shown.
     """
 
     lines: int
@@ -54,20 +54,20 @@ class ShownLines(msgspec.Struct, frozen=True):
     trouble: str | None = None
 
 
-def learn_lines(folder: Path, name: str, heard: Heard | None = None) -> Iterator[str]:
-    """Yield the lines of a log without control sequences, each at most as long as it may be shown; of a file that cannot be read, none."""
+def learn_lines(folder: Path, name: str, on_bytes: OnBytes | None = None) -> Iterator[str]:
+    """Yield the lines of a log without control sequences, each cut to the length that may be shown. Yield nothing for a file that cannot be read."""
     try:
         with open_evidence(folder, name) as stream:
-            yield from (plain(_text(line.removesuffix(b"\n"))) for line, _ in _lines(stream, LINE_BYTES, heard))
+            yield from (plain(_text(line.removesuffix(b"\n"))) for line, _ in _lines(stream, LINE_BYTES, on_bytes))
     except (UnreadableInput, OSError):
         return
 
 
-def publish(log: Original, redactor: Redactor, target: BinaryIO, heard: Heard | None = None) -> ShownLines:
-    """Write a log of an own run to ``target`` as it may be shown, and return which of its lines are what.
+def publish(log: Original, redactor: Redactor, target: BinaryIO, on_bytes: OnBytes | None = None) -> ShownLines:
+    """Write the redacted log of an own run to ``target``, and return its lines by class.
 
     Raises:
-        UnreadableInput: it is no file of its folder, or cannot be read.
+        UnreadableInput: the log cannot be read, or is not a regular file in its folder.
     """
     with open_evidence(log.root, log.name) as stream:
         if stream.read(2) in UTF16_MARKS:
@@ -77,13 +77,13 @@ def publish(log: Original, redactor: Redactor, target: BinaryIO, heard: Heard | 
         kinds = _kinds(stream, log.format_name)
         stream.seek(0)
         made = _Published(redactor, log.format_name, kinds)
-        target.writelines(made.line(line, whole) for line, whole in _lines(stream, _limit(log.format_name), heard))
+        target.writelines(made.line(line, whole) for line, whole in _lines(stream, _limit(log.format_name), on_bytes))
     target.write(made.closing())
     return made.shown()
 
 
 class _Published:
-    """The lines of one log, one after the other."""
+    """Redacts the lines of one log, one after the other, and keeps their classes."""
 
     def __init__(self, redactor: Redactor, format_name: str | None, kinds: bytearray) -> None:
         self._redactor, self._privacy = redactor, redactor.privacy
@@ -107,19 +107,19 @@ class _Published:
             self._cut += 1
         more = "" if whole else " [the rest of this line is not shown]"
         shown = self._shown(text, kind)
-        # What was looked at is the text without control sequences. Where nothing had to be replaced these may stay; but the title of a window, which
-        # is within one, was not looked at.
+        # Names were searched in the text without control sequences. If nothing was replaced, these may stay; but the title of a window, which is
+        # inside such a sequence, was not searched.
         kept = written if shown == text and "\x1b]" not in written else shown
         return (kept + more).encode("utf-8", "surrogateescape") + end
 
     def _shown(self, text: str, kind: LineClass) -> str:
         if kind in ("record", "chatter") and self._is_native:
             return native_line(text, self._redactor)
-        # A result line is the tool's own words and numbers, and so is one that the owner lets be seen; all else may say anything.
+        # A result line holds words and numbers of the tool. So does an unknown line that the owner wants shown. Any other line may say anything.
         return self._redactor.text(text) if kind in ("record", "unknown") else self._redactor.free(text)
 
     def closing(self) -> bytes:
-        """Say at the end, where no line number moves, what was withheld."""
+        """Return a last line that says what was withheld. At the end it moves no line number."""
         return f"[{withheld_words(self._withheld)}]\n".encode() if self._withheld else b""
 
     def shown(self) -> ShownLines:
@@ -127,13 +127,13 @@ class _Published:
 
 
 def withheld_words(ranges: Ranges) -> str:
-    """Say how many lines are withheld, which, and how they can be shown."""
+    """Return a sentence on withheld lines: how many, which, and how to show them."""
     count = sum(last - first + 1 for first, last in ranges)
     return f"{count} line{'s' if count > 1 else ''} withheld ({line_words(ranges)}): {SHOW_UNKNOWN}"
 
 
 def line_words(ranges: Ranges, most: int = 20) -> str:
-    """Return numbers of lines as words: ``lines 12, 40 to 41``."""
+    """Return line numbers as words: ``lines 12, 40 to 41``."""
     words = [str(first) if first == last else f"{first} to {last}" for first, last in ranges[:most]]
     more = f" and {len(ranges) - most} more places" if len(ranges) > most else ""
     several = len(ranges) > 1 or (ranges and ranges[0][0] != ranges[0][1])
@@ -141,25 +141,25 @@ def line_words(ranges: Ranges, most: int = 20) -> str:
 
 
 def plain(line: str) -> str:
-    """Return a line without what only controls a terminal or is not seen."""
+    """Return a line without terminal control sequences and invisible characters."""
     return line if line.isascii() and line.isprintable() else _CONTROL.sub("", line)
 
 
 def lines_with_controls(folder: Path, log: str) -> int:
-    """Return how many lines of a log hold sequences that control a terminal."""
+    """Return the number of lines with terminal control sequences."""
     with open_evidence(folder, log) as stream:
         return sum(b"\x1b" in line and bool(_SEQUENCE.search(_text(line))) for line, _ in _lines(stream, LINE_BYTES, None))
 
 
 def save_shown(folder: Path, log: str, shown: ShownLines) -> None:
-    """Keep what is known of a shown log's lines, beside the folder of the shown logs."""
+    """Save the classes of the lines of a redacted log, beside the folder of redacted logs."""
     path = _place(folder, log)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(msgspec.json.encode(shown))
 
 
 def saved_shown(folder: Path, log: str) -> ShownLines | None:
-    """Return what `save_shown` kept; nothing for a log that is shown as it was published."""
+    """Return what `save_shown` saved; ``None`` for a log that is not redacted."""
     try:
         return msgspec.json.decode(read_evidence(_place(folder, log).parent, _place(folder, log).name), type=ShownLines)
     except (UnreadableInput, msgspec.DecodeError):
@@ -171,7 +171,7 @@ def _place(folder: Path, log: str) -> Path:
 
 
 def sha256_of(folder: Path, log: str) -> str | None:
-    """Return the SHA-256 of a file, nothing if it cannot be read."""
+    """Return the SHA-256 of a file; ``None`` if it cannot be read."""
     try:
         with open_evidence(folder, log) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]  # every open file has readinto
@@ -180,7 +180,7 @@ def sha256_of(folder: Path, log: str) -> str | None:
 
 
 def _kinds(stream: BinaryIO, format_name: str | None) -> bytearray:
-    """The class of each line by its number; 0, unknown, of each that the format does not claim. A byte a line: a log of 64 MB may have millions."""
+    """Return the code of each line's class by its number; 0 for unknown. One byte each: a log may have millions of lines."""
     found = bytearray(1)
     if format_name is None:
         return found
@@ -194,21 +194,21 @@ def _kinds(stream: BinaryIO, format_name: str | None) -> bytearray:
                     found.extend(bytes(max(number + 1 - len(found), len(found))))
                 found[number] = code
     except UnreadableInput:
-        return bytearray(1)  # A format that failed in the middle of a log is not trusted with its beginning.
+        return bytearray(1)  # If a format fails in the middle of a log, its classes for the beginning are not trusted either.
     return found
 
 
 def _limit(format_name: str | None) -> int:
-    """How many bytes of a line are shown: those that its format is given."""
+    """Return the number of bytes of a line that are shown: as many as the format reads."""
     limit: int = LINE_BYTES if format_name is None else getattr(formats().get(format_name), "LINE_BYTES", LINE_BYTES)
     return limit
 
 
-def _lines(stream: BinaryIO, limit: int, heard: Heard | None) -> Iterator[tuple[bytes, bool]]:
-    """Yield each line with its end, and whether it is whole: one over the limit is cut there, and has its end all the same."""
+def _lines(stream: BinaryIO, limit: int, on_bytes: OnBytes | None) -> Iterator[tuple[bytes, bool]]:
+    """Yield each line with its line end, and whether it is whole. A line above the limit is cut, and keeps its line end."""
     rest, whole = b"", True
     try:
-        for chunk in _chunks(stream, heard):
+        for chunk in _chunks(stream, on_bytes):
             *lines, tail = chunk.split(b"\n")
             for line in lines:
                 cut, is_whole = _clipped(rest + line, limit, whole)
@@ -216,7 +216,7 @@ def _lines(stream: BinaryIO, limit: int, heard: Heard | None) -> Iterator[tuple[
                 rest, whole = b"", True
             rest, whole = _clipped(rest + tail, limit, whole)
     except Damaged:
-        pass  # what came before the damage counts
+        pass  # the lines before the damage count
     if rest:
         yield rest, whole
 
@@ -225,13 +225,13 @@ def _clipped(raw: bytes, limit: int, whole: bool) -> tuple[bytes, bool]:
     return (raw, whole) if len(raw) <= limit else (raw[:limit], False)
 
 
-def _chunks(stream: BinaryIO, heard: Heard | None) -> Iterator[bytes]:
+def _chunks(stream: BinaryIO, on_bytes: OnBytes | None) -> Iterator[bytes]:
     start = stream.read(CHUNK_BYTES)
     packing = packing_of(start)
     pieces: Iterable[bytes] = _with_rest(start, stream)
     for chunk in expanded(packing, iter(pieces)) if packing else pieces:
-        if heard:
-            heard(len(chunk))
+        if on_bytes:
+            on_bytes(len(chunk))
         yield chunk
 
 

@@ -1,4 +1,4 @@
-"""The lines of a native log as they may be shown: each value by what its key says it is (docs/native-log.md)."""
+"""Redact the lines of a native log: the key of each value says what the value is (docs/native-log.md)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tacholog.privacy.free_text import is_public
 from tacholog.privacy.redactor import Redactor
 from tacholog.privacy.tokens import SHAPE
 
-# The values that are the tool's own: numbers, choices, versions, and the facts of a machine that name nobody.
+# Keys with public values: numbers, choices, versions, and facts of a machine that identify nobody.
 _PUBLIC_KEYS = """
     version log git mock recovery_times_ns build compiler flags libc test transport reach data_path reliability role sizes_bytes duration_s warmup
     warmup_s touch verify waiting load_mode demands recovery_ms demand recovery_time_ns rate_per_s basis from probe_every batch_bytes batched_by
@@ -31,7 +31,7 @@ _PARTICIPANT = re.compile(r"(?:sub|pub)\d{1,6}|all")
 
 
 def native_line(text: str, redactor: Redactor) -> str:
-    """Return an understood line of a native log without names: its values by their keys, and what is no value as free text."""
+    """Return a known line of a native log without names. Values are redacted by their keys, all other text as free text."""
     if redactor.harmless_by(_is_native)(text):
         return text
     kind = _KIND.match(text)
@@ -43,7 +43,7 @@ def native_line(text: str, redactor: Redactor) -> str:
 
 
 def _is_native(shape: str) -> bool:
-    """Whether a token, all of whose digits are 0, is a pair whose value may be shown, or a public word."""
+    """Whether a token of this shape is a pair with a public value, or a public word."""
     key, sign, value = shape.partition("=")
     if not sign:
         return is_public(shape)
@@ -51,7 +51,7 @@ def _is_native(shape: str) -> bool:
 
 
 def is_public_pair(key: str, value: str) -> bool:
-    """Whether a value may be shown by its key alone, in any kind of line."""
+    """Whether a value with this key may be shown in any kind of line."""
     if key == "participant":
         return bool(_PARTICIPANT.fullmatch(value))
     return (key in PUBLIC_KEYS and key != "name") or bool(_STATISTICS.fullmatch(key))

@@ -1,4 +1,4 @@
-"""A dataset as its site may show it: own runs by the class of each field and line, published figures as they were published."""
+"""Redact a dataset for a site: own runs by the class of each field and line. Published figures stay as they were published."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NAMING = ("hostname", "nodename", "user", "username", "login", "logname")
 
 
 class _ShownRun(NamedTuple):
-    """A run as it is shown: where its logs are shown from, its manifest without names, and by log what was withheld or why it is not shown."""
+    """A redacted run: the folder of its redacted logs, its manifest and, by log, the withheld lines or the reason why the log is not shown."""
 
     root: Path
     manifest: str
@@ -44,9 +44,9 @@ class _ShownRun(NamedTuple):
 
 
 def redacted(data: Dataset, privacy: Privacy, folder: Path, progress: Progress | None = None, text_bytes: int = TEXT_BYTES) -> Dataset:
-    """Return the dataset as it may be shown. The logs of own runs are written to ``folder``, and their runs' ``root`` leads there.
+    """Return the redacted dataset. The redacted logs of own runs are written to ``folder``, and the ``root`` of these runs points there.
 
-    The SHA-256 of a log stays that of the original: whoever has it can still prove it. Of a log with more than ``text_bytes`` nothing is shown.
+    The SHA-256 of a log stays that of the original, so that its owner can prove it. A log with more than ``text_bytes`` of text is not shown.
     """
     ids = _host_ids(data, privacy)
     names = KnownNames(privacy, ids)
@@ -56,12 +56,12 @@ def redacted(data: Dataset, privacy: Privacy, folder: Path, progress: Progress |
     logs: dict[str, list[Row]] = {}
     for log in tables["logs"].to_dict("records"):
         logs.setdefault(str(log["run"]), []).append({str(name): value for name, value in log.items()})
-    making = _Making(privacy, folder, progress, text_bytes)
+    redaction = _Redaction(privacy, folder, progress, text_bytes)
     for row in rows:
-        for line in _said_by(row, logs.get(str(row["run"]), ()), making):
+        for line in _texts_of(row, logs.get(str(row["run"]), ()), redaction):
             names.learn(line, _shown_host(str(row["host"]), ids))
     redactors = {str(row["run"]): Redactor(names, _shown_host(str(row["host"]), ids)) for row in rows}
-    shown = {str(row["run"]): _shown_run(row, logs.get(str(row["run"]), []), redactors[str(row["run"])], making) for row in rows}
+    shown = {str(row["run"]): _shown_run(row, logs.get(str(row["run"]), []), redactors[str(row["run"])], redaction) for row in rows}
     _forget(folder, {run.root for run in shown.values()})
     everyone = Redactor(names)
     tables["problems"] = _problems(tables["problems"], shown, privacy)
@@ -72,7 +72,7 @@ def redacted(data: Dataset, privacy: Privacy, folder: Path, progress: Progress |
 
 
 def _host_ids(data: Dataset, privacy: Privacy) -> dict[str, str]:
-    """Return the pseudonym of each own machine: after its facts where a host file states them, unless two machines are alike."""
+    """Return the pseudonym of each own machine: made from its facts if a host file states them and no other machine has the same."""
     if privacy.hosts == "show":
         return {}
     own = data.runs[~data.runs["published"].fillna(value=False)]["host"].dropna().unique()
@@ -86,7 +86,7 @@ def _host_ids(data: Dataset, privacy: Privacy) -> dict[str, str]:
 
 
 def _shown_host(name: str, ids: Mapping[str, str]) -> str | None:
-    """Return what a run's machine is called on the site; a pseudonym that its manifest gives it is one already."""
+    """Return the pseudonym of the machine of a run. Its name in the manifest may be a pseudonym already."""
     return ids.get(name) or (name if HOST_PSEUDONYM.match(name) else None)
 
 
@@ -95,21 +95,21 @@ def _hosts(hosts: Mapping[str, Host], ids: Mapping[str, str], privacy: Privacy, 
 
 
 def _host(name: str, host: Host, privacy: Privacy, redactor: Redactor) -> Host:
-    """Return a machine that is called after what it is: what people call it is often its name in their network."""
-    said = published_host(host, redactor)
+    """Return a machine named after its processor, because people often call it by its name in their network."""
+    shown = published_host(host, redactor)
     if privacy.hosts == "show" or name in privacy.keep:
-        return said
-    model, threads = said.cpu.get("model"), said.cpu.get("threads")
+        return shown
+    model, threads = shown.cpu.get("model"), shown.cpu.get("threads")
     described = ", ".join(filter(None, [model, f"{threads} thread{'s' if threads != '1' else ''}" if threads else None])) if model else name
-    return msgspec.structs.replace(said, name=described)
+    return msgspec.structs.replace(shown, name=described)
 
 
-def _said_by(row: Row, logs: list[Row] | tuple[()], making: _Making) -> Iterator[str]:
-    """Yield every text of a run: the lines of its logs, and the strings of its manifest as ``key=value``."""
+def _texts_of(row: Row, logs: list[Row] | tuple[()], redaction: _Redaction) -> Iterator[str]:
+    """Yield all texts of a run: the lines of its logs and the strings of its manifest. Strings under naming keys also come as ``key=value``."""
     for log in logs:
-        if not _may_be_shown(log, making.privacy):
+        if not _may_be_shown(log, redaction.privacy):
             continue
-        yield from logtext.learn_lines(Path(str(row["root"])), str(log["log"]), making.heard(f"{row['run']}/{log['log']}"))
+        yield from logtext.learn_lines(Path(str(row["root"])), str(log["log"]), redaction.byte_counter(f"{row['run']}/{log['log']}"))
     yield from _strings(msgspec.json.decode(str(row["manifest"])))
 
 
@@ -119,7 +119,7 @@ def _strings(value: object, key: str = "") -> Iterator[str]:
             yield from _strings(inner, str(name))
     elif isinstance(value, list):
         if all(isinstance(inner, str) for inner in value):
-            yield " ".join(value)  # `ssh`, `-l`, `NAME` are words of one command.
+            yield " ".join(value)  # `ssh`, `-l`, `NAME` belong to one command
         for inner in value:
             yield from _strings(inner, key)
     elif isinstance(value, str):
@@ -128,40 +128,40 @@ def _strings(value: object, key: str = "") -> Iterator[str]:
             yield f"{key}={value}"
 
 
-class _Making(NamedTuple):
-    """How and where the shown texts of logs are made."""
+class _Redaction(NamedTuple):
+    """The settings for all logs of a site."""
 
     privacy: Privacy
     folder: Path
     progress: Progress | None
     text_bytes: int
 
-    def heard(self, log: str) -> Callable[[int], object]:
-        """Return what hears how much of a log is read, and refuses more than may be."""
+    def byte_counter(self, log: str) -> Callable[[int], object]:
+        """Return a function that is called with the bytes read of a log. It reports progress, and refuses a log that is too large."""
         read = 0
 
-        def hear(count: int) -> None:
+        def count_bytes(count: int) -> None:
             nonlocal read
             read += count
             if read > self.text_bytes:
-                raise UnreadableInput(f"its text is longer than {self.text_bytes / 1e6:g} MB, which is the limit here (log_text_mb): it is not shown")
+                raise UnreadableInput(f"its text is longer than {self.text_bytes / 1e6:g} MB, the limit (log_text_mb), so it is not shown")
             if self.progress:
                 self.progress(log, count)
 
-        return hear
+        return count_bytes
 
 
-def _shown_run(row: Row, logs: list[Row], redactor: Redactor, making: _Making) -> _ShownRun:
-    """Write the logs of a run as they may be shown. A log that could not be read is not shown: nothing vouches for what it is."""
+def _shown_run(row: Row, logs: list[Row], redactor: Redactor, redaction: _Redaction) -> _ShownRun:
+    """Write the redacted logs of a run. A log that could not be read is not shown, because nobody knows what it is."""
     run, root = str(row["run"]), Path(str(row["root"]))
-    target = making.folder / hashlib.sha256(run.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    target = redaction.folder / hashlib.sha256(run.encode("utf-8", "surrogateescape")).hexdigest()[:16]
     withheld: dict[str, Ranges] = {}
     unshown: dict[str, str] = {}
     kept: set[str] = set()
     for log in logs:
         name, shown_name = str(log["log"]), redactor.identifier(str(log["log"]))
         try:
-            shown = _write(root, log, target, shown_name, redactor, making)
+            shown = _write(root, log, target, shown_name, redactor, redaction)
         except UnreadableInput as error:
             unshown[name] = str(error)
             continue
@@ -178,19 +178,19 @@ def _may_be_shown(log: Row, privacy: Privacy) -> bool:
     return isinstance(log["sha256"], str) or privacy.unknown_lines == "show"
 
 
-def _write(root: Path, log: Row, target: Path, shown_name: str, redactor: Redactor, making: _Making) -> ShownLines | None:
+def _write(root: Path, log: Row, target: Path, shown_name: str, redactor: Redactor, redaction: _Redaction) -> ShownLines | None:
     if not _may_be_shown(log, redactor.privacy):
         return None
     target.mkdir(parents=True, exist_ok=True)
     part = target / ".part"
-    heard = making.heard(f"{log['run']}/{log['log']}")
+    heard = redaction.byte_counter(f"{log['run']}/{log['log']}")
     try:
         with part.open("wb") as stream:
             original = logtext.Original(root, str(log["log"]), log["format"] if isinstance(log["sha256"], str) else None)
             made = logtext.publish(original, redactor, stream, heard)
         if isinstance(log["sha256"], str) and logtext.sha256_of(root, str(log["log"])) != log["sha256"]:
             raise UnreadableInput("the log changed while the site was built: it is not shown")
-        # A file that has not changed keeps its age: pages depend on it.
+        # Pages depend on these files, so a file that has not changed keeps its modification time.
         if logtext.sha256_of(target, shown_name) != logtext.sha256_of(target, part.name):
             part.replace(target / shown_name)
     finally:
@@ -200,7 +200,7 @@ def _write(root: Path, log: Row, target: Path, shown_name: str, redactor: Redact
 
 
 def _problems(table: pd.DataFrame, shown: Mapping[str, _ShownRun], privacy: Privacy) -> pd.DataFrame:
-    """Return what could not be read, with one row for all lines of an own log that are withheld, and a row for each log that cannot be shown."""
+    """Return the table of problems, with one row for all withheld lines of a log, and one for each log that cannot be shown."""
     import pandas as pd
 
     rows = [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
@@ -209,36 +209,36 @@ def _problems(table: pd.DataFrame, shown: Mapping[str, _ShownRun], privacy: Priv
     for run, one in shown.items():
         for log, ranges in one.withheld.items():
             if privacy.unknown_lines == "withhold":
-                rows.append(problem(run, log, ranges[0][0], "unknown", "", f"no rule of the format knows them; {logtext.withheld_words(ranges)}"))
+                rows.append(problem(run, log, ranges[0][0], "unknown", "", f"the format does not know them; {logtext.withheld_words(ranges)}"))
         known = {str(row["reason"]) for row in rows if row["run"] == run}
         rows += [problem(run, log, 0, "unreadable", "", reason) for log, reason in one.unshown.items() if reason not in known]
     return pd.DataFrame({name: pd.Series([row[name] for row in rows], dtype=table[name].dtype) for name in table.columns})
 
 
 def _table(name: str, table: pd.DataFrame, published: frozenset[str], redactors: Mapping[str, Redactor], everyone: Redactor) -> pd.DataFrame:
-    """Return a table as it may be shown: each text by its class and the redactor of its run, texts of no run by one that knows all names."""
+    """Return a redacted table. Each text is redacted by its class and for its run; a text without a run is redacted with all known names."""
     fresh = table.copy()
     runs = table["run"].fillna("").astype(str)
-    own = [run not in published for run in runs]  # a run whose manifest cannot be read may be anybody's
+    own = [run not in published for run in runs]  # a run whose manifest cannot be read may be an own run
     for column in [column for column in table.columns if table[column].dtype == "string"]:
         class_ = TABLES[name][column].privacy if column in TABLES[name] else "never"
         if class_ == "never":
-            continue  # `root` and `manifest`, which are put in anew, and stay in the data that no page shows
-        told = {
-            pair: _told(pair[1], column, class_, redactors.get(pair[0], everyone))
+            continue  # `_runs` replaces `root` and `manifest`
+        redacted_texts = {
+            pair: _redacted_text(pair[1], column, class_, redactors.get(pair[0], everyone))
             for pair in sorted({(run, text) for run, text, mine in zip(runs, table[column], own, strict=True) if mine and isinstance(text, str)})
         }
-        fresh[column] = [told.get((run, text), text) if mine else text for run, text, mine in zip(runs, table[column], own, strict=True)]
+        fresh[column] = [redacted_texts.get((run, text), text) if mine else text for run, text, mine in zip(runs, table[column], own, strict=True)]
         fresh[column] = fresh[column].astype("string")
     return fresh
 
 
-def _told(text: str, column: str, class_: PrivacyClass, redactor: Redactor) -> str | None:
+def _redacted_text(text: str, column: str, class_: PrivacyClass, redactor: Redactor) -> str | None:
     return published_text(text, column, class_, redactor)
 
 
 def _runs(fresh: pd.DataFrame, given: pd.DataFrame, shown: Mapping[str, _ShownRun]) -> pd.DataFrame:
-    """Put in where the logs are shown from, and the manifests."""
+    """Replace the folders of the logs and the manifests by the redacted ones."""
     places = [shown.get(str(run)) for run in given["run"]]
     roots = [os.fspath(place.root) if place else root for place, root in zip(places, given["root"], strict=True)]
     manifests = [place.manifest if place else manifest for place, manifest in zip(places, given["manifest"], strict=True)]
@@ -252,7 +252,7 @@ def _tidy(folder: Path, kept: set[str]) -> None:
 
 
 def _forget(folder: Path, kept: set[Path]) -> None:
-    """Delete what an earlier build showed and this one does not."""
+    """Delete the logs that an earlier build showed and this one does not."""
     lines = {place.with_name(f"{place.name}.lines") for place in kept}
     for old in folder.iterdir() if folder.is_dir() else ():
         if old not in kept and old not in lines:

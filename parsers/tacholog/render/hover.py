@@ -1,4 +1,4 @@
-"""What a point of a figure says of itself beside its number: where it was measured and how often, so that no number is read without its facts."""
+"""The text beside a point of a figure: where and how often its number was measured."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tacholog.view.series import Cell, Series
 
 
 def facts_of(series: Series) -> tuple[str, ...]:
-    """Return what all points of a series have in common, a line each: the system with its version, the machine, the kind of run, the tool."""
+    """Return the facts that all points of a series share, one per line: system and version, machine, kind of run, tool."""
     run = series.results[0].run
     system = " ".join(filter(None, (run.system or f"system {NOT_STATED}", run.system_version or f"(version {NOT_STATED})")))
     machine = f"machine: {run.host or NOT_STATED}"
@@ -33,7 +33,7 @@ def _further(series: Series) -> Iterator[str]:
 
 
 def more_of(cell: Cell, fact: ResultRow | None = None) -> tuple[str, ...]:
-    """Return what one point says beyond its number: runs and samples behind it, its marks, and where it stands. ``fact``: of one group of runs."""
+    """Return the details of one point: its runs and samples, its marks, and its log line. ``fact`` is given for a point of one group of runs."""
     fact = fact or cell.shown
     runs = f"{cell.run_count} run{'s' if cell.run_count != 1 else ''}"
     samples = f"{grouped(fact.samples)} samples{' each' if cell.run_count > 1 else ''}" if fact.samples is not None else f"samples {NOT_STATED}"

@@ -1,8 +1,8 @@
-"""HTML as text, escaped by default. Logs and manifests are written by strangers: nothing of theirs reaches a page unescaped.
+"""HTML, with text escaped by default: logs and manifests come from strangers, and nothing of theirs reaches a page unescaped.
 
-`Html` is markupsafe's type, which templates know too: what is not `Html` is text, and is escaped where it is put into a page. Only the functions here
-and the HTML environment of `tacholog.render.templates` make it of what is not constant; ruff (S704) names every other place that does.
-What stands in the MyST sources of pages is the business of `tacholog.render.myst`.
+`Html` is the type of markupsafe, which templates know too. Everything else is text, and is escaped when it is put into a page. Only the functions
+here and the HTML environment of `tacholog.render.templates` make `Html` from variable text; ruff (S704) reports any other place.
+The MyST sources of pages are made by `tacholog.render.myst`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from markupsafe import Markup
 from tacholog.visible import HIDDEN, HIDDEN_IN_LINE, drawn, sign
 
 _VOID = {"br", "col", "img", "meta", "link", "input"}
-_SVG_EMPTY = {"path", "line", "circle", "rect"}  # in SVG an element that is left open swallows all that follow
+_SVG_EMPTY = {"path", "line", "circle", "rect"}  # in SVG, an element that is not closed contains all that follows
 _SPELT_IN_JSON = re.compile(f"<|{HIDDEN.pattern}")
 
 Html = Markup
@@ -25,7 +25,7 @@ NOTHING = Html()
 
 
 def esc(text: object) -> Html:
-    """Return ``text`` safe inside an element and inside a quoted attribute, what hides in it drawn; HTML stays as it is."""
+    """Return ``text`` escaped for an element or a quoted attribute, with hidden characters made visible. `Html` is returned as it is."""
     return text if isinstance(text, Html) else Html(_escaped(str(text)))
 
 
@@ -39,7 +39,7 @@ def join(parts: Iterable[object], between: str = "") -> Html:
 
 
 def tag(name: str, *content: object, **attributes: object) -> Html:
-    """Return an element. ``class_`` is ``class``, ``_`` in names is ``-``; an attribute that is ``None`` or ``False`` is left out."""
+    """Return an element. ``class_`` means ``class``, and ``_`` in names means ``-``. Attributes that are ``None`` or ``False`` are left out."""
     shown = "".join(
         f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{_escaped(str(value))}"')
         for key, value in attributes.items()
@@ -53,7 +53,7 @@ def tag(name: str, *content: object, **attributes: object) -> Html:
 
 
 def visible(text: str) -> Html:
-    """Return ``text`` escaped, with control characters drawn instead of obeyed (ESC is shown as its picture)."""
+    """Return ``text`` escaped, with hidden characters shown as symbols (ESC as its picture)."""
     parts: list[Html] = []
     end = 0
     for found in HIDDEN_IN_LINE.finditer(text):
@@ -63,12 +63,12 @@ def visible(text: str) -> Html:
 
 
 def unhidden(text: str) -> str:
-    """Return ``text`` without control characters and direction marks, for a terminal or a table."""
+    """Return ``text`` with hidden characters replaced by blanks, for a terminal or a table."""
     return HIDDEN_IN_LINE.sub(" ", text)
 
 
 def data_block(value: object, class_: str) -> Html:
-    """Return ``value`` as JSON in a script element that no browser runs; ``<`` is spelt so that nothing in it can end the element."""
+    """Return ``value`` as JSON in a script element that browsers do not run. ``<`` is escaped, so nothing in it can end the element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     text = _SPELT_IN_JSON.sub(lambda found: json.dumps(found[0])[1:-1] if found[0] != "<" else "\\u003c", text)
     return Html(f'<script type="application/json" class="{html.escape(class_)}">{text}</script>')

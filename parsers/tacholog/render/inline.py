@@ -1,8 +1,8 @@
-"""Where on its line a number was printed. A link leads to the number itself, not only to a line that holds a dozen of them.
+"""Find where on its line a number was printed, so that a link leads to the number itself and not only to its line.
 
-Formats say on which line a number stands, not at which column. It is looked for by its value, as it was printed: to the last place, in any unit that
-logs print. A value that stands there more than once is told by the word before it (``lost=0 duplicated=0``); one that cannot be told, or was worked
-out from others, is not marked, and its link leads to the whole line.
+Formats know the line of a number, but not the column. The number is searched by its value as it was printed: with its last digit, in any unit that
+logs use. If the value stands on the line more than once, the word before it decides (``lost=0 duplicated=0``). If that does not decide, or the
+number was computed from others, its link leads to the whole line.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tacholog.view.results import ResultRow
 
 _PRINTED = re.compile(r"(?<![\w.])\d{1,30}(?:\.\d{1,30})?")
 _WORD_BEFORE = re.compile(r"([A-Za-z][\w.]{0,40})\W{0,12}$")
-_BEFORE = 64  # characters that are looked through for the word
+_BEFORE = 64  # characters in which that word is searched
 _STEPS = (1.0, 1e3, 1e6, 1e9)
 _SCALES: Mapping[str, tuple[float, ...]] = {
     "ns": _STEPS,
@@ -24,17 +24,17 @@ _SCALES: Mapping[str, tuple[float, ...]] = {
     "messages_per_s": _STEPS,
     "ratio": (1.0, 0.01),
 }
-_NEAR = 1e-9  # of the value: floating point, not rounding
+_NEAR = 1e-9  # relative tolerance for floating point, not for rounding
 Span = tuple[int, int]
 
 
 def number_anchor(fact: ResultRow) -> str | None:
-    """Return the id of a number on the page of its log, which is the end of its permanent id; nothing where it stands on no line."""
+    """Return the anchor of a number on the page of its log, which is the end of its permanent id; ``None`` for a number without a line."""
     return None if fact.line is None else f"L{fact.line}:{fact.metric}.{fact.statistic}"
 
 
 def by_line(facts: Iterable[ResultRow]) -> dict[int, dict[str, list[ResultRow]]]:
-    """Return the numbers of each line by their ids."""
+    """Return the numbers of each line by their anchors."""
     found: dict[int, dict[str, list[ResultRow]]] = {}
     for fact in facts:
         anchor = number_anchor(fact)
@@ -44,10 +44,10 @@ def by_line(facts: Iterable[ResultRow]) -> dict[int, dict[str, list[ResultRow]]]
 
 
 def with_anchors(text: str, numbers: Mapping[str, list[ResultRow]]) -> Html:
-    """Return a line, escaped, in which each number that can be told has its id; the others have theirs at its start."""
+    """Return a line, escaped, with an anchor at each number that was found. Anchors of other numbers are at the start of the line."""
     places: dict[Span, list[str]] = {}
     for anchor, facts in numbers.items():
-        # Several records may stand on one row of a table: what the id means is then the row.
+        # Several records may share one row of a table. The anchor then means the row.
         span = printed_at(text, facts[0]) if len(facts) == 1 else None
         places.setdefault(span or (0, 0), []).append(anchor)
     return join(_pieces(text, places))
@@ -66,7 +66,7 @@ def _pieces(text: str, places: Mapping[Span, list[str]]) -> Iterator[Html]:
 
 
 def printed_at(text: str, fact: ResultRow) -> Span | None:
-    """Return where on a line a number was printed; nothing if that cannot be told."""
+    """Return where on a line a number was printed; ``None`` if that is not certain."""
     if fact.value is None:
         return None
     found = [match.span() for match in _PRINTED.finditer(text) if _is_value(match[0], fact)]
@@ -80,7 +80,7 @@ def _is_value(printed: str, fact: ResultRow) -> bool:
     if fact.value is None:
         return False
     places = len(printed.partition(".")[2])
-    # Without a stated last place a number is exact, and was printed in the schema's own unit.
+    # A number without a resolution is exact, and was printed in the unit of the schema.
     scales = _SCALES.get(METRICS[fact.metric].unit, (1.0,)) if fact.resolution is not None else (1.0,)
     for scale in scales:
         last = scale * 10.0**-places
@@ -91,11 +91,11 @@ def _is_value(printed: str, fact: ResultRow) -> bool:
 
 
 def _names(fact: ResultRow) -> tuple[str, ...]:
-    """Return what a log may call a number: its statistic, or the last word of its metric (``lost`` of messages_lost)."""
+    """Return the words that a log may print before a number: its statistic, or the last word of its metric (``lost`` of messages_lost)."""
     return (fact.statistic, fact.metric.rpartition("_")[2])
 
 
 def _is_named(before: str, names: tuple[str, ...]) -> bool:
     word = _WORD_BEFORE.search(before)
-    said = word[1].lower() if word else ""
-    return any(said == name or said.startswith(f"{name}_") for name in names)
+    printed = word[1].lower() if word else ""
+    return any(printed == name or printed.startswith(f"{name}_") for name in names)

@@ -1,4 +1,4 @@
-"""Quality marks as footnote signs, and the sentences that they link to."""
+"""Quality marks: the sign at a number, and the note that it links to."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from tacholog.schema.marks import MARKS, Mark
 
 
 def mark_of(name: str) -> Mark:
-    """Return a mark by its id; one that a newer version left in the data is shown as such."""
+    """Return a mark by its id. A mark of a newer version of Tacholog is shown as unknown."""
     return MARKS.get(name) or Mark("*", name, "The installed version of Tacholog does not know this mark.")
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """Return the marks in the order of the registry, each once."""
+    """Return the marks without duplicates, in the order of the registry."""
     order = list(MARKS)
     return sorted(set(names), key=lambda name: (order.index(name) if name in order else len(order), name))
 
 
 def mark_link(name: str, anchor: str) -> Html:
-    """Return the sign that stands at a number and links to its note below the tables."""
+    """Return the sign for a number, which links to the note below the tables."""
     mark = mark_of(name)
     return tag("a", mark.sign, href=f"#{anchor}-mark-{name}", class_="tl-mark", title=mark.title, aria_label=f"Mark: {mark.title}")
 
 
-def said_of_all(names: Iterable[str], anchor: str) -> Html:
-    """Return the marks that every number of a table carries, said once above it; nothing for no marks."""
-    said = [join([mark_link(name, anchor), f" {mark_of(name).title}: holds for every number of this table."]) for name in names]
-    return tag("p", join(said, " "), class_="tl-note") if said else NOTHING
+def shared_marks_note(names: Iterable[str], anchor: str) -> Html:
+    """Return a note above a table on the marks that all of its numbers have; nothing for no marks."""
+    notes = [join([mark_link(name, anchor), f" {mark_of(name).title}: applies to every number in this table."]) for name in names]
+    return tag("p", join(notes, " "), class_="tl-note") if notes else NOTHING
 
 
 def mark_notes(names: Iterable[str], anchor: str) -> Html:
-    """Return the note of each mark, in the order of the registry; nothing for no marks."""
+    """Return the note for each mark, in the order of the registry; nothing for no marks."""
     notes = [tag("li", _words(mark_of(name)), id=f"{anchor}-mark-{name}") for name in in_order(names)]
     return tag("ul", *notes, class_="tl-notes", aria_label="What the marks mean") if notes else NOTHING
 

@@ -1,13 +1,13 @@
-"""What templates of MyST pages put into them. Text is escaped by default, and what is none says so by its type.
+"""Values in MyST sources. Text is escaped by default; only a value of the type `Myst` is not.
 
-A page in MyST has four places for a value, and each reads other characters as commands:
+A MyST page has four places for a value, and in each of them other characters have a meaning:
 
-- text: `text` is what the environment does with every plain value, so that no template can forget it;
-- an argument or option of a directive: `quoted`, one word on one line; `unquoted` reads it back, and so does MyST's own reader of options;
+- text: `text` is applied by the environment to every plain value, so no template can forget it;
+- an argument or option of a directive: `quoted`, one word on one line. `unquoted` and MyST's own parser of options read it back;
 - the body of a directive: `json_body`, one line;
 - a span of code: `code`.
 
-Each yields `Myst`. Nothing else is let through as it is, and templates have no other way to make one.
+Each function returns `Myst`. Templates have no other way to make one.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from collections.abc import Mapping
 from tacholog.view.numerals import grouped
 from tacholog.visible import drawn, drawn_in_line
 
-# All that could mean something to Markdown, MyST or YAML. Left are letters of any script, digits, blanks within a line and a few signs. A dot or
-# hyphen within a word is no list, and sources with "1.2" in them are easier to read.
+# Everything that could have a meaning in Markdown, MyST or YAML. Not escaped are letters of any script, digits, blanks within a line and a few signs.
+# A dot or hyphen within a word cannot start a list, and sources with "1.2" in them are easier to read.
 _ACTIVE = re.compile(r"(?P<within>(?<=[^\W_])[.-](?=[^\W_]))|^ | $| (?= )|[^\w ,/\u00a0\u202f]|_")
 _UNSAFE_IN_WORD = re.compile(r"[^A-Za-z0-9 ._,/+()-]")
 _UNSAFE_IN_JSON = re.compile(r"[^\x20-\x7e]|[<>&`]")
@@ -37,10 +37,10 @@ class Myst(str):
 
 
 def text(value: object) -> Myst:
-    """Return ``value`` for a paragraph, a heading or the name of a link: it means nothing but itself, and is on one line.
+    """Return ``value`` on one line for a paragraph, a heading or the text of a link, without any markup in it.
 
-    Entities, not backslashes: CommonMark never takes them for markup, in headings and names of fences neither, so that a value which was put
-    into a wrong place shows as ``&#96;`` there and ends nothing.
+    It uses entities, not backslashes, because CommonMark never reads entities as markup. A value in a wrong place then shows as ``&#96;`` and does
+    no harm.
     """
     line = " ".join(drawn(str(value)).replace("\t", " ").split("\n"))
     return Myst(_ACTIVE.sub(lambda found: found["within"] or f"&#{ord(found[0])};", line))
@@ -52,7 +52,7 @@ def counted(number: float) -> Myst:
 
 
 def labelled(value: object) -> Myst:
-    """Return a text that may hold digits, such as a title, in an element whose class says that these are no measurement."""
+    """Return a text with digits, such as a title, in an element whose class says that these are not a measurement."""
     return Myst(f"[{text(value)}]{{.stat-label}}")
 
 
@@ -66,7 +66,7 @@ def _escape(code: int) -> str:
 
 
 def unquoted(line: str) -> list[str]:
-    r"""Return the words of a directive's line: as a shell divides them, but that ``\u00e9`` within double quotes is the letter.
+    r"""Return the words of the line of a directive, split as in a shell; ``\u00e9`` within double quotes means the letter.
 
     Raises:
         ValueError: a quote is not closed.
@@ -89,30 +89,30 @@ def options(values: Mapping[str, object]) -> Myst:
 
 def _plain(name: str) -> str:
     if not name.isidentifier():
-        raise ValueError(f"{name!r} is no name of an option")
+        raise ValueError(f"{name!r} is not the name of an option")
     return name
 
 
 def json_body(value: object) -> Myst:
-    """Return ``value`` as JSON on one line of plain ASCII, for the body of a directive: no line of it can end the fence or be an option."""
+    """Return ``value`` as JSON on one line of plain ASCII, for the body of a directive. No line in it can end the fence or be an option."""
     return Myst(_UNSAFE_IN_JSON.sub(lambda found: _escape(ord(found[0])), json.dumps(value, ensure_ascii=True, allow_nan=False)))
 
 
 def code(value: object) -> Myst:
-    """Return ``value`` as a span of code, in as many backticks as it takes."""
+    """Return ``value`` as a code span, in as many backticks as needed."""
     line = drawn_in_line(str(value))
     fence = "`" * (max((len(run) for run in re.findall("`+", line)), default=0) + 1)
     return Myst(f"{fence} {line} {fence}") if line.strip() else Myst("")
 
 
 def document(name: object) -> Myst:
-    """Return the name of a page, as the target of a link or an entry of a contents' list.
+    """Return the name of a page, for a link or a table of contents.
 
     Raises:
-        ValueError: it is none that `slug` or `path_slug` makes.
+        ValueError: `slug` and `path_slug` make no such name.
     """
     if not _DOCUMENT.fullmatch(str(name)) or ".." in str(name).split("/"):
-        raise ValueError(f"{name!r} is no name of a page")
+        raise ValueError(f"{name!r} is not the name of a page")
     return Myst(name)
 
 

@@ -1,7 +1,7 @@
-"""The named statistics: what a number on a page is that is no value of a run, and so has no line of a log to lead to.
+"""Named statistics: the kinds of numbers on a page that are not values of a run and so do not link to a log line.
 
-Every number of a result has a link to its line or stands in an element of one of these classes. The page of definitions says what each is; a test
-walks through the numbers of a site.
+Every number on a page either links to its line or stands in an element of one of these classes. The definitions page explains the classes, and a test
+checks all numbers of a site.
 """
 
 from __future__ import annotations
@@ -13,50 +13,46 @@ import msgspec
 
 
 class Statistic(msgspec.Struct, frozen=True):
-    """A statistic: its name, and what its number says."""
+    """A statistic: its name, and the meaning of its number."""
 
     name: str
     sentence: str
 
 
-# By the class of the element that holds the number.
+# By the class of the element that contains the number.
 STATISTICS: Mapping[str, Statistic] = MappingProxyType(
     {
-        "tl-range": Statistic(
-            "range", "The lowest and the highest value among the runs, or of what a number is made of. It leads to the numbers of each run."
-        ),
-        "stat-count": Statistic("count", "How many there are: runs, numbers, messages, lines, rows."),
-        "tl-runs": Statistic("runs", "How many runs a number rests on, and how long each was meant to take. It leads to the numbers of each run."),
-        "tl-of": Statistic("runs of a group", "Where runs fall into two groups: how many of them are in this one."),
-        "stat-median": Statistic(
-            "median of a comparison", "The median of the runs that a comparison of two releases rests on: in pairs, of those that are in pairs."
-        ),
+        "tl-range": Statistic("range", "The lowest and the highest value of the runs behind a number. It links to the values of each run."),
+        "stat-count": Statistic("count", "A count of runs, numbers, messages, lines or rows."),
+        "tl-runs": Statistic("runs", "The number of runs behind a value, and the planned duration of each. It links to the values of each run."),
+        "tl-of": Statistic("runs of a group", "If the runs fall into two groups, the number of runs in this one."),
+        "stat-median": Statistic("median of a comparison", "The median of the runs that were compared. If runs are paired, only paired runs count."),
         "tl-ratio": Statistic(
-            "ratio to the baseline", "A number divided by that of the baseline at the same size, or how many sizes a mean ratio is of."
+            "ratio to the baseline", "A number divided by that of the baseline at the same size; or the number of sizes behind a mean ratio."
         ),
         "stat-mean-ratio": Statistic("mean ratio", "The geometric mean of the ratios to the baseline over the sizes."),
         "stat-ratio": Statistic(
-            "ratio", "New over old; estimated pair by pair where runs are pairs, so that it need not be that of the medians beside it."
+            "ratio", "New divided by old. If runs are paired, it is estimated from the pairs, and may differ from the ratio of the medians beside it."
         ),
-        "stat-interval": Statistic("interval", "Where the true ratio lies: with 95 % confidence, or as far as rounding allows."),
+        "stat-interval": Statistic("interval", "The range of the true ratio: with 95 % confidence, or as far as rounded values allow."),
         "stat-evidence": Statistic(
             "evidence",
-            "What a verdict rests on: the change in percent, pairs and runs, p-value, threshold, detectable change, and conditions that differ.",
+            "The basis of a verdict: change in percent, pairs and runs, p-value, threshold, smallest detectable change, and conditions that differ.",
         ),
-        "stat-percentile": Statistic("percentile", "Which percentile a number is: 99 % of the messages took at most so long."),
-        "stat-limit": Statistic("limit", "A fixed limit of a rule, such as the loss up to which a rate is a headline."),
-        "stat-size": Statistic("size", "The size of a message that a number was measured at."),
-        "stat-label": Statistic("conditions", "A name or conditions under which something was measured: version, machine, offered rate."),
-        "tl-label": Statistic("name of a series", "The conditions that set a series apart from the others of its page."),
+        "stat-percentile": Statistic("percentile", "Which percentile a number is: 99 % of the messages took at most this long."),
+        "stat-limit": Statistic("limit", "A fixed limit in a rule, such as the highest loss at which a rate still counts."),
+        "stat-size": Statistic("size", "The message size of a measurement."),
+        "stat-label": Statistic("conditions", "A name or a condition of a measurement: version, machine, offered rate."),
+        "tl-label": Statistic("name of a series", "The conditions in which a series differs from the others on its page."),
         "tl-legend": Statistic("legend", "The names of the lines of a figure, or of the kinds of lines of a log."),
-        "tl-caption": Statistic("name of a table", "What a table shows, and under which conditions."),
-        "tl-ranked": Statistic("head of a ranking", "What is ranked, and the conditions and the number of runs that all rows have in common."),
-        "tl-facts": Statistic("facts", "The conditions that all numbers of a page share, or what is known of a log."),
-        "tl-host": Statistic("facts of a machine", "What somebody stated of a machine, or a program read there."),
-        "tl-remarks": Statistic("remark of a manifest", "What whoever measured or published something says of it, in their own words."),
-        "tl-note": Statistic("note", "What a table or figure leaves out or draws, and the limits of its rules."),
+        "tl-caption": Statistic("name of a table", "The content of a table, and the conditions of its numbers."),
+        "tl-ranked": Statistic("head of a ranking", "What is ranked, with the conditions and the number of runs that all rows share."),
+        "tl-facts": Statistic("facts", "The conditions that all numbers of a page share, or the facts of a log."),
+        "tl-host": Statistic("facts of a machine", "The description of a machine, written by somebody or read by a program."),
+        "tl-remarks": Statistic("remark of a manifest", "A comment by those who measured or published the numbers."),
+        "tl-note": Statistic("note", "What a table or figure shows or leaves out, and the limits of its rules."),
         "tl-notes": Statistic("what a mark means", "The rule behind a mark, with its limits."),
-        "tl-unlisted": Statistic("what is not listed", "Systems with their versions and transports that no ranking holds, and why."),
-        "tl-pad": Statistic("filling", "Zeros that nobody sees and no screen reader says: they put decimal points under each other."),
+        "tl-unlisted": Statistic("what is not listed", "Systems, versions and transports that are in no ranking, with the reason."),
+        "tl-pad": Statistic("filling", "Invisible zeros that align decimal points. Screen readers skip them."),
     }
 )

@@ -17,7 +17,7 @@ def remarks(runs: Iterable[RunRow]) -> Html:
     shown = [_paragraph(remark) for remark in found if not remark.is_folded]
     folded = [_paragraph(remark) for remark in found if remark.is_folded]
     if folded:
-        summary = tag("summary", f"{len(folded)} remarks on published figures say how to read them")
+        summary = tag("summary", f"{len(folded)} remarks on how to read the published figures")
         shown.append(tag("details", summary, *folded))
     return tag("div", *shown, class_="tl-remarks", role="note")
 

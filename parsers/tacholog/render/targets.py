@@ -1,4 +1,4 @@
-"""Links that a script needs and a builder has to resolve: they stand in the page once each, and the script's data number them."""
+"""Links for scripts: each link stands once in the page, where Sphinx resolves it, and the data of the script refers to it by number."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tacholog.view.results import ResultRow
 
 
 class Targets:
-    """The links of a script: as elements, so that the builder resolves them like all others."""
+    """The links of one script, written as elements so that Sphinx resolves them like all others."""
 
     def __init__(self) -> None:
         self._places: dict[str, int] = {}
@@ -20,15 +20,15 @@ class Targets:
         return None if link is None else self._places.setdefault(link.partition("#")[0], len(self._places))
 
     def line(self, links: Links, fact: ResultRow | None) -> tuple[int, int] | None:
-        """Return the number of a log's page and the line there that the record of a number begins on, if there is such a page."""
+        """Return the number of the log's page and the first line of the record, if there is such a page."""
         number = self.number(links.to_line(fact)) if fact else None
         return None if number is None or fact is None or fact.line is None else (number, fact.line)
 
     def links(self) -> Iterator[Html]:
-        """Yield an element a link, in the order of numbers."""
+        """Yield one element for each link, in order."""
         for link in self._places:
             yield tag("a", href=link, tabindex=-1)
 
     def html(self) -> Html:
-        """Return all of them, hidden; nothing where there is none."""
+        """Return all links in a hidden element; nothing if there are none."""
         return tag("div", *self.links(), hidden=True, class_="tl-targets") if self._places else Html("")

@@ -1,8 +1,8 @@
-"""The environments of templates: MyST for the pages of a site, HTML for comparisons. In both, every value is text and is escaped as such.
+"""The environments of templates: MyST for the pages of a site, HTML for comparisons. In both, every value is escaped.
 
-No template can opt out of it. There is no filter that declares text safe, the tag that switches escaping off is refused, and the sandbox keeps
-templates from the classes behind values. Only what is of the environment's own type (`Myst`, or `Html`) is let through; known functions make it.
-A name that is unknown is an error, and so is a value that is: a page must not say "None".
+No template can opt out of that: no filter declares text safe, the tag that switches escaping off is refused, and the sandbox keeps templates away
+from the classes behind values. Only values of the environment's own type (`Myst` or `Html`) are not escaped.
+An unknown name is an error, and so is a value that is unknown: a page must not show "None".
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Environment(ImmutableSandboxedEnvironment):
 
 
 def myst_templates(folder: Path | None = None) -> _Environment:
-    """Return the environment of pages in MyST: a value is text there, unless a function of `tacholog.render.myst` has made it something else."""
+    """Return the environment for pages in MyST. Every value is escaped, except those that the functions of `tacholog.render.myst` made."""
     filters: dict[str, Callable[..., object]] = {
         "code": myst.code,
         "counted": myst.counted,
@@ -62,7 +62,7 @@ def myst_templates(folder: Path | None = None) -> _Environment:
 
 
 def html_templates(folder: Path | None = None) -> _Environment:
-    """Return the environment of pages in HTML: a value is text there, unless it is `Html`."""
+    """Return the environment for pages in HTML. Every value is escaped, except `Html`."""
     return _Environment(folder or templates_dir(), _as_html, {}, autoescape=True)
 
 
@@ -75,13 +75,13 @@ def _as_html(value: object) -> str:
 
 
 def _stated(value: object) -> object:
-    """Return a value that can be text.
+    """Return a value that can be shown as text.
 
     Raises:
-        TypeError: it is none: a list, or something unknown.
+        TypeError: it cannot: a list, or something unknown.
     """
     if isinstance(value, str | int | float):
         return value
     if type(value) is Undefined:  # of "x if y" without an else
         return ""
-    raise TypeError(f"a template shows {value!r}, which is no text")
+    raise TypeError(f"a template shows {value!r}, which is not text")

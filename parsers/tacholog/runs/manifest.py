@@ -245,7 +245,7 @@ def _unfit(value: object, depth: int = 0) -> str | None:
 
 
 _DEEPEST = 32
-_TOO_DEEP = f"tables and lists lie in each other more than {_DEEPEST} deep"
+_TOO_DEEP = f"tables and lists are nested more than {_DEEPEST} deep"
 _DIGITS_SHOWN = 24
 _PLACE = re.compile(r" - at `\$\.?(?P<keys>[^`]*)`$")
 _UNKNOWN = re.compile(r"Object contains unknown field `([^`]*)`")

@@ -53,7 +53,9 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
         Touched | None, _about("public", "Whether the payload was written and read. Otherwise a zero-copy rate counts bytes that never moved.")
     ] = None
     reliability: Annotated[Reliability | None, _about("public", "Whether lost messages are sent again (reliable) or not (best effort).")] = None
-    keyed: Annotated[bool | None, _about("public", "Whether messages belong to instances of a topic by a key.", title="keyed or not")] = None
+    keyed: Annotated[
+        bool | None, _about("public", "Whether messages have a key that assigns them to instances of a topic.", title="keyed or not")
+    ] = None
     instances: Annotated[Count | None, _about("public", "How many instances a keyed topic has.", unit="instances")] = None
     type: Annotated[str | None, _about("public", "The data type, as the tool calls it.")] = None
     demand: Annotated[Count | None, _about("public", "How many messages are sent in one burst.", unit="messages")] = None
@@ -64,8 +66,8 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     batch_bytes: Annotated[
         Count | None, _about("public", "How many bytes of messages are sent together; 0: batching is off.", unit="bytes", title="batching")
     ] = None
-    publishers: Annotated[Count | None, _about("public", "How many publishers send at once.", unit="publishers")] = None
-    subscribers: Annotated[Count | None, _about("public", "How many subscribers receive at once.", unit="subscribers")] = None
+    publishers: Annotated[Count | None, _about("public", "How many publishers send at the same time.", unit="publishers")] = None
+    subscribers: Annotated[Count | None, _about("public", "How many subscribers receive at the same time.", unit="subscribers")] = None
     load_mode: Annotated[
         LoadMode | None,
         _about(
@@ -78,11 +80,11 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
         str | None,
         _about(
             "public",
-            "How a side waits for the other: it polls (busy-poll), sleeps until it is woken (block), or polls first and then sleeps.",
+            "How a side waits for the next message: it polls (busy-poll), sleeps until the kernel wakes it (block), or polls first and then sleeps.",
         ),
     ] = None
     warmup: Annotated[str | None, _about("public", "What was done before the measurement began.")] = None
-    basis: Annotated[Basis | None, _about("public", "What a latency spans: one way, a round trip, or a round trip divided by two.")] = None
+    basis: Annotated[Basis | None, _about("public", "What a latency covers: one way, a round trip, or a round trip divided by two.")] = None
     definition: Annotated[
         str | None, _about("public", "The tool's own definition of the metric: who starts the clock, who stops it, and what counts.")
     ] = None
@@ -102,7 +104,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
 class StatedConditions(Conditions, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The conditions that a manifest states of its run, and the size of the messages, which most logs print themselves."""
 
-    payload_bytes: Annotated[Count | None, _about("public", "The payload of a message, as the tool was asked for it.", unit="bytes")] = None
+    payload_bytes: Annotated[Count | None, _about("public", "The payload of a message, as requested from the tool.", unit="bytes")] = None
 
 
 def _declared(struct: type[Conditions]) -> Mapping[str, SchemaColumn]:

@@ -60,18 +60,18 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
         "loss": Mark(
             "\u25bd",
             "More than 1 % lost",
-            "The subscriber lost more than 1 % of the messages: the rate is what was left, not what the path carries.",
+            "The subscriber lost more than 1 % of the messages: the rate counts only the messages that arrived.",
         ),
         "offered_above_delivered": Mark(
             "\u25b3",
             "Offered load beyond the link",
-            "Received and lost messages together are more than this transport delivered at any size of the run: the publisher was not held "
-            "back and wrote more than the link can carry, so samples were overwritten before they were sent.",
+            "Received and lost messages together are more than this transport delivered at any size of the run: the publisher had no flow control "
+            "and wrote more than the link can carry, so messages were overwritten before they were sent.",
         ),
         "warmup_fixed": Mark(
             "w",
             "Shortened warm-up",
-            "The warm-up had a fixed length and did not wait until the figures were steady.",
+            "The warm-up had a fixed length. It did not wait until the results were steady.",
         ),
         "not_steady": Mark(
             "n",
@@ -163,8 +163,8 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
         "two_groups": Mark(
             "\u2225",
             "Runs fall into two groups",
-            "The values of these runs lie in two groups with a wide gap between them, as when some runs had their threads on other "
-            "processors. Both groups are shown, each with the median of its runs and their number. A median of all runs would describe "
+            "The values of these runs form two groups with a wide gap between them. This happens, for example, if some runs had their threads on "
+            "other processors. Both groups are shown, each with the median of its runs and their number. A median of all runs would describe "
             "neither.",
         ),
         "run_failed": Mark(

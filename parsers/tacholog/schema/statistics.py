@@ -22,15 +22,15 @@ STATISTICS: dict[str, str] = {
     "siqr": "half of the distance between the quartiles",
     "min": "the smallest value",
     "max": "the largest value",
-    "last": "the value of the latest interval, where a line also has the mean so far",
+    "last": "the value of the latest interval, if a line also has the mean so far",
     "sum": "the sum over all subscribers",
     "typical": "what a document calls typical, without saying which statistic that is",
     "range-low": "the lower end of a printed range",
     "range-high": "the upper end of a printed range",
     "user": "processor time in user mode",
     "system": "processor time in system mode",
-    "voluntary": "context switches that a process asked for by waiting",
-    "involuntary": "context switches that the scheduler forced",
+    "voluntary": "voluntary context switches: the process waited",
+    "involuntary": "involuntary context switches: the scheduler stopped the process",
     **{
         "-".join(word for word in (side, part) if word): f"processor time of {whose}, {words}"
         for side, whose in _SIDES.items()

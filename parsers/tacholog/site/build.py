@@ -1,4 +1,4 @@
-"""Build the site: dataset, pages, Sphinx."""
+"""Build the site: the dataset, the sources of the pages, then Sphinx."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tacholog.dataset.logs import Progress
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.evidence import open_evidence
 from tacholog.render.diff.text import github
-from tacholog.render.tables.listings import raw_name
+from tacholog.render.tables.logs import raw_name
 from tacholog.render.templates import myst_templates
 from tacholog.resources import site_dir
 from tacholog.runs.manifest import RUN_FILE, as_toml
@@ -49,13 +49,13 @@ def build_site(roots: Sequence[Path], site: Path, work: Path, settings: SiteSett
 
     Args:
         roots: folders of runs (each with ``run.toml`` files below it).
-        site: where the site goes.
-        work: where sources, dataset and Sphinx's cache go; kept, so that the next build does less.
-        settings: what ``site.toml`` says.
-        progress: told how many more bytes of which log have been read.
+        site: the folder that the site is written to.
+        work: the folder for sources, dataset and Sphinx's cache. It is kept, so that the next build has less to do.
+        settings: the content of ``site.toml``.
+        progress: called with the name of a log and the number of bytes that were read of it.
 
     Raises:
-        TachologError: no run in the folders, the site's folder is somebody else's, or Sphinx reported a problem.
+        TachologError: there is no run in the folders, ``site`` holds files that Tacholog did not make, or Sphinx reported a problem.
     """
     settings = settings or SiteSettings()
     claim(site, roots)
@@ -82,14 +82,14 @@ def build_site(roots: Sequence[Path], site: Path, work: Path, settings: SiteSett
 
 
 def _write_settings(sources: Sources, settings: SiteSettings) -> None:
-    """Write for ``conf.py`` what it needs to know, and the logo beside its other files."""
+    """Write the settings that ``conf.py`` reads, and copy the logo."""
     logo = Path(settings.logo) if settings.logo else None
-    shown = f"_static/logo{logo.suffix.lower()}" if logo else None
-    if logo and shown:
-        sources.copy(shown, logo)
+    logo_name = f"_static/logo{logo.suffix.lower()}" if logo else None
+    if logo and logo_name:
+        sources.copy(logo_name, logo)
     links = tuple(Link(drawn(link.title), drawn(link.url)) for link in settings.links)
-    said = msgspec.structs.replace(settings, name=drawn(settings.name), copyright=drawn(settings.copyright), links=links, logo=shown)
-    sources.write("site.json", msgspec.json.encode(said))
+    safe = msgspec.structs.replace(settings, name=drawn(settings.name), copyright=drawn(settings.copyright), links=links, logo=logo_name)
+    sources.write("site.json", msgspec.json.encode(safe))
 
 
 def _write_pages(sources: Sources, view: View, settings: SiteSettings) -> list[str]:
@@ -101,7 +101,7 @@ def _write_pages(sources: Sources, view: View, settings: SiteSettings) -> list[s
 
 
 def _write_latest(sources: Sources, data: Dataset, view: View) -> None:
-    """Write the newest comparison of two releases for the summary of whoever publishes the site."""
+    """Write a summary of the newest comparison of two releases, which `tacholog publish` prints."""
     pair = latest(list(view.runs.values()))
     if pair is None:
         return
@@ -114,6 +114,7 @@ def _write_latest(sources: Sources, data: Dataset, view: View) -> None:
 
 
 def _offer_raw(sources: Sources, view: View) -> None:
+    """Copy raw logs and manifests to where they can be downloaded."""
     for log in view.logs:
         root = view.runs[log.run].root
         if root is not None:
@@ -127,7 +128,7 @@ def _offer_raw(sources: Sources, view: View) -> None:
 def _run_sphinx(source: Path, site: Path, work: Path) -> None:
     from sphinx.cmd.build import build_main
 
-    # Sphinx remembers pages that it has warned of, or had no time to write, as done: of a build that did not end well nothing is kept.
+    # Sphinx counts pages as done even if it warned about them or had no time to write them. After a failed build its cache is deleted.
     trees, unfinished = work / "doctrees", work / "doctrees" / "unfinished"
     if unfinished.exists():
         shutil.rmtree(trees)

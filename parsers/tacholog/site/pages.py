@@ -1,4 +1,4 @@
-"""Which pages there are, and what their templates are told."""
+"""The list of pages, and the values for the template of each."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ LOGS = "logs"
 _OWN_FORMAT = "native"
 _FIGURES = {"latency": ("latency",), "throughput": ("goodput", "messages", "loss"), "demand": ("goodput", "messages", "loss")}
 _TITLES = {"latency": "Latency", "throughput": "Throughput", "demand": "Throughput in bursts"}
-# Folders of a site that hold something else: what a system of this name has is beside it.
+# Folders of a site that are not for systems. A system of this name gets another folder.
 _NOT_OF_SYSTEMS = ("data", "diffs", "downloads", "history", "logs", "raw", "versions")
 _PAGE_ENDINGS = (".html", ".inv", ".js")  # of files beside those folders: `about.html` is a page of every site
 
 
 class SitePage(msgspec.Struct, frozen=True):
-    """A page to make: its document name, its template, and what that is told."""
+    """A page to generate: its document name, its template, and the values for the template."""
 
     document: str
     template: str
@@ -41,7 +41,7 @@ class SitePage(msgspec.Struct, frozen=True):
 
 
 def plan(view: View) -> list[SitePage]:
-    """Return every page that the dataset makes."""
+    """Return all pages of the site."""
     systems = _systems(view)
     transports = [page for pages in systems.values() for page in pages]
     index = _index(view, systems)
@@ -78,7 +78,7 @@ def _systems(view: View) -> dict[str, list[SitePage]]:
 
 
 def _free(document: str, taken: set[str]) -> str:
-    """Return a name that no other page or folder has: `UDP` and `udp` are two transports and would be one file name."""
+    """Return a name that no other page or folder has: `UDP` and `udp` are two transports with the same file name."""
     name, number = document, 2
     while name in taken:
         name, number = f"{document}-{number}", number + 1
@@ -91,7 +91,7 @@ def _transport_context(part: View, system: str, transport: str) -> dict[str, Any
     for test in TESTS:
         series = part.only(Selection(test=test)).series()
         if series:
-            repeated |= any(one.repeated for one in series)
+            repeated |= any(member.repeated for member in series)
             drawn = [name for name in _FIGURES[test] if FIGURES[name](series)]
             drawn += ["distribution"] if test == "latency" and part.histograms else []
             drawn += ["intervals"] if interval_figures(part.only(Selection(test=test)).intervals()) else []
@@ -109,7 +109,7 @@ def _transport_context(part: View, system: str, transport: str) -> dict[str, Any
 
 
 def _keywords(part: View) -> str:
-    """Return the words that a reader may search a page by, and that stand only in its tables: conditions, versions, machines."""
+    """Return words for the search index that stand only in the tables of a page: conditions, versions, machines."""
     found = {
         words(name, value)
         for conditions in {result.conditions for result in part.results}
@@ -123,7 +123,7 @@ def _keywords(part: View) -> str:
 
 
 def _size_words(part: View) -> list[str]:
-    """Return the message sizes as words of a search, which knows no blanks within one: ``64kib``. The search page makes them of what is typed."""
+    """Return the message sizes as search words without blanks: ``64kib``. The search page converts what is typed in the same way."""
     sizes = sorted({fact.payload_bytes for fact in part.results if fact.payload_bytes is not None})
     return [size(at).replace("\u00a0", "").replace("\u202f", "").lower() for at in sizes]
 
@@ -154,7 +154,7 @@ def _line_counts(view: View) -> dict[str, int]:
 
 
 def _sources(view: View) -> Iterator[dict[str, str | None]]:
-    """Yield each published document that runs were taken from, once."""
+    """Yield each published document that runs come from, once."""
     seen: set[str] = set()
     for run in view.runs.values():
         manifest = manifest_of(run)
@@ -183,11 +183,11 @@ def _index(view: View, systems: Mapping[str, Sequence[SitePage]]) -> SitePage:
 
 
 def _again(view: View) -> dict[str, Any]:
-    """Say whether any page ends with a script, and whose own runs our bench makes again: those of other tools it cannot."""
+    """Return whether any page has a script, and the systems whose own runs `tacholog bench` can repeat: only those of our own tool."""
     manifests = {run.run: manifest for run in view.runs.values() if (manifest := manifest_of(run))}
     native = {log.run for log in view.logs if log.format == _OWN_FORMAT}
     own = {name: manifest for name, manifest in manifests.items() if not manifest.published}
-    ours = {one.system for name, one in own.items() if name in native or any(is_perftest(command.argv) for command in one.commands)}
+    ours = {manifest.system for name, manifest in own.items() if name in native or any(is_perftest(command.argv) for command in manifest.commands)}
     return {"scripts": any(one.commands for one in manifests.values()), "bench_measures": sorted(system for system in ours if system)}
 
 
@@ -221,7 +221,7 @@ def _about(view: View) -> SitePage:
 
 
 def _diff_pages(view: View) -> Iterator[SitePage]:
-    """Yield a page for every two releases that follow one another, for each older one with the newest, and for every metric that they have."""
+    """Yield a page for each two consecutive releases, for each older release with the newest one, and for the history of each metric."""
     pairs, documents = neighbours(view.runs.values()), diff_documents(view.runs.values())
     for system, old, new in sorted([*pairs, *since(view.runs.values())], key=lambda pair: pair[0].lower()):  # neighbours first
         context = {"system": system, "old": old, "new": new, "neighbours": (system, old, new) in pairs}
@@ -235,7 +235,7 @@ def _diff_pages(view: View) -> Iterator[SitePage]:
 
 
 def _compared(view: View) -> dict[str, Any]:
-    """Return what the pages say of comparisons: all of them, the newest, and the pages of history."""
+    """Return the comparisons that pages list: all of them, the newest one, and the pages with the history of a metric."""
     runs = list(view.runs.values())
     pages = list(_diff_pages(view))
     return {

@@ -1,4 +1,4 @@
-"""The dataset of a site: read, cut down to what the site shows, without names, and saved where the directives look for it."""
+"""The dataset of a site: read, limited to the systems of the site, redacted, and saved where the directives read it."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ _NAMED = 3  # problems named in one line; check lists them all
 
 
 def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress: Progress | None = None) -> Dataset:
-    """Return the dataset to show; save it in ``work/dataset``, and logs that are not shown as they are in ``work/shown``.
+    """Return the dataset to show. Save it in ``work/dataset``, and redacted logs in ``work/shown``.
 
-    What could not be read is kept beside it, with the true names: `saved_complaints` returns it.
+    The list of what could not be read is saved too, with the real names. `saved_complaints` returns it.
 
     Raises:
-        UnreadableInput: no run in the folders, or none of a system that the settings name.
+        UnreadableInput: there is no run in the folders, or no run of a system that the settings name.
     """
     data = load(roots, settings.limits.limits, progress)
-    told = complaints(data)
+    complained = complaints(data)
     if data.runs.empty and data.problems[(data.problems["run"] != "") & (data.problems["kind"] != FORGOTTEN)].empty:
-        raise UnreadableInput(_nothing(roots, told.unread))
+        raise UnreadableInput(_nothing(roots, complained.unread))
     data = redacted(_only(data, settings.systems), settings.privacy, (work / "shown").resolve(), progress, settings.limits.limits.text_bytes)
     refused = _keep_bands(roots, work / "dataset" / BANDS)
-    new = [line for line in refused if not any(one.startswith(f"{line.partition(': ')[0]}: ") for one in told.unread)]
-    msgspec.structs.replace(told, unread=(*told.unread, *new)).save(work)
+    new = [line for line in refused if not any(known.startswith(f"{line.partition(': ')[0]}: ") for known in complained.unread)]
+    msgspec.structs.replace(complained, unread=(*complained.unread, *new)).save(work)
     _save(data, work / "dataset", next((root for root in roots if is_there(root, RENAMES)), None))
     return data
 
 
 def _nothing(roots: Sequence[Path], unread: Sequence[str]) -> str:
-    """Say that there is nothing to report, what there is instead, and what to do with it."""
+    """Return the message for folders without a readable run: what is wrong, and what to do."""
     places = ", ".join(str(root) for root in roots)
     if not unread:
         return f"no run.toml below {places}: nothing to report"
@@ -56,9 +56,9 @@ def _nothing(roots: Sequence[Path], unread: Sequence[str]) -> str:
 
 
 def _keep_bands(roots: Sequence[Path], folder: Path) -> list[str]:
-    """Copy the bands of one build that lie in the roots beside the dataset: the comparisons on its pages use them, and notice if one changes.
+    """Copy the calibrations of single builds from the roots beside the dataset, where the comparisons on the pages read them.
 
-    Returns what is called so and is no file.
+    Return a message for each that is not a regular file.
     """
     found: dict[str, bytes] = {}
     refused: list[str] = []
@@ -107,7 +107,7 @@ def _save(data: Dataset, folder: Path, renaming: Path | None) -> None:
         (folder / RENAMES).unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
     for file in sorted(fresh.iterdir()):
-        # Pages depend on these files: one that has not changed keeps its age.
+        # Pages depend on these files, so a file that has not changed keeps its modification time.
         if not (folder / file.name).is_file() or not filecmp.cmp(file, folder / file.name, shallow=False):
             file.replace(folder / file.name)
     shutil.rmtree(fresh)

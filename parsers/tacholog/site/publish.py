@@ -1,4 +1,8 @@
-"""A built site among its older versions: the newest at the root, each for good at ``versions/<label>/``, and no old address without a page."""
+"""Publish a built site beside its older versions.
+
+The newest version is at the root. Each version stays at ``versions/<label>/``. An address that the newest version no longer has leads to the
+version that had it.
+"""
 
 from __future__ import annotations
 
@@ -22,27 +26,27 @@ from tacholog.view.numerals import natural
 
 VERSIONS = "versions"
 _NOTES = "versions.json"
-_OWNERS = (".git", "CNAME")  # what belongs to whoever owns the folder, and moves over from version to version
+_OWNERS = (".git", "CNAME")  # these belong to the owner of the folder and stay in it
 _ALLOWED = (*_OWNERS, ".nojekyll", ".tacholog-publish.lock", ".tacholog-publish.new")
-_PATIENCE_S = 600
+_GIT_TIMEOUT_S = 600
 
 
 def publish(site: Path, target: Path, label: str, *, replace: bool = False, incomplete: bool = False) -> Path:
-    """Put a built site into a folder of published versions, all of it or nothing. Returns the version's folder.
+    """Publish a built site into a folder of versions, and return the folder of this version.
 
-    The new content is written aside, and takes the folder's place in one step at the end: readers see the old version or the new one.
+    The new content is written aside and replaces the folder in one step at the end. Readers see either the old content or the new one.
 
     Args:
         site: the built site.
-        target: the folder, as it was after the last time; or an empty one.
-        label: the release; its pages stay at ``versions/<label>/``.
-        replace: whether a release that was published already may be published anew.
-        incomplete: whether a site may be published for which some runs, logs or folders could not be read.
+        target: the folder of published versions, or an empty one.
+        label: the release. Its pages stay at ``versions/<label>/``.
+        replace: allow to publish a release again that was published before.
+        incomplete: allow a site for which some runs, logs or folders could not be read.
 
     Raises:
-        UnreadableInput: there is no finished site, or the label cannot be a folder's name, or it is taken, or the folder holds something else,
-            or another process publishes into it.
-        TachologError: something could not be written; the folder is as it was.
+        UnreadableInput: the site is not finished or changed while it was copied, the label is taken or cannot be the name of a folder, the folder
+            holds other files, or another process is publishing into it.
+        TachologError: something could not be written. The folder is unchanged.
     """
     stamp = _publishable(site, label, incomplete=incomplete)
     if site.resolve() in (target.resolve(), *target.resolve().parents):
@@ -51,7 +55,9 @@ def publish(site: Path, target: Path, label: str, *, replace: bool = False, inco
         refuse_foreign(target, _ALLOWED, ours=(target / VERSIONS / _NOTES).is_file())
         version = target / VERSIONS / label
         if version.exists() and not replace:
-            raise UnreadableInput(f"{version}: this release was published already; published pages stay as they are (--replace to publish it anew)")
+            raise UnreadableInput(
+                f"{version}: this release was published already, and published pages are not changed (use --replace to publish it again)"
+            )
         dates = published(target) | {label: f"{datetime.now(UTC):%Y-%m-%d}"}
         for other in dates.keys() - {label}:
             shutil.copytree(target / VERSIONS / other, fresh / VERSIONS / other, copy_function=_linked, symlinks=True)
@@ -74,7 +80,7 @@ def _publishable(site: Path, label: str, *, incomplete: bool) -> Stamp:
 
 
 def published(target: Path) -> dict[str, str]:
-    """Return the labels of the published versions with the day of publication, the last published first."""
+    """Return the labels of the published versions with their dates, the newest first."""
     noted = target / VERSIONS / _NOTES
     dates: dict[str, str] = json.loads(noted.read_text(encoding="utf-8")) if noted.is_file() else {}
     folders = (target / VERSIONS).iterdir() if (target / VERSIONS).is_dir() else ()
@@ -88,7 +94,7 @@ def _not_published(site: Path) -> Callable[[str, list[str]], set[str]]:
 
 
 def _linked(source: str, target: str) -> None:
-    """Let an old version's file be in the new folder too. It never changes, so that a second name for it is enough; where there are none, copy it."""
+    """Give a file of an old version a second name in the new folder, because it never changes. Copy it if the file system has no hard links."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError:
@@ -96,7 +102,7 @@ def _linked(source: str, target: str) -> None:
 
 
 def _fill_root(version: Path, target: Path) -> None:
-    """Make the root a copy of the newest version; addresses that it no longer has lead to the version that had them."""
+    """Copy the newest version to the root. Addresses that it no longer has get a page that leads to the version that had them."""
     shutil.copytree(version, target, dirs_exist_ok=True, symlinks=True)
     labels = published(target)
     for label in labels:
@@ -107,7 +113,7 @@ def _fill_root(version: Path, target: Path) -> None:
 
 
 def _keep_address(page: Path, label: str, target: Path) -> None:
-    """Let an address that the newest version does not have lead to an older one; a raw log or a table is there itself."""
+    """Keep an address that the newest version does not have: a page redirects to the older version, a raw log or a table is copied."""
     if page.suffix == ".html":
         _write(target / page, _moved(f"{'../' * (len(page.parts) - 1)}{VERSIONS}/{label}/{page.as_posix()}", label))
     else:
@@ -116,7 +122,7 @@ def _keep_address(page: Path, label: str, target: Path) -> None:
 
 
 def _pages(version: Path) -> Iterator[Path]:
-    """Yield what others may have linked to: pages, raw logs and tables."""
+    """Yield the files that others may have linked to: pages, raw logs and tables."""
     for path in sorted(version.rglob("*")):
         if path.is_file() and not path.is_symlink() and (path.suffix == ".html" or path.relative_to(version).parts[0] in ("raw", "data")):
             yield path.relative_to(version)
@@ -147,10 +153,10 @@ def _write(path: Path, text: str) -> None:
 
 
 def publish_branch(site: Path, branch: str, label: str, *, replace: bool = False, incomplete: bool = False, push: bool = False) -> None:
-    """Publish onto a branch of the repository that the current folder is in; the working tree is not touched.
+    """Publish to a branch of the git repository of the current folder. The working tree is not touched.
 
     Raises:
-        TachologError: it cannot be the name of a branch, git failed, or `publish` did.
+        TachologError: the branch cannot have this name, or git or `publish` failed.
     """
     from ghp_import import GhpError, ghp_import
 
@@ -167,13 +173,13 @@ def publish_branch(site: Path, branch: str, label: str, *, replace: bool = False
 
 
 def _git_folder_for(branch: str) -> Path:
-    """Return the folder that git keeps the repository in, after it has been seen that a branch may have this name.
+    """Check the name of the branch, and return git's folder of the repository.
 
     Raises:
-        UnreadableInput: it may not, or the current folder is in no repository.
+        UnreadableInput: a branch cannot have this name, or the current folder is not in a repository.
     """
     short = not branch.startswith(("-", "refs/", "heads/", "remotes/", "tags/")) and branch not in ("HEAD", "@")
-    # The whole name: `git check-ref-format --branch` would take @{-1} for the branch that was checked out before.
+    # With the full name, because `git check-ref-format --branch` accepts @{-1}, the branch that was checked out before.
     if not short or subprocess.run(["git", "check-ref-format", f"refs/heads/{branch}"], capture_output=True, check=False).returncode:
         raise UnreadableInput(f"--branch {branch!r}: not a name for a branch (gh-pages is one)")
     found = subprocess.run(["git", "rev-parse", "--git-common-dir"], capture_output=True, text=True, check=False)
@@ -183,11 +189,11 @@ def _git_folder_for(branch: str) -> Path:
 
 
 def _restore(branch: str, target: Path) -> None:
-    """Put what the branch holds now into a folder: of two, origin's is the one that readers see."""
+    """Write the current content of the branch to a folder. The branch of origin comes first: it is what readers see."""
     for name in (f"refs/remotes/origin/{branch}", f"refs/heads/{branch}"):
         if subprocess.run(["git", "rev-parse", "--verify", "--quiet", name], capture_output=True, check=False).returncode == 0:
-            archive = target.with_suffix(".zip")  # before Python 3.11.4 a tar file is unpacked with no care
-            subprocess.run(["git", "archive", "--output", str(archive), name], check=True, timeout=_PATIENCE_S)
+            archive = target.with_suffix(".zip")  # not tar, which Python unpacks safely only since 3.11.4
+            subprocess.run(["git", "archive", "--output", str(archive), name], check=True, timeout=_GIT_TIMEOUT_S)
             with zipfile.ZipFile(archive) as content:
                 content.extractall(target)
             return

@@ -1,4 +1,4 @@
-"""The script that runs a measurement again, made from the structured commands of its manifest."""
+"""The shell script that repeats a measurement, made from the commands in its manifest."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tacholog.runs.manifest import Command, Manifest
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _PLACEHOLDER = "{payload_bytes}"
 _PERFTEST = ("# perftest must be on the PATH: in a checkout of Tacholog, nox -s core builds build/bench/release/perftest.",)
-# Whoever only wants to see it work need not wait; nothing else of what was measured is left to the one who runs it.
-_SHORTER = ("# Set DURATION_S to measure each size for another time in seconds: a first try, not the measurement of this page.",)
+# The duration is the only thing that a reader may change, for a short first try.
+_SHORTER = ("# Set DURATION_S to another time per size, in seconds, for a first try. The measurement of this page took the time below.",)
 _ROLES = {"pub": "Publisher", "sub": "Subscriber", "both": "Publisher and subscriber"}
 
 
@@ -38,7 +38,7 @@ def shell_script(manifest: Manifest, run: str, sizes: Iterable[int | None]) -> s
 
 
 def words_of(argv: Sequence[str]) -> str:
-    """Return a command line whose words a shell reads back as exactly these; ``{payload_bytes}`` and perftest's duration become variables."""
+    """Return the command line, quoted for a shell. ``{payload_bytes}`` and the duration of perftest become variables."""
     duration = _duration_at(argv) if is_perftest(argv) else None
     return " ".join(f'"${{DURATION_S:-{word}}}"' if index == duration else _word(word) for index, word in enumerate(argv))
 
@@ -49,14 +49,14 @@ def is_perftest(argv: Sequence[str]) -> bool:
 
 
 def _duration_at(argv: Sequence[str]) -> int | None:
-    """Return which word is a duration, if it is a plain number."""
+    """Return the index of the word that is the duration, if it is a plain number."""
     found = [index for index, word in enumerate(argv) if index and argv[index - 1] == "--duration" and _NUMBER.fullmatch(word)]
     return found[0] if len(found) == 1 else None
 
 
 def _section(command: Command, sizes: Sequence[int], *, several: bool) -> list[str]:
     role = _ROLES.get(command.role, command.role)
-    where = " (in a shell of its own; start the subscriber first)" if several else ""
+    where = " (in a second terminal; start the subscriber first)" if several else ""
     of = f" of result {command.result}" if command.result else ""
     machine = f" on machine {command.machine}" if command.machine else ""
     head = _comment(f"{role}{of}{machine}{where}")
@@ -83,13 +83,13 @@ def _comments(manifest: Manifest, run: str) -> list[str]:
     version = f" {manifest.tool_version}" if manifest.tool_version else ""
     found = [f"Measures {run} again: {manifest.system}, {manifest.tool or 'tool not stated'}{version}."]
     if manifest.published:
-        found.append("The commands are the publisher's own words; paths are those of their machine.")
+        found.append("The commands are quoted from the publisher; paths are those of their machine.")
     if any(NUMBERED_PSEUDONYM.search(word) for command in manifest.commands for word in command.argv):
-        found.append("Put in your own for path-1, address-1 and the like: the site's owner does not show theirs.")
+        found.append("Replace path-1, address-1 and the like by your own; the owner of the site does not show theirs.")
     found += [f"{name}: {value}" for name, value in sorted(manifest.environment.items()) if name in ("cpu_pub", "cpu_sub", "governor")]
     return [_comment(text) for text in found]
 
 
 def _comment(text: str) -> str:
-    # A line end in a manifest's text must not end the comment: what follows would be run.
+    # A line end in the text must not end the comment, or the shell would run the rest.
     return "# " + " ".join("".join(c if c.isprintable() else " " for c in text).split())

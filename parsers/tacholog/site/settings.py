@@ -1,4 +1,4 @@
-"""``site.toml``: what a site is called, what it shows and what it keeps to itself."""
+"""``site.toml``: the name of a site, what it shows, and what it keeps private."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LimitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How much of one log goes into a site at most: MB of its text, expanded, and numbers. A log with more is named, and shown nowhere."""
+    """The largest log that a site shows: megabytes of text (uncompressed) and count of numbers. A larger log is named, and not shown."""
 
-    log_text_mb: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 64  # no infinity: who wants no limit has to name one
+    log_text_mb: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 64  # no infinity: a limit has to be a number
     log_numbers: Annotated[int, msgspec.Meta(gt=0, le=10**9)] = 500_000
 
     @property
     def limits(self) -> Limits:
-        """The same as a dataset is told."""
+        """The limits in the form that `tacholog.dataset.load` takes."""
         return Limits(round(self.log_text_mb * 1e6), self.log_numbers)
 
 
 class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What ``site.toml`` may say. Every key may be absent."""
+    """The keys of ``site.toml``. All are optional."""
 
     name: str = "Tacholog"
     title: str = "Publish/subscribe performance"
@@ -51,20 +51,20 @@ class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def read_settings(path: Path) -> SiteSettings:
-    """Read a ``site.toml``; the logo's path in it is relative to the file.
+    """Read a ``site.toml``. The path of the logo is relative to that file.
 
     Raises:
-        UnreadableInput: it is missing, no TOML or holds an unknown key; or its logo is missing. The message names file and key.
+        UnreadableInput: the file or its logo is missing, or the file is not TOML or holds an unknown key. The message names file and key.
     """
     settings = read_toml(path, SiteSettings)
     for link in settings.links:
         if not link.url.startswith(("https://", "http://", "mailto:")):
-            raise UnreadableInput(f"{path}: links: {link.url!r} is no address (https://, http:// or mailto:)")
+            raise UnreadableInput(f"{path}: links: {link.url!r} is not an address (https://, http:// or mailto:)")
     if settings.logo is None:
         return settings
     logo = path.parent / settings.logo
-    if logo.suffix.lower() not in _PICTURES or logo.is_symlink():  # it is published: a site.toml must not reach for other files
-        raise UnreadableInput(f"{path}: logo: {logo}: no picture ({', '.join(_PICTURES)}), or a link, which is not followed")
+    if logo.suffix.lower() not in _PICTURES or logo.is_symlink():  # the logo is published: a site.toml must not publish other files
+        raise UnreadableInput(f"{path}: logo: {logo}: not a picture ({', '.join(_PICTURES)}), or a symbolic link, which is not followed")
     if not logo.is_file():
         raise UnreadableInput(f"{path}: logo: {logo}: no such file")
     return msgspec.structs.replace(settings, logo=str(logo.resolve()))

@@ -1,4 +1,4 @@
-"""The folder of generated sources: written only where something changed, and rid of what is no longer made."""
+"""The folder of generated sources: a file is written only if its content changed, and files that are no longer generated are deleted."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ KEPT_IN_OUTPUT = ("_static", "_sources", "raw", "data")
 
 
 class Sources:
-    """A folder that holds exactly what is put into it until `tidy`."""
+    """A folder of generated files. `tidy` deletes those that were not written since the object was made."""
 
     def __init__(self, folder: Path) -> None:
-        """Prepare to fill ``folder``; what is there already stays until it is known that nothing makes it any more."""
+        """``folder`` may hold the files of the last build."""
         self.folder = folder
         self._made: set[Path] = set()
 
     def write(self, name: str, content: str | bytes) -> None:
-        """Write a file if its content differs: its time stamp tells Sphinx what to read again."""
+        """Write a file if its content differs. Sphinx reads files again by their modification time."""
         path = self._claim(name)
         data = content.encode() if isinstance(content, str) else content
         if not path.is_file() or path.read_bytes() != data:
             path.write_bytes(data)
 
     def copy(self, name: str, source: Path) -> None:
-        """Copy a file if it differs in size or age."""
+        """Copy a file if its size or modification time differs."""
         path = self._claim(name)
         known = path.stat() if path.is_file() else None
         given = source.stat()
@@ -35,7 +35,7 @@ class Sources:
             shutil.copy2(source, path)
 
     def copy_stream(self, name: str, source: BinaryIO) -> None:
-        """Copy an open file if it differs in size or age; what was opened is what is copied, whatever has become of its name."""
+        """Copy an open file if its size or modification time differs. The open file is copied even if its name now stands for another file."""
         path = self._claim(name)
         known, given = (path.stat() if path.is_file() else None), os.fstat(source.fileno())
         if known is None or (known.st_size, known.st_mtime_ns) != (given.st_size, given.st_mtime_ns):
@@ -49,7 +49,7 @@ class Sources:
             self.write(source.relative_to(folder).as_posix(), source.read_bytes())
 
     def tidy(self) -> None:
-        """Delete every file that was not made since this object was."""
+        """Delete every file that was not written since this object was made."""
         for path in sorted(self.folder.rglob("*"), reverse=True):
             if path.is_file() and path not in self._made:
                 path.unlink()
@@ -64,7 +64,7 @@ class Sources:
 
 
 def delete_orphans(site: Path, documents: Iterable[str]) -> None:
-    """Delete built pages that no source makes any more; Sphinx leaves them, and their links lead to old numbers."""
+    """Delete built pages whose source is gone. Sphinx keeps them, and they would show old numbers."""
     wanted = {site / f"{name}.html" for name in (*documents, "search", "genindex")}
     for page in site.rglob("*.html"):
         top = page.relative_to(site).parts[0]

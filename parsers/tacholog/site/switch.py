@@ -1,7 +1,7 @@
-"""Changing a published folder as a whole: the new content is written beside it, and takes its place in one step at the end.
+"""Replace the content of a published folder in one step: the new content is written beside it and swapped in at the end.
 
-Whatever stops it before that step, a full disk or a killed process, leaves the folder as it was, and the next try begins anew. Two that
-publish into one folder at once do not meet: the second one is refused.
+If anything stops it before that step, such as a full disk or a killed process, the folder is unchanged, and the next attempt starts again. If two
+processes publish into one folder, the second one is refused.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.EBUSY, errno.EXDEV)
 
 @contextmanager
 def replaced(folder: Path, kept: Sequence[str]) -> Iterator[Path]:
-    """Hand out an empty folder for the new content; when the block ends well, it takes the place of ``folder``.
+    """Yield an empty folder for the new content. When the block ends without an error, it replaces ``folder``.
 
     Args:
-        folder: what is to be replaced; it need not exist. It stays whole, and unchanged, until the block has ended.
-        kept: names in it that belong to its owner and move over as they are, such as ``.git``.
+        folder: the folder to replace. It need not exist, and stays unchanged until the block has ended.
+        kept: names in the folder that belong to its owner, such as ``.git``. They move to the new folder.
 
     Raises:
-        UnreadableInput: somebody else is publishing into the folder.
-        TachologError: something cannot be written; nothing has changed.
+        UnreadableInput: another process is publishing into the folder.
+        TachologError: something cannot be written. Nothing has changed.
     """
     folder = folder.resolve()
     beside = _beside(folder)
@@ -42,17 +42,17 @@ def replaced(folder: Path, kept: Sequence[str]) -> Iterator[Path]:
             fresh.mkdir(parents=True)
             yield fresh
             if folder.exists():
-                shutil.copystat(folder, fresh)  # whoever could read the old folder can read the new one
+                shutil.copystat(folder, fresh)  # the new folder has the permissions of the old one
             _keep(folder, fresh, kept)
             _exchange(folder, fresh)
         except OSError as error:
-            raise TachologError(f"{folder}: {_why(error)}; nothing was published, and what was there is as it was") from error
+            raise TachologError(f"{folder}: {_why(error)}; nothing was published, and the folder is unchanged") from error
         finally:
             _recover(folder, fresh, kept)
 
 
 def _beside(folder: Path) -> Path:
-    """Return where the new content is written: beside the folder, or in it where that is another file system (a mount) or not ours."""
+    """Return the path for the new content: beside the folder, or inside it if the folder is a mount or its parent cannot be written."""
     parent = folder.parent
     while not parent.exists():
         parent = parent.parent
@@ -63,17 +63,17 @@ def _beside(folder: Path) -> Path:
 
 @contextmanager
 def locked(path: Path, what: str) -> Iterator[None]:
-    """Hold a lock by a file. The kernel lets go of it when the process ends, however that is; the file that a killed one leaves does no harm.
+    """Hold a lock on a file. The kernel releases it when the process ends, even if it is killed; a file that is left over does no harm.
 
     Raises:
-        UnreadableInput: another process holds it.
+        UnreadableInput: another process holds the lock.
         TachologError: the file cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = _locked(path, what)
     except OSError as error:
-        raise TachologError(f"{what}: {_why(error)}; nothing was published, and what was there is as it was") from error
+        raise TachologError(f"{what}: {_why(error)}; nothing was published, and the folder is unchanged") from error
     try:
         yield
     finally:
@@ -88,13 +88,13 @@ def _locked(path: Path, what: str) -> int:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(handle)
-            raise UnreadableInput(f"{what}: another tacholog publish is writing to it; try again when that has ended") from None
-        if _is_that(path, handle):
+            raise UnreadableInput(f"{what}: another tacholog publish is writing to it; try again later") from None
+        if _is_same_file(path, handle):
             return handle
-        os.close(handle)  # The one before us ended and took its file away between our two calls.
+        os.close(handle)  # The process before us ended, and deleted its file between our two calls.
 
 
-def _is_that(path: Path, handle: int) -> bool:
+def _is_same_file(path: Path, handle: int) -> bool:
     try:
         return os.path.samestat(os.fstat(handle), path.stat())
     except FileNotFoundError:
@@ -102,7 +102,7 @@ def _is_that(path: Path, handle: int) -> bool:
 
 
 def _keep(folder: Path, fresh: Path, kept: Sequence[str]) -> None:
-    """Take over what belongs to the folder's owner: a file as a copy, a folder (of which there is one) by moving it, which `_recover` can undo."""
+    """Bring the owner's names into the new folder: copy files, and move folders. `_recover` can undo a move."""
     for name in kept:
         if (folder / name).is_dir() and not (folder / name).is_symlink():
             (folder / name).rename(fresh / name)
@@ -111,7 +111,7 @@ def _keep(folder: Path, fresh: Path, kept: Sequence[str]) -> None:
 
 
 def _recover(folder: Path, fresh: Path, kept: Sequence[str]) -> None:
-    """Remove what a try left, after giving back what it had moved: a try that was killed did not get to it."""
+    """Remove what an earlier attempt left, after moving the owner's folders back: a process that was killed could not do it."""
     if not os.path.lexists(fresh):
         return
     for name in kept:
@@ -124,7 +124,7 @@ def _recover(folder: Path, fresh: Path, kept: Sequence[str]) -> None:
 
 
 def _why(error: OSError) -> str:
-    """Return what went wrong; ``copytree`` goes on after the first file that it could not copy, and lists them all."""
+    """Return what went wrong. ``copytree`` lists all files that it could not copy; the first one is enough."""
     if isinstance(error, shutil.Error):
         _, target, reason = error.args[0][0]
         return f"{Path(target).name}: {str(reason).partition('] ')[2].partition(': ')[0] or reason}"
@@ -132,13 +132,13 @@ def _why(error: OSError) -> str:
 
 
 def _exchange(folder: Path, fresh: Path) -> None:
-    """Let the two folders change places in one step; where the system cannot (a mount), their entries, one after the other."""
+    """Swap the two folders in one step. If the system cannot do that (a mount), swap their entries one by one."""
     if not folder.exists():
         fresh.rename(folder)
         return
     if _swapped(fresh, folder):
         return
-    # index.html goes last: what it links to is there by then.
+    # index.html comes last, when the pages that it links to are there.
     names = {path.name for parent in (fresh, folder) for path in parent.iterdir()} - {fresh.name, f"{fresh.stem}.lock"}
     for name in sorted(names, key=lambda name: (name == "index.html", name)):
         if not os.path.lexists(folder / name):
@@ -151,7 +151,7 @@ def _exchange(folder: Path, fresh: Path) -> None:
 
 
 def _swapped(one: Path, other: Path) -> bool:
-    """Let two paths change places in one step (Linux: ``renameat2``). False: this system or file system cannot."""
+    """Swap two paths in one step (Linux: ``renameat2``). Return False if the system or the file system cannot do that."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except AttributeError:

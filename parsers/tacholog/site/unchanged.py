@@ -1,4 +1,4 @@
-"""Whether anything that a site is made of has changed since it was built: if nothing has, there is nothing to do."""
+"""The state of everything that a site is built from. If it is the same as at the last build, there is nothing to do."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VARIABLES = ("TACHOLOG_PLOTLY", "TACHOLOG_PSEUDONYM_KEY")
 
 
 def state_of(roots: Sequence[Path], settings: SiteSettings) -> str:
-    """Return a digest of everything that goes into a site: files by place, size and age, settings, and what is installed."""
+    """Return a digest of all inputs of a site: files by path, size and modification time, settings, and installed packages."""
     digest = hashlib.sha256(msgspec.json.encode([[str(root.resolve()) for root in roots], settings, sys.version]))
     for text in (*_files(roots, settings), *_installed(), *(f"{name}={os.environ.get(name)}" for name in _VARIABLES)):
         digest.update(f"{text}\n".encode("utf-8", "surrogateescape"))
@@ -50,7 +50,7 @@ def _file(path: Path) -> str:
 
 
 def _installed() -> Iterator[str]:
-    """Yield the packages beside this one by name and version, and the files of formats from outside, which may be somebody's work in progress."""
+    """Yield the installed packages by name and version, and the files of formats from other packages: somebody may be editing them."""
     folders = (Path(entry) for entry in sys.path if entry)
     yield from sorted(name.name for folder in folders if folder.is_dir() for name in folder.glob("*.dist-info"))
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):

@@ -1,4 +1,7 @@
-"""A Sphinx extension: tables, plots, scripts and machines from a Tacholog dataset, in any project's own pages.
+"""A Sphinx extension: tables, plots, scripts and machines from a Tacholog dataset, in the pages of any project.
+
+`directives` and `diffs` hold the directives, `store` the dataset and which page shows what of it, `node` the HTML node, `assets` the style sheets
+and scripts, `scripts` the content security policy. The HTML itself is made in `tacholog.render`.
 
 In ``conf.py``::
 
@@ -6,7 +9,7 @@ In ``conf.py``::
     tacholog_data = "data"                   # a folder of runs, relative to conf.py
     tacholog_site = "site.toml"              # optional: which systems, and what is private
 
-or, for a dataset that is there already::
+or, for a saved dataset::
 
     tacholog_dataset = "../build/dataset"    # what Dataset.save wrote; relative to conf.py
 

@@ -1,4 +1,4 @@
-"""What the pages need beside their text: our style sheet and script, Plotly once a site, and a content security policy."""
+"""The files that the pages need: style sheets, scripts, Plotly once per site; and the content security policy of each page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PLOTLY = "plotly.min.js"
 
 
 def setup(app: Sphinx) -> None:
-    """Add our files to every page, Plotly to the built site, and, where asked for, the policy to every page."""
+    """Add our files to every page, Plotly to the built site and, if ``tacholog_csp`` is set, the policy to every page."""
     app.add_config_value("tacholog_code", "", "env", types=frozenset({str}))
     app.connect("config-inited", _add_static)
     app.connect("config-inited", _note_code)
@@ -39,7 +39,7 @@ def setup(app: Sphinx) -> None:
 
 
 def _add_own(app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
-    """Give the page of search results, and those that compare, what they need alone."""
+    """Add scripts that only some pages need: the search page, and pages with a chooser."""
     if page == "search":
         app.add_js_file("tacholog-search.js", loading_method="defer")
     if 'class="tl-choose"' in context.get("body", ""):
@@ -54,7 +54,7 @@ def _add_static(_app: Sphinx, config: Config) -> None:
 
 
 def _note_code(_app: Sphinx, config: Config) -> None:
-    """Make all pages depend on this package: another version of it makes other tables from the same data."""
+    """Make all pages depend on the code of this package: another version may make other tables from the same data."""
     package = Path(__file__).parent.parent
     digest = hashlib.sha256()
     for module in sorted(package.rglob("*.py")):
@@ -63,7 +63,7 @@ def _note_code(_app: Sphinx, config: Config) -> None:
 
 
 def _has_own(app: Sphinx, config: Config) -> bool:
-    """Whether the project carries a copy of our files already, as our own site does."""
+    """Whether the project already has a copy of our files, as our own site does."""
     return any(Path(app.confdir, folder, "tacholog.js").is_file() for folder in config.html_static_path)
 
 
@@ -81,7 +81,7 @@ def _finish(app: Sphinx, problem: Exception | None) -> None:
 
 
 def _copy_plotly(static: Path) -> None:
-    """Put Plotly beside the pages once; where it comes from is `tacholog.site.bundle`'s business."""
+    """Copy Plotly, which `tacholog.site.bundle` provides, into the site."""
     source, note = plotly_bundle()
     if note:
         _LOGGER.info(note)
@@ -92,10 +92,10 @@ def _copy_plotly(static: Path) -> None:
 
 
 def _protect(page: Path, name: str, known: Iterable[str]) -> None:
-    """Put the policy into a page, once.
+    """Add the policy to a page, unless it has one.
 
-    The theme's scripts for icons that a project adds and for results while one types are left out: our pages have neither, and they were a quarter of
-    what a first visit loads.
+    Two scripts of the theme are removed, for additional icons and for search results while one types. Our pages use neither, and they were a quarter
+    of what a first visit loads.
     """
     text = page.read_text(encoding="utf-8")
     place = head_of(text)

@@ -38,7 +38,7 @@ _WORDS = 2
 
 
 class PerfDiff(Perf):
-    """``{perf-diff} OLD NEW``: what changed between two releases. ``:summary:`` says it in a line, with a link to the page that has all of it."""
+    """``{perf-diff} OLD NEW``: what changed between two releases. ``:summary:`` gives one line, with a link to the whole comparison."""
 
     required_arguments = 1
     optional_arguments = 0
@@ -49,7 +49,7 @@ class PerfDiff(Perf):
     }
 
     def run(self) -> list[nodes.Node]:
-        """Return the comparison; a release or a name that is not known is a warning, and an empty place in the page."""
+        """Return the comparison; an unknown release or name gives a warning, and nothing on the page."""
         try:
             return self._compared()
         except TachologError as error:
@@ -93,7 +93,7 @@ class PerfHistory(Perf):
     final_argument_whitespace = False
 
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
-        """Return the tables; nothing where no system has two releases."""
+        """Return the tables, or nothing if no system has two releases."""
         folder = dataset_folder(self.env)
         words = self.words
         if len(words) != _WORDS:
@@ -107,18 +107,18 @@ class PerfHistory(Perf):
         if not neighbours(runs):
             return self.warn("no system here has two releases")
         made = history(runs, metric, statistic, compared, self.env.found_docs, finder(part.summaries(), self.links))
-        return self.html(made or tag("p", f"No two releases have a row of {metric} {statistic} that could be set side by side."))
+        return self.html(made or tag("p", f"No two releases have comparable rows of {metric} {statistic}."))
 
 
 @lru_cache(maxsize=2)
 def _dataset(folder: Path, _state: State) -> Dataset:
-    """The dataset with today's names; the state makes sure that one which has changed since is opened again."""
+    """Return the dataset with current names. ``state`` is a part of the cache key, so a changed dataset is opened again."""
     return renamed(open_saved(folder), find_renames([folder]))
 
 
 @lru_cache(maxsize=64)
 def _report(folder: Path, now: State, which: tuple[str | None, str, str], policy: Policy) -> Report:
-    """Compare two releases; the pages of a site ask for the same ones again and again."""
+    """Compare two releases. The pages of a site ask for the same comparison many times."""
     system, *releases = which
     dataset = _dataset(folder, now)
     old, new = (of_release(dataset, release, system) for release in releases)

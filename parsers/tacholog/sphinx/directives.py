@@ -1,4 +1,4 @@
-"""The directives. Each picks a part of the dataset by its options and emits HTML made by `tacholog.report`."""
+"""The directives. Each selects a part of the dataset by its options and shows it as HTML that `tacholog.render` makes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from tacholog.render.figures.plots import plot
 from tacholog.render.html import Html, tag
 from tacholog.render.myst import unquoted
 from tacholog.render.remarks import remarks
-from tacholog.render.tables import listings, summary, tables
+from tacholog.render.tables import definitions, logs, summary, tables
 from tacholog.render.tables.comparison import compare
 from tacholog.render.tables.hosts import host_card
+from tacholog.render.tables.overview import overview
 from tacholog.render.tables.rankings import rankings
 from tacholog.render.tables.releases import releases_table
 from tacholog.render.tables.schema import schema_table
@@ -30,6 +31,7 @@ from tacholog.render.tables.side_by_side import side_by_side
 from tacholog.render.tables.tables import Links
 from tacholog.site.downloads import download_links
 from tacholog.site.logpage import log_page
+from tacholog.site.offered import offered_log
 from tacholog.site.script import shell_script
 from tacholog.sphinx.node import PerfHtml, words_of
 from tacholog.sphinx.store import view
@@ -45,7 +47,7 @@ _OPTIONS = dict.fromkeys(Selection.__struct_fields__, directives.unchanged_requi
 
 
 class Perf(SphinxDirective):
-    """What the directives share: the options of a selection, the dataset, warnings with a place."""
+    """What all directives share: the options of a selection, access to the dataset, and warnings with file and line."""
 
     required_arguments = 0
     optional_arguments = 1
@@ -53,25 +55,24 @@ class Perf(SphinxDirective):
     option_spec: ClassVar[dict[str, Callable[[str], object]] | None] = dict(_OPTIONS)
 
     def run(self) -> list[nodes.Node]:
-        """Return what the selection shows; a data set or a part of it that is missing is a warning, and an empty place in the page."""
+        """Return the nodes for the selection. If the dataset or the part is missing, warn and show nothing."""
         try:
             wanted = msgspec.convert({key: str(value) for key, value in self.options.items() if key in _OPTIONS}, Selection)
-            shown = self.show(view(self.env, wanted), wanted)
+            return self.show(view(self.env, wanted), wanted)
         except TachologError as error:
             return self.warn(str(error))
-        return shown
 
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
         """Return the nodes for the selected part."""
         raise NotImplementedError
 
     def warn(self, message: str) -> list[nodes.Node]:
-        """Report through Sphinx, so that ``-W`` fails on it and it can be silenced by its type."""
+        """Warn through Sphinx: ``-W`` makes it an error, ``suppress_warnings`` silences it by its type."""
         _LOGGER.warning("%s: %s", self.name, message, location=self.get_location(), type="perf", subtype="nodata")
         return []
 
     def html(self, html: Html, *, searched: bool = False) -> list[nodes.Node]:
-        """Wrap HTML into the node that carries it; its words are ``searched`` where they are what it is about."""
+        """Wrap HTML into a node. With ``searched`` its words go into the search index."""
         node = PerfHtml(html=str(html))
         if searched:
             node += words_of(node["html"])
@@ -80,18 +81,18 @@ class Perf(SphinxDirective):
 
     @property
     def links(self) -> Links:
-        """Where the logs' pages are."""
+        """Where the pages of the logs are."""
         return Links(self.config.tacholog_logs)
 
     @property
     def subject(self) -> str:
-        """The directive's argument, where it is one: as it stands, or in double quotes."""
-        said = self.arguments[0].strip() if self.arguments else ""
-        return self.words[0] if said.startswith('"') and len(self.words) == 1 else said
+        """The only argument of the directive, with or without double quotes."""
+        argument = self.arguments[0].strip() if self.arguments else ""
+        return self.words[0] if argument.startswith('"') and len(self.words) == 1 else argument
 
     @property
     def words(self) -> list[str]:
-        """The words of the directive's argument: one that holds blanks or signs stands in double quotes.
+        """The words of the argument. A word with blanks or signs is written in double quotes.
 
         Raises:
             TachologError: a quote is not closed.
@@ -103,7 +104,7 @@ class Perf(SphinxDirective):
             raise TachologError(f"{line}: {error}") from error
 
     def anchor(self, wanted: Selection) -> str:
-        """Return an id for the page: made from what is shown, so that links to it last."""
+        """Return an id that is made from what is shown, so that links to it last."""
         return tables.page_anchor(self.subject, *(value for value in msgspec.structs.astuple(wanted) if value))
 
 
@@ -149,9 +150,9 @@ class PerfPlot(Perf):
     """``{perf-plot} NAME``: a figure over message size."""
 
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
-        """Return the figure of that name; none where there is nothing to draw (no message was lost)."""
+        """Return the figure of that name, or nothing if there is nothing to draw (no message was lost)."""
         if self.subject == "distribution":
-            return self._each(((one.slot, distribution_of(one, part.histograms)) for one in part.series()), self.anchor(wanted))
+            return self._each(((member.slot, distribution_of(member, part.histograms)) for member in part.series()), self.anchor(wanted))
         if self.subject == "intervals":
             return self._each(interval_figures(part.intervals()), self.anchor(wanted))
         make = FIGURES.get(self.subject)
@@ -164,25 +165,25 @@ class PerfPlot(Perf):
         return self.html(plot(figure, self.anchor(wanted), self.links)) if figure else []
 
     def _each(self, figures: Iterable[tuple[int, Figure | None]], anchor: str) -> list[nodes.Node]:
-        """Return one figure a series, for those that have something to draw."""
+        """Return one figure for each series that has something to draw."""
         return [node for slot, figure in figures if figure for node in self.html(plot(figure, f"{anchor}-{slot}", self.links))]
 
 
 class PerfRemarks(Perf):
-    """``{perf-remarks}``: what the manifests remark on the selected runs, each remark once. Its argument names releases, if only these are meant."""
+    """``{perf-remarks}``: the notes in the manifests of the selected runs, each once. The argument may name releases."""
 
     def show(self, part: View, _wanted: Selection) -> list[nodes.Node]:
-        """Return the banner; nothing where nothing is remarked."""
+        """Return the notes, or nothing if there are none."""
         releases = self.words
         banner = remarks(run for run in part.runs.values() if not releases or run.release in releases)
         return self.html(banner) if banner else []
 
 
 class PerfScript(Perf):
-    """``{perf-script}``: scripts that run the selected runs again, one for each that differs."""
+    """``{perf-script}``: scripts that repeat the selected runs; runs with the same script share it."""
 
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
-        """Return each script, folded away where there are several."""
+        """Return the scripts, folded if there are several."""
         scripts: dict[str, tuple[str, str]] = {}
         for run in part.runs.values():
             manifest = manifest_of(run)
@@ -210,7 +211,7 @@ class PerfHost(Perf):
     """``{perf-host} ID``: the machine of that id, or those of the selected runs."""
 
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
-        """Return a card a machine."""
+        """Return one card for each machine."""
         if self.subject:
             if self.subject not in part.hosts and self.subject != NOT_STATED:
                 return self.warn(f"no host {self.subject!r}")
@@ -225,21 +226,21 @@ class PerfLog(Perf):
     """``{perf-log} NAME`` with ``:run:``: a raw log, line by line."""
 
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
-        """Return the log's facts and lines."""
+        """Return the facts and the lines of the log."""
         run = part.runs.get(wanted.run or "")
         found = next((log for log in part.logs if log.log == self.subject), None)
         if run is None or run.root is None or found is None:
             return self.warn(f"no log {self.subject!r} in {_described(wanted)}")
         lines = _linked_lines(part, self.subject)
         path = Path(run.root, found.log)
-        if path.exists():  # of a log that is not shown there is no file, and Sphinx would read the page anew at each build
+        if path.exists():  # a log that is not shown has no file, and Sphinx would read its page again at each build
             self.env.note_dependency(str(path))
-        facts = listings.log_facts(part, run.run, found.log, self.env.found_docs)
+        facts = logs.log_facts(part, run.run, found.log, offered_log, self.env.found_docs)
         return self.html(facts + log_page(path, found.format, lines, [fact for fact in part.results if fact.log == found.log]))
 
 
 def _linked_lines(part: View, log: str) -> set[int]:
-    """Return the numbers of the lines that something on the site links to."""
+    """Return the line numbers that something on the site links to."""
     found = [
         *(line for fact in part.results if fact.log == log for line in (fact.line, fact.place)),
         *(problem.line for problem in part.problems if problem.log == log),
@@ -253,17 +254,17 @@ _Table = Callable[[View, Links, str], Html]
 _TABLES: dict[str, _Table] = {
     **dict.fromkeys(_NUMBERS, lambda part, links, anchor: tables.numbers(part.series(), links, anchor)),
     "side-by-side": lambda part, links, anchor: side_by_side(part.series(), links, anchor),
-    "runs": lambda part, links, _: listings.runs_table(part, links),
+    "runs": lambda part, links, _: logs.runs_table(part, links, offered_log),
     "releases": lambda part, links, _: releases_table(part, links),
     "schema": lambda _part, _links, _anchor: schema_table(),
-    "problems": lambda part, links, _: listings.problems_table(part, links),
-    "bad-runs": lambda part, _links, _anchor: listings.bad_runs_table(part),
-    "marks": lambda part, _links, _anchor: listings.marks_table(part),
-    "metrics": lambda _part, _links, _anchor: listings.metrics_table(),
-    "conditions": lambda _part, _links, _anchor: listings.conditions_table(),
-    "statistics": lambda _part, _links, _anchor: listings.statistics_table(),
-    "definitions": lambda _part, _links, _anchor: listings.definitions_table(),
-    "shared-conditions": lambda part, _links, _anchor: listings.shared_conditions(part),
+    "problems": lambda part, links, _: logs.problems_table(part, links),
+    "bad-runs": lambda part, _links, _anchor: logs.bad_runs_table(part),
+    "marks": lambda part, _links, _anchor: definitions.marks_table(part),
+    "metrics": lambda _part, _links, _anchor: definitions.metrics_table(),
+    "conditions": lambda _part, _links, _anchor: definitions.conditions_table(),
+    "statistics": lambda _part, _links, _anchor: definitions.statistics_table(),
+    "definitions": lambda _part, _links, _anchor: definitions.definitions_table(),
+    "shared-conditions": lambda part, _links, _anchor: definitions.shared_conditions(part),
 }
 
 
@@ -288,44 +289,44 @@ def setup(app: Sphinx) -> None:
 
 
 def _described(wanted: Selection) -> str:
-    said = [f"{key} {value!r}" for key, value in msgspec.structs.asdict(wanted).items() if value]
-    return ", ".join(said) or "anything"
+    parts = [f"{key} {value!r}" for key, value in msgspec.structs.asdict(wanted).items() if value]
+    return ", ".join(parts) or "anything"
 
 
 class PerfOverview(Perf):
-    """``{perf-overview}``: every system and transport at a glance. The body maps them to pages: JSON of [system, transport, document] rows."""
+    """``{perf-overview}``: all systems and transports. The body maps them to pages: a JSON list of [system, transport, document]."""
 
     has_content = True
     searched: ClassVar[bool] = False  # its words
 
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
-        """Return the table; without a body, nothing is linked."""
+        """Return the table. Without a body, nothing is linked."""
         try:
             rows = msgspec.json.decode("\n".join(self.content) or "[]", type=list[tuple[str, str, str]])
         except msgspec.DecodeError as error:
-            return self.warn(f"the body is no list of [system, transport, document]: {error}")
+            return self.warn(f"the body is not a list of [system, transport, document]: {error}")
         if not part.results:
             return self.html(tag("p", f"No numbers: {_described(wanted)}."))
-        made = self.made(part, {(system, transport): document for system, transport, document in rows}, wanted)
-        return self.html(made, searched=self.searched)
+        html = self.made(part, {(system, transport): document for system, transport, document in rows}, wanted)
+        return self.html(html, searched=self.searched)
 
     def made(self, part: View, pages: dict[tuple[str, str], str], _wanted: Selection) -> Html:
         """Return the HTML for the selected part, which holds numbers."""
-        return listings.overview(part, pages, self.links)
+        return overview(part, pages, self.links)
 
 
 class PerfDoubts(PerfOverview):
-    """``{perf-doubts}``: the marks, and on which pages the numbers are that carry them. Its body is that of the overview."""
+    """``{perf-doubts}``: the quality marks, and the pages with marked numbers. The body is that of the overview."""
 
     searched = True
 
     def made(self, part: View, pages: dict[tuple[str, str], str], _wanted: Selection) -> Html:
         """Return the table."""
-        return listings.doubts_table(part, pages)
+        return definitions.doubts_table(part, pages)
 
 
 class PerfGlance(PerfOverview):
-    """``{perf-glance}``: the fastest by size, one machine after the other. Its body is that of the overview."""
+    """``{perf-glance}``: the fastest by size, one machine after the other. The body is that of the overview."""
 
     def made(self, part: View, pages: dict[tuple[str, str], str], wanted: Selection) -> Html:
         """Return the tables of each machine."""
@@ -333,8 +334,8 @@ class PerfGlance(PerfOverview):
 
 
 class PerfCompare(PerfOverview):
-    """``{perf-compare}``: choose series, a metric and a baseline. Its body is that of the overview."""
+    """``{perf-compare}``: choose series, a metric and a baseline. The body is that of the overview."""
 
     def made(self, part: View, pages: dict[tuple[str, str], str], wanted: Selection) -> Html:
-        """Return the chooser's data and the static tables."""
+        """Return the data for the chooser, and the static tables."""
         return compare(part, pages, self.links, self.anchor(wanted))

@@ -1,6 +1,6 @@
 """The node that carries finished HTML.
 
-It is not ``nodes.raw``: Sphinx puts the text of raw HTML into the search index, and thousands of numbers there bury the words.
+It is not ``nodes.raw``, because Sphinx puts the text of raw HTML into the search index, where thousands of numbers would bury the words.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from sphinx.writers.html5 import HTML5Translator
 
 _LOGGER = logging.getLogger(__name__)
-# Every `"` of content is escaped in this HTML, so that `href="doc:` can only be ours.
+# In this HTML every `"` of the content is escaped, so `href="doc:` is always one of our links.
 _LINK = re.compile(r'href="(doc|root):([^"#?]*)')
-_TAG = re.compile(r"<[^>]*>")  # likewise: `<` and `>` of content are escaped
+_TAG = re.compile(r"<[^>]*>")  # `<` and `>` of the content are escaped too
 _WORD = re.compile(r"[^\W\d_]{3,}(?:-[^\W\d_]+)*")
 
 
 class PerfHtml(nodes.General, nodes.Element):
-    """HTML made by `tacholog.report`, in the attribute ``html``. Links ``doc:NAME?QUERY#ANCHOR`` and ``root:PATH`` are resolved in writing."""
+    """HTML made by `tacholog.render`, in the attribute ``html``. Links ``doc:NAME?QUERY#ANCHOR`` and ``root:PATH`` are resolved on writing."""
 
 
 def words_of(html: str) -> nodes.Text:
-    """Return each word of HTML once, without the numbers: a child that the search index reads and no page shows."""
+    """Return each word of the HTML once, without numbers, as a node that is indexed for the search and not shown."""
     found = _WORD.findall(markup.unescape(_TAG.sub(" ", html)))
     return nodes.Text(" ".join(dict.fromkeys(found)))
 
 
 def setup(app: Sphinx) -> None:
-    """Register the node: HTML builders write it, all others leave it out."""
+    """Register the node. HTML builders write it, all others leave it out."""
     leave_out = (_skip, None)
     app.add_node(PerfHtml, html=(_visit, None), latex=leave_out, text=leave_out, man=leave_out, texinfo=leave_out, gettext=leave_out)
 

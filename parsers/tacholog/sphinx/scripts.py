@@ -1,7 +1,7 @@
-"""The content security policy of pages: nothing from elsewhere, and of inline scripts only those that are known before any page is looked at.
+"""The content security policy of the pages: nothing from other sites, and no inline scripts except those of the theme.
 
-Known is what the theme, ``conf.py`` and extensions put into a page that has no content: each template of the theme is rendered once for such a page.
-A script that stands in a page beside those came with its content. It is not let run, and the build names it.
+To know the scripts of the theme, ``conf.py`` and extensions, each template is rendered once for a page without content. Any other inline script came
+with the content of a page. Browsers block it, and the build warns about it.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _SCRIPT = re.compile(r"<script\b([^>]*)>(.*?)</script\b", re.DOTALL | re.IGNOREC
 _NOT_INLINE = re.compile(r"\ssrc\s*=|\stype\s*=\s*[\"']?(?:application/(?!javascript)|text/(?!javascript))", re.IGNORECASE)
 _HEAD = re.compile(r'<meta charset="[^"]*"\s*/?>|<head>', re.IGNORECASE)
 _MARK = '<meta http-equiv="Content-Security-Policy"'
-_SHOWN = 60  # characters of a script that is named
+_SHOWN = 60  # characters of a script that a warning quotes
 
 
 def setup(app: Sphinx) -> None:
-    """Have the empty pages made."""
+    """Register the pages without content."""
     app.connect("html-collect-pages", _empty_pages)
 
 
@@ -45,7 +45,7 @@ def _empty_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
 
 
 def known_scripts(site: Path) -> frozenset[str]:
-    """Return the scripts of the pages without content, which are deleted; ``_EMPTY_PAGE`` in them stands for the name of a page."""
+    """Return the scripts of the pages without content, and delete these pages. ``_EMPTY_PAGE`` in a script stands for the name of a page."""
     found: set[str] = set()
     for page in [*site.glob(f"{_EMPTY_PAGE}-*.html"), *site.glob(f"{_EMPTY_PAGE}-*/index.html")]:
         name = page.parent.name if page.name == "index.html" else page.stem
@@ -57,25 +57,25 @@ def known_scripts(site: Path) -> frozenset[str]:
 
 
 def inline_scripts(page: str) -> list[str]:
-    """Return the scripts that stand in a page: not those that it names, and no data."""
+    """Return the inline scripts of a page, without links to script files and without data blocks."""
     return [body for attributes, body in _SCRIPT.findall(page) if not _NOT_INLINE.search(attributes)]
 
 
 def head_of(page: str) -> int | None:
-    """Return where the policy of a page belongs; nothing if it is there already, or the page has no head."""
+    """Return the position for the policy in a page; ``None`` if the page has one already, or has no head."""
     place = _HEAD.search(page)
     return None if place is None or page[place.end() :].lstrip().startswith(_MARK) else place.end()
 
 
 def policy_of(page: str, name: str, known: Iterable[str]) -> str:
-    """Return the element with the policy of a page that is called ``name``; name in the build's warnings what it blocks."""
-    names = (name, name.removesuffix("/index"))  # the second where each page has a folder of its own
-    allowed = {script.replace(_EMPTY_PAGE, one) for script in known for one in names}
+    """Return the element with the policy of the page ``name``, and warn about each script that it blocks."""
+    names = (name, name.removesuffix("/index"))  # the second if each page is the index of its own folder
+    allowed = {script.replace(_EMPTY_PAGE, page_name) for script in known for page_name in names}
     there = dict.fromkeys(inline_scripts(page))
     for script in there:
         if script not in allowed:
-            said = drawn_in_line(" ".join(script.split()))[:_SHOWN]
-            _LOGGER.warning("%s: an inline script came with the page's content and is blocked: %r", name, said, type="perf", subtype="script")
+            excerpt = drawn_in_line(" ".join(script.split()))[:_SHOWN]
+            _LOGGER.warning("%s: an inline script came with the page's content and is blocked: %r", name, excerpt, type="perf", subtype="script")
     return f'{_MARK} content="{_policy(script for script in there if script in allowed)}">'
 
 

@@ -1,4 +1,4 @@
-"""The dataset of a Sphinx build: opened once; and which pages show which part of it, so that a changed run costs only the pages that show it."""
+"""The dataset of a Sphinx build, opened once, and which page shows which part of it. A changed run costs only the pages that show it."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 _LOG = getLogger(__name__)
 _KINDS = ("*.parquet", "*.json", "*.toml", f"{BANDS}/*.csv")
 State = tuple[tuple[str, int], ...]
-_FACT_FIELDS = tuple(name for name in ResultRow.__struct_fields__ if name != "run")  # the run holds the manifest: once is enough
+_FACT_FIELDS = tuple(name for name in ResultRow.__struct_fields__ if name != "run")  # the run holds the manifest, which is hashed once
 
 
 class RunState(msgspec.Struct, frozen=True):
-    """What a page can know of a run: its digest, and what a selection finds it by."""
+    """The state of a run: a digest of its data, and the values that selections match."""
 
     digest: str
     found_by: tuple[tuple[str, str | None], ...]
@@ -38,16 +38,16 @@ class RunState(msgspec.Struct, frozen=True):
     tests: frozenset[str]
 
     def is_in(self, selection: Selection) -> bool:
-        """Whether a selection shows anything of it."""
+        """Whether a selection shows any part of the run."""
         if any((wanted := getattr(selection, name)) is not None and wanted != (given or NOT_STATED) for name, given in self.found_by):
             return False
         return selection.transport in (None, *self.transports) and selection.test in (None, *self.tests)
 
 
 class ShownData(msgspec.Struct):
-    """What Sphinx's environment keeps from one build to the next: the dataset as it was, and what each page showed of it.
+    """What Sphinx's environment keeps between builds: the state of the dataset, and what each page showed of it.
 
-    ``now`` is the state that this build found, so that each of a thousand directives need not look for it in the file system.
+    ``now`` is the state at the start of this build. It saves each of a thousand directives a look at the file system.
     """
 
     state: State = ()
@@ -58,7 +58,7 @@ class ShownData(msgspec.Struct):
 
 
 def setup(app: Sphinx) -> None:
-    """Keep what pages show of the dataset."""
+    """Register the events that keep track of what pages show."""
     app.connect("config-inited", prepare_data)
     app.connect("env-get-outdated", _outdated)
     app.connect("env-purge-doc", lambda _app, env, page: _shown(env).pages.pop(page, None))
@@ -66,10 +66,10 @@ def setup(app: Sphinx) -> None:
 
 
 def prepare_data(app: Sphinx, config: Config) -> None:
-    """Read the runs that ``tacholog_data`` names, into a dataset beside Sphinx's own cache.
+    """Read the runs that ``tacholog_data`` names into a dataset beside Sphinx's cache.
 
     Raises:
-        ExtensionError: there are none, or ``tacholog_site`` names no usable file.
+        ExtensionError: there are no runs, or the file that ``tacholog_site`` names cannot be used.
     """
     if not config.tacholog_data:
         return
@@ -89,20 +89,20 @@ def prepare_data(app: Sphinx, config: Config) -> None:
 
 
 def view(env: BuildEnvironment, selection: Selection) -> View:
-    """Return the selected part of the dataset that ``tacholog_dataset`` names, and note that the page being read shows it.
+    """Return the selected part of the dataset, and remember that the current page shows it.
 
     Raises:
-        TachologError: no dataset is configured, or there is none at that place.
+        TachologError: no dataset is configured, or the folder holds none.
     """
     folder = _folder(env)
     if folder is None:
-        raise TachologError("no data set: set tacholog_data in conf.py to a folder of runs, or tacholog_dataset to one that Tacholog saved")
+        raise TachologError("no data set: in conf.py, set tacholog_data to a folder of runs or tacholog_dataset to a saved dataset")
     _shown(env).pages.setdefault(env.docname, set()).add(selection)
     return _selected(folder, _shown(env).now or state_of(folder), selection)
 
 
 def dataset_folder(env: BuildEnvironment) -> Path:
-    """The folder of the dataset, once `view` has found that there is one."""
+    """Return the folder of the dataset. `view` has checked that there is one."""
     folder = _folder(env)
     if folder is None:
         raise TachologError("no data set")
@@ -115,13 +115,13 @@ def _folder(env: BuildEnvironment) -> Path | None:
 
 
 def state_of(folder: Path) -> State:
-    """The files of a dataset with their ages: as long as it is the same, so is the dataset."""
+    """Return the files of a dataset with their modification times. If these are the same, the dataset is the same."""
     return tuple((file.name, file.stat().st_mtime_ns) for file in sorted(file for kind in _KINDS for file in folder.glob(kind)))
 
 
 @lru_cache(maxsize=16)
 def _selected(folder: Path, state: State, selection: Selection) -> View:
-    """Select from a dataset; the directives of a page mostly ask for the same, and those of a system's pages look only through its runs."""
+    """Select a part of the dataset. Directives of a page often ask for the same part, and most ask for runs of one system."""
     of_system = Selection(system=selection.system)
     if selection in (of_system, Selection()):
         return _opened(folder, state).only(selection)
@@ -130,13 +130,13 @@ def _selected(folder: Path, state: State, selection: Selection) -> View:
 
 @lru_cache(maxsize=4)
 def _of_system(folder: Path, state: State, of_system: Selection) -> View:
-    """Select what is known of one system, or everything where none is named."""
+    """Return the part of one system, or everything if no system is named."""
     return _opened(folder, state).only(of_system) if of_system.system is not None else _opened(folder, state)
 
 
 @lru_cache(maxsize=1)
 def _opened(folder: Path, state: State) -> View:
-    """Open a dataset; ``state`` makes sure that one which has changed since is opened again."""
+    """Open a dataset. ``state`` is a part of the cache key, so a changed dataset is opened again."""
     from tacholog.dataset.saved import open_saved
 
     if not state:
@@ -156,7 +156,7 @@ def _merge(into: ShownData, other: ShownData, pages: Iterable[str]) -> None:
 
 
 def _outdated(_app: Sphinx, env: BuildEnvironment, _added: set[str], _changed: set[str], _removed: set[str]) -> list[str]:
-    """Return the pages that show a run which is new, gone, or not what it was; all, if a machine's facts, a band or what is unread have changed."""
+    """Return the pages that show a new, removed or changed run; all pages if a machine, a calibration or an unread file changed."""
     shown, folder = _shown(env), _folder(env)
     state = shown.now = state_of(folder) if folder else ()
     if not state or folder is None or state == shown.state:
@@ -168,17 +168,18 @@ def _outdated(_app: Sphinx, env: BuildEnvironment, _added: set[str], _changed: s
     )
     before, same_hosts = shown.runs, hosts == shown.hosts
     shown.state, shown.runs, shown.hosts = state, runs, hosts
-    changed = [one for name in before.keys() | runs.keys() if before.get(name) != runs.get(name) for one in (before.get(name), runs.get(name)) if one]
+    names = {name for name in before.keys() | runs.keys() if before.get(name) != runs.get(name)}
+    changed = [run for name in names for run in (before.get(name), runs.get(name)) if run]
     return [
-        page for page, selections in shown.pages.items() if not same_hosts or any(one.is_in(selection) for selection in selections for one in changed)
+        page for page, selections in shown.pages.items() if not same_hosts or any(run.is_in(selection) for selection in selections for run in changed)
     ]
 
 
 def _run_states(everything: View) -> dict[str, RunState]:
     rest: dict[str, list[object]] = {}
     others: Sequence[LogRow | ProblemRow | HistogramRow] = [*everything.logs, *everything.problems, *everything.histograms]
-    for one in others:
-        rest.setdefault(one.run, []).append(one)
+    for row in others:
+        rest.setdefault(row.run, []).append(row)
     states = {}
     for name, run in everything.runs.items():
         facts = everything.by_run.get(name, [])

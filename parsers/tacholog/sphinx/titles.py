@@ -1,4 +1,4 @@
-"""Titles without angle brackets: themes put them into menus, and search pages into lists, as they are."""
+"""Titles without angle brackets, because themes put titles into menus and search results without escaping them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _BRACKETS = str.maketrans("<>", "\u2039\u203a")
 
 
 class PlainTitles(SphinxTransform):
-    """Replaces angle brackets in titles by others, in sites whose titles come from logs and manifests."""
+    """Replaces angle brackets in titles by similar characters, in sites whose titles come from logs and manifests."""
 
-    default_priority = 900  # after all that makes titles, before titles are collected
+    default_priority = 900  # after everything that makes titles, and before they are collected
 
     def apply(self, **_: object) -> None:
-        """Replace them in each title of the page."""
+        """Replace the brackets in each title of the page."""
         if not self.config.tacholog_csp:
             return
         for title in self.document.findall(nodes.title):

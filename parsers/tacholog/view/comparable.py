@@ -19,7 +19,7 @@ from tacholog.view.series import LOGICAL, LOSS, REFERENCE, Cell, Series, common_
 from tacholog.view.views import Selection, View
 
 _BATCHED = "batched"
-# What stands in a group's own words, above its table or nowhere because it says little there.
+# Conditions that a group's own words name, that stand above its table, or that say little there.
 _IN_GROUP_WORDS = (
     *("transport", "host", "definition", "load_mode", "basis", "campaign", "build", "planned_duration_s", "published", "side", "participant"),
     *("tool", "tool_version", "warmup", "settings", "run"),
@@ -38,13 +38,13 @@ class Compared(msgspec.Struct, frozen=True):
     @property
     def id(self) -> str:
         """A name for addresses, made from the conditions: it lasts as long as they do."""
-        # What came to the conditions after 0.3 is left out where it is unknown: published addresses hold these names.
+        # Conditions that were added after 0.3 are left out where they are unknown: published addresses hold these names.
         key = tuple((name, value) for name, value in self.series.key if value is not None or name not in _NEW)
         return hashlib.sha256(repr((self.system, self.series.results[0].test, key)).encode()).hexdigest()[:8]
 
     @property
     def name(self) -> str:
-        """What it is called among all others."""
+        """Its name among all others."""
         return f"{self.system}, {self.transport}: {self.series.label}"
 
 
@@ -105,7 +105,7 @@ def conditions_of(series: Series, metric: str) -> dict[str, Any]:
     participant = key["participant"]
     is_system = participant_title(participant) == "operating system"
     return {
-        **{name: key[name] for name in ("host", "definition", "basis", "load_mode", "campaign")},
+        **key,
         "metric": metric,
         "test": series.results[0].test,
         "latency_of": (A_REFERENCE if series.has_mark(REFERENCE) else BYTES) if metric == "latency" else None,
@@ -117,12 +117,12 @@ def conditions_of(series: Series, metric: str) -> dict[str, Any]:
 
 def compared(view: View, pages: Mapping[tuple[str, str], str]) -> list[Compared]:
     """Return every series of a view, by system and transport. ``pages`` maps systems and transports to their documents."""
-    pairs = sorted({(fact.run.system or NOT_STATED, fact.conditions.transport or NOT_STATED) for fact in view.summaries()})
+    pairs = sorted({(result.run.system or NOT_STATED, result.conditions.transport or NOT_STATED) for result in view.summaries()})
     return [
         Compared(system, transport, series, pages.get((system, transport)))
         for system, transport in pairs
         for part in (view.only(Selection(system=system, transport=transport)),)
-        for test in dict.fromkeys(fact.test for fact in part.summaries())
+        for test in dict.fromkeys(result.test for result in part.summaries())
         for series in part.only(Selection(test=test)).series()
     ]
 
@@ -163,15 +163,15 @@ def sizes_of(group: Group, members: Sequence[Compared], most: int) -> list[int]:
 
 
 def best_of(group: Group, cells: Mapping[int, Cell]) -> set[int]:
-    """Return the keys of the best cells; of none where one of them rests on too few runs to be called so."""
+    """Return the keys of the best cells; none if one of them has too few runs."""
     found = leaders(group, cells)
     return found if all(cells[key].run_count >= MIN_RUNS for key in found) else set()
 
 
 def leaders(group: Group, cells: Mapping[int, Cell]) -> set[int]:
-    """Return the keys of the cells that lead, however few runs they rest on: of one, or of several that repeated runs do not tell apart.
+    """Return the keys of the leading cells, however few runs they have: one, or several that repeated runs cannot tell apart.
 
-    A bound is no number to win with, nor is a rate that more than 1 % of the messages were lost at, nor a reference's latency beside those of bytes.
+    A bound never leads, nor does a rate with more than 1 % loss, nor the latency of a reference beside those of bytes.
     """
     able = {key: cell for key, cell in cells.items() if cell.value is not None and cell.shown.bound == "=" and LOSS not in cell.marks}
     able = {key: cell for key, cell in able.items() if REFERENCE not in cell.marks} or able
@@ -191,7 +191,7 @@ def _meet(one: Cell, other: Cell) -> bool:
 
 
 def ordered(group: Group, members: Sequence[Compared], sizes: Sequence[int]) -> list[Compared]:
-    """Return the series, the best first: by the geometric mean over the sizes that they have, each against the best of its size."""
+    """Return the series, the best first: by the geometric mean of their ratios to the best of each size."""
     cells = [group.cells(one) for one in members]
     lower = METRICS[group.metric].better == "lower"
 
@@ -215,21 +215,21 @@ def column_of(cells: Sequence[Mapping[int, Cell]], at: int) -> dict[int, Cell]:
 
 
 def runs_of_all(group: Group, members: Sequence[Compared], sizes: Sequence[int]) -> str:
-    """Return how many runs each number of a group rests on, where all rest on as many: said once, it leaves the cells to the numbers."""
+    """Return how many runs are behind each number of a group, if it is the same for all; the cells then need not say it."""
     counts = {runs_words(one, found[at]) for one in members for found in (group.cells(one),) for at in sizes if at in found}
     return counts.pop() if len(counts) == 1 else ""
 
 
 def runs_words(one: Compared, cell: Cell) -> str:
-    """Return how many runs a number rests on, and how long each was meant to take; a document prints one, and seldom says what it was made of."""
+    """Return how many runs are behind a number, and how long each was meant to take; nothing for published figures."""
     if one.series.published:
         return ""
     count, duration = cell.run_count, dict(one.series.key)["planned_duration_s"]
     return f"{count}\u202f\u00d7\u202f{duration:g}\u00a0s" if duration is not None else f"{count}\u00a0run{'s' if count > 1 else ''}"
 
 
-def not_set_off(group: Group, members: Sequence[Compared], sizes: Sequence[int]) -> str:
-    """Say at which sizes no best is set off, and why; nothing where one is at each."""
+def no_best_words(group: Group, members: Sequence[Compared], sizes: Sequence[int]) -> str:
+    """Return at which sizes no best is highlighted, and why; nothing if there is one at each size."""
     cells = [group.cells(one) for one in members]
     columns = {at: column_of(cells, at) for at in sizes}
     bare = [at for at in sizes if leaders(group, columns[at]) and not best_of(group, columns[at])]
@@ -237,12 +237,12 @@ def not_set_off(group: Group, members: Sequence[Compared], sizes: Sequence[int])
         return ""
     where = "" if len(bare) == len(sizes) else f" at {', '.join(size(at) for at in bare)}"
     if all(one.series.published for one in members):
-        return f"No best is highlighted{where}: single published figures cannot name a winner, because that takes {MIN_RUNS} runs."
-    return f"No best is highlighted{where}: the leader, or one that cannot be told apart from it, rests on fewer than {MIN_RUNS} runs."
+        return f"No best is highlighted{where}: single published figures cannot show a winner, which takes {MIN_RUNS} runs."
+    return f"No best is highlighted{where}: the leader, or a transport that is statistically tied with it, rests on fewer than {MIN_RUNS} runs."
 
 
 def common_conditions(members: Sequence[Compared]) -> str:
-    """Return what else all members of a group have in common, which their labels therefore leave out."""
+    """Return the other conditions that all members of a group share, which their labels leave out."""
     versions = {dict(one.series.key)["system_version"] for one in members}
     found = common_words((one.series for one in members), {*_IN_GROUP_WORDS, *(("release",) if versions != {None} else ())})
     return ", ".join(found)

@@ -1,6 +1,6 @@
 """Everything that the page that compares offers: series with their numbers, and the verdicts on which of them may stand side by side.
 
-The page's script decides nothing. It looks verdicts up (`Verdicts`), filters, sorts, and computes ratios and means of numbers that may be divided.
+The page's script decides nothing. It looks verdicts up (`ConditionVerdicts`), filters, sorts, and computes ratios and means.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ USES = (
 )
 
 
-class Verdicts(msgspec.Struct, frozen=True):
+class ConditionVerdicts(msgspec.Struct, frozen=True):
     """What one condition means for the ratio of two series: ``reasons[baseline][other]``, by the places of their values; null: it allows it.
 
     ``places`` holds the place of each series' value among all values of the condition; null for a series without the metric.
@@ -74,7 +74,7 @@ class Comparison(msgspec.Struct, frozen=True):
     """
 
     series: tuple[Offered, ...]
-    verdicts: dict[str, tuple[Verdicts, ...]]
+    verdicts: dict[str, tuple[ConditionVerdicts, ...]]
     repeats: dict[str, tuple[tuple[int, ...], ...]]
 
 
@@ -103,14 +103,14 @@ def _sized(cells: Mapping[int | None, Cell]) -> Iterator[tuple[int, Cell]]:
             yield at, cell
 
 
-def verdicts_on(offered: Sequence[Offered], name: str, metric: str) -> Iterator[Verdicts]:
+def verdicts_on(offered: Sequence[Offered], name: str, metric: str) -> Iterator[ConditionVerdicts]:
     """Yield for each condition what it means for the ratios of a metric; nothing for conditions that allow every ratio."""
     stated = [conditions_of(one.compared.series, metric) if name in one.cells else None for one in offered]
     for condition in asked("ratio", metric):
         values = list(dict.fromkeys(one[condition] for one in stated if one is not None))
         reasons = tuple(tuple(_reason(condition, base, other, metric) for other in values) for base in values)
         if any(reason is not None for row in reasons for reason in row):
-            yield Verdicts(condition, tuple(None if one is None else values.index(one[condition]) for one in stated), reasons)
+            yield ConditionVerdicts(condition, tuple(None if one is None else values.index(one[condition]) for one in stated), reasons)
 
 
 def _reason(condition: str, base: object, other: object, metric: str) -> str | None:

@@ -157,8 +157,8 @@ def _line_of(found: list[HistoryLine], index: int, row: DiffRow, release: str) -
 
 def _is_alike(one: RowKey, other: RowKey) -> bool:
     """Whether two comparisons name the same row: one may have to tell it from more others, and say more of it."""
-    told = dict(other.apart)
-    return msgspec.structs.replace(one, apart=other.apart) == other and all(told.get(name, value) == value for name, value in one.apart)
+    values = dict(other.apart)
+    return msgspec.structs.replace(one, apart=other.apart) == other and all(values.get(name, value) == value for name, value in one.apart)
 
 
 def _from_runs(found: Sequence[HistoryLine], start: HistoryPoint) -> HistoryLine | None:

@@ -14,7 +14,7 @@ from tacholog.schema.tables import title
 from tacholog.view.numerals import grouped, quantity, size
 
 _SHOWN_LAST = ("definition", "planned_duration_s", "warmup", "basis", "load_mode", "campaign", "options", "settings", "build")
-_SAID_TWICE = ("release", "tool", "tool_version")  # where the system's version says it too
+_REPEATS_VERSION = ("release", "tool", "tool_version")  # where the system's version says it too
 _COMMIT_SHOWN = 7
 _SIDES = {"publisher": "at the publisher", "subscriber": "at the subscriber", "both": "both sides"}
 
@@ -33,7 +33,7 @@ def row_names(rows: Sequence[Mapping[str, object]], but: str = "") -> list[str]:
 
     Args:
         rows: what is known of each, by the names of conditions; all have the same names.
-        but: a condition that is said elsewhere.
+        but: a condition that stands elsewhere.
     """
     return made_different([joined(parts) for parts in told_apart(rows, but)], rows)
 
@@ -68,7 +68,7 @@ def _alike(names: Sequence[str]) -> list[list[int]]:
 
 
 def told_apart(rows: Sequence[Mapping[str, object]], but: str = "") -> list[list[tuple[str, object]]]:
-    """Return of each the fewest conditions that tell it from the others, ``but`` one that is said elsewhere."""
+    """Return of each the fewest conditions that tell it from the others, except ``but``, which stands elsewhere."""
     different = sorted(differing(rows), key=lambda name: name in _SHOWN_LAST)
     full = [[(name, one[name]) for name in different] for one in rows]
     used = _fewest(full) - {but}
@@ -86,14 +86,14 @@ def joined(parts: Parts) -> str:
 
 
 def _fewest(full: Sequence[Sequence[tuple[str, object]]]) -> set[str]:
-    """Leave out a condition where the others already tell all series apart: a label is to be read at a glance."""
+    """Leave out conditions that are not needed to tell all series apart, so that labels are short."""
     names = [name for name, _ in full[0]] if full else []
     used = set(names)
     for name in reversed(names):
         fewer = used - {name}
         # What is unknown adds no words, so it cannot tell series apart either.
-        told = {tuple((n, v) for n, v in parts if n in fewer and v is not None) for parts in full}
-        if name in (*_SHOWN_LAST, *_SAID_TWICE) and len(told) == len(full):
+        distinct = {tuple((n, v) for n, v in parts if n in fewer and v is not None) for parts in full}
+        if name in (*_SHOWN_LAST, *_REPEATS_VERSION) and len(distinct) == len(full):
             used = fewer
     return used
 

@@ -1,4 +1,4 @@
-"""What came last: the newest releases by the day on which their runs were made."""
+"""The newest releases, by the day on which their runs were made."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MOST = 5
 
 
 def news(view: View) -> list[dict[str, object]]:
-    """Return the newest groups of runs: of one system, version and kind, the last first. Runs that do not say when they were made are no news."""
+    """Return the newest groups of runs: of one system, version and kind, the last first. Runs without a date are left out."""
     groups: dict[tuple[str, str, bool], list[RunRow]] = {}
     for run in view.runs.values():
         if run.start_time:

@@ -132,7 +132,7 @@ def _campaign_of(one: Compared) -> tuple[object, ...]:
 
 
 def best_measured(members: Sequence[Compared]) -> list[Compared]:
-    """Return the last release of each series, and of each system only what one build was measured by: that of the most of it, of these the latest."""
+    """Return the last release of each series, and for each system only one build: the one with the most series, or the latest of these."""
     kept = {id(one) for one in of_last_releases(members)}
     last = [one for one in members if id(one) in kept]
     builds: dict[tuple[str, bool], dict[object, list[Compared]]] = {}
@@ -152,7 +152,7 @@ def _latest(members: Iterable[Compared]) -> str:
 
 
 def _last_releases(members: Sequence[Compared]) -> list[list[Compared]]:
-    """Return what was measured alike of the last release of each, the campaign with the most sizes, of these the latest, last."""
+    """Return the series of the last release, in lists of those measured in the same way, by their number of sizes and then their time."""
     order = _order_of(members)
     alike: dict[object, list[Compared]] = {}
     for one in members:
@@ -167,9 +167,9 @@ def _last_releases(members: Sequence[Compared]) -> list[list[Compared]]:
 
 
 def _age(one: Compared, order: Sequence[str]) -> tuple[int, int, str]:
-    """The release says more than the clock: where two builds are compared, the old one is measured again after the new one came.
+    """Sort by release first, not by time: a comparison of two builds measures the old one again after the new one.
 
-    So do the sizes: such a comparison measures only some, and must not hide the campaign that measured all.
+    Then by the number of sizes: such a comparison measures only some sizes, and must not hide the campaign that measured all.
     """
     return _place(one, order), len(one.series.sizes()), max(run.start_time or "" for run in one.series.runs)
 
@@ -183,5 +183,5 @@ def _place(one: Compared, order: Sequence[str]) -> int:
 
 
 def _label(run: RunRow) -> str | None:
-    """Runs that no release is stated for belong to that of their version."""
+    """The release of a run; of a run without one, the version of its system."""
     return run.release or run.system_version

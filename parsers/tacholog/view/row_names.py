@@ -37,8 +37,8 @@ def row_name(key: RowKey, *, with_system: bool = False) -> str:
 
 def _apart(key: RowKey) -> list[str]:
     """What tells a row from those that are alike in all else; what is not stated is named where nothing else tells it."""
-    said = [word for field, value in key.apart if (word := names.words(field, value))]
-    return said or [f"{title(field)} {NOT_STATED}" for field, _ in key.apart]
+    words = [word for field, value in key.apart if (word := names.words(field, value))]
+    return words or [f"{title(field)} {NOT_STATED}" for field, _ in key.apart]
 
 
 def _tested_by(key: RowKey) -> str:

@@ -1,7 +1,7 @@
-"""Runs that fall into two groups: which there are, and by which values they are shown.
+"""Runs that fall into two groups: how they are found, and which values stand for them.
 
-A median of such runs says nothing of either group, and one run more or less moves it from one to the other. The rule is that of the diff
-(`tacholog.compare.statistics.two_modes`); here a gap must also be wide enough to change what a reader would choose.
+A median of such runs describes neither group, and one run more or less moves it from one group to the other. The rule is that of the diff
+(`tacholog.compare.statistics.two_modes`); here a gap must also be wide enough to matter for a choice.
 """
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ from tacholog.view.run_groups import MARK, RunGroup, two_groups
 
 LOSS = "loss"  # the mark of a rate at which more than 1 % of the messages were lost
 LOGICAL = "no_bytes_moved"  # the mark of a rate that counts bytes which nobody moved
-REFERENCE = "reference_only"  # the mark of a latency at which a reference was handed over, not the bytes
+REFERENCE = "reference_only"  # the mark of a latency of a reference, not of the bytes
 _RUN_PARTS = ("published", "host", "release", "system_version", "tool", "tool_version", "campaign", "options", "build")
-_SAYS_MOST = ("data_path", "reliability", "keyed")  # names a series that has nothing to differ from
+_SAYS_MOST = ("data_path", "reliability", "keyed")  # the label of a series that is alone
 _SEVERAL = 2
 SeriesKey = tuple[tuple[str, object], ...]
 
@@ -30,10 +30,10 @@ SeriesKey = tuple[tuple[str, object], ...]
 class Cell(msgspec.Struct, frozen=True):
     """One number of a series at one size, over its runs, in the schema's unit.
 
-    ``value`` is ``None`` where no run states it, or only some of the runs do: a median over other runs than those of the next column would not be
-    of the same measurement (p99.99 came out above p99.999). ``stated`` then says in how many of how many.
-    ``shown`` is the number whose value this is: for its bound, resolution and line. Where runs fall into two ``groups``, it is that of the larger
-    one, of two of one size the worse: what stands for both where one number has to, as in an order of rows or in a ratio.
+    ``value`` is ``None`` where no run states it, or only some of the runs do: a median over fewer runs than in the next column would not belong to
+    the same measurement (p99.99 came out above p99.999). ``stated`` then holds how many runs state it, of how many.
+    ``shown`` is the result with this value: it has the bound, the resolution and the line. Where runs fall into two ``groups``, it is that of the
+    larger one, or of two of one size the worse one: it stands for both where only one number is possible, as in a ratio.
     """
 
     value: float | None
@@ -113,7 +113,7 @@ class Series(msgspec.Struct, frozen=True):
 def series_of(results: Iterable[ResultRow]) -> list[Series]:
     """Return the series in ``results``, each labelled by only those conditions in which they differ.
 
-    Those of a later version come later, so that a new version takes no colour from an old one.
+    Series of later versions come later, so that old versions keep their colours.
     """
     groups: dict[SeriesKey, list[ResultRow]] = {}
     keys: dict[tuple[object, ...], SeriesKey] = {}
@@ -129,7 +129,7 @@ def series_of(results: Iterable[ResultRow]) -> list[Series]:
 
 
 def labels_among(series: Sequence[tuple[str, Series]]) -> list[str]:
-    """Return what each series is called among others, by only what differs between these; its system and transport stand beside the label."""
+    """Return the label of each series among others: only the conditions that differ; system and transport stand beside the label."""
     keys = [one.key for _, one in series]
     names = ["" for _ in keys] if len(keys) < _SEVERAL else [joined(parts) for parts in told_apart([dict(key) for key in keys], but="transport")]
     found = list(names)
@@ -143,9 +143,9 @@ def labels_among(series: Sequence[tuple[str, Series]]) -> list[str]:
 
 
 def common_words(series: Iterable[Series], but: Container[str]) -> list[str]:
-    """Return, in words, what all series have in common and is known, but for the names given."""
+    """Return, in words, the known conditions that all series share, except the names given."""
     first, *rest = [dict(one.key) for one in series]
-    return [said for name, value in first.items() if name not in but and all(one[name] == value for one in rest) and (said := words(name, value))]
+    return [phrase for name, value in first.items() if name not in but and all(one[name] == value for one in rest) and (phrase := words(name, value))]
 
 
 def newest_first(series: Iterable[Series]) -> list[Series]:
@@ -189,7 +189,7 @@ def _key(result: ResultRow) -> SeriesKey:
     options, settings = split_options(result.run.options)
     parts += [("options", options), ("settings", ", ".join(f"{name} {value}" for name, value in settings.items()) or None)]
     parts += [("side", result.side), ("participant", result.participant)]
-    # Two published tables are never repetitions of each other: a document that prints both means them to differ, even if it does not say how.
+    # Two published tables are never repetitions: a document that prints both describes two measurements, even if it does not say how they differ.
     parts.append(("run", result.run.run if result.run.published else None))
     return tuple(parts)
 

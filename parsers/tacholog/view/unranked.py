@@ -13,8 +13,8 @@ from tacholog.view.numerals import NOT_STATED
 from tacholog.view.refusals import not_stated, refusals
 
 _OLDER = "of an older release"
-_ALONE = "nothing else was measured on the same machine in the same way and in the same campaign"
-_NO_NUMBER = "neither a median or mean latency nor a goodput is stated"
+_ALONE = "no other transport was measured on the same machine, in the same way and in the same campaign"
+_NO_NUMBER = "no median latency, mean latency or goodput is stated"
 
 
 class Unranked(msgspec.Struct, frozen=True):

@@ -22,7 +22,7 @@ TESTS = ("latency", "throughput", "demand")
 
 
 class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What to show; what is ``None`` is not asked about. A transport or host of ``not stated`` selects those that state none."""
+    """What to show; ``None`` selects everything. A transport or host of ``not stated`` selects runs that state none."""
 
     system: str | None = None
     transport: str | None = None
@@ -32,13 +32,13 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     release: str | None = None
 
     def of_run(self, results: Sequence[ResultRow]) -> list[ResultRow]:
-        """Return those numbers of a run (one that `wants_run`) which are asked for."""
+        """Return the selected numbers of a run that `wants_run` accepts."""
         if self.transport is None and self.test is None:
             return list(results)
         return [result for result in results if _is(self.transport, result.conditions.transport) and _is(self.test, result.test)]
 
     def wants_run(self, run: RunRow) -> bool:
-        """Whether a run is asked for, as far as the run alone can say."""
+        """Whether a run is selected, by what is known of the run itself."""
         pairs = ((self.system, run.system), (self.host, run.host), (self.run, run.run), (self.release, run.release))
         return all(_is(wanted, given) for wanted, given in pairs)
 
@@ -46,7 +46,7 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class View(msgspec.Struct, frozen=True):
     """Runs, logs, problems and numbers; all of them belong together."""
 
-    by_run: dict[str, list[ResultRow]]  # hundreds of pages each ask for a few runs: they must not look through all numbers of all others
+    by_run: dict[str, list[ResultRow]]  # hundreds of pages each ask for a few runs, and must not search the numbers of all others
     runs: dict[str, RunRow]
     logs: Sequence[LogRow]
     problems: Sequence[ProblemRow]
@@ -54,13 +54,13 @@ class View(msgspec.Struct, frozen=True):
     histograms: Sequence[HistogramRow] = ()
 
     def only(self, selection: Selection) -> View:
-        """Return the part that is asked for: its numbers and the runs that they come from (or that hold none at all)."""
+        """Return the selected part: its numbers and their runs, and selected runs without numbers."""
         found = {name: results for name in self._wanted(selection) if (results := selection.of_run(self.by_run.get(name, ())))}
         kept = set(found) | self._without_numbers(selection)
         runs = {name: run for name, run in self.runs.items() if name in kept}
         logs = [log for log in self.logs if log.run in kept]
         problems = [problem for problem in self.problems if problem.run in kept]
-        # Of runs that could not be read nobody knows what they were: they are told where everything is asked for.
+        # Nothing is known about runs that could not be read: they are listed where everything is selected.
         problems += self.unread if selection == Selection() else []
         return View(found, runs, logs, problems, self.hosts, [one for one in self.histograms if one.run in kept])
 

@@ -1,4 +1,4 @@
-"""Compare two datasets: match, gate, estimate, decide, and put it all into one report."""
+"""Compare two datasets: match rows, check their conditions, estimate, decide, and write one report."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ACROSS = ("system", "host", "options", *SETTING, *CONDITIONS)
 
 
 def check_across(fields: Iterable[str]) -> None:
-    """Refuse what rows cannot be compared across.
+    """Refuse fields that rows cannot be compared across.
 
     Raises:
         TachologError: no such field.
@@ -61,7 +61,7 @@ def compare(
         policy: what counts as a change.
         names: what to call the two sides.
         everything: whether the numbers that are never tested go into the report too.
-        measured: how far one build is from itself on this machine, if somebody measured it.
+        measured: the band of one build on this machine, if somebody measured it.
     """
     profiles = [_placed(profile, policy) for side in (old, new) for profile in profiles_of(side)]
     order = _run_orders(old, "old") + _run_orders(new, "new")
@@ -77,7 +77,7 @@ def compare(
     sides = _input(old, names[0]), _input(new, names[1])
     report = _report(sides, policy, findings, order, same_build="same_runs" not in common.warning and is_same_build(old, new))
     rest = CellPairs(pairs.old[~wanted], pairs.new[~wanted])
-    said = (*remarks([root for side in (old, new) if "root" in side.runs for root in side.runs["root"].dropna()]), *_hint(report))
+    plan = (*remarks([root for side in (old, new) if "root" in side.runs for root in side.runs["root"].dropna()]), *_hint(report))
     settings = msgspec.structs.replace(report.settings, same_build_sessions=measured.sessions if measured else ())
     lost, lossless, counted = lossy(data, pairs, policy)
     found = losses(data, lost, _judge(data, lost, profiles, policy), (order, common.codes), policy)
@@ -89,7 +89,7 @@ def compare(
         lossless=lossless,
         loss_asked=loss_asked(policy),
         lossy_counts=counted,
-        warnings=(*(report.warnings if "same_runs" not in common.warning else ()), *_without_figures(report), *common.warning, *said),
+        warnings=(*(report.warnings if "same_runs" not in common.warning else ()), *_without_figures(report), *common.warning, *plan),
         changed=soft_differences(old, new),
         untested=untested(data, rest, policy) if everything else (),
         problems=_problems(old, "old") + _problems(new, "new"),
@@ -97,12 +97,12 @@ def compare(
 
 
 def _without_figures(report: Report) -> tuple[str, ...]:
-    """The sides that hold no number at all: a report of nothing must not look like one of no change."""
+    """The sides without any number: a report of nothing must not look like a report of no change."""
     return tuple(f"no_figures:{name}" for name, side in (("old", report.old), ("new", report.new)) if not side.numbers)
 
 
 def _hint(report: Report) -> tuple[str, ...]:
-    """A field without which rows of one side would meet rows of the other, where nothing met at all."""
+    """If no row has a partner: a field to go across, so that some rows have one."""
     if any(row.old and row.new for row in report.rows):
         return ()
     alone = [[row.key for row in report.rows if row.verdict == verdict] for verdict in ("removed", "added")]
@@ -147,12 +147,12 @@ def _least(data: Numbers, side: Integers) -> Any:  # noqa: ANN401 - an array of 
 
 
 def _placed(profile: Profile, policy: Policy) -> Profile:
-    """The profile without its place, where the diff goes across machines."""
+    """The profile without its machine, if the diff goes across machines."""
     return profile._replace(host=None, machine=None) if "host" in policy.across else profile
 
 
 def _compared(profile: Profile, policy: Policy) -> Profile:
-    """The profile without what the diff goes across."""
+    """The profile without the fields that the diff goes across."""
     machine = MACHINE if "host" in policy.across else ()
     options = ("options", "settings") if "options" in policy.across else ()
     return _placed(profile, policy)._replace(**dict.fromkeys((*machine, *options)))
@@ -175,9 +175,9 @@ def _problems(dataset: Dataset, side: Literal["old", "new"]) -> tuple[InputProbl
 
 
 def _judge(data: Numbers, pairs: CellPairs, profiles: list[Profile], policy: Policy) -> tuple[list[Judgement], Integers]:
-    """What the gate says of each pair. It is asked once for all rows that have the same conditions on both sides.
+    """Judge the conditions of each pair, once for all rows with the same conditions on both sides.
 
-    A row that only one side has under its conditions is held against the other side's under others, so that a reader is told of these.
+    A row that only one side has is judged against the same row of the other side under other conditions, so that the report can name these.
     """
     where = (*SETTING, "metric", REACH)
     cells, pairs = data.cells, _with_others(data, pairs)
@@ -192,13 +192,13 @@ def _judge(data: Numbers, pairs: CellPairs, profiles: list[Profile], policy: Pol
     _, first, inverse = np.unique(asked, axis=0, return_index=True, return_inverse=True)
     which[both] = inverse.reshape(-1) + 1
     for place in first:
-        facts = [{**_facts(data, int(cell), where, profiles), "latency_of": LATENCY_OF[of[cell]]} for cell in (old[place], new[place])]
-        judged.append(judge(facts[0], facts[1], policy.across))
+        stated = [{**_stated(data, int(cell), where, profiles), "latency_of": LATENCY_OF[of[cell]]} for cell in (old[place], new[place])]
+        judged.append(judge(stated[0], stated[1], policy.across))
     return judged, which
 
 
 def _with_others(data: Numbers, pairs: CellPairs) -> CellPairs:
-    """The pairs, and for a cell without one the other side's first cell of the same row, if it has any."""
+    """The pairs; a cell without a partner gets the other side's first cell of the same row, if there is one."""
     cells, (old, new) = data.cells, pairs
     first = np.full((2, int(cells.row.max(initial=0)) + 1), NONE)
     for side in (False, True):
@@ -207,7 +207,7 @@ def _with_others(data: Numbers, pairs: CellPairs) -> CellPairs:
     return CellPairs(np.where(old == NONE, first[0, cells.row[new]], old), np.where(new == NONE, first[1, cells.row[old]], new))
 
 
-def _facts(data: Numbers, cell: int, where: tuple[str, ...], profiles: list[Profile]) -> dict[str, Any]:
+def _stated(data: Numbers, cell: int, where: tuple[str, ...], profiles: list[Profile]) -> dict[str, Any]:
     stated = {name: data.columns[name].at(cell) for name in (*where, *CONDITIONS)}
     return {**stated, **profiles[data.cells.run[cell]]._asdict()}
 
@@ -232,7 +232,7 @@ def _report(sides: tuple[Input, Input], policy: Policy, findings: Findings, orde
 
 
 def _designs(found: Estimates, verdicts: Verdicts) -> dict[str, int]:
-    """How many rows each design decided; ``single`` are those with one value a side."""
+    """How many rows each design decided; ``single`` are those with one value on each side."""
     decided = Counter(found.designs[index].kind for index in found.design.tolist() if index >= 0)
     single = int(verdicts.by_value.sum()) - decided.get("confounded", 0)
     return {**decided, **({"single": single} if single > 0 else {})}
@@ -252,7 +252,7 @@ def _warnings(findings: Findings, same_build: bool) -> tuple[str, ...]:
 
 
 def _unverified(findings: Findings) -> tuple[str, ...]:
-    """How many rows of repeated runs have no verdict for want of a condition, and which conditions these are."""
+    """How many rows of repeated runs have no verdict because a condition is not stated, and which conditions."""
     verdicts = findings.verdicts
     rows = np.flatnonzero(verdicts.by_value & (verdicts.reason == REASONS.index("unverified")))
     fields = dict.fromkeys(field for index in findings.which[rows].tolist() for field in findings.judged[index].unverified)
@@ -265,7 +265,7 @@ def _gate_warning(verdicts: Verdicts) -> tuple[str, ...]:
 
 
 def _of_references(findings: Findings) -> tuple[str, ...]:
-    """How many rows have the latency of bytes on one side and that of a reference on the other: as a ratio it would look like a thousandfold gain."""
+    """How many rows have the latency of bytes on one side and that of a reference on the other: their ratio would look like a thousandfold gain."""
     refused = np.array([any(one.field == "latency_of" for one in judgement.different) for judgement in findings.judged])
     count = int((refused[findings.which] & findings.pairs.both).sum())
     return (f"latency_of:{count}",) if count else ()

@@ -1,4 +1,4 @@
-"""How the runs of a row were laid out: as interleaved pairs, as many sessions, or in an order that time may have confounded."""
+"""The design of a row's runs: interleaved pairs, several sessions, or an order in which time may explain a change."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _refused(old: Sequence[RunOrder], new: Sequence[RunOrder], reason: str) -> D
 
 
 def _why_no_pairs(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mapping[int, int]) -> str:
-    """What is known of runs that are neither pairs nor sessions."""
+    """The design of runs that are neither pairs nor sessions."""
     if _ahead([1 / len(old)] * len(old), [1 / len(new)] * len(new), positions) > MOST_AHEAD:
         return "order_confounded"
     named = all(run.session is not None and run.repetition is not None for run in (*old, *new))
@@ -100,7 +100,7 @@ def _sessions(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mappi
 
 
 def _ahead(old: Sequence[float], new: Sequence[float], positions: Mapping[int, int]) -> float:
-    """How far one side was ahead of the other at any moment, as a share of all that it has to do (the Kolmogorov-Smirnov distance of their times).
+    """How far one side was ahead of the other at most, as a share of all its runs (the Kolmogorov-Smirnov distance of their times).
 
     Args:
         old: the share that each run has in its side, in all 1: of a session's runs together as much as of any other session's.

@@ -1,4 +1,4 @@
-"""What names each row of a report."""
+"""The name of each row of a report."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ KEY_FIELDS = ("system", *SETTING, *SIZE, "metric", "statistic")
 
 
 def keys_of(data: Numbers, cell: Integers, policy: Policy, without: Sequence[str] = ()) -> list[RowKey]:
-    """The keys of these cells' rows, without what the diff goes across."""
+    """The keys of these cells' rows, without the fields that the diff goes across."""
     columns = {name: _decoded(data.columns[name], cell) for name in KEY_FIELDS if name not in policy.across and name not in without}
     names = tuple(columns)
     return [RowKey(**dict(zip(names, values, strict=True))) for values in zip(*columns.values(), strict=True)]
 
 
 def row_keys(data: Numbers, cell: Integers, policy: Policy) -> list[RowKey]:
-    """The keys of rows that stand in one table, each with the conditions that tell it from those of the same key.
+    """The keys of the rows of one table, each with the conditions that distinguish it from rows of the same key.
 
     Args:
         data: both sides' numbers.
@@ -37,7 +37,7 @@ def row_keys(data: Numbers, cell: Integers, policy: Policy) -> list[RowKey]:
 
 
 def _apart(data: Numbers, cell: Integers, policy: Policy) -> dict[int, tuple[tuple[str, str | None], ...]]:
-    """What tells rows of one key apart, by their places; most rows have a key of their own, and nothing here."""
+    """The conditions that distinguish rows of one key, by their places; most rows have a key of their own, and are not in it."""
     siblings: dict[int, list[int]] = {}
     for place, row in enumerate(data.cells.row[cell].tolist()):
         siblings.setdefault(row, []).append(place)
@@ -56,12 +56,12 @@ def _apart(data: Numbers, cell: Integers, policy: Policy) -> dict[int, tuple[tup
 
 
 def _needed(named: Sequence[str], stated: Mapping[str, Sequence[Any]]) -> list[str]:
-    """The names, without what the others say already: a load is paced where a rate is offered. What is not stated tells nothing apart."""
+    """The names without redundant ones: where a rate is offered, the load is paced. A condition that is not stated distinguishes nothing."""
     kept = sorted(named, key=lambda name: name in _SAY_LITTLE)
     for name in _SAY_LITTLE:
         fewer = [one for one in kept if one != name]
-        told = {tuple((one, value) for one, value in zip(fewer, values, strict=True) if value is not None) for values in _rows(fewer, stated)}
-        if name in kept and () not in told and len(told) == len({*_rows(kept, stated)}):
+        distinct = {tuple((one, value) for one, value in zip(fewer, values, strict=True) if value is not None) for values in _rows(fewer, stated)}
+        if name in kept and () not in distinct and len(distinct) == len({*_rows(kept, stated)}):
             kept = fewer
     return kept
 

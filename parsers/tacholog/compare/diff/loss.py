@@ -1,4 +1,4 @@
-"""What was lost on either side, and its verdict.
+"""The loss on both sides, and its verdict.
 
 Lost messages come in bursts, so a run's share scatters far wider than so many coin tosses would: runs are the unit here too, and the test is that of
 all other rows. It takes the shares' differences, not their ratios: most runs lose nothing, and a ratio to nothing is none.
@@ -18,7 +18,7 @@ from tacholog.compare.diff.match import NONE, CellPairs
 from tacholog.compare.diff.numbers import LOSS, SETTING, SIZE, Flags, Floats, Integers, Numbers, mark_names
 from tacholog.compare.diff.rows import either, natural
 from tacholog.compare.diff.same import same_runs
-from tacholog.compare.diff.verdict import FAILED_BITS, Reach, by_shift, reach
+from tacholog.compare.diff.verdict import FAILED_BITS, Power, by_shift, power_of
 from tacholog.compare.policy import MIN_RUNS, Policy
 from tacholog.compare.result import VERDICTS, Loss, LossSide, RunOrder, Verdict
 from tacholog.compare.statistics import Shift, adjusted
@@ -34,12 +34,12 @@ class _Tested(NamedTuple):
     found: Estimates
     p_adjusted: Floats
     verdict: Integers
-    reach: Reach
+    reach: Power
     policy: Policy
 
 
 def loss_asked(policy: Policy) -> bool:
-    """Whether loss is to be looked at: it is, unless other metrics alone were asked for."""
+    """Whether loss is compared: it is, unless the user asked for other metrics only."""
     return not policy.metrics or any(word.partition(":")[0] == LOSS for word in policy.metrics)
 
 
@@ -80,7 +80,7 @@ def losses(
     Args:
         data: both sides' numbers.
         pairs: the rows in which a run lost something.
-        asked: what the gate says, and which of its judgements is that of each row.
+        asked: the judgements on conditions, and the place of each row's judgement.
         runs: the order of both sides' runs, and a code for each: the same for a run that is on both sides.
         policy: what counts as a change.
     """
@@ -100,7 +100,7 @@ def losses(
 
 
 def _test(data: Numbers, pairs: CellPairs, judged: list[Judgement], order: list[RunOrder], policy: Policy, free: Flags) -> _Tested:
-    """Test the rows of enough runs in which nothing else differs or is unknown."""
+    """Test the rows with enough runs whose conditions are equal and known."""
     cells, (old, new) = data.cells, pairs
     equal = np.array([not (one.different or one.unverified) for one in judged], bool)
     whole = ~(cells.mixed[old] | cells.mixed[new]) & ((cells.marks[old] | cells.marks[new]) & FAILED_BITS == 0)
@@ -109,7 +109,7 @@ def _test(data: Numbers, pairs: CellPairs, judged: list[Judgement], order: list[
     found = estimate(data, pairs, wanted, order, least, np.asarray)
     p, attainable = np.full(len(old), np.nan), np.zeros(len(old))
     p[found.tested] = adjusted(found.shift.p[found.tested])
-    within = reach(found, np.flatnonzero(found.tested), least, policy.false_discovery_rate)
+    within = power_of(found, np.flatnonzero(found.tested), least, policy.false_discovery_rate)
     attainable[found.tested] = within.attainable
     verdict = by_shift(Shift(*found.shift), p, (least, least), np.ones(len(old), bool), policy.false_discovery_rate, attainable)
     for place in np.flatnonzero(verdict == VERDICTS.index("no_change")).tolist():
@@ -120,7 +120,7 @@ def _test(data: Numbers, pairs: CellPairs, judged: list[Judgement], order: list[
 
 
 def _loss(data: Numbers, pairs: CellPairs, place: int, row: Loss, known: tuple[Judgement, bool], tested: _Tested) -> Loss:
-    """The row with its verdict, and what it rests on."""
+    """The row with its verdict and the evidence."""
     judged, alike = known
     if row.old is None or row.new is None:
         return replace(row, verdict=_OF_ONE_SIDE[row.old is None], differences=judged.different + judged.machines)
@@ -174,7 +174,7 @@ def _why(old: LossSide, new: LossSide, judged: Judgement, found: Estimates, plac
 
 
 def _by_value(row: Loss, old: LossSide, new: LossSide, why: str, policy: Policy) -> Loss:
-    """The words for single values: how far apart the medians are, and no more."""
+    """The verdict on single values, from the distance of the medians alone."""
     if why == "few_runs":
         return replace(row, verdict="insufficient", reasons=(why,))
     apart, band = new.median - old.median, policy.single_loss_points / 100

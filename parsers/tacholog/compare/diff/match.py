@@ -1,4 +1,4 @@
-"""Which cell of the old side stands against which of the new one: an outer join, so that nothing drops out unseen."""
+"""Match the cells of the old side with those of the new one: an outer join, so that no cell is lost."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ NONE = -1
 
 
 class CellPairs(NamedTuple):
-    """Cells that stand against each other, by their positions in `Cells`; `NONE` where a side has nothing."""
+    """Cells that are compared with each other, by their positions in `Cells`; `NONE` where a side has no such cell."""
 
     old: Integers
     new: Integers
 
     @property
     def both(self) -> Flags:
-        """Where both sides have something."""
+        """Where both sides have a cell."""
         result: Flags = (self.old != NONE) & (self.new != NONE)
         return result
 
@@ -34,7 +34,7 @@ def match(data: Numbers, across: Collection[str] = ()) -> CellPairs:
 
     Cells of one row under equal conditions are pairs. What is left over is paired where it is the only one left on each side: first under an equal
     workload (only the machine or the tool differ), then under any conditions, then with another participant, last where a side never says what the
-    other says of each row. These pairs go to the gate, which says what differs; everything else was removed or added.
+    other says of each row. These pairs are then judged, and the report names what differs; everything else was removed or added.
 
     Args:
         data: both sides' numbers.
@@ -60,7 +60,7 @@ def match(data: Numbers, across: Collection[str] = ()) -> CellPairs:
 
 
 def _looser(data: Numbers, across: Collection[str]) -> dict[str, Integers]:
-    """Codes of the rows without what may be another name for the same thing: the participant, and what only one side states."""
+    """Codes of the rows without the parts that may name the same row differently: the participant, and what only one side states."""
     names = [name for name in ("system", *SETTING, *SIZE, *NAME) if name not in across]
     found = {"anonymous": data.codes([name for name in names if name != "participant"])}
     silent = [name for name in names if name in STATED and _of_one_side(data, name)]
@@ -72,13 +72,13 @@ def _looser(data: Numbers, across: Collection[str]) -> dict[str, Integers]:
 
 
 def _of_one_side(data: Numbers, name: str) -> bool:
-    """Whether only one side ever states this."""
+    """Whether only one side states this field."""
     stated = data.columns[name].codes > 0
     return bool(stated[data.cells.new].any() != stated[~data.cells.new].any())
 
 
 def _plain(data: Numbers, silent: Collection[str], codes: Integers) -> Integers:
-    """The codes, all different for rows of special paths: who says nothing of the path of the bytes has no zero copy in mind."""
+    """The codes, all different for rows of special data paths: a log that does not mention the data path means a copy."""
     if "data_path" not in silent:
         return codes
     path = data.columns["data_path"]

@@ -39,7 +39,7 @@ REACH = "reach"  # how far the transport reaches: it sets no rows apart, but dec
 _COLUMNS = (*SETTING, *SIZE, *NAME, *CONDITIONS, REACH)
 BOUNDS = ("=", "~", "<", ">", "range-low", "range-high")
 MARK_BITS = {name: 1 << index for index, name in enumerate(MARKS)}
-LATENCY_OF = (None, BYTES, A_REFERENCE)  # what a latency that is called one of zero copy turned out to be of; None: nothing is to be told apart
+LATENCY_OF = (None, BYTES, A_REFERENCE)  # what a zero-copy latency is of; None: it is no zero-copy latency
 
 
 class CodedColumn(NamedTuple):
@@ -80,8 +80,8 @@ def upper_of_two(data: Numbers) -> Integers:
 
 
 def _upper_of_two(metric: CodedColumn) -> Integers:
-    said: Integers = np.array([0, *map(upper_of_two_counts, metric.words)], np.int64)
-    found: Integers = said[metric.codes]
+    upper: Integers = np.array([0, *map(upper_of_two_counts, metric.words)], np.int64)
+    found: Integers = upper[metric.codes]
     return found
 
 
@@ -266,11 +266,11 @@ def _cells(
     frames: Sequence[pd.DataFrame],
     cell: Integers,
     runs: Integers,
-    said: tuple[Integers, Integers, Integers],
+    coded: tuple[Integers, Integers, Integers],
     shared: tuple[Flags, Integers, Integers],
 ) -> tuple[Cells, Entries, Integers]:
     """Sort the numbers into cells, give each cell one value a run, and say where in the columns each cell is described."""
-    marks, across, upper = said
+    marks, across, upper = coded
     order = np.argsort(cell * (int(runs.max(initial=0)) + 1) + runs, kind="stable")
     cell, runs, upper = cell[order], runs[order], upper[order]
     starts = np.flatnonzero(np.diff(cell, prepend=-1))

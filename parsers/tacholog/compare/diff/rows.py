@@ -28,7 +28,7 @@ _BY_EFFECT: tuple[Verdict, ...] = ("worse", "better", "unreplicated_diff", "inco
 
 
 class Findings(NamedTuple):
-    """Everything that was found about the pairs that get a verdict. ``which`` points into ``judged``."""
+    """All results for the pairs that get a verdict. ``which`` holds the place of each pair's judgement in ``judged``."""
 
     data: Numbers
     pairs: CellPairs
@@ -47,7 +47,7 @@ def rows(findings: Findings, policy: Policy) -> tuple[DiffRow, ...]:
     kind = findings.verdicts.verdict
     large = np.isin(kind, [CODE[verdict] for verdict in _BY_EFFECT])
     order = np.lexsort((*natural(findings.data, cell), np.where(large, -np.abs(effect), 0.0), kind))
-    columns = _said(findings, order, policy.false_discovery_rate) | _estimated(findings, order) | _names(findings, order, policy)
+    columns = _worded(findings, order, policy.false_discovery_rate) | _estimated(findings, order) | _names(findings, order, policy)
     metrics = [METRICS[key.metric] for key in columns["key"]]
     columns |= {"unit": [metric.unit for metric in metrics], "better": [metric.better or "lower" for metric in metrics]}
     names = tuple(columns)
@@ -55,7 +55,7 @@ def rows(findings: Findings, policy: Policy) -> tuple[DiffRow, ...]:
 
 
 def _names(findings: Findings, order: Integers, policy: Policy) -> dict[str, list[Any]]:
-    """What each row is called, and what the new side calls it where that is something else."""
+    """The name of each row, and its name on the new side if that is another one."""
     old, new = (side[order] for side in findings.pairs)
     data = findings.data
     other = np.flatnonzero((old != NONE) & (new != NONE) & (data.cells.row[old] != data.cells.row[new]))
@@ -66,15 +66,15 @@ def _names(findings: Findings, order: Integers, policy: Policy) -> dict[str, lis
 
 
 def _across(data: Numbers, pairs: CellPairs, policy: Policy) -> list[tuple[Difference, ...]]:
-    """What each side of the rows has of the fields that the diff goes across."""
+    """The values on each side of the fields that the diff goes across."""
     found: list[tuple[Difference, ...]] = [()] * len(pairs.old)
     for name in (name for name in policy.across if name in data.columns and name not in OF_RUN):
         column = data.columns[name]
-        said = [None, *map(as_text, column.words)]
+        texts = [None, *map(as_text, column.words)]
         codes = (np.where(side == NONE, 0, column.codes[side]).tolist() for side in pairs)
         for place, (old, new) in enumerate(zip(*codes, strict=True)):
             if old or new:
-                found[place] += (Difference(name, said[old], said[new]),)
+                found[place] += (Difference(name, texts[old], texts[new]),)
     return found
 
 
@@ -94,7 +94,7 @@ def curves(findings: Findings, policy: Policy) -> tuple[Curve, ...]:
     cells, data = findings.data.cells, findings.data
     exact = (cells.bound[findings.pairs.old] == 0) & (cells.bound[findings.pairs.new] == 0)
     places = np.flatnonzero(chosen & exact)
-    # Rates that are offered are no sizes: what else sets rows apart makes a series of its own.
+    # Only sizes form a curve: rows that differ in something else, such as the offered rate, belong to another curve.
     alike = [name for name in (*KEY_FIELDS, *CONDITIONS) if name not in (*SIZE, *policy.across)]
     code = data.codes(alike)[findings.pairs.old[places]]
     order = np.argsort(code, kind="stable")
@@ -113,7 +113,7 @@ def _without_sizes(keys: list[RowKey], places: Integers) -> list[RowKey]:
 
 
 def _flat(findings: Findings, key: RowKey, places: Integers) -> tuple[float | None, float | None]:
-    """The one value that each side has at all of these sizes, if these are so far apart that moving the bytes would show."""
+    """The latency of each side if it is the same at all of these sizes, although moving the bytes should make a difference."""
     cells = [side[places] for side in findings.pairs]
     column = findings.data.columns["payload_bytes"]
     sizes = [column.words[code - 1] for code in column.codes[cells[0]] if code]
@@ -161,8 +161,8 @@ def _effect(findings: Findings) -> Floats:
     return np.nan_to_num(np.where(np.isnan(shift), by_value, shift))
 
 
-def _said(findings: Findings, order: Integers, rate: float) -> dict[str, list[Any]]:
-    """The columns of the rows that are words. Columns, because picking single elements out of arrays is slow."""
+def _worded(findings: Findings, order: Integers, rate: float) -> dict[str, list[Any]]:
+    """The columns of the rows that hold words. Columns, because access to single elements of arrays is slow."""
     verdicts = findings.verdicts
     verdict, reason = verdicts.verdict[order].tolist(), verdicts.reason[order].tolist()
     bits, which = _marks(findings)[order].tolist(), findings.which[order].tolist()
@@ -180,30 +180,30 @@ def _said(findings: Findings, order: Integers, rate: float) -> dict[str, list[An
 
 
 def _designed(findings: Findings, order: Integers, rate: float) -> dict[str, list[Any]]:
-    """What the design of the runs and the kind of evidence say."""
+    """The columns for the design of the runs and the kind of evidence."""
     found = findings.found
     tested, by_value = (flags.tolist() for flags in _decided(findings, order))
     designs = [found.designs[index] if index >= 0 else None for index in found.design[order].tolist()]
     real = findings.verdicts.p_adjusted < rate  # where nothing was tested it is NaN, and not below anything
-    flagged = zip(tested, *(said[order].tolist() for said in (found.two_modes, real, findings.verdicts.gated)), strict=True)
+    flagged = zip(tested, *(column[order].tolist() for column in (found.two_modes, real, findings.verdicts.gated)), strict=True)
     return {
         "design": [design.kind if design else "single" if single else None for design, single in zip(designs, by_value, strict=True)],
         "interval_kind": ["confidence" if one else "rounding" if single else None for one, single in zip(tested, by_value, strict=True)],
         "flags": [
-            flags(*said) if one else ("same_runs",) if same else ()
-            for (one, *said), same in zip(flagged, findings.same_runs[order].tolist(), strict=True)
+            flags(*found_flags) if one else ("same_runs",) if same else ()
+            for (one, *found_flags), same in zip(flagged, findings.same_runs[order].tolist(), strict=True)
         ],
     }
 
 
 def _decided(findings: Findings, order: Integers) -> tuple[Flags, Flags]:
-    """Which rows a test decided, and which their single values."""
+    """Which rows were decided by a test, and which by their single values."""
     return ~np.isnan(findings.verdicts.p_adjusted[order]), findings.verdicts.by_value[order]
 
 
 def _estimated(findings: Findings, order: Integers) -> dict[str, list[Any]]:
     """The columns of the rows that are numbers."""
-    found, cells, reach = findings.found, findings.data.cells, findings.verdicts.reach
+    found, cells, reach = findings.found, findings.data.cells, findings.verdicts.power
     pairs = CellPairs(findings.pairs.old[order], findings.pairs.new[order])
     tested, by_value = _decided(findings, order)
     shift = Shift(*(values[order] for values in found.shift))

@@ -1,4 +1,4 @@
-"""Runs that are on both sides: what is compared with itself cannot differ, and that it does not says nothing."""
+"""Runs that are on both sides: a run compared with itself cannot differ, so its rows show nothing."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def same_runs(data: Numbers, pairs: CellPairs, codes: Integers) -> Flags:
 
 
 def _identities(dataset: Dataset) -> Sequence[Hashable]:
-    """What each run is, in the order of ``runs``; one whose log could not be read is like no other."""
+    """What each run is, in the order of ``runs``; a run whose log could not be read is equal to no other."""
     if "sha256" not in dataset.logs:
         return [object() for _ in dataset.runs["run"]]
     logs: dict[str, list[object]] = {}

@@ -46,7 +46,7 @@ SOURCES = ("policy", "override", "rounding", "same_build", "assumed")
 
 
 class Bounds(NamedTuple):
-    """What rounding and bounds leave open: the least and the greatest logarithm of new over old."""
+    """The range of new over old that rounding and bounds allow: the smallest and the largest logarithm."""
 
     low: Floats
     high: Floats
@@ -60,11 +60,11 @@ class Judged(NamedTuple):
     same_runs: Flags
 
 
-class Reach(NamedTuple):
-    """What a test can find at most in each row of a report, shape (rows,) each; NaN, or 0, where nothing was tested.
+class Power(NamedTuple):
+    """The power of the test in each row of a report, shape (rows,) each; NaN, or 0, for rows that were not tested.
 
-    ``attainable`` is the least adjusted p-value that the row can have if it is the only one that changed, ``needed`` how many pairs, or sessions a
-    side, it takes to make that significant, ``detectable`` the smallest true shift of it alone that is called a change in four cases of five.
+    ``attainable`` is the smallest adjusted p-value that the row can have if only it changed, ``needed`` the number of pairs, or of sessions on each
+    side, that makes it significant, ``detectable`` the smallest true shift of this row alone that is detected in four cases of five.
     """
 
     attainable: Floats
@@ -75,7 +75,7 @@ class Reach(NamedTuple):
 class Verdicts(NamedTuple):
     """Verdict and reason of each pair, as indices into `VERDICTS` and `REASONS`; whether single values decided; the adjusted p-values.
 
-    ``gates`` says for each gate which rows it holds; they were adjusted apart from all others. ``reach`` is what a test can find in each row.
+    ``gates`` holds for each gate which rows are in it; they were adjusted separately from all others. ``power`` says what a test can find.
     """
 
     verdict: Integers
@@ -83,7 +83,7 @@ class Verdicts(NamedTuple):
     by_value: Flags
     p_adjusted: Floats
     gates: tuple[Flags, ...]
-    reach: Reach
+    power: Power
 
     @property
     def gated(self) -> Flags:
@@ -122,9 +122,9 @@ def _selected(data: Numbers, cell: Integers, selection: RowFilter) -> Flags:
 
 
 def _same_build(data: Numbers, pairs: CellPairs, policy: Policy, measured: SameBuild | None, assumed: Floats) -> tuple[Floats, Floats, Integers]:
-    """How far one build is from itself: as pairs, as single values, and where the latter comes from.
+    """The band of one build: for pairs, for single values, and the source of the latter.
 
-    As long as too few sessions were measured to know how far these are apart, the measured band of single values can only widen the assumed one.
+    As long as too few sessions were measured to know how much they differ, the measured band of single values can only widen the assumed one.
     """
     stated = np.full(len(assumed), np.log1p((policy.same_build_percent or 0.0) / 100))
     single = stated.copy() if policy.same_build_percent else assumed.copy()
@@ -142,7 +142,7 @@ def _same_build(data: Numbers, pairs: CellPairs, policy: Policy, measured: SameB
 
 
 def _rounding(cells: Cells, side: Integers) -> Floats:
-    """How far two true values may be apart that are printed alike, as a logarithm."""
+    """How much two true values that are printed the same may differ, as a logarithm."""
     half = np.nan_to_num(cells.resolution[side] / 2)
     value = cells.median[side]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -167,7 +167,7 @@ def _ends(cells: Cells, side: Integers) -> tuple[Floats, Floats]:
 
 
 def testable(cells: Cells, pairs: CellPairs, statistic: CodedColumn) -> tuple[Flags, Flags]:
-    """Which pairs have enough samples beyond their percentile to be tested, and which not even enough to be shown without a mark."""
+    """Which pairs have enough samples beyond their percentile to be tested, and which have too few to be shown without a mark."""
     old, new = pairs
     share = np.array([np.nan, *((100 - (percentile(word) or 0.0)) / 100 for word in statistic.words)])[statistic.codes[old]]
     centre = np.array([True, *(band_of(word) == "centre" for word in statistic.words)])[statistic.codes[old]]
@@ -184,7 +184,7 @@ def decide(data: Numbers, pairs: CellPairs, judged: Judged, found: Estimates, li
     Args:
         data: both sides' numbers.
         pairs: the pairs of cells.
-        judged: what is known of each pair before its values are looked at.
+        judged: the conditions of each pair, before its values are looked at.
         found: the estimates.
         limits: the thresholds.
         policy: the false discovery rate, and the rows that are tested apart.
@@ -193,7 +193,7 @@ def decide(data: Numbers, pairs: CellPairs, judged: Judged, found: Estimates, li
     cell = np.where(pairs.old != NONE, pairs.old, pairs.new)
     gates = tuple(_selected(data, cell, selection) for selection in policy.gate)
     total = len(both)
-    result = Verdicts(np.full(total, -1), np.zeros(total, np.int64), np.zeros(total, bool), np.full(total, np.nan), gates, _no_reach(total))
+    result = Verdicts(np.full(total, -1), np.zeros(total, np.int64), np.zeros(total, bool), np.full(total, np.nan), gates, _no_power(total))
     _set(result, pairs.new == NONE, "removed")
     _set(result, pairs.old == NONE, "added")
     old, new = pairs
@@ -244,7 +244,7 @@ def _by_value(result: Verdicts, data: Numbers, pairs: CellPairs, unverified: Fla
 
 
 def _mark_reprints(result: Verdicts, data: Numbers, pairs: CellPairs, single: Flags, same: Flags) -> None:
-    """Name the published series whose values are all identical: nobody measures that twice."""
+    """Mark the published series whose values are all identical: two measurements never agree in every value."""
     series = (
         ("system", *SETTING, "metric", "statistic"),
         ("system", "test", "metric"),
@@ -267,20 +267,20 @@ def _by_test(result: Verdicts, data: Numbers, pairs: CellPairs, found: Estimates
     rows = np.flatnonzero(found.tested & (result.verdict < 0))
     for family, adjust in ((rows[~result.gated[rows]], adjusted), (rows[result.gated[rows]], adjusted_each)):
         result.p_adjusted[family] = adjust(found.shift.p[family])
-        for column, values in zip(result.reach, reach(found, family, limits.least, rate), strict=True):
+        for column, values in zip(result.power, power_of(found, family, limits.least, rate), strict=True):
             column[family] = values
     shift = Shift(*(values[rows] for values in found.shift))
     sides = limits.least[rows], limits.close[rows]
-    result.verdict[rows] = by_shift(shift, result.p_adjusted[rows], sides, lower[rows], rate, result.reach.attainable[rows])
+    result.verdict[rows] = by_shift(shift, result.p_adjusted[rows], sides, lower[rows], rate, result.power.attainable[rows])
     _set(result, result.verdict < 0, "insufficient", "few_runs")
 
 
-def _no_reach(total: int) -> Reach:
-    return Reach(np.full(total, np.nan), np.zeros(total, np.int64), np.full(total, np.nan))
+def _no_power(total: int) -> Power:
+    return Power(np.full(total, np.nan), np.zeros(total, np.int64), np.full(total, np.nan))
 
 
-def reach(found: Estimates, family: Integers, least: Floats, rate: float) -> Reach:
-    """What a test can find in each of some rows that are adjusted together.
+def power_of(found: Estimates, family: Integers, least: Floats, rate: float) -> Power:
+    """The power of the test in rows that are adjusted together.
 
     Args:
         found: the estimates of all rows.
@@ -288,7 +288,7 @@ def reach(found: Estimates, family: Integers, least: Floats, rate: float) -> Rea
         least: the smallest shift that counts in each row of the report.
         rate: the false discovery rate.
     """
-    result, many = _no_reach(len(family)), len(family)
+    result, many = _no_power(len(family)), len(family)
     if not many:
         return result
     shapes, which = np.unique(np.column_stack([found.paired[family], found.groups[family]]), axis=0, return_inverse=True)
@@ -306,12 +306,12 @@ def by_shift(
 ) -> Integers:
     """The verdicts of tested rows, as indices into `VERDICTS`: significant in the report and large enough, or shown to be small, or neither.
 
-    Of those that are neither, rows that could not have become significant alone, whatever their values, had too few pairs.
+    Rows that are neither had too few pairs if no value could have made them significant alone.
 
     Args:
         shift: what was estimated, shape (rows,) each.
         p_adjusted: the p-values, adjusted over the report.
-        limits: the least shift that counts, and the greatest that is none, as logarithms.
+        limits: the smallest shift that counts, and the largest that counts as none, as logarithms.
         lower_is_better: the rows' direction.
         rate: the false discovery rate.
         attainable: the least adjusted p-value that each row could have, if it were the only one that changed.
@@ -326,6 +326,6 @@ def by_shift(
 
 
 def flags(two_modes: bool, significant: bool, gated: bool) -> tuple[str, ...]:
-    """What a reader should know of the runs of a row, beside its verdict."""
-    said = {"two_modes": two_modes, "significant": significant, "gated": gated}
-    return tuple(name for name, there in said.items() if there)
+    """What a reader should know about the runs of a row, besides its verdict."""
+    known = {"two_modes": two_modes, "significant": significant, "gated": gated}
+    return tuple(name for name, there in known.items() if there)

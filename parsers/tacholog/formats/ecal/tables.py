@@ -177,7 +177,7 @@ def _columns(heads: Sequence[Sequence[str]]) -> list[DocumentedColumn]:
 
 
 def _size_bytes(cell: str, *, in_kilobytes: bool) -> int | None:
-    """The size of a row; ``None`` if the cell is none, or nothing says its unit."""
+    """The size of a row; ``None`` if the cell is no size, or its unit is unknown."""
     size = _SIZE.fullmatch(cell)
     unit = (size[2] or ("kB" if in_kilobytes else None)) if size else None
     return int(size[1]) * _SIZE_UNITS[unit] if size and unit else None

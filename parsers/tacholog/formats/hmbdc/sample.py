@@ -81,7 +81,7 @@ class SamplePage:
         self._says_one_way = False
 
     def take(self, line: Line) -> list[Found] | None:
-        """Read a line of the sample; ``None`` if it is none."""
+        """Read a line of the sample; ``None`` if it is not one."""
         if title := _TITLE.fullmatch(line.text):
             found = self.close()
             self._part = "title"

@@ -36,13 +36,15 @@ class IperfDocument:
             return
         read = self._reader.take(line)
         self._lacks_its_end &= "end" not in read.opened
-        closed = [found for item in read.closed if (found := self._closed(item))]
+        closed = [found for item in read.closed if (found := self._closed(item))] if read.closed else []
         if read.damage:
             yield from (found for found in closed if line not in {found.line, *found.also})
             yield from self._damaged(line, read)
             return
         yield from closed
-        if not any(line in {found.line, *found.also} for found in closed) and not any(map(is_result, self._reader.holders(line))):
+        if any(map(is_result, self._reader.holders(line))):
+            return
+        if not any(line in {found.line, *found.also} for found in closed):
             yield Found(line, self._facts(read))
 
     def close(self) -> Iterator[Found]:
@@ -65,7 +67,7 @@ class IperfDocument:
 
     def _closed(self, item: JsonObject) -> Found | None:
         """Read an object that has ended; return the finding if it is a result."""
-        members = {name: member.value for name, member in item.members.items()}
+        members = {name: member.value for name, member in item.members.items()} if item.members else {}
         found = None
         if is_result(item.place) and item.lines:
             damaged = Broken("a member of this result is damaged or missing") if item.is_damaged else None

@@ -6,6 +6,7 @@ Source: the JSON reports of iperf3 3.12, and logs of 3.0.11, 3.1.3, 3.6 and 3.12
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping
 from math import floor, log10
@@ -25,6 +26,7 @@ _SIGNS_OF_A_SENDER, _SIGNS_OF_A_RECEIVER = {"retransmits", "snd_cwnd"}, {"jitter
 _Make = Callable[[IperfTest, Traffic, Scope, str | None], Record]
 
 
+@functools.lru_cache(maxsize=1024)
 def is_result(place: str) -> bool:
     """Whether the object at a place of the document, such as ``end/sum_sent``, is a result."""
     return bool(_STREAM.fullmatch(place) or _SUM.fullmatch(place) or place == _PROCESSORS)
@@ -217,7 +219,7 @@ def _last_digit(value: float) -> float:
 
 
 def _lasted(size: int, rate: float, times: tuple[float, float], *, of_one_side: bool, has_all_digits: bool) -> float | None:
-    """The time of a result, by its own word and from its start to its end, whichever its rate is over; ``None`` if that is neither of them.
+    """Return the time that the rate of a result is over: the stated seconds, or end minus start; ``None`` if it is neither.
 
     Some versions print the other side's time beside a rate over their own.
     """

@@ -13,7 +13,7 @@ from tacholog.formats.kit import Conditions, LoadMode, Number, Record, Scope, Si
 
 
 class IperfTest(msgspec.Struct, frozen=True):
-    """What was said of the test before its results; ``None`` is not said."""
+    """What the log states about the test before its results; ``None`` means not stated."""
 
     transport: str | None = None
     block_bytes: int | None = None

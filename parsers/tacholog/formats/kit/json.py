@@ -159,7 +159,7 @@ class JsonReader:
 
     def holders(self, line: Line) -> list[str]:
         """Return the places of the kept objects that are open and stand on the line that was read last."""
-        return [frame.place for frame in self._frames if frame.stands_on(line)]
+        return [frame.place for frame in self._frames if frame.lines and frame.lines[-1] is line]
 
     def take(self, line: Line) -> JsonLine:
         """Read a line. The first line of a document begins with its opening brace."""
@@ -192,26 +192,29 @@ class JsonReader:
 
     def _keeper(self) -> _Frame | None:
         """Return the open object that keeps the values read now."""
+        frames = self._frames
         if self._nested:
-            return next((frame for frame in self._frames if frame.keeps), None)
-        return self._frames[-1] if self._frames and self._frames[-1].keeps else None
+            return next((frame for frame in frames if frame.keeps), None)
+        return frames[-1] if frames and frames[-1].keeps else None
 
     def _read(self, line: Line) -> None:
         at = 0
         text = line.text.rstrip()
-        while at < len(text):
+        end = len(text)
+        while at < end:
             token = _TOKEN.match(text, at)
-            if token is None or (not line.whole and token.end() == len(text) and token["number"]):
+            if token is None or (not line.whole and token.end() == end and token["number"]):
                 raise _DamagedError("no JSON, or cut")
             at = token.end()
-            if token["mark"] in {"{", "["}:
-                self._open(token["mark"])
-            elif token["mark"] in {"}", "]"}:
-                self._close(token["mark"])
-            elif token["mark"]:
-                self._separate(token["mark"])
-            else:
+            mark = token["mark"]
+            if mark is None:
                 self._scalar(token, line)
+            elif mark in ",:":
+                self._separate(mark)
+            elif mark in "{[":
+                self._open(mark)
+            else:
+                self._close(mark)
 
     def _open(self, mark: str) -> None:
         if not self._frames:
@@ -239,8 +242,7 @@ class JsonReader:
 
     def _separate(self, mark: str) -> None:
         frame = self._frames[-1] if self._frames else None
-        wanted = {",": "next", ":": "colon"}[mark]
-        if frame is None or frame.expects != wanted:
+        if frame is None or frame.expects != ("next" if mark == "," else "colon"):
             raise _DamagedError("a comma or colon out of its place")
         frame.expects = "value" if mark == ":" or frame.closing == "]" else "key"
 
@@ -254,7 +256,7 @@ class JsonReader:
             frame.key, frame.expects = token["text"][1:-1], "colon"
             return
         self._expect_value(frame)
-        member = JsonMember(_value(token), token[0].strip(), line)
+        member = JsonMember(_value(token), token[token.lastgroup or 0], line)
         if keeper := self._keeper():
             if not (self._shares_lines or keeper.stands_on(line)) and any(line in item.lines for item in self._line.closed):
                 raise _DamagedError("several results on one line: print the JSON with a member a line")
@@ -265,6 +267,8 @@ class JsonReader:
 
     def _name_in(self, keeper: _Frame) -> str:
         """Return the name of the present value in an open object around it."""
+        if keeper is self._frames[-1]:
+            return _name(keeper, any_element=False)
         inner = self._frames[self._frames.index(keeper) :]
         return "/".join(_name(frame, any_element=False) for frame in inner)
 
@@ -283,7 +287,7 @@ def _name(frame: _Frame, *, any_element: bool) -> str:
 def _value(token: re.Match[str]) -> JsonScalar:
     if token["number"]:
         number = token["number"]
-        return int(number) if re.fullmatch(r"-?\d+", number) else float(number)
+        return int(number) if number.removeprefix("-").isdigit() else float(number)
     if token["text"]:
         try:
             return str(json.loads(token["text"]))

@@ -19,12 +19,12 @@ class Line(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The line as it stands in the log, for whoever is told of it."""
+        """The line as it stands in the log: what users are shown."""
         return self.text
 
 
 class QuotedLine(Line):
-    """A line of a log that somebody quoted: ``text`` is without the prefix that every line has there, and ``prefix`` is what was taken off."""
+    """A line of a quoted log, in which every line has the same prefix. ``text`` is without the prefix."""
 
     prefix: str = ""
 
@@ -41,10 +41,10 @@ class Broken(msgspec.Struct, frozen=True):
 
 
 class Found(NamedTuple):
-    """What a format says of a line: a record, facts about the run, part of a histogram, a broken result, or (``None``) chatter that the tool prints.
+    """What a format found on a line: a record, facts about the run, part of a histogram, a broken result, or ``None`` for chatter of the tool.
 
-    ``also`` names the other lines that the same finding stands on. ``line`` is ``None`` only for what is known once the log has ended.
-    A row of a table may hold several records, each a finding on the same line; the first gives the line its class.
+    ``also`` are the other lines of the same finding. ``line`` is ``None`` only for what is known at the end of the log. A row of a table may hold
+    several records, each a finding on the same line; the first one gives the line its class.
     """
 
     line: Line | None

@@ -1,4 +1,4 @@
-"""The lines of the native log: a kind, pairs, and the values in them; what is no such line, or was cut, is told.
+"""The lines of the native log: a kind, pairs, and the values in them. Lines that are cut or garbled are recognised.
 
 Source: docs/native-log.md of this project.
 """

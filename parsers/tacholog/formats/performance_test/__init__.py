@@ -107,7 +107,7 @@ class _Experiment:
         self._is_over = False
 
     def stated(self, key: str, value: str) -> Facts | None:
-        """A line of the head: before the opening line and behind the table there is none."""
+        """Take a line of the head. Before the opening line and after the table there is no head."""
         if self.columns or len(self._stated) >= _KEYS or not (self._stated or key == _OPENING):
             return None
         return self._learned({key: value})
@@ -230,7 +230,7 @@ def _mode(stated: Mapping[str, str]) -> str:
 
 
 def _type_as_topic(topic: str) -> str | None:
-    """Before there were names of messages, that of the topic was the type's; later ones are whatever somebody chose."""
+    """Return the topic's name if it is a type's: versions that print no name of the message name the topic after its type."""
     return topic if _TYPE.fullmatch(topic) else None
 
 

@@ -90,7 +90,7 @@ _SYSTEM: Mapping[str, tuple[str, Callable[[Any], str | None]]] = {
 
 
 class ExperimentDocument(NamedTuple):
-    """An experiment: what its head states, in the words of the tool's text; its rows in order; and why there is no end, if there is none."""
+    """An experiment: what its head states, with the names of the tool's text; its rows in order; and whether the text ends too early."""
 
     stated: Mapping[str, str]
     rows: tuple[ExperimentRow | Broken, ...]

@@ -160,7 +160,7 @@ class CsvTable:
         """What the closed cells of a row say that the log ends in. A last cell that has all its decimals has lost nothing either."""
         if self._head is None or ("latency" in self._head.kind and " " not in line.text.strip()):
             return CUT
-        # Java's decimal commas are told from the others by the blank that these have behind them.
+        # A comma that separates cells has a blank behind it; a decimal comma of Java has none.
         point, separator = (",", ", ") if "." not in line.text and ", " in line.text else (r"\.", ",")
         closed = separator.join(closed_cells(line, separator)).strip()
         has_decimals = re.search(rf"{point}\d+\s*\Z", line.text)  # Which they are, the patterns say.

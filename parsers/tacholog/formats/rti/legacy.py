@@ -12,7 +12,7 @@ from tacholog.formats.kit import Broken, Conditions, Found, Line, Number, Record
 from tacholog.formats.rti import figures
 from tacholog.formats.rti.figures import CUT, UNIT, PrintStyle, Rates, throughput, too_large, unit_ns
 
-_WHOLE = r"\d{1,40}"  # More digits than any counter has, so that a size that cannot be is told from a garbled line.
+_WHOLE = r"\d{1,40}"  # More digits than any counter has, so that an impossible size is not mistaken for a garbled line.
 _REAL = r"\d{1,40}(?:[.,]\d{1,3})?"
 _PERCENT = r"\((?P<percent>\d{1,3}[.,]\d{1,2})\s?(?:%|\(%\))\)"
 _PERCENTAGE = r"(?P<cpu>\d{1,12}(?:[.,\u00a0\u202f]\d{3}){0,3}(?:[.,]\d{1,15})?)[\s\u00a0\u202f]?(?P<sign>%|percent|\(%\))"
@@ -66,7 +66,7 @@ class Legacy:
         self._costs = True  # Whether every summary so far had its cost of serialising, so that the next cost is the last summary's.
 
     def take(self, line: Line) -> list[Found] | None:
-        """Use a line of the legacy text; ``None`` if it is none."""
+        """Use a line of the legacy text; ``None`` if it is not one."""
         text = line.text.lstrip()
         if text.startswith("**********"):
             return self._head(line)

@@ -58,7 +58,7 @@ class StepReader:
         return bool(self._lines)
 
     def take(self, line: Line, text: str, context: TestParameters) -> list[Found] | None:
-        """Use a line whose colours and prefix are taken off; ``None`` if it is none of this block."""
+        """Use a line whose colours and prefix are taken off; ``None`` if it is not of this block."""
         name = next((name for name, step in self._steps.items() if step.starts.match(text)), None)
         if name is None:
             return None

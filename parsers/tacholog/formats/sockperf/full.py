@@ -40,7 +40,7 @@ class Packets:
         self._record = record
 
     def take(self, line: Line, text: str) -> list[Found] | None:
-        """Use a row; ``None`` if it is none."""
+        """Use a row; ``None`` if it is not one."""
         if header := _HEADER.fullmatch(text):
             self._open, self._counts, self._rows, self._largest_ns = self._fits(header[0]), Counter(), 0, 0
             return [Found(line, None)]

@@ -1,4 +1,4 @@
-"""What was lost, in words: a line for each row in which something was, with its verdict."""
+"""Loss in words: a line with its verdict for each row in which a run lost messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tacholog.view.numerals import NOT_STATED
 from tacholog.view.refusals import difference_words
 from tacholog.view.row_names import row_name
 
-LOSS_SAYS = "Compared in percentage points: most runs lose nothing, and a ratio to nothing is none."
+LOSS_SAYS = "Compared in percentage points: most runs lose nothing, and a ratio to 0 is undefined."
 
 
 class LossLine(msgspec.Struct, frozen=True):
@@ -36,25 +36,25 @@ def loss_lines(report: Report, limit: int = 0) -> list[LossLine]:
 
 
 def _line(loss: Loss, *, with_system: bool) -> LossLine:
-    said = "; ".join(_remarks(loss))
-    return LossLine(row_name(loss.key, with_system=with_system), _lost(loss.old), _lost(loss.new), said, loss.verdict)
+    remark = "; ".join(_remarks(loss))
+    return LossLine(row_name(loss.key, with_system=with_system), _lost(loss.old), _lost(loss.new), remark, loss.verdict)
 
 
 def loss_sentence(report: Report) -> str:
-    """What can be told of the loss beside these rows; nothing where it was not asked for."""
+    """A sentence on the rows without loss, or without a share of it; nothing if loss was not asked for."""
     if "same_runs" in report.warnings or not report.loss_asked:
         return ""
     if not report.losses and not report.lossless and not report.lossy_counts:
-        return "Neither side says how much was lost."
-    return " ".join(said for said in (_lossless(report), _counted(report)) if said)
+        return "Neither side states its loss."
+    return " ".join(sentence for sentence in (_lossless(report), _counted(report)) if sentence)
 
 
 def _counted(report: Report) -> str:
-    """The rows in which messages were lost of nobody knows how many."""
+    """The rows whose logs state how many messages were lost, but not of how many."""
     count = report.lossy_counts
     if not count:
         return ""
-    return f"In {count} row{'s' if count > 1 else ''} messages were lost, and no log says of how many: no share of them can be compared."
+    return f"In {count} row{'s' if count > 1 else ''} messages were lost, and no log states of how many: there is no share to compare."
 
 
 def _lossless(report: Report) -> str:
@@ -79,7 +79,7 @@ def _lost(side: LossSide | None) -> str:
 
 
 def _remarks(loss: Loss) -> Iterator[str]:
-    """The verdict, and what it rests on or why there is none."""
+    """The verdict with its evidence, or the reason why there is none."""
     title = MEANINGS[loss.verdict].title.lower()
     yield f"{title}: {', '.join(_found(loss))}" if loss.p_adjusted is not None else title
     if loss.verdict == "too_few_pairs":
@@ -99,7 +99,7 @@ def _holds_zero(loss: Loss) -> bool:
 
 
 def _found(loss: Loss) -> Iterator[str]:
-    """How far apart the sides are, from how many pairs or sessions, and what the test says."""
+    """The difference between the sides, from how many pairs or sessions, and the result of the test."""
     low, high = loss.interval or (None, None)
     ends = f" ({_points(low)} to {_points(high)})" if low is not None and high is not None else ""
     if loss.difference is not None:

@@ -23,30 +23,31 @@ MEANINGS: Mapping[Verdict, Meaning] = MappingProxyType(
     {
         "worse": Meaning("Worse", "The change is significant in this report as a whole, and larger than the threshold."),
         "better": Meaning("Better", "The change is significant in this report as a whole, and larger than the threshold."),
-        "no_change": Meaning("No change", "The true change lies within the threshold, with 95 % confidence on either side."),
+        "no_change": Meaning("No change", "The true change is within the threshold, with 95 % confidence on each side."),
         "inconclusive": Meaning(
             "Too noisy to tell",
-            "Neither a change nor its absence is shown. The smallest detectable change of a row is what the report calls a change in four cases of "
-            "five, if this row alone changed.",
+            "The runs show neither a change nor that there is none. Smallest detectable change: if only this row changed by so much, the report "
+            "would find it in four cases of five.",
         ),
         "too_few_pairs": Meaning(
             "Too few pairs for so many rows",
-            "No change of a single row could become significant among so many rows, however large. Each row says how many pairs or sessions it "
-            "takes. A comparison of fewer rows (`--metric`, `--transport`) takes fewer.",
+            "No change of a single row could become significant among so many rows, however large. Each row says how many pairs or sessions are "
+            "needed. A comparison of fewer rows (`--metric`, `--transport`) needs fewer.",
         ),
         "insufficient": Meaning(
             "Not enough runs",
-            f"A verdict takes at least {MIN_RUNS} runs a side, and enough samples beyond the percentile. `tacholog ab` makes twelve pairs.",
+            f"A verdict needs at least {MIN_RUNS} runs on each side and enough samples beyond the percentile. `tacholog ab` makes 12 pairs.",
         ),
         "unreplicated_diff": Meaning(
-            "Differ, not replicated", "The values differ by more than the band, but one value a side cannot show that the change will come back."
+            "Differ, not replicated",
+            "The values differ by more than the band, but one value on each side cannot show that the change would occur again.",
         ),
-        "unreplicated_same": Meaning("Alike, not replicated", "The values differ by no more than the band. One value a side cannot show more."),
-        "not_comparable": Meaning("Not comparable", "Something else than the release is different."),
+        "unreplicated_same": Meaning("Alike, not replicated", "The values differ by no more than the band. One value on each side cannot show more."),
+        "not_comparable": Meaning("Not comparable", "Something other than the release is different."),
         "removed": Meaning("Only in old", "The new side has no such row, or only under other conditions."),
         "added": Meaning("Only in new", "The old side has no such row, or only under other conditions."),
         "invalid": Meaning("Failed", "A run failed or gave no value, or its figures contradict each other."),
-        "lossy": Meaning("Too much lost", "On a side more than 1 % of the messages were lost: its figures are of those that were left."),
+        "lossy": Meaning("Too much lost", "One side lost more than 1 % of the messages: its figures describe only those that arrived."),
     }
 )
 REASONS: Mapping[str, str] = MappingProxyType(
@@ -86,8 +87,8 @@ def headline(report: Report) -> str:
     """The result in one line."""
     if "same_runs" in report.warnings:
         return "the same runs"
-    said = ", ".join(f"{count} {title[0].lower()}{title[1:]}" for title, count in counts(report)) or "nothing to compare"
-    return f"{said}; loss: {loss_counts(report)}" if report.losses else said
+    counted = ", ".join(f"{count} {title[0].lower()}{title[1:]}" for title, count in counts(report)) or "nothing to compare"
+    return f"{counted}; loss: {loss_counts(report)}" if report.losses else counted
 
 
 def loss_counts(report: Report) -> str:

@@ -1,4 +1,4 @@
-"""What a diff must say beside its rows: runs that did not end well, and what their marks mean."""
+"""The notes of a diff: warnings, runs that failed or were cut, and the meaning of marks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CONDITION = {code: name for name, code in CODES.items()}
 SAME_BUILD_USED = "Thresholds are at least as wide as the band of one build with itself on this machine, measured in"
 UNPAIRED = (
     "Pairs are runs of one session and repetition that were made next to each other. Where there are more runs than pairs (of so many runs), "
-    "the others were not made side by side, as those of another campaign: they have no part in the ratio, the test or the values shown."
+    "the other runs have no partner, such as those of another campaign: the ratio, the test and the shown values leave them out."
 )
 _BY_MEDIANS = "Such rows are judged as single values (their medians)."
 SAME_RUNS = "Both sides are the same runs, by the SHA-256 of their logs and by when they were made: nothing was compared."
@@ -28,38 +28,38 @@ WARNINGS: Mapping[str, str] = MappingProxyType(
     {
         "same_build": "Both sides are the same build (A/A): every worse or better here is a false alarm.",
         "order_confounded": "Unpaired and order-confounded: the sides did not take turns. At some moment one side was ahead by more than a quarter "
-        "of its runs. Whatever else changed in between, such as temperature or load, looks like a change of the release. "
+        "of its runs. Anything else that changed meanwhile, such as temperature or load, looks like a change of the release. "
         f"{_BY_MEDIANS} Interleave the runs to get a verdict, as tacholog ab does.",
         "sessions_confounded": "The sessions of the sides did not take turns: at some moment one side was ahead by more than a quarter of "
-        "its sessions. Whatever else changed in between, such as the machine, looks like a change of the release. "
+        "its sessions. Anything else that changed meanwhile, such as the machine, looks like a change of the release. "
         f"{_BY_MEDIANS} Alternate the sessions to get a verdict.",
         "pairs_unnamed": "The runs of both sides took turns, but do not all state which of them belong together: a pair is two runs of the same "
         f"session and repetition (run.toml). {_BY_MEDIANS}",
         "few_pairs": f"Fewer than {MIN_RUNS} pairs of runs, one of each side, of one session and repetition, were made next to each other. "
         f"{_BY_MEDIANS}",
         "order_unknown": f"The order in which the runs were made is not known, so drift cannot be told from change. {_BY_MEDIANS}",
-        "same_first": "The same side ran first in every pair or session, or in nearly every one. What comes of running first, such as a cold cache, "
+        "same_first": "The same side ran first in every pair or session, or in nearly every one. The effect of running first, such as a cold cache, "
         f"looks like a change of the release. {_BY_MEDIANS} Let the sides take turns in running first, as tacholog ab does.",
-        "ab_unfinished": "Interrupted: {} of {} planned runs were made. What is here is judged as what it is: fewer pairs find less.",
-        "ab_resumed": "Interrupted and resumed: the pairs were not all made in one go. Each pair was.",
-        "ab_extended": "Extended: {} pairs were planned, then {}. Whoever adds pairs because of what the first ones showed finds more than there is: "
-        "take a verdict near the limit as a reason to measure anew.",
-        "shared_runs": "{} runs are on both sides: as far as these go, a side is compared with itself.",
+        "ab_unfinished": "Interrupted: {} of {} planned runs were made. The comparison is valid, but fewer pairs detect less.",
+        "ab_resumed": "Interrupted and resumed: not all pairs were made in one session, but the two runs of each pair were.",
+        "ab_extended": "Extended: {} pairs were planned, then {}. Adding pairs because of the first results finds changes that are not there: "
+        "if a verdict is near the limit, measure again.",
+        "shared_runs": "{} runs are on both sides: for these, a side is compared with itself.",
         "latency_of": "{} rows have the latency of bytes on one side, because it grows with the size (g), and that of a reference on the other (r). "
-        "These are two quantities: no ratio of them says anything of the release.",
-        "no_figures": "The {} side has no figures: no log of it holds a result.",
-        "gate_empty": "No row of a gate was tested: its rows are not there, do not compare, or have too few runs.",
-        "single_values": "Rows with one value a side carry no test. Whether a difference is noise is not known.",
+        "These are two different quantities: their ratio says nothing about the release.",
+        "no_figures": "The {} side has no figures: none of its logs has a result.",
+        "gate_empty": "No row of a gate was tested: its rows are missing, not comparable, or have too few runs.",
+        "single_values": "Rows with one value on each side cannot be tested. Their differences may be noise.",
     }
 )
 
 
 def warnings(report: Report) -> list[str]:
-    """What a reader must know before the rows."""
-    said = [*unusable(report), *ended(report), *(_warning(code) for code in report.warnings if code != "same_runs")]  # that is the conclusion
+    """The warnings that a reader must see before the rows."""
+    found = [*unusable(report), *ended(report), *(_warning(code) for code in report.warnings if code != "same_runs")]  # that is the conclusion
     sessions = report.settings.same_build_sessions
-    said += _unpaired(report)
-    return [*said, f"{SAME_BUILD_USED} {len(sessions)} session{'s' if len(sessions) > 1 else ''} of one build."] if sessions else said
+    found += _unpaired(report)
+    return [*found, f"{SAME_BUILD_USED} {len(sessions)} session{'s' if len(sessions) > 1 else ''} of one build."] if sessions else found
 
 
 def _unpaired(report: Report) -> list[str]:
@@ -71,12 +71,12 @@ def _unpaired(report: Report) -> list[str]:
 
 
 def _warning(code: str) -> str:
-    name, _, facts = code.partition(":")
+    name, _, values = code.partition(":")
     if name == "try_across":
-        return _hint(facts)
+        return _hint(values)
     if name == "unverified":
-        return _unverified(*facts.split(":"))
-    return WARNINGS.get(name, code).format(*facts.split(":"))
+        return _unverified(*values.split(":"))
+    return WARNINGS.get(name, code).format(*values.split(":"))
 
 
 def _unverified(count: str, fields: str) -> str:
@@ -103,7 +103,7 @@ def _hint(field: str) -> str:
 def ended(report: Report) -> list[str]:
     """The runs of each side that did not end well: how many of how many, and the first of them with the reason."""
     sides: tuple[tuple[Literal["old", "new"], int], ...] = (("old", report.old.runs), ("new", report.new.runs))
-    return [said for side, total in sides if (said := _ended([run for run in report.runs if run.side == side], side, total))]
+    return [sentence for side, total in sides if (sentence := _ended([run for run in report.runs if run.side == side], side, total))]
 
 
 def _ended(runs: list[RunOrder], side: str, total: int) -> str | None:
@@ -123,7 +123,7 @@ def _ended(runs: list[RunOrder], side: str, total: int) -> str | None:
 def unusable(report: Report) -> list[str]:
     """What of each side could not be used: each run, log or folder by name, of lines the first and how many there are."""
     sides: tuple[tuple[Literal["old", "new"], int], ...] = (("old", report.old.problems), ("new", report.new.problems))
-    return [said for side, total in sides for said in _unusable([one for one in report.problems if one.side == side], side, total)]
+    return [sentence for side, total in sides for sentence in _unusable([one for one in report.problems if one.side == side], side, total)]
 
 
 def _unusable(found: list[InputProblem], side: str, total: int) -> Iterator[str]:

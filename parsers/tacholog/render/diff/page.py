@@ -14,7 +14,7 @@ from tacholog.render.diff.loss import LOSS_SAYS, loss_lines, loss_sentence
 from tacholog.render.diff.meanings import MEANINGS
 from tacholog.render.diff.notes import marked, warnings
 from tacholog.render.diff.sections import DiffLine, Section, sections
-from tacholog.render.diff.summary import across_words, conclusion, curve_words, figures_words, side_words, told, unstated_words
+from tacholog.render.diff.summary import across_words, conclusion, curve_words, figures_words, shown_part, side_words, unstated_words
 from tacholog.render.html import Html, tag
 from tacholog.render.templates import html_templates
 from tacholog.resources import site_dir
@@ -77,7 +77,7 @@ def fragment(report: Report, anchor: str, only: Sequence[str] = (), limit: int =
 def brief(report: Report, target: str | None) -> Html:
     """The report in a line, with a link to all of it."""
     title = f"{report.old.name} \u2192 {report.new.name}"
-    counts = [tag("li", tag("b", count), f" {title_.lower()}", class_=verdict) for verdict, title_, count in _counts(told(report, ()))]
+    counts = [tag("li", tag("b", count), f" {title_.lower()}", class_=verdict) for verdict, title_, count in _counts(shown_part(report, ()))]
     name = tag("a", title, href=f"doc:{target}") if target else tag("b", title)
     return tag(
         "div",
@@ -89,7 +89,7 @@ def brief(report: Report, target: str | None) -> Html:
 
 
 def _context(report: Report, only: Sequence[str], limit: int) -> dict[str, Any]:
-    report = told(report, only)
+    report = shown_part(report, only)
     moments = sorted(report.runs, key=lambda run: (run.start_time or "", run.order_index or 0))
     return {
         "report": report,

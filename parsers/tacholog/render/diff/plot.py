@@ -83,11 +83,11 @@ def _ratio_parts(row: DiffRow, value: float, span: float) -> Iterator[Html]:
 
 def legend() -> Html:
     """What the drawings show, in words."""
-    said = (
+    sentences = (
         "Drawn: the dot is the ratio of new to old, its line the interval of the row alone, the shaded band what does not count. Runs: each dot",
         "is one run, old above, new below.",
     )
-    return join([" ".join(said)])
+    return join([" ".join(sentences)])
 
 
 def _ends(row: DiffRow) -> list[float]:

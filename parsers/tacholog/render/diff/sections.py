@@ -29,7 +29,7 @@ class DiffLine(msgspec.Struct, frozen=True, kw_only=True):
 class Section(msgspec.Struct, frozen=True, kw_only=True):
     """The rows of one verdict, worst first: how many there are, and those that are listed.
 
-    ``shared`` is what the remarks of all listed rows have in common: said once, it leaves them to what differs.
+    ``shared`` is the part that the remarks of all listed rows have in common; each remark then holds only what differs.
     """
 
     verdict: Verdict
@@ -63,17 +63,17 @@ def sections(report: Report, only: Sequence[str] = (), limit: int = 0) -> list[S
     for verdict, rows in groupby(report.rows, key=lambda row: row.verdict):
         if not only or verdict in only:
             meaning, listed = MEANINGS[verdict], list(rows)
-            shared, lines = _said_once([line_of(row, with_system=several) for row in listed[: limit or None]])  # not all: there may be a million
+            shared, lines = _shared_once([line_of(row, with_system=several) for row in listed[: limit or None]])  # not all: there may be a million
             found.append(Section(verdict=verdict, title=meaning.title, sentence=meaning.sentence, total=len(listed), shared=shared, lines=lines))
     return found
 
 
-def _said_once(lines: Sequence[DiffLine]) -> tuple[str, tuple[DiffLine, ...]]:
-    """Return what the remarks of several rows all say, and the rows without it."""
-    said = [line.remark.split(BETWEEN) for line in lines]
+def _shared_once(lines: Sequence[DiffLine]) -> tuple[str, tuple[DiffLine, ...]]:
+    """Return the part that all remarks have in common, and the rows without it."""
+    remarks = [line.remark.split(BETWEEN) for line in lines]
     own = change(lines[0].row) if lines else ""  # how much a row changed stays beside its ratio, also where all changed alike
-    shared = [part for part in said[0] if part not in ("", own) and all(part in parts for parts in said)] if len(lines) > 1 else []
-    rest = [BETWEEN.join(part for part in parts if part not in shared) for parts in said]
+    shared = [part for part in remarks[0] if part not in ("", own) and all(part in parts for parts in remarks)] if len(lines) > 1 else []
+    rest = [BETWEEN.join(part for part in parts if part not in shared) for parts in remarks]
     return BETWEEN.join(shared), tuple(msgspec.structs.replace(line, remark=remark) for line, remark in zip(lines, rest, strict=True))
 
 
@@ -91,7 +91,7 @@ def line_of(row: DiffRow, *, with_system: bool = False) -> DiffLine:
 
 
 def _across(row: DiffRow) -> str:
-    """What the sides are where configurations are compared; of a row that only one side has, what that side is."""
+    """Both sides' values of the fields that the diff goes across; for a row that only one side has, those of that side."""
     if row.old and row.new:
         return f" ({sides_of(row.across)})" if row.across else ""
     alone = [msgspec.structs.replace(one, old=one.old or one.new, new=one.old or one.new) for one in row.across]
@@ -99,5 +99,5 @@ def _across(row: DiffRow) -> str:
 
 
 def sides_of(across: Sequence[Difference]) -> str:
-    """What each side is of the fields that a diff goes across: once where both are the same."""
+    """The values on each side of the fields that a diff goes across: once if both are the same."""
     return "; ".join(difference_words(one) for one in across)

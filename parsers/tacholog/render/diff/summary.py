@@ -1,4 +1,4 @@
-"""What a diff comes to: its result in a sentence, and what each side is where configurations are compared."""
+"""The summary of a diff: its result in one sentence, and the two sides in words."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _BY_VALUE = ("unreplicated_diff", "unreplicated_same", "not_comparable")
 
 
 def conclusion(report: Report) -> str:
-    """The result in a sentence: what got better and worse, what stayed, and what cannot be told."""
+    """The result in a sentence: what got better and worse, what stayed the same, and what has no verdict."""
     if "same_runs" in report.warnings:
         return SAME_RUNS
-    said = "; ".join(_clauses(report))
-    return f"{said[:1].upper()}{said[1:]}." if said else "There is nothing to compare."
+    clauses = "; ".join(_clauses(report))
+    return f"{clauses[:1].upper()}{clauses[1:]}." if clauses else "There is nothing to compare."
 
 
-def told(report: Report, only: Sequence[str]) -> Report:
-    """What there is to tell of a report: all of it, but of runs with themselves no more than the rows that were asked for."""
+def shown_part(report: Report, only: Sequence[str]) -> Report:
+    """The part of a report that is shown: all of it; of a comparison of runs with themselves only the rows that were asked for."""
     if "same_runs" not in report.warnings:
         return report
     return replace(report, rows=report.rows if only else (), counts=dict.fromkeys(report.counts, 0), losses=(), curves=())
@@ -48,10 +48,15 @@ def _clauses(report: Report) -> Iterator[str]:
         changed: tuple[Verdict, ...] = ("worse", "better") if counts["worse"] or not counts["better"] else ("better", "worse")
         yield from (f"{verdict} in {_found(report, verdict)}" for verdict in changed)
         yield f"no change in {counts['no_change'] or 'none'}"
-    elif len(report.rows) > counts["removed"] + counts["added"] + counts["not_comparable"]:
-        yield "nothing is shown to be better or worse"
+    elif not (counts["unreplicated_diff"] or counts["unreplicated_same"]) and len(report.rows) > _without_partner(counts):
+        yield "no row could be tested"
     yield from _untold(counts, _reprints(report))
     yield from _apart(report)
+
+
+def _without_partner(counts: Mapping[str, int]) -> int:
+    """How many rows are on one side only, or not comparable."""
+    return counts["removed"] + counts["added"] + counts["not_comparable"]
 
 
 def _found(report: Report, verdict: Verdict) -> str:
@@ -66,10 +71,11 @@ def _reprints(report: Report) -> int:
 
 
 def _untold(counts: Mapping[str, int], reprints: int) -> Iterator[str]:
-    """The rows of which a test says nothing: one value a side, or too little to tell."""
+    """The rows without a result of a test: one value on each side, or too few data."""
     if counts["unreplicated_diff"] or counts["unreplicated_same"]:
         again = f" ({reprints} the same measurement, published again)" if reprints else ""
-        yield f"by one value a side, {counts['unreplicated_diff'] or 'none'} differ and {counts['unreplicated_same'] or 'none'} are alike{again}"
+        differ, alike = (counts[verdict] or "none" for verdict in ("unreplicated_diff", "unreplicated_same"))
+        yield f"one value on each side, so no test is possible: {differ} differ, {alike} are alike{again}"
     rows = [
         (counts["insufficient"], "too few runs or samples"),
         (counts["inconclusive"], "too noisy"),
@@ -78,11 +84,11 @@ def _untold(counts: Mapping[str, int], reprints: int) -> Iterator[str]:
         (counts["lossy"], "too much lost"),
     ]
     if total := sum(count for count, _ in rows):
-        yield f"it cannot be told in {total} ({', '.join(f'{count} {why}' for count, why in rows if count)})"
+        yield f"no verdict in {total} ({', '.join(f'{count} {why}' for count, why in rows if count)})"
 
 
 def _apart(report: Report) -> Iterator[str]:
-    """The rows that do not stand against one another, and those in which something was lost."""
+    """The rows that are not comparable or on one side only, and those with loss."""
     counts = report.counts
     if counts["not_comparable"]:
         yield f"{counts['not_comparable']} {'is' if counts['not_comparable'] == 1 else 'are'} not comparable ({_conditions(report.rows)})"
@@ -93,7 +99,7 @@ def _apart(report: Report) -> Iterator[str]:
 
 
 def _which(report: Report, verdict: Verdict) -> str:
-    """What these rows are about, and how much they changed: by their medians or means if there are any, because a tail is the weakest of evidence."""
+    """The metrics of these rows, and how much they changed: by medians or means if there are any, because tails are the weakest evidence."""
     every = [row for row in report.rows if row.verdict == verdict]
     rows = [row for row in every if band_of(row.key.statistic) == "centre"] or every
     amount = _amount(rows, named=len(rows) < len(every))
@@ -105,7 +111,7 @@ def _which(report: Report, verdict: Verdict) -> str:
 
 
 def _amount(rows: Sequence[DiffRow], *, named: bool) -> str:
-    """From the least change to the most; ``named``: with the statistics that changed so."""
+    """The range of the changes; ``named``: with the statistics that they belong to."""
     amounts = sorted(abs(row.ratio - 1) for row in rows if row.ratio is not None)
     if not amounts:
         return ""
@@ -120,16 +126,16 @@ def _over(transports: Sequence[str]) -> str:
 
 
 def _conditions(rows: Iterable[DiffRow]) -> str:
-    """What differs beside the release, over all rows that do not compare."""
+    """The conditions that differ besides the release, over all rows that are not comparable."""
     named = ", ".join(dict.fromkeys(condition_title(one) for row in rows if row.verdict == "not_comparable" for one in row.differences))
     return f"different or not stated: {named}" if named else "several configurations on a side"
 
 
 def across_words(report: Report) -> str:
-    """What each side is, where all rows say the same of what the diff goes across."""
-    said = dict.fromkeys(row.across for row in report.rows if row.across and row.old and row.new)
+    """The fields that the diff goes across, with both sides' values if these are the same in all rows."""
+    sides = dict.fromkeys(row.across for row in report.rows if row.across and row.old and row.new)
     fields = ", ".join(report.settings.across)
-    return f"{fields} ({sides_of(next(iter(said)))})" if len(said) == 1 else fields
+    return f"{fields} ({sides_of(next(iter(sides)))})" if len(sides) == 1 else fields
 
 
 def curve_words(found: Curve) -> str:
@@ -141,7 +147,7 @@ def curve_words(found: Curve) -> str:
 
 
 def _flat(found: Curve) -> list[str]:
-    """The sides whose latency is the same at all sizes, which bytes that move do not have."""
+    """The sides whose latency is the same at all sizes, which does not happen if the bytes move."""
     unit = METRICS[found.key.metric].unit
     means = "at every size, as when a reference is handed over and no payload moves"
     levels = (("old", found.old_flat), ("new", found.new_flat))
@@ -149,14 +155,14 @@ def _flat(found: Curve) -> list[str]:
 
 
 def figures_words(report: Report) -> list[str]:
-    """What the figures of the rows are: of an estimate a reader cannot know it, and of a median of an even number of runs neither."""
+    """How the figures of the rows were computed: the choice of the median, and the estimated ratio."""
     there = any(row.old and row.new and max(row.old.runs, row.new.runs) > 1 for row in report.rows)
     estimated = any(words.is_estimate(row) for row in report.rows)
     return [*([MEDIAN] if there else []), *([ESTIMATE] if estimated else [])]
 
 
 def side_words(found: Input) -> str:
-    """What one side is, in words."""
+    """One side in words."""
     parts = [
         " and ".join(found.systems),
         ", ".join(found.versions),
@@ -176,6 +182,6 @@ def _when(found: Input) -> str:
 
 
 def unstated_words(report: Report) -> str:
-    """The conditions that would have to be known for a verdict, over all rows that lack one."""
+    """The conditions that are needed for a verdict and not stated, over all rows without a verdict."""
     fields = dict.fromkeys(field for row in report.rows if row.verdict in _BY_VALUE for field in row.unverified)
     return ", ".join(title_of(field) for field in fields)

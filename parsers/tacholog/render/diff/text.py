@@ -10,11 +10,11 @@ from tacholog.render.diff.loss import LOSS_SAYS, loss_lines, loss_sentence
 from tacholog.render.diff.meanings import counts, headline
 from tacholog.render.diff.notes import marked, warnings
 from tacholog.render.diff.sections import DiffLine, Section, line_of, sections
-from tacholog.render.diff.summary import across_words, conclusion, curve_words, figures_words, side_words, told, unstated_words
+from tacholog.render.diff.summary import across_words, conclusion, curve_words, figures_words, shown_part, side_words, unstated_words
 from tacholog.render.html import unhidden
 from tacholog.view.numerals import NOT_STATED
 
-FOLDED = ("no_change", "unreplicated_same")  # Counted, and listed only on request: they are what nobody needs to look at.
+FOLDED = ("no_change", "unreplicated_same")  # These rows are counted, and listed only on request: nobody needs to look at them.
 _NUMERIC = (1, 2, 3)  # columns that stand flush right
 _LISTED = "listed"
 _ACTIVE = re.compile(r"[\\|<>*_`\[\]~$&@#]")
@@ -26,15 +26,15 @@ def text(report: Report, only: Sequence[str] = (), limit: int = 20) -> str:
 
     Args:
         report: the comparison.
-        only: the verdicts to list; none: all but what is alike.
+        only: the verdicts to list; none: all except rows without a change.
         limit: rows to list of each verdict; 0: all.
     """
-    return "\n".join(_plain(line) for line in _text(told(report, only), only, limit)) + "\n"
+    return "\n".join(_plain(line) for line in _text(shown_part(report, only), only, limit)) + "\n"
 
 
 def markdown(report: Report, only: Sequence[str] = (), limit: int = 50) -> str:
-    """The report as Markdown, for a pull request or a release page: what needs a look is open, the rest folded."""
-    return "\n".join(_markdown(told(report, only), only, limit)) + "\n"
+    """The report as Markdown, for a pull request or a release page: worse and better rows are open, the rest is folded."""
+    return "\n".join(_markdown(shown_part(report, only), only, limit)) + "\n"
 
 
 def github(report: Report, only: Sequence[str] = (), limit: int = 50) -> str:
@@ -42,7 +42,7 @@ def github(report: Report, only: Sequence[str] = (), limit: int = 50) -> str:
 
     The place for it is the file that ``$GITHUB_STEP_SUMMARY`` names, which GitHub shows below the job; it takes at most a megabyte.
     """
-    counted = [f"| {title} | {count} |" for title, count in counts(told(report, only))]
+    counted = [f"| {title} | {count} |" for title, count in counts(shown_part(report, only))]
     head, _, rest = markdown(report, only, limit).partition("\n")
     return "\n".join([head, *(["", "| verdict | rows |", "|---|--:|", *counted] if counted else []), rest])
 
@@ -50,9 +50,9 @@ def github(report: Report, only: Sequence[str] = (), limit: int = 50) -> str:
 def workflow_commands(report: Report, limit: int = 10) -> str:
     """The worse rows as GitHub's workflow commands, which it shows beside the change; ``limit`` of them, as it shows no more."""
     rows = [line_of(row) for row in report.rows if row.verdict == "worse"][:limit]
-    said = [f"{row.name}: {row.ratio}, {row.remark}" for row in rows]
-    said += [f"{line.name}: {line.remark}" for line in loss_lines(report) if line.verdict == "worse"]
-    return "".join(f"::warning title=Worse than {_command(report.old.name)}::{_command(line)}\n" for line in said[:limit])
+    lines = [f"{row.name}: {row.ratio}, {row.remark}" for row in rows]
+    lines += [f"{line.name}: {line.remark}" for line in loss_lines(report) if line.verdict == "worse"]
+    return "".join(f"::warning title=Worse than {_command(report.old.name)}::{_command(line)}\n" for line in lines[:limit])
 
 
 def _command(text: str) -> str:
@@ -119,8 +119,8 @@ def _notes(report: Report) -> Iterator[str]:
     notes = figures_words(report)
     unstated = unstated_words(report)
     if unstated:
-        notes.append(f"Not stated on one side or both, so that nothing beyond single values can be said: {unstated}.")
-    notes += [f"Marked: {said}" for said in marked(report)]
+        notes.append(f"Not stated on one side or both, so rows can only be judged as single values: {unstated}.")
+    notes += [f"Marked: {mark}" for mark in marked(report)]
     notes += [f"Changed too: {change.field}: {change.old or NOT_STATED} -> {change.new or NOT_STATED}" for change in report.changed]
     if notes:
         yield ""

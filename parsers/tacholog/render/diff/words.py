@@ -13,7 +13,7 @@ from tacholog.schema.marks import MARKS
 from tacholog.view.numerals import NOT_STATED, quantity, with_bound
 from tacholog.view.refusals import difference_words, not_stated
 
-ALONE = "the interval is that of this row alone: among so many rows, such a one comes by chance"
+ALONE = "the interval is for this row alone: among so many rows, such intervals occur by chance"
 BETWEEN = "; "  # between the parts of a remark
 _PLAIN_GAP = 0.02  # between two ratios, as a logarithm
 _PLAIN_RATIO = (0.1, 10.0)
@@ -49,7 +49,7 @@ def interval(row: DiffRow) -> str:
 
 
 def remark(row: DiffRow) -> str:
-    """What there is to say of a row beside its numbers: how large the change is, on what evidence, or why there is no verdict."""
+    """The remark beside a row's numbers: how large the change is, on what evidence, or why there is no verdict."""
     machines = [difference_words(found) for found in row.differences if found.field == "host" and row.old and row.new]
     found = [change(row), evidence(row), _alone(row), _limits(row), *(reason(row, code) for code in row.reasons), *machines, *_flags(row)]
     alone = row.old is None or row.new is None
@@ -57,11 +57,11 @@ def remark(row: DiffRow) -> str:
 
 
 def elsewhere(old: object, differences: Sequence[Difference]) -> list[str]:
-    """Under which other conditions the other side has a row that only one side has under its own; ``old`` is none if the new one has it."""
+    """The other conditions under which the other side has a row that only one side has; ``old`` is none if the new side has it."""
     if not differences:
         return []
     other, this = ("old", "new") if old is None else ("new", "old")
-    return [f"the {other} side has it under other conditions than the {this} one", *map(difference_words, differences)]
+    return [f"the {other} side has this row under other conditions than the {this} one", *map(difference_words, differences)]
 
 
 def change(row: DiffRow) -> str:
@@ -74,12 +74,12 @@ def change(row: DiffRow) -> str:
 
 
 def _higher(value: float) -> str:
-    """How much higher or lower a ratio says that the new side is."""
+    """How much higher or lower the new side is by a ratio."""
     return f"{percent(abs(value - 1))} {'higher' if value > 1 else 'lower'}" if value != 1 else ""
 
 
 def _of_medians(row: DiffRow) -> str:
-    """What the shown medians would make of the ratio, where it is plainly another one: a reader divides."""
+    """The ratio of the shown medians if it clearly differs from the estimate: readers divide the medians."""
     old, new = (side.median if side else None for side in (row.old, row.new))
     if row.p_adjusted is None or not row.ratio or not old or not new or abs(log(new / old / row.ratio)) < _PLAIN_GAP:
         return ""
@@ -88,7 +88,7 @@ def _of_medians(row: DiffRow) -> str:
 
 
 def evidence(row: DiffRow) -> str:
-    """How many runs there are on each side, and what the test says."""
+    """How many runs there are on each side, and the result of the test."""
     if row.old is None or row.new is None:
         return ""
     if row.p_adjusted is None:
@@ -101,7 +101,7 @@ def evidence(row: DiffRow) -> str:
 
 
 def _alone(row: DiffRow) -> str:
-    """That an interval which leaves out no change shows none, where the report as a whole does not: a reader takes it for the decision."""
+    """A note that an interval without 1 is no verdict, if the report as a whole shows no change: readers take it for one."""
     if row.verdict not in OPEN or "significant" in row.flags or row.interval is None or _holds_one(row.interval):
         return ""
     return ALONE
@@ -134,23 +134,23 @@ def _runs(side: Side | None) -> int:
 
 def _few_samples(row: DiffRow) -> str:
     samples = [side.samples for side in (row.old, row.new) if side and side.samples is not None]
-    of = f"{min(samples)} samples a run" if samples else "too few samples"
-    return f"{of} for this percentile" if row.level == "a" else f"{of}, {TESTABLE_BEYOND} beyond the percentile are needed"
+    count = f"{min(samples)} samples a run" if samples else "too few samples"
+    return f"{count} for this percentile" if row.level == "a" else f"{count}, {TESTABLE_BEYOND} beyond the percentile are needed"
 
 
-def value_of(row: DiffRow, which: str, said: Callable[[float, str], str] = quantity) -> str:
-    """The value of a side, ``old`` or ``new``, in the words of ``said``."""
+def value_of(row: DiffRow, which: str, write: Callable[[float, str], str] = quantity) -> str:
+    """The value of a side, ``old`` or ``new``, as ``write`` writes it."""
     found = row.old if which == "old" else row.new
     if found is None:
         return "-"
     if found.median is None:
         return NOT_STATED
     bound = "=" if found.bound.startswith("range") else found.bound
-    return with_bound(said(found.median, row.unit), bound)
+    return with_bound(write(found.median, row.unit), bound)
 
 
 def _limits(row: DiffRow) -> str:
-    """The threshold where it decided, and how much would have been seen where nothing was."""
+    """The threshold where it decided, and the smallest detectable change of undecided rows."""
     if row.threshold is None:
         return ""
     limit = f"{percent(row.threshold)} {THRESHOLD_SOURCES.get(row.threshold_source or '', '')}".strip()
@@ -162,21 +162,21 @@ def _limits(row: DiffRow) -> str:
 
 
 def _open(row: DiffRow) -> str:
-    """Why a row is open: too few pairs, noise, or a change that is there but may be too small to count or come of rounding."""
+    """Why a row is undecided: too few pairs, noise, or a change that may be too small to count or be caused by rounding."""
     if row.verdict == "too_few_pairs":
         return few(row.attainable_p, row.needed, row.design)
     if "significant" in row.flags:
         rounded = row.interval is not None and _holds_one(row.interval)
-        return "a change, but perhaps one of rounding alone" if rounded else "a change, but perhaps one that is too small to matter"
+        return "a change, but rounding alone may explain it" if rounded else "a change, but it may be too small to matter"
     return (
         f"smallest detectable change {percent(row.detectable)}" if row.detectable is not None else "no change could be detected, because of rounding"
     )
 
 
 def few(attainable_p: float | None, needed: int | None, design: str | None) -> str:
-    """How far a row is from what it would take to become significant alone."""
+    """How many pairs a row needs to become significant alone."""
     groups = "pairs" if design == "paired" else "sessions a side"
-    return f"alone among so many rows its adjusted p is at least {attainable_p or 1.0:.2g}, whatever its values: {needed} {groups} are needed"
+    return f"alone among so many rows, its adjusted p is at least {attainable_p or 1.0:.2g}, with any values: {needed} {groups} are needed"
 
 
 def _flags(row: DiffRow) -> list[str]:
@@ -185,7 +185,7 @@ def _flags(row: DiffRow) -> list[str]:
         return []
     sides = [("old", row.old), ("new", row.new)]
     found = [(which, modes(side.values, log1p(row.threshold or 0))) for which, side in sides if side]
-    return [f"the {which} runs fall into two groups, around {' and '.join(_quantity(row, mode) for mode in two)}" for which, two in found if two]
+    return [f"the {which} runs form two groups, around {' and '.join(_quantity(row, mode) for mode in two)}" for which, two in found if two]
 
 
 def _quantity(row: DiffRow, value: float) -> str:

@@ -1,1 +1,1 @@
-"""Figures: what is drawn, as SVG and as a Plotly spec."""
+"""Figures: `figures` decides what is drawn and `axes` where the ticks are; `svg` and `spec` (for Plotly) draw it; `plots` puts both on a page."""

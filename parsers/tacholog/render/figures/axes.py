@@ -1,4 +1,4 @@
-"""Axes: where the ticks stand and what they say."""
+"""Axes: their range, their ticks and the labels of the ticks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LINEAR_TICKS = 5
 
 
 class Axis(msgspec.Struct, frozen=True):
-    """One axis: its title, its range (low, high) in the schema's unit, its ticks with their labels, and what that unit is called in a file."""
+    """One axis: its title, its range (low, high) and ticks in the unit of the schema, the labels of the ticks, and the name of the unit in files."""
 
     title: str
     scale: Literal["log", "linear"]
@@ -27,14 +27,14 @@ class Axis(msgspec.Struct, frozen=True):
     unit: str = ""
 
     def place(self, value: float) -> float:
-        """Return where ``value`` stands between the ends, 0 to 1."""
+        """Return the position of ``value`` between the ends, 0 to 1."""
         if self.scale == "linear":
             return (value - self.low) / (self.high - self.low)
         return math.log(value / self.low) / math.log(self.high / self.low)
 
 
 def size_axis(values: Sequence[float], title: str = "Message size") -> Axis:
-    """Return the axis of payload sizes in bytes: ticks at the first and the last, and between them at powers of two, because sizes are."""
+    """Return the axis of payload sizes in bytes: ticks at the smallest, the largest, and powers of two between them."""
     low, high = _ends(values)
     powers = range(math.floor(math.log2(low)), math.ceil(math.log2(high)) + 1)
     step = max(1, math.ceil(len(powers) / _MANY))
@@ -46,7 +46,7 @@ def size_axis(values: Sequence[float], title: str = "Message size") -> Axis:
 
 
 def number_axis(values: Sequence[float], title: str, unit: str) -> Axis:
-    """Return the axis of numbers in the schema's ``unit``: ticks at 1, 2 and 5 of each decade, or at whole decades where these are many."""
+    """Return the axis of numbers in the schema's ``unit``: ticks at 1, 2 and 5 of each decade, or at whole decades if these are too many."""
     low, high = _ends(values)
     powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
     shown: list[float] = []
@@ -59,7 +59,7 @@ def number_axis(values: Sequence[float], title: str, unit: str) -> Axis:
 
 
 def percentile_axis(highest: float) -> Axis:
-    """Return the axis of percentiles, in samples per sample beyond: 10 is the 90th, 100 the 99th. Each further nine takes the same room."""
+    """Return the axis of percentiles, as samples per sample above it: 10 is the 90th, 100 the 99th. Each further nine takes the same space."""
     nines = range(1, max(2, math.ceil(math.log10(highest))) + 1)
     ticks = [2.0, *(10.0**count for count in nines)]
     labels = ["50\u00a0%", *(f"{100 - 100 / 10**count:.{max(0, count - 2)}f}\u00a0%" for count in nines)]
@@ -68,7 +68,7 @@ def percentile_axis(highest: float) -> Axis:
 
 
 def share_axis(values: Sequence[float], title: str) -> Axis:
-    """Return the axis of shares (0 to 1): from a true zero, linear, because most shares of a good run are zero."""
+    """Return the axis of shares (0 to 1): linear from zero, because most shares of a good run are zero."""
     step = _round_step(max(*values, 1e-6) / _LINEAR_TICKS)
     count = math.ceil(max(*values, 1e-6) / step - 1e-9)
     ticks = [step * index for index in range(count + 1)]
@@ -76,12 +76,12 @@ def share_axis(values: Sequence[float], title: str) -> Axis:
 
 
 def time_axis(highest_s: float) -> Axis:
-    """Return the axis of the time since a measurement began, from zero, in seconds."""
-    return _from_zero(highest_s, "Time since the measurement began", lambda tick: f"{tick:g}\u00a0s", "s")
+    """Return the axis of time since the start of a measurement, in seconds."""
+    return _from_zero(highest_s, "Time since the start of the measurement", lambda tick: f"{tick:g}\u00a0s", "s")
 
 
 def count_axis(highest: float) -> Axis:
-    """Return the axis of intervals whose length nobody states: their numbers."""
+    """Return the axis of interval numbers, for intervals of unknown length."""
     return _from_zero(highest, "Interval", lambda tick: f"{tick:g}")
 
 
@@ -97,7 +97,7 @@ def _round_step(least: float) -> float:
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:
-    """Return the ends with room round the points; no less than a factor of 10 apart, so that noise is not drawn as a mountain."""
+    """Return the ends, with space around the points. They are at least a factor of 10 apart, so that noise does not look like a change."""
     low, high = min(values), max(values)
     middle = math.sqrt(low * high)
     low, high = min(low, middle / math.sqrt(10)), max(high, middle * math.sqrt(10))

@@ -1,4 +1,4 @@
-"""The whole latency distribution of a run: how late the latest were, not only three percentiles of it."""
+"""The whole latency distribution of a run, up to its last samples."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _STEPS_A_DECADE = 8
 
 
 def distribution_of(series: Series, histograms: Sequence[HistogramRow]) -> Figure | None:
-    """Return latency over percentile, one line a size, each from the one run whose median is in the middle: runs are not pooled."""
-    by_record = {(one.run, one.log, one.line): one for one in histograms if one.bins}
+    """Return latency over percentile, one line for each size. Each line is one run, the one with the middle median: runs are not pooled."""
+    by_record = {(histogram.run, histogram.log, histogram.line): histogram for histogram in histograms if histogram.bins}
     traces = [trace for slot, at in enumerate(spread(series.sizes())) if (trace := _trace(series, at, slot, by_record))]
     if not traces:
         return None
@@ -26,12 +26,12 @@ def distribution_of(series: Series, histograms: Sequence[HistogramRow]) -> Figur
     x, y = percentile_axis(max(point.x for point in points)), number_axis([point.y for point in points], latency_words([series]), "ns")
     ends = " ".join(f"{trace.name}: {trace.points[0].words}, to {trace.points[-1].words}." for trace in traces)
     title = f"Latency distribution: {series.label}"
-    note = "Each line is one run: the one with the middle median (of two, the worse). It ends where fewer than ten samples lie beyond."
+    note = "Each line is one run: the one with the middle median (of two, the worse). It ends where fewer than ten samples remain above it."
     return Figure(title, f"{title}. {ends}", x, y, tuple(traces), note, dense=True)
 
 
 def spread(sizes: Sequence[int | None]) -> list[int | None]:
-    """Choose at most as many sizes as there are colours, the smallest and the largest among them."""
+    """Choose at most as many sizes as there are colours, including the smallest and the largest."""
     if len(sizes) <= _MOST_LINES:
         return list(sizes)
     last = len(sizes) - 1
@@ -54,7 +54,7 @@ def _trace(series: Series, at: int | None, slot: int, by_record: dict[tuple[str,
 
 
 def _points(histogram: HistogramRow) -> Iterator[PlotPoint]:
-    """Yield latency at steps that are even on the axis: the upper edge of the bin that holds the rank, as the percentiles are."""
+    """Yield the latency at even steps of the axis: the upper edge of the bin with that rank, as for percentiles."""
     total = sum(count for _, _, count in histogram.bins)
     step, wanted, seen = 10 ** (1 / _STEPS_A_DECADE), 1.25, 0
     for _, upper, count in histogram.bins:

@@ -1,4 +1,4 @@
-"""Figures: which points are drawn, in what style, and what a reader who cannot see them is told.
+"""Figures: which points are drawn and how, and the description for readers who cannot see them.
 
 One `Figure` is drawn twice from the same points: as static SVG (`svg`) and as a Plotly spec (`spec`).
 """
@@ -20,26 +20,24 @@ from tacholog.view.series import LOGICAL, Cell, Series
 _PERCENTILES = ("p50", "p99", "p99.99", "max")
 _DASHES = ("solid", "dash", "dot")
 _SHADED = ("p50", "p99")
-MOST_SHADED = 2  # more of them lie over one another, and none can be read
+MOST_SHADED = 2  # more would overlap and be unreadable
 _LATENCY_STYLES = 3
 _UNDERSAMPLED = "undersampled"
-_CROSS_NOTE = "Crosses rest on too few samples for their percentile: they say little more than the largest value that was seen."
-_NAMED = 2  # of two runs the one that is not the median is named too
+_CROSS_NOTE = "Crosses have too few samples for their percentile: they say little more than the largest value."
+_NAMED = 2  # of two runs, both values are shown
 _RANGE_NOTE = (
-    "A filled area is a range: the source gives only its ends, for all sizes together, and not how latency rises within it. "
-    "Triangles that point down mark an upper bound: what was measured lies below."
+    "A filled area is a range: the source states only its ends, for all sizes together. "
+    "Triangles that point down mark an upper bound: the measured value is lower."
 )
-_GROUPS_NOTE = "Where points stand beside a line, the runs fall into two groups. The line goes through the larger group (of equal ones, the worse)."
+_GROUPS_NOTE = "Points beside a line: the runs fall into two groups, and the line goes through the larger group (of equal ones, the worse)."
 _SHADE_NOTE = "The shaded area reaches from the median to the 99th percentile."
-_SHADE_LATER = (
-    f"Where no more than {MOST_SHADED} series are shown (the legend hides them), the area from the median to the 99th percentile is shaded."
-)
+_SHADE_LATER = f"Hide series by clicking the legend: with {MOST_SHADED} or fewer, the area from the median to the 99th percentile is shaded."
 
 
 class PlotPoint(NamedTuple):
-    """One point: payload bytes, value in the schema's unit, the words shown beside it, the lowest and highest of its runs, what else is known.
+    """One point: payload bytes, value in the unit of the schema, the text beside it, the lowest and highest value of its runs, and more details.
 
-    ``fact`` is the number that it shows, which has its line in a log; what is ``undersampled`` rests on too few samples.
+    ``fact`` is the result that it shows, with its log line. ``undersampled``: it has too few samples.
     """
 
     x: float
@@ -53,11 +51,11 @@ class PlotPoint(NamedTuple):
 
 
 class Trace(msgspec.Struct, frozen=True):
-    """One line: its series' name and slot (colour), its style's name and dash, and whether its marks are hollow (published figures).
+    """One line: name and slot (colour) of its series, name and dash of its style, and whether its markers are hollow (published numbers).
 
-    An ``area`` is what lies within its points, somewhere in which the numbers are; what is ``below`` its points is less than they say. ``points``
-    are not joined: they are the other group of runs at the sizes at which these fall into two.
-    ``facts`` hold for all of its points. Those of ``records`` are worked out from all of a record: they lead to its line and to no number there.
+    The values of an ``area`` lie somewhere within its points. The values of ``below`` are less than its points. ``points`` are not joined: they show
+    the second group of runs, at the sizes where runs fall into two groups.
+    ``facts`` hold for all points. Points of ``records`` are computed from a whole record, so they link to its line and not to one number.
     """
 
     name: str
@@ -72,9 +70,9 @@ class Trace(msgspec.Struct, frozen=True):
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """A figure: title, text alternative, both axes, lines, a note that belongs under it, and whether its points are too many to be drawn large.
+    """A figure: title, text alternative, axes, lines, a note below it, and whether it has many points (``dense``), which are drawn small.
 
-    ``shades`` are areas between two lines of one series. They say nothing that the lines do not, and only so many can be read at once.
+    ``shades`` are areas between two lines of one series. They add no data, and only a few of them are readable at once.
     """
 
     title: str
@@ -91,10 +89,13 @@ def latency_over_size(series: Sequence[Series]) -> Figure | None:
     """Return latency percentiles over message size: colour tells the series, dash tells the percentile."""
     styles = _percentiles_of(series)
     traces = [
-        trace for one in series for dash, statistic in zip(_DASHES, styles, strict=False) for trace in _traces(one, "latency", statistic, "ns", dash)
+        trace
+        for curve in series
+        for dash, statistic in zip(_DASHES, styles, strict=False)
+        for trace in _traces(curve, "latency", statistic, "ns", dash)
     ]
-    ranges = sorted((trace for one in series for trace in _ranges(one)), key=lambda trace: trace.shape != "area")  # what is drawn last is on top
-    shades = tuple(shade for one in series if (shade := _shade(one)))
+    ranges = sorted((trace for curve in series for trace in _ranges(curve)), key=lambda trace: trace.shape != "area")  # what is drawn last is on top
+    shades = tuple(shade for curve in series if (shade := _shade(curve)))
     notes = [_RANGE_NOTE if ranges else "", (_SHADE_NOTE if len(shades) <= MOST_SHADED else _SHADE_LATER) if shades else ""]
     notes.append(_CROSS_NOTE if any(point.undersampled for trace in traces for point in trace.points) else "")
     figure = _figure("Latency over message size", latency_words(series), "ns", [*ranges, *traces], " ".join(filter(None, notes)))
@@ -102,29 +103,29 @@ def latency_over_size(series: Sequence[Series]) -> Figure | None:
 
 
 def goodput_over_size(series: Sequence[Series]) -> Figure | None:
-    """Return payload received per second over message size. Rates that no bytes moved for are left out, and the note says so."""
-    real = [one for one in series if not one.has_mark(LOGICAL)]
-    left_out = [one.label for one in series if one.has_mark(LOGICAL) and one.cells("goodput", "mean")]
+    """Return payload received per second over message size. Rates for which no bytes moved are left out, with a note."""
+    real = [curve for curve in series if not curve.has_mark(LOGICAL)]
+    left_out = [curve.label for curve in series if curve.has_mark(LOGICAL) and curve.cells("goodput", "mean")]
     note = (
         f"Left out, because only references to the payload were handed over and no bytes moved: {'; '.join(left_out)}. "
         "Their message rates are in the next figure, their printed rates in the table."
         if left_out
         else ""
     )
-    traces = [trace for one in real for trace in _traces(one, "goodput", "mean", "bit_per_s", "solid")]
+    traces = [trace for curve in real for trace in _traces(curve, "goodput", "mean", "bit_per_s", "solid")]
     return _figure("Payload received per second", "Goodput", "bit_per_s", traces, note)
 
 
 def messages_over_size(series: Sequence[Series]) -> Figure | None:
     """Return messages received per second over message size, of all series."""
-    traces = [trace for one in series for trace in _traces(one, "message_rate", "mean", "messages_per_s", "solid")]
+    traces = [trace for curve in series for trace in _traces(curve, "message_rate", "mean", "messages_per_s", "solid")]
     return _figure("Messages received per second", "Messages per second", "messages_per_s", traces)
 
 
 def loss_over_size(series: Sequence[Series]) -> Figure | None:
-    """Return the share of messages lost over message size, if any was lost: only of series that lost some."""
-    losing = [one for one in series if any((cell.value or 0) > 0 for cell in one.cells("loss", "total").values())]
-    traces = [trace for one in losing for trace in _traces(one, "loss", "total", "ratio", "solid")]
+    """Return the share of lost messages over message size, for the series that lost any."""
+    losing = [curve for curve in series if any((cell.value or 0) > 0 for cell in curve.cells("loss", "total").values())]
+    traces = [trace for curve in losing for trace in _traces(curve, "loss", "total", "ratio", "solid")]
     lossless = len(series) - len(losing)
     note = f"{lossless} of {len(series)} series lost nothing or do not state it; they are not drawn." if lossless else ""
     return _figure("Messages lost", "Share of messages lost", "ratio", traces, note)
@@ -138,32 +139,32 @@ FIGURES = {
 }
 
 
-def words_of(cell: Cell, unit: str, said: Callable[[float, str], str] = quantity) -> str:
-    """Return a cell's number with its bound, unit and, where runs were repeated, their range, in the words of ``said``."""
+def words_of(cell: Cell, unit: str, written: Callable[[float, str], str] = quantity) -> str:
+    """Return the number of a cell with its bound and unit and, for repeated runs, their range. ``written`` formats a value."""
     if cell.value is None:
         return "not stated"
-    text = with_bound(said(cell.value, unit), cell.shown.bound)
+    text = with_bound(written(cell.value, unit), cell.shown.bound)
     if cell.groups and cell.low is not None and cell.high is not None:
-        both = " and ".join(f"{said(group.value, unit)} in {group.runs}" for group in cell.groups)
-        return f"two groups of runs: {both} ({said(cell.low, unit)} to {said(cell.high, unit)} in all)"
+        both = " and ".join(f"{written(group.value, unit)} in {group.runs}" for group in cell.groups)
+        return f"two groups of runs: {both} ({written(cell.low, unit)} to {written(cell.high, unit)} in all)"
     if cell.low is None or cell.high is None or len(cell.results) == 1:
         return text
     values = sorted(fact.value for fact in cell.results if fact.value is not None)
     if len(values) <= _NAMED:
-        return f"{text} (median of {len(values)} runs: {' and '.join(said(value, unit) for value in values)})"
-    return f"{text} (median of {len(values)} runs, {said(cell.low, unit)} to {said(cell.high, unit)})"
+        return f"{text} (median of {len(values)} runs: {' and '.join(written(value, unit) for value in values)})"
+    return f"{text} (median of {len(values)} runs, {written(cell.low, unit)} to {written(cell.high, unit)})"
 
 
 def latency_words(series: Sequence[Series]) -> str:
-    """Say what the latencies of a figure span, if they all span the same."""
-    bases = {dict(one.key).get("basis") for one in series}
+    """Return the title of a latency axis, with the basis if all series have the same."""
+    bases = {dict(curve.key).get("basis") for curve in series}
     words = BASIS_WORDS.get(str(bases.pop())) if len(bases) == 1 else None
     return f"Latency, {words}" if words else "Latency"
 
 
 def _percentiles_of(series: Sequence[Series]) -> list[str]:
-    """Choose up to three statistics that most series have; a mean only where a tool prints no percentiles."""
-    present = {statistic for one in series for metric, statistic in one.statistics() if metric == "latency"}
+    """Choose up to three statistics; mean, min and max only if no series has percentiles."""
+    present = {statistic for curve in series for metric, statistic in curve.statistics() if metric == "latency"}
     chosen = [statistic for statistic in _PERCENTILES if statistic in present]
     if "p50" in present:
         return chosen[:_LATENCY_STYLES]
@@ -181,7 +182,7 @@ def _trace(series: Series, metric: str, statistic: str, unit: str, dash: str) ->
 
 
 def _traces(series: Series, metric: str, statistic: str, unit: str, dash: str) -> Iterator[Trace]:
-    """Yield the line of a number, and the points beside it where its runs fall into two groups."""
+    """Yield the line of a statistic, and the points beside it where runs fall into two groups."""
     line = _trace(series, metric, statistic, unit, dash)
     if line is None:
         return
@@ -198,7 +199,7 @@ def _traces(series: Series, metric: str, statistic: str, unit: str, dash: str) -
 
 
 def _shade(series: Series) -> Trace | None:
-    """Return the area between the median and the 99th percentile, over the sizes that have both; one size is no area."""
+    """Return the area between the median and the 99th percentile, if at least two sizes have both."""
     low, high = (_trace(series, "latency", statistic, "ns", "solid") for statistic in _SHADED)
     both = {point.x for point in low.points} & {point.x for point in high.points} if low and high else set()
     if low is None or high is None or len(both) < len(_SHADED):
@@ -208,7 +209,7 @@ def _shade(series: Series) -> Trace | None:
 
 
 def _ranges(series: Series) -> Iterator[Trace]:
-    """Yield what a source says of a whole range of sizes: an area between its ends, or a line that it is at, about or below."""
+    """Yield numbers that a source states for a range of sizes: an area between two ends, or a line at, about or below a value."""
     highs = series.cells("latency", "range-high")
     for at, low in series.cells("latency", "range-low").items():
         high = highs.get(at)
@@ -244,7 +245,7 @@ def _figure(title: str, y_title: str, unit: str, traces: Sequence[Trace], note: 
 
 
 def _description(title: str, traces: Sequence[Trace]) -> str:
-    """Say each line's first and last point: what somebody would read off the figure."""
+    """Describe each line by its first and last point."""
     lines = []
     for trace in traces:
         if trace.shape == "points":

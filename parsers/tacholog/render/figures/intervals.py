@@ -1,4 +1,4 @@
-"""How a measurement went while it ran: the intervals that a tool prints, drawn over time. A mean hides a rate that fell halfway."""
+"""The intervals that a tool prints during a measurement, drawn over time: a mean would hide a rate that fell halfway."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tacholog.view.numerals import quantity, size
 from tacholog.view.results import ResultRow
 from tacholog.view.series import Series, series_of
 
-_LEAST = 3  # two intervals are no course
+_LEAST = 3  # two intervals show no course
 _MANY = 40
 _DRAWN = (
     ("latency", (("p50", "solid"), ("p99", "dash"))),
@@ -26,8 +26,8 @@ _DRAWN = (
 
 
 def interval_figures(facts: Sequence[ResultRow]) -> list[tuple[int, Figure]]:
-    """Return a figure a series, with the series' number: of those that hold a run with enough intervals to show a course."""
-    found = ((one.slot, _figure(one)) for one in series_of(facts))
+    """Return a figure for each series that has a run with enough intervals, with the slot of the series."""
+    found = ((curve.slot, _figure(curve)) for curve in series_of(facts))
     return [(slot, figure) for slot, figure in found if figure]
 
 
@@ -40,11 +40,11 @@ def _figure(series: Series) -> Figure | None:
 
 
 def _longest(series: Series, at: int | None, metric: str, statistic: str) -> list[ResultRow]:
-    """Return the facts of the run with the most intervals of a size, the first of several; none where even it has too few."""
-    told = [fact for fact in series.results if (fact.payload_bytes, fact.metric, fact.statistic) == (at, metric, statistic) and fact.value]
-    if not told:
+    """Return the results of the run with the most intervals of a size (the first, if several have as many); none if these are too few."""
+    wanted = [fact for fact in series.results if (fact.payload_bytes, fact.metric, fact.statistic) == (at, metric, statistic) and fact.value]
+    if not wanted:
         return []
-    (run, log), count = Counter((fact.run.run, fact.log) for fact in told).most_common(1)[0]
+    (run, log), count = Counter((fact.run.run, fact.log) for fact in wanted).most_common(1)[0]
     return [fact for fact in series.results if (fact.run.run, fact.log, fact.payload_bytes) == (run, log, at)] if count >= _LEAST else []
 
 
@@ -72,11 +72,11 @@ def _log_of(facts: Sequence[ResultRow]) -> list[str]:
 
 
 def _by_interval(facts: Sequence[ResultRow]) -> list[list[ResultRow]]:
-    """Group the facts of each interval: those of one line, unless one comes again, as in JSON that is all on one line."""
+    """Group the results by interval: those on one line belong together, unless a number repeats (JSON may stand on one line)."""
     intervals: list[list[ResultRow]] = []
     for fact in sorted(facts, key=lambda fact: fact.line or 0):
         latest = intervals[-1] if intervals else []
-        again = any((one.metric, one.statistic) == (fact.metric, fact.statistic) for one in latest)
+        again = any((known.metric, known.statistic) == (fact.metric, fact.statistic) for known in latest)
         if not latest or again or latest[0].line != fact.line:
             intervals.append([])
         intervals[-1].append(fact)
@@ -92,7 +92,7 @@ def _is_timed(facts: Sequence[ResultRow]) -> bool:
 
 
 def _points(facts: Sequence[ResultRow], metric: str, statistic: str, *, timed: bool) -> Iterator[PlotPoint]:
-    """Yield a point an interval, at its end; a log axis has no place for nothing, which an interval with no message is."""
+    """Yield a point at the end of each interval. An interval without a message has no place on a log axis."""
     at = 0.0
     for found in _by_interval(facts):
         at += (_value(found, "duration", "total") or 0.0) / 1e9 if timed else 1.0

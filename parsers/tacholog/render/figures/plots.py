@@ -1,4 +1,4 @@
-"""A figure on a page: the static drawing, its legend, and the spec that the page's script draws live from."""
+"""A figure on a page: the static drawing, its legend, and the data for the live plot."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STYLES = {"p50": "median", "mean": "mean", "min": "min", "max": "max"}
 
 
 def plot(figure: Figure, anchor: str, links: Links) -> Html:
-    """Return the ``figure`` element. It says everything without scripts; a script may replace the drawing by a live one."""
+    """Return the ``figure`` element. It is complete without scripts; a script may replace the drawing by a live plot."""
     targets = Targets()
     data = data_block(spec(figure, lambda fact: targets.line(links, fact)), "tl-spec")
     note = tag("p", figure.note, class_="tl-note") if figure.note else ""
@@ -24,7 +24,7 @@ def plot(figure: Figure, anchor: str, links: Links) -> Html:
         tag("div", draw(figure, anchor), class_="tl-stage", role="group", aria_label=figure.title),
         _legend(figure),
         note,
-        tag("p", class_="tl-points"),  # a script offers the points here; its place is kept, so that nothing jumps
+        tag("p", class_="tl-points"),  # a script adds a button here; the reserved space keeps the page from jumping
         targets.html(),
         data,
         class_="tl-figure",
@@ -46,6 +46,6 @@ def _legend(figure: Figure) -> Html:
 
 
 def swatch_grey(dash: str) -> Html:
-    """Return the legend's drawing for a line style that all series share."""
+    """Return the symbol in the legend for a line style that all series share."""
     path = tag("path", d="M1 6H27", class_="tl-path", stroke_dasharray={"solid": None, "dash": "7 4", "dot": "1.5 3.5"}[dash])
     return tag("svg", path, class_="tl-swatch tl-grey", viewBox="0 0 28 12", aria_hidden="true")

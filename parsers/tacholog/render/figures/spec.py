@@ -1,4 +1,4 @@
-"""A figure as a Plotly spec: plain data without colours, which the page's script fills in from the style sheet (light, dark, print)."""
+"""A figure as data for Plotly, without colours: the script of the page takes them from the style sheet (light, dark, print)."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tacholog.view.results import ResultRow
 
 _SYMBOLS = ("circle", "square", "diamond")
 _COLOURS = 8
-_CROSS = "x-thin"  # of too few samples: seen as well as the others in both themes, which a faint point was not
+_CROSS = "x-thin"  # for too few samples; visible in both themes, which a pale point was not
 
 
 Places = Callable[[ResultRow | None], tuple[int, int] | None]
 
 
 def spec(figure: Figure, place: Places) -> dict[str, object]:
-    """Return ``data`` and ``layout`` for Plotly. ``meta`` of a trace names its colour and series, says if it is a shade, and holds its facts.
+    """Return ``data`` and ``layout`` for Plotly. The ``meta`` of a trace holds its colour, its series, its facts, and whether it is a shade.
 
-    ``place`` says where the log line of a number is, as its script numbers the pages of logs.
+    ``place`` returns the log page, by its number in the data of the script, and the line of a result.
     """
     return {
         "title": figure.title,
@@ -31,7 +31,7 @@ def spec(figure: Figure, place: Places) -> dict[str, object]:
         "layout": {
             "xaxis": {**_axis(figure.x), "title": {"text": esc(figure.x.title)}},
             "yaxis": _axis(figure.y),
-            "annotations": [_lying(figure.y.title)],
+            "annotations": [_horizontal_title(figure.y.title)],
             "hovermode": "closest",
             "showlegend": False,
         },
@@ -64,13 +64,13 @@ def _trace(trace: Trace, marker_px: int, place: Places) -> dict[str, object]:
 
 
 def _number(trace: Trace) -> dict[str, object]:
-    """Return what the address of a point's number ends in beside its line: all points of a trace are of one metric."""
+    """Return the end of the address of each point, after its line: all points of a trace are of one metric and statistic."""
     fact = trace.points[0].fact
     return {"number": f":{fact.metric}.{fact.statistic}"} if fact and not trace.records else {}
 
 
 def _symbols(trace: Trace, symbol: str) -> object:
-    """Return the sign of all points, or that of each where some rest on too few samples."""
+    """Return the symbol of all points, or a list if some have too few samples."""
     found = [_CROSS if point.undersampled else symbol for point in trace.points]
     return found if _CROSS in found else symbol
 
@@ -80,7 +80,7 @@ def _meta(trace: Trace) -> dict[str, object]:
 
 
 def _shade(shade: Trace) -> dict[str, object]:
-    """Return an area that only shades: its edges are lines of their own, with points to hover."""
+    """Return a shaded area. Its edges are other traces, with points to hover over."""
     return {
         "type": "scatter",
         "mode": "lines",
@@ -94,18 +94,18 @@ def _shade(shade: Trace) -> dict[str, object]:
 
 
 def _column(axis: Axis) -> str:
-    """Return what an axis is called in a file: there numbers are in the schema's units."""
+    """Return the name of a column in an exported file, where numbers are in the units of the schema."""
     return f"{axis.title} ({axis.unit.replace('_per_', '/').replace('_', ' ')})" if axis.unit else axis.title
 
 
-def _lying(title: str) -> dict[str, object]:
-    """Return the title of the upright axis as a lying text above it."""
+def _horizontal_title(title: str) -> dict[str, object]:
+    """Return the title of the vertical axis as horizontal text above it."""
     place = {"xref": "paper", "yref": "paper", "x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom", "yshift": 6}
     return {"text": esc(title), "showarrow": False, **place}
 
 
 def _error_bars(trace: Trace) -> dict[str, object]:
-    """Return whiskers from the lowest to the highest run, where runs were repeated."""
+    """Return error bars from the lowest to the highest run, if runs were repeated."""
     if all(point.low is None for point in trace.points):
         return {}
     above = [(point.high or point.y) - point.y for point in trace.points]

@@ -1,4 +1,4 @@
-"""A figure as static SVG: there at once, without scripts, in print, and in both colour themes (colours come from the style sheet)."""
+"""A figure as static SVG: visible at once, without scripts, in print, and in both colour themes (colours come from the style sheet)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def draw(figure: Figure, anchor: str) -> Html:
 
 
 def swatch(slot: int, dash: str = "solid", *, hollow: bool = False) -> Html:
-    """Return the small drawing that stands in the legend for a line."""
+    """Return the symbol of a line in the legend."""
     return tag(
         "svg",
         _path("M1 6H27", dash),
@@ -61,7 +61,7 @@ def _grid(x: Axis, y: Axis) -> Iterator[Html]:
         yield tag("line", x1=at, x2=at, y1=_TOP, y2=bottom, class_="tl-grid")
         yield tag("text", label, x=at, y=bottom + 18, class_="tl-tick", text_anchor="middle")
     yield tag("text", x.title, x=(_LEFT + right) / 2, y=HEIGHT - 8, class_="tl-axis", text_anchor="middle")
-    yield tag("text", y.title, x=0, y=14, class_="tl-axis")  # lying: it can be read, and never meets the labels of the ticks
+    yield tag("text", y.title, x=0, y=14, class_="tl-axis")  # horizontal, so that it is readable and clear of the labels of the ticks
 
 
 def _shade(figure: Figure, shade: Trace) -> Html:
@@ -107,7 +107,7 @@ def _path(path: str, dash: str) -> Html:
 
 
 def _marker(x: float, y: float, slot: int, words: Html = NOTHING, *, hollow: bool, cross: bool = False) -> Html:
-    """Draw a point, a cross for what rests on too few samples. After as many series as there are colours the shape changes."""
+    """Draw a point, or a cross for too few samples. When the colours are used up, the shape changes."""
     if cross:
         return tag("path", words, d=f"M{x - 3:g} {y - 3:g}l6 6m0-6l-6 6", class_="tl-point")
     class_ = "tl-point tl-hollow" if hollow else "tl-point"

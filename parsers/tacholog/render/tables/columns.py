@@ -1,4 +1,4 @@
-"""Which columns a table of numbers has, and what is said once above it instead of in each cell."""
+"""The columns of a table of numbers, and the marks and zeros that are stated once above it instead of in each cell."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("histogram_overflow", "total", "above the histogram"),
     ("duration", "total", "duration"),
 )
-_ACCIDENTS = ("messages_duplicated", "messages_reordered", "messages_corrupted", "histogram_overflow")
+_ERRORS = ("messages_duplicated", "messages_reordered", "messages_corrupted", "histogram_overflow")
 _MEASURED = ("latency", "goodput", "message_rate")
 
 
@@ -49,7 +49,7 @@ class NumberColumn(msgspec.Struct, frozen=True):
 
 
 def columns_of(series: Series) -> list[NumberColumn]:
-    """Return the columns that a series fills, in the order in which people read them."""
+    """Return the columns for which a series has numbers, in reading order."""
     present = series.statistics()
     latency = [
         NumberColumn("latency", name, _HEADINGS.get(name, name.replace("p", "") + " %"), unit_shown("ns"))
@@ -69,13 +69,13 @@ def columns_of(series: Series) -> list[NumberColumn]:
 
 
 def without_zeros(series: Series, columns: Sequence[NumberColumn]) -> tuple[list[NumberColumn], list[NumberColumn]]:
-    """Return the columns worth showing, and those of accidents that never happened: a column of zeros says less than a sentence."""
-    never = [column for column in columns if column.metric in _ACCIDENTS and _all_zero(series, column)]
+    """Return the columns to show, and those of errors that never happened: a sentence replaces a column of zeros."""
+    never = [column for column in columns if column.metric in _ERRORS and _all_zero(series, column)]
     return [column for column in columns if column not in never], never
 
 
 def marks_everywhere(series: Series, columns: Sequence[NumberColumn]) -> list[str]:
-    """Return the marks on every latency and rate of a series: said once, they leave the cells to what differs."""
+    """Return the marks that every latency and rate of a series has. They are stated once above the table."""
     cells = [cell for column in columns if column.metric in _MEASURED for cell in series.cells(column.metric, column.statistic).values()]
     if not cells:
         return []

@@ -7,7 +7,7 @@ from typing import Any
 
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.render.html import Html, data_block, join, tag
-from tacholog.render.marks import mark_notes, mark_of, said_of_all
+from tacholog.render.marks import mark_notes, mark_of, shared_marks_note
 from tacholog.render.tables.groups import group_table, link_to_each_run, marks_of_all
 from tacholog.render.tables.tables import CellWriter, Links, Marks
 from tacholog.render.targets import Targets
@@ -138,4 +138,4 @@ def _group(group: Group, members: Sequence[Compared], links: Links, anchor: str,
     table = group_table(group, ordered(group, members, sizes), sizes, CellWriter(links, anchor, Marks(seen, on_all), None), links)
     common = common_conditions(members)
     words = f" on {group.host}, {group.test}, load {group.load} ({group.definition}){f'. In common: {common}' if common else ''}."
-    return join([tag("p", tag("strong", group.words), words, class_="tl-ranked"), said_of_all(on_all, anchor), table])
+    return join([tag("p", tag("strong", group.words), words, class_="tl-ranked"), shared_marks_note(on_all, anchor), table])

@@ -18,7 +18,7 @@ def link_to_each_run(one: Compared) -> str | None:
 
 
 def marks_of_all(group: Group, members: Sequence[Compared], sizes: Sequence[int]) -> list[str]:
-    """Return the marks on every number of a group: said once, they leave the cells to what differs."""
+    """Return the marks on every number of a group, which the cells then need not repeat."""
     return marks_of_cells(found[at] for found in map(group.cells, members) for at in sizes if at in found)
 
 

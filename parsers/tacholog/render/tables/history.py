@@ -75,7 +75,7 @@ def history(runs: Sequence[RunRow], metric: str, statistic: str, compare: Compar
 _LEGEND = (
     "Below each value: what the comparison with the release before it found. Each value is that of one run: the median of the runs that this "
     "comparison used (of the paired ones, if it used pairs). The ratio beside worse or better is estimated over all pairs (Hodges-Lehmann), "
-    "so it may differ from the quotient of two values. A rise or fall of the trend is more than chance only where the value is worse or better. "
+    "so it may differ from the quotient of two values. A rise or fall of the trend is significant only where the value is worse or better. "
     "A new line begins where two releases are not comparable, such as on another machine, and where the next comparison uses other runs of a "
     "release, such as those of another campaign or build. Each line's trend has a scale of its own."
 )
@@ -148,5 +148,5 @@ def why_it_begins(line: HistoryLine) -> str | None:
     if row is None:
         return None
     codes = row.reasons if row.verdict == "not_comparable" else tuple(one.field for one in row.differences if one.field != "host")
-    said = "; ".join(words.reason(row, code) for code in codes)
-    return f"another machine: {said}" if _HARDWARE & set(codes) else said or None
+    reasons = "; ".join(words.reason(row, code) for code in codes)
+    return f"another machine: {reasons}" if _HARDWARE & set(codes) else reasons or None

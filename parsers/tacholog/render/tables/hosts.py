@@ -1,4 +1,4 @@
-"""A machine as a page shows it: what is stated, and by name what is not."""
+"""A machine on a page: the facts that are stated, and a list of those that are not."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tacholog.slugs import slug
 
 SECTIONS = ("cpu", "memory", "storage", "network", "system")
 _TITLES = {"cpu": "Processor", "memory": "Memory", "storage": "Storage", "network": "Network", "system": "System"}
-# What a reader asks of a machine before trusting its numbers; each as words that a fact's name would hold.
-_ASKED: dict[str, tuple[tuple[str, str], ...]] = {
+# Facts that matter for every measurement; each with a pattern for the names that host files give it.
+_EXPECTED: dict[str, tuple[tuple[str, str], ...]] = {
     "cpu": (("model", "model|name|processor"), ("cores", "core|cpus|threads"), ("governor", "governor"), ("turbo", "turbo|boost")),
     "memory": (("size", "size|total|bytes|memory"), ("channels and speed", "channel|speed|type")),
     "network": (
@@ -25,9 +25,9 @@ _ASKED: dict[str, tuple[tuple[str, str], ...]] = {
 
 
 def host_card(host_id: str, host: Host | None, *, named: bool = True) -> Html:
-    """Return the facts of a machine by section, with what was asked and not stated at each section's end."""
+    """Return the facts of a machine by section. Each section ends with the expected facts that are not stated."""
     if host is None:
-        words = "No file describes this host" if host_id else "The document does not state the machine"
+        words = "There is no host file for this machine" if host_id else "The document does not state the machine"
         return tag("p", f"{words}: everything about it is not stated.", class_="tl-null")
     parts = [_section(name, getattr(host, name), local_only=not host.network) for name in SECTIONS]
     notes = [tag("p", note, class_="tl-note") for note in host.notes]
@@ -38,15 +38,15 @@ def host_card(host_id: str, host: Host | None, *, named: bool = True) -> Html:
 
 
 def host_anchor(host_id: str) -> str:
-    """Return where a machine stands on the page of machines."""
+    """Return the anchor of a machine on the page of machines."""
     return slug(f"host {host_id}")
 
 
 def missing(section: str, facts: dict[str, str]) -> list[str]:
-    """Return which of the things asked about a section are not stated."""
-    # Values count too: "Intel 710, 10 Gbit/s" states a link speed under another name. A gap that is none would be a false claim.
-    said = " ".join([*facts, *facts.values()]).lower()
-    return [title for title, pattern in _ASKED.get(section, ()) if not re.search(rf"(?:\b|_)(?:{pattern})", said)]
+    """Return the expected facts of a section that are not stated."""
+    # Values count too: "Intel 710, 10 Gbit/s" states a link speed under another name.
+    stated = " ".join([*facts, *facts.values()]).lower()
+    return [title for title, pattern in _EXPECTED.get(section, ()) if not re.search(rf"(?:\b|_)(?:{pattern})", stated)]
 
 
 def _section(name: str, facts: dict[str, str], *, local_only: bool) -> Html:

@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from urllib.parse import urlencode
 
 from tacholog.render.html import NOTHING, Html, esc, join, tag
-from tacholog.render.marks import mark_notes, said_of_all
+from tacholog.render.marks import mark_notes, shared_marks_note
 from tacholog.render.remarks import remarks
 from tacholog.render.tables.groups import group_table, marks_of_all
 from tacholog.render.tables.hosts import host_anchor
 from tacholog.render.tables.tables import CellWriter, Links, Marks, badge
 from tacholog.runs.manifest import Host
 from tacholog.schema.metrics import METRICS
-from tacholog.view.comparable import common_conditions, not_set_off, runs_of_all
+from tacholog.view.comparable import common_conditions, no_best_words, runs_of_all
 from tacholog.view.names import build_words
 from tacholog.view.rankings import MOST_ROWS, RankedGroup, build_of, rankings_of
 from tacholog.view.unranked import Unranked
@@ -34,7 +34,7 @@ def rankings(view: View, pages: Mapping[tuple[str, str], str], links: Links, anc
     """
     found = rankings_of(view, pages)
     if not found.hosts:
-        words = "No two numbers here were measured on one machine, on one basis and by one definition: nothing can be ranked."
+        words = "Nothing can be ranked: no two numbers have the same machine, basis and definition."
         return tag("p", words, class_="tl-null")
     seen: dict[str, None] = {}
     shown = []
@@ -65,7 +65,7 @@ def _group(ranked: RankedGroup, links: Links, anchor: str, seen: dict[str, None]
     on_all = marks_of_all(ranked.group, ranked.members, ranked.sizes)
     seen.update(dict.fromkeys(on_all))
     table = group_table(ranked.group, ranked.members, ranked.sizes, CellWriter(links, anchor, Marks(seen, on_all), None), links)
-    return join([_caption(ranked), said_of_all(on_all, anchor), table, _remark(ranked), _more(ranked, documents)])
+    return join([_caption(ranked), shared_marks_note(on_all, anchor), table, _remark(ranked), _more(ranked, documents)])
 
 
 def _caption(ranked: RankedGroup) -> Html:
@@ -74,12 +74,12 @@ def _caption(ranked: RankedGroup) -> Html:
     words = f"{of}: {METRICS[ranked.group.metric].better} is better. Load {ranked.group.load}, definition {ranked.group.definition}."
     if counted := runs_of_all(ranked.group, ranked.members, ranked.sizes):
         two = any(ranked.group.cells(one)[at].groups for one in ranked.members for at in ranked.sizes if at in ranked.group.cells(one))
-        words += f" Each number is the median of {counted}{', or of one of the two groups that these runs fall into' if two else ''}."
+        words += f" Each number is the median of {counted}{', or of one of their two groups' if two else ''}."
     return tag("p", tag("strong", ranked.group.words), words, _campaign(ranked), class_="tl-ranked")
 
 
 def _campaign(ranked: RankedGroup) -> str:
-    """Say what the runs have in common that makes them fit to be ranked: the campaign, and of each system the one build."""
+    """Return what all runs share so that they can be ranked: the campaign, and for each system one build."""
     builds = {(one.system, build) for one in ranked.members if (build := build_of(one))}
     built = "; ".join(f"{system} built from {build_words(str(build))}" for system, build in sorted(builds, key=str))
     campaign = ranked.group["campaign"]
@@ -90,8 +90,8 @@ def _campaign(ranked: RankedGroup) -> str:
 
 
 def _remark(ranked: RankedGroup) -> Html:
-    said = not_set_off(ranked.group, ranked.members, ranked.sizes)
-    return tag("p", said, class_="tl-note") if said else NOTHING
+    note = no_best_words(ranked.group, ranked.members, ranked.sizes)
+    return tag("p", note, class_="tl-note") if note else NOTHING
 
 
 def _more(ranked: RankedGroup, documents: Collection[str]) -> Html:

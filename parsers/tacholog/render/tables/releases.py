@@ -1,11 +1,12 @@
-"""Releases: which runs were made of which."""
+"""The table of releases."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from tacholog.render.html import Html, join, tag
-from tacholog.render.tables.listings import null, plain_table, raw_name
+from tacholog.render.tables.logs import raw_name
+from tacholog.render.tables.plain import null, plain_table
 from tacholog.render.tables.tables import Links, badge
 from tacholog.runs.manifest import RUN_FILE
 from tacholog.view.names import build_words
@@ -15,13 +16,13 @@ from tacholog.view.views import View, transport_of
 
 
 def releases_table(view: View, links: Links) -> Html:
-    """Return one row a release: its systems, versions, transports, machines, dates and runs; those of no stated release come last."""
+    """Return one row for each release: systems, versions, transports, machines, dates and runs. Runs without a release come last."""
     by_release: dict[str, list[RunRow]] = {}
     for run in view.runs.values():
         by_release.setdefault(run.release or "", []).append(run)
     names = sorted(by_release, key=lambda name: (not name, _latest(by_release[name]), name))
     rows = [_row(name, by_release[name], view, links) for name in names]
-    counted = "numbers, those of intervals too"
+    counted = "numbers (with intervals)"
     heads = ("release", "kind", "systems and versions", "transports", "machines", "measured", counted, "builds", "runs")
     return plain_table("Releases", heads, rows)
 
@@ -48,13 +49,13 @@ def _transports(runs: list[RunRow], view: View) -> set[str]:
 
 
 def _days(runs: list[RunRow]) -> str | Html:
-    """Return the first and the last day on which any of them began."""
+    """Return the first and the last day of the runs."""
     days = sorted({run.start_time[:10] for run in runs if run.start_time})
     return " to ".join(dict.fromkeys((days[0], days[-1]))) if days else null()
 
 
 def _runs(runs: list[RunRow], links: Links) -> Html:
-    """Return the runs, folded away where they are many."""
+    """Return the runs in a folded list."""
     if links.logs is None:
         return tag("span", str(len(runs)), data_v=len(runs), class_="stat-count")
     found = [tag("div", tag("a", run.run, href=f"root:{raw_name(run.run, RUN_FILE)}", title="The run's manifest")) for run in runs]

@@ -1,9 +1,9 @@
-"""The table of the columns in the files for other tools."""
+"""What the columns of the tables for other tools mean."""
 
 from __future__ import annotations
 
 from tacholog.render.html import Html, join, tag
-from tacholog.render.tables.listings import plain_table
+from tacholog.render.tables.plain import plain_table
 from tacholog.schema.tables import OFFERED
 
 

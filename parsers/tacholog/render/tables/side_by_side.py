@@ -1,4 +1,4 @@
-"""The headline number of every series of a page in one table: what people otherwise copy together from many."""
+"""One table with the most important number of every series of a page, so that readers need not collect them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from tacholog.compare.comparable import is_ranked_nowhere, judge
 from tacholog.render.figures.svg import swatch
 from tacholog.render.html import NOTHING, Html, join, tag
-from tacholog.render.marks import mark_notes, said_of_all
+from tacholog.render.marks import mark_notes, shared_marks_note
 from tacholog.render.tables.tables import CellWriter, Links, Marks, badge, column_decimals, each_run, marks_of_cells, page_anchor, scroller
 from tacholog.schema.metrics import METRICS
 from tacholog.view.comparable import conditions_of
@@ -22,23 +22,32 @@ _MOST = 12
 
 
 def side_by_side(series: Sequence[Series], links: Links, anchor: str) -> Html:
-    """Return one table, a column a series; nothing where there is only one series, or more than fit beside each other."""
+    """Return one table with a column for each series; nothing for a single series, or for more than fit beside each other."""
     found = _headline(series)
     if found is None:
         return NOTHING
     (metric, statistic, words), shown = found
     unit = unit_shown(METRICS[metric].unit)
-    cells = [one.cells(metric, statistic) for one in shown]
-    said = marks_of_cells(cell for found in cells for cell in found.values())
-    seen = dict.fromkeys(said)
-    rows = _rows(cells, [_each(one, anchor) for one in shown], unit, CellWriter(links, anchor, Marks(seen, said), None))
-    heads = [tag("th", tag("div", swatch(one.slot, hollow=one.published), one.label), badge(published=one.published), scope="col") for one in shown]
+    cells = [member.cells(metric, statistic) for member in shown]
+    shared_marks = marks_of_cells(cell for found in cells for cell in found.values())
+    seen = dict.fromkeys(shared_marks)
+    rows = _rows(cells, [_each(member, anchor) for member in shown], unit, CellWriter(links, anchor, Marks(seen, shared_marks), None))
+    heads = [
+        tag("th", tag("div", swatch(member.slot, hollow=member.published), member.label), badge(published=member.published), scope="col")
+        for member in shown
+    ]
     table = tag("table", tag("thead", tag("tr", tag("th", "size", scope="col"), *heads)), tag("tbody", *rows), class_="tl-table tl-beside")
-    bases = {dict(one.key)["basis"] for one in shown}
+    bases = {dict(member.key)["basis"] for member in shown}
     basis = BASIS_WORDS.get(str(bases.pop())) if metric == "latency" and len(bases) == 1 else None
     title = tag("p", tag("strong", ", ".join(filter(None, (words, basis, unit.sign)))), class_="tl-caption")
     return join(
-        [title, said_of_all(said, anchor), scroller(f"{words} of every series", table), _not_comparable(shown, metric), mark_notes(seen, anchor)]
+        [
+            title,
+            shared_marks_note(shared_marks, anchor),
+            scroller(f"{words} of every series", table),
+            _not_comparable(shown, metric),
+            mark_notes(seen, anchor),
+        ]
     )
 
 
@@ -63,17 +72,17 @@ def has_side_by_side(series: Sequence[Series]) -> bool:
 
 def _headline(series: Sequence[Series]) -> tuple[tuple[str, str, str], list[Series]] | None:
     for (metric, statistic), words in zip(RANKED_BY, _WORDS, strict=True):
-        shown = [one for one in series if one.cells(metric, statistic) and not is_ranked_nowhere(conditions_of(one, metric))]
+        shown = [member for member in series if member.cells(metric, statistic) and not is_ranked_nowhere(conditions_of(member, metric))]
         if shown:
             return ((metric, statistic, words), shown) if 1 < len(shown) <= _MOST else None
     return None
 
 
-def _each(one: Series, anchor: str) -> str | None:
+def _each(member: Series, anchor: str) -> str | None:
     """Return the link to each run's numbers, if they are on this page: it shows one transport of one system."""
-    fact = one.results[0]
+    fact = member.results[0]
     of_transport = page_anchor("side-by-side", fact.run.system or NOT_STATED, fact.conditions.transport or NOT_STATED, fact.test)
-    return each_run(one) if anchor == of_transport else None
+    return each_run(member) if anchor == of_transport else None
 
 
 def _rows(cells: Sequence[Mapping[int | None, Cell]], targets: Sequence[str | None], unit: Unit, write: CellWriter) -> list[Html]:

@@ -1,4 +1,4 @@
-"""The answer first: what a page's numbers say, in sentences made from them, each number linked to its line."""
+"""The summary of a page in sentences. Each number in them links to its log line."""
 
 from __future__ import annotations
 
@@ -7,39 +7,39 @@ from collections.abc import Sequence
 from tacholog.render.figures.svg import swatch
 from tacholog.render.html import NOTHING, Html, esc, join, tag
 from tacholog.render.tables.tables import Links, each_run, linked_number
-from tacholog.view.headlines import headline, told_by
+from tacholog.view.headlines import headline, headline_statistic
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import size
 from tacholog.view.series import LOGICAL, LOSS, Cell, Series, newest_first
 
 _RANGE = ("range-low", "range-high")
 _BASES = {**BASIS_WORDS, "rtt/2": f"{BASIS_WORDS['rtt/2']} (RTT/2)", "one-way": "one-way latency"}
-_STATISTICS = {"p50": "Median", "mean": "Mean", "min": "Least", "max": "Greatest", "typical": "Typical", "range-low": ""}
+_STATISTICS = {"p50": "Median", "mean": "Mean", "min": "Minimum", "max": "Maximum", "typical": "Typical", "range-low": ""}
 
 
 def latency_summary(series: Sequence[Series], links: Links) -> Html:
-    """Return one sentence a series: the median (or what the tool prints instead) at the smallest and the largest size."""
-    return _list([(one, _latency(one, links)) for one in newest_first(series)])
+    """Return one sentence for each series: the median (or what the tool prints instead) at the smallest and the largest size."""
+    return _list([(member, _latency(member, links)) for member in newest_first(series)])
 
 
 def throughput_summary(series: Sequence[Series], links: Links) -> Html:
-    """Return one or two sentences a series: the peak rate, the small-message rate, the loss."""
-    return _list([(one, _throughput(one, links)) for one in newest_first(series)])
+    """Return one or two sentences for each series: the highest goodput, the highest message rate, the loss."""
+    return _list([(member, _throughput(member, links)) for member in newest_first(series)])
 
 
 def _list(sentences: Sequence[tuple[Series, Html]]) -> Html:
-    said = [(one, sentence) for one, sentence in sentences if sentence]
-    if len(said) == 1:
-        return tag("p", said[0][1], class_="tl-answer")
+    found = [(member, sentence) for member, sentence in sentences if sentence]
+    if len(found) == 1:
+        return tag("p", found[0][1], class_="tl-answer")
     items = [
-        tag("li", swatch(one.slot, hollow=one.published), tag("div", tag("span", one.label, class_="tl-label"), " ", sentence))
-        for one, sentence in said
+        tag("li", swatch(member.slot, hollow=member.published), tag("div", tag("span", member.label, class_="tl-label"), " ", sentence))
+        for member, sentence in found
     ]
     return tag("ul", *items, class_="tl-answers") if items else NOTHING
 
 
 def _latency(series: Series, links: Links) -> Html:
-    statistic, cells = told_by(series, "latency"), headline(series, "latency")
+    statistic, cells = headline_statistic(series, "latency"), headline(series, "latency")
     if statistic is None or not cells:
         return NOTHING
     basis = _BASES.get(str(dict(series.key).get("basis")), "latency (whether one-way or round trip is not stated)")
@@ -51,7 +51,7 @@ def _latency(series: Series, links: Links) -> Html:
 
 
 def _ranged(series: Series, low: Cell, at: int | None, links: Links) -> Html:
-    """Return both ends of a range where a source gives no more than that."""
+    """Return both ends of a range, for a source that states only these."""
     high = series.cells("latency", "range-high").get(at)
     end = [" ", linked_number(high, "ns", links, strong=True)] if high else []
     return join([linked_number(low, "ns", links, strong=True), *end, " for ", _size(low.size_words)])
@@ -75,7 +75,7 @@ def _tail(series: Series, at: int | None, links: Links) -> Html:
             tag("span", "99\u202f%", class_="stat-percentile"),
             " of them at ",
             _size(size(at)),
-            " are at most ",
+            " take at most ",
             linked_number(cell, "ns", links),
             ".",
         ]
@@ -87,20 +87,20 @@ def _throughput(series: Series, links: Links) -> Html:
     parts = [] if logical else [_peak(series, links)]
     rates = _known(series, "message_rate", "mean")
     if rates:
-        at = max(rates, key=lambda one: rates[one].value or 0.0)
-        words = "References were handed over, no payload moved: at most " if logical else "At most "
+        at = max(rates, key=lambda payload: rates[payload].value or 0.0)
+        words = "References were handed over, and no payload moved: at most " if logical else "At most "
         parts.append(join([words, _at(rates[at], at, "messages_per_s", links), ". "]))
     return join([*parts, _loss(series, links)])
 
 
 def _peak(series: Series, links: Links) -> Html:
-    """Return the highest goodput among the sizes that lost next to nothing: a rate that most messages were lost at is no headline."""
+    """Return the highest goodput of the sizes without notable loss: a rate at which most messages were lost says little."""
     cells = headline(series, "goodput")
     if not cells:
         return NOTHING
     whole = {at: cell for at, cell in cells.items() if LOSS not in cell.marks}
     found = whole or cells
-    at = max(found, key=lambda one: found[one].value or 0.0)
+    at = max(found, key=lambda payload: found[payload].value or 0.0)
     one = tag("span", "1\u202f%", class_="stat-limit")
     some, all_ = [" where at most ", one, " is lost"], [", with more than ", one, " lost at every size"]
     limit = join([] if len(whole) == len(cells) else some if whole else all_)
@@ -111,7 +111,7 @@ def _loss(series: Series, links: Links) -> Html:
     losses = _known(series, "loss", "total")
     if not losses:
         return esc("Loss is not stated.")
-    at = max(losses, key=lambda one: losses[one].value or 0.0)
+    at = max(losses, key=lambda payload: losses[payload].value or 0.0)
     worst = losses[at]
     if not worst.value:
         return esc("No message was lost.")

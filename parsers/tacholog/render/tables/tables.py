@@ -25,7 +25,7 @@ _TO = "\u2013"  # an en dash
 
 
 class Links(msgspec.Struct, frozen=True):
-    """Where the pages of logs are; without a folder for them numbers are not linked. Links are resolved by the builder (``doc:``)."""
+    """The folder of the log pages. Without it, numbers are not linked. Sphinx resolves the links (``doc:``)."""
 
     logs: str | None = None
 
@@ -40,7 +40,7 @@ class Links(msgspec.Struct, frozen=True):
 
 
 def each_run(series: Series, document: str | None = None) -> str | None:
-    """Return the link to the numbers of each run of a series on the page of its transport; nothing where none was repeated."""
+    """Return the link to the values of each run of a series, on the page of its transport; ``None`` if no run was repeated."""
     if not series.repeated:
         return None
     fact = series.results[0]
@@ -49,28 +49,28 @@ def each_run(series: Series, document: str | None = None) -> str | None:
 
 
 def numbers(series: Sequence[Series], links: Links, anchor: str) -> Html:
-    """Return one table a series, and under all of them what their marks mean. ``anchor`` starts every id."""
+    """Return one table for each series, then the notes on their marks. ``anchor`` starts every id."""
     seen: dict[str, None] = {}
     tables = [_series_table(one, links, f"{anchor}-{one.slot}", anchor, seen) for one in series]
     return join([*tables, mark_notes(seen, anchor)])
 
 
 def page_anchor(*what: str) -> str:
-    """Return the id that the tables of a page start theirs with: made from what they show, so that links last."""
+    """Return the start of the ids of the tables on a page. It is made from what they show, so that links last."""
     return slug("-".join(["tl", *what]))
 
 
 def scroller(label: str, *content: object) -> Html:
-    """Return a region that scrolls on its own, so that the page never does so sideways; the keyboard reaches it. A script may fill the tools."""
+    """Return a region that scrolls on its own and by keyboard, so that the page never scrolls sideways. A script may add tools to it."""
     tools = tag("div", class_="tl-tools")
     return join([tools, tag("div", *content, class_="tl-scroll", role="region", aria_label=label, tabindex=0)])
 
 
 def badge(*, published: bool) -> Html:
-    """Return the badge that tells a vendor's published figure from an own run."""
+    """Return the badge for a published number or an own run."""
     if published:
-        return tag("span", "published", class_="tl-badge tl-published", title="A figure that the vendor published; not measured by this project")
-    return tag("span", "own run", class_="tl-badge tl-own", title="Measured by the owner of this data; the raw log is here")
+        return tag("span", "published", class_="tl-badge tl-published", title="Published by the vendor, not measured by the owner of this site")
+    return tag("span", "own run", class_="tl-badge tl-own", title="Measured by the owner of this site; the raw log is here")
 
 
 def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, seen: dict[str, None]) -> Html:
@@ -89,7 +89,7 @@ def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, 
     table = tag("table", tag("thead", tag("tr", tag("th", "size", scope="col"), *heads)), tag("tbody", *rows), class_="tl-table")
     title = tag("h4", swatch(series.slot, hollow=series.published), " ", series.label, " ", badge(published=series.published), class_="tl-caption")
     each = _every_run(series, columns, links, anchor) if repeated else NOTHING
-    above = _said_once(everywhere, never, marks_anchor)
+    above = _note_above(everywhere, never, marks_anchor)
     return tag(
         "section",
         title,
@@ -101,36 +101,36 @@ def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, 
     )
 
 
-def _said_once(everywhere: Sequence[str], never: Sequence[NumberColumn], marks_anchor: str) -> Html:
-    said = [join([mark_link(mark, marks_anchor), f" {mark_of(mark).title}: holds for every number of this table."]) for mark in everywhere]
+def _note_above(everywhere: Sequence[str], never: Sequence[NumberColumn], marks_anchor: str) -> Html:
+    notes = [join([mark_link(mark, marks_anchor), f" {mark_of(mark).title}: applies to every number in this table."]) for mark in everywhere]
     if never:
-        said.append(esc(f"None {', none '.join(column.heading for column in never)}."))
-    return tag("p", join(said, " "), class_="tl-note") if said else NOTHING
+        notes.append(esc(f"None {', none '.join(column.heading for column in never)}."))
+    return tag("p", join(notes, " "), class_="tl-note") if notes else NOTHING
 
 
 class Marks(NamedTuple):
-    """The marks that stood in any cell so far, and those that were said above the table already."""
+    """The marks of all cells so far, and those that are stated above the table."""
 
     seen: dict[str, None]
-    said: Sequence[str]
+    above: Sequence[str]
 
 
 class CellWriter:
-    """Writes cells; remembers which marks stood in any."""
+    """Writes the cells of a table, and remembers their marks."""
 
     def __init__(self, links: Links, marks_anchor: str, marks: Marks, each: str | None) -> None:
         self._links, self._marks_anchor, self._marks, self._each = links, marks_anchor, marks, each
 
     def cell(self, cell: Cell | None, unit: Unit, places: int, *, best: bool = False, below: Html = NOTHING, each: str | None = None) -> Html:
-        """Write one cell: the number (where runs were repeated the median, or that of either group), its range, its marks; set off if it is the best.
+        """Return one cell: the number, its range and its marks. Of repeated runs it is the median, or the median of each group.
 
-        The number leads to its line, a median to that of the run in the middle; the range leads to the numbers of ``each`` run.
-        What is ``below`` the number stands under its range.
+        The number links to its log line; a median links to the line of the run in the middle. The range links to the values of ``each`` run.
+        ``best`` highlights the number. ``below`` is shown under the range.
         """
         if cell is None:
             return tag("td", NOT_STATED, class_="tl-null")
         self._marks.seen.update(dict.fromkeys(cell.marks))
-        marks = [mark_link(mark, self._marks_anchor) for mark in in_order(cell.marks) if mark not in self._marks.said]
+        marks = [mark_link(mark, self._marks_anchor) for mark in in_order(cell.marks) if mark not in self._marks.above]
         fact = cell.shown
         if cell.value is None:
             link = self._each if cell.stated and self._each else self._links.to_line(fact)
@@ -158,7 +158,7 @@ class CellWriter:
         return join([tag("strong", linked, class_="tl-best") if best else linked, pad])
 
     def _groups(self, cell: Cell, unit: Unit, signs: Html, *, best: bool) -> Html:
-        """Return the number of each of the two groups that the runs fall into, and how many runs are in it."""
+        """Return the number of each of the two groups of runs, with the number of runs in it."""
         parts = [
             tag(
                 "span",
@@ -177,7 +177,7 @@ def _partly(cell: Cell) -> str | None:
 
 
 def _every_run(series: Series, columns: Sequence[NumberColumn], links: Links, anchor: str) -> Html:
-    """Return the numbers of each run, folded away: what the medians above were made of."""
+    """Return the values of each run, folded: the medians above were computed from them."""
     rows = []
     for payload in series.sizes():
         for run, facts in _by_record(series, payload).items():
@@ -219,7 +219,7 @@ def _row_head(series: Series, payload: int | None) -> Html:
 
 
 def _has_samples(series: Series) -> bool:
-    """Whether samples are worth a column: behind a rate stand the messages received, which have one already."""
+    """Whether the table has a column of samples. Rates need none, because the messages received have their own."""
     return any(fact.metric == "latency" for fact in series.results)
 
 
@@ -242,16 +242,16 @@ def _runs_cell(series: Series, payload: int | None, *, repeated: bool) -> list[H
 
 
 def linked_number(cell: Cell, unit: str, links: Links, *, strong: bool = False) -> Html:
-    """Return a number as sentences say it, linked to its line; of runs that fall into two groups the number of either."""
+    """Return a number for a sentence, linked to its line. If the runs fall into two groups, return the number of each."""
     title = words_of(cell, unit, in_full)
 
-    def said(value: float, fact: ResultRow) -> Html:
+    def in_words(value: float, fact: ResultRow) -> Html:
         found = _in_words(value, fact, unit, links, title)
         return tag("strong", found) if strong else found
 
     if not cell.groups:
-        return said(cell.value or 0.0, cell.shown)
-    both = join([said(group.value, group.result) for group in cell.groups], " or ")
+        return in_words(cell.value or 0.0, cell.shown)
+    both = join([in_words(group.value, group.result) for group in cell.groups], " or ")
     counted = tag("span", " and ".join(str(group.runs) for group in cell.groups), class_="tl-of-groups stat-count")
     return join([both, " (two groups of runs: ", counted, ")"])
 
@@ -262,19 +262,19 @@ def _in_words(value: float, fact: ResultRow, unit: str, links: Links, title: str
 
 
 def marks_of_cells(cells: Iterable[Cell]) -> list[str]:
-    """Return the marks on every one of the cells: said once, they leave the cells to what differs."""
+    """Return the marks that all cells have. They are stated once instead of in each cell."""
     first, *rest = [cell.marks for cell in cells] or [()]
     return [mark for mark in first if all(mark in marks for marks in rest)]
 
 
 def column_decimals(cells: Iterable[Cell], unit: Unit) -> int:
-    """Return how many decimals a column needs, so that the decimal points of all its numbers can stand under each other."""
+    """Return the number of decimals that align the decimal points of a column."""
     shown = [decimals(rounded(cell.value / unit.size)) for cell in cells if cell.value is not None]
     return min(max(shown, default=0), _MAX_PAD)
 
 
 def _aligned(value: float, fact: ResultRow, unit: Unit, places: int) -> tuple[str, Html]:
-    """Return the number, and what fills it up unseen and unheard, so that decimal points stand under each other."""
+    """Return the number, and invisible digits that align its decimal point."""
     shown = rounded(value / unit.size)
     own = decimals(shown)
     lacking = ("." if own == 0 else "") + "0" * (places - own) if places > own else ""

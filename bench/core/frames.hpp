@@ -1,0 +1,124 @@
+// What the frames of the control channel say, by name. A frame is a kind, a few numbers and a text; the order of the
+// numbers is known here alone, in frames.cpp. A number that a peer leaves out is 0.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/case.hpp"
+#include "core/clock.hpp"
+#include "core/control.hpp"
+#include "core/events.hpp"
+#include "core/histogram.hpp"
+
+namespace tacholog {
+
+/// FrameKind::hello. The subscriber says it first.
+struct HelloFrame {
+    std::uint64_t version = protocol_version;
+    std::uint64_t place = 0;   ///< among the subscribers, from 1: the one wished for (0: none), then the one given
+    std::uint64_t secret = 0;  ///< of the run; 0: none
+    std::string agreement;     ///< what both sides must have been told alike
+
+    static HelloFrame of(const Frame& frame);
+    Frame frame() const;
+};
+
+/// FrameKind::affinity, the publisher's answer.
+struct PlacementFrame {
+    bool live = false;           ///< report while a phase is measured
+    bool shared = false;         ///< the subscriber's threads share CPUs
+    std::string reporting_cpus;  ///< the CPUs to report on, as a list; empty: any
+
+    static PlacementFrame of(const Frame& frame);
+    Frame frame() const;
+};
+
+/// FrameKind::sockets.
+struct SocketsFrame {
+    bool present = false;  ///< false: the transport has no sockets, and the frame no numbers
+    std::uint64_t receive_bytes = 0;
+    std::uint64_t send_bytes = 0;
+    std::string congestion;
+
+    static SocketsFrame of(const Frame& frame);
+    Frame frame() const;
+};
+
+/// FrameKind::open: what is measured next, and where the sender's subscriber is.
+struct OpenFrame {
+    Case measured;
+    std::string endpoint;  ///< empty: the sender subscribes to nothing
+
+    static OpenFrame of(const Frame& frame);
+    Frame frame() const;
+};
+
+/// FrameKind::phase_end: for each publisher the number of the first message that is not of the phase.
+struct PhaseEndFrame {
+    std::vector<std::uint64_t> ends;
+
+    static PhaseEndFrame of(const Frame& frame);
+    Frame frame() const;
+};
+
+/// FrameKind::interval: what came in one interval.
+struct IntervalFrame {
+    std::uint64_t index = 0;
+    Nanoseconds duration_ns = 0;
+    std::uint64_t received = 0;
+    std::uint64_t lost = 0;
+
+    static IntervalFrame of(const Frame& frame);
+    Frame frame() const;
+};
+
+/// FrameKind::phase_done of a stream: what came in one phase.
+struct PhaseDoneFrame {
+    std::uint64_t received = 0;
+    std::uint64_t lost = 0;
+    std::uint64_t duplicated = 0;
+    std::uint64_t reordered = 0;
+    std::uint64_t corrupted = 0;
+    Nanoseconds duration_ns = 0;        ///< from the first message to the last
+    std::uint64_t instances_heard = 0;  ///< instances of which something came
+
+    static PhaseDoneFrame of(const Frame& frame);
+    Frame frame() const;
+};
+
+/// FrameKind::phase_done of one-way latency.
+struct OneWayDoneFrame {
+    std::uint64_t received = 0;
+    std::uint64_t lost = 0;
+    std::uint64_t duplicated = 0;
+    std::uint64_t reordered = 0;
+    std::uint64_t corrupted = 0;
+    std::uint64_t early = 0;  ///< messages that came before they were due
+    std::uint64_t instances_heard = 0;
+
+    static OneWayDoneFrame of(const Frame& frame);
+    Frame frame() const;
+};
+
+/// FrameKind::histogram: a part of one. What is not of the bins is the same in each part.
+struct HistogramFrame {
+    bool is_last = false;
+    Nanoseconds duration_ns = 0;
+    Histogram::Exact exact;
+    std::string bins;  ///< "lower edge:count," for each bin of this part
+
+    static HistogramFrame of(const Frame& frame);
+    Frame frame() const;
+};
+
+/// FrameKind::resources.
+struct ResourcesFrame {
+    Resources used;
+
+    static ResourcesFrame of(const Frame& frame);
+    Frame frame() const;
+};
+
+}  // namespace tacholog

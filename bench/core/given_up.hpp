@@ -1,0 +1,48 @@
+// Messages of a closed loop whose answers came late, or never.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/clock.hpp"
+
+namespace tacholog {
+
+/// Messages whose answers the publisher has stopped waiting for. It remembers when the newest of them were sent,
+/// because their answers may still come. Memory is bounded, should none of them come.
+class GivenUp {
+public:
+    GivenUp() { sent_.reserve(first_room); }
+
+    void add(std::uint64_t place, Nanoseconds sent_ns) {
+        if (sent_.size() == most) sent_.erase(sent_.begin(), sent_.begin() + most / 2);
+        sent_.push_back({place, sent_ns});
+    }
+
+    /// When this one was sent, if its answer is still waited for; from here on it is not.
+    std::optional<Nanoseconds> answered(std::uint64_t place) {
+        const auto found = std::lower_bound(sent_.begin(), sent_.end(), place,
+                                            [](const Sent& one, std::uint64_t wanted) { return one.place < wanted; });
+        if (found == sent_.end() || found->place != place) return std::nullopt;
+        const Nanoseconds sent_ns = found->sent_ns;
+        sent_.erase(found);
+        return sent_ns;
+    }
+
+    bool empty() const { return sent_.empty(); }
+    void clear() { sent_.clear(); }
+
+private:
+    struct Sent {
+        std::uint64_t place;
+        Nanoseconds sent_ns;
+    };
+    static constexpr std::ptrdiff_t first_room = 1024;
+    static constexpr std::ptrdiff_t most = 65536;
+
+    std::vector<Sent> sent_;  ///< ascending
+};
+
+}  // namespace tacholog

@@ -1,0 +1,124 @@
+// What the frames of the control channel say comes back as it was said, number by number.
+#include "core/frames.hpp"
+
+#include <gtest/gtest.h>
+
+namespace tacholog {
+namespace {
+
+TEST(Frames, AHelloNamesVersionPlaceSecretAndAgreement) {
+    const Frame frame = HelloFrame{.place = 2, .secret = 99, .agreement = "--test=latency"}.frame();
+    const auto hello = HelloFrame::of(frame);
+
+    EXPECT_EQ(frame.kind, FrameKind::hello);
+    EXPECT_EQ(frame.numbers, (std::vector<std::uint64_t>{protocol_version, 2, 99}));
+    EXPECT_EQ(hello.version, protocol_version);
+    EXPECT_EQ(hello.place, 2U);
+    EXPECT_EQ(hello.secret, 99U);
+    EXPECT_EQ(hello.agreement, "--test=latency");
+}
+
+TEST(Frames, APlacementSaysWhetherToReportLiveAndWhetherCpusAreShared) {
+    const auto placement = PlacementFrame::of(PlacementFrame{true, false, "3,4"}.frame());
+
+    EXPECT_TRUE(placement.live);
+    EXPECT_FALSE(placement.shared);
+    EXPECT_EQ(placement.reporting_cpus, "3,4");
+    EXPECT_TRUE(PlacementFrame::of(PlacementFrame{false, true, ""}.frame()).shared);
+}
+
+TEST(Frames, SocketsAreThereOrNot) {
+    const auto sockets = SocketsFrame::of(SocketsFrame{true, 1000, 2000, "cubic"}.frame());
+
+    EXPECT_TRUE(sockets.present);
+    EXPECT_EQ(sockets.receive_bytes, 1000U);
+    EXPECT_EQ(sockets.send_bytes, 2000U);
+    EXPECT_EQ(sockets.congestion, "cubic");
+    EXPECT_FALSE(SocketsFrame::of(SocketsFrame{}.frame()).present);
+}
+
+TEST(Frames, AnOpenNamesTheCase) {
+    const Case burst{4096, Demand{100, 5'000'000}};
+    const Case plain{64, std::nullopt};
+
+    EXPECT_EQ(OpenFrame::of(OpenFrame{burst, ""}.frame()).measured, burst);
+    EXPECT_EQ(OpenFrame::of(OpenFrame{plain, "10.0.0.1:5/6"}.frame()).measured, plain);
+    EXPECT_EQ(OpenFrame::of(OpenFrame{plain, "10.0.0.1:5/6"}.frame()).endpoint, "10.0.0.1:5/6");
+}
+
+TEST(Frames, AnIntervalCountsWhatCame) {
+    const auto interval = IntervalFrame::of(IntervalFrame{7, 1'000'000, 500, 3}.frame());
+
+    EXPECT_EQ(interval.index, 7U);
+    EXPECT_EQ(interval.duration_ns, 1'000'000);
+    EXPECT_EQ(interval.received, 500U);
+    EXPECT_EQ(interval.lost, 3U);
+}
+
+TEST(Frames, APhaseEndsOncePerPublisher) {
+    EXPECT_EQ(PhaseEndFrame::of(PhaseEndFrame{{10, 20}}.frame()).ends, (std::vector<std::uint64_t>{10, 20}));
+}
+
+TEST(Frames, TheCountsOfAPhaseKeepTheirNames) {
+    const auto stream = PhaseDoneFrame::of(PhaseDoneFrame{1, 2, 3, 4, 5, 6, 7}.frame());
+    const auto one_way = OneWayDoneFrame::of(OneWayDoneFrame{1, 2, 3, 4, 5, 6, 7}.frame());
+
+    EXPECT_EQ(stream.received, 1U);
+    EXPECT_EQ(stream.lost, 2U);
+    EXPECT_EQ(stream.duplicated, 3U);
+    EXPECT_EQ(stream.reordered, 4U);
+    EXPECT_EQ(stream.corrupted, 5U);
+    EXPECT_EQ(stream.duration_ns, 6);
+    EXPECT_EQ(stream.instances_heard, 7U);
+    EXPECT_EQ(one_way.lost, 2U);
+    EXPECT_EQ(one_way.duplicated, 3U);
+    EXPECT_EQ(one_way.reordered, 4U);
+    EXPECT_EQ(one_way.corrupted, 5U);
+    EXPECT_EQ(one_way.early, 6U);
+    EXPECT_EQ(one_way.instances_heard, 7U);
+}
+
+TEST(Frames, AHistogramKeepsItsSumsBeyond64Bits) {
+    constexpr Wide sum = static_cast<Wide>(5) << 64 | 6;
+    constexpr Wide squares = static_cast<Wide>(7) << 64 | 8;
+    const auto part = HistogramFrame::of(HistogramFrame{true, 42, {1, 2, 3, 4, 3, 4, sum, squares}, "10:1,"}.frame());
+
+    EXPECT_TRUE(part.is_last);
+    EXPECT_EQ(part.duration_ns, 42);
+    EXPECT_EQ(part.exact.count, 1U);
+    EXPECT_EQ(part.exact.overflow, 2U);
+    EXPECT_EQ(part.exact.min, 3U);
+    EXPECT_EQ(part.exact.max, 4U);
+    EXPECT_EQ(part.exact.min_at, 3U);
+    EXPECT_EQ(part.exact.max_at, 4U);
+    EXPECT_TRUE(part.exact.sum == sum);
+    EXPECT_TRUE(part.exact.squares == squares);
+    EXPECT_EQ(part.bins, "10:1,");
+}
+
+TEST(Frames, WhatARoleUsedKeepsItsNames) {
+    Resources used;
+    used.duration_ns = 1;
+    used.user_ns = 2;
+    used.system_ns = 3;
+    used.voluntary_switches = 4;
+    used.involuntary_switches = 5;
+    used.peak_memory_bytes = 6;
+    const auto told = ResourcesFrame::of(ResourcesFrame{used}.frame()).used;
+
+    EXPECT_EQ(told.duration_ns, 1);
+    EXPECT_EQ(told.user_ns, 2);
+    EXPECT_EQ(told.system_ns, 3);
+    EXPECT_EQ(told.voluntary_switches, 4U);
+    EXPECT_EQ(told.involuntary_switches, 5U);
+    EXPECT_EQ(told.peak_memory_bytes, 6U);
+}
+
+TEST(Frames, NumbersThatAPeerLeavesOutAreZero) {
+    EXPECT_EQ(PhaseDoneFrame::of({FrameKind::phase_done, {1, 2}}).corrupted, 0U);
+    EXPECT_EQ(OpenFrame::of({FrameKind::open}).measured.payload_bytes, 0U);
+    EXPECT_FALSE(PlacementFrame::of({FrameKind::affinity}).live);
+}
+
+}  // namespace
+}  // namespace tacholog

@@ -1,0 +1,120 @@
+"""What the words of the pages mean: metrics, conditions, statistics, quality marks and the definitions of each tool."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from tacholog.render.html import Html, esc, join, tag
+from tacholog.render.marks import in_order, mark_of
+from tacholog.render.named_statistics import STATISTICS
+from tacholog.render.tables.plain import count_of, null, plain_table
+from tacholog.schema.conditions import CONDITIONS
+from tacholog.schema.marks import MARKS
+from tacholog.schema.metrics import METRICS
+from tacholog.schema.tables import title
+from tacholog.view.comparable import compared
+from tacholog.view.names import SHOWN_CONDITIONS, words
+from tacholog.view.numerals import NOT_STATED
+from tacholog.view.run_groups import MARK as TWO_GROUPS
+from tacholog.view.views import View
+
+
+def marks_table(view: View) -> Html:
+    """Return all marks: how many numbers have each, and why."""
+    counts = Counter(mark for fact in view.results for mark in fact.marks)
+    counts[TWO_GROUPS] = _in_two_groups(view).total()
+    rows = [[_mark_words(name), count_of(counts[name]), tag("span", mark.sentence, class_="stat-limit")] for name, mark in MARKS.items()]
+    return plain_table("Quality marks", ("mark", "numbers", "why"), rows)
+
+
+def doubts_table(view: View, pages: Mapping[tuple[str, str], str]) -> Html:
+    """Return the marks in use: how many numbers have each, why, and on which pages they are."""
+    places: dict[str, Counter[tuple[str, str]]] = {}
+    for fact in view.results:
+        for mark in fact.marks:
+            places.setdefault(mark, Counter())[fact.run.system or NOT_STATED, fact.conditions.transport or NOT_STATED] += 1
+    if grouped_ := _in_two_groups(view):
+        places[TWO_GROUPS] = grouped_
+    if not places:
+        return tag("p", "No number has a mark.")
+    rows = [
+        [_mark_words(name), count_of(places[name].total()), tag("span", mark_of(name).sentence, class_="stat-limit"), _places(places[name], pages)]
+        for name in in_order(places)
+    ]
+    return plain_table("Numbers with marks", ("mark", "numbers", "why", "where"), rows)
+
+
+def _in_two_groups(view: View) -> Counter[tuple[str, str]]:
+    """Count the numbers whose runs fall into two groups, by system and transport. Only several runs together can have this mark."""
+    found: Counter[tuple[str, str]] = Counter()
+    for member in compared(view, {}):
+        for metric, statistic in member.series.statistics():
+            found[member.system, member.transport] += sum(
+                len(cell.results) for cell in member.series.cells(metric, statistic).values() if cell.groups
+            )
+    return +found
+
+
+def _mark_words(name: str) -> Html:
+    return join([tag("span", mark_of(name).sign, class_="tl-sign"), " ", mark_of(name).title])
+
+
+def _places(counts: Counter[tuple[str, str]], pages: Mapping[tuple[str, str], str]) -> Html:
+    """Return the systems with their transports, each with its count and linked to its page."""
+    by_system: dict[str, list[Html]] = {}
+    for (system, transport), count in sorted(counts.items()):
+        document = pages.get((system, transport))
+        named = tag("a", transport, href=f"doc:{document}") if document else esc(transport)
+        by_system.setdefault(system, []).append(join([named, "\u00a0(", count_of(count), ")"]))
+    return join([tag("div", f"{system}: ", tag("span", join(found, ", ")), class_="tl-wraps") for system, found in by_system.items()])
+
+
+def metrics_table() -> Html:
+    """Return all metrics with their units and the direction that is better."""
+    better = {"lower": "lower is better", "higher": "higher is better", None: "neither"}
+    rows = [[metric.words, tag("code", name), _unit_words(metric.unit), better[metric.better]] for name, metric in METRICS.items()]
+    return plain_table("Metrics", ("metric", "name in the data", "unit in the data", "direction"), rows)
+
+
+def conditions_table() -> Html:
+    """Return all conditions of the schema and their meaning."""
+    rows = [[title(name), tag("code", name), column.meaning] for name, column in CONDITIONS.items()]
+    return plain_table("Conditions", ("condition", "name in the data", "meaning"), rows)
+
+
+def statistics_table() -> Html:
+    """Return the kinds of numbers that pages show besides the values of runs."""
+    rows = [[statistic.name, tag("code", name), statistic.sentence] for name, statistic in STATISTICS.items()]
+    return plain_table("Statistics", ("statistic", "class of its element", "meaning"), rows)
+
+
+def definitions_table() -> Html:
+    """Return the definitions of metrics by tool: where the clock starts and stops, and what is counted."""
+    from tacholog.formats.registry import formats
+
+    rows = [
+        [name, tag("code", definition), sentence]
+        for name, format_ in sorted(formats().items())
+        for definition, sentence in getattr(format_, "DEFINITIONS", {}).items()
+    ]
+    return plain_table("Definitions by tool", ("format", "definition", "meaning"), rows)
+
+
+def shared_conditions(view: View) -> Html:
+    """Return the conditions that all numbers of a view share. Those that differ are named; the labels of the series show them."""
+    found = [fact.conditions for fact in view.summaries()]
+    pairs: list[tuple[str, object]] = []
+    for name in (name for name in CONDITIONS if name in SHOWN_CONDITIONS):
+        values = {getattr(conditions, name) for conditions in found}
+        if len(values) > 1:
+            known = [*sorted({words(name, value) for value in values if value is not None}), *([NOT_STATED] if None in values else [])]
+            pairs.append((title(name), tag("em", f"differs: {'; '.join(known)}")))
+        elif values:
+            value = next(iter(values))
+            pairs.append((title(name), words(name, value) if value is not None else null()))
+    return tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs), class_="tl-facts")
+
+
+def _unit_words(unit: str) -> str:
+    return {"ratio": "share, 0 to 1"}.get(unit, unit.replace("_per_", "/").replace("_", " "))

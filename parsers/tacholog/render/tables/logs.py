@@ -1,0 +1,145 @@
+"""Runs and their logs: what is known of each, what could not be read, and which file is offered for download."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from pathlib import PurePath
+from typing import NamedTuple
+
+from tacholog.render.html import NOTHING, Html, esc, join, tag, visible
+from tacholog.render.tables.hosts import host_anchor
+from tacholog.render.tables.plain import null, plain_table
+from tacholog.render.tables.tables import Links, badge
+from tacholog.runs.manifest import RUN_FILE
+from tacholog.slugs import path_slug
+from tacholog.view.names import build_words
+from tacholog.view.numerals import NOT_STATED, size
+from tacholog.view.results import LogRow, ProblemRow, RunRow
+from tacholog.view.views import View
+
+_SHA_SHOWN = 12
+_REDACTED = (
+    "This log is redacted, here and in the file for download. Pseudonyms such as host-3fa94c, user-1, address-1 and path-1 stand for names that the "
+    "owner of this site does not show; within a run, each stands for one original. […] stands for words that are not known to be public. Lines that "
+    "no format recognises are withheld. Every number of a result and every line number is unchanged."
+)
+
+
+class OfferedLog(NamedTuple):
+    """The file that a site offers for a log: its SHA-256, whether it can be read, and which lines are withheld, in words."""
+
+    sha256: str
+    is_readable: bool = True
+    withheld: str = ""
+
+
+Offer = Callable[[RunRow, LogRow], OfferedLog]  # looks the file up: nothing in this room reads files
+
+
+def runs_table(view: View, links: Links, offer: Offer) -> Html:
+    """Return every run with its logs: when and where it was made, how it ended, and the SHA-256 of each log."""
+    rows, builds = [], any(run.build for run in view.runs.values())
+    for run in view.runs.values():
+        logs = [log for log in view.logs if log.run == run.run]
+        files = [tag("div", _log_link(run.run, log.log, links), *_checksums(log, offer(run, log))) for log in logs]
+        shown = tag("code", _manifest_link(run.run, links), class_="tl-run")
+        built = [build_words(run.build) if run.build else null()] if builds else []
+        ended = _status(run.status, run.reason)
+        rows.append([shown, badge(published=run.published), run.start_time or null(), *built, run.host or null(), ended, join(files)])
+    head = ("build",) if builds else ()
+    return plain_table("Runs", ("run", "kind", "started", *head, "host", "status", "raw log and its SHA-256"), rows)
+
+
+def _checksums(log: LogRow, offered: OfferedLog) -> Iterator[Html]:
+    """Yield the SHA-256 of a log and, if the log is redacted, of the file that is offered: readers can only check the latter."""
+    yield tag("code", (log.sha256 or "")[:_SHA_SHOWN], title=f"SHA-256 of the log as it was written: {log.sha256}")
+    if offered.sha256 != log.sha256:
+        title = f"SHA-256 of the redacted file that is offered: {offered.sha256}"
+        yield tag("span", "offered: ", tag("code", offered.sha256[:_SHA_SHOWN], title=title))
+
+
+def _manifest_link(run: str, links: Links) -> Html:
+    return tag("a", run, href=f"root:{raw_name(run, RUN_FILE)}", title="The run's manifest") if links.logs is not None else esc(run)
+
+
+def raw_name(run: str, log: str) -> str:
+    """Return the address of a raw file. It always ends in .txt, so that no browser displays a file from outside as a page."""
+    return f"raw/{path_slug(f'{run}/{log}')}.txt"
+
+
+def log_facts(view: View, run: str, log: str, offer: Offer, documents: Collection[str] = ()) -> Html:
+    """Return the facts of one log, and a link to its raw file. The machine is linked if ``documents`` contains the page of machines."""
+    found = next((row for row in view.logs if row.run == run and row.log == log), None)
+    if found is None:
+        return NOTHING
+    offered = offer(view.runs[run], found)
+    is_redacted = offered.sha256 != (found.sha256 or "")
+    pairs = [
+        ("run", tag("code", tag("a", run, href=f"root:{raw_name(run, RUN_FILE)}", title="The run's manifest"))),
+        ("machine", _machine(view, run, documents)),
+        ("format", found.format or null()),
+        ("size", size(found.bytes) if found.bytes is not None else null()),
+        ("lines", str(found.lines) if found.lines is not None else null()),
+        ("SHA-256 of the original" if is_redacted else "SHA-256", tag("code", found.sha256 or NOT_STATED, class_="tl-sha")),
+        *([("SHA-256 of the file offered here", tag("code", offered.sha256, class_="tl-sha"))] if is_redacted else []),
+        ("raw file", tag("a", log, href=f"root:{raw_name(run, log)}", download=PurePath(log).name) if offered.is_readable else "cannot be read"),
+    ]
+    facts = tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs), class_="tl-facts")
+    notes = [_REDACTED] if is_redacted else []
+    notes += [f"{offered.withheld}."] if offered.withheld else []
+    return join([facts, *(tag("p", note, class_="tl-note") for note in notes)])
+
+
+def _machine(view: View, run: str, documents: Collection[str]) -> Html:
+    host = view.runs[run].host
+    if host is None:
+        return null()
+    return tag("a", host, href=f"doc:hosts#{host_anchor(host)}") if host in view.hosts and "hosts" in documents else esc(host)
+
+
+def problems_table(view: View, links: Links) -> Html:
+    """Return every line, log, manifest and folder that could not be read."""
+    if not view.problems:
+        return tag("p", "All lines of all logs were recognised.")
+    logs = {(log.run, log.log) for log in view.logs}
+    rows = [
+        [
+            _place(problem, links if (problem.run, problem.log) in logs else Links()),
+            tag("code", problem.run),
+            problem.kind,
+            problem.reason or "",
+            tag("code", visible(problem.text or "")),
+        ]
+        for problem in view.problems
+    ]
+    return plain_table("Problems", ("where", "run", "kind", "reason", "text"), rows)
+
+
+def bad_runs_table(view: View) -> Html:
+    """Return the runs that failed or were cut off, and the logs and folders that could not be read at all."""
+    bad = [run for run in view.runs.values() if run.status not in ("ok", None)]
+    if not bad and not view.unread:
+        return tag("p", "No run is known to have failed.")
+    rows = [[tag("code", run.run), run.system or null(), _status(run.status, None), run.reason or null()] for run in bad]
+    rows += [[tag("code", lost.run or lost.log), null(), _status("not read", None), lost.reason or null()] for lost in view.unread]
+    return plain_table("Runs that did not end well", ("run", "system", "status", "reason"), rows)
+
+
+def _log_link(run: str, log: str, links: Links) -> Html:
+    link = links.to_log(run, log)
+    return tag("a", log, href=link) if link else esc(log)
+
+
+def _place(problem: ProblemRow, links: Links) -> Html:
+    """Return the place of a problem as ``log:line``, linked if the log has a page."""
+    name = problem.log or NOT_STATED
+    link = links.to_log(problem.run, name)
+    line = f"#L{problem.line}" if problem.line else ""
+    shown = f"{name}:{problem.line}" if problem.line else name
+    return tag("a", shown, href=f"{link}{line}") if link else esc(shown)
+
+
+def _status(status: str | None, reason: str | None) -> Html:
+    if status is None:
+        return null()
+    return tag("span", status, class_=f"tl-status tl-status-{'ok' if status == 'ok' else 'bad'}", title=reason)

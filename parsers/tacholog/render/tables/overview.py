@@ -1,0 +1,84 @@
+"""All systems and transports, each with its best numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tacholog.render.html import Html, join, tag
+from tacholog.render.tables.plain import count_of, plain_table
+from tacholog.render.tables.tables import Links, badge, linked_number
+from tacholog.view.comparable import Compared, compared
+from tacholog.view.headlines import headline, headline_statistic
+from tacholog.view.names import words
+from tacholog.view.numerals import NOT_STATED
+from tacholog.view.rankings import newest_release
+from tacholog.view.series import LOGICAL, LOSS, REFERENCE, Cell, Series
+from tacholog.view.views import Selection, View
+
+_STATISTIC_WORDS = {"p50": "median", "range-low": "lower end of a range", "min": "minimum"}
+
+
+def overview(view: View, pages: dict[tuple[str, str], str], links: Links) -> Html:
+    """Return all systems and transports with their best numbers. ``pages`` maps them to their documents."""
+    found: dict[tuple[str, str], list[Compared]] = {}
+    for member in compared(view, pages):
+        found.setdefault((member.system, member.transport), []).append(member)
+    rows = [_overview_row(view, pair, document, found.get(pair, ()), links) for pair, document in pages.items()]
+    best = ("lowest latency, newest release", "highest goodput, newest release, loss up to 1\u202f%")
+    heads = ("transport", "system", "kind", *best, "runs", "numbers, all releases", "hosts")
+    return plain_table("Systems and transports", heads, rows)
+
+
+def _overview_row(view: View, pair: tuple[str, str], document: str, members: Sequence[Compared], links: Links) -> list[object]:
+    """``members`` are all series on the page of the transport. Each best number names its release: the newest one with this metric."""
+    system, transport = pair
+    part = view.only(Selection(system=system, transport=transport))
+    kinds = sorted({run.published for run in part.runs.values()})
+    return [
+        tag("a", transport, href=f"doc:{document}"),  # the heading of its row
+        system,
+        join([badge(published=published) for published in kinds], " "),
+        _best(members, "latency", "ns", links),
+        _best(members, "goodput", "bit_per_s", links),
+        count_of(len(part.runs)),
+        count_of(len(part.results)),
+        ", ".join(sorted({run.host or NOT_STATED for run in part.runs.values()})),
+    ]
+
+
+def _best(members: Sequence[Compared], metric: str, unit: str, links: Links) -> Html:
+    """Return the best number of the newest release with its size: the lowest latency, or the highest goodput for which bytes moved."""
+    measured = [member for member in members if _candidates(member.series, metric)]
+    found = [(*each, member) for member in newest_release(measured) for each in _candidates(member.series, metric)]
+    if not found:
+        return tag("span", "not measured", class_="tl-null")
+    found = [candidate for candidate in found if REFERENCE not in candidate[1].marks] or found
+    value, cell, details, best = (min if metric == "latency" else max)(found, key=lambda candidate: candidate[0])
+    version = dict(best.series.key)["system_version"] or dict(best.series.key)["release"]
+    released = f", {version}" if version else f", release {NOT_STATED}"
+    return tag(
+        "span",
+        linked_number(cell, unit, links),
+        tag("span", f" {cell.size_words}{details}{released}", class_="tl-muted stat-label"),
+        data_v=f"{value:.12g}",
+    )
+
+
+def _candidates(series: Series, metric: str) -> list[tuple[float, Cell, str]]:
+    """Return the numbers that may be the best, each with the value to rank it by and the details to show beside it."""
+    if metric == "goodput" and series.has_mark(LOGICAL):
+        return []
+    cells = headline(series, metric)
+    # A rate at which messages were lost counts only if there is no other.
+    whole = {at: cell for at, cell in cells.items() if LOSS not in cell.marks}
+    details = _details(series, metric, headline_statistic(series, metric) or "") if whole else ", more than 1\u202f% lost"
+    return [(cell.value, cell, details) for cell in (whole or cells).values() if cell.value is not None]
+
+
+def _details(series: Series, metric: str, statistic: str) -> str:
+    """Return the statistic and the basis of a latency, so that nobody compares a round trip with half of one, or a mean with a median."""
+    if metric != "latency":
+        return ""
+    basis = dict(series.key).get("basis")
+    parts = [_STATISTIC_WORDS.get(statistic, statistic), words("basis", basis) if basis else "basis not stated"]
+    return "".join(f", {part}" for part in [*parts, *(["of a reference"] if series.has_mark(REFERENCE) else [])])
