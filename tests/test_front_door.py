@@ -49,7 +49,7 @@ def test_a_saved_dataset_is_loaded_as_what_it_was(tmp_path: Path) -> None:
 
 
 def test_the_same_run_twice_is_refused() -> None:
-    with pytest.raises(UnreadableInput, match="is there twice"):
+    with pytest.raises(UnreadableInput, match="was given twice"):
         tacholog.load(RTI, RTI)
 
 

@@ -29,6 +29,8 @@ from tacholog.compare.policy import Policy
 from tacholog.compare.sides import find
 from tacholog.dataset.frames import Dataset
 from tacholog.runs.manifest import Host
+from tacholog.schema.conditions import CONDITIONS
+from tacholog.schema.tables import RESULTS
 
 STATISTICS = ("min", "mean", "std", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "max")
 SIZES = 20
@@ -50,12 +52,7 @@ FIXED = {
     "unit": "ns",
     "bound": "=",
 }
-UNKNOWN = {
-    **dict.fromkeys(("participant", "type", "warmup", "reach"), "string"),
-    **dict.fromkeys(("instances", "demand", "recovery_time_ns", "batch_bytes", "payload_bytes_high"), "Int64"),
-    **dict.fromkeys(("offered_rate_per_s", "link_bit_per_s", "resolution"), "Float64"),
-    "keyed": "boolean",
-}
+UNKNOWN = {name: RESULTS[name].dtype for name in (*CONDITIONS, "participant", "payload_bytes_high", "resolution") if name not in FIXED}
 HOST = Host(name="Machine", source="made up", cpu={"model": "CPU", "cores": "8"}, memory={"size": "64 GiB"}, network={"eth0": "x, MTU 1500"})
 
 

@@ -133,7 +133,7 @@ def _load_logs_of(manifest: Manifest, run: str, folder: Path, rows: dict[str, li
         rows["logs"].append(log.row())
         rows["problems"].extend(sorted(log.problems, key=lambda problem: int(problem["line"])))
     status, _ = run_ending(manifest, logs)
-    complete = [[(event, record, record.conditions.over(log.conditions(event.run))) for event, record in log.records] for log in logs]
+    complete = [[(event, record, log.conditions(record, event.run)) for event, record in log.records] for log in logs]
     best = best_goodput(record for records in complete for _, record, _ in records)
     for log, records in zip(logs, complete, strict=True):
         context = _run_context(log.facts, failed=status == "failed", best_goodput_bit_per_s=best)

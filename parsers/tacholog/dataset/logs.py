@@ -62,6 +62,7 @@ class LoadedLog:
         self._run = run
         self._manifest = manifest
         self._stated = stated(manifest)
+        self._completed: dict[tuple[Conditions, int], Conditions] = {}
         self._format: str | None = entry.format
         self._reading, self._text_bytes, self._numbers = reading, 0, 0
         self._kind_if_lost = UNREADABLE
@@ -153,9 +154,15 @@ class LoadedLog:
     def _conditions_in_log(self, run: int) -> Conditions:
         return self.account.conditions(run) if self.account else Conditions()
 
-    def conditions(self, run: int) -> Conditions:
-        """Return the conditions of one of the log's runs. The log is the evidence: the manifest only adds what the log leaves open."""
-        return self._conditions_in_log(run).over(self._stated)
+    def conditions(self, record: Record, run: int) -> Conditions:
+        """Return the conditions of a record: its own, then those that the log states for its run, then those of the manifest.
+
+        Many records share their conditions, so each combination is completed once.
+        """
+        key = (record.conditions, run)
+        if key not in self._completed:
+            self._completed[key] = record.conditions.over(self._conditions_in_log(run).over(self._stated))
+        return self._completed[key]
 
     @property
     def facts(self) -> Facts:

@@ -1,14 +1,14 @@
-"""Publishing is by allow-list: the privacy class of each field, and how a value of each class is published.
+"""The privacy classes: which fields may be published, and what is published instead of a value.
 
-The schema declares the class of each condition and of each column (`tacholog.schema.columns.PrivacyClass`); the fields of manifests and hosts have
-theirs here. A field without a class is not published, and `tests/report/test_classes.py` fails for it. The classes:
+Publishing works by an allow-list. The schema declares the class of each condition and of each column (`tacholog.schema.columns.PrivacyClass`); the
+fields of manifests and hosts have their classes here. A field without a class is not published, and `tests/report/test_classes.py` fails for it.
 
-- ``public``: shown; names that are known from elsewhere, and what looks like an address, a folder or a secret, are replaced all the same.
-- ``name``, ``address``, ``path``: replaced by a pseudonym as a whole.
-- ``free text``: what somebody wrote; numbers and public words are shown, the rest is masked (`tacholog.privacy.redactor`).
-- ``never``: stays on the machine that builds the site.
-- ``nested``: a struct, each of whose fields has a class; ``open``: a table whose keys people choose, each known key with a class,
-  all others free text.
+- ``public``: the value is shown. Known names in it are replaced all the same, and so are parts that look like an address, a folder or a secret.
+- ``name``, ``address``, ``path``: a pseudonym replaces the whole value.
+- ``free text``: a person wrote it. Numbers and public words are shown, all other words are masked (`tacholog.privacy.redactor`).
+- ``never``: the value stays on the machine that builds the site.
+- ``nested``: a struct whose fields have classes of their own.
+- ``open``: a table whose keys people choose. Known keys have a class, all other keys and their values are free text.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ CLASSES: Mapping[type[msgspec.Struct], Mapping[str, PrivacyClass]] = {
     },
     StatedConditions: {name: column.privacy for name, column in STATED_CONDITIONS.items()},
 }
-# Public values of which a part may look like something else: a version of four numbers is no address.
+# Public values that may look like something else: a version of four numbers is no address.
 EXACT = frozenset(("sha256", "system_version", "tool_version", "start_time", "build", "retrieved"))
-# Names that pages and addresses are made of: links to them last, so only names that were learned are replaced in them.
+# Names that pages and their addresses are made of. Links to them must last, so only known names are replaced in them.
 IDENTIFIERS = frozenset(("run", "log", "file"))
 _EXACT = re.compile(r"[\w.:+~()/ -]{0,100}")
 
-# What our own harness and `tacholog host` write, and what campaigns of this project call their options.
+# The keys that our own harness and `tacholog host` write, and the options of this project's campaigns.
 OPEN: Mapping[str, Mapping[str, PrivacyClass]] = {
     "options": _all(
         "public",
@@ -77,7 +77,7 @@ OPEN: Mapping[str, Mapping[str, PrivacyClass]] = {
     "network": _all("public", "loopback_mtu nic switch net.core.rmem_max net.core.wmem_max net.core.rmem_default net.core.wmem_default"),
     "system": _all("public", "kernel distribution architecture virtualisation cgroup_cpus mitigations clocksource libc compiler"),
 }
-# The names that a kernel gives to network cards by itself; one made of the card's address (enx...) is none of them.
+# The names that a kernel gives to network cards. A name that is made of the card's address (enx...) is not public.
 _INTERFACE = re.compile(r"(?:eth|wlan|ib|eno|ens|enp|wlp)\d[\da-z]{0,9}")
 _OPTION = re.compile(r"--?[A-Za-z][A-Za-z_-]{0,40}")
 NESTED: Mapping[str, type[msgspec.Struct]] = {"conditions": StatedConditions, "commands": Command, "logs": LogFile, "source": Source}
@@ -89,12 +89,12 @@ def published_manifest(manifest: Manifest, redactor: Redactor) -> Manifest:
 
 
 def published_host(host: Host, redactor: Redactor) -> Host:
-    """Return a machine's facts as its page may show them."""
+    """Return a machine as its page may show it."""
     return msgspec.convert(_struct(msgspec.to_builtins(host), Host, redactor), Host)
 
 
 def published_text(text: str, field: str, class_: PrivacyClass, redactor: Redactor) -> str | None:
-    """Return a text of a field as it may be shown; nothing of a field that is never published."""
+    """Return the text of a field as it may be shown; ``None`` if the field is never published."""
     if class_ == "public":
         if field in EXACT and _EXACT.fullmatch(text):
             return text
@@ -110,22 +110,22 @@ def published_text(text: str, field: str, class_: PrivacyClass, redactor: Redact
 
 
 def _open_text(text: str, table: str, redactor: Redactor) -> str:
-    """Return a table whose keys people choose, written as JSON. Two tables that differ do so afterwards too: they set runs apart."""
+    """Return an open table in JSON as it may be shown. Two tables that differ still differ afterwards, because they set runs apart."""
     shown = _apart(_entry(table, str(key), value, redactor) for key, value in json.loads(text).items())
     if json.dumps(shown, ensure_ascii=False) == text:
         return text
     return json.dumps(_apart([*shown.items(), ("variant", redactor.variant(text))]), ensure_ascii=False)
 
 
-def _struct(said: Mapping[str, Any], kind: type[msgspec.Struct], redactor: Redactor) -> dict[str, Any]:
+def _struct(fields: Mapping[str, Any], kind: type[msgspec.Struct], redactor: Redactor) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for name, value in said.items():
+    for name, value in fields.items():
         class_ = CLASSES[kind].get(name, "never")
         if class_ == "nested":
             inner = NESTED[name]
-            found[name] = [_struct(one, inner, redactor) for one in value] if isinstance(value, (list, tuple)) else _struct(value, inner, redactor)
+            found[name] = [_struct(item, inner, redactor) for item in value] if isinstance(value, (list, tuple)) else _struct(value, inner, redactor)
         elif class_ == "open":
-            found[name] = _apart(_entry(name, str(key), one, redactor) for key, one in value.items())
+            found[name] = _apart(_entry(name, str(key), entry, redactor) for key, entry in value.items())
         elif name == "argv":
             found[name] = [_argument(word, redactor) for word in value]
         elif class_ != "never":
@@ -134,15 +134,15 @@ def _struct(said: Mapping[str, Any], kind: type[msgspec.Struct], redactor: Redac
 
 
 def _entry(table: str, key: str, value: object, redactor: Redactor) -> tuple[str, Any]:
-    """Return a key that people chose and its value; a key that is not known may be a name itself."""
+    """Return an entry of an open table as it may be shown. An unknown key may be a name itself, so it is masked too."""
     known = OPEN[table].get(key) or ("public" if table == "network" and _INTERFACE.fullmatch(key) else None)
-    # What a campaign gives its options is its own words, however the option is called.
+    # The value of an option is the campaign's own word, whatever the option is called.
     class_: PrivacyClass = "free text" if known is None or table == "options" else known
     return (key if known else redactor.free(key), _value(value, key, class_, redactor))
 
 
 def _apart(entries: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return entries as a table that has all of them: keys that are masked alike are numbered."""
+    """Return the entries as a table. Keys that became equal by masking are numbered, so that none is lost."""
     found: dict[str, Any] = {}
     for key, value in entries:
         names = (key, *(f"{key} {number}" for number in range(2, len(found) + 2)))
@@ -161,7 +161,7 @@ def _value(value: Any, field: str, class_: PrivacyClass, redactor: Redactor) -> 
 
 
 def _argument(word: str, redactor: Redactor) -> str:
-    """Return a word of a command line: the options of a tool are its own words, their values are free text."""
+    """Return a word of a command line as it may be shown. A tool's option is public, its value is free text."""
     option, equals, value = word.partition("=")
     if not _OPTION.fullmatch(option):
         return redactor.free(word)
