@@ -183,7 +183,7 @@ def test_an_interrupted_comparison_says_so_stays_valid_and_goes_on_with_whole_pa
     folder = only(tmp_path)
 
     assert process.returncode == 130
-    assert "of 8 pairs done; continue with the same command and --resume" in messages
+    assert "of 8 pairs done; the same command with --resume continues" in messages
     assert [event.what for event in read_record(folder).events] == ["interrupted"]
     part = run_tacholog_text("diff", folder / "old", folder / "new")
     done_before = len(in_order(folder))
