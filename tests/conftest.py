@@ -123,6 +123,8 @@ def _value(kind: inspect.Type, text: str) -> Any:  # noqa: ANN401 - whatever the
     match kind:
         case inspect.StructType(fields=fields):
             said = {field.encode_name: _value(field.type, text) for field in fields}
+        case inspect.Metadata(type=inner):
+            said = _value(inner, text)
         case inspect.UnionType(types=types):
             said = next(_value(one, text) for one in types if not isinstance(one, inspect.NoneType))
         case inspect.DictType(value_type=value):

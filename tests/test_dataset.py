@@ -214,5 +214,5 @@ def test_a_log_without_a_manifest_whose_name_is_no_utf8_is_named(tmp_path: Path)
     log = tmp_path / os.fsdecode(b"l\xe9.log")
     shutil.copy(SOCKPERF, log)
 
-    with pytest.raises(UnreadableInput, match=r"l\\udce9.log: the name is no UTF-8"):
+    with pytest.raises(UnreadableInput, match=r"l\\udce9.log: the name is not valid UTF-8"):
         load_logs([log])

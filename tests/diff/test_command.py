@@ -179,7 +179,7 @@ def test_a_name_that_is_nothing_says_which_releases_there_are(tmp_path: Path, ca
         main(["diff", "1.0", "2.0", "--data", str(tmp_path)])
 
     assert stopped.value.code == 2
-    assert "1.0: no such file or folder, and no release of that name" in capsys.readouterr().err
+    assert "1.0: no such file or folder, and no release with this name" in capsys.readouterr().err
 
 
 def test_a_named_pipe_is_said_to_be_one_also_beside_raw_logs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -406,4 +406,4 @@ def test_a_line_of_a_raw_log_is_named_by_its_path_once(tmp_path: Path) -> None:
 
     said = run(log, HMBDC / "perf-sample-15.17-1.txt").stdout
 
-    assert f"the first: {log}:1: unknown: no rule" in said
+    assert f"the first: {log}:1: unknown: the format does not recognise this line" in said

@@ -143,7 +143,7 @@ def test_messages_in_batches_are_ranked_by_themselves() -> None:
 
 
 def test_a_campaign_that_measured_one_transport_alone_ranks_nothing() -> None:
-    assert "nothing can be ranked" in shown(campaign("quick", "shm", 700.0), campaign("pairs", "tcp", 800.0))
+    assert "Nothing can be ranked" in shown(campaign("quick", "shm", 700.0), campaign("pairs", "tcp", 800.0))
 
 
 def test_what_is_not_ranked_is_named_with_its_reason() -> None:
@@ -322,7 +322,7 @@ def test_a_receivers_goodput_is_not_denied_because_the_sender_states_none() -> N
 
     listed = str(unranked(everything, everything, []))
 
-    assert "nothing else was measured on the same machine" in listed
+    assert "no other transport was measured on the same machine" in listed
     assert "no median latency, mean latency or goodput" not in listed
     assert "18.9\u00a0Gbit/s" in str(throughput_summary([one.series for one in everything], Links()))
 
@@ -334,7 +334,7 @@ def test_a_followed_release_is_not_shown_because_the_next_one_is_of_another_kind
 
     html = rankings(view, {}, Links(), "x")
 
-    assert "nothing can be ranked" in html  # not 9 \u00b5s of 5.11 beside the copies
+    assert "Nothing can be ranked" in html  # not 9 \u00b5s of 5.11 beside the copies
 
 
 def zero_copy(release: str, value_ns: float, *marks: str) -> list[ResultRow]:

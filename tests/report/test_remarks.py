@@ -46,7 +46,7 @@ def test_many_remarks_on_published_figures_are_folded_and_those_on_own_runs_are_
     html = remarks([run("own", "A first look."), *(run(str(n), f"Remark {n}.", published=True) for n in range(4))])
 
     assert html.index("A first look.") < html.index("<details>") < html.index("Remark 0.")
-    assert "4 remarks on published figures" in html
+    assert "4 remarks on how to read the published figures" in html
 
 
 def test_runs_without_remarks_get_no_banner() -> None:
