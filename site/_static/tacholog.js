@@ -49,7 +49,7 @@
       const ours = colour("--tl-c" + trace.meta.slot);
       return {
         ...trace,
-        text: trace.text?.map((text) => (narrow ? text.split("<br>").slice(0, 3).join("<br>") : `${text}<br>${trace.meta.facts}`)), // a phone has no room for all conditions
+        text: trace.text?.map((text) => (narrow ? text.split("<br>").slice(0, 3).join("<br>") : `${text}<br>${trace.meta.details}`)), // a phone has no room for all conditions
         visible: shown(trace) && (!trace.meta.shade || shades <= state.spec.shades),
         line: { ...trace.line, color: ours },
         fillcolor: trace.fill && ours.replace("rgb(", "rgba(").replace(")", ", 0.14)"),

@@ -70,7 +70,7 @@ def test_a_point_says_all_that_is_known_of_it() -> None:
         "0.1/latency-udp.log, line 13",
     ]
     assert first["customdata"][0] == [3, 13]
-    assert first["meta"]["facts"].split("<br>") == ["Ours 0.1", "machine: desk", "own run, by perftest, round trip, load closed"]
+    assert first["meta"]["details"].split("<br>") == ["Ours 0.1", "machine: desk", "own run, by perftest, round trip, load closed"]
 
 
 def test_what_no_log_states_is_said_to_be_not_stated() -> None:
@@ -78,7 +78,7 @@ def test_what_no_log_states_is_said_to_be_not_stated() -> None:
     figure = latency_over_size(series_of(bare))
 
     assert figure
-    assert figure.traces[0].facts[:2] == ("Ours (version not stated)", "machine: not stated")
+    assert figure.traces[0].details[:2] == ("Ours (version not stated)", "machine: not stated")
     assert figure.traces[0].points[0].more[0] == "1 run, samples not stated"
 
 

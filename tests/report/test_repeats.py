@@ -155,7 +155,7 @@ def test_a_figure_has_a_point_for_either_group() -> None:
     figure = latency_over_size([runs_of(TWO_GROUPS)])
 
     assert figure
-    assert sorted((point.y, point.fact.line) for trace in figure.traces for point in trace.points if point.fact) == [(140.0, 4), (581.0, 1)]
+    assert sorted((point.y, point.result.line) for trace in figure.traces for point in trace.points if point.result) == [(140.0, 4), (581.0, 1)]
     assert draw(figure, "t").count("in all)</title></circle>") == 2
 
 

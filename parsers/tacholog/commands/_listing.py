@@ -217,7 +217,7 @@ def _printable(text: str) -> str:
     return safe if len(safe) <= SHOWN_CHARACTERS else safe[:SHOWN_CHARACTERS] + "..."
 
 
-class Complaints:
+class LogComplaints:
     """What is wrong with a log, on standard error: its first broken and unknown lines, and how its run ended if not well."""
 
     def __init__(self, log: str, shown: int) -> None:

@@ -18,7 +18,7 @@ import click
 from click.core import ParameterSource
 
 from tacholog import terminal
-from tacholog.commands._listing import LISTINGS, Complaints, LineListing, Listing, Place, Totals, kind_of
+from tacholog.commands._listing import LISTINGS, LineListing, Listing, LogComplaints, Place, Totals, kind_of
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there
 from tacholog.formats.bulk import BulkRecords
@@ -105,7 +105,7 @@ def _parse_one(path: str, log_format: str | None, listing: Listing | None, total
     manifest = _manifest(path)
     stated_format = {log.file: log.format for log in manifest.logs}.get(Path(path).name) if manifest else None
     kinds: Counter[str] = Counter()
-    complaints = Complaints(path, shown=0 if isinstance(listing, LineListing) else COMPLAINTS_SHOWN)
+    complaints = LogComplaints(path, shown=0 if isinstance(listing, LineListing) else COMPLAINTS_SHOWN)
     held = HeldRecords()
     with _opened(path) as text:
         asked = log_format or stated_format

@@ -8,7 +8,7 @@ from tacholog.privacy.free_text import is_public
 from tacholog.privacy.redactor import Redactor
 from tacholog.privacy.tokens import SHAPE
 
-# Keys with public values: numbers, choices, versions, and facts of a machine that identify nobody.
+# Keys with public values: numbers, choices, versions, and properties of a machine that identify nobody.
 _PUBLIC_KEYS = """
     version log git mock recovery_times_ns build compiler flags libc test transport reach data_path reliability role sizes_bytes duration_s warmup
     warmup_s touch verify waiting load_mode demands recovery_ms demand recovery_time_ns rate_per_s basis from probe_every batch_bytes batched_by

@@ -17,7 +17,7 @@ NUMBERED_PSEUDONYM = re.compile(r"\b(?:user|address|path|secret)-\d+\b")
 
 
 def host_pseudonym(name: str, kind: str = "host") -> str:
-    """Return the pseudonym of a machine whose facts are not known.
+    """Return the pseudonym of a machine whose properties are not known.
 
     It is a hash of the name. With ``TACHOLOG_PSEUDONYM_KEY`` set, only somebody who has the key can check a guessed name against it.
     """

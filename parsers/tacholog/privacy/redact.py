@@ -72,7 +72,7 @@ def redacted(data: Dataset, privacy: Privacy, folder: Path, progress: Progress |
 
 
 def _host_ids(data: Dataset, privacy: Privacy) -> dict[str, str]:
-    """Return the pseudonym of each own machine: made from its facts if a host file states them and no other machine has the same."""
+    """Return the pseudonym of each own machine: made from its properties if a host file states them and no other machine has the same."""
     if privacy.hosts == "show":
         return {}
     own = data.runs[~data.runs["published"].fillna(value=False)]["host"].dropna().unique()

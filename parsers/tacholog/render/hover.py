@@ -11,8 +11,8 @@ from tacholog.view.results import ResultRow
 from tacholog.view.series import Cell, Series
 
 
-def facts_of(series: Series) -> tuple[str, ...]:
-    """Return the facts that all points of a series share, one per line: system and version, machine, kind of run, tool."""
+def details_of(series: Series) -> tuple[str, ...]:
+    """Return the details that all points of a series share, one per line: system and version, machine, kind of run, tool."""
     run = series.results[0].run
     system = " ".join(filter(None, (run.system or f"system {NOT_STATED}", run.system_version or f"(version {NOT_STATED})")))
     machine = f"machine: {run.host or NOT_STATED}"
@@ -32,11 +32,11 @@ def _further(series: Series) -> Iterator[str]:
         yield f"load {key['load_mode']}"
 
 
-def more_of(cell: Cell, fact: ResultRow | None = None) -> tuple[str, ...]:
-    """Return the details of one point: its runs and samples, its marks, and its log line. ``fact`` is given for a point of one group of runs."""
-    fact = fact or cell.shown
+def more_of(cell: Cell, result: ResultRow | None = None) -> tuple[str, ...]:
+    """Return the details of one point: its runs and samples, its marks, and its log line. ``result`` is given for a point of one group of runs."""
+    result = result or cell.shown
     runs = f"{cell.run_count} run{'s' if cell.run_count != 1 else ''}"
-    samples = f"{grouped(fact.samples)} samples{' each' if cell.run_count > 1 else ''}" if fact.samples is not None else f"samples {NOT_STATED}"
+    samples = f"{grouped(result.samples)} samples{' each' if cell.run_count > 1 else ''}" if result.samples is not None else f"samples {NOT_STATED}"
     marks = [f"marked: {mark_of(name).title}" for name in in_order(cell.marks)]
-    place = f"{fact.run.run}/{fact.log}" + (f", line {fact.place}" if fact.place else "")
+    place = f"{result.run.run}/{result.log}" + (f", line {result.place}" if result.place else "")
     return (f"{runs}, {samples}", *marks, place)

@@ -28,27 +28,27 @@ _NEAR = 1e-9  # relative tolerance for floating point, not for rounding
 Span = tuple[int, int]
 
 
-def number_anchor(fact: ResultRow) -> str | None:
+def number_anchor(result: ResultRow) -> str | None:
     """Return the anchor of a number on the page of its log, which is the end of its permanent id; ``None`` for a number without a line."""
-    return None if fact.line is None else f"L{fact.line}:{fact.metric}.{fact.statistic}"
+    return None if result.line is None else f"L{result.line}:{result.metric}.{result.statistic}"
 
 
-def by_line(facts: Iterable[ResultRow]) -> dict[int, dict[str, list[ResultRow]]]:
+def by_line(results: Iterable[ResultRow]) -> dict[int, dict[str, list[ResultRow]]]:
     """Return the numbers of each line by their anchors."""
     found: dict[int, dict[str, list[ResultRow]]] = {}
-    for fact in facts:
-        anchor = number_anchor(fact)
-        if anchor is not None and fact.place is not None:
-            found.setdefault(fact.place, {}).setdefault(anchor, []).append(fact)
+    for result in results:
+        anchor = number_anchor(result)
+        if anchor is not None and result.place is not None:
+            found.setdefault(result.place, {}).setdefault(anchor, []).append(result)
     return found
 
 
 def with_anchors(text: str, numbers: Mapping[str, list[ResultRow]]) -> Html:
     """Return a line, escaped, with an anchor at each number that was found. Anchors of other numbers are at the start of the line."""
     places: dict[Span, list[str]] = {}
-    for anchor, facts in numbers.items():
+    for anchor, results in numbers.items():
         # Several records may share one row of a table. The anchor then means the row.
-        span = printed_at(text, facts[0]) if len(facts) == 1 else None
+        span = printed_at(text, results[0]) if len(results) == 1 else None
         places.setdefault(span or (0, 0), []).append(anchor)
     return join(_pieces(text, places))
 
@@ -65,34 +65,34 @@ def _pieces(text: str, places: Mapping[Span, list[str]]) -> Iterator[Html]:
     yield visible(text[end:])
 
 
-def printed_at(text: str, fact: ResultRow) -> Span | None:
+def printed_at(text: str, result: ResultRow) -> Span | None:
     """Return where on a line a number was printed; ``None`` if that is not certain."""
-    if fact.value is None:
+    if result.value is None:
         return None
-    found = [match.span() for match in _PRINTED.finditer(text) if _is_value(match[0], fact)]
+    found = [match.span() for match in _PRINTED.finditer(text) if _is_value(match[0], result)]
     if len(found) > 1:
-        names = _names(fact)
+        names = _names(result)
         found = [span for span in found if _is_named(text[max(0, span[0] - _BEFORE) : span[0]], names)]
     return found[0] if len(found) == 1 else None
 
 
-def _is_value(printed: str, fact: ResultRow) -> bool:
-    if fact.value is None:
+def _is_value(printed: str, result: ResultRow) -> bool:
+    if result.value is None:
         return False
     places = len(printed.partition(".")[2])
     # A number without a resolution is exact, and was printed in the unit of the schema.
-    scales = _SCALES.get(METRICS[fact.metric].unit, (1.0,)) if fact.resolution is not None else (1.0,)
+    scales = _SCALES.get(METRICS[result.metric].unit, (1.0,)) if result.resolution is not None else (1.0,)
     for scale in scales:
         last = scale * 10.0**-places
-        fits = fact.resolution is None or abs(last - fact.resolution) <= _NEAR * fact.resolution
-        if fits and abs(float(printed) * scale - fact.value) <= _NEAR * abs(fact.value):
+        fits = result.resolution is None or abs(last - result.resolution) <= _NEAR * result.resolution
+        if fits and abs(float(printed) * scale - result.value) <= _NEAR * abs(result.value):
             return True
     return False
 
 
-def _names(fact: ResultRow) -> tuple[str, ...]:
+def _names(result: ResultRow) -> tuple[str, ...]:
     """Return the words that a log may print before a number: its statistic, or the last word of its metric (``lost`` of messages_lost)."""
-    return (fact.statistic, fact.metric.rpartition("_")[2])
+    return (result.statistic, result.metric.rpartition("_")[2])
 
 
 def _is_named(before: str, names: tuple[str, ...]) -> bool:

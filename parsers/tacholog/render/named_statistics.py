@@ -48,7 +48,7 @@ STATISTICS: Mapping[str, Statistic] = MappingProxyType(
         "tl-caption": Statistic("name of a table", "The content of a table, and the conditions of its numbers."),
         "tl-ranked": Statistic("head of a ranking", "What is ranked, with the conditions and the number of runs that all rows share."),
         "tl-facts": Statistic("facts", "The conditions that all numbers of a page share, or the facts of a log."),
-        "tl-host": Statistic("facts of a machine", "The description of a machine, written by somebody or read by a program."),
+        "tl-host": Statistic("properties of a machine", "The description of a machine, written by somebody or read by a program."),
         "tl-remarks": Statistic("remark of a manifest", "A comment by those who measured or published the numbers."),
         "tl-note": Statistic("note", "What a table or figure shows or leaves out, and the limits of its rules."),
         "tl-notes": Statistic("what a mark means", "The rule behind a mark, with its limits."),

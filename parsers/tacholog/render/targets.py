@@ -19,10 +19,10 @@ class Targets:
         """Return the number of a link without its anchor."""
         return None if link is None else self._places.setdefault(link.partition("#")[0], len(self._places))
 
-    def line(self, links: Links, fact: ResultRow | None) -> tuple[int, int] | None:
+    def line(self, links: Links, result: ResultRow | None) -> tuple[int, int] | None:
         """Return the number of the log's page and the first line of the record, if there is such a page."""
-        number = self.number(links.to_line(fact)) if fact else None
-        return None if number is None or fact is None or fact.line is None else (number, fact.line)
+        number = self.number(links.to_line(result)) if result else None
+        return None if number is None or result is None or result.line is None else (number, result.line)
 
     def links(self) -> Iterator[Html]:
         """Yield one element for each link, in order."""

@@ -26,14 +26,14 @@ SHOWN_CHARACTERS = 2000  # of one line; a longer one, such as a histogram, is cu
 _CLASSES: Mapping[LineClass, str] = {"record": "result", "chatter": "chatter", "broken": "broken", "unknown": "unknown"}
 
 
-def log_page(path: Path, format_name: str | None, wanted: Iterable[int], facts: Sequence[ResultRow] = ()) -> Html:
+def log_page(path: Path, format_name: str | None, wanted: Iterable[int], results: Sequence[ResultRow] = ()) -> Html:
     """Return the lines of a log.
 
     Args:
         path: the log file.
         format_name: the format that the log was read with; ``None`` if there is none.
         wanted: the numbers of lines that something links to. They are shown in logs of any size.
-        facts: the numbers of the log. Each gets an anchor where it was printed, and a label if its line does not name it.
+        results: the numbers of the log. Each gets an anchor where it was printed, and a label if its line does not name it.
     """
     if not is_there(path.parent, path.name):
         return tag(
@@ -41,7 +41,7 @@ def log_page(path: Path, format_name: str | None, wanted: Iterable[int], facts: 
         )
     shown = logtext.saved_shown(path.parent, path.name)
     classes = _classes(path, format_name) if shown is None else _Classes.of_shown(shown)
-    additions = _Additions(labels_of(facts), by_line(facts))
+    additions = _Additions(labels_of(results), by_line(results))
     try:
         with open_log_in(path.parent, path.name) as text:
             rows = list(_rows(_counted(text, None if shown is None else shown.lines), classes, _needed(wanted), additions))
@@ -154,13 +154,13 @@ def _row(number: int, text: str, kind: LineClass, additions: _Additions) -> Html
     return tag("li", link, tag("code", with_anchors(shown, additions.numbers.get(number, {})), cut), name, id=f"L{number}", class_=f"tl-{kind}")
 
 
-def labels_of(facts: Iterable[ResultRow]) -> dict[int, str]:
+def labels_of(results: Iterable[ResultRow]) -> dict[int, str]:
     """Return the label of each line that holds one number of a record over several lines: tables extracted from documents have one cell per line."""
     found: dict[int, list[str]] = {}
-    for fact in facts:
-        if fact.value_line is not None and fact.last_line not in (None, fact.line):
-            words = f"{size(fact.payload_bytes)}: " if fact.payload_bytes is not None else ""
-            found.setdefault(fact.value_line, []).append(f"{words}{METRICS[fact.metric].words}, {fact.statistic}")
+    for result in results:
+        if result.value_line is not None and result.last_line not in (None, result.line):
+            words = f"{size(result.payload_bytes)}: " if result.payload_bytes is not None else ""
+            found.setdefault(result.value_line, []).append(f"{words}{METRICS[result.metric].words}, {result.statistic}")
     return {line: "; ".join(dict.fromkeys(words)) for line, words in found.items()}
 
 

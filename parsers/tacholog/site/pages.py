@@ -57,9 +57,9 @@ def plan(view: View) -> list[SitePage]:
 
 def _systems(view: View) -> dict[str, list[SitePage]]:
     """Return the transport pages of each system."""
-    pairs = {(fact.run.system or NOT_STATED, fact.conditions.transport or NOT_STATED) for fact in view.results}
+    pairs = {(result.run.system or NOT_STATED, result.conditions.transport or NOT_STATED) for result in view.results}
     files = csv_names(pairs)
-    full = {fact.run.run for fact in view.results}
+    full = {result.run.run for result in view.results}
     pairs |= {(run.system or NOT_STATED, transport_of(run) or NOT_STATED) for run in view.runs.values() if run.run not in full}
     systems: dict[str, list[SitePage]] = {}
     folders: dict[str, str] = {}
@@ -124,7 +124,7 @@ def _keywords(part: View) -> str:
 
 def _size_words(part: View) -> list[str]:
     """Return the message sizes as search words without blanks: ``64kib``. The search page converts what is typed in the same way."""
-    sizes = sorted({fact.payload_bytes for fact in part.results if fact.payload_bytes is not None})
+    sizes = sorted({result.payload_bytes for result in part.results if result.payload_bytes is not None})
     return [size(at).replace("\u00a0", "").replace("\u202f", "").lower() for at in sizes]
 
 
@@ -140,7 +140,7 @@ def _counts(view: View) -> dict[str, Any]:
         "own_runs": len(view.runs) - published,
         "published_runs": published,
         "numbers": len(view.results),
-        "marked": sum(bool(fact.marks) for fact in view.results),
+        "marked": sum(bool(result.marks) for result in view.results),
         "bad_runs": sum(run.status not in ("ok", None) for run in view.runs.values()),
         "unread_runs": len(view.unread),
         "sources": list(_sources(view)),
@@ -215,8 +215,10 @@ def _hosts_page(view: View) -> SitePage:
 
 
 def _about(view: View) -> SitePage:
-    fact = next((fact for fact in view.summaries() if fact.line), None)
-    example = (fact.run.run, fact.log, str(fact.line), fact.metric, fact.statistic) if fact else ("run", "sub.log", "3", "goodput", "mean")
+    result = next((result for result in view.summaries() if result.line), None)
+    example = ("run", "sub.log", "3", "goodput", "mean")
+    if result:
+        example = (result.run.run, result.log, str(result.line), result.metric, result.statistic)
     return SitePage("about", "about.md.jinja", {**_counts(view), "example": number_id(*example), "example_line": example[2]})
 
 
@@ -227,7 +229,7 @@ def _diff_pages(view: View) -> Iterator[SitePage]:
         context = {"system": system, "old": old, "new": new, "neighbours": (system, old, new) in pairs}
         yield SitePage(documents[system, old, new], "diff.md.jinja", context)
     compared = {(system, release) for system, *releases in pairs for release in releases}
-    there = tested(fact for fact in view.summaries() if (fact.run.system, fact.run.release) in compared)
+    there = tested(result for result in view.summaries() if (result.run.system, result.run.release) in compared)
     for metric, statistic in METRICS_SHOWN:
         if (metric, statistic) in there:
             context = {"metric": metric, "statistic": statistic, "words": METRICS[metric].words, "better": METRICS[metric].better}

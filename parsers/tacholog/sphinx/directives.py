@@ -187,7 +187,7 @@ class PerfScript(Perf):
         scripts: dict[str, tuple[str, str]] = {}
         for run in part.runs.values():
             manifest = manifest_of(run)
-            sizes = {fact.payload_bytes for fact in part.by_run.get(run.run, ())}
+            sizes = {result.payload_bytes for result in part.by_run.get(run.run, ())}
             text = shell_script(manifest, run.run, sizes) if manifest else None
             if text:
                 body = text.split("set -eu", 1)[1]
@@ -236,13 +236,13 @@ class PerfLog(Perf):
         if path.exists():  # a log that is not shown has no file, and Sphinx would read its page again at each build
             self.env.note_dependency(str(path))
         facts = logs.log_facts(part, run.run, found.log, offered_log, self.env.found_docs)
-        return self.html(facts + log_page(path, found.format, lines, [fact for fact in part.results if fact.log == found.log]))
+        return self.html(facts + log_page(path, found.format, lines, [result for result in part.results if result.log == found.log]))
 
 
 def _linked_lines(part: View, log: str) -> set[int]:
     """Return the line numbers that something on the site links to."""
     found = [
-        *(line for fact in part.results if fact.log == log for line in (fact.line, fact.place)),
+        *(line for result in part.results if result.log == log for line in (result.line, result.place)),
         *(problem.line for problem in part.problems if problem.log == log),
     ]
     return {line for line in found if line}

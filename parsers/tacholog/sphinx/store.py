@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _LOG = getLogger(__name__)
 _KINDS = ("*.parquet", "*.json", "*.toml", f"{BANDS}/*.csv")
 State = tuple[tuple[str, int], ...]
-_FACT_FIELDS = tuple(name for name in ResultRow.__struct_fields__ if name != "run")  # the run holds the manifest, which is hashed once
+_RESULT_FIELDS = tuple(name for name in ResultRow.__struct_fields__ if name != "run")  # the run holds the manifest, which is hashed once
 
 
 class RunState(msgspec.Struct, frozen=True):
@@ -182,14 +182,14 @@ def _run_states(everything: View) -> dict[str, RunState]:
         rest.setdefault(row.run, []).append(row)
     states = {}
     for name, run in everything.runs.items():
-        facts = everything.by_run.get(name, [])
-        values = [[getattr(fact, field) for field in _FACT_FIELDS] for fact in facts]
-        transports = {fact.conditions.transport or NOT_STATED for fact in facts} or {transport_of(run) or NOT_STATED}
+        results = everything.by_run.get(name, [])
+        values = [[getattr(result, field) for field in _RESULT_FIELDS] for result in results]
+        transports = {result.conditions.transport or NOT_STATED for result in results} or {transport_of(run) or NOT_STATED}
         states[name] = RunState(
             digest=_digest([run, values, rest.get(name)]),
             found_by=tuple((field, getattr(run, field)) for field in ("system", "host", "run", "release")),
             transports=frozenset(transports),
-            tests=frozenset(fact.test for fact in facts),
+            tests=frozenset(result.test for result in results),
         )
     return states
 

@@ -35,7 +35,7 @@ CONDITIONS = (
     *("offered_rate_per_s", "recovery_time_ns", "instances", "side", "waiting"),
 )
 OF_RUN = ("host", "tool", "tool_version", "options")  # what a run was made on and with, which tells rows apart where their conditions do not
-REACH = "reach"  # how far the transport reaches: it sets no rows apart, but decides which facts of a machine must be known
+REACH = "reach"  # how far the transport reaches: it sets no rows apart, but decides which properties of a machine must be known
 _COLUMNS = (*SETTING, *SIZE, *NAME, *CONDITIONS, REACH)
 BOUNDS = ("=", "~", "<", ">", "range-low", "range-high")
 MARK_BITS = {name: 1 << index for index, name in enumerate(MARKS)}

@@ -102,10 +102,10 @@ def parse(lines: Iterable[Line]) -> Iterator[Found]:
     if first is None:
         return
     every = chain([first], waiting)
-    yield from _samples(every) if _SAMPLE.fullmatch(first.text) else _Output().read(every)
+    yield from _samples(every) if _SAMPLE.fullmatch(first.text) else _EcalOutput().read(every)
 
 
-class _Output:
+class _EcalOutput:
     """What the samples print: the blocks of sender and receiver, which may stand within each other, and tables."""
 
     def __init__(self) -> None:

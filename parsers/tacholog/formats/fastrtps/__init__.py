@@ -117,13 +117,13 @@ def detect(head: str) -> Detected:
 
 def parse(lines: Iterable[Line]) -> Iterator[Found]:
     """Yield what is found."""
-    output = _Output()
+    output = _FastRtpsOutput()
     for line in lines:
         yield from output.line(line)
     yield from output.end()
 
 
-class _Output:
+class _FastRtpsOutput:
     """Which table the log is in, and what was said before it."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from tacholog.dataset.medians import median_place
 from tacholog.render.figures.axes import number_axis, percentile_axis
 from tacholog.render.figures.figures import Figure, PlotPoint, Trace, latency_words
-from tacholog.render.hover import facts_of
+from tacholog.render.hover import details_of
 from tacholog.view.numerals import quantity, size
 from tacholog.view.results import HistogramRow
 from tacholog.view.series import Series
@@ -40,17 +40,17 @@ def spread(sizes: Sequence[int | None]) -> list[int | None]:
 
 def _trace(series: Series, at: int | None, slot: int, by_record: dict[tuple[str, str, int], HistogramRow]) -> Trace | None:
     medians = [
-        (fact.value, fact, histogram)
-        for fact in series.results
-        if (fact.payload_bytes, fact.metric, fact.statistic) == (at, "latency", "p50") and fact.value is not None
-        if (histogram := by_record.get((fact.run.run, fact.log, fact.line or 0)))
+        (result.value, result, histogram)
+        for result in series.results
+        if (result.payload_bytes, result.metric, result.statistic) == (at, "latency", "p50") and result.value is not None
+        if (histogram := by_record.get((result.run.run, result.log, result.line or 0)))
     ]
     if not medians:
         return None
-    _, fact, middle = medians[median_place([value for value, _, _ in medians], "latency")]
-    points = tuple(point._replace(fact=fact) for point in _points(middle))
-    facts = (*facts_of(series), f"{middle.run}/{middle.log}, line {middle.line}")
-    return Trace(size(at), slot, "total", "solid", series.published, points, facts=facts, records=True) if points else None
+    _, result, middle = medians[median_place([value for value, _, _ in medians], "latency")]
+    points = tuple(point._replace(result=result) for point in _points(middle))
+    details = (*details_of(series), f"{middle.run}/{middle.log}, line {middle.line}")
+    return Trace(size(at), slot, "total", "solid", series.published, points, details=details, records=True) if points else None
 
 
 def _points(histogram: HistogramRow) -> Iterator[PlotPoint]:

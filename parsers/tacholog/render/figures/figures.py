@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from tacholog.render.figures.axes import Axis, number_axis, share_axis, size_axis
-from tacholog.render.hover import facts_of, more_of
+from tacholog.render.hover import details_of, more_of
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import quantity, size, with_bound
 from tacholog.view.results import ResultRow
@@ -37,7 +37,7 @@ _SHADE_LATER = f"Hide series by clicking the legend: with {MOST_SHADED} or fewer
 class PlotPoint(NamedTuple):
     """One point: payload bytes, value in the unit of the schema, the text beside it, the lowest and highest value of its runs, and more details.
 
-    ``fact`` is the result that it shows, with its log line. ``undersampled``: it has too few samples.
+    ``result`` is the result that it shows, with its log line. ``undersampled``: it has too few samples.
     """
 
     x: float
@@ -46,7 +46,7 @@ class PlotPoint(NamedTuple):
     low: float | None = None
     high: float | None = None
     more: tuple[str, ...] = ()
-    fact: ResultRow | None = None
+    result: ResultRow | None = None
     undersampled: bool = False
 
 
@@ -55,7 +55,7 @@ class Trace(msgspec.Struct, frozen=True):
 
     The values of an ``area`` lie somewhere within its points. The values of ``below`` are less than its points. ``points`` are not joined: they show
     the second group of runs, at the sizes where runs fall into two groups.
-    ``facts`` hold for all points. Points of ``records`` are computed from a whole record, so they link to its line and not to one number.
+    ``details`` hold for all points. Points of ``records`` are computed from a whole record, so they link to its line and not to one number.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Trace(msgspec.Struct, frozen=True):
     hollow: bool
     points: tuple[PlotPoint, ...]
     shape: Literal["line", "area", "below", "points"] = "line"
-    facts: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
     records: bool = False
 
 
@@ -149,7 +149,7 @@ def words_of(cell: Cell, unit: str, written: Callable[[float, str], str] = quant
         return f"two groups of runs: {both} ({written(cell.low, unit)} to {written(cell.high, unit)} in all)"
     if cell.low is None or cell.high is None or len(cell.results) == 1:
         return text
-    values = sorted(fact.value for fact in cell.results if fact.value is not None)
+    values = sorted(result.value for result in cell.results if result.value is not None)
     if len(values) <= _NAMED:
         return f"{text} (median of {len(values)} runs: {' and '.join(written(value, unit) for value in values)})"
     return f"{text} (median of {len(values)} runs, {written(cell.low, unit)} to {written(cell.high, unit)})"
@@ -178,7 +178,7 @@ def _trace(series: Series, metric: str, statistic: str, unit: str, dash: str) ->
         for x, cell in sorted(series.cells(metric, statistic).items(), key=lambda item: item[0] or 0)
         if x and cell.value is not None and cell.value > least and cell.sizes_high is None  # a range of sizes is no point
     )
-    return Trace(series.label, series.slot, statistic, dash, series.published, points, facts=facts_of(series)) if points else None
+    return Trace(series.label, series.slot, statistic, dash, series.published, points, details=details_of(series)) if points else None
 
 
 def _traces(series: Series, metric: str, statistic: str, unit: str, dash: str) -> Iterator[Trace]:
@@ -189,7 +189,7 @@ def _traces(series: Series, metric: str, statistic: str, unit: str, dash: str) -
     yield line
     cells = series.cells(metric, statistic)
     beside = tuple(
-        point._replace(y=group.value, low=None, high=None, more=more_of(cells[int(point.x)], group.result), fact=group.result)
+        point._replace(y=group.value, low=None, high=None, more=more_of(cells[int(point.x)], group.result), result=group.result)
         for point in line.points
         for group in cells[int(point.x)].groups
         if group.value != point.y
@@ -217,15 +217,15 @@ def _ranges(series: Series) -> Iterator[Trace]:
             words, more = f"{low.size_words}: {quantity(low.value, 'ns')} to {quantity(high.value, 'ns')}", more_of(low)
             last = low.sizes_high or at
             corners = ((at, low.value), (last, low.value), (last, high.value), (at, high.value))
-            ends = tuple(PlotPoint(x, y, words, more=more, fact=low.shown) for x, y in corners)
-            yield Trace(series.label, series.slot, "total", "solid", series.published, ends, "area", facts_of(series))
+            ends = tuple(PlotPoint(x, y, words, more=more, result=low.shown) for x, y in corners)
+            yield Trace(series.label, series.slot, "total", "solid", series.published, ends, "area", details_of(series))
     for statistic in ("typical", "mean", "min", "max"):
         for at, cell in series.cells("latency", statistic).items():
             if at and cell.value and cell.sizes_high:
                 words, more = f"{cell.size_words}: {words_of(cell, 'ns')}", more_of(cell)
-                ends = tuple(PlotPoint(x, cell.value, words, more=more, fact=cell.shown) for x in (at, cell.sizes_high))
+                ends = tuple(PlotPoint(x, cell.value, words, more=more, result=cell.shown) for x in (at, cell.sizes_high))
                 shape: Literal["line", "below"] = "below" if cell.shown.bound == "<" else "line"
-                yield Trace(series.label, series.slot, statistic, "solid", series.published, ends, shape, facts_of(series))
+                yield Trace(series.label, series.slot, statistic, "solid", series.published, ends, shape, details_of(series))
 
 
 def _ends(cell: Cell) -> tuple[float | None, float | None]:

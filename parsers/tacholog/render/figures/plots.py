@@ -16,7 +16,7 @@ _STYLES = {"p50": "median", "mean": "mean", "min": "min", "max": "max"}
 def plot(figure: Figure, anchor: str, links: Links) -> Html:
     """Return the ``figure`` element. It is complete without scripts; a script may replace the drawing by a live plot."""
     targets = Targets()
-    data = data_block(spec(figure, lambda fact: targets.line(links, fact)), "tl-spec")
+    data = data_block(spec(figure, lambda result: targets.line(links, result)), "tl-spec")
     note = tag("p", figure.note, class_="tl-note") if figure.note else ""
     return tag(
         "figure",

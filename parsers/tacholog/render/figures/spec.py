@@ -19,7 +19,7 @@ Places = Callable[[ResultRow | None], tuple[int, int] | None]
 
 
 def spec(figure: Figure, place: Places) -> dict[str, object]:
-    """Return ``data`` and ``layout`` for Plotly. The ``meta`` of a trace holds its colour, its series, its facts, and whether it is a shade.
+    """Return ``data`` and ``layout`` for Plotly. The ``meta`` of a trace holds its colour, its series, its details, and whether it is a shade.
 
     ``place`` returns the log page, by its number in the data of the script, and the line of a result.
     """
@@ -44,7 +44,7 @@ def _trace(trace: Trace, marker_px: int, place: Places) -> dict[str, object]:
     # Plotly reads some HTML in these texts, so names are escaped here as on the page.
     name = esc(trace.name + style)
     points = [*trace.points, trace.points[0]] if trace.shape == "area" else trace.points
-    places = [place(point.fact) for point in points]
+    places = [place(point.result) for point in points]
     symbol = "triangle-down" if trace.shape == "below" else symbol
     return {
         "type": "scatter",
@@ -59,14 +59,14 @@ def _trace(trace: Trace, marker_px: int, place: Places) -> dict[str, object]:
         **({"customdata": places} if any(places) else {}),
         **_error_bars(trace),
         "marker": {"symbol": _symbols(trace, f"{symbol}-open" if trace.hollow else symbol), "size": marker_px},
-        "meta": {**_meta(trace), "facts": "<br>".join(map(esc, trace.facts)), **_number(trace)},
+        "meta": {**_meta(trace), "details": "<br>".join(map(esc, trace.details)), **_number(trace)},
     }
 
 
 def _number(trace: Trace) -> dict[str, object]:
     """Return the end of the address of each point, after its line: all points of a trace are of one metric and statistic."""
-    fact = trace.points[0].fact
-    return {"number": f":{fact.metric}.{fact.statistic}"} if fact and not trace.records else {}
+    result = trace.points[0].result
+    return {"number": f":{result.metric}.{result.statistic}"} if result and not trace.records else {}
 
 
 def _symbols(trace: Trace, symbol: str) -> object:

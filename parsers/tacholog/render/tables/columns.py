@@ -39,7 +39,7 @@ _ERRORS = ("messages_duplicated", "messages_reordered", "messages_corrupted", "h
 _MEASURED = ("latency", "goodput", "message_rate")
 
 
-class NumberColumn(msgspec.Struct, frozen=True):
+class TableColumn(msgspec.Struct, frozen=True):
     """One column: the number it shows, its heading and its unit."""
 
     metric: str
@@ -48,33 +48,33 @@ class NumberColumn(msgspec.Struct, frozen=True):
     unit: Unit
 
 
-def columns_of(series: Series) -> list[NumberColumn]:
+def columns_of(series: Series) -> list[TableColumn]:
     """Return the columns for which a series has numbers, in reading order."""
     present = series.statistics()
     latency = [
-        NumberColumn("latency", name, _HEADINGS.get(name, name.replace("p", "") + " %"), unit_shown("ns"))
+        TableColumn("latency", name, _HEADINGS.get(name, name.replace("p", "") + " %"), unit_shown("ns"))
         for name in _STATISTICS
         if ("latency", name) in present
     ]
     others = [
-        NumberColumn(metric, statistic, heading, SECONDS if metric == "duration" else unit_shown(METRICS[metric].unit))
+        TableColumn(metric, statistic, heading, SECONDS if metric == "duration" else unit_shown(METRICS[metric].unit))
         for metric, statistic, heading in _COLUMNS
         if (metric, statistic) in present
     ]
     known = {(column.metric, column.statistic) for column in (*latency, *others)}
     rest = [
-        NumberColumn(metric, statistic, _words(metric, statistic), _unit(metric)) for metric, statistic in present if (metric, statistic) not in known
+        TableColumn(metric, statistic, _words(metric, statistic), _unit(metric)) for metric, statistic in present if (metric, statistic) not in known
     ]
     return [*latency, *others, *rest]
 
 
-def without_zeros(series: Series, columns: Sequence[NumberColumn]) -> tuple[list[NumberColumn], list[NumberColumn]]:
+def without_zeros(series: Series, columns: Sequence[TableColumn]) -> tuple[list[TableColumn], list[TableColumn]]:
     """Return the columns to show, and those of errors that never happened: a sentence replaces a column of zeros."""
     never = [column for column in columns if column.metric in _ERRORS and _all_zero(series, column)]
     return [column for column in columns if column not in never], never
 
 
-def marks_everywhere(series: Series, columns: Sequence[NumberColumn]) -> list[str]:
+def marks_everywhere(series: Series, columns: Sequence[TableColumn]) -> list[str]:
     """Return the marks that every latency and rate of a series has. They are stated once above the table."""
     cells = [cell for column in columns if column.metric in _MEASURED for cell in series.cells(column.metric, column.statistic).values()]
     if not cells:
@@ -82,7 +82,7 @@ def marks_everywhere(series: Series, columns: Sequence[NumberColumn]) -> list[st
     return [mark for mark in cells[0].marks if all(mark in cell.marks for cell in cells)]
 
 
-def _all_zero(series: Series, column: NumberColumn) -> bool:
+def _all_zero(series: Series, column: TableColumn) -> bool:
     return all(cell.high == 0 for cell in series.cells(column.metric, column.statistic).values())
 
 

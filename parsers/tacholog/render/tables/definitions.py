@@ -22,7 +22,7 @@ from tacholog.view.views import View
 
 def marks_table(view: View) -> Html:
     """Return all marks: how many numbers have each, and why."""
-    counts = Counter(mark for fact in view.results for mark in fact.marks)
+    counts = Counter(mark for result in view.results for mark in result.marks)
     counts[TWO_GROUPS] = _in_two_groups(view).total()
     rows = [[_mark_words(name), count_of(counts[name]), tag("span", mark.sentence, class_="stat-limit")] for name, mark in MARKS.items()]
     return plain_table("Quality marks", ("mark", "numbers", "why"), rows)
@@ -31,9 +31,9 @@ def marks_table(view: View) -> Html:
 def doubts_table(view: View, pages: Mapping[tuple[str, str], str]) -> Html:
     """Return the marks in use: how many numbers have each, why, and on which pages they are."""
     places: dict[str, Counter[tuple[str, str]]] = {}
-    for fact in view.results:
-        for mark in fact.marks:
-            places.setdefault(mark, Counter())[fact.run.system or NOT_STATED, fact.conditions.transport or NOT_STATED] += 1
+    for result in view.results:
+        for mark in result.marks:
+            places.setdefault(mark, Counter())[result.run.system or NOT_STATED, result.conditions.transport or NOT_STATED] += 1
     if grouped_ := _in_two_groups(view):
         places[TWO_GROUPS] = grouped_
     if not places:
@@ -103,7 +103,7 @@ def definitions_table() -> Html:
 
 def shared_conditions(view: View) -> Html:
     """Return the conditions that all numbers of a view share. Those that differ are named; the labels of the series show them."""
-    found = [fact.conditions for fact in view.summaries()]
+    found = [result.conditions for result in view.summaries()]
     pairs: list[tuple[str, object]] = []
     for name in (name for name in CONDITIONS if name in SHOWN_CONDITIONS):
         values = {getattr(conditions, name) for conditions in found}

@@ -1,4 +1,4 @@
-"""A machine on a page: the facts that are stated, and a list of those that are not."""
+"""A machine on a page: the properties that are stated, and a list of those that are not."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tacholog.slugs import slug
 
 SECTIONS = ("cpu", "memory", "storage", "network", "system")
 _TITLES = {"cpu": "Processor", "memory": "Memory", "storage": "Storage", "network": "Network", "system": "System"}
-# Facts that matter for every measurement; each with a pattern for the names that host files give it.
+# Properties that matter for every measurement; each with a pattern for the names that host files give it.
 _EXPECTED: dict[str, tuple[tuple[str, str], ...]] = {
     "cpu": (("model", "model|name|processor"), ("cores", "core|cpus|threads"), ("governor", "governor"), ("turbo", "turbo|boost")),
     "memory": (("size", "size|total|bytes|memory"), ("channels and speed", "channel|speed|type")),
@@ -25,7 +25,7 @@ _EXPECTED: dict[str, tuple[tuple[str, str], ...]] = {
 
 
 def host_card(host_id: str, host: Host | None, *, named: bool = True) -> Html:
-    """Return the facts of a machine by section. Each section ends with the expected facts that are not stated."""
+    """Return the properties of a machine by section. Each section ends with the expected properties that are not stated."""
     if host is None:
         words = "There is no host file for this machine" if host_id else "The document does not state the machine"
         return tag("p", f"{words}: everything about it is not stated.", class_="tl-null")
@@ -42,16 +42,16 @@ def host_anchor(host_id: str) -> str:
     return slug(f"host {host_id}")
 
 
-def missing(section: str, facts: dict[str, str]) -> list[str]:
-    """Return the expected facts of a section that are not stated."""
+def missing(section: str, properties: dict[str, str]) -> list[str]:
+    """Return the expected properties of a section that are not stated."""
     # Values count too: "Intel 710, 10 Gbit/s" states a link speed under another name.
-    stated = " ".join([*facts, *facts.values()]).lower()
+    stated = " ".join([*properties, *properties.values()]).lower()
     return [title for title, pattern in _EXPECTED.get(section, ()) if not re.search(rf"(?:\b|_)(?:{pattern})", stated)]
 
 
-def _section(name: str, facts: dict[str, str], *, local_only: bool) -> Html:
-    rows = [tag("div", tag("dt", key.replace("_", " ")), tag("dd", visible(value))) for key, value in facts.items()]
-    gaps = missing(name, facts)
+def _section(name: str, properties: dict[str, str], *, local_only: bool) -> Html:
+    rows = [tag("div", tag("dt", key.replace("_", " ")), tag("dd", visible(value))) for key, value in properties.items()]
+    gaps = missing(name, properties)
     if not rows and not gaps:
         return NOTHING
     gap = tag("p", f"Not stated: {', '.join(gaps)}.", class_="tl-null") if gaps else ""

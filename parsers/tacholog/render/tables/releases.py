@@ -44,7 +44,7 @@ def _row(name: str, runs: list[RunRow], view: View, links: Links) -> list[object
 
 
 def _transports(runs: list[RunRow], view: View) -> set[str]:
-    stated = {fact.conditions.transport for run in runs for fact in view.by_run.get(run.run, ())} | {transport_of(run) for run in runs}
+    stated = {result.conditions.transport for run in runs for result in view.by_run.get(run.run, ())} | {transport_of(run) for run in runs}
     return {transport for transport in stated if transport}
 
 

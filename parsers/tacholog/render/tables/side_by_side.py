@@ -80,8 +80,8 @@ def _headline(series: Sequence[Series]) -> tuple[tuple[str, str, str], list[Seri
 
 def _each(member: Series, anchor: str) -> str | None:
     """Return the link to each run's numbers, if they are on this page: it shows one transport of one system."""
-    fact = member.results[0]
-    of_transport = page_anchor("side-by-side", fact.run.system or NOT_STATED, fact.conditions.transport or NOT_STATED, fact.test)
+    result = member.results[0]
+    of_transport = page_anchor("side-by-side", result.run.system or NOT_STATED, result.conditions.transport or NOT_STATED, result.test)
     return each_run(member) if anchor == of_transport else None
 
 

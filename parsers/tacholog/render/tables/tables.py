@@ -12,7 +12,7 @@ from tacholog.render.figures.svg import swatch
 from tacholog.render.html import NOTHING, Html, esc, join, tag
 from tacholog.render.inline import number_anchor
 from tacholog.render.marks import in_order, mark_link, mark_notes, mark_of
-from tacholog.render.tables.columns import NumberColumn, columns_of, marks_everywhere, without_zeros
+from tacholog.render.tables.columns import TableColumn, columns_of, marks_everywhere, without_zeros
 from tacholog.schema.metrics import METRICS
 from tacholog.slugs import slug
 from tacholog.view.numerals import NOT_STATED, Unit, decimals, grouped, in_full, quantity, rounded, size, with_bound
@@ -29,10 +29,10 @@ class Links(msgspec.Struct, frozen=True):
 
     logs: str | None = None
 
-    def to_line(self, fact: ResultRow) -> str | None:
+    def to_line(self, result: ResultRow) -> str | None:
         """Return the link to the number itself on the line that it was read from."""
-        anchor = number_anchor(fact)
-        return None if self.logs is None or anchor is None else f"{self.to_log(fact.run.run, fact.log)}#{anchor}"
+        anchor = number_anchor(result)
+        return None if self.logs is None or anchor is None else f"{self.to_log(result.run.run, result.log)}#{anchor}"
 
     def to_log(self, run: str, log: str) -> str | None:
         """Return the link to the page of a log."""
@@ -43,8 +43,8 @@ def each_run(series: Series, document: str | None = None) -> str | None:
     """Return the link to the values of each run of a series, on the page of its transport; ``None`` if no run was repeated."""
     if not series.repeated:
         return None
-    fact = series.results[0]
-    anchor = page_anchor(fact.test, fact.run.system or NOT_STATED, fact.conditions.transport or NOT_STATED)
+    result = series.results[0]
+    anchor = page_anchor(result.test, result.run.system or NOT_STATED, result.conditions.transport or NOT_STATED)
     return f"{f'doc:{document}' if document else ''}#{anchor}-{series.slot}-each"
 
 
@@ -101,7 +101,7 @@ def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, 
     )
 
 
-def _note_above(everywhere: Sequence[str], never: Sequence[NumberColumn], marks_anchor: str) -> Html:
+def _note_above(everywhere: Sequence[str], never: Sequence[TableColumn], marks_anchor: str) -> Html:
     notes = [join([mark_link(mark, marks_anchor), f" {mark_of(mark).title}: applies to every number in this table."]) for mark in everywhere]
     if never:
         notes.append(esc(f"None {', none '.join(column.heading for column in never)}."))
@@ -131,30 +131,30 @@ class CellWriter:
             return tag("td", NOT_STATED, class_="tl-null")
         self._marks.seen.update(dict.fromkeys(cell.marks))
         marks = [mark_link(mark, self._marks_anchor) for mark in in_order(cell.marks) if mark not in self._marks.above]
-        fact = cell.shown
+        result = cell.shown
         if cell.value is None:
-            link = self._each if cell.stated and self._each else self._links.to_line(fact)
+            link = self._each if cell.stated and self._each else self._links.to_line(result)
             return tag("td", _linked(NOT_STATED, link), *marks, class_="tl-null", title=_partly(cell))
         spread = cell.low is not None and cell.high is not None and len(cell.results) > 1
         signs = tag("sup", *marks) if marks else NOTHING
         if cell.groups:
             numbers_ = self._groups(cell, unit, signs, best=best)
         else:
-            numbers_ = join([self._number(cell.value, fact, unit, places, best=best), signs])
-        link = self._links.to_line(fact)
+            numbers_ = join([self._number(cell.value, result, unit, places, best=best), signs])
+        link = self._links.to_line(result)
         range_ = _range(cell, unit, (self._each or each) if link else None) if spread else NOTHING
         return tag(
             "td",
             numbers_,
             range_,
             below,
-            title=words_of(cell, METRICS[fact.metric].unit, in_full),
+            title=words_of(cell, METRICS[result.metric].unit, in_full),
             data_v=f"{cell.value:.12g}",
         )
 
-    def _number(self, value: float, fact: ResultRow, unit: Unit, places: int, *, best: bool) -> Html:
-        text, pad = _aligned(value, fact, unit, places)
-        linked = _linked(text, self._links.to_line(fact))
+    def _number(self, value: float, result: ResultRow, unit: Unit, places: int, *, best: bool) -> Html:
+        text, pad = _aligned(value, result, unit, places)
+        linked = _linked(text, self._links.to_line(result))
         return join([tag("strong", linked, class_="tl-best") if best else linked, pad])
 
     def _groups(self, cell: Cell, unit: Unit, signs: Html, *, best: bool) -> Html:
@@ -176,14 +176,14 @@ def _partly(cell: Cell) -> str | None:
     return None if cell.stated is None else f"stated in {cell.stated[0]} of {cell.stated[1]} runs: no median of all of them"
 
 
-def _every_run(series: Series, columns: Sequence[NumberColumn], links: Links, anchor: str) -> Html:
+def _every_run(series: Series, columns: Sequence[TableColumn], links: Links, anchor: str) -> Html:
     """Return the values of each run, folded: the medians above were computed from them."""
     rows = []
     for payload in series.sizes():
-        for run, facts in _by_record(series, payload).items():
-            by_name = {(fact.metric, fact.statistic): fact for fact in facts}
+        for run, results in _by_record(series, payload).items():
+            by_name = {(result.metric, result.statistic): result for result in results}
             shown = [_plain(by_name.get((column.metric, column.statistic)), column.unit, links) for column in columns]
-            samples = next((fact.samples for fact in facts if fact.samples is not None), None)
+            samples = next((result.samples for result in results if result.samples is not None), None)
             tail = tag("td", grouped(samples) if samples is not None else NOT_STATED, class_="stat-count") if _has_samples(series) else ""
             rows.append(tag("tr", _row_head(series, payload), tag("td", run[0], class_="tl-text"), *shown, tail))
     extra = [_th("samples", "")] if _has_samples(series) else []
@@ -197,13 +197,13 @@ def _every_run(series: Series, columns: Sequence[NumberColumn], links: Links, an
 
 def _by_record(series: Series, payload: int | None) -> Mapping[tuple[str, str, int], list[ResultRow]]:
     records: dict[tuple[str, str, int], list[ResultRow]] = {}
-    for fact in series.results:
-        if fact.payload_bytes == payload:
-            records.setdefault((fact.run.run, fact.log, fact.line or 0), []).append(fact)
+    for result in series.results:
+        if result.payload_bytes == payload:
+            records.setdefault((result.run.run, result.log, result.line or 0), []).append(result)
     return records
 
 
-def _head(column: NumberColumn) -> Html:
+def _head(column: TableColumn) -> Html:
     return _th(column.heading, column.unit.sign)
 
 
@@ -213,14 +213,15 @@ def _th(words: str, unit: str) -> Html:
 
 def _row_head(series: Series, payload: int | None) -> Html:
     exact = None if payload is None else f"{grouped(payload)} bytes"
-    high = next((fact.payload_bytes_high for fact in series.results if fact.payload_bytes == payload and fact.payload_bytes_high is not None), None)
+    of_size = (result for result in series.results if result.payload_bytes == payload)
+    high = next((result.payload_bytes_high for result in of_size if result.payload_bytes_high is not None), None)
     words = size(payload) if high is None else f"{size(payload)} to {size(high)}"
     return tag("th", words, scope="row", title=exact, class_="tl-null" if payload is None else None, data_v=payload)
 
 
 def _has_samples(series: Series) -> bool:
     """Whether the table has a column of samples. Rates need none, because the messages received have their own."""
-    return any(fact.metric == "latency" for fact in series.results)
+    return any(result.metric == "latency" for result in series.results)
 
 
 def _extra_heads(series: Series, *, repeated: bool) -> list[Html]:
@@ -230,7 +231,7 @@ def _extra_heads(series: Series, *, repeated: bool) -> list[Html]:
 def _samples_cell(series: Series, payload: int | None) -> list[Html]:
     if not _has_samples(series):
         return []
-    found = sorted({fact.samples for fact in series.results if fact.payload_bytes == payload and fact.samples is not None})
+    found = sorted({result.samples for result in series.results if result.payload_bytes == payload and result.samples is not None})
     if not found:
         return [tag("td", NOT_STATED, class_="tl-null")]
     text = grouped(found[0]) if len(found) == 1 else f"{grouped(found[0])} to {grouped(found[-1])}"
@@ -245,8 +246,8 @@ def linked_number(cell: Cell, unit: str, links: Links, *, strong: bool = False) 
     """Return a number for a sentence, linked to its line. If the runs fall into two groups, return the number of each."""
     title = words_of(cell, unit, in_full)
 
-    def in_words(value: float, fact: ResultRow) -> Html:
-        found = _in_words(value, fact, unit, links, title)
+    def in_words(value: float, result: ResultRow) -> Html:
+        found = _in_words(value, result, unit, links, title)
         return tag("strong", found) if strong else found
 
     if not cell.groups:
@@ -256,8 +257,8 @@ def linked_number(cell: Cell, unit: str, links: Links, *, strong: bool = False) 
     return join([both, " (two groups of runs: ", counted, ")"])
 
 
-def _in_words(value: float, fact: ResultRow, unit: str, links: Links, title: str) -> Html:
-    text, link = with_bound(quantity(value, unit), fact.bound), links.to_line(fact)
+def _in_words(value: float, result: ResultRow, unit: str, links: Links, title: str) -> Html:
+    text, link = with_bound(quantity(value, unit), result.bound), links.to_line(result)
     return tag("a", text, href=link, title=title) if link else esc(text)
 
 
@@ -273,12 +274,12 @@ def column_decimals(cells: Iterable[Cell], unit: Unit) -> int:
     return min(max(shown, default=0), _MAX_PAD)
 
 
-def _aligned(value: float, fact: ResultRow, unit: Unit, places: int) -> tuple[str, Html]:
+def _aligned(value: float, result: ResultRow, unit: Unit, places: int) -> tuple[str, Html]:
     """Return the number, and invisible digits that align its decimal point."""
     shown = rounded(value / unit.size)
     own = decimals(shown)
     lacking = ("." if own == 0 else "") + "0" * (places - own) if places > own else ""
-    return with_bound(shown, fact.bound), tag("span", lacking, class_="tl-pad", aria_hidden="true") if lacking else NOTHING
+    return with_bound(shown, result.bound), tag("span", lacking, class_="tl-pad", aria_hidden="true") if lacking else NOTHING
 
 
 def _range(cell: Cell, unit: Unit, each: str | None) -> Html:
@@ -291,11 +292,11 @@ def _range(cell: Cell, unit: Unit, each: str | None) -> Html:
     return tag("a", text, class_="tl-range", href=each, title="Each run's numbers") if each else tag("span", text, class_="tl-range")
 
 
-def _plain(fact: ResultRow | None, unit: Unit, links: Links) -> Html:
-    if fact is None or fact.value is None:
+def _plain(result: ResultRow | None, unit: Unit, links: Links) -> Html:
+    if result is None or result.value is None:
         return tag("td", NOT_STATED, class_="tl-null")
-    text = with_bound(rounded(fact.value / unit.size), fact.bound)
-    return tag("td", _linked(text, links.to_line(fact)), title=in_full(fact.value, METRICS[fact.metric].unit), data_v=f"{fact.value:.12g}")
+    text = with_bound(rounded(result.value / unit.size), result.bound)
+    return tag("td", _linked(text, links.to_line(result)), title=in_full(result.value, METRICS[result.metric].unit), data_v=f"{result.value:.12g}")
 
 
 def _linked(text: object, link: str | None) -> Html:
