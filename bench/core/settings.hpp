@@ -3,6 +3,7 @@
 // setting is declared in its transport's file, and nowhere else.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <string>
@@ -18,13 +19,20 @@ struct Setting {
     std::string_view help;   ///< lines of at most 70 characters, without a line break at the end
     /// An error, which names the option, if this host cannot use the value with messages of `smallest_bytes` and more.
     Result<void> (*check)(std::string_view value, std::size_t smallest_bytes);
-    /// Whether the log's `config` line states it, under its name. Not needed where another line has the value in
+    /// Whether the log's `config` line states it, under its `log_key`. Not needed where another line has the value in
     /// effect.
     bool in_config_line = true;
 };
 
 /// The settings that were given, as given, by name.
 using Settings = std::map<std::string, std::string, std::less<>>;
+
+/// The key of a setting in the log: its name with '_' for '-', which no key may hold (docs/native-log.md).
+inline std::string log_key(std::string_view name) {
+    std::string key{name};
+    std::ranges::replace(key, '-', '_');
+    return key;
+}
 
 /// Empty if it was not given.
 inline std::string value_of(const Settings& settings, std::string_view name) {

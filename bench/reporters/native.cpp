@@ -62,7 +62,7 @@ public:
             .add_given("warmup_s", options.warmup_s)
             .add_given("interval_s", options.interval_s)
             .add_given("rate_per_s", options.rate_per_s);
-        for (const auto& [name, value] : config.settings) line.add(name, value);
+        for (const auto& [name, value] : config.settings) line.add(log_key(name), value);
         line.add("touch", to_text(options.handling.touch))
             .add("verify", options.handling.verify)
             .add("waiting", to_text(options.waiting));

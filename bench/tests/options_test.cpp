@@ -207,6 +207,11 @@ TEST(Options, EverySettingOfATransportIsAnOptionThatTheHelpExplains) {
     }
 }
 
+TEST(Options, TheKeyOfASettingInTheLogHasNoHyphen) {
+    EXPECT_EQ(log_key("pipe-bytes"), "pipe_bytes");
+    EXPECT_EQ(log_key("mock"), "mock");
+}
+
 TEST(Options, AnIntervalHasAShortestLength) {
     const auto options = parse("--test latency --transport shm --interval-length 0.001");
     ASSERT_FALSE(options);

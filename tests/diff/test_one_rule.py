@@ -21,6 +21,7 @@ from tacholog.render.diff.words import remark
 from tacholog.render.tables.comparison import compare as page_that_compares
 from tacholog.render.tables.side_by_side import side_by_side
 from tacholog.render.tables.tables import Links
+from tacholog.schema.conditions import CONDITIONS as DECLARED
 from tacholog.view.comparable import Compared, compared, conditions_of, group_of
 from tacholog.view.comparison import comparison
 from tacholog.view.unranked import unranked
@@ -121,3 +122,15 @@ def test_the_script_of_the_page_names_no_condition(checkout: Path) -> None:
     script = (checkout / "site" / "_static" / "tacholog-compare.js").read_text()
 
     assert re.findall(r"definition|load_mode|payload_touched|operating system|reference", script) == []
+
+
+def test_each_condition_is_compared_or_known_not_to_be() -> None:
+    not_compared = {
+        "reach",  # follows from the transport
+        "demand",  # names a row, as the size does
+        "warmup",  # a changed one is said, and forbids nothing
+        "planned_duration_s",
+        "link_bit_per_s",
+    }
+
+    assert DECLARED.keys() - CONDITIONS.keys() == not_compared

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tacholog.compare import comparable
 from tacholog.compare.comparable import A_REFERENCE, BYTES
 from tacholog.compare.policy import IF_NO_PERCENTILE, Policy
 from tacholog.dataset.medians import upper_of_two_counts
 from tacholog.schema.marks import MARKS
+from tacholog.schema.tables import RESULTS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,9 +32,9 @@ SETTING = ("test", "transport", "data_path", "type", "keyed", "publishers", "sub
 SIZE = ("payload_bytes", "payload_bytes_high", "demand")
 NAME = ("metric", "statistic")
 LOSS = "loss"
-CONDITIONS = (
-    *("definition", "basis", "load_mode", "reliability", "batch_bytes", "payload_touched"),
-    *("offered_rate_per_s", "recovery_time_ns", "instances", "side", "waiting"),
+# Columns of the results that a diff must find equal, and that do not name a row already.
+CONDITIONS = tuple(
+    name for name, condition in comparable.CONDITIONS.items() if "diff" in condition.comparisons and name in RESULTS and name not in SETTING
 )
 OF_RUN = ("host", "tool", "tool_version", "options")  # what a run was made on and with, which tells rows apart where their conditions do not
 REACH = "reach"  # how far the transport reaches: it sets no rows apart, but decides which properties of a machine must be known
