@@ -71,8 +71,8 @@ def load_logs(paths: Sequence[Path], left_out: Sequence[Row] = (), *, skip_unrea
     Args:
         paths: the logs.
         left_out: rows of ``problems`` about what lies beside the logs and is no log.
-        skip_unreadable: whether a log that cannot be read becomes a row of ``problems``, as long as another one can be read. A folder of logs may hold
-            other files too. A file that the user named must be readable.
+        skip_unreadable: whether a log that cannot be read becomes a row of ``problems``, as long as another one can be read. A folder of logs may
+            hold other files too. A file that the user named must be readable.
 
     Raises:
         UnreadableInput: a log cannot be opened, or its format is not known; with ``skip_unreadable``: none of the logs can be read.

@@ -13,8 +13,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-import msgspec
-
 from tacholog.formats.kit.lines import Broken, Found, Line
 from tacholog.formats.kit.numbers import COUNT_LIMIT, VALUE_LIMIT, impossible, unit_of_last_decimal
 from tacholog.schema.records import Facts, Number, Record

@@ -27,7 +27,7 @@ def printed(
 ) -> Number:
     """Make a number that the tool rounded to ``resolution``, both in the metric's unit.
 
-    A printed 0 becomes "less than one ``resolution``", unless ``zero_is_exact``. A value below zero is impossible. ``line`` is the line of the number,
+    A printed 0 becomes "less than one ``resolution``", unless ``zero_is_exact``. A value below zero is impossible. ``line`` is the number's line,
     if its record spans several lines.
     """
     if value < 0:
