@@ -147,6 +147,18 @@ def test_the_code_of_the_page_about_notebooks_runs(tmp_path: Path, monkeypatch: 
     assert capsys.readouterr().out.startswith("rti 3.0.1 ")
 
 
+def test_the_example_for_notebooks_keeps_results_without_a_size_and_a_transport(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = blocks(ROOT / "docs/notebook.md", "python")[0]
+    path, log = "data/perftest/0.3.0", ROOT / "tests/formats/sockperf/ping-pong-tcp-full-rtt.log"
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+
+    exec(compile(code.replace(path, log.as_posix()), "docs/notebook.md", "exec"), names)  # noqa: S102 - our own page
+
+    assert path in code
+    assert names["over_runs"]["payload_bytes"].isna().tolist() == [True]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8"))
