@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tacholog.formats import kit
 from tacholog.runs.manifest import Host, Manifest
 from tacholog.schema.conditions import CONDITIONS, Conditions
 from tacholog.schema.json_schema import results_schema
@@ -106,6 +108,15 @@ def test_the_tables_of_the_schema_are_up_to_date(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
 
     assert with_tables(text) == text, "run: python docs/make_tables.py"
+
+
+def test_the_page_about_the_kit_is_up_to_date_and_names_all_that_the_kit_offers() -> None:
+    page = (ROOT / "docs/kit.md").read_text(encoding="utf-8")
+
+    assert runpy.run_path(str(ROOT / "docs/make_tables.py"))["kit_page"]() == page, "run: python docs/make_tables.py"
+    entries, _, constants = page.partition("## Constants and types")
+    named = re.findall(r"^### (\w+)$", entries, flags=re.MULTILINE) + re.findall(r"^- `(\w+)`", constants, flags=re.MULTILINE)
+    assert sorted(named) == sorted(kit.__all__)
 
 
 def test_the_page_about_conditions_has_every_condition_metric_mark_and_column() -> None:
