@@ -1,17 +1,120 @@
-"""Write the tables of these pages anew from the schema, and the JSON Schema of the results: python docs/make_tables.py."""
+"""Write the tables of these pages anew from the schema, the page about the kit, and the JSON Schema of the results: python docs/make_tables.py."""
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Literal, get_args, get_origin
 
+from tacholog.formats import kit
 from tacholog.schema.json_schema import results_schema
 from tacholog.schema.reference import with_tables
 
 DOCS = Path(__file__).parent
+KIT_HEAD = """# The kit for log formats
 
-for page in DOCS.glob("*.md"):
-    old = page.read_text(encoding="utf-8")
-    if (new := with_tables(old)) != old:
-        page.write_text(new, encoding="utf-8")
-(DOCS / "results.schema.json").write_text(json.dumps(results_schema(), indent=1) + "\n", encoding="utf-8")
+All that a log format imports: `from tacholog.formats.kit import Found, Line, Record, printed`. [add-a-format.md](add-a-format.md) shows how to use
+it. [conditions.md](conditions.md) explains each condition, metric and statistic.
+`python docs/make_tables.py` writes this page from the docstrings.
+"""
+
+
+def kit_page() -> str:
+    """Return the page about the kit: each name with its signature, the first paragraph of its docstring, its attributes and its methods."""
+    named = [(name, getattr(kit, name)) for name in sorted(kit.__all__)]
+    classes = [entry for name, value in named if inspect.isclass(value) for entry in _class(name, value)]
+    functions = [entry for name, value in named if inspect.isfunction(value) for entry in _function(name, value)]
+    constants = [f"- `{name}`{_value(value)}" for name, value in named if not inspect.isclass(value) and not inspect.isfunction(value)]
+    parts = ("## Functions", *functions, "## Classes", *classes, "## Constants and types", "\n".join(constants))
+    return "\n\n".join((KIT_HEAD.rstrip("\n"), *parts)) + "\n"
+
+
+def _value(value: object) -> str:
+    """Return the value of a constant, or the words of a type that allows only these."""
+    if isinstance(value, int | float | str):
+        return f" = `{value!r}`"
+    return f": one of {', '.join(f'`{word}`' for word in get_args(value))}" if get_origin(value) is Literal else ""
+
+
+def _function(name: str, function: object) -> Iterator[str]:
+    yield f"### {name}"
+    yield f"```text\n{name}{_signature(function)}\n```"
+    yield _text(function)
+
+
+def _class(name: str, class_: type) -> Iterator[str]:
+    yield f"### {name}"
+    if fields := _fields(class_):
+        yield f"```text\n{name}({', '.join(fields)})\n```"
+    yield _text(class_)
+    if attributes := re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", _section(class_), flags=re.MULTILINE):
+        yield "\n".join(f"- `{attribute}`: {_code(' '.join(words.split()))}" for attribute, words in attributes)
+    methods = [(key, value) for key, value in vars(class_).items() if not key.startswith("_") and inspect.isfunction(value)]
+    if methods:
+        yield "\n".join(f"- `.{key}{_signature(value)}`: {_text(value)}" for key, value in methods)
+
+
+def _fields(class_: type) -> list[str]:
+    """Return the fields of a record or a tuple, each with its type, or else the parameters of the constructor."""
+    is_record = hasattr(class_, "__struct_fields__") or hasattr(class_, "_fields")
+    return _parameters(class_, inspect.get_annotations(class_)) if is_record else _parameters(class_)
+
+
+def _signature(function: object) -> str:
+    returned = inspect.get_annotations(function)["return"]  # type: ignore[arg-type]
+    return f"({', '.join(_parameters(function))}) -> {_type(returned)}"
+
+
+def _parameters(function: object, types: Mapping[str, object] | None = None) -> list[str]:
+    """Return parameters as they are written, each with its type: that of ``types``, or else its own."""
+    found: list[str] = []
+    for parameter in inspect.signature(function).parameters.values():  # type: ignore[arg-type]
+        if parameter.name == "self":
+            continue
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in found:
+            found.append("*")
+        type_ = types[parameter.name] if types else parameter.annotation
+        found.append(f"{parameter.name}: {_type(type_)}{_default(parameter.default)}")
+    return found
+
+
+def _default(value: object) -> str:
+    if value is inspect.Parameter.empty:
+        return ""
+    return f" = {value!r}" if value is None or isinstance(value, str | int | float | tuple) else " = ..."
+
+
+def _type(annotation: object) -> str:
+    """Return an annotation as it is written, without what a condition's says about it. That of a named tuple is wrapped."""
+    written = str(getattr(annotation, "__forward_arg__", annotation))
+    return re.sub(r"^Annotated\[(.*?),\s*_about\(.*", r"\1", written, flags=re.DOTALL)
+
+
+def _text(value: object) -> str:
+    """Return the first paragraph of a docstring on one line."""
+    return _code(" ".join((inspect.getdoc(value) or "").partition("\n\n")[0].split()))
+
+
+def _section(class_: type) -> str:
+    return (inspect.getdoc(class_) or "").partition("Attributes:\n")[2].partition("\n\n")[0]
+
+
+def _code(words: str) -> str:
+    return words.replace("``", "`")
+
+
+def main() -> None:
+    """Write all that is made from the code."""
+    (DOCS / "kit.md").write_text(kit_page(), encoding="utf-8")
+    for page in DOCS.glob("*.md"):
+        old = page.read_text(encoding="utf-8")
+        if (new := with_tables(old)) != old:
+            page.write_text(new, encoding="utf-8")
+    (DOCS / "results.schema.json").write_text(json.dumps(results_schema(), indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

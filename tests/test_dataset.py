@@ -11,6 +11,7 @@ import msgspec
 import pandas as pd
 import pytest
 
+from tacholog.dataset.export import write_hdr
 from tacholog.dataset.load import load, load_logs
 from tacholog.dataset.saved import open_saved
 from tacholog.errors import UnreadableInput
@@ -216,3 +217,28 @@ def test_a_log_without_a_manifest_whose_name_is_no_utf8_is_named(tmp_path: Path)
 
     with pytest.raises(UnreadableInput, match=r"l\\udce9.log: the name is not valid UTF-8"):
         load_logs([log])
+
+
+def full_log_without_a_size(folder: Path) -> Path:
+    """Write a full log of sockperf, with the latency of each packet, that does not state the size of a message."""
+    log = folder / "full.csv"
+    log.write_text((SOCKPERF.parent / "full-log.csv").read_text().replace("--msg-size=14 ", ""))
+    return log
+
+
+def test_a_distribution_needs_no_message_size(tmp_path: Path) -> None:
+    dataset = load_logs([full_log_without_a_size(tmp_path)])
+    dataset.save(tmp_path / "saved")
+
+    assert dataset.histograms["payload_bytes"].isna().tolist() == [True]
+    assert sum(count for _, _, count in dataset.histograms["bins"][0]) == 54
+    assert write_hdr(open_saved(tmp_path / "saved"), tmp_path / "hdr") == 1
+    assert "Tag=bytes-unknown-line-" in next((tmp_path / "hdr").rglob("*.hlog")).read_text()
+
+
+def test_a_distribution_without_a_message_size_gets_that_of_its_manifest(tmp_path: Path) -> None:
+    log = full_log_without_a_size(tmp_path)
+    entry = LogFile(file=log.name, sha256=hashlib.sha256(log.read_bytes()).hexdigest())
+    write(tmp_path / "run.toml", Manifest(system="Sockets", conditions=StatedConditions(payload_bytes=14), logs=(entry,)))
+
+    assert load([tmp_path]).histograms["payload_bytes"].tolist() == [14]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tacholog.formats import kit
 from tacholog.runs.manifest import Host, Manifest
 from tacholog.schema.conditions import CONDITIONS, Conditions
 from tacholog.schema.json_schema import results_schema
@@ -108,6 +110,15 @@ def test_the_tables_of_the_schema_are_up_to_date(page: Path) -> None:
     assert with_tables(text) == text, "run: python docs/make_tables.py"
 
 
+def test_the_page_about_the_kit_is_up_to_date_and_names_all_that_the_kit_offers() -> None:
+    page = (ROOT / "docs/kit.md").read_text(encoding="utf-8")
+
+    assert runpy.run_path(str(ROOT / "docs/make_tables.py"))["kit_page"]() == page, "run: python docs/make_tables.py"
+    entries, _, constants = page.partition("## Constants and types")
+    named = re.findall(r"^### (\w+)$", entries, flags=re.MULTILINE) + re.findall(r"^- `(\w+)`", constants, flags=re.MULTILINE)
+    assert sorted(named) == sorted(kit.__all__)
+
+
 def test_the_page_about_conditions_has_every_condition_metric_mark_and_column() -> None:
     page = (ROOT / "docs/conditions.md").read_text(encoding="utf-8")
     sections = {title.strip("# "): text for title, text in re.findall(r"^(##+ .*)\n((?:(?!^##).*\n)*)", page, flags=re.MULTILINE)}
@@ -145,6 +156,18 @@ def test_the_code_of_the_page_about_notebooks_runs(tmp_path: Path, monkeypatch: 
     assert list(lines["shm"]) == [16, 64, 1024, 4096, 16384, 65536, 1048576]
     assert (tmp_path / "latency.html").stat().st_size > 0
     assert capsys.readouterr().out.startswith("rti 3.0.1 ")
+
+
+def test_the_example_for_notebooks_keeps_results_without_a_size_and_a_transport(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = blocks(ROOT / "docs/notebook.md", "python")[0]
+    path, log = "data/perftest/0.3.0", ROOT / "tests/formats/sockperf/ping-pong-tcp-full-rtt.log"
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+
+    exec(compile(code.replace(path, log.as_posix()), "docs/notebook.md", "exec"), names)  # noqa: S102 - our own page
+
+    assert path in code
+    assert names["over_runs"]["payload_bytes"].isna().tolist() == [True]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

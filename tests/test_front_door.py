@@ -53,6 +53,31 @@ def test_the_same_run_twice_is_refused() -> None:
         tacholog.load(RTI, RTI)
 
 
+def test_a_file_that_no_format_fits_costs_only_itself_in_a_folder_of_logs(tmp_path: Path) -> None:
+    shutil.copy(RTI, tmp_path)
+    (tmp_path / "notes.txt").write_text("hello world\n")
+
+    with pytest.warns(UserWarning, match=r"notes\.txt: no format fits"):
+        dataset = tacholog.load(tmp_path)
+
+    assert [Path(run).name for run in dataset.runs["run"]] == [RTI.name]
+    assert dataset.problems[["log", "kind"]].to_numpy().tolist() == [["notes.txt", "unreadable"]]
+
+
+def test_a_file_that_was_named_itself_must_be_readable(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("hello world\n")
+
+    with pytest.raises(UnreadableInput, match=r"notes\.txt: no format fits"):
+        tacholog.load(RTI, tmp_path / "notes.txt")
+
+
+def test_a_folder_of_which_no_file_can_be_read_is_refused_with_the_reasons(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("hello world\n")
+
+    with pytest.raises(UnreadableInput, match=r"notes\.txt: no format fits"):
+        tacholog.load(tmp_path)
+
+
 def test_what_could_not_be_read_is_warned_of(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "tests/formats/rti", tmp_path / "run", ignore=lambda _, names: [name for name in names if name != RTI.name])
     (tmp_path / "run/run.toml").write_text("speed = 3\n")

@@ -205,6 +205,16 @@ def test_records_that_the_table_leaves_out_are_counted_apart(option: tuple[str, 
     assert "1 log: 16 records (1 throughput, 15 intervals), " in rti.stdout + rti.stderr
 
 
+def test_metrics_that_have_no_column_in_the_table_are_named_with_their_count() -> None:
+    service = tacholog("parse", FORMATS / "ecal/service-and-topics.log")
+    sender = tacholog("parse", FORMATS / "ecal/latency-6.2-sender.log")
+    rates = tacholog("parse", "-", stdin=LINE.encode())
+
+    assert "service-and-topics.log: 1 number of another metric (call_rate) is only in jsonl and csv\n" in service.stdout
+    assert "8 numbers of other metrics (messages_sent) are only in jsonl and csv\n" in sender.stdout
+    assert "only in jsonl and csv" not in rates.stdout
+
+
 def test_one_line_is_a_line() -> None:
     done = tacholog("parse", "-", stdin=LINE.encode())
 

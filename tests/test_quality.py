@@ -74,8 +74,32 @@ def test_another_tools_maximum_of_100_ms_is_no_time_out() -> None:
     assert marked(latency(max=100_057_000), Conditions(definition="perftest-rtt")) == {}
 
 
-def test_statistics_out_of_order_are_marked() -> None:
-    assert marked(latency(10**9, p50=20, p90=10, max=30)).keys() == {"p50", "p90", "max"}
+def test_the_two_statistics_that_are_out_of_order_are_marked_and_no_other() -> None:
+    assert marked(latency(10**9, p50=20, p90=10, max=30)) == {"p50": ("out_of_order",), "p90": ("out_of_order",)}
+
+
+def test_statistics_that_are_no_neighbours_can_be_out_of_order_too() -> None:
+    assert marked(latency(10**9, p50=20, p90=10, max=15)).keys() == {"p50", "p90", "max"}
+
+
+def printed_ns(**cells: tuple[float, float | None]) -> Record:
+    """A latency record of pairs of a value and its resolution, in nanoseconds; ``p99_9`` stands for p99.9."""
+    numbers = (
+        Number(metric="latency", statistic=name.replace("_", "."), value=value, resolution=resolution) for name, (value, resolution) in cells.items()
+    )
+    return Record(test="latency", payload_bytes=64, numbers=tuple(numbers), samples=10**9)
+
+
+def test_a_percentile_that_was_rounded_up_beyond_a_finer_maximum_is_in_order() -> None:
+    assert marked(printed_ns(p50=(610e6, 10e6), p99_9=(1420e6, 10e6), max=(1416.192e6, 1e3))) == {}
+
+
+def test_a_percentile_beyond_the_maximum_by_more_than_both_resolutions_is_out_of_order() -> None:
+    assert marked(printed_ns(p50=(610e6, 10e6), p99_9=(1430e6, 10e6), max=(1416.192e6, 1e3))).keys() == {"p99.9", "max"}
+
+
+def test_numbers_of_unknown_resolution_are_compared_as_they_stand() -> None:
+    assert marked(printed_ns(p99=(11.0, None), max=(10.0, None))).keys() == {"p99", "max"}
 
 
 def test_a_median_near_the_clocks_cost_is_marked() -> None:

@@ -67,7 +67,15 @@ def test_a_log_that_has_several_words_in_a_row_is_said_to_be_near() -> None:
         detect(IPERF_2)
 
     assert str(refused.value).startswith("no format fits: iperf3 wants '[ ID] Interval           Transfer     Bitrate'")
-    assert str(refused.value).endswith(" (the log has 'Interval Transfer')")
+    assert str(refused.value).endswith(" (the log has 'Interval       Transfer')")
+
+
+@pytest.mark.parametrize(("between", "quoted"), [("\t@ ", r"'Interval\t@ Transfer'"), (" " * 1000, "'Interval ... Transfer'")])
+def test_the_words_of_a_log_are_quoted_as_they_stand_in_it(between: str, quoted: str) -> None:
+    with pytest.raises(UnreadableInput) as refused:
+        detect(f"[ ID] Interval{between}Transfer     Bandwidth\n")
+
+    assert str(refused.value).endswith(f" (the log has {quoted})")
 
 
 @pytest.mark.parametrize(

@@ -61,3 +61,19 @@ def test_the_kits_docstring_names_all_that_it_offers() -> None:
     text = kit.__doc__ or ""
 
     assert [name for name in kit.__all__ if name not in types and f"`{name}`" not in text] == []
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        kit.printed("latency", "p99", 31_000.0, 10.0, line=7),
+        kit.printed("latency", "p99", 0.0, 10.0, line=7),
+        kit.printed("latency", "p99", -1.0, 10.0, line=7),
+        kit.counted("messages_lost", 3, line=7),
+        kit.counted("messages_lost", -1, line=7),
+        kit.impossible("latency", "p99", line=7),
+    ],
+    ids=["printed", "printed 0", "printed below zero", "counted", "counted below zero", "impossible"],
+)
+def test_a_number_of_a_record_on_several_lines_can_say_which_line_it_stands_on(number: kit.Number) -> None:
+    assert number.line == 7

@@ -104,19 +104,35 @@ class TableListing:
         """Start with nothing held back."""
         self._held: dict[tuple[str, str, str], list[tuple[int, Record, Conditions]]] = {}
         self._count = 0
+        self._left_out: dict[str, Counter[str]] = {}  # By log: how many numbers of each metric have no column.
 
     def show(self, place: Place, event: Event) -> None:
         """Hold a record back; print all where they are many."""
         record = event.what
-        if not isinstance(record, Record) or record.scope != "summary" or not _LOOKED_FOR & {number.metric for number in record.numbers}:
-            return  # Processor time and the like stand in the other listings.
+        if not isinstance(record, Record) or record.scope != "summary":
+            return
+        columns = _METRICS_SHOWN[record.test == "latency"]
+        is_shown = any(number.metric in _LOOKED_FOR for number in record.numbers)
+        left_out = [number.metric for number in record.numbers if not is_shown or number.metric not in columns]
+        if left_out:
+            self._left_out.setdefault(place.log, Counter()).update(left_out)
+        if not is_shown:
+            return
         table = (place.log, place.system, record.test)
         self._held.setdefault(table, []).append((event.line, record, record.conditions.over(place.conditions)))
         self._count += 1
         if self._count >= _HELD_RECORDS:
-            self.close()
+            self._print_tables()
 
     def close(self) -> None:
+        """Print what is still held back, and name the metrics that have no column."""
+        self._print_tables()
+        for log, left_out in self._left_out.items():
+            words = "1 number of another metric ({}) is" if left_out.total() == 1 else f"{left_out.total()} numbers of other metrics ({{}}) are"
+            terminal.styled(f"{log}: {words.format(', '.join(sorted(left_out)))} only in jsonl and csv", dim=True)
+        self._left_out.clear()
+
+    def _print_tables(self) -> None:
         """Print a table for each test."""
         for (log, system, test), found in self._held.items():
             said = [tuple(_conditions(record, conditions).items()) for _, record, conditions in found]
@@ -162,6 +178,10 @@ class LineListing:
 
 LISTINGS: Mapping[str, Callable[[], Listing]] = {"table": TableListing, "jsonl": JsonLinesListing, "csv": CsvListing}
 _LOOKED_FOR = {"latency", "goodput", "message_rate", "messages_received"}
+_METRICS_SHOWN = {
+    True: {"latency"},
+    False: {"goodput", "message_rate", "messages_received", "messages_lost", "loss"},
+}
 _LATENCY_STATISTICS = ("min", "mean", "p50", "p90", "p99", "p99.99", "max")
 _HEADERS = {
     True: f"{'line':>7}  {'bytes':>10}  {'basis':>12}  " + "  ".join(f"{name + ' us':>12}" for name in _LATENCY_STATISTICS) + f"  {'samples':>12}",

@@ -1,8 +1,8 @@
 """Print the records in raw logs.
 
 PATH is a log, a folder of logs (searched to any depth), or - for standard input. Logs may be compressed with gzip, xz or zstd. A run.toml beside a
-log adds what the log does not state. Intervals and resources are only in jsonl and csv, not in the table. Broken and unknown lines are
-counted, and named on standard error, and so are runs that failed, were cut off or have no result.
+log adds what the log does not state. The table has the usual metrics and statistics; intervals, resources and all other numbers are only in jsonl
+and csv. Broken and unknown lines are counted, and named on standard error, and so are runs that failed, were cut off or have no result.
 Exit code 2: a log or a folder could not be read, or none was found. All others were read.
 """
 

@@ -64,7 +64,7 @@ def _load_folder_of_logs(path: Path) -> Dataset:
     left_out = [row for folder, _ in folders for row in no_files(folder)]
     if not logs:
         raise UnreadableInput("; ".join((f"{path}: no run.toml, no saved dataset and no log below it", *(row["reason"] for row in left_out))))
-    return load_logs(logs, left_out)
+    return load_logs(logs, left_out, skip_unreadable=True)
 
 
 def with_hosts_above(dataset: Dataset, path: Path) -> Dataset:

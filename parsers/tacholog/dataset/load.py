@@ -25,6 +25,8 @@ from tacholog.runs.stated import options_apart
 from tacholog.schema.records import Facts
 from tacholog.schema.tables import TABLES
 
+_REASONS_SHOWN = 3
+
 
 def load(roots: Sequence[Path], limits: Limits | None = None, progress: Progress | None = None) -> Dataset:
     """Read every run below the given folders.
@@ -61,7 +63,7 @@ def load(roots: Sequence[Path], limits: Limits | None = None, progress: Progress
     return dataset(rows, hosts)
 
 
-def load_logs(paths: Sequence[Path], left_out: Sequence[Row] = ()) -> Dataset:
+def load_logs(paths: Sequence[Path], left_out: Sequence[Row] = (), *, skip_unreadable: bool = False) -> Dataset:
     """Read raw logs that have no manifest.
 
     Each log is a run of its own. Its system is the one that its format measures, and its host is the machine that the log states.
@@ -69,28 +71,50 @@ def load_logs(paths: Sequence[Path], left_out: Sequence[Row] = ()) -> Dataset:
     Args:
         paths: the logs.
         left_out: rows of ``problems`` about what lies beside the logs and is no log.
+        skip_unreadable: whether a log that cannot be read becomes a row of ``problems``, as long as another one can be read. A folder of logs may
+            hold other files too. A file that the user named must be readable.
 
     Raises:
-        UnreadableInput: a log cannot be opened, or its format is not known.
+        UnreadableInput: a log cannot be opened, or its format is not known; with ``skip_unreadable``: none of the logs can be read.
     """
     rows: dict[str, list[Row]] = {name: [] for name in TABLES}
     rows["problems"].extend(left_out)
     hosts: dict[str, Host] = {}
+    skipped: list[Row] = []
     for path in paths:
         try:
-            _check_name(path.as_posix())
-            with open_log(path) as text, path.open("rb") as raw:
-                module = Scan(text).format
-                entry = LogFile(file=path.name, sha256=hashlib.file_digest(raw, "sha256").hexdigest())
+            manifest = _assumed_manifest(path)
         except UnreadableInput as error:
-            raise UnreadableInput(f"{path}: {error}") from None
-        manifest = Manifest(system=module.SYSTEM, tool=module.TOOL, logs=(entry,))
+            if not skip_unreadable:
+                raise
+            skipped.append(problem("", path.name, 0, UNREADABLE, "", str(error)))
+            continue
         (log,) = _load_logs_of(manifest, path.as_posix(), path.parent, rows, Reading(named_by_user=True))
         machine = stated_host(log.facts.environment)
         hosts |= machine
         rows["runs"][-1]["host"] = next(iter(machine), None)
+    if skipped and not rows["runs"]:
+        more = f"; and {len(skipped) - _REASONS_SHOWN} more files" if len(skipped) > _REASONS_SHOWN else ""
+        raise UnreadableInput("; ".join(row["reason"] for row in skipped[:_REASONS_SHOWN]) + more)
+    rows["problems"].extend(skipped)
     mark_growing(rows["results"])
     return dataset(rows, hosts)
+
+
+def _assumed_manifest(path: Path) -> Manifest:
+    """Return the manifest of a log that has none: its system is the one that its format measures.
+
+    Raises:
+        UnreadableInput: the log cannot be opened, or its format is not known.
+    """
+    try:
+        _check_name(path.as_posix())
+        with open_log(path) as text, path.open("rb") as raw:
+            module = Scan(text).format
+            entry = LogFile(file=path.name, sha256=hashlib.file_digest(raw, "sha256").hexdigest())
+    except UnreadableInput as error:
+        raise UnreadableInput(f"{path}: {error}") from None
+    return Manifest(system=module.SYSTEM, tool=module.TOOL, logs=(entry,))
 
 
 def run_folders(root: Path) -> Iterator[Path]:

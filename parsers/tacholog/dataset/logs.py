@@ -135,6 +135,9 @@ class LoadedLog:
         manifest = self._stated
         if manifest == StatedConditions():
             return
+        for histogram in self.histograms:
+            if histogram["payload_bytes"] is None:
+                histogram["payload_bytes"] = manifest.payload_bytes
         found: dict[tuple[object, ...], list[Contradiction]] = {}  # Many records share their conditions.
         reported: set[Contradiction] = set()
         for place, (event, record) in enumerate(self.records):

@@ -18,6 +18,7 @@ _PARTS = ("SYSTEM", "TOOL", "DIALECTS", "DEFINITIONS", "detect", "parse")
 _PACKED = {"BZh": "bzip2", "PK\x03\x04": "zip", "7z": "7-Zip", "Rar!": "rar", '\x04"M\x18': "lz4"}
 _SEEN_CHARACTERS = 4096
 _SAID_CHARACTERS = 300
+_LONGEST_GAP = 40  # Characters between two words of a log that are quoted; a hostile log can have thousands.
 _CANDIDATES = 3  # So many are named for a log that no format fits.
 _WORD = re.compile(r"[A-Za-z0-9_/]+")
 _SPECIFIC = re.compile(r"[A-Za-z].{3}")
@@ -181,13 +182,21 @@ def _nearest(answers: Mapping[str, Detected], head: str) -> list[tuple[str, str]
 
 
 def _pairs(texts: Iterable[str]) -> dict[tuple[str, str], str]:
-    """Return the pairs of neighbouring words that are long enough to be specific, and how each pair is written first."""
+    """Return the pairs of neighbouring words that are long enough to be specific, each with the text where it stands first."""
     found: dict[tuple[str, str], str] = {}
     for text in texts:
-        for first, second in pairwise(_WORD.findall(text)):
-            if _SPECIFIC.match(first) and _SPECIFIC.match(second):
-                found.setdefault((first.lower(), second.lower()), f"{first} {second}")
+        for first, second in pairwise(_WORD.finditer(text)):
+            if _SPECIFIC.match(first[0]) and _SPECIFIC.match(second[0]):
+                pair = (first[0].lower(), second[0].lower())
+                if pair not in found:
+                    found[pair] = _quoted(text, first, second)
     return found
+
+
+def _quoted(text: str, first: re.Match[str], second: re.Match[str]) -> str:
+    """Return the text from one word to the next as it stands in the log, without what is between them if that is long."""
+    is_short = second.start() - first.end() <= _LONGEST_GAP
+    return text[first.start() : second.end()] if is_short else f"{first[0]} ... {second[0]}"
 
 
 def _binary(head: str) -> str | None:

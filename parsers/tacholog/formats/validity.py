@@ -157,7 +157,8 @@ def _defect_of_text(what: str, text: object) -> str | None:
 
 def _defect_of_histogram(histogram: Histogram) -> str | None:
     size, bins = histogram.payload_bytes, histogram.bins
-    if type(size) is not int or not 0 <= size < COUNT_LIMIT or histogram.basis not in _BASES or type(bins) is not tuple:
+    is_size = size is None or (type(size) is int and 0 <= size < COUNT_LIMIT)
+    if not is_size or histogram.basis not in _BASES or type(bins) is not tuple:
         return "has a histogram that is none"
     return next((f"has a histogram with the bin {edges!r:.80}" for edges in bins if not _is_bin(edges)), None)
 

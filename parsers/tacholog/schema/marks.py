@@ -86,7 +86,8 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
         "out_of_order": Mark(
             "!",
             "Statistics contradict each other",
-            "Minimum, percentiles and maximum are not in ascending order, which no distribution allows.",
+            "Of minimum, percentiles and maximum, this number and another one are not in ascending order, by more than the rounding of both. "
+            "No distribution allows that.",
         ),
         "impossible": Mark(
             "?",

@@ -111,13 +111,15 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 class Histogram(msgspec.Struct, frozen=True, kw_only=True):
     """A latency distribution, or a part of one. It belongs to the record before it.
 
+    Two bins, of 3 and of 5 samples: ``Histogram(payload_bytes=64, basis="rtt", bins=((10_000, 10_999, 3), (11_000, 11_999, 5)))``.
+
     Attributes:
-        payload_bytes: the size of a message.
+        payload_bytes: the size of a message, as in the record; ``None`` if the log does not state it.
         basis: what the latencies span.
         bins: ascending bins, each with its lower and upper end in nanoseconds and its count.
     """
 
-    payload_bytes: Count
+    payload_bytes: Count | None
     basis: Basis
     bins: tuple[tuple[int, int, int], ...]
 

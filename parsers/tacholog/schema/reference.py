@@ -44,6 +44,23 @@ def _columns(columns: Mapping[str, SchemaColumn]) -> str:
     )
 
 
+def _conditions() -> str:
+    """Return the conditions as `_columns` does, and the limits of their values."""
+    return _table(
+        ("name", "kind", "unit", "limits", "meaning"),
+        (
+            [f"`{name}`", column.kind, f"`{column.unit}`" if column.unit else "", _limits(column), _meaning(column)]
+            for name, column in CONDITIONS.items()
+        ),
+    )
+
+
+def _limits(column: SchemaColumn) -> str:
+    """Return the limits of a column's values; an empty text if it has none."""
+    limits = ((">=", column.at_least), (">", column.above))
+    return ", ".join(f"`{sign} {limit:g}`" for sign, limit in limits if limit is not None)
+
+
 def _meaning(column: SchemaColumn) -> str:
     """Return what a column means, and the words that may stand in it unless the meaning names them itself."""
     words = [] if len(column.allowed) > _WORDS_SHOWN or all(f"`{word}`" in column.meaning for word in column.allowed) else column.allowed
@@ -67,7 +84,7 @@ def _marks() -> str:
 
 #: The tables that a page can hold, by name.
 TABLES_OF_DOCS: Mapping[str, Callable[[], str]] = {
-    "conditions": lambda: _columns(CONDITIONS),
+    "conditions": _conditions,
     "metrics": _metrics,
     "statistics": _statistics,
     "marks": _marks,

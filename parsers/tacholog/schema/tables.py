@@ -166,7 +166,7 @@ HISTOGRAMS = _with_required(
         "basis": _text("public", CONDITIONS["basis"].meaning, allowed=get_args(Basis)),
         "bins": _list("The distribution: ascending bins, each with its lower and upper end in ns and its count."),
     },
-    *("run", "log", "line", "payload_bytes", "basis"),
+    *("run", "log", "line", "basis"),
 )
 
 TABLES: Mapping[str, Mapping[str, SchemaColumn]] = MappingProxyType(

@@ -13,8 +13,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-import msgspec
-
 from tacholog.formats.kit.lines import Broken, Found, Line
 from tacholog.formats.kit.numbers import COUNT_LIMIT, VALUE_LIMIT, impossible, unit_of_last_decimal
 from tacholog.schema.records import Facts, Number, Record
@@ -81,7 +79,7 @@ class JsonObject(NamedTuple):
             return None
         line = self.members[name].line.number
         if value < 0:
-            return msgspec.structs.replace(impossible(metric, statistic), line=line)
+            return impossible(metric, statistic, line=line)
         text = self.members[name].text
         resolution = None if is_binned or "e" in text.lower() else unit_of_last_decimal(text) * unit
         return Number(metric=metric, statistic=statistic, value=value * unit, resolution=resolution, line=line)

@@ -15,27 +15,38 @@ MICROSECOND = 1000.0  # in nanoseconds, the unit of all times
 VALUE_LIMIT = 1e21  # More than 2^64 bytes in bits: no counter, rate or time of any tool reaches it.
 
 
-def printed(metric: str, statistic: str, value: float, resolution: float, marks: tuple[str, ...] = (), *, zero_is_exact: bool = False) -> Number:
+def printed(
+    metric: str,
+    statistic: str,
+    value: float,
+    resolution: float,
+    marks: tuple[str, ...] = (),
+    *,
+    zero_is_exact: bool = False,
+    line: int | None = None,
+) -> Number:
     """Make a number that the tool rounded to ``resolution``, both in the metric's unit.
 
-    A printed 0 becomes "less than one ``resolution``", unless ``zero_is_exact``. A value below zero is impossible.
+    A printed 0 becomes "less than one ``resolution``", unless ``zero_is_exact``. A value below zero is impossible. ``line`` is the number's line,
+    if its record spans several lines.
     """
     if value < 0:
-        return impossible(metric, statistic, marks)
+        return impossible(metric, statistic, marks, line=line)
     bound: Bound = "=" if value or zero_is_exact else "<"
-    return Number(metric=metric, statistic=statistic, value=resolution if bound == "<" else value, resolution=resolution, bound=bound, marks=marks)
+    shown = resolution if bound == "<" else value
+    return Number(metric=metric, statistic=statistic, value=shown, resolution=resolution, bound=bound, marks=marks, line=line)
 
 
-def counted(metric: str, count: int) -> Number:
-    """Make a number from an exact count. A count below zero or of 2^63 and more is impossible."""
+def counted(metric: str, count: int, *, line: int | None = None) -> Number:
+    """Make a number from an exact count. A count below zero or of 2^63 and more is impossible. ``line`` is as in `printed`."""
     if not 0 <= count < COUNT_LIMIT:
-        return impossible(metric)
-    return Number(metric=metric, statistic="total", value=float(count))
+        return impossible(metric, line=line)
+    return Number(metric=metric, statistic="total", value=float(count), line=line)
 
 
-def impossible(metric: str, statistic: str = "total", marks: tuple[str, ...] = ()) -> Number:
-    """Make the number for a printed value that cannot be true: it has no value, and a mark says why."""
-    return Number(metric=metric, statistic=statistic, value=None, marks=(*marks, "impossible"))
+def impossible(metric: str, statistic: str = "total", marks: tuple[str, ...] = (), *, line: int | None = None) -> Number:
+    """Make the number for a printed value that cannot be true: it has no value, and a mark says why. ``line`` is as in `printed`."""
+    return Number(metric=metric, statistic=statistic, value=None, marks=(*marks, "impossible"), line=line)
 
 
 def is_size(payload_bytes: int) -> bool:

@@ -60,7 +60,7 @@ class Packets:
         if self._rows != record.samples or not self._is_of(record):
             reason = f"the full log has {self._rows} of {record.samples} packets"
             return [Found(line, Facts(status="truncated", reason=reason))]
-        if record.payload_bytes is None or record.conditions.basis is None or line is None:
+        if record.conditions.basis is None or line is None:
             return [Found(line, None)] if line else []
         bins = tuple((low, low + (1 << _dropped(low)) - 1, count) for low, count in sorted(self._counts.items()))
         return [Found(line, Histogram(payload_bytes=record.payload_bytes, basis=record.conditions.basis, bins=bins))]

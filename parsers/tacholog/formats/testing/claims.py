@@ -29,12 +29,19 @@ class Claim(NamedTuple):
 
 
 class Distance(enum.IntEnum):
-    """How far a record may be from every true one where a line of the log stands in for another of its kind, and nobody can tell."""
+    """How far a record of a changed log may be from every true record, those of the unchanged sample. Each value allows those before it too.
+
+    Attributes:
+        NONE: all that the record says is in one true record.
+        CONTEXT: the numbers and the size are of one true record. The conditions may be of others: a line with conditions was moved.
+        SIZE: the numbers are of one true record. The size may be of another: the line with the size was moved.
+        LINES: each number is of some true record: the record spans several lines, and one of them was moved.
+    """
 
     NONE = 0
-    CONTEXT = 1  # All numbers are of one true record, and its size; the conditions are of any.
-    SIZE = 2  # All numbers are of one true record; the size too is of any.
-    LINES = 3  # Each number is of a true record, and those on one line of the same.
+    CONTEXT = 1
+    SIZE = 2
+    LINES = 3
 
 
 @dataclass(frozen=True)

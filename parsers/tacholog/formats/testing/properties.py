@@ -29,6 +29,7 @@ from tacholog.formats.testing.claims import (
     unknown_numbers,
 )
 from tacholog.formats.testing.fuzzing import lines_in
+from tacholog.formats.testing.messages import ChangedLog, explain
 from tacholog.formats.validity import defect_of
 from tacholog.schema.records import Record
 
@@ -73,13 +74,13 @@ class FormatUnderTest:
 
     def records(self, log: bytes) -> list[Record]:
         """Return the records of a log, read and checked by `events`."""
-        return [event.what for event in self.events(log) if isinstance(event.what, Record)]
+        return _records(self.events(log))
 
     def check_any_bytes(self, log: bytes) -> None:
         """Check that whatever the bytes are, each line is in one class."""
         if log.startswith(UTF16_MARKS) or packing_of(log):
             return  # UTF-16 is refused with a message, and what is packed has other lines.
-        with _shown(log):
+        with _shown(log, "any bytes"):
             counted = sum(len(event.lines) for event in self.events(log))
             if counted != lines_in(log):
                 raise AssertionError(f"{counted} lines of {lines_in(log)} are in a class")
@@ -89,24 +90,27 @@ class FormatUnderTest:
         for log in self.logs:
             whole = _results(self.events(log))
             cut = log[: int(share * len(log))]
-            with _shown(cut):
+            with _shown(cut, f"cut at {share} of its bytes"):
                 last = cut.count(b"\n") + 1  # The line that is cut: its closed cells may be a record without the last.
-                found = _results(self.events(cut))
+                events = self.events(cut)
+                found, changed = _results(events), ChangedLog(cut, events, self.true(log))
                 records = [record for _, record in whole]
                 same = [record for event, record in found if event.last_line != last or record in records]
                 rest = [record for _, record in found][len(same) :]
                 true = frozenset(claim_of(record) for event, record in whole if event.last_line == last)
-                _expect_none("is not in the whole log", [record for record, one in zip(same, records, strict=False) if record != one])
-                _expect_none("is not in the whole log", invented(rest, true, "cut", self.allow))
+                _expect_none("is not in the whole log", [record for record, one in zip(same, records, strict=False) if record != one], changed)
+                _expect_none("is not in the whole log", invented(rest, true, "cut", self.allow), changed)
 
     def check_damaged(self, change: str, seed: int) -> None:
         """Check that lines that are cut, lost, repeated or mixed with another tool's invent no record."""
         chance = random.Random(seed)  # noqa: S311
         log, other = chance.choice(self.small), chance.choice(self.others)
         damaged = b"".join(changes.DAMAGES[change](_lines(log), _lines(other), chance))
-        with _shown(damaged):
-            records = self.records(damaged)
-            _expect_none("says what no record of the sample says", invented(records, self.true(log), change, self.allow))
+        with _shown(damaged, f"lines {change}, seed {seed}"):
+            events = self.events(damaged)
+            records, true = _records(events), self.true(log)
+            changed = ChangedLog(damaged, events, true)
+            _expect_none("says what no record of the sample says", invented(records, true, change, self.allow), changed)
             _expect_none("is beyond all its intervals", out_of_range(records))
 
     def check_moved(self, change: str, seed: int) -> None:
@@ -119,11 +123,13 @@ class FormatUnderTest:
             return
         log, other = chance.choice(telling), chance.choice(telling)
         moved = b"".join(changes.MOVES[change](_lines(log), _lines(other), chance))
-        with _shown(moved):
+        with _shown(moved, f"lines {change}, seed {seed}"):
             events = self.events(moved)
             true = self.true(log) | (self.true(other) if change == "interleaved" else frozenset())
-            _expect_none("mixes what different records of the sample say", misplaced(events, true, change, self.allow))
-            _expect_none("is beyond all its intervals", out_of_range([event.what for event in events if isinstance(event.what, Record)]))
+            _expect_none(
+                "mixes what different records of the sample say", misplaced(events, true, change, self.allow), ChangedLog(moved, events, true)
+            )
+            _expect_none("is beyond all its intervals", out_of_range(_records(events)))
 
     def check_garbled(self, change: str, seed: int) -> None:
         """Check that garbage in some lines leaves the numbers of records on the other lines as they are."""
@@ -131,11 +137,14 @@ class FormatUnderTest:
         log = chance.choice(self.small)
         lines = _lines(log)
         garbled = changes.GARBAGE[change](lines, lines, chance)
-        with _shown(b"".join(garbled)):
-            results = _results(self.events(b"".join(garbled)))
+        with _shown(b"".join(garbled), f"{change} in some lines, seed {seed}"):
+            events = self.events(b"".join(garbled))
+            results, true = _results(events), self.true(log)
             same = {number for number, (old, new) in enumerate(zip(lines, garbled, strict=True), start=1) if old == new}
             untouched = [record for event, record in results if event.lines and same.issuperset(event.lines)]
-            _expect_none("has other numbers than its lines", unknown_numbers(untouched, self.true(log), self.allow))
+            _expect_none(
+                "has other numbers than its lines", unknown_numbers(untouched, true, self.allow), ChangedLog(b"".join(garbled), events, true)
+            )
 
     def check_flipped(self, seed: int) -> None:
         """Check that bytes that flip outside of numbers invent no record."""
@@ -145,8 +154,10 @@ class FormatUnderTest:
         places = changes.may_flip(bytes(flipped))
         for at in chance.sample(sorted(places), min(chance.randint(1, FLIPPED_BYTES), len(places))):
             flipped[at] = chance.choice(places[at])
-        with _shown(bytes(flipped)):
-            _expect_none("says what no record of the sample says", invented(self.records(bytes(flipped)), self.true(log), "flipped", self.allow))
+        with _shown(bytes(flipped), f"bytes flipped outside of numbers, seed {seed}"):
+            events, true = self.events(bytes(flipped)), self.true(log)
+            changed = ChangedLog(bytes(flipped), events, true)
+            _expect_none("says what no record of the sample says", invented(_records(events), true, "flipped", self.allow), changed)
 
     def check_flipped_anywhere(self, seed: int) -> None:
         """Check that bytes that flip anywhere are survived."""
@@ -155,25 +166,32 @@ class FormatUnderTest:
         for _ in range(chance.randint(1, 20)):
             flipped[chance.randrange(len(flipped))] = chance.randrange(256)
         if not flipped.startswith(UTF16_MARKS):
-            with _shown(bytes(flipped)):
+            with _shown(bytes(flipped), f"bytes flipped, seed {seed}"):
                 self.events(bytes(flipped))
 
 
 @contextmanager
-def _shown(log: bytes) -> Iterator[None]:
-    """Add the log to the message of whatever goes wrong: the test's input is only a number that the log was made from."""
+def _shown(log: bytes, change: str) -> Iterator[None]:
+    """Add the change and the log to the message of whatever goes wrong: the test's input is only a number that the log was made from."""
     try:
         yield
     except Exception as error:
         lines = log.split(b"\n")
         more = f"\n... and {len(lines) - _SHOWN_LINES} more lines" if len(lines) > _SHOWN_LINES else ""
-        error.add_note("The log was:\n" + "\n".join(repr(line)[1:] for line in lines[:_SHOWN_LINES]) + more)
+        error.add_note(f"The change: {change}\nThe log was:\n" + "\n".join(repr(line)[1:] for line in lines[:_SHOWN_LINES]) + more)
         raise
 
 
-def _expect_none(words: str, found: Sequence[object]) -> None:
-    if found:
-        raise AssertionError(f"{len(found)} times what the format yields {words}: {found[0]!r}")
+def _expect_none(words: str, found: Sequence[object], changed: ChangedLog | None = None) -> None:
+    """Raise an error about the first of what was found. If it is a record, say first what is wrong with it: a record alone is a long text."""
+    if not found:
+        return
+    why = explain(found[0], changed) + "\nThe record:" if changed and isinstance(found[0], Record) else ""
+    raise AssertionError(f"{len(found)} times what the format yields {words}:{chr(10) if why else ''}{why} {found[0]!r}")
+
+
+def _records(events: Iterable[Event]) -> list[Record]:
+    return [event.what for event in events if isinstance(event.what, Record)]
 
 
 def _results(events: Iterable[Event]) -> list[tuple[Event, Record]]:
