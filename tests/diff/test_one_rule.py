@@ -22,8 +22,8 @@ from tacholog.render.tables.comparison import compare as page_that_compares
 from tacholog.render.tables.side_by_side import side_by_side
 from tacholog.render.tables.tables import Links
 from tacholog.schema.conditions import CONDITIONS as DECLARED
-from tacholog.view.comparable import Compared, compared, conditions_of, group_of
 from tacholog.view.comparison import comparison
+from tacholog.view.ranking_groups import Compared, compared, conditions_of, group_of
 from tacholog.view.unranked import unranked
 from tacholog.view.views import View, view_of
 

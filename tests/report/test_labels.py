@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tacholog.schema.conditions import Conditions
-from tacholog.view.comparable import Compared, common_conditions
+from tacholog.view.ranking_groups import Compared, common_conditions
 from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.series import Series, labels_among, series_of
 

@@ -22,10 +22,10 @@ from tacholog.dataset.load import load, load_logs
 from tacholog.render.diff.sections import sections
 from tacholog.render.diff.summary import curve_words
 from tacholog.render.tables.history import history
-from tacholog.view.comparable import compared, groups
 from tacholog.view.comparison import METRICS_SHOWN
 from tacholog.view.history import neighbours, since
 from tacholog.view.names import row_names
+from tacholog.view.ranking_groups import compared, groups
 from tacholog.view.row_names import row_name
 from tacholog.view.series import labels_among
 from tacholog.view.views import TESTS, Selection, View, view_of

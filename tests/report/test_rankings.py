@@ -14,8 +14,8 @@ from tacholog.render.tables.rankings import rankings
 from tacholog.render.tables.summary import throughput_summary
 from tacholog.render.tables.tables import Links
 from tacholog.schema.conditions import Conditions
-from tacholog.view.comparable import Compared, Group, best_of, compared, group_of, groups, leaders, no_best_words, ordered
 from tacholog.view.news import news
+from tacholog.view.ranking_groups import Compared, Group, best_of, compared, group_of, groups, leaders, no_best_words, ordered
 from tacholog.view.rankings import main_campaigns, newest_release, of_last_releases
 from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.series import series_of

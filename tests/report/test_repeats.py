@@ -10,7 +10,7 @@ from tacholog.render.figures.svg import draw
 from tacholog.render.tables.summary import latency_summary
 from tacholog.render.tables.tables import Links, numbers
 from tacholog.schema.conditions import Conditions
-from tacholog.view.comparable import Compared, groups, leaders, ordered
+from tacholog.view.ranking_groups import Compared, groups, leaders, ordered
 from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.series import Series, series_of
 

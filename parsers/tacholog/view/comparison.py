@@ -13,9 +13,9 @@ import msgspec
 from tacholog.compare.comparable import asked, judge
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.tables import title
-from tacholog.view.comparable import Compared, compared, conditions_of
 from tacholog.view.names import participant_title, words
 from tacholog.view.numerals import NOT_STATED
+from tacholog.view.ranking_groups import Compared, compared, conditions_of
 from tacholog.view.rankings import main_campaigns, of_last_releases
 from tacholog.view.refusals import refusals
 from tacholog.view.series import Cell

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from tacholog.compare.policy import MIN_RUNS
-from tacholog.view.comparable import Compared, Group, compared, groups, ordered, sizes_of
 from tacholog.view.history import releases_of
+from tacholog.view.ranking_groups import Compared, Group, compared, groups, ordered, sizes_of
 from tacholog.view.results import RunRow
 from tacholog.view.unranked import Unranked, unranked
 from tacholog.view.views import View

@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from tacholog.compare.comparable import is_ranked_nowhere, judge, unknown
-from tacholog.view.comparable import Compared, conditions_of
 from tacholog.view.headlines import RANKED_BY
 from tacholog.view.numerals import NOT_STATED
+from tacholog.view.ranking_groups import Compared, conditions_of
 from tacholog.view.refusals import not_stated, refusals
 
 _OLDER = "of an older release"

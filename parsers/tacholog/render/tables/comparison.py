@@ -12,7 +12,6 @@ from tacholog.render.tables.groups import group_table, link_to_each_run, marks_o
 from tacholog.render.tables.tables import CellWriter, Links, Marks
 from tacholog.render.targets import Targets
 from tacholog.schema.metrics import METRICS
-from tacholog.view.comparable import Compared, Group, common_conditions, groups, ordered, sizes_of
 from tacholog.view.comparison import (
     METRICS_SHOWN,
     USES,
@@ -27,6 +26,7 @@ from tacholog.view.comparison import (
 )
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import bound_signs, size, steps_of
+from tacholog.view.ranking_groups import Compared, Group, common_conditions, groups, ordered, sizes_of
 from tacholog.view.refusals import PUBLISHED_AGAIN
 from tacholog.view.series import Cell
 from tacholog.view.views import View

@@ -13,9 +13,9 @@ from tacholog.schema.conditions import CONDITIONS
 from tacholog.schema.marks import MARKS
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.tables import title
-from tacholog.view.comparable import compared
 from tacholog.view.names import SHOWN_CONDITIONS, words
 from tacholog.view.numerals import NOT_STATED
+from tacholog.view.ranking_groups import compared
 from tacholog.view.run_groups import MARK as TWO_GROUPS
 from tacholog.view.views import View
 

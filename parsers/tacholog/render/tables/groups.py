@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from tacholog.render.html import NOTHING, Html, tag
 from tacholog.render.tables.tables import CellWriter, Links, badge, column_decimals, each_run, marks_of_cells, page_anchor, scroller
 from tacholog.schema.metrics import METRICS
-from tacholog.view.comparable import Compared, Group, best_of, column_of, runs_of_all, runs_words
 from tacholog.view.numerals import size, unit_shown
+from tacholog.view.ranking_groups import Compared, Group, best_of, column_of, runs_of_all, runs_words
 from tacholog.view.series import Cell, labels_among
 
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from tacholog.render.html import Html, join, tag
 from tacholog.render.tables.plain import count_of, plain_table
 from tacholog.render.tables.tables import Links, badge, linked_number
-from tacholog.view.comparable import Compared, compared
 from tacholog.view.headlines import headline, headline_statistic
 from tacholog.view.names import words
 from tacholog.view.numerals import NOT_STATED
+from tacholog.view.ranking_groups import Compared, compared
 from tacholog.view.rankings import newest_release
 from tacholog.view.series import LOGICAL, LOSS, REFERENCE, Cell, Series
 from tacholog.view.views import Selection, View

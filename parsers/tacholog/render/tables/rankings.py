@@ -13,8 +13,8 @@ from tacholog.render.tables.hosts import host_anchor
 from tacholog.render.tables.tables import CellWriter, Links, Marks, badge
 from tacholog.runs.manifest import Host
 from tacholog.schema.metrics import METRICS
-from tacholog.view.comparable import common_conditions, no_best_words, runs_of_all
 from tacholog.view.names import build_words
+from tacholog.view.ranking_groups import common_conditions, no_best_words, runs_of_all
 from tacholog.view.rankings import MOST_ROWS, RankedGroup, build_of, rankings_of
 from tacholog.view.unranked import Unranked
 from tacholog.view.views import View

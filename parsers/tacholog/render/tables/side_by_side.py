@@ -10,10 +10,10 @@ from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.marks import mark_notes, shared_marks_note
 from tacholog.render.tables.tables import CellWriter, Links, Marks, badge, column_decimals, each_run, marks_of_cells, page_anchor, scroller
 from tacholog.schema.metrics import METRICS
-from tacholog.view.comparable import conditions_of
 from tacholog.view.headlines import RANKED_BY
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import NOT_STATED, Unit, unit_shown
+from tacholog.view.ranking_groups import conditions_of
 from tacholog.view.refusals import refusals
 from tacholog.view.series import Cell, Series
 
