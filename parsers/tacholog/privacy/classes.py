@@ -35,11 +35,15 @@ CLASSES: Mapping[type[msgspec.Struct], Mapping[str, PrivacyClass]] = {
         **_all("public", "schema system system_version tool tool_version release published status start_time repetition order_index campaign seed"),
         **_all("name", "host session"),
         **_all("free text", "reason notes"),
-        **_all("open", "options environment"),
+        **_all("open", "labels options environment"),
         **_all("nested", "conditions commands logs source"),
     },
-    LogFile: _all("public", "file sha256 format side"),
-    Command: {**_all("public", "role result machine each"), "argv": "free text"},
+    LogFile: {**_all("public", "file sha256 format side results process"), "participant": "name"},
+    Command: {
+        **_all("public", "role result machine each name program_sha256 program_version exit_status log"),
+        "host": "name",
+        "argv": "free text",
+    },
     Source: {**_all("public", "sha256 lines retrieved"), **_all("free text", "document title publisher"), "url": "address"},
     Host: {
         **_all("public", "published"),
@@ -50,13 +54,14 @@ CLASSES: Mapping[type[msgspec.Struct], Mapping[str, PrivacyClass]] = {
     StatedConditions: {name: column.privacy for name, column in STATED_CONDITIONS.items()},
 }
 # Public values that may look like something else: a version of four numbers is no address.
-EXACT = frozenset(("sha256", "system_version", "tool_version", "start_time", "build", "retrieved"))
+EXACT = frozenset(("sha256", "program_sha256", "program_version", "system_version", "tool_version", "start_time", "build", "retrieved"))
 # Names that pages and their addresses are made of. Links to them must last, so only known names are replaced in them.
 IDENTIFIERS = frozenset(("run", "log", "file"))
 _EXACT = re.compile(r"[\w.:+~()/ -]{0,100}")
 
 # The keys that our own harness and `tacholog host` write, and the options of this project's campaigns.
 OPEN: Mapping[str, Mapping[str, PrivacyClass]] = {
+    "labels": {},
     "options": _all(
         "public",
         "sizes_bytes payload_bytes duration_s warmup_s touch transport batch_bytes reliability rate_per_s demand demands recovery_time_ms instances"

@@ -32,15 +32,31 @@ _FILE_NAME = r"^(?!\.{1,2}\Z)[^/\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+\Z
 FileName = Annotated[str, msgspec.Meta(pattern=_FILE_NAME, max_length=255)]
 _NAME = r"\S"
 Name = Annotated[str, msgspec.Meta(pattern=_NAME)]  # The name of a system is read and clicked, so it is not blank.
+_LABEL = r"^[A-Za-z][A-Za-z0-9_-]*\Z"
+LabelName = Annotated[str, msgspec.Meta(pattern=_LABEL, max_length=64)]
+LabelValue = Annotated[str, msgspec.Meta(pattern=_NAME, max_length=200)]
 
 
 class LogFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A log of a run: its file name and the SHA-256 of its bytes; its format and its side if the content does not show them."""
+    """A log of a run.
+
+    Attributes:
+        file: its name beside the manifest.
+        sha256: the SHA-256 of its bytes.
+        format: its format, if the content does not show it.
+        side: whose log it is, if the content does not show it.
+        participant: which of several publishers or subscribers wrote it, if the content does not show it.
+        process: the name of the process that wrote it, as in ``commands``.
+        results: false if it is kept, but holds no results: the output of a server that only says that it listens.
+    """
 
     file: FileName
     sha256: Sha256
     format: str | None = None
     side: Side | None = None
+    participant: str | None = None
+    process: str | None = None
+    results: bool = True
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -52,6 +68,12 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
         result: the number of the result that the command belongs to, if the document numbers its results.
         machine: the machine that it ran on, if the document names several.
         each: the values of placeholders, one table for each time that the command ran.
+        name: the name of the process in its campaign.
+        host: the id of the host that it ran on, if it is not the host of the run.
+        program_sha256: the SHA-256 of the measured program.
+        program_version: its version.
+        exit_status: 0 to 255; below zero the number of the signal that ended it.
+        log: the log that holds its output.
     """
 
     role: str
@@ -59,6 +81,12 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     result: str | None = None
     machine: str | None = None
     each: tuple[dict[str, int], ...] = ()
+    name: str | None = None
+    host: str | None = None
+    program_sha256: Sha256 | None = None
+    program_version: str | None = None
+    exit_status: int | None = None
+    log: FileName | None = None
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -93,6 +121,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     campaign: str | None = None
     seed: int | None = None
     notes: tuple[str, ...] = ()
+    labels: dict[LabelName, LabelValue] = {}
     conditions: StatedConditions = StatedConditions()
     options: dict[str, Any] = {}
     environment: dict[str, str] = {}
@@ -274,6 +303,7 @@ def in_words(error: Exception, kind: type) -> str:
         (f"`str` matching regex {_SHA256!r}", "64 hexadecimal digits, as sha256sum prints them,"),
         (f"`str` matching regex {_FILE_NAME!r}", "the name of a file beside run.toml, without a folder or control characters,"),
         (f"`str` matching regex {_NAME!r}", "a name that is not empty or blank,"),
+        (f"`str` matching regex {_LABEL!r}", "the name of a label (a letter, then letters, digits, _ and -),"),
     ):
         message = message.replace(pattern, words)
     place = _PLACE.search(message)
