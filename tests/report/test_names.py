@@ -163,8 +163,8 @@ def test_no_two_different_records_have_one_name_where_parse_prints_them(path: Pa
     names: dict[tuple[str, int], set[str]] = {}
     test, start = "", None
     for text in printed.splitlines():
-        if text.startswith(str(path)):
-            test = text.rsplit(", ", 1)[1]
+        if text.startswith(str(path)) and (head := re.search(r", (latency|throughput|demand)$", text)):
+            test = head[1]
         elif text.lstrip().startswith("line "):
             start = text.find("  of") + 2 if text.endswith("  of") else None
         elif re.match(r"\s*\d+  ", text):
