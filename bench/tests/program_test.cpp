@@ -255,7 +255,7 @@ TEST(Perftest, APortThatNobodyGaveIsSaidToBeTheDefault) {
 
 TEST(Perftest, SidesWithDifferentOptionsRefuseEachOther) {
     // The publisher waits on: the next one may have the right options.
-    const std::string common = "--test latency --transport shm --timeout 2 --port " + std::to_string(free_port());
+    const std::string common = "--test latency --transport shm --timeout 30 --port " + std::to_string(free_port());
     Program subscriber{common + " --role sub --sizes 64"};
     Program publisher{common + " --role pub --sizes 128"};
 
@@ -273,7 +273,7 @@ std::string many_sizes(std::size_t last) {
 }
 
 TEST(Perftest, AgreementsOfAnyLengthAreComparedToTheirEnd) {
-    const std::string common = "--test latency --transport shm --timeout 2 --port " + std::to_string(free_port());
+    const std::string common = "--test latency --transport shm --timeout 30 --port " + std::to_string(free_port());
     Program subscriber{common + " --role sub --sizes " + many_sizes(20'001)};
     Program publisher{common + " --role pub --sizes " + many_sizes(20'002)};
 
