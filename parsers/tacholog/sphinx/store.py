@@ -14,6 +14,7 @@ from sphinx.util.logging import getLogger
 
 from tacholog.compare.bands import FOLDER as BANDS
 from tacholog.errors import TachologError
+from tacholog.runs.labels import labels_of
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.results import HistogramRow, LogRow, ProblemRow, ResultRow
 from tacholog.view.views import Selection, View, transport_of, view_of
@@ -34,12 +35,16 @@ class RunState(msgspec.Struct, frozen=True):
 
     digest: str
     found_by: tuple[tuple[str, str | None], ...]
+    labels: str | None
     transports: frozenset[str]
     tests: frozenset[str]
 
     def is_in(self, selection: Selection) -> bool:
         """Whether a selection shows any part of the run."""
         if any((wanted := getattr(selection, name)) is not None and wanted != (given or NOT_STATED) for name, given in self.found_by):
+            return False
+        labels = labels_of(self.labels)
+        if any(wanted != labels.get(name, NOT_STATED) for name, wanted in selection.labels):
             return False
         return selection.transport in (None, *self.transports) and selection.test in (None, *self.tests)
 
@@ -188,6 +193,7 @@ def _run_states(everything: View) -> dict[str, RunState]:
         states[name] = RunState(
             digest=_digest([run, values, rest.get(name)]),
             found_by=tuple((field, getattr(run, field)) for field in ("system", "host", "run", "release")),
+            labels=run.labels,
             transports=frozenset(transports),
             tests=frozenset(result.test for result in results),
         )

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from tacholog.compare.comparable import A_REFERENCE, BYTES, MOVED, NOT_MOVED, is_ranked_nowhere, shared, unknown
 from tacholog.compare.policy import MIN_RUNS
+from tacholog.runs.labels import labels_of
 from tacholog.schema.metrics import METRICS
 from tacholog.view.headlines import RANKED_BY
 from tacholog.view.names import participant_title, words
 from tacholog.view.numerals import NOT_STATED, size
+from tacholog.view.page_index import PageIndex, PagePart
 from tacholog.view.series import LOGICAL, LOSS, REFERENCE, Cell, Series, common_words
 from tacholog.view.views import Selection, View
 
@@ -24,16 +27,25 @@ _IN_GROUP_WORDS = (
     *("transport", "host", "definition", "load_mode", "basis", "campaign", "build", "planned_duration_s", "published", "side", "participant"),
     *("tool", "tool_version", "warmup", "settings", "run"),
 )
-_NEW = ("options", "settings")
+_NEW = ("options", "settings", "labels")
 
 
 class Compared(msgspec.Struct, frozen=True):
-    """One series of one system over one transport."""
+    """One series of one system over one transport.
+
+    ``part`` is the part of a page that shows it, if there is one, and ``slot`` is its place among the series of its test there.
+    """
 
     system: str
     transport: str
     series: Series
-    document: str | None = None
+    part: PagePart | None = None
+    slot: int = 0
+
+    @property
+    def document(self) -> str | None:
+        """The page that shows it."""
+        return self.part.document if self.part else None
 
     @property
     def id(self) -> str:
@@ -85,9 +97,9 @@ class Group(msgspec.Struct, frozen=True):
         statistic = {"p50": "median"}.get(self.statistic, "")
         reference = "of a reference" if self["latency_of"] == A_REFERENCE else ""
         batched = "in batches" if self["batched"] == _BATCHED else ""
-        return ", ".join(
-            filter(None, (METRICS[self.metric].words, statistic, words("basis", self["basis"]), reference, batched, self["operating_system"]))
-        )
+        labels = (words(name, value) for name, value in labels_of(self["labels"]).items())
+        basis = words("basis", self["basis"])
+        return ", ".join(filter(None, (METRICS[self.metric].words, statistic, basis, reference, batched, self["operating_system"], *labels)))
 
     def of_any_campaign(self) -> tuple[object, ...]:
         """Return what the groups of several campaigns that measured the same have in common."""
@@ -115,16 +127,26 @@ def conditions_of(series: Series, metric: str) -> dict[str, Any]:
     }
 
 
-def compared(view: View, pages: Mapping[tuple[str, str], str]) -> list[Compared]:
-    """Return every series of a view, by system and transport. ``pages`` maps systems and transports to their documents."""
+def compared(view: View, pages: PageIndex) -> list[Compared]:
+    """Return every series of a view, by system and transport. A label that differs anywhere in the view stands in each name."""
     pairs = sorted({(result.run.system or NOT_STATED, result.conditions.transport or NOT_STATED) for result in view.summaries()})
+    named = view.differing_labels()
     return [
-        Compared(system, transport, series, pages.get((system, transport)))
+        member
         for system, transport in pairs
         for part in (view.only(Selection(system=system, transport=transport)),)
         for test in dict.fromkeys(result.test for result in part.summaries())
-        for series in part.only(Selection(test=test)).series()
+        for member in _placed(system, transport, part.only(Selection(test=test)).series(named), pages)
     ]
+
+
+def _placed(system: str, transport: str, series: Sequence[Series], pages: PageIndex) -> Iterator[Compared]:
+    """Yield the series of a test, each with the part of a page that shows it and its place among the series there."""
+    counts: Counter[PagePart | None] = Counter()
+    for one in series:
+        part = pages.part_with(system, transport, one.results[0])
+        yield Compared(system, transport, one, part, counts[part])
+        counts[part] += 1
 
 
 def groups(everything: Iterable[Compared]) -> dict[Group, list[Compared]]:
@@ -244,5 +266,6 @@ def no_best_words(group: Group, members: Sequence[Compared], sizes: Sequence[int
 def common_conditions(members: Sequence[Compared]) -> str:
     """Return the other conditions that all members of a group share, which their labels leave out."""
     versions = {dict(one.series.key)["system_version"] for one in members}
-    found = common_words((one.series for one in members), {*_IN_GROUP_WORDS, *(("release",) if versions != {None} else ())})
+    labels = {name for one in members for name in labels_of(one.series.runs[0].labels)}
+    found = common_words((one.series for one in members), {*_IN_GROUP_WORDS, *labels, *(("release",) if versions != {None} else ())})
     return ", ".join(found)

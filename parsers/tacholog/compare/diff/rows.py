@@ -95,7 +95,7 @@ def curves(findings: Findings, policy: Policy) -> tuple[Curve, ...]:
     exact = (cells.bound[findings.pairs.old] == 0) & (cells.bound[findings.pairs.new] == 0)
     places = np.flatnonzero(chosen & exact)
     # Only sizes form a curve: rows that differ in something else, such as the offered rate, belong to another curve.
-    alike = [name for name in (*KEY_FIELDS, *CONDITIONS) if name not in (*SIZE, *policy.across)]
+    alike = [name for name in (*KEY_FIELDS, *CONDITIONS, *data.labels) if name not in (*SIZE, *policy.across)]
     code = data.codes(alike)[findings.pairs.old[places]]
     order = np.argsort(code, kind="stable")
     code, places = code[order], places[order]
@@ -145,7 +145,7 @@ def either(pairs: CellPairs) -> Integers:
 
 def natural(data: Numbers, cell: Integers) -> Iterator[Any]:
     """Sort keys, least significant first: sizes within statistics within metrics within settings."""
-    for name in ("demand", "payload_bytes_high", "payload_bytes", "statistic", "metric", *reversed(SETTING), "system"):
+    for name in ("demand", "payload_bytes_high", "payload_bytes", "statistic", "metric", *reversed(data.labels), *reversed(SETTING), "system"):
         column = data.columns[name]
         ranks = np.zeros(len(column.words) + 1, np.int64)
         ranks[1 + np.array(sorted(range(len(column.words)), key=lambda index: column.words[index]), np.int64)] = np.arange(1, len(column.words) + 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tacholog.compare.policy import MIN_RUNS
@@ -26,6 +26,7 @@ from tacholog.view.comparison import (
 )
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import bound_signs, size, steps_of
+from tacholog.view.page_index import PageIndex
 from tacholog.view.ranking_groups import Compared, Group, common_conditions, groups, ordered, sizes_of
 from tacholog.view.refusals import PUBLISHED_AGAIN
 from tacholog.view.series import Cell
@@ -34,7 +35,7 @@ from tacholog.view.views import View
 _MOST_COLUMNS = 10
 
 
-def compare(view: View, pages: Mapping[tuple[str, str], str], links: Links, anchor: str) -> Html:
+def compare(view: View, pages: PageIndex, links: Links, anchor: str) -> Html:
     """Return the place where a script lets a reader choose, its data, and static tables of what may stand side by side."""
     found = comparison(view, pages)
     if not found.series:
