@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -11,10 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tacholog.compare.comparable import judge
+from tacholog.compare.comparable import Comparison, judge
 from tacholog.compare.diff.compare import check_across, compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Difference, DiffRow
+from tacholog.compare.sides import find
 from tacholog.dataset.frames import Dataset
 from tacholog.errors import TachologError
 from tacholog.render.diff.summary import side_words
@@ -89,9 +91,9 @@ def test_runs_with_different_labels_are_rows_of_their_own_and_each_row_names_its
 
 
 def test_runs_without_a_label_are_a_row_beside_those_with_it(side: Side) -> None:
-    sides = [together(labelled(side, at), labelled(side, 20 + at, plugin="calico")) for at in (0, 1)]
+    old, new = (together(labelled(side, at), labelled(side, 20 + at, plugin="calico")) for at in (0, 1))
 
-    rows = compare(*sides, Policy()).rows
+    rows = compare(old, new, Policy()).rows
 
     assert sorted(names(rows)) == [f"latency p50, shm, copy, 16 B, plugin {value}" for value in ("calico", "not stated")]
 
@@ -115,7 +117,7 @@ def test_a_row_of_one_side_says_that_the_other_side_has_it_with_another_label(si
 
 def test_a_line_of_a_history_never_mixes_two_labels(side: Side) -> None:
     releases = [labelled(side, 0, kernel="6.1"), labelled(side, 1, kernel="6.1"), labelled(side, 40, kernel="6.6"), labelled(side, 41, kernel="6.6")]
-    reports = [compare(old, new, Policy()) for old, new in zip(releases, releases[1:], strict=False)]
+    reports = [compare(old, new, Policy()) for old, new in pairwise(releases)]
 
     found = lines(reports, "latency", "p50")
 
@@ -131,9 +133,7 @@ def test_across_takes_every_label_and_nothing_that_cannot_be_one() -> None:
             check_across([wrong])
 
 
-def test_a_dataset_that_was_saved_before_there_were_labels_is_compared_as_one_without(side: Side, tmp_path: Path) -> None:
-    from tacholog.compare.sides import find
-
+def test_a_dataset_that_was_saved_before_there_were_labels_is_compared_as_one_without() -> None:
     saved = find(str(Path(__file__).parent.parent / "saved/0.3.0"), ())
     older = msgspec.structs.replace(saved, runs=saved.runs.drop(columns="labels"))
 
@@ -142,11 +142,11 @@ def test_a_dataset_that_was_saved_before_there_were_labels_is_compared_as_one_wi
 
 
 @pytest.mark.parametrize("comparison", ["ratio", "ranking"])
-def test_no_comparison_takes_two_labels_for_one(comparison: str) -> None:
+def test_no_comparison_takes_two_labels_for_one(comparison: Comparison) -> None:
     stated = dict.fromkeys(("metric", "labels"), None) | {"metric": "latency"}
-    sides = [stated | {"labels": labels} for labels in ('{"plugin": "flannel"}', None)]
+    one, other = (stated | {"labels": labels} for labels in ('{"plugin": "flannel"}', None))
 
-    judged = judge(*sides, comparison=comparison, only=("labels",))  # type: ignore[arg-type]
+    judged = judge(one, other, comparison=comparison, only=("labels",))
 
     assert judged.different == (Difference("label.plugin", "flannel", None),)
-    assert judge(sides[0], sides[0], comparison=comparison, only=("labels",)).different == ()  # type: ignore[arg-type]
+    assert judge(one, one, comparison=comparison, only=("labels",)).different == ()

@@ -119,4 +119,4 @@ def with_bound(text: str, bound: str) -> str:
 
 def natural(label: str) -> list[tuple[int, int, str]]:
     """Order labels as people do: 5.9 before 5.12."""
-    return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.findall(r"\d+|\D+", label)]
+    return [(1, int(part), "") if part.isdecimal() else (0, 0, part) for part in re.findall(r"\d+|\D+", label)]
