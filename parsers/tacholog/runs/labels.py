@@ -12,6 +12,10 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
+from tacholog.errors import TachologError
+
+#: The value that selects runs without a label.
+NOT_STATED = "not stated"
 #: What the name of a label begins with where it is a field beside others.
 PREFIX = "label."
 _FIELD = re.compile(rf"{re.escape(PREFIX)}[A-Za-z][A-Za-z0-9_-]{{0,63}}")
@@ -42,3 +46,29 @@ def labels_of(text: str | None) -> Mapping[str, str]:
 def label_fields(texts: Iterable[str | None]) -> tuple[str, ...]:
     """Return the fields of all labels that any of these JSON objects has, sorted."""
     return tuple(sorted({field for text in set(texts) for field in labels_of(text)}))
+
+
+def labels_asked(words: Iterable[str], option: str) -> tuple[tuple[str, str], ...]:
+    """Return the labels that a user selects runs by, as pairs of field and value, sorted.
+
+    Args:
+        words: ``plugin=flannel``, or ``label.plugin=flannel``.
+        option: what the words were given to, for the message.
+
+    Raises:
+        TachologError: a word is not NAME=VALUE.
+    """
+    found = []
+    for word in words:
+        name, equals, value = word.partition("=")
+        field = f"{PREFIX}{name.removeprefix(PREFIX)}"
+        if not equals or not is_label(field):
+            raise TachologError(f"{option} {word}: write NAME=VALUE, as in plugin=flannel")
+        found.append((field, value))
+    return tuple(sorted(found))
+
+
+def has_labels(text: str | None, asked: Iterable[tuple[str, str]]) -> bool:
+    """Return whether the labels of a run (as in the column ``labels``) are those asked for. ``not stated`` asks for runs without that label."""
+    given = labels_of(text)
+    return all(given.get(field, NOT_STATED) == value for field, value in asked)

@@ -29,7 +29,7 @@ from tacholog.render.tables.releases import releases_table
 from tacholog.render.tables.schema import schema_table
 from tacholog.render.tables.side_by_side import side_by_side
 from tacholog.render.tables.tables import Links
-from tacholog.runs.labels import PREFIX, is_label
+from tacholog.runs.labels import labels_asked
 from tacholog.site.downloads import download_links
 from tacholog.site.logpage import log_page
 from tacholog.site.offered import offered_log
@@ -61,7 +61,7 @@ class Perf(SphinxDirective):
         """Return the nodes for the selection. If the dataset or the part is missing, warn and show nothing."""
         try:
             given = {key: str(value) for key, value in self.options.items() if key in _OPTIONS}
-            labels = labels_asked(given.pop(_LABEL, ""))
+            labels = self.labels(given.pop(_LABEL, ""))
             wanted = msgspec.structs.replace(msgspec.convert(given, Selection), labels=labels)
             return self.show(view(self.env, wanted), wanted)
         except TachologError as error:
@@ -101,6 +101,14 @@ class Perf(SphinxDirective):
         argument = self.arguments[0].strip() if self.arguments else ""
         return self.words[0] if argument.startswith('"') and len(self.words) == 1 else argument
 
+    def labels(self, option: str) -> tuple[tuple[str, str], ...]:
+        """Return the labels that an option asks for: ``plugin=flannel "kernel=6.1 rt"``.
+
+        Raises:
+            TachologError: it is not of this form.
+        """
+        return labels_asked(words_of_line(option), ":label:")
+
     @property
     def words(self) -> list[str]:
         """The words of the argument. A word with blanks or signs is written in double quotes.
@@ -108,7 +116,7 @@ class Perf(SphinxDirective):
         Raises:
             TachologError: a quote is not closed.
         """
-        return _words_of(" ".join(self.arguments))
+        return words_of_line(" ".join(self.arguments))
 
     def anchor(self, wanted: Selection) -> str:
         """Return an id that is made from what is shown, so that links to it last."""
@@ -296,23 +304,7 @@ def setup(app: Sphinx) -> None:
         app.add_directive(name, directive)
 
 
-def labels_asked(option: str) -> tuple[tuple[str, str], ...]:
-    """Return the labels that an option asks for: ``plugin=flannel kernel="6.1 rt"``.
-
-    Raises:
-        TachologError: a word is not NAME=VALUE.
-    """
-    found = []
-    for word in _words_of(option):
-        name, equals, value = word.partition("=")
-        field = f"{PREFIX}{name.removeprefix(PREFIX)}"
-        if not equals or not is_label(field):
-            raise TachologError(f':label: {option}: write NAME=VALUE, several with blanks between them; a value with blanks as "NAME=VALUE"')
-        found.append((field, value))
-    return tuple(sorted(found))
-
-
-def _words_of(line: str) -> list[str]:
+def words_of_line(line: str) -> list[str]:
     """Return the words of a line of a directive.
 
     Raises:

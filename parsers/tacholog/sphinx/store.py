@@ -14,7 +14,7 @@ from sphinx.util.logging import getLogger
 
 from tacholog.compare.bands import FOLDER as BANDS
 from tacholog.errors import TachologError
-from tacholog.runs.labels import labels_of
+from tacholog.runs.labels import has_labels
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.results import HistogramRow, LogRow, ProblemRow, ResultRow
 from tacholog.view.views import Selection, View, transport_of, view_of
@@ -43,10 +43,7 @@ class RunState(msgspec.Struct, frozen=True):
         """Whether a selection shows any part of the run."""
         if any((wanted := getattr(selection, name)) is not None and wanted != (given or NOT_STATED) for name, given in self.found_by):
             return False
-        labels = labels_of(self.labels)
-        if any(wanted != labels.get(name, NOT_STATED) for name, wanted in selection.labels):
-            return False
-        return selection.transport in (None, *self.transports) and selection.test in (None, *self.tests)
+        return has_labels(self.labels, selection.labels) and selection.transport in (None, *self.transports) and selection.test in (None, *self.tests)
 
 
 class ShownData(msgspec.Struct):

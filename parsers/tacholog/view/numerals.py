@@ -6,7 +6,9 @@ import re
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import NamedTuple
 
-NOT_STATED = "not stated"
+from tacholog.runs import labels
+
+NOT_STATED = labels.NOT_STATED
 _THIN = "\u202f"  # narrow no-break space: groups digits, and a number never wraps
 _NBSP = "\u00a0"  # stands between a number and its unit
 _DIGITS = 3

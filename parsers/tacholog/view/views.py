@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from tacholog.runs.labels import label_fields, label_name, labels_of
+from tacholog.runs.labels import has_labels, label_fields, label_name, labels_of
 from tacholog.runs.manifest import Host, Manifest
 from tacholog.slugs import path_slug
 from tacholog.view import results as rows
@@ -50,8 +50,7 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def wants_run(self, run: RunRow) -> bool:
         """Whether a run is selected, by what is known of the run itself."""
         pairs = ((self.system, run.system), (self.host, run.host), (self.run, run.run), (self.release, run.release))
-        labels = labels_of(run.labels) if self.labels else {}
-        return all(_is(wanted, given) for wanted, given in (*pairs, *((value, labels.get(name)) for name, value in self.labels)))
+        return all(_is(wanted, given) for wanted, given in pairs) and has_labels(run.labels, self.labels)
 
 
 class View(msgspec.Struct, frozen=True):
@@ -109,10 +108,11 @@ class View(msgspec.Struct, frozen=True):
         """Return the series of whole measurements. The labels ``named`` stand in each name, also where all series share them."""
         return series_of(self.summaries(), named)
 
-    def differing_labels(self) -> list[str]:
-        """Return the labels in which any two runs with numbers differ (``label.plugin``)."""
-        texts = list(dict.fromkeys(self.runs[name].labels for name in self.by_run))
-        return [field for field in label_fields(texts) if len({labels_of(text).get(field) for text in texts}) > 1]
+
+def differing_labels(runs: Iterable[RunRow]) -> list[str]:
+    """Return the labels in which any two runs differ (``label.plugin``)."""
+    texts = list(dict.fromkeys(run.labels for run in runs))
+    return [field for field in label_fields(texts) if len({labels_of(text).get(field) for text in texts}) > 1]
 
 
 def view_of(data: Dataset) -> View:

@@ -18,6 +18,7 @@ from tacholog.compare.policy import Policy
 from tacholog.compare.result import VERDICTS, Curve, Difference, DiffRow, Level, RatioKind, RowKey, Side, Untested, Verdict
 from tacholog.compare.statistics import Shift
 from tacholog.dataset.medians import median_run
+from tacholog.runs.labels import is_label
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.records import Bound
 
@@ -71,7 +72,10 @@ def _across(data: Numbers, pairs: CellPairs, policy: Policy) -> list[tuple[Diffe
     for name in (name for name in policy.across if name in data.columns and name not in OF_RUN):
         column = data.columns[name]
         texts = [None, *map(as_text, column.words)]
-        codes = (np.where(side == NONE, 0, column.codes[side]).tolist() for side in pairs)
+        # The runs of a cell may have several labels, and the first of them would pass for that of all.
+        several = data.cells.mixed if is_label(name) else np.zeros(len(data.cells.mixed), bool)
+        unsure = several[pairs.old] | several[pairs.new]
+        codes = (np.where((side == NONE) | unsure, 0, column.codes[side]).tolist() for side in pairs)
         for place, (old, new) in enumerate(zip(*codes, strict=True)):
             if old or new:
                 found[place] += (Difference(name, texts[old], texts[new]),)

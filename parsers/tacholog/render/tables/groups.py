@@ -54,7 +54,7 @@ def group_table(group: Group, members: Sequence[Compared], sizes: Sequence[int],
     heads = [tag("th", size(at), tag("span", unit.sign, class_="tl-unit"), scope="col") for at in sizes]
     head = tag("tr", tag("th", "transport", scope="col", class_="tl-text"), *heads)
     table = tag("table", tag("thead", head), tag("tbody", *rows), class_="tl-table tl-rows")
-    return scroller(f"{group.words} on {group.host}, {group['test']}, load {group.load}, {group['definition']}", table)
+    return scroller(f"{group.words_of(members)} on {group.host}, {group['test']}, load {group.load}, {group['definition']}", table)
 
 
 def _runs(one: Compared, cell: Cell, links: Links) -> Html:

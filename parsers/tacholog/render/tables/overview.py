@@ -9,7 +9,7 @@ from tacholog.render.tables.plain import count_of, plain_table
 from tacholog.render.tables.tables import Links, badge, linked_number
 from tacholog.runs.labels import label_name
 from tacholog.view.headlines import headline, headline_statistic
-from tacholog.view.names import words
+from tacholog.view.names import joined, words
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.page_index import PageIndex, PagePart
 from tacholog.view.ranking_groups import Compared, compared
@@ -61,6 +61,9 @@ def _best(members: Sequence[Compared], metric: str, unit: str, links: Links) -> 
     value, cell, details, best = (min if metric == "latency" else max)(found, key=lambda candidate: candidate[0])
     version = dict(best.series.key)["system_version"] or dict(best.series.key)["release"]
     released = f", {version}" if version else f", release {NOT_STATED}"
+    elsewhere = dict(best.part.others) if best.part else {}  # what its row says already
+    labels = joined([(name, label) for name, label in best.labels if name not in elsewhere])
+    released += f", {labels}" if labels else ""
     return tag(
         "span",
         linked_number(cell, unit, links),

@@ -76,7 +76,7 @@ def _caption(ranked: RankedGroup) -> Html:
     if counted := runs_of_all(ranked.group, ranked.members, ranked.sizes):
         two = any(ranked.group.cells(one)[at].groups for one in ranked.members for at in ranked.sizes if at in ranked.group.cells(one))
         words += f" Each number is the median of {counted}{', or of one of their two groups' if two else ''}."
-    return tag("p", tag("strong", ranked.group.words), words, _campaign(ranked), class_="tl-ranked")
+    return tag("p", tag("strong", ranked.group.words_of(ranked.members)), words, _campaign(ranked), class_="tl-ranked")
 
 
 def _campaign(ranked: RankedGroup) -> str:
