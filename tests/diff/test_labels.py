@@ -30,11 +30,11 @@ Side = Callable[..., Dataset]
 VALUES = np.array([[1000.0] * 6])
 
 
-def labelled(side: Side, start: int, factor: float = 1.0, **labels: str) -> Dataset:
+def labelled(side: Side, start: int, factor: float = 1.0, transport: str = "shm", **labels: str) -> Dataset:
     """Six runs with these labels. They make interleaved pairs with the runs of the next odd ``start``."""
     runs = [f"{start}-{json.dumps(labels)}-{number}" for number in range(6)]
     places = [start // 2 * 2 + 2 * pair + (start + pair) % 2 for pair in range(6)]
-    return side(VALUES * factor, places, run=runs, labels=json.dumps(labels, sort_keys=True) if labels else None)
+    return side(VALUES * factor, places, run=runs, labels=json.dumps(labels, sort_keys=True) if labels else None, transport=transport)
 
 
 def together(*sides: Dataset) -> Dataset:
@@ -90,6 +90,14 @@ def test_runs_with_different_labels_are_rows_of_their_own_and_each_row_names_its
         "latency p50, shm, copy, 16 B, plugin calico": (2000.0, 3000.0),
         "latency p50, shm, copy, 16 B, plugin flannel": (1000.0, 1000.0),
     }
+
+
+def test_a_label_that_differs_between_transports_stands_in_the_name_of_each_row(side: Side) -> None:
+    old, new = (together(labelled(side, at, plugin="flannel"), labelled(side, 20 + at, transport="udp", plugin="calico")) for at in (0, 1))
+
+    rows = compare(old, new, Policy()).rows
+
+    assert sorted(names(rows)) == ["latency p50, shm, copy, 16 B, plugin flannel", "latency p50, udp, copy, 16 B, plugin calico"]
 
 
 def test_runs_without_a_label_are_a_row_beside_those_with_it(side: Side) -> None:
