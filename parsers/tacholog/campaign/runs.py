@@ -132,7 +132,7 @@ def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path]
     environment = host.environment(checkout=checkout) | _with_suffix(host.moment(), "before")
     start_time = utc_now()
     status, reason = _execute(run, run_folder, plan.log, find_program(run.command[0], tools))
-    environment |= _with_suffix(host.moment(), "after") | {"program_sha256": plan.programs[measured_program(run.command, tools)]}
+    environment |= _with_suffix(host.moment(), "after") | {"program_sha256": plan.programs[measured_program(run.command)]}
     manifest = Manifest(
         system=plan.system,
         system_version=plan.tool_version,
@@ -273,7 +273,7 @@ def default_cpus() -> tuple[str, str]:
 
 def _checksums(runs: Iterable[PlannedRun], tools: Mapping[str, Path]) -> dict[str, str]:
     """Return the SHA-256 of each measured program, by its name in the commands."""
-    return {program: sha256(find_program(program, tools)) for program in sorted({measured_program(run.command, tools) for run in runs})}
+    return {program: sha256(find_program(program, tools)) for program in sorted({measured_program(run.command) for run in runs})}
 
 
 def _with_suffix(values: Mapping[str, str], suffix: str) -> dict[str, str]:
