@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from tacholog.formats.kit import Basis, Broken, Conditions, Detected, Dialect, Facts, Found, Line, LoadMode, Number, Record, impossible
+from tacholog.formats.kit import Basis, Broken, Conditions, Detected, Dialect, Facts, Found, Line, LoadMode, Number, Record, States, impossible
 from tacholog.formats.qperf.rows import (
     FIGURES,
     KNOWN,
@@ -44,6 +44,10 @@ DEFINITIONS = {
     "a round trip. Nothing else of the distribution is measured. The message rate is its reciprocal.",
     "qperf-one-sided": "Time of the test over its operations, which the remote side takes no part in.",
     "qperf-bandwidth": "Message bytes received over the time of the test, or sent over it where the tool says 'send'.",
+}
+STATES = {
+    "latency": States(always="transport load_mode basis definition", sometimes="planned_duration_s payload_bytes tool_version"),
+    "throughput": States(always="transport load_mode definition", sometimes="planned_duration_s payload_bytes tool_version"),
 }
 
 _TEST = re.compile(

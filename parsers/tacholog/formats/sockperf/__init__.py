@@ -24,7 +24,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from tacholog.formats.kit import Detected, Dialect, Facts, Found, Line, Record
+from tacholog.formats.kit import Detected, Dialect, Facts, Found, Line, Record, States
 from tacholog.formats.sockperf.blocks import STATISTICS, THROUGHPUT, StepReader, TestParameters, read_statistics, read_throughput
 from tacholog.formats.sockperf.full import Packets
 
@@ -45,6 +45,10 @@ DEFINITIONS = {
     "sockperf-burst-rtt": f"Time from a message's send to its reply's receipt, in bursts of messages, {_TIMED} {_SAMPLE}",
     "sockperf-throughput": "Messages that the client handed to its socket over the time it took, and the bytes in them without headers. "
     "How many arrived is not measured.",
+}
+STATES = {
+    "latency": States(always="basis definition", sometimes="transport offered_rate_per_s load_mode planned_duration_s payload_bytes tool_version"),
+    "throughput": States(always="transport load_mode definition payload_bytes tool_version"),
 }
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,12}m")
