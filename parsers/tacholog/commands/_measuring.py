@@ -37,7 +37,7 @@ def measure_all(tasks: Sequence[Task], count: int) -> None:
             start_s = time.monotonic()
             manifest = campaign.measure(folder, plan, run, tools, checkout())
             progress.advance(bar, run.expected_s)
-            took_s, failure = time.monotonic() - start_s, campaign.failure_reason(folder, plan, run)
+            took_s, failure = time.monotonic() - start_s, campaign.failure_reason(folder, run)
             if not console.is_terminal or failure:
                 outcome = f"{manifest.status}, {took_s:.1f} s" + (f" ({failure})" if failure else "")
                 line = f"[{run.order_index}/{count}] {label}: {outcome}, {_left(tasks[number + 1 :])}"
