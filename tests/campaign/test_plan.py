@@ -111,7 +111,7 @@ def test_our_own_campaigns_can_be_laid_out(checkout: Path, name: str) -> None:
     runs = schedule_runs(campaign, 1, CPUS)
 
     assert {run.conditions.load_mode for run in runs} == {"closed", "max-rate"}
-    assert {run.command[0] for run in runs} == {"perftest"}
+    assert {run.command[0] for run in runs if run.command} == {"perftest"}
 
 
 def test_the_quick_campaign_takes_well_under_three_minutes(checkout: Path) -> None:

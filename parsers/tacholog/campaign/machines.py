@@ -61,9 +61,11 @@ class Resources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a process and its children used, as the kernel counted it. ``None``: not known.
 
     Attributes:
+        duration_ns: from its start to its end.
         max_rss_is_bound: whether the true peak may be lower than ``max_rss_bytes``, because the kernel counted what started the process too.
     """
 
+    duration_ns: int | None = None
     user_cpu_ns: int | None = None
     system_cpu_ns: int | None = None
     max_rss_bytes: int | None = None
@@ -79,11 +81,13 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
         exit_status: 0 to 255; below zero the number of the signal that ended it; ``None`` if nobody knows.
         by: ``itself``; ``harness``, if the harness asked it to end; ``lost``, if the connection to it broke or its launcher was killed.
         resources: what it used; ``None`` if the kernel did not tell us.
+        left: how many processes that it started could not be ended, such as those of another user.
     """
 
     exit_status: int | None
     by: EndedBy = "itself"
     resources: Resources | None = None
+    left: int = 0
 
 
 class CannotStart(TachologError):
@@ -122,8 +126,8 @@ class Running(Protocol):
         """Return a file descriptor for ``select``. It becomes readable when there is news, at the latest when the process has ended."""
         ...
 
-    def has_ended(self) -> bool:
-        """Whether the process has ended, or is lost."""
+    def poll(self) -> Ended | None:
+        """Return how the process ended, or that it is lost; ``None`` while it runs."""
         ...
 
     def is_ready(self, ready: Ready) -> bool:

@@ -19,6 +19,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from tacholog.campaign.builds import Build, with_template
+from tacholog.campaign.measure import utc_now
 from tacholog.campaign.plan import Campaign, Plan, PlannedRun, read_campaign, schedule_runs
 from tacholog.campaign.runs import (
     copy_hosts_to_data,
@@ -28,7 +29,6 @@ from tacholog.campaign.runs import (
     make_plan,
     pending,
     resume,
-    utc_now,
     write_plan,
 )
 from tacholog.campaign.tools import sha256
@@ -111,8 +111,9 @@ def start_pairs(path: Path, output: Path, builds: tuple[Build, Build], pairs: in
     campaign = read_campaign(path)
     seed = campaign.seed if campaign.seed is not None else secrets.randbelow(2**31)
     plans = _plans(path.stem, campaign, seed, builds, pairs, releases or (None, None))
-    folder, host_id, session = make_campaign_folder(output, f"ab-{path.stem}")
-    complete = [msgspec.structs.replace(plan, session=session, host=host_id) for plan in plans]
+    tools = {**builds[0].tools, **builds[1].tools}
+    folder, place = make_campaign_folder(output, f"ab-{path.stem}", campaign.hosts, tools)
+    complete = [msgspec.structs.replace(plan, session=place.session, host=place.host, host_ids=place.host_ids) for plan in plans]
     for side, plan in zip(SIDES, complete, strict=True):
         (folder / side).mkdir()
         write_plan(folder / side, plan)
@@ -192,7 +193,9 @@ def _extended(begun: Pairs, path: Path, pairs: int, done: int) -> Pairs:
         raise TachologError(f"{begun.folder}: {record.pairs} pairs were planned; a plan can be extended, but not shortened")
     releases = begun.plans[0].release, begun.plans[1].release
     longer = _plans(record.campaign, read_campaign(path), record.seed, begun.builds, pairs, releases)
-    complete = [msgspec.structs.replace(new, session=old.session, host=old.host) for old, new in zip(begun.plans, longer, strict=True)]
+    complete = [
+        msgspec.structs.replace(new, session=old.session, host=old.host, host_ids=old.host_ids) for old, new in zip(begun.plans, longer, strict=True)
+    ]
     for folder, plan in zip(begun.sides, complete, strict=True):
         write_plan(folder, plan)
     event = PlanEvent(what="extended", time=_time(), runs_done=done, pairs=pairs)

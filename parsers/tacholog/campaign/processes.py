@@ -65,6 +65,15 @@ def errors_file(log: str) -> str:
     return f"{PurePath(log).stem}.stderr.txt"
 
 
+def main_process(processes: Sequence[Process]) -> Process:
+    """Return the process whose machine is the host of the run: the first one that ends by itself and has results.
+
+    Without such a process it is the first one that ends by itself.
+    """
+    ending = [process for process in processes if process.ends == "itself"]
+    return next((process for process in ending if process.results), next(iter(ending), processes[0]))
+
+
 def addresses(hosts: Mapping[str, HostEntry]) -> Values:
     """Return the placeholders that hosts define, with their values."""
     return {f"{name}.address": entry.address for name, entry in hosts.items() if entry.address is not None}

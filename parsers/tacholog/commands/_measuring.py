@@ -45,7 +45,7 @@ def measure_all(tasks: Sequence[Task], count: int, announced: Sequence[Gap] = ()
             start_s = time.monotonic()
             manifest = campaign.measure(folder, plan, run, tools, checkout())
             progress.advance(bar, run.expected_s)
-            took_s, failure = time.monotonic() - start_s, campaign.failure_reason(folder, plan, run)
+            took_s, failure = time.monotonic() - start_s, campaign.failure_reason(folder, run)
             if not failure:  # a run that fails at once says nothing about how long the others take
                 pace.add(_kind(task), run.expected_s, took_s)
             if not console.is_terminal or failure:

@@ -234,7 +234,7 @@ def _warn_if_nothing_was_measured(begun: Pairs, report: Report) -> None:
 
     for side, folder, plan, build in zip((report.old, report.new), begun.sides, begun.plans, begun.builds, strict=True):
         if not side.numbers:
-            why = failure_reason(folder, plan, plan.runs[0]) or "its output holds no result"
+            why = failure_reason(folder, plan.runs[0]) or "its output holds no result"
             message = f"{build.name}: none of {side.runs} runs gave a result ({why}): is it the program that the campaign {plan.campaign} runs?"
             click.echo(f"tacholog: {message} Its output is in {folder}.", err=True)
 

@@ -66,7 +66,7 @@ def bench(
             left = len(campaign.pending(folder, plan))
             click.echo(f"\ninterrupted: {left} of {len(plan.runs)} runs are still to do; continue with: tacholog bench --resume {folder}", err=True)
             raise SystemExit(130) from None
-        bad = sum(campaign.failure_reason(folder, plan, run) is not None for run in plan.runs)
+        bad = sum(campaign.failure_reason(folder, run) is not None for run in plan.runs)
         failures += bad
         click.echo(f"{len(plan.runs) - bad} of {len(plan.runs)} runs are good: {folder}")
         if plan.release and bad == len(plan.runs):
