@@ -42,7 +42,7 @@ DEFINITIONS = {
     "iperf3-cpu": "Processor time of the iperf3 process over the time of the test; 100 % is one core.",
 }
 STATES = {
-    "throughput": States(always="definition", sometimes="transport publishers load_mode planned_duration_s payload_bytes tool_version"),
+    "throughput": States(always="definition", sometimes="transport publishers load_mode basis planned_duration_s payload_bytes tool_version"),
 }
 
 
