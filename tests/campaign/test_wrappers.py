@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
+import shutil
+from pathlib import Path
 
 import pytest
+from tests.command import run_tacholog_text
 
 from tacholog.campaign.wrappers import measured
+from tacholog.runs.manifest import read_manifest
 
 
 @pytest.mark.parametrize(
@@ -77,3 +82,28 @@ def test_where_the_program_cannot_be_known_the_reason_is_given(command: str, dou
     found = measured(shlex.split(command))
 
     assert (found.position, found.doubt) == (0, doubt)
+
+
+def test_a_run_records_which_program_of_its_command_is_measured(tmp_path: Path) -> None:
+    text = 'system = "S"\ntool = "seq"\nrepetitions = 1\n[[runs]]\nname = "s"\ncommand = ["env", "-u", "sort", "nice", "-n", "5", "seq", "3"]\n'
+    (tmp_path / "small.toml").write_text(text)
+
+    run_tacholog_text("bench", "small.toml", "--output", "out", cwd=tmp_path)
+
+    (manifest,) = (read_manifest(path) for path in tmp_path.rglob("run.toml"))
+    seq = Path(shutil.which("seq") or "")
+    assert manifest.commands[0].program == "seq"
+    assert manifest.environment["program_sha256"] == hashlib.sha256(seq.read_bytes()).hexdigest()
+
+
+def test_a_run_says_that_the_program_behind_a_shell_is_not_known(tmp_path: Path) -> None:
+    text = 'system = "S"\ntool = "seq"\nrepetitions = 1\n[[runs]]\nname = "s"\ncommand = ["sh", "-c", "seq 3"]\n'
+    (tmp_path / "small.toml").write_text(text)
+
+    run_tacholog_text("bench", "small.toml", "--output", "out", cwd=tmp_path)
+
+    (manifest,) = (read_manifest(path) for path in tmp_path.rglob("run.toml"))
+    assert manifest.commands[0].program is None
+    assert manifest.notes == (
+        "The measured program is not known, because sh reads its commands from a text or a file. The recorded SHA-256 is that of sh.",
+    )

@@ -16,6 +16,7 @@ from tacholog.campaign.plan import Plan, PlannedRun
 from tacholog.campaign.processes import RESOURCES_FILE, Process, main_process
 from tacholog.campaign.resources_log import User, read_measured, resources_log
 from tacholog.campaign.tools import measured_program, sha256
+from tacholog.campaign.wrappers import measured
 from tacholog.errors import TachologError
 from tacholog.runs.manifest import RUN_FILE, Command, LogFile, Manifest, write
 from tacholog.schema.records import Side
@@ -64,7 +65,7 @@ def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path]
         order_index=run.order_index,
         campaign=plan.campaign,
         seed=plan.seed,
-        notes=(*plan.notes, *([_REPEATED] if was_interrupted else [])),
+        notes=(*plan.notes, *([_REPEATED] if was_interrupted else []), *_doubts(processes)),
         labels=run.labels,
         conditions=run.conditions,
         options=run.options,
@@ -75,6 +76,16 @@ def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path]
     manifest = _with_resources(manifest, processes, outcome, run_folder)
     write(run_folder / RUN_FILE, manifest)
     return manifest
+
+
+def _doubts(processes: tuple[Process, ...]) -> list[str]:
+    """Return a sentence for each command whose measured program is not known."""
+    found = ((process.name, process.command[0], measured(process.command).doubt) for process in processes)
+    return [
+        f"The measured program{f' of {name}' if name else ''} is not known, because {doubt}. The recorded SHA-256 is that of {word}."
+        for name, word, doubt in found
+        if doubt
+    ]
 
 
 def host_of_run(plan: Plan, run: PlannedRun) -> str:
@@ -124,15 +135,18 @@ def _moments(machines: Mapping[str, Machine], when: str) -> dict[str, str]:
 
 
 def _command(process: Process, plan: Plan, run: PlannedRun, ended: Ended | None) -> Command:
+    program = measured(process.command)
+    behind = process.command[program.position] if program.position else None
     if not run.processes:
-        return Command(role=process.role, argv=process.command)
-    key = program_key(process, measured_program(process.command), plan.hosts)
+        return Command(role=process.role, argv=process.command, program=behind)
+    key = program_key(process, process.command[program.position], plan.hosts)
     host = _host_id(plan, process)
     return Command(
         role=process.role,
         argv=process.command,
         name=process.name,
         host=host if host != host_of_run(plan, run) else None,
+        program=behind,
         program_sha256=plan.programs.get(key),
         program_version=plan.versions.get(key),
         exit_status=ended.exit_status if ended else None,

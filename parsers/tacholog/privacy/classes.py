@@ -42,7 +42,7 @@ CLASSES: Mapping[type[msgspec.Struct], Mapping[str, PrivacyClass]] = {
     Command: {
         **_all("public", "role result machine each name program_sha256 program_version exit_status log"),
         "host": "name",
-        "argv": "free text",
+        **_all("free text", "argv program"),
     },
     Source: {**_all("public", "sha256 lines retrieved"), **_all("free text", "document title publisher"), "url": "address"},
     Host: {

@@ -70,6 +70,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
         each: the values of placeholders, one table for each time that the command ran.
         name: the name of the process in its campaign.
         host: the id of the host that it ran on, if it is not the host of the run.
+        program: the word of ``argv`` that names the measured program, if words such as ``env`` or ``taskset`` stand before it.
         program_sha256: the SHA-256 of the measured program.
         program_version: its version.
         exit_status: 0 to 255; below zero the number of the signal that ended it.
@@ -83,6 +84,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     each: tuple[dict[str, int], ...] = ()
     name: str | None = None
     host: str | None = None
+    program: str | None = None
     program_sha256: Sha256 | None = None
     program_version: str | None = None
     exit_status: int | None = None
