@@ -61,7 +61,7 @@ class Gap(NamedTuple):
     def remedy(self) -> str:
         """What to add to the campaign file."""
         if self.condition == VERSION:
-            return 'version_command = ["TOOL", "--version"]'
+            return 'version_command = ["TOOL", "--version"], or tool_version = "...",'
         return f"conditions = {{ {self.condition} = {_example(self.condition)} }}"
 
     @property

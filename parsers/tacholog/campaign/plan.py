@@ -53,6 +53,7 @@ class Campaign(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     log: FileName = "perftest.log"
     format: str | None = None
     version_command: tuple[str, ...] | None = None
+    tool_version: str | None = None
     hosts: dict[str, HostEntry] = {}
     labels: dict[LabelName, str] = {}
     seed: int | None = None

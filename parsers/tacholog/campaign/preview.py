@@ -89,6 +89,8 @@ def preview(campaign: Campaign, name: str, tools: Mapping[str, Path]) -> Preview
 
 def _version(campaign: Campaign, tools: Mapping[str, Path]) -> str | None:
     """Return the version of the tool. If its program is not on this machine, the version will be asked for where it is."""
+    if campaign.tool_version is not None:
+        return campaign.tool_version
     try:
         return tool_version(campaign.version_command, tools)
     except TachologError:
