@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -111,8 +112,8 @@ def counted_rows(folder: Path, tool: str) -> dict[tuple[str, str, int, str], int
     rows = rows[(rows["side"] != "publisher") | (rows["metric"] != "goodput")]
     repeated = rows.drop_duplicates(["test", "transport", "payload_bytes", "metric", "repetition"])
     assert set(repeated["repetition"]) == {1, 2}
-    counts = repeated.groupby(["test", "transport", "payload_bytes", "metric"], observed=True).size()
-    return {(str(test), str(transport), int(size), str(metric)): count for (test, transport, size, metric), count in counts.to_dict().items()}  # type: ignore[misc]
+    columns = (repeated[name].tolist() for name in ("test", "transport", "payload_bytes", "metric"))
+    return dict(Counter(zip(*columns, strict=True)))
 
 
 def compared(old: Path, new: Path) -> dict[str, Any]:
