@@ -51,6 +51,7 @@ ip -n b link set lo up && ip -n b link set eth0 up && ip -n b addr add {ADDRESS}
 exec "$@"
 """
 OTHER_USER = ("--user", "--map-root-user") if os.geteuid() else ()
+NOT_COMPARED = {"added", "removed", "not_comparable", "invalid"}
 NAMESPACES = ("unshare", *OTHER_USER, "--net", "--mount", "sh", "-c", WITH_CABLE, "sh")
 
 
@@ -97,7 +98,8 @@ def test_a_campaign_of_a_tool_gives_rows_that_compare(tool: str, tmp_path: Path)
 
     assert counted_rows(old, tool) == ROWS[tool]
     report = compared(old, new)
-    assert {row["verdict"] for row in report["rows"]} == {"insufficient"}  # which is all that one run on a side can be
+    assert {row["verdict"] for row in report["rows"]} & NOT_COMPARED == set()
+    assert report["rows"]
     assert {condition for row in report["rows"] for condition in row.get("unverified", ())} == set()
     for manifest in map(read_manifest, old.rglob("run.toml")):
         assert [(command.program_version is not None, command.exit_status is not None) for command in manifest.commands] == [(True, True)] * 2
