@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import asdict
 
 from tacholog.campaign.plan import Plan, PlannedRun
+from tacholog.campaign.processes import RESOURCES_FILE
 from tacholog.compare import comparable
 from tacholog.formats.kit.lines import States
 from tacholog.formats.reading import Event, Scan
@@ -176,7 +177,7 @@ def look(folder: Path, run: PlannedRun) -> FirstLook:
     manifest = read_manifest(folder / run.folder / RUN_FILE)
     gaps: dict[tuple[str, str], None] = {}
     unknown_lines: dict[str, tuple[int, int]] = {}
-    for log in (log for log in manifest.logs if log.results):
+    for log in (log for log in manifest.logs if log.results and log.file != RESOURCES_FILE):
         scan, records, first_unknown = _read(folder / run.folder, log)
         if first_unknown is not None:
             unknown_lines[log.file] = scan.account.lines["unknown"], first_unknown
