@@ -16,11 +16,10 @@ import click
 from tacholog.campaign import campaign_folders
 from tacholog.commands._complaints import tell
 from tacholog.commands._paths import Folder
+from tacholog.commands._progress import Progress
 from tacholog.errors import UnreadableInput
 from tacholog.extras import require
 from tacholog.resources import checkout
-
-_STEP_BYTES = 16_000_000
 
 
 @click.command(help=__doc__)
@@ -51,21 +50,6 @@ def report(roots: tuple[Path, ...], config: Path | None, output: Path | None) ->
     click.echo(f"The site is in {site}")
     click.echo(f"Open it with: xdg-open {index}   (or any browser: {index.as_uri()})")
     sys.exit(exit_code)
-
-
-class Progress:
-    """Reports on standard error how much text of logs has been read: one line for each 16 MB in total."""
-
-    def __init__(self) -> None:
-        """Start at zero."""
-        self._read_bytes = 0
-
-    def __call__(self, log: str, count: int) -> None:
-        """Count this many more bytes of the text of a log."""
-        before = self._read_bytes // _STEP_BYTES
-        self._read_bytes += count
-        if self._read_bytes // _STEP_BYTES > before:
-            click.echo(f"reading {log!r}: {self._read_bytes // 1_000_000} MB of text so far", err=True)
 
 
 def default_roots() -> tuple[Path, ...]:

@@ -38,7 +38,7 @@ CLASSES: Mapping[type[msgspec.Struct], Mapping[str, PrivacyClass]] = {
         **_all("open", "labels options environment"),
         **_all("nested", "conditions commands logs source"),
     },
-    LogFile: {**_all("public", "file sha256 format side results process"), "participant": "name"},
+    LogFile: {**_all("public", "file sha256 format side results process"), "participant": "name", "path": "path"},
     Command: {
         **_all("public", "role result machine each name program_sha256 program_version exit_status log"),
         "host": "name",
