@@ -11,11 +11,13 @@ import msgspec
 
 from tacholog import terminal
 from tacholog.commands._listing import ENDED_BADLY, counted
+from tacholog.compare.comparable import CODES, asked, unknown
 from tacholog.runs.importing.grouping import ImportedRun, by_variant
 from tacholog.runs.importing.plan import ImportPlan
 from tacholog.runs.importing.survey import KindOfRecord
 from tacholog.runs.importing.writing import place_of
-from tacholog.runs.stated import stated
+from tacholog.runs.stated import attributed, stated
+from tacholog.schema.conditions import CONDITIONS
 from tacholog.view.refusals import title_of
 
 _NAMED = 3  # So many paths are named for one reason, if not all are asked for.
@@ -39,6 +41,8 @@ _WAYS_OUT: Mapping[str, str] = {
     "message size": "--set payload_bytes=NUMBER, or {payload_bytes} in the pattern",
     "machine": "--set host=NAME, or {host} in the pattern; describe it in hosts/NAME.toml (tacholog host prints that of this machine)",
 }
+#: The condition of each code.
+FIELDS: Mapping[str, str] = {code: name for name, code in CODES.items() if name in CONDITIONS}
 _MACHINE = ("cpu_model", "cores_smt", "memory", "nic", "mtu", "host")
 
 
@@ -51,6 +55,7 @@ def show_plan(plan: ImportPlan, *, verbose: bool, dry_run: bool) -> None:
         click.echo("contradicted by logs, whose own values count and get a mark:")
         for text, paths in _grouped((found.text, found.path) for found in plan.contradictions):
             terminal.line(f"  {counted(len(paths), 'log')}: {text}: {_some(paths, verbose)}")
+    _show_same_rows(plan.runs, verbose=verbose)
     _show_missing(plan.runs)
     _show_endings(plan.runs, verbose=verbose)
     refused = [(problem.reason, problem.path) for problem in (*plan.refused, *plan.decided.problems)]
@@ -155,27 +160,56 @@ def _show_endings(runs: Iterable[ImportedRun], *, verbose: bool) -> None:
         terminal.line(f"{counted(len(paths), 'log')} {words}: {_some(paths, verbose)}")
 
 
-def _show_missing(runs: Iterable[ImportedRun]) -> None:
+def _show_same_rows(runs: Iterable[ImportedRun], *, verbose: bool) -> None:
+    """Name runs in which two logs hold results of the same row. Both would count for one result."""
+    found = []
+    for run in runs:
+        rows: dict[object, str] = {}
+        for log, entry in zip(run.logs, run.manifest.logs, strict=True):
+            own = {(attributed(kind.record, entry), kind.conditions) for kind in log.survey.kinds if kind.metrics}
+            if any(rows.setdefault(row, log.path) != log.path for row in own):
+                found.append(log.path)
+    if found:
+        words = "the same results as another log of its run, so that the median of both counts; a rule with results = false leaves one out"
+        terminal.line(f"{counted(len(found), 'log')} with {words}: {_some(found, verbose)}")
+
+
+def _show_missing(runs: Sequence[ImportedRun]) -> None:
     """Print what nobody states, although comparisons need it."""
     logs: dict[tuple[str, str], set[str]] = defaultdict(set)
+    elsewhere: dict[str, set[object]] = defaultdict(set)
     for run in runs:
         for log in run.logs:
-            for kind in log.survey.kinds:
-                for code in missing(kind, run):
-                    logs[code, kind.record.test].add(log.path)
+            for code, test in ((code, kind.record.test) for kind in log.survey.kinds for code in missing(kind, run)):
+                logs[code, test].add(log.path)
+                elsewhere[code] |= {getattr(other.survey.facts.conditions, FIELDS.get(code, ""), None) for other in run.logs}
     if logs:
         click.echo("not stated, although comparisons need it:")
     for code in dict.fromkeys(code for code, _ in logs):
-        tests = {test: len(paths) for (other, test), paths in logs.items() if other == code}
+        tests = sorted(test for other, test in logs if other == code)
         count = len(set().union(*(paths for (other, _), paths in logs.items() if other == code)))
-        words = f"{title_of(code)} by {counted(count, 'log')} of {' and '.join(sorted(tests))}"
-        terminal.line(f"  {words}: {_WAYS_OUT.get(code, f'--set {code}=VALUE')}")
+        known = [str(value) for value in elsewhere[code] - {None}]
+        hint = f" (other logs of these runs state {FIELDS[code]} = {' and '.join(sorted(known))})" if known else ""
+        way_out = _WAYS_OUT.get(code, f"--set {FIELDS.get(code, code)}=VALUE")
+        terminal.line(f"  {title_of(code)} by {counted(count, 'log')} of {' and '.join(tests)}: {way_out}{hint}")
+    _show_undated(runs)
+
+
+def _show_undated(runs: Sequence[ImportedRun]) -> None:
+    """Say which repetitions give no verdict, because nobody knows when they were made."""
+    repeated = [run for members in by_variant(runs).values() if len(members) > 1 for run in members]
+    undated = [run for run in repeated if not any(log.survey.facts.start_time for log in run.logs)]
+    if undated:
+        terminal.line(
+            f"start time by {counted(len(undated), 'repeated run')}: tacholog diff shows them, but says of no row that it is better or worse"
+        )
+    elif any(run.manifest.session is None for run in repeated):
+        count = sum(run.manifest.session is None for run in repeated)
+        terminal.line(f"session by {counted(count, 'repeated run')}: --set session=NAME if they were made in one go, or {{session}} in the pattern")
 
 
 def missing(kind: KindOfRecord, run: ImportedRun) -> Iterator[str]:
     """Yield the codes of what neither a log nor the manifest states of some records, and comparisons of releases need."""
-    from tacholog.compare.comparable import asked, unknown
-
     conditions = msgspec.structs.asdict(kind.conditions.over(stated(run.manifest)))
     facts = next((log.survey.facts for log in run.logs if log.survey.facts.tool_version), None)
     version = run.manifest.tool_version or (facts.tool_version if facts else None)
@@ -186,6 +220,9 @@ def missing(kind: KindOfRecord, run: ImportedRun) -> Iterator[str]:
         known: dict[str, Any] = {**dict.fromkeys(asked("diff", metric)), **conditions, "metric": metric, "test": kind.record.test}
         known |= {"harness_major": version, "host": run.manifest.host}
         found |= dict.fromkeys(unknown(known, "diff"))
+        # Once the load mode is stated, as another log of the run has it, more may have to be known.
+        loads = {log.survey.facts.conditions.load_mode for log in run.logs} - {None}
+        found |= dict.fromkeys(code for load in loads if known["load_mode"] is None for code in unknown({**known, "load_mode": load}, "diff"))
     machine = [code for code in found if code in _MACHINE]
     yield from (code for code in found if code not in _MACHINE)
     if machine and run.manifest.host is None:  # Runs on one host are of one machine, whatever its file says.

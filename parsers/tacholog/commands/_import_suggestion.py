@@ -33,9 +33,8 @@ def show_suggestion(folder: Path, data: Path | None, settings: Sequence[str] = (
         there = f"; {counted(len(listed.run_folders), 'folder')} with a run.toml hold runs already" if listed.run_folders else ""
         raise UnreadableInput(f"{folder}: no log of a known format in this folder{there}")
     others = len(files) - len(logs)
-    click.echo(
-        f"{counted(len(logs), 'log')} of known formats, {counted(others, 'other file')}. Nothing was imported: --map must say what the paths mean."
-    )
+    click.echo(f"{counted(len(logs), 'log')} of known formats, {counted(others, 'other file')}")
+    click.echo("Nothing was imported: --map must say what the paths mean.")
     found = suggest(logs)[:_PATTERNS_SHOWN]
     click.echo(f"From the paths alone, {'this pattern fits' if len(found) == 1 else 'these patterns fit'}:\n")
     terminal.line("  " + command(folder, data, found, settings, ignore))
@@ -45,6 +44,17 @@ def show_suggestion(folder: Path, data: Path | None, settings: Sequence[str] = (
     for name, values in {name: values for one in found for name, values in one.labels.items()}.items():
         shown = ", ".join(values[:_VALUES_SHOWN]) + (f" and {len(values) - _VALUES_SHOWN} more" if len(values) > _VALUES_SHOWN else "")
         terminal.line(f"rename {name}: it is {shown}")
+
+
+def import_command(folder: Path, logs: Sequence[str] | None = None) -> str | None:
+    """Return the command that imports a folder of logs, with patterns made from the paths; ``None`` if there are no logs.
+
+    Args:
+        folder: the folder.
+        logs: the paths of its logs below it; if not given, they are looked for.
+    """
+    found = [path for path in list_files(folder).files if not path.endswith(NOT_LOGS) and is_log(folder, path)] if logs is None else logs
+    return command(folder, None, suggest(found)[:_PATTERNS_SHOWN]) if found else None
 
 
 def command(folder: Path, data: Path | None, found: Sequence[Suggestion], settings: Sequence[str] = (), ignore: Sequence[str] = ()) -> str:

@@ -78,11 +78,12 @@ def import_(
 
 def _write(root: Path, data: Path, runs: Sequence[ImportedRun], *, link: bool) -> bool:
     """Write runs, and say how many. Return whether all of them were written."""
-    from tacholog.runs.importing.writing import staging, write_hosts, write_run
+    from tacholog.runs.importing.writing import remove_what_was_left, staging, write_hosts, write_run
 
     written = 0
     problems: list[Problem] = []
     try:
+        remove_what_was_left(data)
         if runs:
             with staging(data) as stage:
                 hosts = write_hosts(data, runs)

@@ -11,12 +11,10 @@ from tacholog.runs.importing.grouping import ImportedRun, StatedLog, group
 from tacholog.runs.importing.rules import Rules, Stated
 from tacholog.runs.importing.survey import NOT_LOGS, Problem, SurveyedLog, digest, is_log, list_files, survey
 from tacholog.runs.importing.writing import Decided, decide, known_runs
-from tacholog.runs.manifest import LogFile, Manifest
+from tacholog.runs.manifest import Manifest
 from tacholog.runs.stated import Contradiction as ConditionContradiction
 from tacholog.runs.stated import contradictions, stated
 from tacholog.schema.conditions import StatedConditions
-
-_ROLES_OF_SIDES = ("pub", "publisher", "sub", "subscriber")
 
 
 class LogContradiction(NamedTuple):
@@ -105,9 +103,9 @@ def _add_log(
 def _contradictions(run: ImportedRun) -> Iterator[LogContradiction]:
     """Yield what the logs of a run state differently from its manifest, each once for each log."""
     conditions = stated(run.manifest)
-    for log, entry in zip(run.logs, run.manifest.logs, strict=True):
+    for log in run.logs:
         texts = [f"path or rules state {found.field} = {found.manifest}, the log states {found.log}" for found in _of_conditions(log, conditions)]
-        texts += [*_of_versions(log.survey, run.manifest), *_of_side(log, entry)]
+        texts += _of_versions(log.survey, run.manifest)
         yield from (LogContradiction(log.path, text) for text in dict.fromkeys(texts))
 
 
@@ -122,10 +120,3 @@ def _of_versions(log: SurveyedLog, manifest: Manifest) -> Iterator[str]:
         first, second = getattr(manifest, name), getattr(log.facts, name)
         if first and second and not f"{second}.".startswith(f"{first}.") and not f"{first}.".startswith(f"{second}."):
             yield f"path or rules state {name} = {first}, the log states {second}"
-
-
-def _of_side(log: StatedLog, entry: LogFile) -> Iterator[str]:
-    """Yield that a log is that of the other side. A server may send, and a client receive: their words say nothing about sides."""
-    sides = {kind.record.side for kind in log.survey.kinds}
-    if log.stated.role in _ROLES_OF_SIDES and sides and not sides & {None, "both", entry.side}:
-        yield f"path or rules state that this is the log of the {entry.side}, the log is that of the {' and '.join(sorted(map(str, sides)))}"

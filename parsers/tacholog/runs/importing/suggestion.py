@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
+from tacholog.errors import UnreadableInput
 from tacholog.runs.importing.patterns import Disagreement, read_pattern
 
 _TOKEN = re.compile(
@@ -63,6 +64,10 @@ def _suggestion(paths: Sequence[str]) -> Suggestion:
     columns = [*zip(*(path.split("/") for path in paths), strict=True)]
     drafts = [_draft([_pieces(name) for name in dict.fromkeys(names)]) for names in columns]
     pattern = "/".join(_named(drafts))
+    try:
+        read_pattern(pattern, "")
+    except UnreadableInput:  # Fields stand beside each other: then each name that changes is one field.
+        pattern = "/".join(_whole(names, place, is_file=place + 1 == len(columns)) for place, names in enumerate(columns))
     labels: dict[str, list[str]] = defaultdict(list)
     fitting = []
     for path in paths:
@@ -74,6 +79,16 @@ def _suggestion(paths: Sequence[str]) -> Suggestion:
             if name.startswith("label.") and value not in labels[name]:
                 labels[name].append(value)
     return Suggestion(pattern, tuple(fitting), dict(labels))
+
+
+def _whole(names: Sequence[str], place: int, *, is_file: bool) -> str:
+    """Return a column as one piece of a pattern."""
+    texts = tuple(dict.fromkeys(names))
+    return _literal(texts[0]) if len(texts) == 1 else f"{{{_text_name(texts, place, is_file=is_file)}}}"
+
+
+def _literal(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 def _pieces(name: str) -> list[Piece]:
@@ -121,23 +136,25 @@ def _part(pieces: Sequence[Piece]) -> tuple[str, tuple[str, ...]]:
 def _named(drafts: Sequence[_Draft]) -> list[str]:
     """Return each column as a part of a pattern, with names for its fields."""
     repetition = _repetition(drafts)
-    columns, number, roles = [], 0, 0
+    columns, number = [], 0
+    used: set[str] = set()
     for place, draft in enumerate(drafts):
         text = ""
         for at, (kind, texts) in enumerate(draft.parts):
-            before = draft.parts[at - 1] if at else ("", ("",))
             if kind == "literal":
-                after_role = before[0] == "role" and texts[0].isdecimal()
-                text += "{participant}" if after_role else texts[0].replace("{", "{{").replace("}", "}}")
-            elif kind == "role":
-                text += "{role}" if not roles else texts[0]
-                roles += 1
-            elif kind == "number":
+                after_role = at and draft.parts[at - 1][0] == "role" and texts[0].isdecimal()
+                text += "{participant}" if after_role else _literal(texts[0])
+                continue
+            if kind == "number":
                 name = _number_name(draft, at, is_repetition=(place, at) == repetition)
-                number += name is None
-                text += f"{{{name or f'label.number{number}'}}}"
+                if name is None or name in used:
+                    number += 1
+                    name = f"label.number{number}"
             else:
-                text += f"{{{_text_name(texts, place, is_file=place + 1 == len(drafts))}}}"
+                name = "role" if kind == "role" else _text_name(texts, place, is_file=place + 1 == len(drafts))
+                name = f"label.folder{place + 1}" if kind == "text" and name in used else name
+            used.add(name)
+            text += f"{{{name}}}"
         columns.append(text)
     return columns
 

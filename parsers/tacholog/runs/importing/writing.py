@@ -197,15 +197,13 @@ def _changed(run: ImportedRun, place: str, manifest: Manifest | None) -> Iterato
 
 @contextmanager
 def staging(data: Path) -> Iterator[Path]:
-    """Make a hidden folder in the data folder, and remove it at the end, and those of imports that were killed.
+    """Make a hidden folder in the data folder, and remove it at the end.
 
     Raises:
         TachologError: it cannot be made.
     """
     try:
         data.mkdir(parents=True, exist_ok=True)
-        for left in data.glob(f"{_STAGING}*"):
-            _remove_if_left(left)
         folder = Path(tempfile.mkdtemp(prefix=_STAGING, dir=data))
         folder.chmod(0o755)
     except OSError as error:
@@ -219,18 +217,19 @@ def staging(data: Path) -> Iterator[Path]:
         os.close(lock)
 
 
-def _remove_if_left(folder: Path) -> None:
-    """Remove the hidden folder of an import that was killed. That of an import that still runs is locked."""
-    if folder.is_symlink() or not folder.is_dir():
-        return
-    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(folder, ignore_errors=True)
-    except BlockingIOError:
-        pass
-    finally:
-        os.close(lock)
+def remove_what_was_left(data: Path) -> None:
+    """Remove the hidden folders of imports that were killed. That of an import that still runs is locked."""
+    for folder in data.glob(f"{_STAGING}*"):
+        if folder.is_symlink() or not folder.is_dir():
+            continue
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+        except BlockingIOError:
+            pass
+        finally:
+            os.close(lock)
 
 
 def write_run(root: Path, data: Path, stage: Path, run: ImportedRun, *, link: bool) -> Problem | None:
@@ -302,7 +301,8 @@ def _link(root: Path, path: str, target: Path) -> str:
     """Make a hard link to the log that was opened, whatever its path leads to by now. Return the SHA-256 of its bytes."""
     with open_evidence(root, path) as source:
         try:
-            os.link(f"/proc/self/fd/{source.fileno()}", target, follow_symlinks=True)
+            # Only with a folder does Python call linkat(), which can follow the link in /proc; the path is absolute, so any will do.
+            os.link(f"/proc/self/fd/{source.fileno()}", target, src_dir_fd=source.fileno(), follow_symlinks=True)
         except OSError as error:
             way_out = "; without --link, logs are copied" if error.errno in (errno.EXDEV, errno.EPERM, errno.EMLINK) else ""
             raise TachologError(f"{root / path} cannot be linked to {target.parent.parent.parent}: {error.strerror}{way_out}") from error
