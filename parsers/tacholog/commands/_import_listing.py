@@ -22,6 +22,7 @@ from tacholog.view.refusals import title_of
 
 _NAMED = 3  # So many paths are named for one reason, if not all are asked for.
 _VARIANTS_SHOWN = 60
+_REASONS_SHOWN = 20
 _SIZES_SHOWN = 4
 _HEADS = ("runs", "repetitions", "new", "logs", "format", "measured")
 #: What to write where a comparison misses a condition, by the code that comparisons use.
@@ -53,14 +54,14 @@ def show_plan(plan: ImportPlan, *, verbose: bool, dry_run: bool) -> None:
     _show_there(plan)
     if plan.contradictions:
         click.echo("contradicted by logs, whose own values count and get a mark:")
-        for text, paths in _grouped((found.text, found.path) for found in plan.contradictions):
+        for text, paths in _first_groups(((found.text, found.path) for found in plan.contradictions), verbose=verbose):
             terminal.line(f"  {counted(len(paths), 'log')}: {text}: {_some(paths, verbose)}")
     _show_same_rows(plan.runs, verbose=verbose)
     _show_missing(plan.runs)
     _show_endings(plan.runs, verbose=verbose)
     refused = [(problem.reason, problem.path) for problem in (*plan.refused, *plan.decided.problems)]
     refused += [("it is a log, but no pattern fits its path", path) for path in plan.unmatched]
-    for reason, paths in _grouped(refused):
+    for reason, paths in _first_groups(refused, verbose=verbose, err=True):
         several = f"{counted(len(paths), 'file')}: {reason}: {_some(paths, verbose)}"
         terminal.line(f"tacholog: not imported: {several if len(paths) > 1 else f'{paths[0]}: {reason}'}", err=True)
     if plan.left_alone:
@@ -227,6 +228,14 @@ def missing(kind: KindOfRecord, run: ImportedRun) -> Iterator[str]:
     yield from (code for code in found if code not in _MACHINE)
     if machine and run.manifest.host is None:  # Runs on one host are of one machine, whatever its file says.
         yield "machine"
+
+
+def _first_groups(pairs: Iterable[tuple[str, str]], *, verbose: bool, err: bool = False) -> Iterator[tuple[str, list[str]]]:
+    """Yield the groups of `_grouped`, or the first of very many, and say how many more there are."""
+    found = _grouped(pairs)
+    yield from found if verbose else found[:_REASONS_SHOWN]
+    if len(found) > _REASONS_SHOWN and not verbose:
+        terminal.line(f"and {counted(sum(len(paths) for _, paths in found[_REASONS_SHOWN:]), 'more file')}; --verbose lists them", err=err)
 
 
 def _grouped(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:

@@ -67,6 +67,8 @@ def import_(
     rules = read_rules(maps, rules_file, settings, ignore)
     plan = plan_import(folder, data, rules, Progress())
     show_plan(plan, verbose=verbose, dry_run=dry_run)
+    if data:
+        _mention_hosts(plan.runs, data)
     complete = plan.is_complete
     if data and not dry_run:
         complete &= _write(folder, data, plan.decided.new, link=link)
@@ -74,6 +76,15 @@ def import_(
         raise UnreadableInput(f"{folder}: no log was found whose path fits a pattern")
     if not complete:
         sys.exit(UNREADABLE_EXIT)
+
+
+def _mention_hosts(runs: Sequence[ImportedRun], data: Path) -> None:
+    """Name the hosts that nobody describes: neither a log nor a file."""
+    named = {run.manifest.host for run in runs if run.manifest.host} - {host for run in runs for host in run.hosts}
+    for host in sorted(named):
+        path = data / HOSTS_FOLDER / f"{host}.toml"
+        if not path.exists():
+            terminal.line(f"describe the host {host} in {path}; on that machine, tacholog host prints its description")
 
 
 def _write(root: Path, data: Path, runs: Sequence[ImportedRun], *, link: bool) -> bool:

@@ -15,8 +15,9 @@ from tacholog.runs.importing.fields import LABEL, REPETITION, Values
 from tacholog.runs.manifest import HOSTS_FOLDER
 from tacholog.slugs import slug
 
-#: Fields that are part of the name even if no path states them. All others are if a path states them.
-_ALWAYS = ("release", "campaign", "system", "system_version", "host", "session")
+# Fields that are part of the name even if no path states them. All others are if a path states them. Host and session are not: a name of a folder
+# becomes an address on a site, and these two are private there.
+_ALWAYS = ("release", "campaign", "system", "system_version")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+=@-]+")
 _RESERVED = (HOSTS_FOLDER, "same-build")  # Folders of this name hold something else.
 _LONGEST = 60
