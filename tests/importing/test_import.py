@@ -138,7 +138,7 @@ def test_fields_of_every_kind_reach_the_manifest(tree: MakeTree, tmp_path: Path)
     assert (run.system, run.release, run.host, run.session, run.repetition, run.published) == ("Some DDS", "6.1", "lab", "2024-w3", 5, True)
     assert conditions(run) == {"transport": "tcp", "payload_bytes": 64, "reliability": "reliable", "keyed": False}
     assert (run.options, run.labels, run.tool_version, run.campaign) == ({"window": "t1", "rate": 10}, {"kernel": "6.1"}, "3", "c")
-    assert re.fullmatch(r"c/Some-DDS-[0-9a-f]{6}/release-6.1/tcp/payload_bytes-64/lab/2024-w3/t1/kernel-6.1/05", folder)
+    assert re.fullmatch(r"c/Some-DDS-[0-9a-f]{6}/release-6.1/tcp/payload_bytes-64/lab/session-[0-9a-f]{6}/options-[0-9a-f]{6}/kernel-6.1/05", folder)
 
 
 def test_the_first_rule_that_fits_counts_and_states_the_rest(tree: MakeTree, tmp_path: Path) -> None:

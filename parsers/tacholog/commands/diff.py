@@ -66,8 +66,12 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
 )
 @click.option("--metric", "metrics", multiple=True, metavar="NAME[:STATISTIC]", help="Test only this metric, as in latency:p99. May be repeated.")
 @click.option("--transport", "transports", multiple=True, metavar="NAME", help="Compare only this transport. May be repeated.")
+@click.option("--label", "labels", multiple=True, metavar="NAME=VALUE", help="Compare only runs with this label. May be repeated.")
 @click.option(
-    "--across", multiple=True, metavar="FIELD", help="Compare configurations: rows may differ in this field (such as type). May be repeated."
+    "--across",
+    multiple=True,
+    metavar="FIELD",
+    help="Compare configurations: rows may differ in this field (type, label.NAME, ...). May be repeated.",
 )
 @click.option(
     "--only",
@@ -99,6 +103,7 @@ def diff(
     roots: tuple[Path, ...],
     metrics: tuple[str, ...],
     transports: tuple[str, ...],
+    labels: tuple[str, ...],
     across: tuple[str, ...],
     only: tuple[str, ...],
     thresholds: Path | None,
@@ -112,8 +117,9 @@ def diff(
     from tacholog.compare.diff.compare import check_across, compare, exit_code
     from tacholog.compare.policy import Policy, read_policy
     from tacholog.compare.renames import find_renames, read_renames, renamed
-    from tacholog.compare.sides import find
+    from tacholog.compare.sides import find, of_labels
     from tacholog.dataset.complaints import complaints
+    from tacholog.runs.labels import labels_asked
 
     check_across(across)
     given = read_policy(thresholds) if thresholds else Policy()
@@ -121,7 +127,8 @@ def diff(
     policy = msgspec.structs.replace(given, **chosen)
     policy.tests()
     names = read_renames(renames) if renames else find_renames(roots or known_roots())
-    sides = [renamed(find(name, roots or known_roots()), names) for name in (old, new)]
+    asked = labels_asked(labels, "--label")
+    sides = [of_labels(renamed(find(name, roots or known_roots()), names), asked) for name in (old, new)]
     for name, side in zip((old, new), sides, strict=True):
         _mention_import(Path(name), side)
     lost = max(tell(map(complaints, sides)), *map(_cut, sides))

@@ -10,6 +10,7 @@ import msgspec
 from tacholog.dataset.frames import Row
 from tacholog.dataset.logs import LoadedLog
 from tacholog.formats.reading import Event
+from tacholog.runs.labels import labels_text
 from tacholog.runs.manifest import Manifest
 from tacholog.schema.conditions import Conditions
 from tacholog.schema.metrics import METRICS
@@ -49,6 +50,7 @@ def run_row(run: str, folder: Path, manifest: Manifest, logs: Sequence[LoadedLog
         "repetition": manifest.repetition,
         "campaign": manifest.campaign,
         "options": options,
+        "labels": labels_text(manifest.labels),
         "build": next((f.build for f in facts if f.build), None),
         "root": str(folder),
         "manifest": msgspec.json.encode(manifest).decode(),

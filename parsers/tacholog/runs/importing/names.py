@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from tacholog.runs.importing.fields import LABEL, REPETITION, Values
+from tacholog.runs.importing.fields import LABEL, OPTION, REPETITION, Values
 from tacholog.runs.manifest import HOSTS_FOLDER
 from tacholog.slugs import slug
 
@@ -55,8 +55,11 @@ def repetition_folder(number: int) -> str:
 def _part(name: str, value: str) -> str:
     """Return the part of a folder's name that stands for a field. Values that cannot be shown as they are get a short hash.
 
-    A number alone says nothing, and could be the number of a repetition, so the name of its field stands before it.
+    A number alone says nothing, and could be the number of a repetition, so the name of its field stands before it. Sessions and options are private on
+    a site, where the name of a folder becomes an address.
     """
+    if name == "session" or name.startswith(OPTION):
+        return f"{name.partition('.')[0]}-{short_hash(f'{name}={value}')}"
     if re.fullmatch(r"[0-9.]+|true|false", value, re.IGNORECASE):
         return f"{name.rpartition('.')[2]}-{value}"
     plain = _UNSAFE.sub("-", value).strip("-._")[:_LONGEST]
