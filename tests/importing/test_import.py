@@ -276,6 +276,16 @@ def test_logs_that_contradict_their_path_are_imported_and_named(tree: MakeTree, 
     assert set(load([tmp_path / "data"]).problems["kind"]) == {"contradicted"}
 
 
+def test_what_set_states_gives_way_to_a_log_that_knows_better(tree: MakeTree, tmp_path: Path) -> None:
+    logs = tree({"a/1.log": log_of("pub", kind="latency"), "b/1.log": log_of("sub"), "c/1.log": log_of("pub")})
+
+    said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{repetition}.log", "--set", "load_mode=max-rate")
+
+    assert [run.conditions.load_mode for run in manifests(tmp_path / "data").values()] == [None, "max-rate", "max-rate"]
+    assert "--set load_mode=max-rate was left out where logs state closed: 1 run: a/01" in said
+    assert load([tmp_path / "data"]).problems.empty
+
+
 def test_what_comparisons_will_miss_is_named_with_what_to_type(cluster: Path) -> None:
     said = import_logs(cluster, "--dry-run", "--map", PATTERN)
     stated = import_logs(cluster, "--dry-run", "--map", PATTERN, "--set", "host=lab", "--set", "load_mode=max-rate", "--set", "batch_bytes=0")

@@ -52,6 +52,8 @@ def show_plan(plan: ImportPlan, *, verbose: bool, dry_run: bool) -> None:
     _show_runs(plan, verbose=verbose)
     _show_order(plan)
     _show_there(plan)
+    for sentence, places in _grouped((sentence, place_of(run)) for run in plan.runs for sentence in run.overruled):
+        terminal.line(f"{sentence}: {counted(len(places), 'run')}: {_some(places, verbose)}")
     if plan.contradictions:
         click.echo("contradicted by logs, whose own values count and get a mark:")
         for text, paths in _first_groups(((found.text, found.path) for found in plan.contradictions), verbose=verbose):

@@ -15,14 +15,15 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from tacholog.runs.host import stated_host
-from tacholog.runs.importing.fields import REPETITION, Values, manifest_fields
+from tacholog.runs.importing.fields import CONDITION, REPETITION, Values, manifest_fields
 from tacholog.runs.importing.names import log_names, variant_folder, with_hash
 from tacholog.runs.importing.rules import Stated
 from tacholog.runs.importing.survey import Problem, SurveyedLog
 from tacholog.runs.manifest import Host, LogFile, Manifest
+from tacholog.runs.stated import contradictions
 
 _SHORT = {"publisher": "pub", "subscriber": "sub"}
-_NAMED = 3  # So many paths are named in a message.
+_UNCLEAR = "logs with the same fields, so that it is not clear which of them are one run; add a field that tells them apart, such as {session} or {label.NAME}"
 
 
 class StatedLog(NamedTuple):
@@ -49,6 +50,7 @@ class ImportedRun(NamedTuple):
         manifest: its manifest.
         logs: its logs, in the order of those in the manifest.
         hosts: machines that its logs describe.
+        overruled: what ``--set`` states and a log of this run states differently, as sentences. The manifest leaves it out.
     """
 
     folder: str
@@ -58,6 +60,7 @@ class ImportedRun(NamedTuple):
     manifest: Manifest
     logs: tuple[StatedLog, ...]
     hosts: dict[str, Host]
+    overruled: tuple[str, ...] = ()
 
     def at(self, repetition: int) -> ImportedRun:
         """Return this run as another repetition."""
@@ -142,15 +145,11 @@ def _runs_of(logs: Sequence[StatedLog]) -> list[Sequence[StatedLog]] | None:
 
 
 def _unclear(logs: Sequence[StatedLog]) -> list[Problem]:
-    """Return a problem for each log of which nobody could know to which run it belongs."""
-    seen: dict[object, str] = {}
-    found = []
+    """Return a problem for each log of which nobody could know to which run it belongs. Logs with the same fields stand beside each other."""
+    same: dict[object, list[str]] = defaultdict(list)
     for log in logs:
-        other = seen.setdefault(log.place, log.path)
-        same = other if other != log.path else next((one.path for one in logs if one.place == log.place and one.path != log.path), None)
-        reason = f"{same} has the same fields, so it is not clear which logs belong to one run" if same else "it belongs to no clear run"
-        found.append(Problem(log.path, f"{reason}; add a field that tells them apart, such as {{session}} or {{label.NAME}}"))
-    return found
+        same[log.place].append(log.path)
+    return [Problem(path, _UNCLEAR) for paths in same.values() for path in paths]
 
 
 def _several(logs: Sequence[StatedLog]) -> set[str | None]:
@@ -181,7 +180,8 @@ def _moment(text: str | None) -> datetime | None:
 def _run(key: str, logs: Sequence[StatedLog], several: set[str | None], number: int, *, is_counted: bool) -> ImportedRun | Problem:
     """Return the run of these logs; a problem if nobody states what was measured."""
     logs = sorted(logs, key=lambda log: (log.stated.side or "", log.stated.participant or "", natural(log.path)))
-    values, of_path = logs[0].stated.values, logs[0].stated.of_path
+    of_path = logs[0].stated.of_path
+    values, overruled = _without_overruled(logs)
     systems, tools = ([*dict.fromkeys(filter(None, (name(log.survey) for log in logs)))] for name in (_system, _tool))
     if "system" not in values and len(systems) != 1:
         words = f"the logs of this run are of several systems ({', '.join(systems)})" if systems else "no log of this run was read"
@@ -193,7 +193,23 @@ def _run(key: str, logs: Sequence[StatedLog], several: set[str | None], number: 
     entries = tuple(_entry(log, name, several) for log, name in zip(logs, names, strict=True))
     manifest = Manifest(**{**fields, REPETITION: number}, logs=entries)
     folder = variant_folder(values, of_path, manifest.tool or manifest.system)
-    return ImportedRun(folder, number, is_counted, key, manifest, tuple(logs), hosts if fields["host"] else {})
+    return ImportedRun(folder, number, is_counted, key, manifest, tuple(logs), hosts if fields["host"] else {}, overruled)
+
+
+def _without_overruled(logs: Sequence[StatedLog]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the fields of a run without those conditions of ``--set`` that a log of the run states differently, and a sentence on each of these.
+
+    ``--set`` fills what is not stated. What is particular to a run, such as its log, knows better.
+    """
+    values, overruled = dict(logs[0].stated.values), []
+    for name in logs[0].stated.of_defaults:
+        stated = manifest_fields({name: values[name]}).get("conditions") if name.startswith(CONDITION) else None
+        kinds = [kind for log in logs for kind in log.survey.kinds] if stated else []
+        found = next((found for kind in kinds if stated for found in contradictions(kind.record, kind.in_log, stated)), None)
+        if found:
+            overruled.append(f"--set {found.field}={found.manifest} was left out where logs state {found.log}")
+            del values[name]
+    return values, tuple(overruled)
 
 
 def _system(log: SurveyedLog) -> str | None:

@@ -55,8 +55,8 @@ def repetition_folder(number: int) -> str:
 def _part(name: str, value: str) -> str:
     """Return the part of a folder's name that stands for a field. Values that cannot be shown as they are get a short hash.
 
-    A number alone says nothing, and could be the number of a repetition, so the name of its field stands before it. Sessions and options are private on
-    a site, where the name of a folder becomes an address.
+    A number alone says nothing, and could be the number of a repetition, so the name of its field stands before it. Sessions and options are private
+    on a site, where the name of a folder becomes an address.
     """
     if name == "session" or name.startswith(OPTION):
         return f"{name.partition('.')[0]}-{short_hash(f'{name}={value}')}"

@@ -84,7 +84,7 @@ def plan_import(root: Path, data: Path | None, rules: Rules, progress: Callable[
     decided = decide(grouped.runs, known_runs(data))
     refused += grouped.problems
     found_contradictions = [one for run in (*decided.new, *(run for run, _ in decided.there)) for one in _contradictions(run)]
-    return ImportPlan(decided, grouped.order, sorted(refused), unmatched, left_alone, listed.run_folders, found_contradictions)
+    return ImportPlan(decided, grouped.order, refused, unmatched, left_alone, listed.run_folders, found_contradictions)
 
 
 def _add_log(

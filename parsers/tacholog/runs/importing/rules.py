@@ -1,7 +1,7 @@
 """What is stated of each log: by its path, by the rule that fits its path, and by ``--set``.
 
-Which one wins: the path and its rule say what is particular, so they win over ``--set``, which fills what they leave open. If the path and its rule
-state the same field differently, one of them is wrong: the log is refused.
+Which one wins: the path and its rule say what is particular, so they win over ``--set``, which fills what they and the logs leave open. If the path
+and its rule state the same field differently, one of them is wrong: the log is refused.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ class Stated(NamedTuple):
     Attributes:
         values: the values of the fields of its run, by their full names: those of the path first, in the order of the pattern.
         of_path: the names of those fields that the path states.
+        of_defaults: the names of those that only ``--set`` states.
         role: the word of the path or rule, such as ``server``.
         participant: the digits of the path or rule.
         format: the format that the rule states.
@@ -72,6 +73,7 @@ class Stated(NamedTuple):
 
     values: dict[str, Any]
     of_path: tuple[str, ...]
+    of_defaults: tuple[str, ...]
     role: str | None
     participant: str | None
     format: str | None
@@ -137,10 +139,19 @@ class Rules(NamedTuple):
             if of_path.get(name, value) != value:
                 return f"the path states {name} = {of_path[name]!r}, its rule states {value!r}"
         values = {**of_path, **rule.values}
-        values |= {name: value for name, value in self.defaults.items() if name not in values}
+        of_defaults = {name: value for name, value in self.defaults.items() if name not in values}
+        values |= of_defaults
         of_run = {name: value for name, value in values.items() if name not in OF_LOG}
         names = tuple(name for name in of_path if name not in OF_LOG)
-        return Stated(of_run, names, values.get(ROLE), values.get("participant"), rule.format, rule.results)
+        return Stated(
+            of_run,
+            names,
+            tuple(name for name in of_defaults if name in of_run),
+            values.get(ROLE),
+            values.get("participant"),
+            rule.format,
+            rule.results,
+        )
 
 
 def read_rules(maps: Sequence[str], file: Path | None, settings: Sequence[str], ignore: Sequence[str] = ()) -> Rules:
