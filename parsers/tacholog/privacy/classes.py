@@ -62,7 +62,7 @@ IDENTIFIERS = frozenset(("run", "log", "file"))
 _EXACT = re.compile(r"[\w.:+~()/ -]{0,100}")
 
 LABELS = "labels"
-_LABEL_NAME = 64  # characters, as in a manifest
+_LABEL_NAME, _LABEL_VALUE = 64, 200  # characters, as in a manifest
 _LABEL_NAME_KEPT, _LABEL_VALUE_KEPT = 58, 190  # where a number may follow
 
 # The keys that our own harness and `tacholog host` write, and the options of this project's campaigns.
@@ -137,7 +137,9 @@ def _labels(labels: Mapping[str, str], redactor: Redactor) -> dict[str, str]:
     for name, value in labels.items():
         known = redactor.identifier(name)[:_LABEL_NAME]
         names = (known, *(f"{known[:_LABEL_NAME_KEPT]}-{number}" for number in range(2, len(labels) + 1)))
-        found[next(name for name in names if name not in found)] = redactor.apart(redactor.text(value)[:_LABEL_VALUE_KEPT], value)
+        shown = redactor.text(value)
+        shown = value if shown == value else shown[:_LABEL_VALUE_KEPT]
+        found[next(name for name in names if name not in found)] = redactor.apart(shown, value)[:_LABEL_VALUE]
     return found
 
 

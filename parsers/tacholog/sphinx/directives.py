@@ -102,12 +102,20 @@ class Perf(SphinxDirective):
         return self.words[0] if argument.startswith('"') and len(self.words) == 1 else argument
 
     def labels(self, option: str) -> tuple[tuple[str, str], ...]:
-        """Return the labels that an option asks for: ``plugin=flannel "kernel=6.1 rt"``.
+        """Return the labels that an option asks for: ``plugin=flannel kernel=6.1 rt "other=a=b c=d"``.
+
+        A word without ``=`` belongs to the value before it: the parser of options has removed the quotes around a single value with blanks.
 
         Raises:
             TachologError: it is not of this form.
         """
-        return labels_asked(words_of_line(option), ":label:")
+        words: list[str] = []
+        for word in words_of_line(option):
+            if words and "=" not in word:
+                words[-1] = f"{words[-1]} {word}"
+            else:
+                words.append(word)
+        return labels_asked(words, ":label:")
 
     @property
     def words(self) -> list[str]:

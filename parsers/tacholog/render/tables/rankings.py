@@ -14,6 +14,7 @@ from tacholog.render.tables.tables import CellWriter, Links, Marks, badge
 from tacholog.runs.manifest import Host
 from tacholog.schema.metrics import METRICS
 from tacholog.view.names import build_words
+from tacholog.view.numerals import NOT_STATED
 from tacholog.view.page_index import PageIndex
 from tacholog.view.ranking_groups import common_conditions, no_best_words, runs_of_all
 from tacholog.view.rankings import MOST_ROWS, RankedGroup, build_of, rankings_of
@@ -101,5 +102,6 @@ def _more(ranked: RankedGroup, documents: Collection[str]) -> Html:
         return tag("p", left_out, class_="tl-note") if left_out else NOTHING
     basis = ranked.group["basis"]
     metric = f"{ranked.group.metric}.{ranked.group.statistic}" + (f"@{basis}" if basis else "")
-    link = tag("a", "Choose sizes and a baseline", href=f"doc:{_CHOOSER}?{urlencode({'metric': metric, 'host': ranked.group.host})}")
+    chosen = {"metric": metric, "host": ranked.group.host} | {name: value or NOT_STATED for name, value in ranked.members[0].labels}
+    link = tag("a", "Choose sizes and a baseline", href=f"doc:{_CHOOSER}?{urlencode(chosen)}")
     return tag("p", left_out, link, ".", class_="tl-note")
