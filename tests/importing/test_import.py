@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable
@@ -114,6 +115,29 @@ def test_two_publishers_of_one_run_are_two_participants_and_not_pooled(tree: Mak
     assert means[["side", "participant", "value"]].to_numpy().tolist() == [["publisher", "pub0", 1677e3], ["publisher", "pub1", 1687e3]]
     rates = results[results["metric"] == "message_rate"]
     assert rates[["participant", "value"]].to_numpy().tolist() == [["sub0", 11833.0], ["sub1", 11843.0]]
+
+
+def test_parse_shows_the_side_and_participant_that_the_manifest_states(tree: MakeTree, tmp_path: Path) -> None:
+    logs = tree({f"x/1/{side}{number}.log": log_of(side, number) for side in ("pub", "sub") for number in range(2)})
+    import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{repetition}/{role}{participant}.log")
+
+    done = run_tacholog_text("parse", tmp_path / "data", "--format", "jsonl")
+
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {(record["side"], record["participant"]) for record in records} == {
+        *(("publisher", "pub0"), ("publisher", "pub1"), ("subscriber", "sub0"), ("subscriber", "sub1")),
+    }
+
+
+def test_a_log_without_results_does_not_make_a_run_empty_that_has_some(tree: MakeTree, tmp_path: Path) -> None:
+    banner = "".join(line for line in log_of("sub").splitlines(keepends=True) if not line.startswith("Length:"))
+    logs = tree({"x/1/pub.log": log_of("pub", kind="latency"), "x/1/sub.log": banner, "x/2/sub.log": banner})
+
+    import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{repetition}/{role}.log")
+
+    data = load([tmp_path / "data"])
+    assert data.runs[["run", "status"]].fillna("").to_numpy().tolist() == [["x/01", ""], ["x/02", "empty"]]
+    assert data.logs[["log", "status"]].fillna("").to_numpy().tolist() == [["pub.log", ""], ["sub.log", "empty"], ["sub.log", "empty"]]
 
 
 def test_a_participant_is_stated_in_every_run_of_a_kind_if_one_of_them_has_several(tree: MakeTree, tmp_path: Path) -> None:

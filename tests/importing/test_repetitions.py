@@ -58,7 +58,7 @@ def test_logs_that_nobody_can_put_together_are_named(tree: MakeTree, tmp_path: P
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{role}-{_name}.log", "--verbose", status=2)
 
     assert origin(tmp_path / "data") == {"tcp/01": ["tcp/pub-a.log"]}
-    (line,) = lines_with(said, ["not imported: 4 files: logs with the same fields, so that it is not clear which of them are one run; add a field"])
+    (line,) = lines_with(said, ["not imported: 4 files: logs with the same fields, so that it is not clear which of them are one run; a field such"])
     assert line.endswith(": udp/pub-a.log, udp/pub-b.log, udp/sub-a.log, udp/sub-b.log")
 
 

@@ -23,7 +23,7 @@ from tacholog.runs.manifest import Host, LogFile, Manifest
 from tacholog.runs.stated import contradictions
 
 _SHORT = {"publisher": "pub", "subscriber": "sub"}
-_UNCLEAR = "logs with the same fields, so that it is not clear which of them are one run; add a field that tells them apart, such as {session} or {label.NAME}"
+_UNCLEAR = "logs with the same fields, so that it is not clear which of them are one run; a field such as {session} or {label.NAME} tells them apart"
 
 
 class StatedLog(NamedTuple):
