@@ -136,8 +136,8 @@ def test_a_log_without_results_does_not_make_a_run_empty_that_has_some(tree: Mak
     import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{repetition}/{role}.log")
 
     data = load([tmp_path / "data"])
-    assert data.runs[["run", "status"]].fillna("").to_numpy().tolist() == [["x/01", ""], ["x/02", "empty"]]
-    assert data.logs[["log", "status"]].fillna("").to_numpy().tolist() == [["pub.log", ""], ["sub.log", "empty"], ["sub.log", "empty"]]
+    assert data.runs[["run", "status"]].fillna("").to_numpy().tolist() == [["x/01", "ok"], ["x/02", "empty"]]
+    assert data.logs[["log", "status"]].fillna("").to_numpy().tolist() == [["pub.log", "ok"], ["sub.log", "empty"], ["sub.log", "empty"]]
 
 
 def test_a_participant_is_stated_in_every_run_of_a_kind_if_one_of_them_has_several(tree: MakeTree, tmp_path: Path) -> None:
