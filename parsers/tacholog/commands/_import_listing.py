@@ -159,7 +159,7 @@ def _show_endings(runs: Iterable[ImportedRun], *, verbose: bool) -> None:
     """Name logs that say that their run did not end well, and logs without any result."""
     bad = [(str(log.survey.status), log.path) for run in runs for log in run.logs if log.survey.status in ENDED_BADLY and log.stated.results]
     for status, paths in _grouped(bad):
-        words = {"empty": "without any result", "failed": "of a run that failed", "truncated": "that was cut off"}[status]
+        words = {"empty": "without any result", "failed": "of failed runs", "truncated": "cut off before their end"}[status]
         terminal.line(f"{counted(len(paths), 'log')} {words}: {_some(paths, verbose)}")
 
 

@@ -36,12 +36,17 @@ def show_suggestion(folder: Path, data: Path | None, settings: Sequence[str] = (
     click.echo(f"{counted(len(logs), 'log')} of known formats, {counted(others, 'other file')}")
     click.echo("Nothing was imported: --map must say what the paths mean.")
     found = suggest(logs)[:_PATTERNS_SHOWN]
-    click.echo(f"From the paths alone, {'this pattern fits' if len(found) == 1 else 'these patterns fit'}:\n")
+    fitting = sum(len(one.paths) for one in found)
+    words = "this pattern fits" if len(found) == 1 else "these patterns fit"
+    click.echo(f"From the paths alone, {words} {fitting} of {counted(len(logs), 'log')}:\n")
     terminal.line("  " + command(folder, data, found, settings, ignore))
     click.echo()
     for one in found:
         terminal.line(f"{one.pattern} fits {counted(len(one.paths), 'log')}, such as {one.paths[0] if one.paths else 'none'}")
-    for name, values in {name: values for one in found for name, values in one.labels.items()}.items():
+    labels: dict[str, list[str]] = {}
+    for name, value in ((name, value) for one in found for name, values in one.labels.items() for value in values):
+        labels[name] = list(dict.fromkeys([*labels.get(name, []), value]))
+    for name, values in labels.items():
         shown = ", ".join(values[:_VALUES_SHOWN]) + (f" and {len(values) - _VALUES_SHOWN} more" if len(values) > _VALUES_SHOWN else "")
         terminal.line(f"rename {name}: it is {shown}")
 
