@@ -48,6 +48,7 @@ class LogFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
         participant: which of several publishers or subscribers wrote it, if the content does not show it.
         process: the name of the process that wrote it, as in ``commands``.
         results: false if it is kept, but holds no results: the output of a server that only says that it listens.
+        path: where it was when it was imported, relative to the folder that was imported.
     """
 
     file: FileName
@@ -57,6 +58,7 @@ class LogFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     participant: str | None = None
     process: str | None = None
     results: bool = True
+    path: str | None = None
 
 
 class Ready(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
