@@ -92,8 +92,8 @@ def find_campaign_programs(
         runs: the runs of the plan.
         hosts: the hosts of the campaign.
         tools: files of programs on this machine.
-        version_command: prints the version of the program that is its first word. If no process runs that program, it is asked on the machine of the
-            main process, and the version is that of the main process: some tools print no version, so a package manager is asked instead.
+        version_command: prints the version of the program that is its first word. If no process runs that program, the version is that of the
+            program of the main process, on each machine that has it: some tools print no version, so a package manager is asked instead.
 
     Raises:
         TachologError: a program is missing, or a machine cannot be reached.
@@ -112,8 +112,10 @@ def find_campaign_programs(
             if version_command and version_command[0] in (first, measured):
                 versions |= _version(machine, version_command, key)
         if version_command and distinct and not any(version_command[0] in (first, measured) for _, first, measured in distinct):
-            main = main_process(next(run.processes for run in runs if run.processes))
-            versions |= _version(machines[machine_name(main)], version_command, program_key(main, measured_program(main.command), hosts))
+            main = measured_program(main_process(next(run.processes for run in runs if run.processes)).command)
+            for (name, _, measured), process in distinct.items():
+                if measured == main:
+                    versions |= _version(machines[name], version_command, program_key(process, measured, hosts))
     return FoundPrograms(checksums, versions)
 
 
