@@ -82,12 +82,14 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
         by: ``itself``; ``harness``, if the harness asked it to end; ``lost``, if the connection to it broke or its launcher was killed.
         resources: what it used; ``None`` if the kernel did not tell us.
         left: how many processes that it started could not be ended, such as those of another user.
+        why: of a lost process, what happened to the connection, in words.
     """
 
     exit_status: int | None
     by: EndedBy = "itself"
     resources: Resources | None = None
     left: int = 0
+    why: str | None = None
 
 
 class CannotStart(TachologError):

@@ -12,6 +12,7 @@ import msgspec
 
 from tacholog.campaign.machines import HostEntry, Ready
 from tacholog.campaign.placeholders import Value, Values, fill
+from tacholog.campaign.ssh import check_place
 from tacholog.errors import UnreadableInput
 from tacholog.runs.manifest import RUN_FILE, FileName
 
@@ -84,8 +85,8 @@ def check_hosts(hosts: Mapping[str, HostEntry]) -> None:
     for name, entry in hosts.items():
         if not _HOST.fullmatch(name):
             raise UnreadableInput(f"hosts: {name!r} cannot be the name of a host: use a letter, then letters, digits, _ and -")
-        if entry.ssh is not None and (not entry.ssh.strip() or entry.ssh.startswith("-")):
-            raise UnreadableInput(f"hosts.{name}: ssh = {entry.ssh!r} is not a place that ssh can connect to")
+        if entry.ssh is not None:
+            check_place(name, entry.ssh)
 
 
 def filled(process: Process, known: Mapping[str, Value | list[Value]]) -> Process:
