@@ -63,6 +63,8 @@ class Resources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         duration_ns: from its start to its end.
         max_rss_is_bound: whether the true peak may be lower than ``max_rss_bytes``, because the kernel counted what started the process too.
+        cpu_resolution_ns: in which steps a shell counted the processor time. Its memory and its switches are then those of the last look before the
+            end: the true values may be higher. ``None`` if the kernel told all of it.
     """
 
     duration_ns: int | None = None
@@ -72,6 +74,7 @@ class Resources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     max_rss_is_bound: bool = False
     voluntary: int | None = None
     involuntary: int | None = None
+    cpu_resolution_ns: int | None = None
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):

@@ -54,6 +54,7 @@ elif command -v shasum >/dev/null; then shasum -a 256
 elif command -v openssl >/dev/null; then openssl dgst -sha256
 fi <"$1"
 """
+_TICK_NS = 10_000_000  # in which dash and busybox count processor time; bash counts in finer ones, but one resolution fits all hosts of a run
 _SECONDS = re.compile(r"(\d+)m(\d+(?:[.,]\d+)?)s")
 _COUNTER = re.compile(r"/proc/(\d+)/task/(\d+)/status:(\w+):")
 
@@ -118,11 +119,14 @@ class RemoteMachine:
 
     def environment(self) -> Mapping[str, str]:
         """Return what may change between two runs."""
-        return {} if self._is_lost else self._read_facts("all").environment()
+        return self._read_facts("all").environment()
 
     def moment(self) -> Mapping[str, str]:
         """Return what changes from second to second; nothing if the connection is lost."""
-        return {} if self._is_lost else self._read_facts("moment").moment()
+        try:
+            return self._read_facts("moment").moment()
+        except Lost:
+            return {}
 
     def is_listening(self, port: int) -> bool:
         """Whether any process there listens on this port, in the network namespace where the prefix leads."""
@@ -424,7 +428,8 @@ def _resources(words: Sequence[str], duration_ns: int | None) -> Resources:
             peak_kib[found[1]] = int(value)
         else:
             switches[found[3], found[2]] = int(value)
-    seconds = [int(minutes) * 60 + float(rest.replace(",", ".")) for minutes, rest in map(_minutes, words[split + 1 :][:4]) if minutes]
+    times = [found for found in map(_SECONDS.fullmatch, words[split + 1 :][:4]) if found]
+    seconds = [int(found[1]) * 60 + float(found[2].replace(",", ".")) for found in times]
     children = seconds[2:] if len(seconds) == 4 else []  # noqa: PLR2004 - user and system time of the shell, then of its children
     voluntary = [value for (kind, _), value in switches.items() if kind == "voluntary_ctxt_switches"]
     involuntary = [value for (kind, _), value in switches.items() if kind == "nonvoluntary_ctxt_switches"]
@@ -435,9 +440,5 @@ def _resources(words: Sequence[str], duration_ns: int | None) -> Resources:
         max_rss_bytes=max(peak_kib.values()) * 1024 if peak_kib else None,
         voluntary=sum(voluntary) if voluntary else None,
         involuntary=sum(involuntary) if involuntary else None,
+        cpu_resolution_ns=_TICK_NS,
     )
-
-
-def _minutes(text: str) -> tuple[str, str]:
-    found = _SECONDS.fullmatch(text)
-    return (found[1], found[2]) if found else ("", "")

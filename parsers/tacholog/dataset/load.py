@@ -11,18 +11,20 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from tacholog.dataset.clocks import Clocks, clocks_of
 from tacholog.dataset.frames import Dataset, Row, dataset
 from tacholog.dataset.logs import Limits, LoadedLog, Progress, Reading
 from tacholog.dataset.quality import RunContext, best_goodput, judge, mark_growing, mark_republished
 from tacholog.dataset.rows import result_rows, run_ending, run_row
 from tacholog.errors import UnreadableInput
-from tacholog.formats.reading import Scan
+from tacholog.formats.reading import Event, Scan
 from tacholog.formats.source import open_log
 from tacholog.runs.host import stated_host
 from tacholog.runs.manifest import HOSTS_FOLDER, RUN_FILE, Host, LogFile, Manifest, folders_below, read_host, read_manifest
-from tacholog.runs.problems import UNREADABLE, add_unlisted_folder, forgotten, no_files, problem, unlisted_files, utf8
+from tacholog.runs.problems import CLOCKS, UNREADABLE, add_unlisted_folder, forgotten, no_files, problem, unlisted_files, utf8
 from tacholog.runs.stated import options_apart
-from tacholog.schema.records import Facts
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Facts, Record
 from tacholog.schema.tables import TABLES
 
 _REASONS_SHOWN = 3
@@ -157,16 +159,31 @@ def _load_logs_of(manifest: Manifest, run: str, folder: Path, rows: dict[str, li
         rows["logs"].append(log.row())
         rows["problems"].extend(sorted(log.problems, key=lambda problem: int(problem["line"])))
     status, _ = run_ending(manifest, logs)
-    complete = [[(event, record, log.conditions(record, event.run)) for event, record in log.records] for log in logs]
+    clocks = clocks_of(manifest, partial(reading.open, folder))
+    complete = [
+        [(event, clocks.applied(record, conditions := log.conditions(record, event.run)), conditions) for event, record in log.records]
+        for log in logs
+    ]
+    rows["problems"].extend(_refused_latencies(run, logs, complete, clocks))
     best = best_goodput(record for records in complete for _, record, _ in records)
     for log, records in zip(logs, complete, strict=True):
         context = _run_context(log.facts, failed=status == "failed", best_goodput_bit_per_s=best)
         for event, record, conditions in records:
             rows["results"].extend(result_rows(run, log.entry.file, event, judge(record, conditions, context), conditions))
-        rows["histograms"].extend(log.histograms)
+        rows["histograms"].extend(row for row in log.histograms if row["basis"] != "one-way" or clocks.refusal is None)
     options = options_apart(manifest, [(record, conditions) for records in complete for _, record, conditions in records])
     rows["runs"].append(run_row(run, folder, manifest, logs, options))
     return logs
+
+
+def _refused_latencies(
+    run: str, logs: Sequence[LoadedLog], complete: Sequence[Sequence[tuple[Event, Record, Conditions]]], clocks: Clocks
+) -> Iterator[Row]:
+    """Yield a problem for each log whose one-way latencies are refused."""
+    for log, records in zip(logs, complete, strict=True):
+        refused = next((event for event, record, _ in records if any("two_clocks" in number.marks for number in record.numbers)), None)
+        if refused is not None:
+            yield problem(run, log.entry.file, refused.line, CLOCKS, "", clocks.refusal or "")
 
 
 def _run_context(facts: Facts, *, failed: bool, best_goodput_bit_per_s: float | None) -> RunContext:
