@@ -104,7 +104,10 @@ class RemoteMachine:
 
     def digest(self, path: str, prefix: Sequence[str] = ()) -> str | None:
         """Return the SHA-256 of a file there; ``None`` if no program there computes it."""
-        code, text = self._run([*prefix, "sh", "-c", _DIGEST, "sh", path], timeout_s=None)
+        try:
+            code, text = self._run([*prefix, "sh", "-c", _DIGEST, "sh", path], timeout_s=None)
+        except CannotStart:
+            return None
         found = re.search(rb"\b[0-9a-f]{64}\b", text)
         return found[0].decode() if found and code == 0 else None
 
@@ -125,7 +128,7 @@ class RemoteMachine:
         """Return what changes from second to second; nothing if the connection is lost."""
         try:
             return self._read_facts("moment").moment()
-        except Lost:
+        except TachologError:  # lost, or its disk is full: the run says so
             return {}
 
     def is_listening(self, port: int) -> bool:

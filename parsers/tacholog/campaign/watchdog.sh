@@ -72,7 +72,7 @@ beat() {
   say "alive"
 }
 
-# sample: keep the peak memory and the context switches of each job and its descendants. The last values before the end are the final ones.
+# sample: keep the peak memory and the context switches of each job and its descendants. Of threads that have ended, the last values stay.
 sample() {
   for file in run.*; do
     test -e "$file" || continue
@@ -93,7 +93,20 @@ sample() {
       next=$(echo $next)
     done
     text=$(grep -H -s -E '^(VmHWM|voluntary_ctxt_switches|nonvoluntary_ctxt_switches):' $files)
-    test -z "$text" || eval "sample_$job_pid=\$text"
+    test -n "$text" || continue
+    eval "keep_ended \$sample_$job_pid"
+    eval "sample_$job_pid=\"\$ended \$text\""
+  done
+}
+
+# keep_ended WORD...: set $ended to those words of a sample that are about threads which are gone.
+keep_ended() {
+  ended=
+  while test $# -gt 1 && test ${#ended} -lt 100000; do
+    case $1 in
+      /proc/*) test -d "${1%/status:*}" || ended="$ended $1 $2" ;;
+    esac
+    shift
   done
 }
 

@@ -29,9 +29,9 @@ DIALECTS = (Dialect("resources/1", "0.4.0 and later", "real logs"),)
 DEFINITIONS = {
     "process-resources": "What the kernel counted (wait4) for one process of a run, whatever tool it was, from its start to its end, warm-up "
     "included, together with the children that it waited for: processor time, context switches, and the largest resident set of any of them.",
-    "process-resources-by-shell": "What a shell on the host of the process knows, from its start to its end, warm-up included: the processor time of the "
-    "process and of the children that it waited for, in the steps in which the shell counts; and the context switches and the largest resident set at "
-    "the last look before the end, a look every 4 seconds, which are lower bounds.",
+    "process-resources-by-shell": "What a shell on the host of the process knows, from its start to its end, warm-up included: the processor time of "
+    "the process and of the children that it waited for, in the steps in which the shell counts; and the context switches and the largest resident "
+    "set at the last look before the end, a look every 4 seconds, which are lower bounds.",
 }
 
 _HEAD = "process resources log=resources/1"
