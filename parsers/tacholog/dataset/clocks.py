@@ -6,17 +6,21 @@ clocks may be apart, this error stands beside each one-way latency. If they do n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import BinaryIO
 
 import msgspec
 
+from tacholog.dataset.frames import Row
 from tacholog.errors import UnreadableInput
+from tacholog.formats.reading import Event
 from tacholog.runs.clocks import CLOCK_FILE, NoWitness, clock_error_ns
 from tacholog.runs.manifest import Manifest
+from tacholog.runs.problems import CLOCKS, problem
 from tacholog.schema.conditions import Conditions
 from tacholog.schema.records import Number, Record
 
+Read = tuple[Event, Record, Conditions]
 _LARGEST_BYTES = 2**20
 _RELEVANT_SHARE = 0.1
 
@@ -32,8 +36,18 @@ class Clocks(msgspec.Struct, frozen=True):
     error_ns: float | None = None
     refusal: str | None = None
 
-    def applied(self, record: Record, conditions: Conditions) -> Record:
-        """Return the record with the error of the clocks beside its one-way latency, or without the latency."""
+    def applied(self, records: Sequence[Read]) -> list[Read]:
+        """Return the records of a log with the error of the clocks beside each one-way latency, or without the latency."""
+        return [(event, self._applied(record, conditions), conditions) for event, record, conditions in records]
+
+    def problems(self, run: str, logs: Iterable[tuple[str, Sequence[Read]]]) -> Iterator[Row]:
+        """Yield a problem for each log whose one-way latencies are refused."""
+        for name, records in logs:
+            refused = next((event for event, record, _ in records if any("two_clocks" in number.marks for number in record.numbers)), None)
+            if refused is not None:
+                yield problem(run, name, refused.line, CLOCKS, "", self.refusal or "")
+
+    def _applied(self, record: Record, conditions: Conditions) -> Record:
         if conditions.basis != "one-way" or not any(number.metric == "latency" for number in record.numbers):
             return record
         if self.refusal is not None:
