@@ -67,7 +67,7 @@ class TwoHosts:
         self.environment: dict[str, dict[str, str]] = {"a": {}, "b": {}}
         self.mounts: dict[str, dict[str, Path]] = {"a": {}, "b": {}}
         self.prepare: dict[str, str] = {"a": "", "b": ""}
-        self._sshd: list[subprocess.Popen[bytes]] = []
+        self._started: list[subprocess.Popen[bytes]] = []
         for place in (self.lab, *map(self.space, ADDRESSES)):
             run("ip", "netns", "add", place)
             run("ip", "-n", place, "link", "set", "lo", "up")
@@ -126,7 +126,7 @@ class TwoHosts:
         script = " && ".join(step for step in steps if step)
         words = ["ip", "netns", "exec", self.space(host), "unshare", "-m", "sh", "-c", script]
         with (self.folder / f"sshd-{host}.txt").open("ab") as log:
-            self._sshd.append(subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True))
+            self._started.append(subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True))
 
     def processes(self, host: str) -> dict[int, str]:
         """The processes on a host, with their command lines, without sshd."""
@@ -158,6 +158,21 @@ class TwoHosts:
         """Let a host send no faster than this."""
         run("tc", "-n", self.space(host), "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", rate, "burst", "16kb", "latency", "50ms")
 
+    def start_clock(self, host: str, *settings: str) -> None:
+        """Start a chronyd that steers nothing on a host."""
+        chronyd = shutil.which("chronyd", path=_PATH)
+        assert chronyd is not None
+        file = self.folder / f"chrony-{host}.conf"
+        # Its command port is open in the network of the host only; there is no socket in /run, which belongs to the machine.
+        file.write_text("\n".join((*settings, "bindcmdaddress 127.0.0.1", "bindcmdaddress /", f"pidfile {self.folder}/chrony-{host}.pid", "")))
+        words = self.within(host, chronyd, "-x", "-d", "-u", "root", "-f", file)
+        with (self.folder / f"chrony-{host}.txt").open("wb") as log:
+            self._started.append(subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True))
+
+    def clock(self, host: str) -> str:
+        """What the chronyd of a host reports."""
+        return subprocess.run(self.within(host, "chronyc", "-h", "127.0.0.1", "-c", "tracking"), capture_output=True, text=True, check=False).stdout
+
     def within(self, host: str, *words: str | Path) -> list[str]:
         """The words that run a command in the network of a host."""
         return ["ip", "netns", "exec", self.space(host), *map(str, words)]
@@ -169,8 +184,8 @@ class TwoHosts:
             for pid in run("ip", "netns", "pids", space).split():
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(int(pid), signal.SIGKILL)
-        for sshd in self._sshd:
-            sshd.wait(TIMEOUT_S)
+        for process in self._started:
+            process.wait(TIMEOUT_S)
         for space in spaces:
             run("ip", "netns", "del", space)
 

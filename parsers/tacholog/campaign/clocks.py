@@ -15,14 +15,14 @@ _LONGEST_LINE = 400
 _MOST_LINES = 200
 _ADDRESS = re.compile(r"[0-9A-Fa-f:.]{2,45}")
 # chronyc and pmc wait long for a service that is not there; `timeout` is in coreutils and in busybox.
-_REPORT = """
+_REPORT = r"""
 limit=$(command -v timeout >/dev/null && echo timeout 5)
 { ip -o addr show 2>/dev/null || true; } | while read -r number device family address rest; do echo "address ${address%%/*}"; done
-report=$($limit chronyc -c tracking 2>/dev/null)
-if test -n "$report"; then
+if report=$($limit chronyc -c tracking 2>/dev/null); then
   echo "chronyc $report"
 else
-  $limit pmc -u -b 0 'GET CURRENT_DATA_SET' 'GET PARENT_DATA_SET' 'GET PORT_PROPERTIES_NP' 2>/dev/null | while read -r line; do echo "pmc $line"; done
+  report=$($limit pmc -u -b 0 'GET CURRENT_DATA_SET' 'GET PARENT_DATA_SET' 'GET PORT_PROPERTIES_NP' 2>/dev/null)
+  case $report in *RESPONSE*) printf '%s\n' "$report" | while read -r line; do echo "pmc $line"; done ;; esac
 fi
 """
 

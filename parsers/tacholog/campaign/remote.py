@@ -171,7 +171,6 @@ class RemoteMachine:
         if answer[:1] != ["started"]:
             del self._running[number]
             raise CannotStart(f"host {self._name}: {drawn_in_line(' '.join(answer[2:]))}")
-        running.has_started(answer[2])
         self._connection.beat_soon()
         return running
 
@@ -201,6 +200,8 @@ class RemoteMachine:
     def _take_event(self, words: list[str]) -> None:
         """Take what the host reports without being asked. This runs in the thread of the connection."""
         match words:
+            case ["started", number, pid] if number in self._running:
+                self._running[number].has_started(pid)
             case ["ended", number, code] if number in self._running:
                 self._running[number].has_reported(code)
             case ["checked", number, code] if number in self._checks:

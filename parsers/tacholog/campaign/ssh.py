@@ -80,7 +80,7 @@ class Connection:
         Args:
             name: the host's name in the campaign, for messages.
             place: what ssh connects to.
-            on_event: is called, by the second thread, with the words of each line that answers no request, and with ``lost`` at the end.
+            on_event: is called, by the second thread, with the words of each line about a process or a check, and with ``lost`` at the end.
 
         Raises:
             Lost: there is no connection, or the host has no temporary folder.
@@ -318,6 +318,9 @@ class Connection:
                 pass
             case ["ended" | "checked", *_]:
                 self._on_event(words)
+            case ["started", *_]:
+                self._on_event(words)
+                self._answers.put(words)
             case ["data"]:
                 self._in_chunk = True
                 self._answers.put(words)
