@@ -480,3 +480,55 @@ def test_a_campaign_over_ssh_is_loaded_with_what_its_processes_used(tmp_path: Pa
     assert set(used["participant"]) == {"server", "client"}
     assert set(used["metric"]) == {"duration", "cpu_time", "context_switches", "peak_memory"}
     assert set(used[used["metric"] == "peak_memory"]["bound"]) == {">"}
+
+
+PERFTEST = """
+system = "Tacholog perftest"
+tool = "perftest"
+version_command = ["perftest", "--version"]
+format = "native"
+repetitions = 1
+hosts.a = { ssh = "host-a", address = "10.88.0.2" }
+hosts.b = { ssh = "host-b", address = "10.88.0.3" }
+
+[[runs]]
+name = "latency-{transport}"
+vary.transport = ["udp", "tcp"]
+options = { sizes_bytes = [64], duration_s = 0.2, warmup_s = 0.05 }
+deadline_s = 100
+
+[[runs.processes]]
+name = "publisher"
+role = "pub"
+host = "a"
+command = ["perftest", "--test", "latency", "--transport", "{transport}", "--role", "pub", "--address", "{a.address}", "--sizes", "{sizes_bytes}",
+           "--duration", "{duration_s}", "--warmup", "{warmup_s}", "--timeout", "60", "--output", "-"]
+
+[[runs.processes]]
+name = "subscriber"
+role = "sub"
+host = "b"
+command = ["perftest", "--test", "latency", "--transport", "{transport}", "--role", "sub", "--address", "{a.address}", "--sizes", "{sizes_bytes}",
+           "--duration", "{duration_s}", "--warmup", "{warmup_s}", "--timeout", "60", "--output", "-"]
+"""
+
+
+@pytest.mark.core
+def test_perftest_measures_between_two_hosts_with_its_control_connection(tmp_path: Path, lab: Callable[..., TwoHosts], perftest: Path) -> None:
+    def prepare(hosts: TwoHosts) -> None:
+        for name in "ab":
+            hosts.environment[name]["PATH"] = f"{perftest.parent}:/usr/bin:/bin:/usr/sbin"
+
+    lab(prepare)
+    path = tmp_path / "perftest.toml"
+    path.write_text(PERFTEST)
+
+    code, said = bench(path, tmp_path)
+
+    assert (code, "2 of 2 runs are good" in said) == (0, True), said
+    data = load([tmp_path / "out"])
+    assert data.problems.empty, data.problems.to_string()
+    medians = data.results[(data.results["metric"] == "latency") & (data.results["statistic"] == "p50") & (data.results["scope"] == "summary")]
+    assert sorted(medians["transport"]) == ["tcp", "udp"]
+    assert (medians["value"] > 0).all()
+    assert set(medians["reach"]) == {"network"}
