@@ -226,6 +226,8 @@ class _Execution:
 
 def _how(end: Ended | None) -> str:
     """Return how a process ended, in words."""
+    if end is not None and end.why is not None:
+        return end.why
     if end is None or end.exit_status is None:
         return "it was lost: its launcher was killed, or the connection to its host broke"
     if end.exit_status < 0:

@@ -63,6 +63,8 @@ class Resources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         duration_ns: from its start to its end.
         max_rss_is_bound: whether the true peak may be lower than ``max_rss_bytes``, because the kernel counted what started the process too.
+        cpu_resolution_ns: in which steps a shell counted the processor time. Its memory and its switches are then those of the last look before the
+            end: the true values may be higher. ``None`` if the kernel told all of it.
     """
 
     duration_ns: int | None = None
@@ -72,6 +74,7 @@ class Resources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     max_rss_is_bound: bool = False
     voluntary: int | None = None
     involuntary: int | None = None
+    cpu_resolution_ns: int | None = None
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,12 +85,14 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
         by: ``itself``; ``harness``, if the harness asked it to end; ``lost``, if the connection to it broke or its launcher was killed.
         resources: what it used; ``None`` if the kernel did not tell us.
         left: how many processes that it started could not be ended, such as those of another user.
+        why: of a lost process, what happened to the connection, in words.
     """
 
     exit_status: int | None
     by: EndedBy = "itself"
     resources: Resources | None = None
     left: int = 0
+    why: str | None = None
 
 
 class CannotStart(TachologError):

@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from tacholog.campaign.clocks import ClockReports, clock_entry
 from tacholog.campaign.execution import Outcome, Place, Step, run_steps
+from tacholog.campaign.links import Link, read_link
 from tacholog.campaign.machines import Ended, Machine
 from tacholog.campaign.places import machine_name, opened, program_key
 from tacholog.campaign.plan import Plan, PlannedRun
@@ -18,7 +20,9 @@ from tacholog.campaign.resources_log import User, read_measured, resources_log
 from tacholog.campaign.tools import measured_program, sha256
 from tacholog.campaign.wrappers import measured
 from tacholog.errors import TachologError
+from tacholog.runs.clocks import CLOCK_FILE
 from tacholog.runs.manifest import RUN_FILE, Command, LogFile, Manifest, Ready, write
+from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.records import Side
 
 _ERRORS = "stderr.txt"  # of a run that is one command
@@ -31,6 +35,8 @@ class _Done(NamedTuple):
 
     outcome: Outcome
     environment: Mapping[str, str]
+    link_bit_per_s: float | None = None
+    has_several_clocks: bool = False
 
 
 def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path], checkout: Path | None = None) -> Manifest:
@@ -40,14 +46,14 @@ def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path]
     run_folder.mkdir(parents=True, exist_ok=True)
     start_time = utc_now()
     processes = run.processes or (Process(name="", role="both", command=run.command or (), log=plan.log),)
-    for file in (RESOURCES_FILE, *(file for process in processes for file in (process.log_file, process.errors_file))):
+    for file in (RESOURCES_FILE, CLOCK_FILE, *(file for process in processes for file in (process.log_file, process.errors_file))):
         (run_folder / file).unlink(missing_ok=True)  # of a try that was interrupted
     try:
-        outcome, environment = _run(processes, run_folder, plan, run, tools, checkout)
+        outcome, environment, link_bit_per_s, has_several_clocks = _run(processes, run_folder, plan, run, tools, checkout)
     except TachologError as error:
         if not run.processes:
             raise
-        outcome, environment = Outcome("failed", str(error), {}), {}
+        outcome, environment, link_bit_per_s, has_several_clocks = _Done(Outcome("failed", str(error), {}), {})
     if not run.processes:
         environment = {**environment, "program_sha256": plan.programs[measured_program(processes[0].command)]}
     manifest = Manifest(
@@ -67,11 +73,12 @@ def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path]
         seed=plan.seed,
         notes=(*plan.notes, *([_REPEATED] if was_interrupted else []), *_doubts(processes)),
         labels=run.labels,
-        conditions=run.conditions,
+        clocks="several" if has_several_clocks else None,
+        conditions=_with_link(run.conditions, link_bit_per_s),
         options=run.options,
         environment=dict(environment),
         commands=tuple(_command(process, plan, run, outcome.ended.get(process.name)) for process in processes),
-        logs=tuple(_logs(processes, run_folder, plan, run)),
+        logs=(*_logs(processes, run_folder, plan, run), *_clock_log(run_folder)),
     )
     manifest = _with_resources(manifest, processes, outcome, run_folder)
     write(run_folder / RUN_FILE, manifest)
@@ -101,15 +108,29 @@ def _run(processes: tuple[Process, ...], folder: Path, plan: Plan, run: PlannedR
     names = [machine_name(process) for process in (main_process(processes), *processes)]
     with opened(names, plan.hosts, tools, checkout) as machines:
         environment = {key: text for prefix, machine in _distinct(machines) for key, text in _prefixed(prefix, machine.environment()).items()}
-        before = _moments(machines, "before")
+        link = read_link(machines, plan.hosts) if run.processes else Link({}, None)
+        clocks = ClockReports(machines)
+        before = {**link.environment, **_moments(machines, "before")}
+        clocks.take("before")
         steps = [_step(process, machines, is_only=not run.processes) for process in processes]
         outcome = run_steps(steps, folder, run.deadline_s)
         environment |= before | _moments(machines, "after")
+        clocks.take("after")
+        clocks.write(folder)
     for step in steps:
         errors = folder / step.errors
         if errors.is_file() and not errors.read_bytes().strip():
             errors.unlink()
-    return _Done(outcome, environment)
+    return _Done(outcome, environment, link.bit_per_s, clocks.are_needed)
+
+
+def _with_link(conditions: StatedConditions, link_bit_per_s: float | None) -> StatedConditions:
+    """Return the conditions of a run, with the speed of the link if only the kernel states it."""
+    return conditions if conditions.link_bit_per_s is not None else msgspec.structs.replace(conditions, link_bit_per_s=link_bit_per_s)
+
+
+def _clock_log(folder: Path) -> list[LogFile]:
+    return [clock_entry(sha256(folder / CLOCK_FILE))] if (folder / CLOCK_FILE).is_file() else []
 
 
 def _step(process: Process, machines: Mapping[str, Machine], *, is_only: bool) -> Step:

@@ -12,8 +12,8 @@ from tacholog.campaign.local import LocalMachine
 from tacholog.campaign.machines import HostEntry, Machine
 from tacholog.campaign.plan import PlannedRun
 from tacholog.campaign.processes import Process, main_process
+from tacholog.campaign.remote import RemoteMachine
 from tacholog.campaign.tools import measured_program
-from tacholog.errors import TachologError
 from tacholog.runs.host import pseudonym
 from tacholog.runs.manifest import Host
 
@@ -35,7 +35,7 @@ def open_machine(name: str, entry: HostEntry, tools: Mapping[str, Path], checkou
         TachologError: it cannot be reached.
     """
     if entry.ssh is not None:
-        raise TachologError(f"hosts.{name}: ssh is not supported yet")
+        return RemoteMachine(name, entry)
     return LocalMachine(name, entry, tools, checkout)
 
 

@@ -12,7 +12,9 @@ import msgspec
 
 from tacholog.campaign.machines import HostEntry, Ready
 from tacholog.campaign.placeholders import Value, Values, fill
+from tacholog.campaign.ssh import check_place
 from tacholog.errors import UnreadableInput
+from tacholog.runs.clocks import CLOCK_FILE
 from tacholog.runs.manifest import RUN_FILE, FileName
 
 #: The log of the run that holds what its processes used. The harness writes it.
@@ -84,8 +86,8 @@ def check_hosts(hosts: Mapping[str, HostEntry]) -> None:
     for name, entry in hosts.items():
         if not _HOST.fullmatch(name):
             raise UnreadableInput(f"hosts: {name!r} cannot be the name of a host: use a letter, then letters, digits, _ and -")
-        if entry.ssh is not None and (not entry.ssh.strip() or entry.ssh.startswith("-")):
-            raise UnreadableInput(f"hosts.{name}: ssh = {entry.ssh!r} is not a place that ssh can connect to")
+        if entry.ssh is not None:
+            check_place(name, entry.ssh)
 
 
 def filled(process: Process, known: Mapping[str, Value | list[Value]]) -> Process:
@@ -135,8 +137,9 @@ def _check_process(process: Process, hosts: Mapping[str, HostEntry]) -> None:
     if process.host is not None and process.host not in hosts:
         known = f"the hosts are {', '.join(hosts)}" if hosts else "the campaign has no hosts"
         raise UnreadableInput(f"process {process.name!r}: host = {process.host!r} is unknown; {known}")
-    if process.log_file in (RUN_FILE, RESOURCES_FILE) or process.log_file.startswith("."):
-        raise UnreadableInput(f"process {process.name!r}: log = {process.log_file!r} is not free: the harness writes {RUN_FILE} and {RESOURCES_FILE}")
+    own = (RUN_FILE, RESOURCES_FILE, CLOCK_FILE)
+    if process.log_file in own or process.log_file.startswith("."):
+        raise UnreadableInput(f"process {process.name!r}: log = {process.log_file!r} is not free: the harness writes {', '.join(own)}")
     if process.deadline_s is not None and process.ends == "stopped":
         raise UnreadableInput(f"process {process.name!r}: deadline_s is for processes that end by themselves; ready has its own deadline_s")
 

@@ -72,17 +72,20 @@ def resources_log(users: Sequence[User], measured: Measured) -> str:
 
 def _fields(user: User, measured: Measured) -> Mapping[str, object]:
     used = user.resources
-    peak = "peak_memory_below_bytes" if used.max_rss_is_bound else "peak_memory_bytes"
+    by_shell = used.cpu_resolution_ns is not None
+    above = "_above" if by_shell else ""
+    peak = "peak_memory_above_bytes" if by_shell else "peak_memory_below_bytes" if used.max_rss_is_bound else "peak_memory_bytes"
     return {
         "process": user.name,
         "side": user.side,
         "test": measured.test,
         "payload_bytes": measured.payload_bytes,
         "duration_ns": used.duration_ns,
+        "cpu_resolution_ns": used.cpu_resolution_ns,
         "user_ns": used.user_cpu_ns,
         "system_ns": used.system_cpu_ns,
-        "voluntary_switches": used.voluntary,
-        "involuntary_switches": used.involuntary,
+        f"voluntary_switches{above}": used.voluntary,
+        f"involuntary_switches{above}": used.involuntary,
         peak: used.max_rss_bytes,
     }
 

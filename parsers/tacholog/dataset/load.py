@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from tacholog.dataset.clocks import clocks_of
 from tacholog.dataset.frames import Dataset, Row, dataset
 from tacholog.dataset.logs import Limits, LoadedLog, Progress, Reading
 from tacholog.dataset.quality import RunContext, best_goodput, judge, mark_growing, mark_republished
@@ -158,19 +159,21 @@ def _load_logs_of(manifest: Manifest, run: str, folder: Path, rows: dict[str, li
         rows["logs"].append(log.row())
         rows["problems"].extend(sorted(log.problems, key=lambda problem: int(problem["line"])))
     status, _ = run_ending(manifest, logs)
+    clocks = clocks_of(manifest, partial(reading.open, folder))
     complete = [[(event, record, log.conditions(record, event.run)) for event, record in log.records] for log in logs]
     own = {conditions for log, records in zip(logs, complete, strict=True) if not log.is_of_processes for _, _, conditions in records}
     shared = _shared(own)
     complete = [
-        [(event, record, shared.over(conditions)) for event, record, conditions in records] if log.is_of_processes else records
+        [(event, record, shared.over(conditions)) for event, record, conditions in records] if log.is_of_processes else clocks.applied(records)
         for log, records in zip(logs, complete, strict=True)
     ]
+    rows["problems"].extend(clocks.problems(run, [(log.entry.file, records) for log, records in zip(logs, complete, strict=True)]))
     best = best_goodput(record for records in complete for _, record, _ in records)
     for log, records in zip(logs, complete, strict=True):
         context = _run_context(log.facts, failed=status == "failed", best_goodput_bit_per_s=best)
         for event, record, conditions in records:
             rows["results"].extend(result_rows(run, log.entry.file, event, judge(record, conditions, context), conditions))
-        rows["histograms"].extend(log.histograms)
+        rows["histograms"].extend(row for row in log.histograms if row["basis"] != "one-way" or clocks.refusal is None)
     options = options_apart(manifest, [(record, conditions) for records in complete for _, record, conditions in records])
     rows["runs"].append(run_row(run, folder, manifest, logs, options))
     return logs

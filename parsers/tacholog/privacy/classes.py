@@ -34,7 +34,9 @@ def _all(class_: PrivacyClass, names: str) -> dict[str, PrivacyClass]:
 
 CLASSES: Mapping[type[msgspec.Struct], Mapping[str, PrivacyClass]] = {
     Manifest: {
-        **_all("public", "schema system system_version tool tool_version release published status start_time repetition order_index campaign seed"),
+        **_all(
+            "public", "schema system system_version tool tool_version release published status start_time repetition order_index campaign seed clocks"
+        ),
         **_all("name", "host session"),
         **_all("free text", "reason notes"),
         **_all("open", "labels options environment"),
@@ -77,7 +79,7 @@ OPEN: Mapping[str, Mapping[str, PrivacyClass]] = {
     ),
     "environment": _all(
         "public",
-        "governor turbo cgroup_cpus tacholog_python harness_affinity harness_git harness_dirty program_sha256 cpu_pub cpu_sub"
+        "governor turbo cgroup_cpus tacholog_python harness_affinity harness_git harness_dirty program_sha256 cpu_pub cpu_sub link_mtu link_nic"
         " load1_before load5_before load15_before mhz_before throttled_before load1_after load5_after load15_after mhz_after throttled_after",
     ),
     "cpu": _all(

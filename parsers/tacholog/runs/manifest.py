@@ -126,7 +126,11 @@ class Source(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """``run.toml``: one measurement. Only the system and the logs are required."""
+    """``run.toml``: one measurement. Only the system and the logs are required.
+
+    Attributes:
+        clocks: ``several`` if the processes ran on machines with clocks of their own; ``None`` if they shared one, or if nobody says.
+    """
 
     schema: int = 1
     system: Name
@@ -146,6 +150,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     seed: int | None = None
     notes: tuple[str, ...] = ()
     labels: dict[LabelName, LabelValue] = {}
+    clocks: Literal["several"] | None = None
     conditions: StatedConditions = StatedConditions()
     options: dict[str, Any] = {}
     environment: dict[str, str] = {}
