@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shlex
 import signal
@@ -17,13 +18,17 @@ from tests.command import run_tacholog_text
 
 from tacholog.campaign.local import LocalMachine
 from tacholog.campaign.machines import HostEntry, Job
-from tacholog.runs.manifest import Manifest, read_manifest
+from tacholog.dataset.load import load
+from tacholog.privacy.redact import redacted
+from tacholog.privacy.settings import Privacy
+from tacholog.runs.manifest import LogFile, Manifest, read_manifest, write
 from tacholog.site.script import shell_script
 
 HEAD = 'system = "pipes"\ntool = "sh"\nrepetitions = 1\n'
 # A server that says that it listens, and ends only when it is stopped.
 SERVER = 'sh -c "echo listening; exec sleep 300"'
 CLIENT = "echo done"
+FORMATS = Path(__file__).parent.parent / "formats"
 
 
 def process(name: str, command: str, *more: str) -> str:
@@ -127,7 +132,7 @@ def test_an_exit_status_after_being_stopped_is_no_failure(tmp_path: Path) -> Non
         ),
         (
             [process("server", 'sh -c "echo bye"', 'ready = { output = "to block" }'), process("client", CLIENT)],
-            "server: ended before it was ready: it did not print 'to block': bye",
+            "server: ended before it was ready: it did not print 'to block'; its last line: bye",
         ),
         ([server(), process("client", "sleep 300", "deadline_s = 0.3")], "client: stopped by the harness: not done within its deadline of 0.3 s"),
         ([server(), process("client", "true")], "client: the program printed nothing"),
@@ -156,15 +161,13 @@ def test_a_port_that_is_in_use_is_named_before_the_server_starts(tmp_path: Path,
     assert run.logs == ()
 
 
-def test_a_server_is_ready_when_it_listens_on_its_port(tmp_path: Path, port: int) -> None:
-    listen = f"import socket, time; s = socket.socket(); s.bind(('127.0.0.2', {port})); s.listen(); time.sleep(300)"
-    connect = f"import socket; socket.create_connection(('127.0.0.2', {port})); print('connected')"
-    socket.socket().close()
-    free = port  # the fixture listens on 127.0.0.1 with it, which counts as in use, so another is needed
+def test_a_server_is_ready_when_it_listens_on_its_port(tmp_path: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         free = probe.getsockname()[1]
-    commands = [shlex.join([sys.executable, "-c", text.replace(str(port), str(free))]) for text in (listen, connect)]
+    listen = f"import socket, time; s = socket.socket(); time.sleep(0.3); s.bind(('127.0.0.1', {free})); s.listen(); time.sleep(300)"
+    connect = f"import socket; socket.create_connection(('127.0.0.1', {free})); print('connected')"
+    commands = [shlex.join([sys.executable, "-c", text]) for text in (listen, connect)]
 
     run = measured(
         tmp_path,
@@ -247,12 +250,11 @@ def test_the_memory_of_a_program_that_uses_some_is_its_own(tmp_path: Path) -> No
 
 
 def test_what_sockperf_used_reaches_the_results_with_a_line_for_each_process(tmp_path: Path) -> None:
-    import tacholog
-
     with socket.socket(type=socket.SOCK_DGRAM) as probe:
         probe.bind(("127.0.0.1", 0))
         free = probe.getsockname()[1]
-    head = 'format = "sockperf"\nversion_command = ["sockperf", "--version"]\nlabels = { plugin = "{kind}" }\nhosts.b = { prefix = ["env", "A=1"], address = "127.0.0.1" }'
+    head = 'format = "sockperf"\nversion_command = ["sockperf", "--version"]\nlabels = { plugin = "{kind}" }\n'
+    head += 'hosts.b = { prefix = ["env", "A=1"], address = "127.0.0.1" }'
     block = f'vary.payload_bytes = [64]\noptions = {{ port = {free}, kind = "none" }}\ndeadline_s = 60'
     place = "-i {b.address} -p {port}"
 
@@ -271,7 +273,7 @@ def test_what_sockperf_used_reaches_the_results_with_a_line_for_each_process(tmp
     assert (run.labels, run.tool_version) == ({"plugin": "none"}, "3.7-no.git")
     assert [command.prefix for command in run.commands] == [("env", "A=1"), ()]
     assert [command.host for command in run.commands] == [None, None]
-    data = tacholog.load(tmp_path / "out")
+    data = load([tmp_path / "out"])
     rows = data.results[data.results["scope"] == "resources"]
     assert sorted(set(zip(rows["participant"], rows["line"], strict=True))) == [("client", 3), ("server", 2)]
     assert set(rows["payload_bytes"]) == {64}
@@ -283,15 +285,83 @@ def test_what_sockperf_used_reaches_the_results_with_a_line_for_each_process(tmp
 
 
 def test_the_script_of_a_run_starts_all_processes_and_ends_those_that_serve(tmp_path: Path) -> None:
-    run = measured(tmp_path, server(LEAVES.replace("setsid ", "")), process("client", 'sh -c "cat server.log it\'s"', 'log = "it\'s"'))
+    run = measured(
+        tmp_path, server('sh -c "echo $$ > self; echo listening; exec sleep 300"'), process("client", 'echo "it\'s $HOME; ok"', 'log = "it\'s"')
+    )
     text = shell_script(run, "only/01", [])
     assert text is not None
     folder = tmp_path / "again"
     folder.mkdir()
-    (folder / "it's").write_text("")
 
     done = subprocess.run(["dash", "-c", text], cwd=folder, env=os.environ | {"LOGS": str(folder)}, capture_output=True, text=True, check=False)
 
     assert (done.returncode, done.stdout) == (0, f"logs: {folder}\n"), done.stderr
-    assert (folder / "it's").read_text() == "listening\n"
+    assert (folder / "it's").read_text() == "it's $HOME; ok\n"
     assert gone(number_in(folder / "self"))
+
+
+def test_lines_of_a_log_without_results_are_no_problem(tmp_path: Path) -> None:
+    client, noise = (FORMATS / "sockperf/ping-pong-udp.log").read_bytes(), b"what no format knows\nMessage min latency : 7 us @ 1\n"
+    logs = (
+        LogFile(file="client.log", sha256=hashlib.sha256(client).hexdigest(), process="client"),
+        LogFile(file="server.log", sha256=hashlib.sha256(noise).hexdigest(), process="server", results=False),
+    )
+    run = tmp_path / "data" / "one"
+    run.mkdir(parents=True)
+    (run / "client.log").write_bytes(client)
+    (run / "server.log").write_bytes(noise)
+    write(run / "run.toml", Manifest(system="sockets", logs=logs))
+
+    done = run_tacholog_text("check", "data", cwd=tmp_path)
+
+    assert (done.returncode, done.stdout) == (0, "")
+    data = load([tmp_path / "data"])
+    [row] = data.logs[data.logs["log"] == "server.log"].to_dict("records")
+    assert (row["lines"], row["records"], row["unknown"], row["broken"]) == (2, 0, 0, 0)
+    shown = redacted(data, Privacy(), tmp_path / "shown")
+    assert shown.problems.to_dict("records") == []
+
+
+def test_a_log_without_results_that_was_changed_is_named(tmp_path: Path) -> None:
+    run = tmp_path / "data" / "one"
+    run.mkdir(parents=True)
+    (run / "server.log").write_bytes(b"listening\n")
+    write(run / "run.toml", Manifest(system="sockets", logs=(LogFile(file="server.log", sha256="0" * 64, results=False),)))
+
+    assert run_tacholog_text("check", "data", cwd=tmp_path).stdout.startswith("one/server.log: altered: ")
+
+
+def test_a_run_of_one_command_says_what_another_tool_used(tmp_path: Path) -> None:
+    path = tmp_path / "small.toml"
+    path.write_text(f'{HEAD}\n[[runs]]\nname = "only"\ncommand = ["cat", "{FORMATS}/sockperf/ping-pong-udp.log"]\n')
+    bench(path)
+
+    run = read_manifest(run_folder(tmp_path) / "run.toml")
+
+    assert [(command.role, command.name, command.exit_status) for command in run.commands] == [("both", None, None)]
+    assert [log.file for log in run.logs] == ["perftest.log", "resources.log"]
+    rows = load([tmp_path / "out"]).results
+    assert set(rows[rows["scope"] == "resources"]["participant"]) == {"cat"}
+
+
+@pytest.mark.core
+def test_perftest_says_itself_what_it_used_so_a_run_of_one_command_says_it_once(tmp_path: Path, perftest: Path) -> None:
+    path = tmp_path / "small.toml"
+    words = ["perftest", "--test", "throughput", "--transport", "mock", "--sizes", "64", "--duration", "0.05", "--warmup", "0.01", "--output", "-"]
+    path.write_text(f'{HEAD}\n[[runs]]\nname = "only"\ncommand = {words}\n')
+
+    done = run_tacholog_text("bench", path, "--output", "out", "--perftest", perftest, cwd=tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    assert [log.file for log in read_manifest(run_folder(tmp_path) / "run.toml").logs] == ["perftest.log"]
+
+
+def test_the_script_of_a_run_ends_what_it_started_if_one_process_fails(tmp_path: Path) -> None:
+    run = measured(tmp_path, server('sh -c "echo $$ > self; echo listening; exec sleep 300"'), process("client", "false"))
+    text = shell_script(run, "only/01", [])
+    assert text is not None
+
+    done = subprocess.run(["dash", "-c", text], cwd=tmp_path, env=os.environ | {"LOGS": str(tmp_path)}, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 1
+    assert gone(number_in(tmp_path / "self"))

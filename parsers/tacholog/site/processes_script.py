@@ -17,6 +17,7 @@ echo "logs: $LOGS"
 pids=
 end_all() {
   for pid in $pids; do kill "$pid" 2>/dev/null || :; done
+  for pid in $pids; do wait "$pid" 2>/dev/null || :; done
 }
 trap end_all EXIT
 trap 'exit 130' INT TERM
