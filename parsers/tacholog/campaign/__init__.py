@@ -12,8 +12,9 @@ needs to know no more than that.
 `tacholog.campaign.pairs` runs one campaign with two builds, in interleaved pairs.
 """
 
+from tacholog.campaign.measure import measure
 from tacholog.campaign.plan import Campaign, Plan, PlannedRun, read_campaign, schedule_runs
-from tacholog.campaign.runs import campaign_folders, copy_to_data, failure_reason, measure, newest_unfinished, pending, release_folder, resume, start
+from tacholog.campaign.runs import campaign_folders, copy_to_data, failure_reason, newest_unfinished, pending, release_folder, resume, start
 from tacholog.campaign.tools import find_programs
 from tacholog.runs.manifest import PLAN_FILE
 

@@ -18,13 +18,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import NamedTuple
 
 import msgspec
 
 from tacholog.campaign.plan import Block, Campaign
-from tacholog.campaign.tools import find_program, measured_program
+from tacholog.campaign.processes import main_process
+from tacholog.campaign.tools import find_program
+from tacholog.campaign.wrappers import measured
 from tacholog.errors import TachologError
 
 ARGUMENTS = "{arguments}"
@@ -56,7 +58,7 @@ def find_build(
     Raises:
         TachologError: the name fits none of the five kinds, or the revision cannot be built.
     """
-    needed = sorted({block.command[0] for block in campaign.runs})
+    needed = sorted({command[0] for command in _commands(campaign)})
     path = Path(name)
     if path.is_file() and os.access(path, os.X_OK):
         return Build(path.name, dict.fromkeys(_single_program(needed, name), path.resolve()))
@@ -71,21 +73,43 @@ def find_build(
     raise TachologError(f"{name}: this is not a program, a folder with a program, a command template (of several words) or a git revision")
 
 
+def _commands(campaign: Campaign) -> list[tuple[str, ...]]:
+    """Return the commands of all blocks and of their processes."""
+    return [command for block in campaign.runs for command in (block.command, *(process.command for process in block.processes)) if command]
+
+
 def _from_template(name: str, campaign: Campaign, tools: Mapping[str, Path]) -> Build:
     template = shlex.split(name)
-    if ARGUMENTS not in template and any(len(block.command) > 1 for block in campaign.runs):
+    replaced = [command for command in _commands(campaign) if command[0] == _replaced_program(campaign, template)]
+    if ARGUMENTS not in template and any(len(command) > 1 for command in replaced):
         raise TachologError(
             f"{name}: this template has no {ARGUMENTS}, so the tool would not get the options of the campaign; "
-            f'put {ARGUMENTS} where the arguments of {campaign.runs[0].command[0]} belong, as in "{template[0]} {ARGUMENTS}"'
+            f'put {ARGUMENTS} where the arguments of {replaced[0][0]} belong, as in "{template[0]} {ARGUMENTS}"'
         )
-    program = measured_program(template, tools)
+    position = measured(template).position
+    program = template[position]
+    if program == ARGUMENTS:
+        raise TachologError(f"{name}: this template names no program before {ARGUMENTS}, only {' and '.join(measured(template).wrappers)}")
     # The wrapper before the program searches the folder of the run and the PATH, so any other place needs an absolute path.
-    if (position := template.index(program)) and ("/" in program or program in tools):
+    if position and ("/" in program or program in tools):
         template[position] = str(find_program(program, tools).absolute())
     return Build(name, {**tools, template[0]: find_program(template[0], tools).absolute()}, template=tuple(template))
 
 
+def _replaced_program(campaign: Campaign, template: Sequence[str]) -> str:
+    """Return the first word of the commands that a template replaces.
+
+    It is the program that the template names, if the campaign runs it. Otherwise it is the program that measures: that of the first process that ends
+    by itself and has results.
+    """
+    named = {PurePath(word).name for word in template}
+    measuring = [block.command or main_process(block.processes).command for block in campaign.runs]
+    return next((command[0] for command in (*measuring, *_commands(campaign)) if PurePath(command[0]).name in named), measuring[0][0])
+
+
 def _single_program(needed: Sequence[str], name: str) -> Sequence[str]:
+    if PurePath(name).name in needed:
+        return [PurePath(name).name]
     if len(needed) > 1:
         raise TachologError(f"{name}: the campaign needs several programs ({', '.join(needed)}); give a folder that holds them all")
     return needed
@@ -105,23 +129,36 @@ def with_template(campaign: Campaign, build: Build, pairs: int) -> Campaign:
     ``{arguments}`` in the template is replaced by the arguments of the campaign's command, without the program. If the commands have no arguments,
     the template needs no ``{arguments}``.
     """
-    blocks = tuple(msgspec.structs.replace(block, command=_command(block, build.template)) for block in campaign.runs)
-    return msgspec.structs.replace(campaign, repetitions=pairs, runs=blocks, version_command=_version_command(campaign, build.template))
+    if not build.template:
+        return msgspec.structs.replace(campaign, repetitions=pairs)
+    program = _replaced_program(campaign, build.template)
+    blocks = tuple(_with_template(block, program, build.template) for block in campaign.runs)
+    version_command = _version_command(campaign, program, build.template)
+    return msgspec.structs.replace(campaign, repetitions=pairs, runs=blocks, version_command=version_command)
 
 
-def _command(block: Block, template: Sequence[str]) -> tuple[str, ...]:
-    if not template:
-        return block.command
-    return tuple(word for part in template for word in (block.command[1:] if part == ARGUMENTS else (part,)))
+def _with_template(block: Block, program: str, template: Sequence[str]) -> Block:
+    if block.command:
+        return msgspec.structs.replace(block, command=_filled_template(block.command, template))
+    processes = tuple(
+        msgspec.structs.replace(process, command=_filled_template(process.command, template)) if process.command[0] == program else process
+        for process in block.processes
+    )
+    return msgspec.structs.replace(block, processes=processes)
 
 
-def _version_command(campaign: Campaign, template: Sequence[str]) -> tuple[str, ...] | None:
+def _filled_template(command: Sequence[str], template: Sequence[str]) -> tuple[str, ...]:
+    return tuple(word for part in template for word in (command[1:] if part == ARGUMENTS else (part,)))
+
+
+def _version_command(campaign: Campaign, program: str, template: Sequence[str]) -> tuple[str, ...] | None:
     """Return the command that prints the version. If the campaign asks the measured program, the program of the template is asked instead.
 
     All words of the template before ``{arguments}`` are used, because the first word may be a wrapper such as ``env`` or ``taskset``.
     """
     command = campaign.version_command
-    if not command or not template or command[0] not in {block.command[0] for block in campaign.runs}:
+    replaced = {block.command[0] for block in campaign.runs if block.command} | {program}
+    if not command or command[0] not in replaced:
         return command
     return (*itertools.takewhile(lambda word: word != ARGUMENTS, template), *command[1:])
 

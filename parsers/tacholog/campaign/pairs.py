@@ -19,7 +19,9 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from tacholog.campaign.builds import Build, with_template
+from tacholog.campaign.measure import utc_now
 from tacholog.campaign.plan import Campaign, Plan, PlannedRun, read_campaign, schedule_runs
+from tacholog.campaign.processes import Process
 from tacholog.campaign.runs import (
     copy_hosts_to_data,
     copy_to_data,
@@ -28,7 +30,6 @@ from tacholog.campaign.runs import (
     make_plan,
     pending,
     resume,
-    utc_now,
     write_plan,
 )
 from tacholog.campaign.tools import sha256
@@ -109,10 +110,12 @@ def start_pairs(path: Path, output: Path, builds: tuple[Build, Build], pairs: in
         releases: the labels of the two sides, for publication.
     """
     campaign = read_campaign(path)
+    _check_reach(campaign, builds)
     seed = campaign.seed if campaign.seed is not None else secrets.randbelow(2**31)
     plans = _plans(path.stem, campaign, seed, builds, pairs, releases or (None, None))
-    folder, host_id, session = make_campaign_folder(output, f"ab-{path.stem}")
-    complete = [msgspec.structs.replace(plan, session=session, host=host_id) for plan in plans]
+    tools = {**builds[0].tools, **builds[1].tools}
+    folder, place = make_campaign_folder(output, f"ab-{path.stem}", campaign.hosts, tools)
+    complete = [msgspec.structs.replace(plan, session=place.session, host=place.host, host_ids=place.host_ids) for plan in plans]
     for side, plan in zip(SIDES, complete, strict=True):
         (folder / side).mkdir()
         write_plan(folder / side, plan)
@@ -129,6 +132,23 @@ def start_pairs(path: Path, output: Path, builds: tuple[Build, Build], pairs: in
     )
     write_record(folder, record)
     return Pairs(folder, record, (complete[0], complete[1]), builds)
+
+
+def _check_reach(campaign: Campaign, builds: tuple[Build, Build]) -> None:
+    """Refuse a program of this machine for a process on another: both sides would run the program that is installed there."""
+    remote = [process for block in campaign.runs for process in block.processes if _is_remote(campaign, process)]
+    for build in builds:
+        wrong = next((process for process in remote if not build.template and process.command[0] in build.tools), None)
+        if wrong is not None:
+            raise TachologError(
+                f"{build.name} is a program of this machine, but {wrong.name} runs on {wrong.host}; "
+                f"give a command template with the path there, as in '/opt/new/{wrong.command[0]} {{arguments}}'"
+            )
+
+
+def _is_remote(campaign: Campaign, process: Process) -> bool:
+    entry = campaign.hosts.get(process.host or "")
+    return entry is not None and entry.ssh is not None
 
 
 def _labelled(builds: tuple[Build, Build], releases: tuple[str, str] | None) -> Iterator[tuple[Build, str | None]]:
@@ -192,7 +212,9 @@ def _extended(begun: Pairs, path: Path, pairs: int, done: int) -> Pairs:
         raise TachologError(f"{begun.folder}: {record.pairs} pairs were planned; a plan can be extended, but not shortened")
     releases = begun.plans[0].release, begun.plans[1].release
     longer = _plans(record.campaign, read_campaign(path), record.seed, begun.builds, pairs, releases)
-    complete = [msgspec.structs.replace(new, session=old.session, host=old.host) for old, new in zip(begun.plans, longer, strict=True)]
+    complete = [
+        msgspec.structs.replace(new, session=old.session, host=old.host, host_ids=old.host_ids) for old, new in zip(begun.plans, longer, strict=True)
+    ]
     for folder, plan in zip(begun.sides, complete, strict=True):
         write_plan(folder, plan)
     event = PlanEvent(what="extended", time=_time(), runs_done=done, pairs=pairs)

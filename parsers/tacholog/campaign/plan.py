@@ -6,18 +6,18 @@ import itertools
 import random
 import re
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
+from tacholog.campaign.machines import HostEntry
+from tacholog.campaign.placeholders import Value, Values, fill, fill_value
+from tacholog.campaign.processes import Process, addresses, check_hosts, check_processes, filled
 from tacholog.errors import UnreadableInput
-from tacholog.runs.manifest import FileName, in_words, read_evidence_toml, read_toml
+from tacholog.runs.manifest import FileName, LabelName, LabelValue, in_words, read_evidence_toml, read_toml
 from tacholog.schema.conditions import StatedConditions
-
-_PLACEHOLDER = re.compile(r"\{(\w+)\}")
-Value = str | int | float | bool
-Values = dict[str, Value | list[Value]]
 
 
 class _Toml(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -25,14 +25,26 @@ class _Toml(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
 
 
 class Block(_Toml, frozen=True, kw_only=True, omit_defaults=True):
-    """Runs that share a command.
+    """A block of runs: ``[[runs]]``. Its runs share a command, or the commands of several processes.
 
-    Each combination of the lists in ``vary`` is one variant. ``shuffle`` names options that are lists;
-    each run gets such a list in a new random order.
+    Attributes:
+        name: the name of each variant, which becomes a folder. It holds a placeholder for each list in ``vary``.
+        command: the program and its arguments, if a run is one process. No shell reads it.
+        processes: the processes of a run, if there are several: ``[[runs.processes]]``.
+        labels: words of your own for these runs, added to those of the campaign.
+        vary: lists of values. Each combination of them is one variant. The values are recorded as options.
+        options: other values for placeholders. They are recorded, and runs with different options are not put into one row.
+        conditions: what the log does not state, such as ``transport``; see conditions.md.
+        shuffle: names of options that are lists. Each run gets such a list in a new random order.
+        expected_s: how long a run takes, for the time that is left. Without it, it is computed from the options ``duration_s``, ``warmup_s`` and
+            ``sizes_bytes``.
+        deadline_s: when a run is stopped and has failed. Without it, twice the longest duration by these options, and 30 s.
     """
 
     name: str
-    command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
+    command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] | None = None
+    processes: tuple[Process, ...] = ()
+    labels: dict[LabelName, str] = {}
     vary: dict[str, list[Value]] = {}
     options: Values = {}
     conditions: dict[str, Value] = {}
@@ -42,7 +54,22 @@ class Block(_Toml, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Campaign(_Toml, frozen=True, kw_only=True, omit_defaults=True):
-    """A campaign file. ``version_command`` prints the version of the tool; the first version number in its output is used."""
+    """A campaign file: the keys before the first table.
+
+    Attributes:
+        system: what is measured, such as a middleware. Pages are made of it.
+        tool: what measures it.
+        repetitions: how often each variant is run.
+        runs: the blocks of runs: ``[[runs]]``.
+        log: the file for the output, if a run is one process.
+        format: the format of the logs (``tacholog formats``), if their content does not show it. By it, the plan tells which conditions are missing.
+        version_command: prints the version of the tool. The first version number in its output is used.
+        tool_version: the version of the tool, if no command prints it.
+        hosts: the hosts that processes run on, by their names: ``hosts.NAME``.
+        labels: words of your own for all runs, such as ``{ kernel = "6.1" }``. They are part of a row's name, and a filter on pages.
+        seed: of the random order. Without it, a seed is chosen and recorded.
+        notes: sentences that stand on the page of each run.
+    """
 
     system: str
     tool: str
@@ -51,17 +78,22 @@ class Campaign(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     log: FileName = "perftest.log"
     format: str | None = None
     version_command: tuple[str, ...] | None = None
+    tool_version: str | None = None
+    hosts: dict[str, HostEntry] = {}
+    labels: dict[LabelName, str] = {}
     seed: int | None = None
     notes: tuple[str, ...] = ()
 
 
 class PlannedRun(_Toml, frozen=True, kw_only=True, omit_defaults=True):
-    """One run of a plan: one process, one folder."""
+    """One run of a plan, in one folder. It has either a command, or processes, whose placeholders are replaced."""
 
     folder: str
     repetition: int
     order_index: int
-    command: tuple[str, ...]
+    command: tuple[str, ...] | None = None
+    processes: tuple[Process, ...] = ()
+    labels: dict[LabelName, str] = {}
     conditions: StatedConditions
     options: Values
     expected_s: float
@@ -69,7 +101,16 @@ class PlannedRun(_Toml, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Plan(_Toml, frozen=True, kw_only=True, omit_defaults=True):
-    """``plan.toml``: all runs of a campaign in their order. ``programs`` maps the name of each program in the commands to its SHA-256."""
+    """``plan.toml``: all runs of a campaign in their order.
+
+    Attributes:
+        host: the id of this machine.
+        programs: the SHA-256 of each measured program, by its name in the commands. If it is on a machine that is reached over ssh, the name is
+            ``HOST:NAME``.
+        versions: the version of each program, by the same names, if the runs have processes.
+        hosts: the hosts of the campaign, by their names.
+        host_ids: the id of each of these hosts, which is the name of its host file.
+    """
 
     campaign: str
     system: str
@@ -81,6 +122,9 @@ class Plan(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     format: str | None = None
     tool_version: str | None = None
     programs: dict[str, str] = {}
+    versions: dict[str, str] = {}
+    hosts: dict[str, HostEntry] = {}
+    host_ids: dict[str, str] = {}
     release: str | None = None
     notes: tuple[str, ...] = ()
     runs: tuple[PlannedRun, ...]
@@ -102,7 +146,8 @@ def read_plan(path: Path) -> Plan:
         UnreadableInput: the file is missing or is not a plan; the message names file and key.
     """
     plan = read_evidence_toml(path, Plan)
-    for name in (plan.log, *(run.folder for run in plan.runs)):
+    logs = {process.log_file for run in plan.runs for process in run.processes}
+    for name in (plan.log, *logs, *(run.folder for run in plan.runs)):
         if any(part in ("", ".", "..") for part in name.split("/")):
             raise UnreadableInput(f"{path}: {name!r} is outside the folder of the campaign")
     return plan
@@ -119,16 +164,17 @@ def schedule_runs(campaign: Campaign, seed: int, cpus: tuple[str, str]) -> tuple
         cpus: the CPU lists for the threads of the publisher and of the subscriber.
 
     Raises:
-        UnreadableInput: a placeholder has no value, or two variants have the same name.
+        UnreadableInput: a placeholder has no value, two variants have the same name, or the processes of a block cannot make a run.
     """
+    check_hosts(campaign.hosts)
     random_order = random.Random(seed)  # noqa: S311 - an order, not a secret
     variants = [(block, dict(zip(block.vary, values, strict=True))) for block in campaign.runs for values in itertools.product(*block.vary.values())]
     runs: list[PlannedRun] = []
     for repetition in range(1, campaign.repetitions + 1):
         for block, varied in random_order.sample(variants, len(variants)):
             options = _shuffled({**block.options, **varied}, block.shuffle, random_order)
-            known: Values = {"cpu_pub": cpus[0], "cpu_sub": cpus[1], **options}
-            runs.append(_planned(block, (_folder(block, known, repetition), repetition, len(runs) + 1), options, known))
+            known: Values = {"cpu_pub": cpus[0], "cpu_sub": cpus[1], **addresses(campaign.hosts), **options}
+            runs.append(_planned(campaign, block, (_folder(block, known, repetition), repetition, len(runs) + 1), options, known))
     duplicates = [folder for folder, count in Counter(run.folder for run in runs).items() if count > 1]
     if duplicates:
         raise UnreadableInput(
@@ -148,7 +194,7 @@ def _shuffled(options: Values, names: tuple[str, ...], random_order: random.Rand
 
 
 def _folder(block: Block, known: Values, repetition: int) -> str:
-    folder = _fill(block.name, known)
+    folder = fill(block.name, known)
     if not re.fullmatch(r"[\w.,:+@=-]+", folder) or folder.startswith("."):
         raise UnreadableInput(
             f"name = {folder!r}: the name of a run becomes a folder: use letters, digits and . , : + @ = _ - only, and no dot first"
@@ -156,23 +202,44 @@ def _folder(block: Block, known: Values, repetition: int) -> str:
     return f"{folder}/{repetition:02d}"
 
 
-def _planned(block: Block, place: tuple[str, int, int], options: Values, known: Values) -> PlannedRun:
+def _planned(campaign: Campaign, block: Block, place: tuple[str, int, int], options: Values, known: Values) -> PlannedRun:
     folder, repetition, order_index = place
     expected_s, worst_s = _seconds(options)
     try:
-        conditions = msgspec.convert({name: _filled(value, known) for name, value in block.conditions.items()}, StatedConditions)
+        conditions = msgspec.convert({name: fill_value(value, known) for name, value in block.conditions.items()}, StatedConditions)
     except msgspec.ValidationError as error:
         raise UnreadableInput(f"block {block.name!r}, conditions: {in_words(error, StatedConditions)}") from error
     return PlannedRun(
         folder=folder,
         repetition=repetition,
         order_index=order_index,
-        command=tuple(_fill(word, known) for word in block.command),
+        command=tuple(fill(word, known) for word in block.command) if block.command else None,
+        processes=_processes(campaign, block, known),
+        labels=_labels({**campaign.labels, **block.labels}, known),
         conditions=conditions,
         options=options,
         expected_s=block.expected_s or expected_s,
         deadline_s=block.deadline_s or 2 * worst_s + 30,
     )
+
+
+def _processes(campaign: Campaign, block: Block, known: Values) -> tuple[Process, ...]:
+    if bool(block.command) == bool(block.processes):
+        raise UnreadableInput(f"block {block.name!r}: it needs either a command or [[runs.processes]], and not both")
+    try:
+        processes = tuple(filled(process, known) for process in block.processes)
+        if processes:
+            check_processes(processes, campaign.hosts)
+    except UnreadableInput as error:
+        raise UnreadableInput(f"block {block.name!r}: {error}") from error
+    return processes
+
+
+def _labels(labels: Mapping[str, str], known: Values) -> dict[str, str]:
+    try:
+        return msgspec.convert({name: fill(text, known) for name, text in labels.items()}, dict[LabelName, LabelValue])
+    except msgspec.ValidationError as error:
+        raise UnreadableInput(f"labels: {in_words(error, Campaign)}") from error
 
 
 def _seconds(options: Values) -> tuple[float, float]:
@@ -189,22 +256,3 @@ def _seconds(options: Values) -> tuple[float, float]:
 
 def _number(value: Value | list[Value] | None, otherwise: float) -> float:
     return value if isinstance(value, int | float) else otherwise
-
-
-def _filled(value: Value, known: Values) -> Value | list[Value]:
-    """Return a condition with its placeholders replaced. If the condition is only one placeholder, the type of its value is kept."""
-    placeholder = _PLACEHOLDER.fullmatch(value) if isinstance(value, str) else None
-    if placeholder and placeholder[1] in known:
-        return known[placeholder[1]]
-    return _fill(value, known) if isinstance(value, str) else value
-
-
-def _fill(text: str, known: Values) -> str:
-    def replacement(placeholder: re.Match[str]) -> str:
-        name = placeholder[1]
-        if name not in known:
-            raise UnreadableInput(f"{text!r}: {{{name}}} has no value; the known names are {', '.join(sorted(known))}")
-        value = known[name]
-        return ",".join(str(part) for part in value) if isinstance(value, list) else str(value)
-
-    return _PLACEHOLDER.sub(replacement, text)

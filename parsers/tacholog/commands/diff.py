@@ -129,6 +129,8 @@ def diff(
     names = read_renames(renames) if renames else find_renames(roots or known_roots())
     asked = labels_asked(labels, "--label")
     sides = [of_labels(renamed(find(name, roots or known_roots()), names), asked) for name in (old, new)]
+    for name, side in zip((old, new), sides, strict=True):
+        _mention_import(Path(name), side)
     lost = max(tell(map(complaints, sides)), *map(_cut, sides))
     _check_transports(transports, sides)
     _check_metrics(policy, sides)
@@ -136,6 +138,19 @@ def diff(
     report = compare(sides[0], sides[1], policy, (old, new), everything=output == "json", measured=measured)
     write_report(output, report, rendered(output, report, only, limit), path)
     sys.exit(max(lost, exit_code(report, fail_on)))
+
+
+def _mention_import(path: Path, side: Dataset) -> None:
+    """Say of a folder of logs without any run.toml how to make runs of them. Until then, each log is a run of its own."""
+    from tacholog.commands._import_suggestion import import_command
+    from tacholog.dataset.load import run_folders
+    from tacholog.dataset.saved import is_saved
+
+    if len(side.runs) < 2 or not path.is_dir() or is_saved(path) or next(run_folders(path), None):  # noqa: PLR2004 - one log is one run
+        return
+    logs = [Path(run).relative_to(path).as_posix() for run in side.runs["run"].astype(str) if Path(run).is_relative_to(path)]
+    if words := import_command(path, logs):
+        terminal.line(f"{path}: logs without run.toml; each of them counts as a run of its own. To make runs of them: {words}", err=True)
 
 
 def _cut(side: Dataset) -> int:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from tacholog.compare.comparable import MACHINE
 from tacholog.runs.manifest import Host
 from tacholog.runs.stated import options_words, split_options
@@ -38,7 +40,7 @@ def profiles_of(dataset: Dataset) -> list[Profile]:
     """The profile of each run, in the order of ``runs``."""
     return [
         _profile(run, dataset.hosts)
-        for run in dataset.runs.reindex(columns=["host", "tool", "tool_version", "options", "published", "labels"]).to_dict("records")
+        for run in dataset.runs.reindex(columns=["host", "tool", "tool_version", "options", "published", "labels", "manifest"]).to_dict("records")
     ]
 
 
@@ -46,6 +48,7 @@ def _profile(run: Mapping[Hashable, Any], hosts: Mapping[str, Host]) -> Profile:
     host, tool, version = (_known(run[name]) for name in ("host", "tool", "tool_version"))
     found = hosts.get(host or "")
     machine = dict(zip(MACHINE, _machine(found), strict=True)) if found else dict.fromkeys(MACHINE)
+    machine |= _link(_known(run["manifest"]))
     # The options of a document only repeat its conditions; those of a campaign are settings.
     stated = None if run["published"] is True else _known(run["options"])
     options, settings = split_options(stated)
@@ -68,6 +71,14 @@ def _machine(host: Host) -> tuple[str | None, ...]:
     nic = "; ".join(_MTU.sub("", text).strip(", ") for text in cards)
     mtu = host.network.get("mtu") or ", ".join(found[1] for text in cards if (found := _MTU.search(text)))
     return host.cpu.get("model"), ", ".join(cores) or None, host.memory.get("size"), nic or None, mtu or None
+
+
+def _link(manifest: str | None) -> dict[str, str]:
+    """The network card and the MTU of a run between hosts, where it states its link: a host may have other cards, which took no part."""
+    if manifest is None or '"link_' not in manifest:
+        return {}
+    environment: dict[str, str] = msgspec.json.decode(manifest).get("environment", {})
+    return {name: environment[f"link_{name}"] for name in ("nic", "mtu") if f"link_{name}" in environment}
 
 
 def _known(value: Any) -> str | None:  # noqa: ANN401 - a cell of a frame

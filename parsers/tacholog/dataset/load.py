@@ -7,10 +7,11 @@ only itself, and becomes a row of ``problems``.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from tacholog.dataset.clocks import clocks_of
 from tacholog.dataset.frames import Dataset, Row, dataset
 from tacholog.dataset.logs import Limits, LoadedLog, Progress, Reading
 from tacholog.dataset.quality import RunContext, best_goodput, judge, mark_growing, mark_republished
@@ -22,6 +23,7 @@ from tacholog.runs.host import stated_host
 from tacholog.runs.manifest import HOSTS_FOLDER, RUN_FILE, Host, LogFile, Manifest, folders_below, read_host, read_manifest
 from tacholog.runs.problems import UNREADABLE, add_unlisted_folder, forgotten, no_files, problem, unlisted_files, utf8
 from tacholog.runs.stated import options_apart
+from tacholog.schema.conditions import Conditions, StatedConditions
 from tacholog.schema.records import Facts
 from tacholog.schema.tables import TABLES
 
@@ -157,16 +159,31 @@ def _load_logs_of(manifest: Manifest, run: str, folder: Path, rows: dict[str, li
         rows["logs"].append(log.row())
         rows["problems"].extend(sorted(log.problems, key=lambda problem: int(problem["line"])))
     status, _ = run_ending(manifest, logs)
+    clocks = clocks_of(manifest, partial(reading.open, folder))
     complete = [[(event, record, log.conditions(record, event.run)) for event, record in log.records] for log in logs]
+    own = {conditions for log, records in zip(logs, complete, strict=True) if not log.is_of_processes for _, _, conditions in records}
+    shared = _shared(own)
+    complete = [
+        [(event, record, shared.over(conditions)) for event, record, conditions in records] if log.is_of_processes else clocks.applied(records)
+        for log, records in zip(logs, complete, strict=True)
+    ]
+    rows["problems"].extend(clocks.problems(run, [(log.entry.file, records) for log, records in zip(logs, complete, strict=True)]))
     best = best_goodput(record for records in complete for _, record, _ in records)
     for log, records in zip(logs, complete, strict=True):
         context = _run_context(log.facts, failed=status == "failed", best_goodput_bit_per_s=best)
         for event, record, conditions in records:
             rows["results"].extend(result_rows(run, log.entry.file, event, judge(record, conditions, context), conditions))
-        rows["histograms"].extend(log.histograms)
+        rows["histograms"].extend(row for row in log.histograms if row["basis"] != "one-way" or clocks.refusal is None)
     options = options_apart(manifest, [(record, conditions) for records in complete for _, record, conditions in records])
     rows["runs"].append(run_row(run, folder, manifest, logs, options))
     return logs
+
+
+def _shared(found: Collection[Conditions]) -> Conditions:
+    """Return the conditions that all results of a run have in common, without those that only say what a latency is."""
+    names = [name for name in Conditions.__struct_fields__ if name not in ("basis", "definition")]
+    values = {name: {getattr(conditions, name) for conditions in found} for name in names}
+    return StatedConditions(**{name: next(iter(known)) for name, known in values.items() if len(known) == 1})
 
 
 def _run_context(facts: Facts, *, failed: bool, best_goodput_bit_per_s: float | None) -> RunContext:

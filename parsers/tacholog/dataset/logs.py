@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -12,11 +13,11 @@ from tacholog.dataset.frames import Row
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import open_evidence
 from tacholog.formats.kit.lines import Broken
-from tacholog.formats.reading import Account, Event, Scan
+from tacholog.formats.reading import Account, Event, LineClass, Scan
 from tacholog.formats.source import LogText
 from tacholog.runs.manifest import LogFile, Manifest
 from tacholog.runs.problems import ALTERED, CONTRADICTED, UNREADABLE, problem
-from tacholog.runs.stated import Contradiction, contradictions, sized, stated
+from tacholog.runs.stated import Contradiction, attributed, contradictions, sized, stated
 from tacholog.schema.conditions import Conditions, StatedConditions
 from tacholog.schema.records import Facts, Histogram, Record, Status
 
@@ -75,6 +76,9 @@ class LoadedLog:
             self._add_problem(0, self._kind_if_lost, "", str(error))
 
     def _read(self, folder: Path) -> None:
+        if not self.entry.results:
+            self._read_without_results(folder)
+            return
         with self._reading.open(folder, self.entry.file) as stream:
             if self._manifest.status not in (None, "ok"):
                 self._kind_if_lost = "failed"  # A run that failed may have left a file that is no log. Its manifest says already that it failed.
@@ -83,6 +87,24 @@ class LoadedLog:
             for event in scan:
                 self._take(event)
         self.account = scan.account
+        self._check_content()
+
+    def _read_without_results(self, folder: Path) -> None:
+        """Read a log that holds no results. Its format is found if it has one, so that a page can show its lines; none of its lines is a problem."""
+        with self._reading.open(folder, self.entry.file) as stream:
+            text = LogText(stream, self._before_reading)
+            try:
+                self._format = Scan(text, self.entry.format).format_name
+            except UnreadableInput:
+                self._format = None
+            lines = sum(1 for _ in text.lines())
+            size_bytes, checksum = text.identity()
+        self.account = Account(lines=Counter[LineClass]({"chatter": lines}), size_bytes=size_bytes, sha256=checksum)
+        self._check_content()
+
+    def _check_content(self) -> None:
+        if self.account is None:
+            return
         if self.account.sha256 != self.entry.sha256:
             self._add_problem(0, ALTERED, "", f"the log's SHA-256 is {self.account.sha256}, run.toml says {self.entry.sha256}")
 
@@ -110,7 +132,7 @@ class LoadedLog:
                 pass
 
     def _add_record(self, event: Event, record: Record) -> None:
-        self.records.append((event, record))
+        self.records.append((event, attributed(record, self.entry)))
         self._numbers += len(record.numbers)
         limits = self._reading.limits
         if limits and self._numbers > limits.numbers:
@@ -168,6 +190,11 @@ class LoadedLog:
         return self._completed[key]
 
     @property
+    def is_of_processes(self) -> bool:
+        """Whether this is the log of what the processes of the run used. It states no conditions, and holds under those of the results."""
+        return self._format == "resources"
+
+    @property
     def facts(self) -> Facts:
         """What the log says of its run; nothing if it could not be read."""
         return self.account.facts if self.account else Facts(status="failed", reason=f"{self.entry.file} cannot be read")
@@ -175,6 +202,8 @@ class LoadedLog:
     @property
     def status(self) -> tuple[Status | None, str | None]:
         """How the run ended and why, as far as the log says."""
+        if not self.entry.results:
+            return None, None
         return (self.account.status, self.account.reason) if self.account else ("failed", self.facts.reason)
 
     def row(self) -> Row:

@@ -18,8 +18,14 @@ from tacholog.schema.records import SEVERITY, Record, Status
 
 
 def run_ending(manifest: Manifest, logs: Sequence[LoadedLog]) -> tuple[Status | None, str | None]:
-    """Return how a run ended and why: the worst ending that its manifest or one of its logs states; ``None`` if none of them states any."""
-    endings = [(manifest.status, manifest.reason), *([log.status for log in logs] or [("empty", "the run has no log")])]
+    """Return how a run ended and why: the worst ending that its manifest or one of its logs states; ``None`` if none of them states any.
+
+    A log without results does not make a run empty whose other logs have some: often only one side prints them.
+    """
+    in_logs = [log.status for log in logs] or [("empty", "the run has no log")]
+    if any(log.records for log in logs):
+        in_logs = [ending for ending in in_logs if ending[0] != "empty"]
+    endings = [(manifest.status, manifest.reason), *in_logs]
     return max((ending for ending in endings if ending[0]), key=lambda ending: SEVERITY[ending[0]], default=(None, None))
 
 

@@ -23,7 +23,7 @@ import msgspec
 
 from tacholog.privacy.redactor import Redactor
 from tacholog.runs.labels import labels_text
-from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Source
+from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Ready, Source
 from tacholog.schema.columns import PrivacyClass
 from tacholog.schema.conditions import STATED_CONDITIONS, StatedConditions
 
@@ -34,18 +34,22 @@ def _all(class_: PrivacyClass, names: str) -> dict[str, PrivacyClass]:
 
 CLASSES: Mapping[type[msgspec.Struct], Mapping[str, PrivacyClass]] = {
     Manifest: {
-        **_all("public", "schema system system_version tool tool_version release published status start_time repetition order_index campaign seed"),
+        **_all(
+            "public", "schema system system_version tool tool_version release published status start_time repetition order_index campaign seed clocks"
+        ),
         **_all("name", "host session"),
         **_all("free text", "reason notes"),
         **_all("open", "labels options environment"),
         **_all("nested", "conditions commands logs source"),
     },
-    LogFile: {**_all("public", "file sha256 format side results process"), "participant": "name"},
+    LogFile: {**_all("public", "file sha256 format side results process"), "participant": "name", "path": "path"},
     Command: {
-        **_all("public", "role result machine each name program_sha256 program_version exit_status log"),
+        **_all("public", "role result machine each name program_sha256 program_version exit_status log ends"),
         "host": "name",
-        "argv": "free text",
+        **_all("free text", "argv prefix program"),
+        "ready": "nested",
     },
+    Ready: {**_all("public", "port seconds"), "output": "free text"},
     Source: {**_all("public", "sha256 lines retrieved"), **_all("free text", "document title publisher"), "url": "address"},
     Host: {
         **_all("public", "published"),
@@ -75,7 +79,7 @@ OPEN: Mapping[str, Mapping[str, PrivacyClass]] = {
     ),
     "environment": _all(
         "public",
-        "governor turbo cgroup_cpus tacholog_python harness_affinity harness_git harness_dirty program_sha256 cpu_pub cpu_sub"
+        "governor turbo cgroup_cpus tacholog_python harness_affinity harness_git harness_dirty program_sha256 cpu_pub cpu_sub link_mtu link_nic"
         " load1_before load5_before load15_before mhz_before throttled_before load1_after load5_after load15_after mhz_after throttled_after",
     ),
     "cpu": _all(
@@ -91,7 +95,7 @@ OPEN: Mapping[str, Mapping[str, PrivacyClass]] = {
 # The names that a kernel gives to network cards. A name that is made of the card's address (enx...) is not public.
 _INTERFACE = re.compile(r"(?:eth|wlan|ib|eno|ens|enp|wlp)\d[\da-z]{0,9}")
 _OPTION = re.compile(r"--?[A-Za-z][A-Za-z_-]{0,40}")
-NESTED: Mapping[str, type[msgspec.Struct]] = {"conditions": StatedConditions, "commands": Command, "logs": LogFile, "source": Source}
+NESTED: Mapping[str, type[msgspec.Struct]] = {"conditions": StatedConditions, "commands": Command, "logs": LogFile, "source": Source, "ready": Ready}
 
 
 def published_manifest(manifest: Manifest, redactor: Redactor) -> Manifest:
@@ -154,7 +158,7 @@ def _struct(fields: Mapping[str, Any], kind: type[msgspec.Struct], redactor: Red
             found[name] = _labels(value, redactor)
         elif class_ == "open":
             found[name] = _apart(_entry(name, str(key), entry, redactor) for key, entry in value.items())
-        elif name == "argv":
+        elif name in ("argv", "prefix"):
             found[name] = [_argument(word, redactor) for word in value]
         elif class_ != "never":
             found[name] = _value(value, name, class_, redactor)
@@ -162,7 +166,14 @@ def _struct(fields: Mapping[str, Any], kind: type[msgspec.Struct], redactor: Red
 
 
 def _entry(table: str, key: str, value: object, redactor: Redactor) -> tuple[str, Any]:
-    """Return an entry of an open table as it may be shown. An unknown key may be a name itself, so it is masked too."""
+    """Return an entry of an open table as it may be shown. An unknown key may be a name itself, so it is masked too.
+
+    ``b.governor`` of an environment is the governor of the machine that the campaign calls ``b``.
+    """
+    machine, dot, rest = key.partition(".")
+    if table == "environment" and dot and rest in OPEN[table]:
+        shown, text = _entry(table, rest, value, redactor)
+        return f"{redactor.free(machine)}.{shown}", text
     known = OPEN[table].get(key) or ("public" if table == "network" and _INTERFACE.fullmatch(key) else None)
     # The value of an option is the campaign's own word, whatever the option is called.
     class_: PrivacyClass = "free text" if known is None or table == "options" else known

@@ -158,6 +158,8 @@ def _shown_run(row: Row, logs: list[Row], redactor: Redactor, redaction: _Redact
     withheld: dict[str, Ranges] = {}
     unshown: dict[str, str] = {}
     kept: set[str] = set()
+    manifest = msgspec.json.decode(str(row["manifest"]), type=Manifest)
+    without_results = {entry.file for entry in manifest.logs if not entry.results}  # that no format knows their lines is no problem
     for log in logs:
         name, shown_name = str(log["log"]), redactor.identifier(str(log["log"]))
         try:
@@ -167,9 +169,8 @@ def _shown_run(row: Row, logs: list[Row], redactor: Redactor, redaction: _Redact
             continue
         if shown is not None:
             kept.add(shown_name)
-            withheld |= {name: shown.withheld} if shown.withheld else {}
+            withheld |= {name: shown.withheld} if shown.withheld and name not in without_results else {}
     _tidy(target, kept)
-    manifest = msgspec.json.decode(str(row["manifest"]), type=Manifest)
     return _ShownRun(target, msgspec.json.encode(published_manifest(manifest, redactor)).decode(), withheld, unshown)
 
 

@@ -14,7 +14,7 @@ import platform
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from tacholog.runs.manifest import Host
@@ -26,11 +26,32 @@ _CPU = "sys/devices/system/cpu"
 _IDENTITY = (("cpu", "model"), ("cpu", "threads"), ("memory", "size"), ("system", "kernel"), ("system", "distribution"), ("system", "virtualisation"))
 
 
-def this_host(root: Path = ROOT) -> Host:
-    """Return this machine as a host file describes it, read below ``root``."""
+def this_host(root: Path = ROOT, stated: Mapping[str, str] | None = None) -> Host:
+    """Return this machine as a host file describes it, read below ``root``.
+
+    Args:
+        root: the folder that holds ``proc`` and ``sys``.
+        stated: of another machine, what programs there print (`tacholog.campaign.remote_facts`). Of this machine, nothing.
+    """
+    programs = stated if stated is not None else _stated_here(root)
     cpu = _cpu(root)
     name = _name(cpu.get("model"), cpu.get("threads"))
-    return Host(name=name, source="read by tacholog host", cpu=cpu, memory=_memory(root), network=_network(root), system=_system(root))
+    memory, system = _memory(root, programs), _system(root, programs)
+    return Host(name=name, source="read by tacholog host", cpu=cpu, memory=memory, network=_network(root), system=system)
+
+
+def _stated_here(root: Path) -> Properties:
+    """Return what no file says: only programs and system calls of this machine. A copy of another machine's files says nothing of it."""
+    if root != ROOT:
+        return {}
+    stated = os.statvfs("/dev/shm") if Path("/dev/shm").is_dir() else None  # noqa: S108 - the size of shared memory
+    properties = {
+        "shared_memory_kib": str(stated.f_blocks * stated.f_frsize // 1024) if stated else None,
+        "architecture": platform.machine(),
+        "libc": os.confstr("CS_GNU_LIBC_VERSION") if "CS_GNU_LIBC_VERSION" in os.confstr_names else None,
+        "compiler": _first_line("c++", "--version"),
+    }
+    return _known(properties)
 
 
 def stated_host(environment: Properties) -> dict[str, Host]:
@@ -66,14 +87,20 @@ def pseudonym(host: Host) -> str:
     return "host-" + hashlib.sha256(identity.encode()).hexdigest()[:6]
 
 
-def environment(root: Path = ROOT, checkout: Path | None = None) -> Properties:
-    """Return the properties that may change between two runs on one host, but not during a run."""
+def environment(root: Path = ROOT, checkout: Path | None = None, affinity: str | None = None) -> Properties:
+    """Return the properties that may change between two runs on one host, but not during a run.
+
+    Args:
+        root: the folder that holds ``proc`` and ``sys``.
+        checkout: the repository whose revision belongs to them.
+        affinity: of another machine, the processors on which its programs may run.
+    """
     properties = {
         "governor": _distinct(_per_cpu(root, "cpufreq/scaling_governor")),
         "turbo": _turbo(root),
         "cgroup_cpus": _cgroup_cpus(root),
         "tacholog_python": platform.python_version(),
-        "harness_affinity": ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0))) if root == ROOT else None,
+        "harness_affinity": ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0))) if root == ROOT else affinity,
     }
     return _known(properties) | (_revision(checkout) if checkout else {})
 
@@ -137,29 +164,27 @@ def _turbo(root: Path) -> str | None:
     return next((names[text] for file, names in states.items() if (text := _text(root, f"{_CPU}/{file}")) in names), None)
 
 
-def _memory(root: Path) -> Properties:
+def _memory(root: Path, stated: Mapping[str, str]) -> Properties:
     meminfo = dict(re.findall(r"^(\w+):\s+(\d+)", _text(root, "proc/meminfo") or "", re.MULTILINE))
     thp = re.search(r"\[(\w+)\]", _text(root, "sys/kernel/mm/transparent_hugepage/enabled") or "")
     properties = {
         "size": _bytes(int(meminfo["MemTotal"]) * 1024) if "MemTotal" in meminfo else None,
         "huge_pages": f"{meminfo['HugePages_Total']} of {_bytes(int(meminfo['Hugepagesize']) * 1024)}" if "Hugepagesize" in meminfo else None,
         "transparent_huge_pages": thp[1] if thp else None,
-        "dev_shm": _shared_memory(root),
+        "dev_shm": _shared_memory(root, stated),
     }
     return _known(properties)
 
 
-def _shared_memory(root: Path) -> str | None:
+def _shared_memory(root: Path, stated: Mapping[str, str]) -> str | None:
     mounted = re.search(r"^\S+ /dev/shm tmpfs (\S+)", _text(root, "proc/mounts") or "", re.MULTILINE)
     if mounted is None:
         return None
     size = re.search(r"\bsize=(\d+)k\b", mounted[1])
     if size:
         return _bytes(int(size[1]) * 1024)
-    if root != ROOT:
-        return None
-    stated = os.statvfs(root / "dev/shm")
-    return _bytes(stated.f_blocks * stated.f_frsize)
+    kib = stated.get("shared_memory_kib", "")
+    return _bytes(int(kib) * 1024) if re.fullmatch("[0-9]{1,15}", kib) else None
 
 
 def _network(root: Path) -> Properties:
@@ -181,19 +206,18 @@ def _interface(folder: Path) -> str | None:
     return ", ".join(word for word in words if word) or None
 
 
-def _system(root: Path) -> Properties:
-    is_this_machine = root == ROOT
+def _system(root: Path, stated: Mapping[str, str]) -> Properties:
     release = dict(re.findall(r'^(\w+)="?([^"\n]*)"?$', _text(root, "etc/os-release") or "", re.MULTILINE))
     properties = {
         "kernel": _text(root, "proc/sys/kernel/osrelease"),
         "distribution": release.get("PRETTY_NAME"),
-        "architecture": platform.machine() if is_this_machine else None,
+        "architecture": stated.get("architecture"),
         "virtualisation": _virtualisation(root),
         "cgroup_cpus": _cgroup_cpus(root),
         "mitigations": _mitigations(root),
         "clocksource": _text(root, "sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        "libc": (os.confstr("CS_GNU_LIBC_VERSION") if "CS_GNU_LIBC_VERSION" in os.confstr_names else None) if is_this_machine else None,
-        "compiler": _first_line("c++", "--version") if is_this_machine else None,
+        "libc": stated.get("libc"),
+        "compiler": stated.get("compiler"),
     }
     return _known(properties)
 

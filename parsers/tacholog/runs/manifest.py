@@ -48,6 +48,7 @@ class LogFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
         participant: which of several publishers or subscribers wrote it, if the content does not show it.
         process: the name of the process that wrote it, as in ``commands``.
         results: false if it is kept, but holds no results: the output of a server that only says that it listens.
+        path: where it was when it was imported, relative to the folder that was imported.
     """
 
     file: FileName
@@ -57,6 +58,21 @@ class LogFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     participant: str | None = None
     process: str | None = None
     results: bool = True
+    path: str | None = None
+
+
+class Ready(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """When a process was ready, so that the next one was started: exactly one of these.
+
+    Attributes:
+        output: it had printed this text.
+        port: something listened on this port, TCP or UDP.
+        seconds: so long after its start.
+    """
+
+    output: str | None = None
+    port: int | None = None
+    seconds: float | None = None
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -70,10 +86,14 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
         each: the values of placeholders, one table for each time that the command ran.
         name: the name of the process in its campaign.
         host: the id of the host that it ran on, if it is not the host of the run.
+        program: the word of ``argv`` that names the measured program, if words such as ``env`` or ``taskset`` stand before it.
         program_sha256: the SHA-256 of the measured program.
         program_version: its version.
         exit_status: 0 to 255; below zero the number of the signal that ended it.
         log: the log that holds its output.
+        prefix: words before the command, which lead to where it ran.
+        ready: when the next process was started; ``None``: at once.
+        ends: ``stopped`` if the harness ended it, once all others had ended.
     """
 
     role: str
@@ -83,10 +103,14 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     each: tuple[dict[str, int], ...] = ()
     name: str | None = None
     host: str | None = None
+    program: str | None = None
     program_sha256: Sha256 | None = None
     program_version: str | None = None
     exit_status: int | None = None
     log: FileName | None = None
+    prefix: tuple[str, ...] = ()
+    ready: Ready | None = None
+    ends: Literal["itself", "stopped"] = "itself"
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -102,7 +126,11 @@ class Source(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """``run.toml``: one measurement. Only the system and the logs are required."""
+    """``run.toml``: one measurement. Only the system and the logs are required.
+
+    Attributes:
+        clocks: ``several`` if the processes ran on machines with clocks of their own; ``None`` if they shared one, or if nobody says.
+    """
 
     schema: int = 1
     system: Name
@@ -122,6 +150,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     seed: int | None = None
     notes: tuple[str, ...] = ()
     labels: dict[LabelName, LabelValue] = {}
+    clocks: Literal["several"] | None = None
     conditions: StatedConditions = StatedConditions()
     options: dict[str, Any] = {}
     environment: dict[str, str] = {}

@@ -120,6 +120,18 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
             "By the publisher's clock, some answers came before their questions. They were left out; the others may be wrong too.",
             by_formats=True,
         ),
+        "clock_error": Mark(
+            "e",
+            "The clocks may be further apart than a tenth of this",
+            "Publisher and subscriber ran on two machines. By the reports of their clocks, this one-way latency may be wrong by more than a tenth. "
+            "The error of the clocks stands beside it.",
+        ),
+        "two_clocks": Mark(
+            "2",
+            "Two clocks without a witness",
+            "Publisher and subscriber ran on two machines, and nothing reports how far their clocks were apart. So nobody knows this one-way "
+            "latency, and it is not shown. Let chrony or ptp4l run on both machines, and measure again.",
+        ),
         "extra_answers": Mark(
             "a",
             "More answers than the tool keeps",

@@ -26,6 +26,7 @@ class Metric(msgspec.Struct, frozen=True):
 METRICS: dict[str, Metric] = {
     "latency": Metric("ns", "lower", "Latency"),
     "jitter": Metric("ns", "lower", "Jitter"),
+    "clock_error": Metric("ns", None, "How far the clocks of the hosts may be apart"),
     "serialization": Metric("ns", "lower", "Time to serialise a message"),
     "deserialization": Metric("ns", "lower", "Time to deserialise a message"),
     "send_call": Metric("ns", "lower", "Time in the publisher's send call"),

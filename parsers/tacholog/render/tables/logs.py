@@ -16,7 +16,7 @@ from tacholog.slugs import path_slug
 from tacholog.view.names import build_words
 from tacholog.view.numerals import NOT_STATED, size
 from tacholog.view.results import LogRow, ProblemRow, RunRow
-from tacholog.view.views import View, differing_labels
+from tacholog.view.views import View, differing_labels, manifest_of
 
 _SHA_SHOWN = 12
 _REDACTED = (
@@ -43,7 +43,8 @@ def runs_table(view: View, links: Links, offer: Offer) -> Html:
     labels = differing_labels(view.runs.values())
     for run in view.runs.values():
         logs = [log for log in view.logs if log.run == run.run]
-        files = [tag("div", _log_link(run.run, log.log, links), *_checksums(log, offer(run, log))) for log in logs]
+        processes = {entry.file: entry.process for entry in manifest.logs} if (manifest := manifest_of(run)) else {}
+        files = [tag("div", _log_link(run.run, log.log, links), *_process(processes.get(log.log)), *_checksums(log, offer(run, log))) for log in logs]
         shown = tag("code", _manifest_link(run.run, links), class_="tl-run")
         built = [build_words(run.build) if run.build else null()] if builds else []
         ended = _status(run.status, run.reason)
@@ -53,6 +54,12 @@ def runs_table(view: View, links: Links, offer: Offer) -> Html:
     head = ("build",) if builds else ()
     heads = ("run", *map(label_name, labels), "kind", "started", *head, "host", "status", "raw log and its SHA-256")
     return plain_table("Runs", heads, rows)
+
+
+def _process(name: str | None) -> Iterator[Html]:
+    """Yield the process that wrote a log, if the run has several."""
+    if name:
+        yield tag("span", f" of {name} ", class_="tl-muted")
 
 
 def _checksums(log: LogRow, offered: OfferedLog) -> Iterator[Html]:
@@ -82,6 +89,7 @@ def log_facts(view: View, run: str, log: str, offer: Offer, documents: Collectio
     pairs = [
         ("run", tag("code", tag("a", run, href=f"root:{raw_name(run, RUN_FILE)}", title="The run's manifest"))),
         ("machine", _machine(view, run, documents)),
+        *_written_by(view.runs[run], log),
         ("format", found.format or null()),
         ("size", size(found.bytes) if found.bytes is not None else null()),
         ("lines", str(found.lines) if found.lines is not None else null()),
@@ -93,6 +101,19 @@ def log_facts(view: View, run: str, log: str, offer: Offer, documents: Collectio
     notes = [_REDACTED] if is_redacted else []
     notes += [f"{offered.withheld}."] if offered.withheld else []
     return join([facts, *(tag("p", note, class_="tl-note") for note in notes)])
+
+
+def _written_by(run: RunRow, log: str) -> Iterator[tuple[str, str]]:
+    """Yield the process that wrote a log, and whether it holds results, where the manifest of the run says it."""
+    manifest = manifest_of(run)
+    entry = next((entry for entry in manifest.logs if entry.file == log), None) if manifest else None
+    if manifest is None or entry is None:
+        return
+    if entry.process:
+        role = next((f" ({command.role})" for command in manifest.commands if command.name == entry.process), "")
+        yield "process", f"{entry.process}{role}"
+    if not entry.results:
+        yield "results", "none: this output is kept, and no results are read from it"
 
 
 def _machine(view: View, run: str, documents: Collection[str]) -> Html:

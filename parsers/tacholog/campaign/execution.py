@@ -1,0 +1,258 @@
+"""Run the processes of one run: start them in order, wait until each is ready and until they end, and end what is left.
+
+Whatever happens, no process of the run is left: not after a failure, not after Ctrl-C. If the harness itself is killed, the machines end them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from tacholog.campaign.machines import CannotStart, Ended, Job, Machine, Program, Ready, Running
+from tacholog.campaign.processes import Process
+from tacholog.errors import TachologError
+
+_POLL_S = 0.05  # between two looks at whether a process is ready; while processes measure, the harness sleeps
+_SETTLE_S = 0.5  # after a failure: a server that crashes makes its client fail, and the server has to be named
+_EARLY_S = 5.0  # a server may end by itself when its client ends, but not so long before
+_QUOTED_CHARACTERS = 1000
+_TAIL_BYTES = 64 * 1024
+
+
+class Place(NamedTuple):
+    """Where a process runs: its machine, and the program on it."""
+
+    machine: Machine
+    program: Program
+
+
+class Step(NamedTuple):
+    """A process of a run, where it runs, and the files for its output."""
+
+    process: Process
+    place: Place
+    log: str
+    errors: str
+
+
+class Outcome(NamedTuple):
+    """How a run went, and how each process that was started ended, by its name."""
+
+    status: Literal["ok", "failed", "empty"]
+    reason: str | None
+    ended: Mapping[str, Ended]
+
+
+class _Failed(Exception):
+    """The run has failed.
+
+    Attributes:
+        name: the process that is the cause.
+        what: what happened.
+        quote: what stands in the message before the last line that the process printed; empty: the line does not belong to the message.
+    """
+
+    def __init__(self, name: str, what: str, quote: str = "") -> None:
+        super().__init__(what)
+        self.name, self.what, self.quote = name, what, quote
+
+
+def run_steps(steps: Sequence[Step], folder: Path, deadline_s: float) -> Outcome:
+    """Run all processes of a run.
+
+    Args:
+        steps: in the order in which they are started. A single process may have an empty name; then messages do not name it.
+        folder: gets the logs.
+        deadline_s: how long the whole run may take.
+    """
+    execution = _Execution(steps, folder, deadline_s)
+    try:
+        failure = execution.measure()
+    except BaseException:  # Ctrl-C: no process that we started may go on measuring
+        execution.stop_all()
+        execution.collect_all()
+        raise
+    return execution.outcome(failure)
+
+
+class _Execution:
+    """A run while it runs."""
+
+    def __init__(self, steps: Sequence[Step], folder: Path, deadline_s: float) -> None:
+        self._steps = {step.process.name: step for step in steps}
+        self._folder = folder
+        self._deadline_s = deadline_s
+        self._begin = time.monotonic()
+        self._running: dict[str, Running] = {}
+        self._started: dict[str, float] = {}
+        self._ended: dict[str, Ended] = {}
+        self._early: dict[str, float] = {}  # when a process was seen to have ended that should have waited to be stopped
+
+    def measure(self) -> _Failed | None:
+        """Start all processes, and wait for those that end by themselves. Return what went wrong."""
+        try:
+            for step in self._steps.values():
+                self._start(step)
+                self._wait_until_ready(step)
+            while self._unfinished():
+                self._sleep()
+                self._check_ends()
+            self._check_ends()
+        except _Failed as failure:
+            return failure
+        return None
+
+    def outcome(self, failure: _Failed | None) -> Outcome:
+        """Stop what still runs, bring all logs here, and say how the run went."""
+        if failure is not None:
+            self.stop_all()
+        trouble = self.collect_all() or self._left_behind()
+        failure = failure or trouble
+        if failure is not None:
+            return Outcome("failed", self._message(failure), self._ended)
+        for step in self._steps.values():
+            if step.process.results and not (self._folder / step.log).stat().st_size:
+                return Outcome("empty", self._message(_Failed(step.process.name, "the program printed nothing")), self._ended)
+        return Outcome("ok", None, self._ended)
+
+    def _start(self, step: Step) -> None:
+        name, ready = step.process.name, step.process.ready
+        if ready and isinstance(ready.port, int) and step.place.machine.is_listening(ready.port):
+            raise _Failed(name, f"port {ready.port} is in use already, by nothing of this run")
+        job = Job(name=name, argv=step.process.command, program=step.place.program.path, folder=self._folder, log=step.log, errors=step.errors)
+        try:
+            self._running[name] = step.place.machine.start(job)
+        except CannotStart as error:
+            raise _Failed(name, f"cannot be started: {error}") from error
+        self._started[name] = time.monotonic()
+
+    def _wait_until_ready(self, step: Step) -> None:
+        name, ready = step.process.name, step.process.ready
+        if ready is None:
+            return
+        begin = self._started[name]
+        give_up = min(begin + (ready.deadline_s if ready.seconds is None else ready.seconds), self._begin + self._deadline_s)
+        while True:
+            if ready.seconds is None and self._running[name].is_ready(ready):
+                return
+            self._check_ends()
+            if ready.seconds is None and self._running[name].poll() and not self._running[name].is_ready(ready):
+                raise _Failed(name, f"ended before it was ready: {_missing(ready)}", quote="; its last line: ")
+            if time.monotonic() >= give_up:
+                break
+            self._sleep(min(_POLL_S, max(0.0, give_up - time.monotonic())))
+        if ready.seconds is None:
+            raise _Failed(name, f"not ready within {min(ready.deadline_s, self._deadline_s):g} s: {_missing(ready)}", quote="; its last line: ")
+
+    def _unfinished(self) -> list[str]:
+        """Return the processes that have to end by themselves and still run."""
+        return [name for name, running in self._running.items() if self._steps[name].process.ends == "itself" and not running.poll()]
+
+    def _check_ends(self) -> None:
+        """Raise what went wrong so far: a process that ended badly, one that takes too long, or a server that ended long before its clients."""
+        if self._first_bad():
+            self._sleep_until_all_ended(_SETTLE_S)
+        bad = self._first_bad()
+        if bad is not None:
+            raise _Failed(bad, _how(self._running[bad].poll()), quote=": ")
+        now = time.monotonic()
+        for name, (limit, what) in self._limits().items():
+            if now >= limit:
+                raise _Failed(name, what)
+
+    def _first_bad(self) -> str | None:
+        """Return the first process, in the order of the starts, that ended by itself with an error, or was lost."""
+        ended = ((name, running.poll()) for name, running in self._running.items())
+        return next((name for name, end in ended if end and (end.exit_status != 0 or end.by == "lost")), None)
+
+    def _limits(self) -> dict[str, tuple[float, str]]:
+        """Return until when each process may go on as it does, and what is wrong after that."""
+        limits = {}
+        last_end = self._begin + self._deadline_s
+        for name, running in self._running.items():
+            process = self._steps[name].process
+            if process.ends == "itself" and not running.poll():
+                own_end = self._started[name] + process.deadline_s if process.deadline_s else last_end
+                seconds = process.deadline_s if process.deadline_s and own_end < last_end else self._deadline_s
+                limits[name] = (min(own_end, last_end), f"stopped by the harness: not done within its deadline of {seconds:g} s")
+            elif process.ends == "stopped" and running.poll():
+                seen = self._early.setdefault(name, time.monotonic())
+                limits[name] = (seen + _EARLY_S, "ended by itself, with exit code 0, long before the processes that it serves")
+        return limits
+
+    def _sleep(self, timeout_s: float | None = None) -> None:
+        """Sleep until there is news of a process, or until a limit is reached. Nothing is polled, so that nothing disturbs the measurement."""
+        limits = [limit for limit, _ in self._limits().values()]
+        left_s = max(0.0, min(limits, default=time.monotonic() + _POLL_S) - time.monotonic())
+        watched = [running for running in self._running.values() if running.poll() is None]
+        select.select(watched, [], [], left_s if timeout_s is None else min(timeout_s, left_s))
+
+    def _sleep_until_all_ended(self, seconds: float) -> None:
+        give_up = time.monotonic() + seconds
+        while (left := [running for running in self._running.values() if not running.poll()]) and (left_s := give_up - time.monotonic()) > 0:
+            select.select(left, [], [], left_s)
+
+    def stop_all(self) -> None:
+        """Ask all processes to end, the last that was started first."""
+        for running in reversed(self._running.values()):
+            running.stop()
+
+    def collect_all(self) -> _Failed | None:
+        """Stop one process after the other, and bring its log here. Return the first thing that went wrong."""
+        failure = None
+        for name, running in reversed(self._running.items()):
+            running.stop()
+            try:
+                self._ended[name] = running.collect()
+            except TachologError as error:
+                self._ended[name] = running.poll() or Ended(exit_status=None, by="lost")
+                failure = _Failed(name, str(error))
+        return failure
+
+    def _left_behind(self) -> _Failed | None:
+        left = ((name, end.left) for name, end in self._ended.items() if end.left)
+        return next((_Failed(name, f"{count} of the processes that it started could not be ended") for name, count in left), None)
+
+    def _message(self, failure: _Failed) -> str:
+        step = self._steps[failure.name]
+        line = _last_line(self._folder, [step.errors, step.log] if failure.name else [step.errors]) if failure.quote else ""
+        return "".join((f"{failure.name}: " if failure.name else "", failure.what, f"{failure.quote}{line}" if line else ""))
+
+
+def _how(end: Ended | None) -> str:
+    """Return how a process ended, in words."""
+    if end is not None and end.why is not None:
+        return end.why
+    if end is None or end.exit_status is None:
+        return "it was lost: its launcher was killed, or the connection to its host broke"
+    if end.exit_status < 0:
+        return f"killed by {_signal_name(-end.exit_status)}"
+    return f"exit code {end.exit_status}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # the realtime signals between the first and the last have no names
+        return f"signal {number}"
+
+
+def _missing(ready: Ready) -> str:
+    return f"nothing listens on port {ready.port}" if ready.port is not None else f"it did not print {ready.output!r}"
+
+
+def _last_line(folder: Path, files: Sequence[str]) -> str:
+    """Return the last line that is not blank, of the first of these files that has one."""
+    for name in files:
+        with contextlib.suppress(OSError):
+            with (folder / name).open("rb") as file:
+                file.seek(max(0, (folder / name).stat().st_size - _TAIL_BYTES))
+                lines = file.read().decode(errors="replace").strip().splitlines()
+            if lines:
+                return lines[-1][:_QUOTED_CHARACTERS]
+    return ""

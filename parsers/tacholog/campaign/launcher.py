@@ -1,0 +1,191 @@
+"""Start one process of a run, wait for it, and report what it used. `tacholog.campaign.local` runs this file as a program of its own.
+
+It exists because the kernel's peak memory of a child begins with that of the process that forked it: started by a harness of 300 MB, ``true`` would
+read 300 MB. So this file imports no more than it needs, and nothing of Tacholog.
+
+Arguments: the number of the file descriptor for reports, the seconds between SIGTERM and SIGKILL, the path of the program, and its argv.
+The process gets this program's standard output, standard error, folder and environment, and no standard input.
+Standard input is the feed: it never holds anything. When it closes, the process and all that it started are ended. So nothing is left if the harness
+asks for the end by closing it, and if the harness is killed.
+
+Reports are lines:
+    started PID
+    failed ERRNO                        the program could not be started; this is the last line
+    ended STATUS DURATION_NS USER_NS SYSTEM_NS PEAK_KIB FLOOR_KIB VOLUNTARY INVOLUNTARY LEFT
+STATUS is the exit status, or the negative number of a signal, or ``-`` if even SIGKILL did not end it. FLOOR_KIB is the peak of a process that does
+nothing but fail to start: a peak that is not above it says little about the program. LEFT counts processes that could not be ended.
+"""
+
+import _signal  # type: ignore[import-not-found] # the module signal costs memory
+import ctypes
+import os
+import resource
+import select
+import sys
+import time
+
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_RESTORED = (_signal.SIGPIPE, _signal.SIGXFSZ)  # Python ignores them, and a process inherits what is ignored
+_POLL_S = 0.005
+_KILL_S = 5.0
+
+
+class _Used:
+    """The sum of what several processes used."""
+
+    def __init__(self) -> None:
+        self.user_s = self.system_s = 0.0
+        self.peak_kib = self.voluntary = self.involuntary = 0
+
+    def add(self, usage: resource.struct_rusage) -> None:
+        self.user_s += usage.ru_utime
+        self.system_s += usage.ru_stime
+        self.peak_kib = max(self.peak_kib, usage.ru_maxrss)
+        self.voluntary += usage.ru_nvcsw
+        self.involuntary += usage.ru_nivcsw
+
+
+def _fork(libc: ctypes.CDLL, program: str, argv: list[str]) -> tuple[int, int]:
+    """Start the program in a session of its own. Return its process id, and 0 or why it could not be started."""
+    reader, writer = os.pipe()  # it closes when the program is executed
+    parent = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setsid()
+            libc.prctl(_PR_SET_PDEATHSIG, _signal.SIGKILL, 0, 0, 0)  # if the launcher itself is killed
+            if os.getppid() != parent:
+                os._exit(1)
+            for number in _RESTORED:
+                _signal.signal(number, _signal.SIG_DFL)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.execv(program, argv)  # noqa: S606 - no shell is wanted
+        except OSError as error:
+            os.write(writer, str(error.errno).encode())
+        finally:
+            os._exit(127)
+    os.close(writer)
+    refused = os.read(reader, 16)
+    os.close(reader)
+    return pid, int(refused or 0)
+
+
+def _children() -> list[int]:
+    """Return the processes whose parent is this one. Orphans below it are among them, because it is their subreaper."""
+    found, own = [], os.getpid()
+    for name in os.listdir("/proc"):  # noqa: PTH208 - as below
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123 - pathlib costs memory
+                    fields = file.read().rpartition(b")")[2].split()
+            except OSError:
+                continue
+            if int(fields[1]) == own:
+                found.append(int(name))
+    return found
+
+
+def _send(pids: list[int], number: int) -> None:
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except OSError:  # it has ended, or belongs to another user
+            continue
+
+
+def _send_to_group(group: int, number: int) -> None:
+    try:
+        os.killpg(group, number)
+    except OSError:
+        return
+
+
+def _has_ended(pid: int) -> bool:
+    """Whether the process has ended. It stays a zombie, so that no other process group gets its number."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _sleep_until_ended(pid: int, give_up: float) -> bool:
+    while not _has_ended(pid):
+        if time.monotonic() > give_up:
+            return False
+        time.sleep(_POLL_S)
+    return True
+
+
+def _wait(pid: int, feed: int) -> bool:
+    """Sleep until the process has ended or the feed closes. Return whether the process ended by itself."""
+    reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    _signal.set_wakeup_fd(writer)
+    _signal.signal(_signal.SIGCHLD, lambda _number, _frame: None)  # without a handler, nothing is written into the pipe
+    watched = select.poll()
+    watched.register(reader, select.POLLIN)
+    watched.register(feed, select.POLLIN | select.POLLHUP)
+    while not _has_ended(pid):
+        if any(descriptor == feed for descriptor, _ in watched.poll()) and not os.read(feed, 1):
+            return _has_ended(pid)
+        try:
+            os.read(reader, 512)
+        except BlockingIOError:
+            continue
+    return True
+
+
+def _end_the_rest(used: _Used, give_up: float) -> int:
+    """End all processes that are left, which are orphans of the process, and return how many could not be ended."""
+    asked: set[int] = set()
+    killed_until = max(give_up, time.monotonic()) + _KILL_S
+    while True:
+        try:
+            pid, _, usage = os.wait4(-1, os.WNOHANG)
+        except ChildProcessError:
+            return 0
+        if pid:
+            used.add(usage)
+            continue
+        left = _children()
+        now = time.monotonic()
+        if now > killed_until:
+            return len(left)
+        _send([pid for pid in left if pid not in asked] if now < give_up else left, _signal.SIGTERM if now < give_up else _signal.SIGKILL)
+        asked.update(left)
+        time.sleep(_POLL_S)
+
+
+def main() -> None:
+    """Start the process, wait, and report."""
+    report, grace_s, program, argv = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3], sys.argv[4:]
+    os.set_inheritable(report, False)
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    nothing, _ = _fork(libc, "", argv)
+    floor = os.wait4(nothing, 0)[2]
+    pid, refused = _fork(libc, program, argv)
+    if refused:
+        os.write(report, f"failed {refused}\n".encode())
+        return
+    for number in (_signal.SIGINT, _signal.SIGHUP, _signal.SIGTERM):
+        _signal.signal(number, _signal.SIG_IGN)  # the feed alone says when to end
+    os.write(report, f"started {pid}\n".encode())
+    start_ns = time.monotonic_ns()
+    is_over = _wait(pid, 0)
+    give_up = time.monotonic() + (grace_s if is_over else 0)
+    if not is_over:
+        _send_to_group(pid, _signal.SIGTERM)
+        if not _sleep_until_ended(pid, time.monotonic() + grace_s):
+            _send_to_group(pid, _signal.SIGKILL)
+            _sleep_until_ended(pid, time.monotonic() + _KILL_S)
+    duration_ns = time.monotonic_ns() - start_ns
+    used, status = _Used(), "-"
+    if _has_ended(pid):
+        _send_to_group(pid, _signal.SIGTERM)
+        _, code, usage = os.wait4(pid, 0)
+        used.add(usage)
+        status = str(os.waitstatus_to_exitcode(code))
+    left = _end_the_rest(used, give_up)
+    times = f"{duration_ns} {round(used.user_s * 1e9)} {round(used.system_s * 1e9)}"
+    os.write(report, f"ended {status} {times} {used.peak_kib} {floor.ru_maxrss} {used.voluntary} {used.involuntary} {left}\n".encode())
+
+
+if __name__ == "__main__":
+    main()

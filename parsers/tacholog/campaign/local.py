@@ -1,0 +1,289 @@
+"""This machine, as a place where processes run: directly, or behind words before each command (``prefix``).
+
+Each process is started by a small program (`tacholog.campaign.launcher`), which waits for it, ends it, and reports what it used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tacholog.campaign.machines import GRACE_S, CannotStart, Ended, EndedBy, HostEntry, Job, Program, Ready, Resources
+from tacholog.campaign.tools import find_program, sha256
+from tacholog.errors import TachologError
+from tacholog.runs import host
+from tacholog.runs.manifest import Host
+
+_LAUNCHER = Path(__file__).with_name("launcher.py")
+_ASK_TIMEOUT_S = 20.0
+_START_TIMEOUT_S = 20.0
+_END_TIMEOUT_S = GRACE_S + 15.0  # the launcher takes GRACE_S, and a few seconds to end what is left
+_FLOOR_SLACK_BYTES = 256 * 1024  # the kernel counts pages in batches on each processor
+_BOOT_ID = "/proc/sys/kernel/random/boot_id"
+_SOCKETS = tuple(f"/proc/net/{name}" for name in ("tcp", "tcp6", "udp", "udp6"))
+_LISTENING = {"0A", "07"}  # of a TCP socket that listens, and of a UDP socket that is not connected
+# With these as a prefix, a daemon runs the process. What the kernel counts is then the command that talks to the daemon.
+_HAND_OVER = {"crictl", "docker", "incus", "kubectl", "lxc", "machinectl", "nerdctl", "podman", "systemd-run"}
+_READ_BYTES = 64 * 1024
+_FIND = 'command -v -- "$1"'  # a shell finds the program where the prefix leads, such as in another mount namespace
+
+
+class LocalMachine:
+    """This machine."""
+
+    def __init__(self, name: str, entry: HostEntry, tools: Mapping[str, Path], checkout: Path | None = None) -> None:
+        """See `tacholog.campaign.places.open_machine`.
+
+        Raises:
+            TachologError: the prefix cannot be run, or leads to another machine.
+        """
+        self._name = name
+        self._prefix = entry.prefix
+        self._tools = tools
+        self._checkout = checkout
+        self._running: list[LocalRunning] = []
+        if self._prefix:
+            self._check_prefix()
+
+    def _check_prefix(self) -> None:
+        """Refuse a prefix that does not lead to this machine: its description and its clock would be taken from the wrong machine."""
+        found = self.ask(["cat", _BOOT_ID])
+        words = " ".join(self._prefix)
+        if found is None:
+            raise TachologError(f"hosts.{self._name}: its prefix cannot be run: {words}")
+        if self.boot_id is not None and found.strip() != self.boot_id:
+            raise TachologError(f"hosts.{self._name}: its prefix leads to another machine ({words}); use ssh = ... for that")
+
+    @property
+    def name(self) -> str:
+        """Its name in the campaign."""
+        return self._name
+
+    @property
+    def boot_id(self) -> str | None:
+        """The kernel's id of the boot."""
+        with contextlib.suppress(OSError):
+            return Path(_BOOT_ID).read_text().strip() or None
+        return None
+
+    def find(self, word: str) -> Program:
+        """Return the program of this name: one of ``tools``, or one on the PATH."""
+        if not self._prefix:
+            path = find_program(word, self._tools)
+            return Program(str(path), sha256(path))
+        path_there = str(self._tools[word]) if word in self._tools else (self.ask(["sh", "-c", _FIND, "sh", word]) or "").strip()
+        if not path_there.startswith("/") or self.ask(["test", "-x", path_there]) is None:
+            raise TachologError(f"{word}: no such program behind the prefix of {self._name}: {' '.join(self._prefix)}")
+        checksum = (self.ask(["sha256sum", path_there]) or "").split()
+        return Program(path_there, checksum[0].lstrip("\\") if checksum else None)
+
+    def ask(self, argv: Sequence[str]) -> str | None:
+        """Run a short command, and return what it prints."""
+        command = [*self._prefix, *argv]
+        try:
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=_ASK_TIMEOUT_S, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return done.stdout if done.returncode == 0 else None
+
+    def describe(self) -> Host:
+        """Return this machine as a host file describes it."""
+        return host.this_host()
+
+    def environment(self) -> Mapping[str, str]:
+        """Return what may change between two runs."""
+        return host.environment(checkout=self._checkout)
+
+    def moment(self) -> Mapping[str, str]:
+        """Return what changes from second to second."""
+        return host.moment()
+
+    def is_listening(self, port: int) -> bool:
+        """Whether any process listens on this port, in the network namespace where the prefix leads."""
+        if self._prefix:
+            # Not each file by a command of its own: this is asked again and again until the process is ready.
+            text = self.ask(["cat", *_SOCKETS]) or self.ask(["cat", *(name for name in _SOCKETS if not name.endswith("6"))]) or ""
+        else:
+            text = "".join(Path(name).read_text() for name in _SOCKETS if Path(name).exists())
+        return any(_listens(line, port) for line in text.splitlines())
+
+    def start(self, job: Job) -> LocalRunning:
+        """Start a process.
+
+        Raises:
+            CannotStart: it was not started.
+        """
+        argv = (*self._prefix, job.program, *job.argv[1:]) if self._prefix else job.argv
+        try:
+            program = str(find_program(self._prefix[0], {})) if self._prefix else job.program
+        except TachologError as error:
+            raise CannotStart(str(error)) from error
+        running = LocalRunning(self, job, program, argv)
+        self._running.append(running)
+        running.wait_for_start()
+        return running
+
+    def close(self) -> None:
+        """End what is left of all processes that were started here."""
+        for running in self._running:
+            running.stop()
+        for running in self._running:
+            running.release()
+
+
+def _listens(line: str, port: int) -> bool:
+    fields = line.split()
+    if len(fields) < 4 or fields[3] not in _LISTENING:  # noqa: PLR2004 - number, local address, remote address, state
+        return False
+    return fields[1].rpartition(":")[2] == f"{port:04X}"
+
+
+class LocalRunning:
+    """A process on this machine that was started."""
+
+    def __init__(self, machine: LocalMachine, job: Job, program: str, argv: Sequence[str]) -> None:
+        """Start the launcher, which starts the process."""
+        self.job = job
+        self._machine = machine
+        self._asked_to_end = False
+        self._is_handed_over = argv is not job.argv and Path(argv[0]).name in _HAND_OVER
+        self._is_closed = False
+        self._text = b""
+        self._outputs = (_Output(job.folder / job.log), _Output(job.folder / job.errors))
+        self._reports, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        os.set_blocking(writer, True)
+        try:
+            with (job.folder / job.log).open("wb") as out, (job.folder / job.errors).open("wb") as errors:
+                self._launcher = subprocess.Popen(
+                    [sys.executable, "-I", "-S", str(_LAUNCHER), str(writer), str(GRACE_S), program, *argv],
+                    cwd=job.folder,
+                    stdin=subprocess.PIPE,
+                    stdout=out,
+                    stderr=errors,
+                    env=os.environ | {"LC_ALL": "C"},  # some tools print numbers in the locale of the user
+                    pass_fds=(writer,),
+                    start_new_session=True,  # so that Ctrl-C in a terminal reaches the harness alone, which then ends the processes in order
+                )
+        finally:
+            os.close(writer)
+
+    def wait_for_start(self) -> None:
+        """Wait until the program is executed.
+
+        Raises:
+            CannotStart: it cannot be.
+        """
+        give_up = time.monotonic() + _START_TIMEOUT_S
+        while b"\n" not in self._text and not self._is_closed:
+            self._read_reports(max(0.0, give_up - time.monotonic()))
+            if time.monotonic() > give_up:
+                self.release()
+                raise CannotStart("its launcher does not answer")
+        words = self._report()
+        if words[:1] == ["failed"]:
+            self.release()
+            raise CannotStart(os.strerror(int(words[1])))
+
+    def _read_reports(self, timeout_s: float) -> None:
+        """Read what the launcher reports, and wait for it at most so long."""
+        if self._is_closed or not select.select([self._reports], [], [], timeout_s)[0]:
+            return
+        part = os.read(self._reports, _READ_BYTES)
+        self._text += part
+        self._is_closed = not part
+
+    def _report(self) -> list[str]:
+        """Return the words of the last whole line that the launcher reported."""
+        return (self._text.decode("ascii", "replace").rpartition("\n")[0].splitlines() or [""])[-1].split()
+
+    def fileno(self) -> int:
+        """Return the descriptor that becomes readable when the launcher reports the end, or has ended itself."""
+        return self._reports
+
+    def poll(self) -> Ended | None:
+        """Return how the process ended; ``None`` while it runs."""
+        self._read_reports(0)
+        words = self._report()
+        if words[:1] == ["ended"] or self._is_closed:
+            return _ended(words, by="harness" if self._asked_to_end else "itself")
+        return None
+
+    def is_ready(self, ready: Ready) -> bool:
+        """Whether the process has printed the text, or something listens on the port."""
+        if ready.output is not None:
+            return any(output.has(ready.output.encode()) for output in self._outputs)
+        return isinstance(ready.port, int) and self._machine.is_listening(ready.port)
+
+    def stop(self) -> None:
+        """Ask the process to end. The launcher does it when its standard input closes."""
+        self._asked_to_end = self._asked_to_end or self.poll() is None
+        if self._launcher.stdin:
+            self._launcher.stdin.close()
+
+    def collect(self) -> Ended:
+        """Wait for the end, and return how it came. Log and errors are in the folder of the run already."""
+        give_up = time.monotonic() + _END_TIMEOUT_S
+        while (ended := self.poll()) is None and time.monotonic() < give_up:
+            self._read_reports(max(0.0, give_up - time.monotonic()))
+        self.release()
+        ended = ended or Ended(exit_status=None, by="lost")
+        return msgspec.structs.replace(ended, resources=None) if self._is_handed_over else ended
+
+    def release(self) -> None:
+        """Close what belongs to the launcher. If it has not ended by then, it is killed, and the kernel kills the process with it."""
+        self.stop()
+        try:
+            self._launcher.wait(_END_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._launcher.kill()
+            self._launcher.wait()
+        if self._reports >= 0:
+            os.close(self._reports)
+            self._reports, self._is_closed = -1, True
+
+
+def _ended(words: Sequence[str], by: EndedBy) -> Ended:
+    """Return what the last report of a launcher says; ``lost`` if it is not the report of an end."""
+    if words[:1] != ["ended"]:
+        return Ended(exit_status=None, by="lost")
+    status = words[1]
+    duration_ns, user_ns, system_ns, peak_kib, floor_kib, voluntary, involuntary, left = map(int, words[2:])
+    resources = Resources(
+        duration_ns=duration_ns,
+        user_cpu_ns=user_ns,
+        system_cpu_ns=system_ns,
+        max_rss_bytes=peak_kib * 1024,
+        max_rss_is_bound=peak_kib * 1024 <= floor_kib * 1024 + _FLOOR_SLACK_BYTES,
+        voluntary=voluntary,
+        involuntary=involuntary,
+    )
+    return Ended(exit_status=None if status == "-" else int(status), by=by, resources=resources, left=left)
+
+
+class _Output:
+    """A file that a process writes. Only what is new is read each time."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._position = 0
+        self._end = b""
+
+    def has(self, text: bytes) -> bool:
+        """Whether the text is in what was written since the last call, or crosses its beginning."""
+        with self._path.open("rb") as file:
+            file.seek(self._position)
+            new = file.read()
+        self._position += len(new)
+        found = text in self._end + new
+        self._end = (self._end + new)[-len(text) :]
+        return found

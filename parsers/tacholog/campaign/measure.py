@@ -1,0 +1,233 @@
+"""Do one run of a campaign: its processes, its logs, the state of its machines, and its ``run.toml``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path, PurePath
+from typing import NamedTuple
+
+import msgspec
+
+from tacholog.campaign.clocks import ClockReports, clock_entry
+from tacholog.campaign.execution import Outcome, Place, Step, run_steps
+from tacholog.campaign.links import Link, read_link
+from tacholog.campaign.machines import Ended, Machine
+from tacholog.campaign.places import machine_name, opened, program_key
+from tacholog.campaign.plan import Plan, PlannedRun
+from tacholog.campaign.processes import RESOURCES_FILE, Process, main_process
+from tacholog.campaign.resources_log import User, read_measured, resources_log
+from tacholog.campaign.tools import measured_program, sha256
+from tacholog.campaign.wrappers import measured
+from tacholog.errors import TachologError
+from tacholog.runs.clocks import CLOCK_FILE
+from tacholog.runs.manifest import RUN_FILE, Command, LogFile, Manifest, Ready, write
+from tacholog.schema.conditions import StatedConditions
+from tacholog.schema.records import Side
+
+_ERRORS = "stderr.txt"  # of a run that is one command
+_REPEATED = "An earlier try of this run was interrupted; this run was measured again from the start."  # words that publishing does not mask
+_SIDES: Mapping[str, Side] = {"pub": "publisher", "publisher": "publisher", "sub": "subscriber", "subscriber": "subscriber", "both": "both"}
+
+
+class _Done(NamedTuple):
+    """What became of a run, and the state of its machines before and after."""
+
+    outcome: Outcome
+    environment: Mapping[str, str]
+    link_bit_per_s: float | None = None
+    has_several_clocks: bool = False
+
+
+def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path], checkout: Path | None = None) -> Manifest:
+    """Do one run: start its processes, keep their output as logs, and write ``run.toml`` last, whether the run succeeded or failed."""
+    run_folder = folder / run.folder
+    was_interrupted = run_folder.exists()
+    run_folder.mkdir(parents=True, exist_ok=True)
+    start_time = utc_now()
+    processes = run.processes or (Process(name="", role="both", command=run.command or (), log=plan.log),)
+    for file in (RESOURCES_FILE, CLOCK_FILE, *(file for process in processes for file in (process.log_file, process.errors_file))):
+        (run_folder / file).unlink(missing_ok=True)  # of a try that was interrupted
+    try:
+        outcome, environment, link_bit_per_s, has_several_clocks = _run(processes, run_folder, plan, run, tools, checkout)
+    except TachologError as error:
+        if not run.processes:
+            raise
+        outcome, environment, link_bit_per_s, has_several_clocks = _Done(Outcome("failed", str(error), {}), {})
+    if not run.processes:
+        environment = {**environment, "program_sha256": plan.programs[measured_program(processes[0].command)]}
+    manifest = Manifest(
+        system=plan.system,
+        system_version=plan.tool_version,
+        tool=plan.tool,
+        tool_version=plan.tool_version,
+        release=plan.release,
+        host=host_of_run(plan, run),
+        status=outcome.status,
+        reason=outcome.reason,
+        start_time=f"{start_time:%Y-%m-%dT%H:%M:%SZ}",
+        session=plan.session,
+        repetition=run.repetition,
+        order_index=run.order_index,
+        campaign=plan.campaign,
+        seed=plan.seed,
+        notes=(*plan.notes, *([_REPEATED] if was_interrupted else []), *_doubts(processes)),
+        labels=run.labels,
+        clocks="several" if has_several_clocks else None,
+        conditions=_with_link(run.conditions, link_bit_per_s),
+        options=run.options,
+        environment=dict(environment),
+        commands=tuple(_command(process, plan, run, outcome.ended.get(process.name)) for process in processes),
+        logs=(*_logs(processes, run_folder, plan, run), *_clock_log(run_folder)),
+    )
+    manifest = _with_resources(manifest, processes, outcome, run_folder)
+    write(run_folder / RUN_FILE, manifest)
+    return manifest
+
+
+def _doubts(processes: tuple[Process, ...]) -> list[str]:
+    """Return a sentence for each command whose measured program is not known."""
+    found = ((process.name, process.command[0], measured(process.command).doubt) for process in processes)
+    return [
+        f"The measured program{f' of {name}' if name else ''} is not known, because {doubt}. The recorded SHA-256 is that of {word}."
+        for name, word, doubt in found
+        if doubt
+    ]
+
+
+def host_of_run(plan: Plan, run: PlannedRun) -> str:
+    """Return the id of the machine that a run is measured on."""
+    return _host_id(plan, main_process(run.processes)) if run.processes else plan.host
+
+
+def _host_id(plan: Plan, process: Process) -> str:
+    return plan.host_ids[process.host] if process.host else plan.host
+
+
+def _run(processes: tuple[Process, ...], folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path], checkout: Path | None) -> _Done:
+    names = [machine_name(process) for process in (main_process(processes), *processes)]
+    with opened(names, plan.hosts, tools, checkout) as machines:
+        environment = {key: text for prefix, machine in _distinct(machines) for key, text in _prefixed(prefix, machine.environment()).items()}
+        link = read_link(machines, plan.hosts) if run.processes else Link({}, None)
+        clocks = ClockReports(machines)
+        before = {**link.environment, **_moments(machines, "before")}
+        clocks.take("before")
+        steps = [_step(process, machines, is_only=not run.processes) for process in processes]
+        outcome = run_steps(steps, folder, run.deadline_s)
+        environment |= before | _moments(machines, "after")
+        clocks.take("after")
+        clocks.write(folder)
+    for step in steps:
+        errors = folder / step.errors
+        if errors.is_file() and not errors.read_bytes().strip():
+            errors.unlink()
+    return _Done(outcome, environment, link.bit_per_s, clocks.are_needed)
+
+
+def _with_link(conditions: StatedConditions, link_bit_per_s: float | None) -> StatedConditions:
+    """Return the conditions of a run, with the speed of the link if only the kernel states it."""
+    return conditions if conditions.link_bit_per_s is not None else msgspec.structs.replace(conditions, link_bit_per_s=link_bit_per_s)
+
+
+def _clock_log(folder: Path) -> list[LogFile]:
+    return [clock_entry(sha256(folder / CLOCK_FILE))] if (folder / CLOCK_FILE).is_file() else []
+
+
+def _step(process: Process, machines: Mapping[str, Machine], *, is_only: bool) -> Step:
+    machine = machines[machine_name(process)]
+    place = Place(machine, machine.find(process.command[0]))
+    return Step(process, place, process.log_file, _ERRORS if is_only else process.errors_file)
+
+
+def _distinct(machines: Mapping[str, Machine]) -> list[tuple[str, Machine]]:
+    """Return each machine once, with the prefix of its keys in the environment: none for the first, which is the host of the run."""
+    found: dict[str, tuple[str, Machine]] = {}
+    for name, machine in machines.items():
+        found.setdefault(machine.boot_id or f"unknown {name}", (f"{name or 'harness'}." if found else "", machine))
+    return list(found.values())
+
+
+def _prefixed(prefix: str, values: Mapping[str, str], suffix: str = "") -> dict[str, str]:
+    return {f"{prefix}{name}{suffix}": value for name, value in values.items()}
+
+
+def _moments(machines: Mapping[str, Machine], when: str) -> dict[str, str]:
+    return {key: text for prefix, machine in _distinct(machines) for key, text in _prefixed(prefix, machine.moment(), f"_{when}").items()}
+
+
+def _command(process: Process, plan: Plan, run: PlannedRun, ended: Ended | None) -> Command:
+    program = measured(process.command)
+    behind = process.command[program.position] if program.position else None
+    if not run.processes:
+        return Command(role=process.role, argv=process.command, program=behind)
+    key = program_key(process, process.command[program.position], plan.hosts)
+    host = _host_id(plan, process)
+    return Command(
+        role=process.role,
+        argv=process.command,
+        name=process.name,
+        host=host if host != host_of_run(plan, run) else None,
+        program=behind,
+        program_sha256=plan.programs.get(key),
+        program_version=plan.versions.get(key),
+        exit_status=ended.exit_status if ended else None,
+        log=process.log_file if ended else None,
+        prefix=plan.hosts[process.host].prefix if process.host else (),
+        ready=_ready(process),
+        ends=process.ends,
+    )
+
+
+def _ready(process: Process) -> Ready | None:
+    ready = process.ready
+    if ready is None:
+        return None
+    return Ready(output=ready.output, port=ready.port if isinstance(ready.port, int) else None, seconds=ready.seconds)
+
+
+def _logs(processes: tuple[Process, ...], folder: Path, plan: Plan, run: PlannedRun) -> list[LogFile]:
+    """Return the logs of all processes that were started."""
+    if not run.processes:
+        return [LogFile(file=plan.log, sha256=sha256(folder / plan.log), format=plan.format)]
+    logs = []
+    for process in processes:
+        if (folder / process.log_file).is_file():
+            logs.append(_log(process, folder, process.log_file, plan, results=process.results))
+        if (folder / process.errors_file).is_file():
+            logs.append(_log(process, folder, process.errors_file, plan, results=False))
+    return logs
+
+
+def _log(process: Process, folder: Path, file: str, plan: Plan, *, results: bool) -> LogFile:
+    return LogFile(
+        file=file,
+        sha256=sha256(folder / file),
+        format=(process.format or plan.format) if results else None,
+        side=_SIDES.get(process.role) if results else None,
+        process=process.name,
+        results=results,
+    )
+
+
+def _with_resources(manifest: Manifest, processes: Sequence[Process], outcome: Outcome, folder: Path) -> Manifest:
+    """Write the log of what the processes used, and return the manifest with it.
+
+    A run that is one command gets none if its own log says it already, as that of perftest does: the same would be shown twice.
+    """
+    measured = read_measured(folder, manifest)
+    ended = ((process, outcome.ended.get(process.name)) for process in processes)
+    users = [
+        User(process.name or PurePath(process.command[0]).name, _SIDES.get(process.role), end.resources)
+        for process, end in ended
+        if end and end.resources
+    ]
+    if not users or (measured.has_resources and not processes[0].name):
+        return manifest
+    (folder / RESOURCES_FILE).write_text(resources_log(users, measured), encoding="utf-8")
+    entry = LogFile(file=RESOURCES_FILE, sha256=sha256(folder / RESOURCES_FILE))
+    return msgspec.structs.replace(manifest, logs=(*manifest.logs, entry))
+
+
+def utc_now() -> datetime:
+    """Return the current time, in UTC."""
+    return datetime.now(UTC)

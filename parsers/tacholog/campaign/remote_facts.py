@@ -1,0 +1,130 @@
+"""The properties of a host that is reached over ssh, by the same code as those of this machine.
+
+A shell script prints the small files of ``/proc`` and ``/sys`` there (`facts.sh`). Here they are rebuilt as a tree in a temporary folder, which
+`tacholog.runs.host` reads. What comes from a host may be anything, so the names, the number and the size of the files are checked.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from tacholog.errors import TachologError
+from tacholog.runs import host
+from tacholog.runs.manifest import Host
+
+FACTS = Path(__file__).with_name("facts.sh").read_text(encoding="utf-8")
+_PATH = re.compile(r"(?:proc|sys|etc|run|\.dockerenv)(?:/[A-Za-z0-9_@+-][A-Za-z0-9_.@+-]*){0,12}(?:/\.containerenv)?")
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_RANGE = re.compile(r"([0-9]{1,6})(?:-([0-9]{1,6}))?")
+_MOST_FILES = 20_000
+_LONGEST_STATED = 300
+_BOOT_ID = "proc/sys/kernel/random/boot_id"
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What a host says of itself.
+
+    Attributes:
+        files: the content of small files, by their path without the first slash.
+        folders: folders, and files whose content does not matter.
+        drivers: the name of a driver, by the path of the link that leads to it.
+        stated: what programs there print, by name.
+    """
+
+    files: Mapping[str, str]
+    folders: frozenset[str]
+    drivers: Mapping[str, str]
+    stated: Mapping[str, str]
+
+    @property
+    def boot_id(self) -> str | None:
+        """The kernel's id of the boot. It is compared, and published nowhere."""
+        return self.files.get(_BOOT_ID, "").strip() or None
+
+    def describe(self) -> Host:
+        """Return the host as a host file describes it."""
+        with self.tree() as root:
+            return host.this_host(root, self.stated)
+
+    def environment(self) -> host.Properties:
+        """Return what may change between two runs."""
+        with self.tree() as root:
+            found = host.environment(root, affinity=_single_numbers(self.stated.get("affinity", "")))
+        return {name: text for name, text in found.items() if name != "tacholog_python"}  # that is this machine's
+
+    def moment(self) -> host.Properties:
+        """Return what changes from second to second."""
+        with self.tree() as root:
+            return host.moment(root)
+
+    @contextmanager
+    def tree(self) -> Iterator[Path]:
+        """Yield a folder that holds the files.
+
+        Raises:
+            TachologError: they cannot lie in one tree.
+        """
+        with tempfile.TemporaryDirectory(prefix="tacholog-facts-") as folder:
+            root = Path(folder, "root")
+            try:
+                self._write(root, Path(folder, "drivers"))
+            except OSError as error:
+                raise TachologError(f"the files that a host reports about itself cannot be written: {error.strerror}") from error
+            yield root
+
+    def _write(self, root: Path, drivers: Path) -> None:
+        for path in sorted(self.folders):
+            (root / path).mkdir(parents=True, exist_ok=True)
+        for path, name in self.drivers.items():
+            # What is asked of the driver is the name of the folder that the link leads to.
+            (drivers / name).mkdir(parents=True, exist_ok=True)
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).symlink_to(drivers / name)
+        for path, text in self.files.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text, encoding="utf-8")
+
+
+def facts_from(text: str) -> Facts:
+    """Return what `facts.sh` printed. Lines with other names than those of files in ``/proc``, ``/sys`` and ``/etc`` are left out.
+
+    Raises:
+        TachologError: it is more than any machine has.
+    """
+    files: dict[str, list[str]] = {}
+    folders: set[str] = set()
+    drivers: dict[str, str] = {}
+    stated: dict[str, str] = {}
+    for line in text.split("\n"):
+        kind, _, rest = line.partition(" ")
+        name, _, value = rest.partition(" ")
+        path, colon, content = line.partition(":")
+        if kind == "is" and _PATH.fullmatch(rest):
+            folders.add(rest)
+        elif kind == "driver" and _PATH.fullmatch(name) and _NAME.fullmatch(value):
+            drivers[name] = value
+        elif kind == "stated" and _NAME.fullmatch(name) and value:
+            stated[name] = value[:_LONGEST_STATED]
+        elif colon and _PATH.fullmatch(path):
+            files.setdefault(path, []).append(content + "\n")
+        if len(files) + len(folders) > _MOST_FILES:
+            raise TachologError(f"a host reports more than {_MOST_FILES} files about itself")
+    return Facts({path: "".join(lines) for path, lines in files.items()}, frozenset(folders), drivers, stated)
+
+
+def _single_numbers(ranges: str) -> str | None:
+    """Return a list of processors such as ``0-2,5`` as single numbers, ``0,1,2,5``; ``None`` if it is no such list."""
+    numbers: list[int] = []
+    for part in ranges.split(","):
+        found = _RANGE.fullmatch(part)
+        if found is None:
+            return None
+        first, last = int(found[1]), int(found[2] or found[1])
+        numbers.extend(range(first, min(last, first + _MOST_FILES) + 1))
+    return ",".join(map(str, numbers))

@@ -1,0 +1,116 @@
+"""What the processes of a run used, as the kernel counted it: ``resources.log``, which ``tacholog bench`` writes beside the logs of a run.
+
+One line a process; a key is left out if nobody knows its value::
+
+    process resources log=resources/1
+    used process=server side=subscriber test=latency payload_bytes=64 duration_ns=8123456789 user_ns=120000000 system_ns=90000000
+        voluntary_switches=2042 involuntary_switches=17 peak_memory_bytes=7340032 .
+    end processes=1
+
+The second line is one line in the log; its dot shows that it is whole. Resources are of the whole process, of the children that it waited for, and
+of orphans that it left. Where ``peak_memory_below_bytes`` stands, the peak is not above it: the kernel counted the process that started it too.
+Where ``cpu_resolution_ns`` stands, the process ran on a host behind ssh, and a shell there counted: processor time in such steps, and
+``voluntary_switches_above``, ``involuntary_switches_above`` and ``peak_memory_above_bytes`` as they were at the last look before the end.
+
+Source: campaign/resources_log.py of this project; samples in tests/formats/resources/, written by `tacholog bench`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import get_args
+
+from tacholog.formats.kit import Broken, Conditions, Detected, Dialect, Facts, Found, Line, Number, Record, Side, Test, is_size, printed
+
+SYSTEM = "Processes of a campaign"
+TOOL = "tacholog bench"
+DIALECTS = (Dialect("resources/1", "0.4.0 and later", "real logs"),)
+DEFINITIONS = {
+    "process-resources": "What the kernel counted (wait4) for one process of a run, whatever tool it was, from its start to its end, warm-up "
+    "included, together with the children that it waited for: processor time, context switches, and the largest resident set of any of them.",
+    "process-resources-by-shell": "What a shell on the host of the process knows, from its start to its end, warm-up included: the processor time of "
+    "the process and of the children that it waited for, in the steps in which the shell counts; and the context switches and the largest resident "
+    "set at the last look before the end, a look every 4 seconds, which are lower bounds.",
+}
+
+_HEAD = "process resources log=resources/1"
+_PAIR = re.compile(r" ([a-z_]+)=(\S+)")
+_COUNT = re.compile(r"[0-9]{1,18}")
+_NUMBERS: Mapping[str, tuple[str, str]] = {
+    "duration_ns": ("duration", "total"),
+    "user_ns": ("cpu_time", "user"),
+    "system_ns": ("cpu_time", "system"),
+    "voluntary_switches": ("context_switches", "voluntary"),
+    "involuntary_switches": ("context_switches", "involuntary"),
+    "peak_memory_bytes": ("peak_memory", "max"),
+    "peak_memory_below_bytes": ("peak_memory", "max"),
+    "voluntary_switches_above": ("context_switches", "voluntary"),
+    "involuntary_switches_above": ("context_switches", "involuntary"),
+    "peak_memory_above_bytes": ("peak_memory", "max"),
+}
+_COUNTS = ("payload_bytes", "cpu_resolution_ns")
+_WORDS = ("process", "side", "test", *_COUNTS)
+_CPU_RESOLUTION_NS = 1000.0  # the kernel tells it in microseconds
+
+
+def detect(head: str) -> Detected:
+    """The log opens with a line that names its own dialect."""
+    return Detected(head.startswith(_HEAD), wants=f"a first line '{_HEAD}'")
+
+
+def parse(lines: Iterable[Line]) -> Iterator[Found]:
+    """Yield one record for each process."""
+    ended = False
+    for line in lines:
+        kind = line.text.partition(" ")[0]
+        if line.text == _HEAD or not line.text.strip():
+            yield Found(line, None)
+        elif kind == "used":
+            yield Found(line, _record(line))
+        elif kind == "end" and line.whole and re.fullmatch(r"end processes=[0-9]{1,6}", line.text):
+            ended = True
+            yield Found(line, None)
+    if not ended:
+        yield Found(None, Facts(status="truncated", reason="the log has no end line"))
+
+
+def _record(line: Line) -> Record | Broken | None:
+    """Read one process. A line that names no test belongs to a run without results, so its numbers have nothing to stand beside."""
+    pairs = _PAIR.findall(line.text)
+    fields = dict(pairs)
+    if line.text != "used" + "".join(f" {name}={value}" for name, value in pairs) + " ." or len(fields) < len(pairs):
+        return Broken("the line of a process is cut short or garbled")
+    unknown = next((name for name in fields if name not in _WORDS and name not in _NUMBERS), None)
+    if unknown or "process" not in fields:
+        return Broken(f"a process with {unknown}, which this version does not know" if unknown else "the line of a process names none")
+    wrong = next((name for name in fields if (name in _NUMBERS or name in _COUNTS) and not _COUNT.fullmatch(fields[name])), None)
+    if wrong:
+        return Broken(f"{wrong}={fields[wrong][:40]} is no number")
+    if fields.get("test", "latency") not in get_args(Test) or fields.get("side", "both") not in get_args(Side):
+        return Broken("the line of a process names a test or a side that this version does not know")
+    if "payload_bytes" in fields and not is_size(int(fields["payload_bytes"])):
+        return Broken("a message of no bytes")
+    return _result(fields) if "test" in fields else None
+
+
+def _result(fields: Mapping[str, str]) -> Record:
+    tests: Mapping[str, Test] = {test: test for test in get_args(Test)}
+    sides: Mapping[str, Side] = {side: side for side in get_args(Side)}
+    resolution = fields.get("cpu_resolution_ns")
+    return Record(
+        test=tests[fields["test"]],
+        payload_bytes=int(fields["payload_bytes"]) if "payload_bytes" in fields else None,
+        numbers=tuple(_number(name, int(text), float(resolution or _CPU_RESOLUTION_NS)) for name, text in fields.items() if name in _NUMBERS),
+        scope="resources",
+        side=sides.get(fields.get("side", "")),
+        participant=fields["process"],
+        conditions=Conditions(definition="process-resources" if resolution is None else "process-resources-by-shell"),
+    )
+
+
+def _number(name: str, count: int, cpu_resolution_ns: float) -> Number:
+    metric, statistic = _NUMBERS[name]
+    if metric == "cpu_time":
+        return printed(metric, statistic, count, cpu_resolution_ns)
+    return Number(metric=metric, statistic=statistic, value=float(count), bound="<" if "below" in name else ">" if "above" in name else "=")

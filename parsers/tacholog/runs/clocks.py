@@ -1,0 +1,135 @@
+"""``clock.log``: what the clocks of a run's hosts report of themselves, before and after the run.
+
+Without such a witness, a one-way latency between two machines says as much about their clocks as about the messages. ``tacholog bench`` writes the
+log for runs on several machines. After the name of the host and the time, each line is what the tool printed there, unchanged::
+
+    clock reports log=clock/1
+    a before address 10.0.0.1
+    a before chronyc 7F7F0101,,8,1795393168.926226402,0.000000000,...
+    b before chronyc 0A000001,10.0.0.1,9,1795393171.186408233,0.000000758,...
+    end
+
+Each line ``address`` holds one address of the host, to recognise a host that is the reference of another one. The tools are ``chronyc`` (chronyc -c
+tracking) and ``pmc`` (pmc -u -b 0 'GET CURRENT_DATA_SET' 'GET PARENT_DATA_SET' 'GET PORT_PROPERTIES_NP').
+
+Source: the bound of a clock's error that the manual of chronyc gives for ``tracking``: |system time| + root dispersion + root delay / 2. For PTP the
+same is computed from what ptp4l reports: |offset from master| + mean path delay, which is half of the round trip.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+CLOCK_FILE = "clock.log"
+CLOCK_FORMAT = "clock"
+HEAD = "clock reports log=clock/1"
+END = "end"
+TIMES = ("before", "after")
+_LOCAL_REFERENCE = "7F7F0101"  # chronyc's name for a clock that follows none
+_CHRONY_FIELDS = 14
+_LINE = re.compile(r"(?P<host>[A-Za-z][\w-]{0,63}) (?P<when>before|after) (?P<tool>address|chronyc|pmc) (?P<text>.*)", re.ASCII)
+_NUMBER = re.compile(r"[+-]?\d{1,12}(?:\.\d{1,12})?(?:[eE][+-]?\d{1,3})?")
+
+
+class NoWitness(Exception):
+    """The error of the clocks is not known. The message says why."""
+
+
+class _Report(NamedTuple):
+    """What the clock of a host says at one time.
+
+    Attributes:
+        error_ns: how far it may be from its reference.
+        kind: ``ntp`` or ``ptp``.
+        reference: what it follows: an address, or the identity of a grandmaster.
+        is_reference: whether it follows none.
+    """
+
+    error_ns: float
+    kind: str
+    reference: str
+    is_reference: bool
+
+
+def clock_error_ns(text: str, hosts: Iterable[str] = ()) -> float:
+    """Return how far the clocks of the hosts may be apart, in nanoseconds: the largest error before and after the run.
+
+    Args:
+        text: a ``clock.log``.
+        hosts: hosts that must be in it.
+
+    Raises:
+        NoWitness: it does not tell; the message says why.
+    """
+    lines = text.splitlines()
+    if lines[:1] != [HEAD] or lines[-1:] != [END]:
+        raise NoWitness(f"{CLOCK_FILE} is cut short or of another version")
+    found: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for line in lines[1:-1]:
+        match = _LINE.fullmatch(line)
+        if match:
+            found.setdefault((match["host"], match["when"]), {}).setdefault(match["tool"], []).append(match["text"])
+    names = sorted({host for host, _ in found} | set(hosts))
+    if len(names) < len(TIMES):
+        raise NoWitness(f"{CLOCK_FILE} holds fewer than two hosts")
+    return max(_error_at({name: found.get((name, when), {}) for name in names}, when) for when in TIMES)
+
+
+def _error_at(tools: Mapping[str, Mapping[str, Sequence[str]]], when: str) -> float:
+    reports = {host: _report(host, lines, when) for host, lines in tools.items()}
+    for first, second in combinations(reports, 2):
+        if not _have_one_reference(reports[first], tools[first].get("address", ()), reports[second], tools[second].get("address", ())):
+            raise NoWitness(f"the clocks of {first} and {second} do not follow one reference ({when} the run)")
+    largest = sorted(report.error_ns for report in reports.values())[-2:]
+    return sum(largest)
+
+
+def _have_one_reference(first: _Report, first_addresses: Sequence[str], second: _Report, second_addresses: Sequence[str]) -> bool:
+    """Whether the errors of two clocks are errors against the same time."""
+    if first.kind != second.kind:
+        return False
+    if first.kind == "ptp":
+        return first.reference == second.reference
+    if first.is_reference and second.is_reference:
+        return False
+    if first.is_reference:
+        return second.reference in first_addresses
+    if second.is_reference:
+        return first.reference in second_addresses
+    return True  # Both follow servers elsewhere; chrony's bound is against true time.
+
+
+def _report(host: str, tools: Mapping[str, Sequence[str]], when: str) -> _Report:
+    if "chronyc" in tools:
+        return _chrony(host, tools["chronyc"], when)
+    if "pmc" in tools:
+        return _ptp(host, tools["pmc"], when)
+    raise NoWitness(f"no clock service reports on {host} ({when} the run): neither chronyc nor pmc answers there")
+
+
+def _chrony(host: str, lines: Sequence[str], when: str) -> _Report:
+    fields = lines[0].split(",")
+    if len(fields) != _CHRONY_FIELDS or not all(_NUMBER.fullmatch(fields[place]) for place in (4, 10, 11)):
+        raise NoWitness(f"chronyc's report on {host} cannot be read ({when} the run)")
+    if fields[13] not in ("Normal", "Insert second", "Delete second"):
+        raise NoWitness(f"the clock of {host} is not synchronised ({when} the run), says chrony: {fields[13]}")
+    system_s, delay_s, dispersion_s = (float(fields[place]) for place in (4, 10, 11))
+    error_ns = (abs(system_s) + dispersion_s + delay_s / 2) * 1e9
+    return _Report(error_ns, "ntp", fields[1], fields[0] == _LOCAL_REFERENCE)
+
+
+def _ptp(host: str, lines: Sequence[str], when: str) -> _Report:
+    fields = dict(words for line in lines if len(words := line.split()) == 2)  # noqa: PLR2004 - name and value
+    offset, delay, grandmaster = (fields.get(name, "") for name in ("offsetFromMaster", "meanPathDelay", "grandmasterIdentity"))
+    if not _NUMBER.fullmatch(offset) or not _NUMBER.fullmatch(delay) or not grandmaster:
+        raise NoWitness(f"pmc's report on {host} cannot be read ({when} the run)")
+    is_reference = fields.get("stepsRemoved") == "0"
+    if fields.get("portState") != "SLAVE" and not is_reference:
+        raise NoWitness(f"the clock of {host} is not synchronised ({when} the run), says ptp4l: {fields.get('portState')}")
+    if fields.get("timestamping") != "SOFTWARE":
+        # Then ptp4l steers the clock of the network card, and its report says nothing of the system clock.
+        raise NoWitness(f"ptp4l steers the network card of {host}, not its system clock; let chrony follow the card, and report")
+    return _Report(abs(float(offset)) + float(delay), "ptp", grandmaster, is_reference)

@@ -1,0 +1,65 @@
+"""The link between the hosts of a run, as the kernel of each host tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tacholog.campaign.links import device_in_table, read_link
+from tacholog.campaign.local import LocalMachine
+from tacholog.campaign.machines import HostEntry, Machine
+from tacholog.compare.profiles import profiles_of
+from tacholog.dataset.load import load
+from tacholog.runs.manifest import LogFile, Manifest, write
+
+#: A real /proc/net/route: a default route, a network of 16 bits, and one of 24 bits within it.
+ROUTES = (
+    "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT                                                       \n"
+    "eth0\t00000000\t0100580A\t0003\t0\t0\t0\t00000000\t0\t0\t0                                                                               \n"
+    "eth1\t0000580A\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0                                                                               \n"
+    "eth2\t0002580A\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0                                                                               \n"
+)
+
+
+@pytest.mark.parametrize(
+    ("address", "device"),
+    [("10.88.2.7", "eth2"), ("10.88.3.7", "eth1"), ("192.0.2.1", "eth0"), ("fe80::1", None)],
+)
+def test_the_most_exact_route_counts_where_there_is_no_program_to_ask(address: str, device: str | None) -> None:
+    assert device_in_table(ROUTES, address) == device
+
+
+def machines(names: Sequence[str], hosts: dict[str, HostEntry]) -> dict[str, Machine]:
+    return {name: LocalMachine(name, hosts[name], {}) for name in names}
+
+
+def test_hosts_on_one_machine_meet_on_its_loopback() -> None:
+    hosts = {"a": HostEntry(address="127.0.0.1"), "b": HostEntry(address="127.0.0.2")}
+
+    link = read_link(machines("ab", hosts), hosts)
+
+    assert link.environment["link_nic"] == "loopback"
+    assert link.environment["link_mtu"] == Path("/sys/class/net/lo/mtu").read_text().strip()
+    assert link.bit_per_s is None
+
+
+def test_hosts_without_addresses_or_with_names_have_no_known_link() -> None:
+    hosts = {"a": HostEntry(), "b": HostEntry(address="lab-b.example.org")}
+
+    link = read_link(machines("ab", hosts), hosts)
+
+    assert (dict(link.environment), link.bit_per_s) == ({}, None)
+
+
+def test_the_link_of_a_run_is_compared_instead_of_all_cards_of_its_host(tmp_path: Path) -> None:
+    log = Path(__file__).parents[2] / "docs/example/data/latency-udp/perftest.log"
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/perftest.log").write_bytes(log.read_bytes())
+    entry = LogFile(file="perftest.log", sha256="0" * 64)
+    write(tmp_path / "run/run.toml", Manifest(system="S", environment={"link_mtu": "9000", "link_nic": "ixgbe, 10000 Mbit/s"}, logs=(entry,)))
+
+    [profile] = profiles_of(load([tmp_path]))
+
+    assert (profile.mtu, profile.nic) == ("9000", "ixgbe, 10000 Mbit/s")

@@ -1,0 +1,209 @@
+"""Two hosts for tests, ``a`` and ``b``, each with an sshd of its own, and a switch between them where the harness is.
+
+Everything is made in network namespaces with names of this process, so that several tests can run at once, and all of it is removed afterwards. Each
+host has a mount namespace too: with its own ``/run``, and, if a test asks for it, another boot id, login shell or ``/bin/sh``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+#: What the machine needs for it (Debian: openssh-server, openssh-client, iproute2, util-linux).
+PROGRAMS = ("ip", "ssh", "sshd", "ssh-keygen", "unshare", "mount", "tc")
+ADDRESSES = {"a": "10.88.0.2", "b": "10.88.0.3"}
+PORT = 2222
+TIMEOUT_S = 60
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_numbers = itertools.count(1)
+
+
+def missing() -> str:
+    """What this machine lacks; empty if nothing."""
+    path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+    lacking = [program for program in PROGRAMS if shutil.which(program, path=path) is None]
+    if lacking:
+        return f"the program {lacking[0]}"
+    if os.geteuid() != 0:
+        return "root, to make network namespaces"
+    name = f"tacho{os.getpid()}try"
+    done = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True, check=False)
+    if done.returncode:
+        return f"the right to make network namespaces ({done.stderr.strip()})"
+    run("ip", "netns", "del", name)
+    return ""
+
+
+def run(*words: str | Path) -> str:
+    """Run a command that must succeed, and return what it prints."""
+    done = subprocess.run([*map(str, words)], capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
+    assert done.returncode == 0, (words, done.stderr)
+    return done.stdout
+
+
+def until(condition: Callable[[], object], what: str, timeout_s: float = TIMEOUT_S) -> None:
+    """Wait for a condition."""
+    give_up = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < give_up, what
+        time.sleep(0.05)
+
+
+class TwoHosts:
+    """The hosts. ``mounts`` names files that take the place of others on a host: ``{"a": {"/etc/passwd": path}}``."""
+
+    def __init__(self, folder: Path) -> None:
+        """Make the namespaces, the cables and the keys."""
+        self.folder = folder
+        self._name = f"tacho{os.getpid()}n{next(_numbers)}"
+        self.lab = f"{self._name}lab"
+        self.environment: dict[str, dict[str, str]] = {"a": {}, "b": {}}
+        self.mounts: dict[str, dict[str, Path]] = {"a": {}, "b": {}}
+        self.prepare: dict[str, str] = {"a": "", "b": ""}
+        self._started: list[subprocess.Popen[bytes]] = []
+        for place in (self.lab, *map(self.space, ADDRESSES)):
+            run("ip", "netns", "add", place)
+            run("ip", "-n", place, "link", "set", "lo", "up")
+        run("ip", "-n", self.lab, "link", "add", "switch", "type", "bridge")
+        run("ip", "-n", self.lab, "addr", "add", "10.88.0.1/24", "dev", "switch")
+        run("ip", "-n", self.lab, "link", "set", "switch", "up")
+        for host, address in ADDRESSES.items():
+            run("ip", "link", "add", "eth0", "netns", self.space(host), "type", "veth", "peer", "name", f"port-{host}", "netns", self.lab)
+            run("ip", "-n", self.space(host), "addr", "add", f"{address}/24", "dev", "eth0")
+            run("ip", "-n", self.space(host), "link", "set", "eth0", "up")
+            run("ip", "-n", self.lab, "link", "set", f"port-{host}", "master", "switch", "up")
+        for key in ("user", "host"):
+            run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / key)
+        known = " ".join((folder / "host.pub").read_text().split()[:2])
+        (folder / "known_hosts").write_text("".join(f"[{address}]:{PORT} {known}\n" for address in ADDRESSES.values()))
+        self.bin = folder / "bin"
+        self.bin.mkdir()
+        self._write_client()
+
+    def space(self, host: str) -> str:
+        """The network namespace of a host."""
+        return f"{self._name}{host}"
+
+    def _write_client(self) -> None:
+        """Write an ``ssh`` that runs where the harness is in the network, with a configuration of its own."""
+        names = "".join(f"Host host-{host}\n  HostName {address}\n" for host, address in ADDRESSES.items())
+        general = f"Host *\n  Port {PORT}\n  User root\n  IdentityFile {self.folder / 'user'}\n  IdentitiesOnly yes\n  IdentityAgent none\n"
+        known = f"  UserKnownHostsFile {self.folder / 'known_hosts'}\n  GlobalKnownHostsFile none\n  StrictHostKeyChecking yes\n"
+        (self.folder / "ssh_config").write_text(names + general + known)
+        client = self.bin / "ssh"
+        client.write_text(f'#!/bin/sh\nexec ip netns exec {self.lab} {shutil.which("ssh")} -F {self.folder / "ssh_config"} "$@"\n')
+        client.chmod(0o755)
+
+    def start(self, *hosts: str) -> None:
+        """Start the sshd of these hosts, or of both, and wait until they answer."""
+        for host in hosts or ADDRESSES:
+            self._start_sshd(host)
+        for host in hosts or ADDRESSES:
+            until(lambda host=host: self._listens(host), f"the sshd of {host} listens")  # type: ignore[misc]
+
+    def _listens(self, host: str) -> bool:
+        return f":{PORT:04X} 00000000:0000 0A" in run("ip", "netns", "exec", self.space(host), "cat", "/proc/net/tcp")
+
+    def _start_sshd(self, host: str) -> None:
+        variables = {"PATH": _PATH, **self.environment[host]}
+        (self.folder / f"sshd_config-{host}").write_text(
+            f"Port {PORT}\nListenAddress {ADDRESSES[host]}\nHostKey {self.folder / 'host'}\nPidFile none\n"
+            f"AuthorizedKeysFile {self.folder / 'user.pub'}\n"
+            "StrictModes no\nUsePAM no\nPermitRootLogin prohibit-password\nPasswordAuthentication no\nMaxStartups 100\n"
+            f"SetEnv {' '.join(f'{name}={value}' for name, value in variables.items())}\n"
+        )
+        # /run is hidden, because sshd needs a folder in it, and because a chronyd of this machine must not answer for the hosts.
+        steps = ["mount -t tmpfs none /run", "mkdir -m 755 /run/sshd", self.prepare[host]]
+        steps += [f"mount --bind {source} {target}" for target, source in self.mounts[host].items()]
+        steps.append(f"exec {shutil.which('sshd', path=_PATH)} -D -e -f {self.folder / f'sshd_config-{host}'}")
+        script = " && ".join(step for step in steps if step)
+        words = ["ip", "netns", "exec", self.space(host), "unshare", "-m", "sh", "-c", script]
+        with (self.folder / f"sshd-{host}.txt").open("ab") as log:
+            self._started.append(subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True))
+
+    def processes(self, host: str) -> dict[int, str]:
+        """The processes on a host, with their command lines, without sshd."""
+        found = {}
+        for pid in map(int, run("ip", "netns", "pids", self.space(host)).split()):
+            with contextlib.suppress(OSError):
+                words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+                if words and "sshd" not in words.split()[0]:
+                    found[pid] = words
+        return found
+
+    def local_processes(self) -> dict[int, str]:
+        """The ssh clients of the harness."""
+        found = {}
+        for pid in map(int, run("ip", "netns", "pids", self.lab).split()):
+            with contextlib.suppress(OSError):
+                found[pid] = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+        return found
+
+    def unplug(self, host: str) -> None:
+        """Pull the cable of a host."""
+        run("ip", "-n", self.lab, "link", "set", f"port-{host}", "down")
+
+    def plug(self, host: str) -> None:
+        """Put the cable back."""
+        run("ip", "-n", self.lab, "link", "set", f"port-{host}", "up")
+
+    def slow_down(self, host: str, rate: str) -> None:
+        """Let a host send no faster than this."""
+        run("tc", "-n", self.space(host), "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", rate, "burst", "16kb", "latency", "50ms")
+
+    def start_clock(self, host: str, *settings: str) -> None:
+        """Start a chronyd that steers nothing on a host."""
+        chronyd = shutil.which("chronyd", path=_PATH)
+        assert chronyd is not None
+        file = self.folder / f"chrony-{host}.conf"
+        # Its command port is open in the network of the host only; there is no socket in /run, which belongs to the machine.
+        file.write_text("\n".join((*settings, "bindcmdaddress 127.0.0.1", "bindcmdaddress /", f"pidfile {self.folder}/chrony-{host}.pid", "")))
+        words = self.within(host, chronyd, "-x", "-d", "-u", "root", "-f", file)
+        with (self.folder / f"chrony-{host}.txt").open("wb") as log:
+            self._started.append(subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True))
+
+    def clock(self, host: str) -> str:
+        """What the chronyd of a host reports."""
+        return subprocess.run(self.within(host, "chronyc", "-h", "127.0.0.1", "-c", "tracking"), capture_output=True, text=True, check=False).stdout
+
+    def within(self, host: str, *words: str | Path) -> list[str]:
+        """The words that run a command in the network of a host."""
+        return ["ip", "netns", "exec", self.space(host), *map(str, words)]
+
+    def close(self) -> None:
+        """End everything that runs in the namespaces, and remove them."""
+        spaces = (self.lab, *map(self.space, ADDRESSES))
+        for space in spaces:
+            for pid in run("ip", "netns", "pids", space).split():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
+        for process in self._started:
+            process.wait(TIMEOUT_S)
+        for space in spaces:
+            run("ip", "netns", "del", space)
+
+
+@contextlib.contextmanager
+def two_hosts(folder: Path, prepare: Callable[[TwoHosts], object] = lambda _: None, start: Sequence[str] = ("a", "b")) -> Iterator[TwoHosts]:
+    """Make two hosts, and remove them at the end.
+
+    Args:
+        folder: for keys and settings.
+        prepare: is called before the hosts start.
+        start: the hosts whose sshd is started.
+    """
+    hosts = TwoHosts(folder)
+    try:
+        prepare(hosts)
+        if start:
+            hosts.start(*start)
+        yield hosts
+    finally:
+        hosts.close()
