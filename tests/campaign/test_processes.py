@@ -213,12 +213,13 @@ def test_nothing_is_left_of_a_harness_that_is_killed(tmp_path: Path, with_signal
 
 
 def test_if_its_launcher_is_killed_a_process_is_ended_and_the_run_has_failed(tmp_path: Path) -> None:
-    kill_parent = 'sh -c "echo $$ > self; kill -9 $PPID; exec sleep 300"'
+    kill_parent = 'sh -c "sleep 300 & echo $! > child; echo $$ > self; kill -9 $PPID; wait"'
 
     run = measured(tmp_path, server(), process("client", kill_parent))
 
     assert run.reason == "client: it was lost: its launcher was killed, or the connection to its host broke"
-    assert gone(number_in(run_folder(tmp_path) / "self"))
+    pids = [number_in(run_folder(tmp_path) / name) for name in ("child", "self")]
+    until(lambda: all(map(gone, pids)), f"of {pids}, one is left")
 
 
 def started(folder: Path, *argv: str) -> Job:
