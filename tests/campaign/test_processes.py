@@ -135,9 +135,13 @@ def test_an_exit_status_after_being_stopped_is_no_failure(tmp_path: Path) -> Non
             "server: ended before it was ready: it did not print 'to block'; its last line: bye",
         ),
         ([server(), process("client", "sleep 300", "deadline_s = 0.3")], "client: stopped by the harness: not done within its deadline of 0.3 s"),
+        (
+            [server('sh -c "echo listening"'), process("client", "sleep 300")],
+            "server: ended by itself, with exit code 0, long before the processes that it serves",
+        ),
         ([server(), process("client", "true")], "client: the program printed nothing"),
     ],
-    ids=["early death", "server crash", "never ready", "ended unready", "deadline", "silence"],
+    ids=["early death", "server crash", "never ready", "ended unready", "deadline", "server ends early", "silence"],
 )
 def test_a_run_that_fails_is_kept_with_its_reason_and_all_logs(tmp_path: Path, processes: list[str], reason: str) -> None:
     run = measured(tmp_path, *processes)
@@ -213,12 +217,13 @@ def test_nothing_is_left_of_a_harness_that_is_killed(tmp_path: Path, with_signal
 
 
 def test_if_its_launcher_is_killed_a_process_is_ended_and_the_run_has_failed(tmp_path: Path) -> None:
-    kill_parent = 'sh -c "echo $$ > self; kill -9 $PPID; exec sleep 300"'
+    kill_parent = 'sh -c "sleep 300 & echo $! > child; echo $$ > self; kill -9 $PPID; wait"'
 
     run = measured(tmp_path, server(), process("client", kill_parent))
 
     assert run.reason == "client: it was lost: its launcher was killed, or the connection to its host broke"
-    assert gone(number_in(run_folder(tmp_path) / "self"))
+    pids = [number_in(run_folder(tmp_path) / name) for name in ("child", "self")]
+    until(lambda: all(map(gone, pids)), f"of {pids}, one is left")
 
 
 def started(folder: Path, *argv: str) -> Job:
