@@ -18,7 +18,7 @@ import pytest
 from tests.command import run_tacholog_text
 
 from tacholog.campaign import read_campaign
-from tacholog.campaign.builds import find_build
+from tacholog.campaign.builds import find_build, with_template
 from tacholog.campaign.pairs import schedule_pairs
 from tacholog.compare.bands import read, same_build
 from tacholog.compare.pairing import read_record
@@ -342,3 +342,63 @@ def test_revisions_are_built_in_worktrees_that_are_taken_away_again(tmp_path: Pa
     assert len({build.revision for build in builds}) == 2
     trees = subprocess.run(["git", "worktree", "list"], cwd=repository, capture_output=True, text=True, check=True).stdout
     assert len(trees.splitlines()) == 1
+
+
+SERVED = """
+system = "sockets"
+tool = "sockperf"
+version_command = ["sockperf", "--version"]
+repetitions = 1
+[[runs]]
+name = "ping"
+[[runs.processes]]
+name = "capture"
+role = "watch"
+command = ["sleep", "300"]
+ends = "stopped"
+[[runs.processes]]
+name = "server"
+role = "sub"
+command = ["sockperf", "server"]
+ends = "stopped"
+[[runs.processes]]
+name = "client"
+role = "pub"
+command = ["sockperf", "ping-pong", "-t", "1"]
+"""
+
+
+def test_a_template_replaces_the_measured_program_in_each_process_that_starts_with_it(tmp_path: Path) -> None:
+    (tmp_path / "served.toml").write_text(SERVED)
+    campaign = read_campaign(tmp_path / "served.toml")
+
+    build = find_build("env A=1 sockperf {arguments} -v", campaign, {}, None, tmp_path)
+    replaced = with_template(campaign, build, 3)
+
+    assert [process.command for process in replaced.runs[0].processes] == [
+        ("sleep", "300"),
+        ("env", "A=1", "sockperf", "server", "-v"),
+        ("env", "A=1", "sockperf", "ping-pong", "-t", "1", "-v"),
+    ]
+    assert replaced.version_command == ("env", "A=1", "sockperf", "--version")
+
+
+def test_the_template_of_another_tool_replaces_the_program_that_measures(tmp_path: Path) -> None:
+    (tmp_path / "served.toml").write_text(SERVED)
+    campaign = read_campaign(tmp_path / "served.toml")
+
+    replaced = with_template(campaign, find_build("env seq {arguments}", campaign, {}, None, tmp_path), 3)
+
+    assert [process.command[:2] for process in replaced.runs[0].processes] == [("sleep", "300"), ("env", "seq"), ("env", "seq")]
+
+
+def test_a_program_given_by_its_path_replaces_that_of_its_name_in_all_processes(tmp_path: Path) -> None:
+    (tmp_path / "served.toml").write_text(SERVED)
+    other = tmp_path / "bin" / "sockperf"
+    other.parent.mkdir()
+    other.write_text("#!/bin/sh\n")
+    other.chmod(0o755)
+
+    build = find_build(str(other), read_campaign(tmp_path / "served.toml"), {}, None, tmp_path)
+
+    assert build.tools == {"sockperf": other}

@@ -129,3 +129,67 @@ def test_the_release_campaign_takes_ten_minutes_and_repeats_enough_to_name_a_bes
 
 def test_the_full_campaign_repeats_each_row_twelve_times(checkout: Path) -> None:
     assert read_campaign(checkout / "bench/campaigns/full.toml").repetitions == 12
+
+
+SEVERAL = """
+[[runs]]
+name = "ping-{payload_bytes}"
+vary.payload_bytes = [64, 1024]
+options = { port = 11111 }
+labels = { plugin = "size {payload_bytes}" }
+[[runs.processes]]
+name = "server"
+role = "sub"
+host = "b"
+command = ["sockperf", "server", "-i", "{b.address}"]
+ready = { port = "{port}" }
+ends = "stopped"
+[[runs.processes]]
+name = "client"
+role = "pub"
+command = ["sockperf", "ping-pong", "-i", "{b.address}", "-m", "{payload_bytes}"]
+"""
+HOSTS = 'labels = { plugin = "none", kernel = "6" }\nhosts.b = { prefix = ["ip", "netns", "exec", "b"], address = "10.0.0.2" }\n'
+
+
+def test_placeholders_of_processes_hosts_and_labels_are_replaced(schedule: Schedule) -> None:
+    run = next(run for run in schedule(HOSTS + SEVERAL) if run.folder == "ping-64/01")
+
+    assert [process.command for process in run.processes] == [
+        ("sockperf", "server", "-i", "10.0.0.2"),
+        ("sockperf", "ping-pong", "-i", "10.0.0.2", "-m", "64"),
+    ]
+    assert run.processes[0].ready is not None
+    assert run.processes[0].ready.port == 11111
+    assert run.labels == {"plugin": "size 64", "kernel": "6"}
+    assert run.command is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('host = "b"', 'host = "c"', "process 'server': host = 'c' is unknown; the hosts are b"),
+        ('name = "client"', 'name = "server"', "two processes are called server"),
+        ('name = "client"', 'name = "client"\nlog = "server.log"', "two processes write to server.log"),
+        ('name = "client"', 'name = "client"\nlog = "resources.log"', "process 'client': log = 'resources.log' is not free"),
+        ('name = "client"', 'name = "../client"', "process '../client': a name needs letters"),
+        ('"{port}"', '"https"', "process 'server': ready = { port = 'https' } is not a number from 1 to 65535"),
+        ('"{port}"', "70000", "is not a number from 1 to 65535"),
+        ('port = "{port}" }', 'port = 1, output = "x" }', "ready needs exactly one of output, port and seconds; it has output and port"),
+        ("{b.address}", "{c.address}", "{c.address} has no value"),
+        ('name = "client"', 'name = "client"\nends = "stopped"', "no process ends by itself"),
+        ('ends = "stopped"', 'ends = "stopped"\ndeadline_s = 3', "process 'server': deadline_s is for processes that end by themselves"),
+        ('name = "client"', 'name = "client"\nready = { port = 11111 }\nhost = "b"', "two processes wait for port 11111 on b"),
+        ("[[runs.processes]]", 'command = ["seq"]\n[[runs.processes]]', "it needs either a command or [[runs.processes]], and not both"),
+        ("hosts.b", 'hosts."b c"', "hosts: 'b c' cannot be the name of a host"),
+        ('"size {payload_bytes}"', '" "', "labels: "),
+    ],
+)
+def test_processes_that_cannot_make_a_run_are_refused_with_one_line(schedule: Schedule, old: str, new: str, message: str) -> None:
+    assert old in HOSTS + SEVERAL
+
+    with pytest.raises(UnreadableInput) as error:
+        schedule((HOSTS + SEVERAL).replace(old, new, 1))
+
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)

@@ -54,7 +54,7 @@ def test_what_only_looks_alike_is_in_no_format_and_is_not_called_one(text: str) 
     with pytest.raises(UnreadableInput) as refused:
         detect(text)
 
-    assert str(refused.value) == "no format fits: none of the 12 is near it ('tacholog formats' lists them)"
+    assert str(refused.value) == "no format fits: none of the 13 is near it ('tacholog formats' lists them)"
 
 
 def test_prose_that_quotes_a_tool_is_no_log_of_it() -> None:

@@ -14,7 +14,7 @@ from tacholog.privacy.known_names import KnownNames
 from tacholog.privacy.native_log import is_public_pair, native_line
 from tacholog.privacy.redactor import Redactor
 from tacholog.privacy.settings import Privacy
-from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Source
+from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Ready, Source
 from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.tables import TABLES
 
@@ -25,7 +25,7 @@ def redactor(**settings: object) -> Redactor:
     return Redactor(KnownNames(msgspec.convert(settings, Privacy), {}))
 
 
-@pytest.mark.parametrize("struct", [Manifest, LogFile, Command, Source, Host, StatedConditions])
+@pytest.mark.parametrize("struct", [Manifest, LogFile, Command, Ready, Source, Host, StatedConditions])
 def test_each_field_of_the_schema_has_a_class(struct: type[msgspec.Struct]) -> None:
     assert set(struct.__struct_fields__) == set(CLASSES[struct])
 
@@ -64,6 +64,28 @@ def test_each_key_of_the_native_log_is_documented_as_what_it_is_published_as() -
 
     assert len(keys) > 150
     assert free == {("host", "name"), ("clock", "name"), ("config", "address"), ("config", "command"), ("note", "text"), ("error", "text")}
+
+
+def test_the_state_of_another_machine_is_public_and_its_name_is_not() -> None:
+    environment = {"governor": "performance", "zanzibar.governor": "powersave", "zanzibar.load1_before": "0.50", "zanzibar.key": "5"}
+
+    shown = published_manifest(Manifest(system="S", logs=(), environment=environment), redactor()).environment
+
+    assert [(key.rpartition(".")[2], value) for key, value in shown.items()][:3] == [
+        ("governor", "performance"),
+        ("governor", "powersave"),
+        ("load1_before", "0.50"),
+    ]
+    assert "zanzibar" not in str(shown)
+
+
+def test_of_a_process_the_words_that_a_person_chose_are_masked() -> None:
+    process = Command(role="sub", name="server", argv=("sockperf",), prefix=("ip", "netns", "exec", "zanzibar"), ready=Ready(output="zanzibar is up"))
+
+    shown = published_manifest(Manifest(system="S", logs=(), commands=(process,)), redactor()).commands[0]
+
+    assert "zanzibar" not in str(shown)
+    assert shown.ready is not None
 
 
 def test_of_an_open_table_the_known_keys_are_shown_and_the_others_masked() -> None:

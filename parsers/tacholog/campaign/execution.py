@@ -136,7 +136,7 @@ class _Execution:
         if ready is None:
             return
         begin = self._started[name]
-        give_up = begin + (ready.deadline_s if ready.seconds is None else ready.seconds)
+        give_up = min(begin + (ready.deadline_s if ready.seconds is None else ready.seconds), self._begin + self._deadline_s)
         while True:
             if ready.seconds is None and self._running[name].is_ready(ready):
                 return
@@ -147,7 +147,7 @@ class _Execution:
                 break
             self._sleep(min(_POLL_S, max(0.0, give_up - time.monotonic())))
         if ready.seconds is None:
-            raise _Failed(name, f"not ready within {ready.deadline_s:g} s: {_missing(ready)}", quote="; its last line: ")
+            raise _Failed(name, f"not ready within {min(ready.deadline_s, self._deadline_s):g} s: {_missing(ready)}", quote="; its last line: ")
 
     def _unfinished(self) -> list[str]:
         """Return the processes that have to end by themselves and still run."""

@@ -14,6 +14,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+
 from tacholog.campaign.machines import GRACE_S, CannotStart, Ended, EndedBy, HostEntry, Job, Program, Ready, Resources
 from tacholog.campaign.tools import find_program, sha256
 from tacholog.errors import TachologError
@@ -28,6 +30,8 @@ _FLOOR_SLACK_BYTES = 256 * 1024  # the kernel counts pages in batches on each pr
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _SOCKETS = tuple(f"/proc/net/{name}" for name in ("tcp", "tcp6", "udp", "udp6"))
 _LISTENING = {"0A", "07"}  # of a TCP socket that listens, and of a UDP socket that is not connected
+# With these as a prefix, a daemon runs the process. What the kernel counts is then the command that talks to the daemon.
+_HAND_OVER = {"crictl", "docker", "incus", "kubectl", "lxc", "machinectl", "nerdctl", "podman", "systemd-run"}
 _READ_BYTES = 64 * 1024
 _FIND = 'command -v -- "$1"'  # a shell finds the program where the prefix leads, such as in another mount namespace
 
@@ -152,6 +156,7 @@ class LocalRunning:
         self.job = job
         self._machine = machine
         self._asked_to_end = False
+        self._is_handed_over = argv is not job.argv and Path(argv[0]).name in _HAND_OVER
         self._is_closed = False
         self._text = b""
         self._outputs = (_Output(job.folder / job.log), _Output(job.folder / job.errors))
@@ -231,7 +236,8 @@ class LocalRunning:
         while (ended := self.poll()) is None and time.monotonic() < give_up:
             self._read_reports(max(0.0, give_up - time.monotonic()))
         self.release()
-        return ended or Ended(exit_status=None, by="lost")
+        ended = ended or Ended(exit_status=None, by="lost")
+        return msgspec.structs.replace(ended, resources=None) if self._is_handed_over else ended
 
     def release(self) -> None:
         """Close what belongs to the launcher. If it has not ended by then, it is killed, and the kernel kills the process with it."""

@@ -20,7 +20,7 @@ from tacholog.campaign.resources_log import User, read_measured, resources_log
 from tacholog.campaign.tools import measured_program, sha256
 from tacholog.errors import TachologError
 from tacholog.runs.clocks import CLOCK_FILE
-from tacholog.runs.manifest import RUN_FILE, Command, LogFile, Manifest, write
+from tacholog.runs.manifest import RUN_FILE, Command, LogFile, Manifest, Ready, write
 from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.records import Side
 
@@ -158,7 +158,17 @@ def _command(process: Process, plan: Plan, run: PlannedRun, ended: Ended | None,
         program_version=plan.versions.get(key),
         exit_status=ended.exit_status if ended else None,
         log=process.log_file if ended else None,
+        prefix=plan.hosts[process.host].prefix if process.host else (),
+        ready=_ready(process),
+        ends=process.ends,
     )
+
+
+def _ready(process: Process) -> Ready | None:
+    ready = process.ready
+    if ready is None:
+        return None
+    return Ready(output=ready.output, port=ready.port if isinstance(ready.port, int) else None, seconds=ready.seconds)
 
 
 def _logs(processes: tuple[Process, ...], folder: Path, plan: Plan, run: PlannedRun) -> list[LogFile]:

@@ -21,6 +21,7 @@ import msgspec
 from tacholog.campaign.builds import Build, with_template
 from tacholog.campaign.measure import utc_now
 from tacholog.campaign.plan import Campaign, Plan, PlannedRun, read_campaign, schedule_runs
+from tacholog.campaign.processes import Process
 from tacholog.campaign.runs import (
     copy_hosts_to_data,
     copy_to_data,
@@ -109,6 +110,7 @@ def start_pairs(path: Path, output: Path, builds: tuple[Build, Build], pairs: in
         releases: the labels of the two sides, for publication.
     """
     campaign = read_campaign(path)
+    _check_reach(campaign, builds)
     seed = campaign.seed if campaign.seed is not None else secrets.randbelow(2**31)
     plans = _plans(path.stem, campaign, seed, builds, pairs, releases or (None, None))
     tools = {**builds[0].tools, **builds[1].tools}
@@ -130,6 +132,23 @@ def start_pairs(path: Path, output: Path, builds: tuple[Build, Build], pairs: in
     )
     write_record(folder, record)
     return Pairs(folder, record, (complete[0], complete[1]), builds)
+
+
+def _check_reach(campaign: Campaign, builds: tuple[Build, Build]) -> None:
+    """Refuse a program of this machine for a process on another: both sides would run the program that is installed there."""
+    remote = [process for block in campaign.runs for process in block.processes if _is_remote(campaign, process)]
+    for build in builds:
+        wrong = next((process for process in remote if not build.template and process.command[0] in build.tools), None)
+        if wrong is not None:
+            raise TachologError(
+                f"{build.name} is a program of this machine, but {wrong.name} runs on {wrong.host}; "
+                f"give a command template with the path there, as in '/opt/new/{wrong.command[0]} {{arguments}}'"
+            )
+
+
+def _is_remote(campaign: Campaign, process: Process) -> bool:
+    entry = campaign.hosts.get(process.host or "")
+    return entry is not None and entry.ssh is not None
 
 
 def _labelled(builds: tuple[Build, Build], releases: tuple[str, str] | None) -> Iterator[tuple[Build, str | None]]:

@@ -67,7 +67,10 @@ def _programs(dataset: Dataset) -> set[tuple[str, ...] | None]:
     """The SHA-256 of every program that the runs measured, with the words of its command; ``None`` among them if a run does not say."""
     found: set[tuple[str, ...] | None] = set()
     for manifest in (msgspec.json.decode(text) for text in dataset.runs["manifest"].dropna()):
-        build = manifest.get("environment", {}).get("program_sha256")
-        words = [word for command in manifest.get("commands", ()) for word in command["argv"]]
+        commands = manifest.get("commands", ())
+        # A run of several processes names the program of each; a run that is one command names it in its environment.
+        builds = [command.get("program_sha256") for command in commands if command.get("name")]
+        build = " ".join(filter(None, builds)) if builds and all(builds) else manifest.get("environment", {}).get("program_sha256")
+        words = [word for command in commands for word in command["argv"]]
         found.add((build, *(",".join(sorted(word.split(","))) for word in words)) if build else None)
     return found

@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from tacholog.privacy.redactor import Redactor
-from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Source
+from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Ready, Source
 from tacholog.schema.columns import PrivacyClass
 from tacholog.schema.conditions import STATED_CONDITIONS, StatedConditions
 
@@ -42,10 +42,12 @@ CLASSES: Mapping[type[msgspec.Struct], Mapping[str, PrivacyClass]] = {
     },
     LogFile: {**_all("public", "file sha256 format side results process"), "participant": "name"},
     Command: {
-        **_all("public", "role result machine each name program_sha256 program_version exit_status log"),
+        **_all("public", "role result machine each name program_sha256 program_version exit_status log ends"),
         "host": "name",
-        "argv": "free text",
+        **_all("free text", "argv prefix"),
+        "ready": "nested",
     },
+    Ready: {**_all("public", "port seconds"), "output": "free text"},
     Source: {**_all("public", "sha256 lines retrieved"), **_all("free text", "document title publisher"), "url": "address"},
     Host: {
         **_all("public", "published"),
@@ -87,7 +89,7 @@ OPEN: Mapping[str, Mapping[str, PrivacyClass]] = {
 # The names that a kernel gives to network cards. A name that is made of the card's address (enx...) is not public.
 _INTERFACE = re.compile(r"(?:eth|wlan|ib|eno|ens|enp|wlp)\d[\da-z]{0,9}")
 _OPTION = re.compile(r"--?[A-Za-z][A-Za-z_-]{0,40}")
-NESTED: Mapping[str, type[msgspec.Struct]] = {"conditions": StatedConditions, "commands": Command, "logs": LogFile, "source": Source}
+NESTED: Mapping[str, type[msgspec.Struct]] = {"conditions": StatedConditions, "commands": Command, "logs": LogFile, "source": Source, "ready": Ready}
 
 
 def published_manifest(manifest: Manifest, redactor: Redactor) -> Manifest:
@@ -133,7 +135,7 @@ def _struct(fields: Mapping[str, Any], kind: type[msgspec.Struct], redactor: Red
             found[name] = [_struct(item, inner, redactor) for item in value] if isinstance(value, (list, tuple)) else _struct(value, inner, redactor)
         elif class_ == "open":
             found[name] = _apart(_entry(name, str(key), entry, redactor) for key, entry in value.items())
-        elif name == "argv":
+        elif name in ("argv", "prefix"):
             found[name] = [_argument(word, redactor) for word in value]
         elif class_ != "never":
             found[name] = _value(value, name, class_, redactor)
@@ -141,7 +143,14 @@ def _struct(fields: Mapping[str, Any], kind: type[msgspec.Struct], redactor: Red
 
 
 def _entry(table: str, key: str, value: object, redactor: Redactor) -> tuple[str, Any]:
-    """Return an entry of an open table as it may be shown. An unknown key may be a name itself, so it is masked too."""
+    """Return an entry of an open table as it may be shown. An unknown key may be a name itself, so it is masked too.
+
+    ``b.governor`` of an environment is the governor of the machine that the campaign calls ``b``.
+    """
+    machine, dot, rest = key.partition(".")
+    if table == "environment" and dot and rest in OPEN[table]:
+        shown, text = _entry(table, rest, value, redactor)
+        return f"{redactor.free(machine)}.{shown}", text
     known = OPEN[table].get(key) or ("public" if table == "network" and _INTERFACE.fullmatch(key) else None)
     # The value of an option is the campaign's own word, whatever the option is called.
     class_: PrivacyClass = "free text" if known is None or table == "options" else known

@@ -59,6 +59,20 @@ class LogFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     results: bool = True
 
 
+class Ready(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """When a process was ready, so that the next one was started: exactly one of these.
+
+    Attributes:
+        output: it had printed this text.
+        port: something listened on this port, TCP or UDP.
+        seconds: so long after its start.
+    """
+
+    output: str | None = None
+    port: int | None = None
+    seconds: float | None = None
+
+
 class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """One process of a run.
 
@@ -74,6 +88,9 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
         program_version: its version.
         exit_status: 0 to 255; below zero the number of the signal that ended it.
         log: the log that holds its output.
+        prefix: words before the command, which lead to where it ran.
+        ready: when the next process was started; ``None``: at once.
+        ends: ``stopped`` if the harness ended it, once all others had ended.
     """
 
     role: str
@@ -87,6 +104,9 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     program_version: str | None = None
     exit_status: int | None = None
     log: FileName | None = None
+    prefix: tuple[str, ...] = ()
+    ready: Ready | None = None
+    ends: Literal["itself", "stopped"] = "itself"
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -9,6 +9,7 @@ from pathlib import PurePath
 
 from tacholog.privacy.pseudonyms import NUMBERED_PSEUDONYM
 from tacholog.runs.manifest import Command, Manifest
+from tacholog.site.processes_script import is_of_processes, processes_script
 
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _PLACEHOLDER = "{payload_bytes}"
@@ -28,6 +29,8 @@ def shell_script(manifest: Manifest, run: str, sizes: Iterable[int | None]) -> s
     """
     if not manifest.commands:
         return None
+    if is_of_processes(manifest.commands):
+        return "\n".join(["#!/bin/sh", *_comments(manifest, run), *processes_script(manifest.commands, words_of, _comment)]) + "\n"
     wanted = sorted({size for size in sizes if size is not None})
     own = [command.argv for command in manifest.commands if is_perftest(command.argv)]
     lines = ["#!/bin/sh", *_comments(manifest, run), *(_PERFTEST if own else ()), *(_SHORTER if any(map(_duration_at, own)) else ()), "set -eu"]

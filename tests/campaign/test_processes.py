@@ -1,0 +1,367 @@
+"""Runs of several processes, with real programs: what is kept of them, what fails and why, and that nothing is left."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.command import run_tacholog_text
+
+from tacholog.campaign.local import LocalMachine
+from tacholog.campaign.machines import HostEntry, Job
+from tacholog.dataset.load import load
+from tacholog.privacy.redact import redacted
+from tacholog.privacy.settings import Privacy
+from tacholog.runs.manifest import LogFile, Manifest, read_manifest, write
+from tacholog.site.script import shell_script
+
+HEAD = 'system = "pipes"\ntool = "sh"\nrepetitions = 1\n'
+# A server that says that it listens, and ends only when it is stopped.
+SERVER = 'sh -c "echo listening; exec sleep 300"'
+CLIENT = "echo done"
+FORMATS = Path(__file__).parent.parent / "formats"
+
+
+def process(name: str, command: str, *more: str) -> str:
+    """Return the lines of one process of a campaign."""
+    return "\n".join(["[[runs.processes]]", f'name = "{name}"', f'role = "{name}"', f"command = {shlex.split(command)}", *more, ""])
+
+
+def server(command: str = SERVER, *more: str) -> str:
+    return process("server", command, 'ready = { output = "listening" }', 'ends = "stopped"', "results = false", *more)
+
+
+def campaign(folder: Path, *processes: str, block: str = "deadline_s = 60", head: str = "") -> Path:
+    path = folder / "small.toml"
+    path.write_text(f'{HEAD}{head}\n[[runs]]\nname = "only"\n{block}\n' + "\n".join(processes))
+    return path
+
+
+def bench(path: Path) -> subprocess.CompletedProcess[str]:
+    return run_tacholog_text("bench", path, "--output", "out", cwd=path.parent)
+
+
+def run_folder(folder: Path) -> Path:
+    [found] = folder.glob("out/small-*/only/01")
+    return found
+
+
+def measured(folder: Path, *processes: str, block: str = "deadline_s = 60", head: str = "") -> Manifest:
+    """Run a campaign and return the manifest of its only run."""
+    bench(campaign(folder, *processes, block=block, head=head))
+    return read_manifest(run_folder(folder) / "run.toml")
+
+
+def gone(pid: int) -> bool:
+    """Whether a process has ended. A zombie counts as ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def until(condition: Callable[[], object], what: str) -> None:
+    give_up = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < give_up, what
+        time.sleep(0.02)
+
+
+def number_in(path: Path) -> int:
+    until(lambda: path.is_file() and path.read_text().endswith("\n"), f"{path} is not written")
+    return int(path.read_text())
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """Listen on a free port."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        yield listener.getsockname()[1]
+
+
+def test_each_process_has_its_log_and_its_entry_in_the_manifest(tmp_path: Path) -> None:
+    run = measured(tmp_path, server(), process("client", CLIENT, 'log = "c.txt"'))
+
+    assert (run.status, run.reason) == ("ok", None)
+    assert [(command.name, command.role, command.argv[0], command.exit_status, command.log, command.ends) for command in run.commands] == [
+        ("server", "server", "sh", -signal.SIGTERM, "server.log", "stopped"),
+        ("client", "client", "echo", 0, "c.txt", "itself"),
+    ]
+    assert [(log.file, log.process, log.results) for log in run.logs] == [
+        ("server.log", "server", False),
+        ("c.txt", "client", True),
+        ("resources.log", None, True),
+    ]
+    assert (run_folder(tmp_path) / "c.txt").read_text() == "done\n"
+    assert len({command.program_sha256 for command in run.commands} - {None}) == 2
+
+
+def test_a_process_starts_when_the_one_before_it_is_ready(tmp_path: Path) -> None:
+    slow = 'sh -c "sleep 0.4; touch prepared; echo listening; exec sleep 300"'
+
+    run = measured(tmp_path, server(slow), process("client", "cat prepared", 'log = "c.txt"'), process("last", CLIENT))
+
+    assert {command.name: command.exit_status for command in run.commands}["client"] == 0
+
+
+def test_an_exit_status_after_being_stopped_is_no_failure(tmp_path: Path) -> None:
+    run = measured(tmp_path, server("sh -c \"trap 'exit 7' TERM; echo listening; sleep 300 & wait\""), process("client", CLIENT))
+
+    assert (run.status, run.commands[0].exit_status) == ("ok", 7)
+
+
+@pytest.mark.parametrize(
+    ("processes", "reason"),
+    [
+        ([server(), process("client", 'sh -c "echo no route >&2; exit 3"')], "client: exit code 3: no route"),
+        ([server('sh -c "echo listening; kill -SEGV $$"'), process("client", "sleep 300")], "server: killed by SIGSEGV: listening"),
+        (
+            [process("server", SERVER, 'ready = { output = "to block", deadline_s = 0.3 }', 'ends = "stopped"'), process("client", CLIENT)],
+            "server: not ready within 0.3 s: it did not print 'to block'; its last line: listening",
+        ),
+        (
+            [process("server", 'sh -c "echo bye"', 'ready = { output = "to block" }'), process("client", CLIENT)],
+            "server: ended before it was ready: it did not print 'to block'; its last line: bye",
+        ),
+        ([server(), process("client", "sleep 300", "deadline_s = 0.3")], "client: stopped by the harness: not done within its deadline of 0.3 s"),
+        ([server(), process("client", "true")], "client: the program printed nothing"),
+    ],
+    ids=["early death", "server crash", "never ready", "ended unready", "deadline", "silence"],
+)
+def test_a_run_that_fails_is_kept_with_its_reason_and_all_logs(tmp_path: Path, processes: list[str], reason: str) -> None:
+    run = measured(tmp_path, *processes)
+
+    assert run.status == ("empty" if "nothing" in reason else "failed")
+    assert run.reason == reason
+    assert {log.file for log in run.logs} >= {command.log for command in run.commands if command.log}
+
+
+def test_the_deadline_of_the_whole_run_ends_every_process(tmp_path: Path) -> None:
+    run = measured(tmp_path, server('sh -c "echo $$ > pid; echo listening; exec sleep 300"'), process("client", "sleep 300"), block="deadline_s = 1")
+
+    assert run.reason == "client: stopped by the harness: not done within its deadline of 1 s"
+    assert gone(number_in(run_folder(tmp_path) / "pid"))
+
+
+def test_a_port_that_is_in_use_is_named_before_the_server_starts(tmp_path: Path, port: int) -> None:
+    run = measured(tmp_path, process("server", SERVER, f"ready = {{ port = {port} }}", 'ends = "stopped"'), process("client", CLIENT))
+
+    assert run.reason == f"server: port {port} is in use already, by nothing of this run"
+    assert run.logs == ()
+
+
+def test_a_server_is_ready_when_it_listens_on_its_port(tmp_path: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        free = probe.getsockname()[1]
+    listen = f"import socket, time; s = socket.socket(); time.sleep(0.3); s.bind(('127.0.0.1', {free})); s.listen(); time.sleep(300)"
+    connect = f"import socket; socket.create_connection(('127.0.0.1', {free})); print('connected')"
+    commands = [shlex.join([sys.executable, "-c", text]) for text in (listen, connect)]
+
+    run = measured(
+        tmp_path,
+        process("server", commands[0], 'ready = { port = "{port}" }', 'ends = "stopped"', "results = false"),
+        process("client", commands[1]),
+        block=f"deadline_s = 60\noptions = {{ port = {free} }}",
+    )
+
+    assert (run.status, run.reason) == ("ok", None)
+
+
+def test_a_missing_program_is_named_before_anything_runs(tmp_path: Path) -> None:
+    done = bench(campaign(tmp_path, server(), process("client", "no-such-program")))
+
+    assert (done.returncode, done.stderr) == (2, "tacholog: no-such-program: no such program; install it, or put it on the PATH\n")
+    assert not (tmp_path / "out").exists()
+
+
+LEAVES = 'sh -c "setsid sleep 300 & echo $! > child; echo $$ > self; echo listening; wait"'
+
+
+def test_a_process_that_left_its_group_is_ended_with_the_run(tmp_path: Path) -> None:
+    run = measured(tmp_path, server(LEAVES), process("client", 'sh -c "setsid sleep 300 & echo $! > other; echo done"'))
+
+    assert run.status == "ok"
+    assert [gone(number_in(run_folder(tmp_path) / name)) for name in ("child", "self", "other")] == [True, True, True]
+
+
+@pytest.mark.parametrize("with_signal", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_nothing_is_left_of_a_harness_that_is_killed(tmp_path: Path, with_signal: signal.Signals) -> None:
+    path = campaign(tmp_path, server(LEAVES), process("client", 'sh -c "echo $$ > client; exec sleep 300"'))
+    harness = subprocess.Popen(
+        [sys.executable, "-m", "tacholog", "bench", path, "--output", "out"], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    until(lambda: list(tmp_path.glob("out/small-*/only/01")), "no run begins")
+    pids = [number_in(run_folder(tmp_path) / name) for name in ("client", "child", "self")]
+
+    harness.send_signal(with_signal)
+    harness.wait()
+
+    for pid in pids:
+        until(lambda pid=pid: gone(pid), f"{pid} is left")  # type: ignore[misc]
+
+
+def test_if_its_launcher_is_killed_a_process_is_ended_and_the_run_has_failed(tmp_path: Path) -> None:
+    kill_parent = 'sh -c "echo $$ > self; kill -9 $PPID; exec sleep 300"'
+
+    run = measured(tmp_path, server(), process("client", kill_parent))
+
+    assert run.reason == "client: it was lost: its launcher was killed, or the connection to its host broke"
+    assert gone(number_in(run_folder(tmp_path) / "self"))
+
+
+def started(folder: Path, *argv: str) -> Job:
+    program = LocalMachine("", HostEntry(), {}).find(argv[0]).path
+    return Job(name="x", argv=argv, program=program, folder=folder, log="x.log", errors="x.stderr.txt")
+
+
+def test_the_memory_of_a_small_program_does_not_depend_on_that_of_the_harness(tmp_path: Path) -> None:
+    ballast = b"x" * (300 << 20)
+
+    used = LocalMachine("", HostEntry(), {}).start(started(tmp_path, "true")).collect().resources
+
+    assert len(ballast) == 300 << 20
+    assert used is not None
+    assert used.max_rss_bytes is not None
+    assert used.max_rss_bytes < 10_000_000
+    assert used.max_rss_is_bound  # nobody knows how much less it was
+
+
+def test_the_memory_of_a_program_that_uses_some_is_its_own(tmp_path: Path) -> None:
+    job = started(tmp_path, sys.executable, "-c", "x = b'x' * (50 << 20)")
+
+    used = LocalMachine("", HostEntry(), {}).start(job).collect().resources
+
+    assert used is not None
+    assert used.max_rss_bytes is not None
+    assert 50 << 20 < used.max_rss_bytes < 100 << 20
+    assert not used.max_rss_is_bound
+
+
+def test_what_sockperf_used_reaches_the_results_with_a_line_for_each_process(tmp_path: Path) -> None:
+    with socket.socket(type=socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        free = probe.getsockname()[1]
+    head = 'format = "sockperf"\nversion_command = ["sockperf", "--version"]\nlabels = { plugin = "{kind}" }\n'
+    head += 'hosts.b = { prefix = ["env", "A=1"], address = "127.0.0.1" }'
+    block = f'vary.payload_bytes = [64]\noptions = {{ port = {free}, kind = "none" }}\ndeadline_s = 60'
+    place = "-i {b.address} -p {port}"
+
+    done = bench(
+        campaign(
+            tmp_path,
+            process("server", f"sockperf server {place}", 'host = "b"', 'ready = { port = "{port}" }', 'ends = "stopped"', "results = false"),
+            process("client", f"sockperf ping-pong {place} -m {{payload_bytes}} -t 1"),
+            block=block,
+            head=head,
+        )
+    )
+
+    assert done.returncode == 0, done.stderr
+    run = read_manifest(run_folder(tmp_path) / "run.toml")
+    assert (run.labels, run.tool_version) == ({"plugin": "none"}, "3.7-no.git")
+    assert [command.prefix for command in run.commands] == [("env", "A=1"), ()]
+    assert [command.host for command in run.commands] == [None, None]
+    data = load([tmp_path / "out"])
+    rows = data.results[data.results["scope"] == "resources"]
+    assert sorted(set(zip(rows["participant"], rows["line"], strict=True))) == [("client", 3), ("server", 2)]
+    assert set(rows["payload_bytes"]) == {64}
+    assert set(rows["transport"]) == {"UDP"}
+    assert {"user", "system"} <= set(rows[rows["metric"] == "cpu_time"]["statistic"])
+    assert {"voluntary", "involuntary"} == set(rows[rows["metric"] == "context_switches"]["statistic"])
+    checked = run_tacholog_text("check", "out", cwd=tmp_path)
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_the_script_of_a_run_starts_all_processes_and_ends_those_that_serve(tmp_path: Path) -> None:
+    run = measured(
+        tmp_path, server('sh -c "echo $$ > self; echo listening; exec sleep 300"'), process("client", 'echo "it\'s $HOME; ok"', 'log = "it\'s"')
+    )
+    text = shell_script(run, "only/01", [])
+    assert text is not None
+    folder = tmp_path / "again"
+    folder.mkdir()
+
+    done = subprocess.run(["dash", "-c", text], cwd=folder, env=os.environ | {"LOGS": str(folder)}, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (0, f"logs: {folder}\n"), done.stderr
+    assert (folder / "it's").read_text() == "it's $HOME; ok\n"
+    assert gone(number_in(folder / "self"))
+
+
+def test_lines_of_a_log_without_results_are_no_problem(tmp_path: Path) -> None:
+    client, noise = (FORMATS / "sockperf/ping-pong-udp.log").read_bytes(), b"what no format knows\nMessage min latency : 7 us @ 1\n"
+    logs = (
+        LogFile(file="client.log", sha256=hashlib.sha256(client).hexdigest(), process="client"),
+        LogFile(file="server.log", sha256=hashlib.sha256(noise).hexdigest(), process="server", results=False),
+    )
+    run = tmp_path / "data" / "one"
+    run.mkdir(parents=True)
+    (run / "client.log").write_bytes(client)
+    (run / "server.log").write_bytes(noise)
+    write(run / "run.toml", Manifest(system="sockets", logs=logs))
+
+    done = run_tacholog_text("check", "data", cwd=tmp_path)
+
+    assert (done.returncode, done.stdout) == (0, "")
+    data = load([tmp_path / "data"])
+    [row] = data.logs[data.logs["log"] == "server.log"].to_dict("records")
+    assert (row["lines"], row["records"], row["unknown"], row["broken"]) == (2, 0, 0, 0)
+    shown = redacted(data, Privacy(), tmp_path / "shown")
+    assert shown.problems.to_dict("records") == []
+
+
+def test_a_log_without_results_that_was_changed_is_named(tmp_path: Path) -> None:
+    run = tmp_path / "data" / "one"
+    run.mkdir(parents=True)
+    (run / "server.log").write_bytes(b"listening\n")
+    write(run / "run.toml", Manifest(system="sockets", logs=(LogFile(file="server.log", sha256="0" * 64, results=False),)))
+
+    assert run_tacholog_text("check", "data", cwd=tmp_path).stdout.startswith("one/server.log: altered: ")
+
+
+def test_a_run_of_one_command_says_what_another_tool_used(tmp_path: Path) -> None:
+    path = tmp_path / "small.toml"
+    path.write_text(f'{HEAD}\n[[runs]]\nname = "only"\ncommand = ["cat", "{FORMATS}/sockperf/ping-pong-udp.log"]\n')
+    bench(path)
+
+    run = read_manifest(run_folder(tmp_path) / "run.toml")
+
+    assert [(command.role, command.name, command.exit_status) for command in run.commands] == [("both", None, None)]
+    assert [log.file for log in run.logs] == ["perftest.log", "resources.log"]
+    rows = load([tmp_path / "out"]).results
+    assert set(rows[rows["scope"] == "resources"]["participant"]) == {"cat"}
+
+
+@pytest.mark.core
+def test_perftest_says_itself_what_it_used_so_a_run_of_one_command_says_it_once(tmp_path: Path, perftest: Path) -> None:
+    path = tmp_path / "small.toml"
+    words = ["perftest", "--test", "throughput", "--transport", "mock", "--sizes", "64", "--duration", "0.05", "--warmup", "0.01", "--output", "-"]
+    path.write_text(f'{HEAD}\n[[runs]]\nname = "only"\ncommand = {words}\n')
+
+    done = run_tacholog_text("bench", path, "--output", "out", "--perftest", perftest, cwd=tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    assert [log.file for log in read_manifest(run_folder(tmp_path) / "run.toml").logs] == ["perftest.log"]
+
+
+def test_the_script_of_a_run_ends_what_it_started_if_one_process_fails(tmp_path: Path) -> None:
+    run = measured(tmp_path, server('sh -c "echo $$ > self; echo listening; exec sleep 300"'), process("client", "false"))
+    text = shell_script(run, "only/01", [])
+    assert text is not None
+
+    done = subprocess.run(["dash", "-c", text], cwd=tmp_path, env=os.environ | {"LOGS": str(tmp_path)}, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 1
+    assert gone(number_in(tmp_path / "self"))

@@ -1,0 +1,59 @@
+"""What processes used: one record for each process, as the kernel counted it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tacholog.formats.kit import Broken, Line, Record
+from tacholog.formats.reading import read
+from tacholog.formats.resources import parse
+
+LOGS = Path(__file__).parent / "resources"
+USED = "used process=a test=latency user_ns=5000 peak_memory_bytes=9000 ."
+
+
+def test_each_process_is_a_record_of_resources() -> None:
+    records = list(read(LOGS / "perftest.log").records)
+
+    assert [(record.scope, record.participant, record.side, record.test, record.payload_bytes) for record in records] == [
+        ("resources", "sub", "subscriber", "latency", None),
+        ("resources", "pub", "publisher", "latency", None),
+    ]
+    assert {number.key: (number.value, number.bound, number.resolution) for number in records[0].numbers} == {
+        "duration_ns": (1202587697.0, "=", None),
+        "cpu_time_user_ns": (58209000.0, "=", 1000.0),
+        "cpu_time_system_ns": (242525000.0, "=", 1000.0),
+        "context_switches_voluntary_switches": (25.0, "=", None),
+        "context_switches_involuntary_switches": (1608.0, "=", None),
+        "peak_memory_max_bytes": (6402048.0, "<", None),
+    }
+
+
+def test_a_processor_time_of_zero_is_less_than_the_unit_of_the_kernel() -> None:
+    found = next(iter(parse([Line(1, USED.replace("5000", "0"))])))
+
+    assert isinstance(found.what, Record)
+    assert (found.what.numbers[0].value, found.what.numbers[0].bound) == (1000.0, "<")
+
+
+def test_a_run_without_results_has_nothing_to_stand_beside() -> None:
+    log = read(LOGS / "without-results.log")
+
+    assert (list(log.records), list(log.broken)) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (USED.removesuffix(" ."), "the line of a process is cut short or garbled"),
+        (USED.replace("user_ns=5000", "user_ns=-1"), "user_ns=-1 is no number"),
+        (USED.replace("user_ns", "new_ns"), "a process with new_ns, which this version does not know"),
+        (USED.replace("process=a ", ""), "the line of a process names none"),
+        (USED.replace("latency", "speed"), "the line of a process names a test or a side that this version does not know"),
+        (USED.replace("process=a", "process=a payload_bytes=0"), "a message of no bytes"),
+    ],
+)
+def test_a_line_that_is_not_whole_or_not_known_is_broken(line: str, reason: str) -> None:
+    assert next(iter(parse([Line(1, line)]))).what == Broken(reason)
