@@ -12,6 +12,10 @@ import pytest
 from tests.command import run_tacholog_text
 from tests.importing.conftest import PATTERN, files_of, import_logs, lines_with, log_of, manifests
 
+from tacholog.runs.importing.plan import plan_import
+from tacholog.runs.importing.rules import read_rules
+from tacholog.runs.importing.writing import staging, write_run
+
 MakeTree = Callable[..., Path]
 NAME = "throughput-test/hostnetwork-udp/test-{}/rtiperftest-sub0.log"
 
@@ -132,6 +136,18 @@ def test_a_data_folder_that_holds_something_else_in_the_place_of_a_run_is_not_ov
     assert "hostnetwork-udp/00 is there already, and holds no run" in said
     assert files_of(place) == {"notes.txt": b"mine"}
     assert len(manifests(tmp_path / "data")) == 3
+
+
+def test_a_log_that_changes_after_it_was_read_is_not_imported(cluster: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    plan = plan_import(cluster, data, read_rules([PATTERN], None, []))
+    (cluster / NAME.format(1)).write_text(log_of("sub", 88))
+
+    with staging(data) as stage:
+        problems = [write_run(cluster, data, stage, run, link=False) for run in plan.decided.new]
+
+    assert [str(problem) for problem in problems if problem] == [f"{NAME.format(1)}: it was changed while it was read; import again"]
+    assert len(manifests(data)) == 3
 
 
 KILL_AT_EVERY_STEP = """
