@@ -52,8 +52,8 @@ def test_what_is_ignored_is_not_named(cluster: Path, tmp_path: Path) -> None:
     ("name", "words"),
     [
         (b"rtiperftest-sub1.\xff.log", r"rtiperftest-sub1.\udcff.log: the name is not valid UTF-8, so it cannot name a page; rename it"),
-        (b"rtiperftest-\x1b[31msub1.log", "rtiperftest-␛[31msub1.log: the name holds characters that cannot be shown"),
-        (b"rtiperftest-\nsub1.log", "rtiperftest-␊sub1.log: the name holds characters that cannot be shown"),
+        (b"rtiperftest-\x1b[31msub1.log", "rtiperftest-␛[31msub1.log: the path holds characters that cannot be shown"),
+        (b"rtiperftest-\nsub1.log", "rtiperftest-␊sub1.log: the path holds characters that cannot be shown"),
     ],
 )
 def test_names_that_cannot_be_shown_are_named_all_the_same(cluster: Path, tmp_path: Path, name: bytes, words: str) -> None:
@@ -65,6 +65,15 @@ def test_names_that_cannot_be_shown_are_named_all_the_same(cluster: Path, tmp_pa
 
     assert words in said
     assert len(manifests(tmp_path / "data")) == 4
+
+
+def test_folders_whose_names_cannot_be_shown_lead_to_no_label(cluster: Path, tmp_path: Path) -> None:
+    (cluster / "throughput-test/hostnetwork-udp").rename(cluster / "throughput-test/host\u202enetwork")
+
+    said = import_logs(cluster, "--to", tmp_path / "data", "--map", PATTERN, status=2)
+
+    assert "not imported: 4 files: the path holds characters that cannot be shown" in said
+    assert {run.labels["plugin"] for run in manifests(tmp_path / "data").values()} == {"flannel-hostgw-dds-secure-tcp"}
 
 
 def test_binary_and_empty_files_where_a_log_should_be_are_named(cluster: Path, tmp_path: Path) -> None:

@@ -310,6 +310,14 @@ def test_what_set_states_gives_way_to_a_log_that_knows_better(tree: MakeTree, tm
     assert load([tmp_path / "data"]).problems.empty
 
 
+def test_lines_that_could_not_be_used_are_counted(tree: MakeTree) -> None:
+    logs = tree({"a.log": log_of("sub").replace("Lost:", "Lst:"), "b.log": log_of("sub") + "segmentation what\n", "c.log": log_of("pub")})
+
+    said = import_logs(logs, "--dry-run", "--map", "{label.x}.log")
+
+    assert "2 broken or unknown lines in 2 logs, which tacholog parse names: a.log, b.log" in said
+
+
 def test_what_set_states_for_nobody_is_named(tree: MakeTree) -> None:
     said = import_logs(tree({"udp/a.log": log_of("sub")}), "--dry-run", "--map", "{transport}/{label.x}.log", "--set", "transport=tcp")
 

@@ -158,12 +158,17 @@ def _show_there(plan: ImportPlan) -> None:
         )
 
 
-def _show_endings(runs: Iterable[ImportedRun], *, verbose: bool) -> None:
-    """Name logs that say that their run did not end well, and logs without any result."""
+def _show_endings(runs: Sequence[ImportedRun], *, verbose: bool) -> None:
+    """Name logs that say that their run did not end well, logs without any result, and logs with lines that could not be used."""
     bad = [(str(log.survey.status), log.path) for run in runs for log in run.logs if log.survey.status in ENDED_BADLY and log.stated.results]
     for status, paths in _grouped(bad):
         words = {"empty": "without any result", "failed": "of failed runs", "truncated": "cut off before their end"}[status]
         terminal.line(f"{counted(len(paths), 'log')} {words}: {_some(paths, verbose)}")
+    doubtful = [(log.path, log.survey.bad_lines) for run in runs for log in run.logs if log.survey.bad_lines]
+    if doubtful:
+        count = counted(sum(lines for _, lines in doubtful), "broken or unknown line")
+        paths = [path for path, _ in doubtful]
+        terminal.line(f"{count} in {counted(len(paths), 'log')}, which tacholog parse names: {_some(paths, verbose)}")
 
 
 def _show_same_rows(runs: Iterable[ImportedRun], *, verbose: bool) -> None:
