@@ -27,6 +27,8 @@ from tacholog.site.script import shell_script
 HEAD = 'system = "pipes"\ntool = "sh"\nrepetitions = 1\n'
 # A server that says that it listens, and ends only when it is stopped.
 SERVER = 'sh -c "echo listening; exec sleep 300"'
+# A server that is never ready, and prints a line more when it is stopped.
+LOADS = "sh -c \"trap 'echo terminated; exit 1' TERM; echo loading; sleep 300 & wait\""
 CLIENT = "echo done"
 FORMATS = Path(__file__).parent.parent / "formats"
 
@@ -127,8 +129,11 @@ def test_an_exit_status_after_being_stopped_is_no_failure(tmp_path: Path) -> Non
         ([server(), process("client", 'sh -c "echo no route >&2; exit 3"')], "client: exit code 3: no route"),
         ([server('sh -c "echo listening; kill -SEGV $$"'), process("client", "sleep 300")], "server: killed by SIGSEGV: listening"),
         (
-            [process("server", SERVER, 'ready = { output = "to block", deadline_s = 0.3 }', 'ends = "stopped"'), process("client", CLIENT)],
-            "server: not ready within 0.3 s: it did not print 'to block'; its last line: listening",
+            [
+                process("server", LOADS, 'ready = { output = "to block", deadline_s = 2 }', 'ends = "stopped"'),
+                process("client", CLIENT),
+            ],
+            "server: not ready within 2 s: it did not print 'to block'; its last line: loading",
         ),
         (
             [process("server", 'sh -c "echo bye"', 'ready = { output = "to block" }'), process("client", CLIENT)],
