@@ -1,4 +1,4 @@
-"""Write the tables of these pages anew from the schema, the page about the kit, and the JSON Schema of the results: python docs/make_tables.py."""
+"""Write the tables of these pages anew from the code, the page about the kit, and the JSON Schema of the results: python docs/make_tables.py."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal, get_args, get_origin
 
+import msgspec
+
+from tacholog.campaign.machines import HostEntry, Ready
+from tacholog.campaign.plan import Block, Campaign
+from tacholog.campaign.processes import Process
 from tacholog.formats import kit
 from tacholog.schema.json_schema import results_schema
 from tacholog.schema.reference import with_tables
@@ -106,12 +111,54 @@ def _code(words: str) -> str:
     return words.replace("``", "`")
 
 
+_KEYS = re.compile(r"<!-- keys: (?P<name>\w+) -->\n.*?<!-- end of keys -->", re.DOTALL)
+_TABLES_OF_KEYS = {"Campaign": Campaign, "Block": Block, "Process": Process, "HostEntry": HostEntry, "Ready": Ready}
+_KINDS = {"tuple": "list", "dict": "table", "int": "whole number", "float": "number", "str": "text", "bool": "true or false"}
+
+
+def with_keys(page: str) -> str:
+    """Return a page with each of its tables of keys written anew, from the structs that a campaign file is read into.
+
+    Raises:
+        KeyError: there is no struct of that name, or its docstring lacks a key.
+    """
+    return _KEYS.sub(lambda place: f"<!-- keys: {place['name']} -->\n\n{_keys(_TABLES_OF_KEYS[place['name']])}\n<!-- end of keys -->", page)
+
+
+def _keys(struct: type[msgspec.Struct]) -> str:
+    meanings = dict(re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", _section(struct), flags=re.MULTILINE))
+    rows = [
+        f"| `{field.encode_name}` | {_kind(field.type)} | {_key_default(field)} | {_code(' '.join(meanings[field.name].split()))} |\n"
+        for field in msgspec.structs.fields(struct)
+    ]
+    return f"| key | kind | default | meaning |\n|---|---|---|---|\n{''.join(rows)}"
+
+
+def _kind(type_: object) -> str:
+    """Return the kind of value that a key takes, in words."""
+    if get_origin(type_) is Literal:
+        return " or ".join(f"`{word}`" for word in get_args(type_))
+    if get_origin(type_) in (tuple, dict):
+        return _KINDS[get_origin(type_).__name__]
+    parts = [part for part in get_args(type_) if part is not type(None) and not isinstance(part, msgspec.Meta)]
+    if parts:
+        return " or ".join(dict.fromkeys(_kind(part) for part in parts))
+    return _KINDS.get(getattr(type_, "__name__", ""), "table")
+
+
+def _key_default(field: msgspec.structs.FieldInfo) -> str:
+    if field.required:
+        return "required"
+    shown = field.default_factory() if field.default is msgspec.NODEFAULT else field.default
+    return "" if shown in (None, (), {}) else f"`{json.dumps(shown)}`"
+
+
 def main() -> None:
     """Write all that is made from the code."""
     (DOCS / "kit.md").write_text(kit_page(), encoding="utf-8")
     for page in DOCS.glob("*.md"):
         old = page.read_text(encoding="utf-8")
-        if (new := with_tables(old)) != old:
+        if (new := with_keys(with_tables(old))) != old:
             page.write_text(new, encoding="utf-8")
     (DOCS / "results.schema.json").write_text(json.dumps(results_schema(), indent=1) + "\n", encoding="utf-8")
 

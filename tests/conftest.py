@@ -127,8 +127,8 @@ def _value(kind: inspect.Type, text: str) -> Any:  # noqa: ANN401 - whatever the
             said = _value(inner, text)
         case inspect.UnionType(types=types):
             said = next(_value(one, text) for one in types if not isinstance(one, inspect.NoneType))
-        case inspect.DictType(value_type=value):
-            said = {text: _value(value, text)}
+        case inspect.DictType(key_type=key, value_type=value):
+            said = {_value(key, text): _value(value, text)}
         case inspect.VarTupleType(item_type=item):
             said = [_value(item, text)]
         case inspect.LiteralType(values=values):
@@ -137,6 +137,10 @@ def _value(kind: inspect.Type, text: str) -> Any:  # noqa: ANN401 - whatever the
             said = "0" * 64
         case inspect.StrType(pattern=pattern) if pattern and "/" in pattern:
             said = "a.log"
+        case inspect.StrType(pattern=pattern) if pattern and "A-Z" in pattern:
+            said = "label"
+        case inspect.StrType(max_length=longest) if longest:
+            said = text[:longest]
         case inspect.BoolType():
             said = True
         case inspect.IntType() | inspect.FloatType():

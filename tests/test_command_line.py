@@ -16,7 +16,7 @@ from tacholog import cli
 
 def test_the_help_says_of_each_command_what_its_own_help_begins_with() -> None:
     for name, words in cli.COMMANDS.items():
-        module = importlib.import_module(f"tacholog.commands.{name}")
+        module = importlib.import_module(f"tacholog.commands.{cli.module_name(name)}")
         assert (module.__doc__ or "").split("\n")[0] == words
 
 

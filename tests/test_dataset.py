@@ -42,6 +42,16 @@ def test_a_number_leads_back_to_run_log_and_line(tmp_path: Path) -> None:
     assert (row["run"], row["log"], row["line"], row["value"], row["unit"]) == ("a/b", "sub.log", 1, 664.2e6, "bit_per_s")
 
 
+def test_the_labels_of_a_run_are_a_column_with_sorted_keys_and_null_without_labels(tmp_path: Path) -> None:
+    run(tmp_path, "labelled", labels={"plugin": "flannel", "kernel": "6.1 <é>"})
+    run(tmp_path, "without")
+
+    runs = load([tmp_path]).runs.set_index("run")
+
+    assert runs.loc["labelled", "labels"] == '{"kernel": "6.1 <é>", "plugin": "flannel"}'
+    assert runs.loc["without", "labels"] is pd.NA
+
+
 def test_the_manifest_completes_what_the_log_does_not_say_and_the_log_wins(tmp_path: Path) -> None:
     run(tmp_path, "a", conditions=StatedConditions(transport="SHMEM", definition="something else"))
 
@@ -128,7 +138,8 @@ def test_a_dataset_that_version_0_3_saved_opens_with_the_columns_of_today() -> N
 def test_columns_that_an_older_version_did_not_save_are_unknown_and_stand_in_their_place(tmp_path: Path) -> None:
     run(tmp_path / "data", "a")
     dataset = load([tmp_path / "data"])
-    older = msgspec.structs.replace(dataset, results=dataset.results.drop(columns=["waiting", "keyed"]), runs=dataset.runs.drop(columns="options"))
+    runs = dataset.runs.drop(columns=["options", "labels"])
+    older = msgspec.structs.replace(dataset, results=dataset.results.drop(columns=["waiting", "keyed"]), runs=runs)
     older.save(tmp_path / "saved")
 
     again = open_saved(tmp_path / "saved")

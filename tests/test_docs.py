@@ -6,6 +6,7 @@ import json
 import os
 import re
 import runpy
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,8 @@ import msgspec
 import pytest
 
 from tacholog.formats import kit
+from tacholog.runs.importing import fields
+from tacholog.runs.importing.rules import RuleFile
 from tacholog.runs.manifest import Host, Manifest
 from tacholog.schema.conditions import CONDITIONS, Conditions
 from tacholog.schema.json_schema import results_schema
@@ -42,7 +45,7 @@ def shown_commands(page: Path) -> list[tuple[str, str]]:
 def tacholog(command: str, folder: Path, path: Path | None = None, status: int = 0) -> str:
     """Run a shown command in a folder, with one more folder to import from, and return its whole output."""
     environment = os.environ | ({"PYTHONPATH": str(path)} if path else {}) | {"COLUMNS": "200"}
-    words = command.split()[1:]
+    words = shlex.split(command)[1:]
     done = subprocess.run(
         [sys.executable, "-m", "tacholog", *words],
         cwd=folder,
@@ -91,6 +94,31 @@ def test_the_page_about_runs_shows_what_check_says_of_its_example(tmp_path: Path
     ((command, shown),) = shown_commands(page)
 
     assert tacholog(command, tmp_path, status=1) == shown
+
+
+def test_the_page_about_importing_shows_what_its_commands_print(tmp_path: Path) -> None:
+    page = ROOT / "docs/import.md"
+    for number, plugin in enumerate(("calico", "flannel")):
+        for test, side in ((1, "pub"), (1, "sub"), (2, "pub"), (2, "sub")):
+            text = (ROOT / f"tests/formats/rti/3.0.1-throughput-{side}.log").read_text()
+            log = tmp_path / f"logs/throughput/{plugin}/test-{test}/perf-{side}0.log"
+            log.parent.mkdir(parents=True, exist_ok=True)
+            log.write_text(text.replace("1677 us", f"{1700 + 10 * number + test} us").replace("11833", f"{11900 + 10 * number + test}"))
+    (tmp_path / "logs/plot.gp").write_text("plot 'latency.dat'\n")
+    commands = shown_commands(page)
+
+    assert len(commands) == 4
+    for command, shown in commands:
+        assert tacholog(command, tmp_path, status=2 if command.endswith("import logs") else 0) == shown
+    assert (tmp_path / "data/flannel/02/run.toml").is_file()
+    assert len(msgspec.toml.decode(blocks(page, "toml")[0], type=RuleFile).rule) == 3
+
+
+def test_the_page_about_importing_names_every_field() -> None:
+    page = (ROOT / "docs/import.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`\{(\w+)\}`", page))
+
+    assert {*fields.TEXTS, *fields.OF_LOG, fields.REPETITION, "published"} <= named
 
 
 def test_the_pages_for_authors_of_formats_list_every_statistic_and_mark() -> None:

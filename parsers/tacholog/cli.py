@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import keyword
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 #: The subcommands in the order of typical use, with the first line of their help. It is repeated here so that --help need not import them all.
 COMMANDS = {
     "parse": "Print the records in raw logs.",
+    "import": "Make runs of logs that exist already: read what was measured out of their paths.",
     "formats": "List the log formats that Tacholog can read.",
     "bench": "Run campaigns, and keep each log together with the state of the machine.",
     "report": "Build the site: pages with tables, plots, scripts and raw logs.",
@@ -32,6 +34,11 @@ COMMANDS = {
 USAGE = 2
 
 
+def module_name(command: str) -> str:
+    """Return the name of the module, and of the function in it, of a subcommand. A name that Python reserves gets an underscore."""
+    return f"{command}_" if keyword.iskeyword(command) else command
+
+
 class Commands(click.Group):
     """The subcommands. A module is imported only when its command is called, so that ``tacholog parse`` does not wait for Sphinx."""
 
@@ -43,7 +50,8 @@ class Commands(click.Group):
         """Import the module of that name from `tacholog.commands`. Its docstring is the help text."""
         if cmd_name not in COMMANDS:
             return None
-        command = getattr(importlib.import_module(f"tacholog.commands.{cmd_name}"), cmd_name)
+        name = module_name(cmd_name)
+        command = getattr(importlib.import_module(f"tacholog.commands.{name}"), name)
         return command if isinstance(command, click.Command) else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

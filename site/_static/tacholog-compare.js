@@ -7,13 +7,15 @@
   const root = document.querySelector(".tl-choose");
   if (!block || !root) return;
 
-  const { metrics, series, marks, hosts, bases: BASES, sizes: SIZE_WORDS, bounds: BOUNDS, tinted_from: TINTED_FROM, uses: USES, again: AGAIN } = JSON.parse(block.textContent);
+  const { metrics, series, labels, marks, hosts, bases: BASES, sizes: SIZE_WORDS, bounds: BOUNDS, tinted_from: TINTED_FROM, uses: USES, again: AGAIN } = JSON.parse(block.textContent);
   series.forEach((one, place) => { one.place = place; });
   const targets = [...document.querySelectorAll(".tl-targets a")].map((link) => link.href);
   const [SIZE, VALUE, LOW, HIGH, RUNS, BOUND, PLACE, MARKS, GROUPS, USE] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
   const [COUNTED, UNCOUNTED] = [0, 1]; // uses of a number: for a ratio that counts in the mean, for a ratio only; above: for none
   const ANY = "any";
-  const LISTS = { system: "system", transport: "transport", version: "version", campaign: "campaign" };
+  // The labels in which any two runs differ, such as label.plugin: each is a choice of its own, and a property of each series.
+  labels.forEach((name, at) => series.forEach((one) => { one[name] = one.labels[at]; }));
+  const LISTS = Object.fromEntries(["system", "transport", ...labels, "version", "campaign"].map((name) => [name, name]));
 
   function make(name, properties = {}, ...content) {
     const element = Object.assign(document.createElement(name), properties);
@@ -74,6 +76,7 @@
     metric: given.get("metric") ?? first(),
     host: given.get("host"),
     system: list("system"), transport: list("transport"), // null: all of them
+    ...Object.fromEntries(labels.map((name) => [name, list(name)])), // null: all of them
     version: list("version"), campaign: list("campaign"), size: list("size"), // null: the newest; its main one; those that most series have
     base: given.get("base"),
   };
@@ -116,7 +119,7 @@
   const isOfVersion = (one) => (chosen.version === null ? isNewest(one) : chosen.version.includes(one.version));
   const isOfCampaign = (one) => (chosen.campaign === null ? one.main : chosen.campaign.includes(one.campaign));
   const isOfBoth = (one) => (isOfVersion(one) && isOfCampaign(one)) || (one.id === chosen.base && chosen.version === null && chosen.campaign === null);
-  const shown = once(() => onHost().filter((one) => isIn(chosen.system, one.system) && isIn(chosen.transport, one.transport) && isOfBoth(one)));
+  const shown = once(() => onHost().filter((one) => isIn(chosen.system, one.system) && isIn(chosen.transport, one.transport) && labels.every((name) => isIn(chosen[name], one[name])) && isOfBoth(one)));
   const allSizes = once(() => unique(onHost().flatMap((one) => one.cells[metric().id].map((cell) => cell[SIZE]))).sort((a, b) => a - b));
 
   const sizes = once(() => {
@@ -225,6 +228,8 @@
       select("base", "Baseline", bases, baseline()?.id, (value) => { picked = true; clear({ base: value }); }),
       boxes("system", "Systems", unique(found.map((one) => one.system)), String, (value) => isIn(chosen.system, value)),
       boxes("transport", "Transports", unique(found.map((one) => one.transport)), String, (value) => isIn(chosen.transport, value)),
+      ...labels.map((name) => [name, unique(found.map((one) => one[name])).sort()]).filter(([, values]) => values.length > 1)
+        .map(([name, values]) => boxes(name, `Label ${name.slice("label.".length)}`, values, String, (value) => isIn(chosen[name], value))),
       boxes("version", "Versions", unique(found.map((one) => one.version)), String, (value) => found.some((one) => one.version === value && isOfVersion(one))),
       boxes("campaign", "Campaigns (time each, runs)", unique(found.map((one) => one.campaign)), String, (value) => found.some((one) => one.campaign === value && isOfBoth(one))),
       boxes("size", "Sizes", allSizes(), size, (value) => sizes().includes(value)));

@@ -100,6 +100,7 @@ def _runs(runs: int, places: Sequence[int] | None, said: dict[str, Any]) -> dict
         "tool": "perftest",
         "tool_version": "1.2.0",
         "build": None,
+        "labels": None,
         "release": None,
         "published": False,
         "status": "ok",

@@ -23,6 +23,7 @@ from tacholog.render.tables.side_by_side import side_by_side
 from tacholog.render.tables.tables import Links
 from tacholog.schema.conditions import CONDITIONS as DECLARED
 from tacholog.view.comparison import comparison
+from tacholog.view.page_index import PageIndex
 from tacholog.view.ranking_groups import Compared, compared, conditions_of, group_of
 from tacholog.view.unranked import unranked
 from tacholog.view.views import View, view_of
@@ -36,6 +37,7 @@ OTHERS: dict[str, tuple[dict[str, object], str]] = {
     "definition": ({"definition": "something-else"}, "definition of the metric: perftest-latency -> something-else"),
     "basis": ({"basis": "rtt"}, "basis: half round trip -> round trip"),
     "load_mode": ({"load_mode": "open"}, "load mode: closed -> open"),
+    "labels": ({"labels": '{"plugin": "calico"}'}, "label plugin: not stated -> calico"),
     "reliability": ({"reliability": "best-effort"}, "reliability: reliable -> best-effort"),  # should a ratio ask for it one day
     "latency_of": ({"marks": ("reference_only",)}, "the latency of bytes against that of a reference"),
 }
@@ -52,12 +54,12 @@ def together(old: Dataset, new: Dataset) -> View:
 def refused_by_each(old: Dataset, new: Dataset) -> dict[str, str]:
     """What each way of comparing two sides puts out."""
     view = together(old, new)
-    everything = compared(view, {})
+    everything = compared(view, PageIndex())
     return {
         "diff": "; ".join(remark(row) for row in compare(old, new, Policy()).rows),
         "ranking": str(unranked(everything, everything, [])),
         "side by side": html.unescape(str(side_by_side(view.series(), Links(), "a"))),
-        "page": html.unescape(str(page_that_compares(view, {}, Links(), "a"))),
+        "page": html.unescape(str(page_that_compares(view, PageIndex(), Links(), "a"))),
     }
 
 
@@ -97,7 +99,7 @@ def view(side: Side) -> View:
 
 
 def test_the_verdicts_of_the_page_are_those_of_the_rule_for_every_two_series(view: View) -> None:
-    found = comparison(view, {})
+    found = comparison(view, PageIndex())
     stated = [conditions_of(one.compared.series, "latency") for one in found.series]
 
     for base, other in product(range(len(stated)), repeat=2):
@@ -111,7 +113,7 @@ def test_series_share_a_group_exactly_if_the_rule_refuses_none_of_them(view: Vie
     def is_grouped(one: Compared, other: Compared) -> bool:
         return group_of(one) is not None and group_of(one) == group_of(other)
 
-    everything = compared(view, {})
+    everything = compared(view, PageIndex())
 
     for one, other in product(everything, repeat=2):
         sides = [conditions_of(each.series, "latency") for each in (one, other)]

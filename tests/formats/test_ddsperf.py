@@ -100,6 +100,13 @@ def test_a_summary_says_that_its_percentiles_cannot_be_had_from_those_of_seconds
     ]
 
 
+def test_two_seconds_of_pings_have_one_report_whose_percentiles_are_those_of_the_run() -> None:
+    (summary,) = summaries(read(LOGS / "ping-one-report.log"))
+
+    assert values(summary, "latency") == {"mean": 12_826, "min": 8_351, "max": 3_133_346, "p50": 9_353, "p90": 9_839, "p99": 41_837}
+    assert summary.samples == 38_809
+
+
 def test_a_run_of_one_second_has_the_percentiles_of_that_second() -> None:
     text = "".join((LOGS / "ping.log").read_text(encoding="utf-8").splitlines(keepends=True)[:4])
 

@@ -114,6 +114,7 @@ def test_a_receivers_datagrams_have_jitter_and_losses_and_a_senders_do_not() -> 
     assert received.number("jitter", "mean") == Number(metric="jitter", statistic="mean", value=2000, resolution=1000)
     assert received.number("messages_lost", "total") == Number(metric="messages_lost", statistic="total", value=0)
     assert (received.samples, received.conditions.transport) == (53549, "UDP")
+    assert (sent.conditions.basis, received.conditions.basis) == (None, "one-way")  # a jitter is of one-way transit times
 
 
 def test_a_jitter_that_rounds_to_nothing_is_less_than_a_microsecond(changed: Changed) -> None:

@@ -118,6 +118,22 @@ def test_what_was_sent_is_offered_and_only_what_was_received_is_goodput() -> Non
     assert record.number("goodput", "mean") == Number(metric="goodput", statistic="mean", value=40.72e9, resolution=8e7)
 
 
+@pytest.mark.parametrize(
+    ("name", "metric", "value", "samples"),
+    [
+        ("udp-lat-times-differ.log", "latency", 10_718, 46_648 + 46_649),  # 1.00 s on one side, 1.01 s on the other
+        ("udp-bw-times-differ.log", "goodput", 39_110_656 * 8, 38_194),  # 1.06 s and 1.00 s
+    ],
+)
+def test_figures_may_differ_as_much_as_the_times_of_both_sides(name: str, metric: str, value: float, samples: int) -> None:
+    (record,) = logged(name).records
+
+    assert (record.number(metric, "mean"), record.samples) == (
+        Number(metric=metric, statistic="mean", value=value, resolution=8 if samples == 38_194 else 1),
+        samples,
+    )
+
+
 def test_bits_are_bits_and_digits_are_as_many_as_were_asked_for() -> None:
     record = logged("bits.log").records[0]
 
@@ -211,6 +227,12 @@ def test_counts_of_another_test_make_a_block_broken(old: str, new: str) -> None:
 
     assert [why.partition(": ")[2] for why in log.broken] == ["the rows of this test contradict each other, or some are missing"]
     assert len(log.records) == 2
+
+
+def test_a_message_of_no_bytes_makes_a_block_broken() -> None:
+    log = read_text(PLAIN.replace("150 K/sec", "0.0 K/sec").replace("100 bytes", "0.0 bytes"), "qperf")
+
+    assert [str(broken) for broken in log.broken] == ["text:1: a message of no bytes, of which qperf prints no row"]
 
 
 def test_the_last_row_without_its_end_may_be_cut() -> None:

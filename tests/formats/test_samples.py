@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import asdict
 
 from tacholog.formats.bulk import RunCutter
 from tacholog.formats.kit.lines import Line
 from tacholog.formats.reading import read
-from tacholog.formats.registry import formats
+from tacholog.formats.registry import formats, states_of
 from tacholog.formats.source import LINE_BYTES, open_log
 from tacholog.formats.validity import defect_of
 from tacholog.schema.metrics import METRICS
@@ -65,3 +67,27 @@ def test_what_a_format_yields_is_what_is_asked_of_those_that_nobody_knows(name: 
         lines = list(text.pieces(RunCutter((), 1), getattr(formats()[name], "LINE_BYTES", LINE_BYTES)))
         for found in formats()[name].parse(iter(line for line in lines if isinstance(line, Line))):
             assert defect_of(found, len(lines)) is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_format_declares_which_conditions_its_logs_state_always_and_sometimes(name: str) -> None:
+    stated: dict[str, list[set[str]]] = {}
+    for path in (path for other, path in LOGS if other == name):
+        for test, conditions in conditions_in(path, name):
+            stated.setdefault(test, []).append(conditions)
+    always = {test: set.intersection(*found) for test, found in stated.items()}
+    sometimes = {test: set.union(*found) - always[test] for test, found in stated.items()}
+
+    declared = states_of(name) or {}
+    assert {test: set(states.always.split()) for test, states in declared.items()} == always
+    assert {test: set(states.sometimes.split()) for test, states in declared.items()} == sometimes
+
+
+def conditions_in(path: Path, name: str) -> Iterator[tuple[str, set[str]]]:
+    """Yield for each result of a log its test and the conditions that it states."""
+    log = read(path, name)
+    for record in (event.what for event in log.events):
+        if isinstance(record, Record) and record.scope == "summary":
+            known = asdict(record.conditions.over(log.facts.conditions))
+            known |= {"payload_bytes": record.payload_bytes, "tool_version": log.facts.tool_version}
+            yield record.test, {condition for condition, value in known.items() if value is not None}

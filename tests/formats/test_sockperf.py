@@ -64,6 +64,14 @@ def test_under_load_more_is_sent_than_answered() -> None:
     assert [record.numbers[at].value for at in (12, 13)] == [545, 273]
 
 
+def test_a_signal_that_is_told_among_the_lines_of_a_result_costs_nothing() -> None:
+    log = logged("under-load-interrupted-within.log")
+
+    (record,) = log.records
+    assert record.number("latency", "mean") == Number(metric="latency", statistic="mean", value=559_994, resolution=1)
+    assert (record.samples, log.broken, log.unknown) == (551, [], [])
+
+
 @pytest.mark.parametrize(
     ("name", "payload", "bit_per_s", "resolution", "rate"),
     [

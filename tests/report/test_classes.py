@@ -38,12 +38,40 @@ def test_all_columns_of_a_dataset_are_public_but_these() -> None:
         "runs.session": "name",
         "runs.reason": "free text",
         "runs.options": "open",
+        "runs.labels": "open",
         "runs.root": "never",
         "runs.manifest": "never",
         "problems.text": "free text",
         "problems.reason": "free text",
         "results.participant": "name",
     }
+
+
+def test_labels_are_shown_and_known_names_in_them_are_replaced() -> None:
+    names = KnownNames(Privacy(), {"zanzibar": "host-000001"})
+    manifest = Manifest(system="S", logs=(), labels={"plugin": "flannel on host zanzibar", "zanzibar": "6.1", "user": "user=quentin"})
+
+    shown = published_manifest(manifest, Redactor(names))
+
+    assert shown.labels == {"plugin": "flannel on host host-000001", "host-000001": "6.1", "user": "user=user-1"}
+    assert published_text('{"plugin": "flannel-é"}', "labels", "open", Redactor(names)) == '{"plugin": "flannel-é"}'
+
+
+def test_two_labels_still_differ_after_their_names_were_replaced() -> None:
+    names = KnownNames(Privacy(), {})
+
+    shown = [published_text(json.dumps({"by": f"user={user}"}), "labels", "open", Redactor(names)) for user in ("quentin", "trudy", "quentin")]
+
+    assert shown == ['{"by": "user=user-1"}', '{"by": "user=user-1 (2)"}', '{"by": "user=user-1"}']
+
+
+def test_the_names_of_labels_stay_different_and_valid_when_they_are_replaced() -> None:
+    manifest = Manifest(system="S", logs=(), labels={"acme": "1", "ACME": "2", "acme-" + "x" * 59: "3", "long": "acme " * 40})
+
+    shown = published_manifest(manifest, redactor(hide=["acme"]))
+
+    assert len(shown.labels) == len(manifest.labels)
+    assert "acme" not in json.dumps(shown.labels).lower()
 
 
 def test_each_struct_within_a_struct_and_each_open_table_is_known() -> None:

@@ -14,6 +14,7 @@ import pytest
 from tacholog.dataset.load import load
 from tacholog.render.tables.comparison import compare
 from tacholog.render.tables.tables import Links
+from tacholog.view.page_index import PageIndex
 from tacholog.view.views import view_of
 
 # What MyST and the theme still use of Sphinx is their business.
@@ -57,7 +58,7 @@ def test_a_cell_names_its_line_and_the_spread_of_its_runs(site: Path, offered: d
 def test_a_version_is_said_once_and_the_newest_series_of_each_transport_are_named(tmp_path: Path, checkout: Path) -> None:
     for version in ("0.1.0", "0.2.0"):
         shutil.copytree(checkout / "data" / "perftest" / version / "latency-uds", tmp_path / version)
-    found = re.search(r'class="tl-compare">(.*?)</script>', compare(view_of(load([tmp_path])), {}, Links(), "a"), re.DOTALL)
+    found = re.search(r'class="tl-compare">(.*?)</script>', compare(view_of(load([tmp_path])), PageIndex(), Links(), "a"), re.DOTALL)
     assert found
     entries = json.loads(found[1])["series"]
 

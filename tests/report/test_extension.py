@@ -10,6 +10,7 @@ import re
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
@@ -59,6 +60,8 @@ def test_a_table_and_a_plot_stand_in_any_projects_page(tmp_path: Path, dataset: 
         ("```{perf-plot} goodput\n:system: nobody\n```", "perf-plot: no data set for system 'nobody'"),
         ("```{perf-table} lattency\n```", "perf-table: no table 'lattency'; there are"),
         ("```{perf-host} nowhere\n```", "perf-host: no host 'nowhere'"),
+        ("```{perf-table} throughput\n:label: plugin=none\n```", "perf-table: no data set for label.plugin 'none' (test throughput)"),
+        ("```{perf-table} throughput\n:label: plugin\n```", "perf-table: :label: plugin: write NAME=VALUE, as in plugin=flannel"),
         ("```{perf-log} none.log\n:run: rti/copy\n```", "perf-log: no log 'none.log' in run 'rti/copy'"),
     ],
 )
@@ -68,6 +71,23 @@ def test_what_is_missing_is_a_warning_with_its_place(tmp_path: Path, dataset: st
     assert "index.md:3: WARNING: " in warnings
     assert warning in warnings
     assert "[perf.nodata]" in warnings
+
+
+def test_a_table_shows_only_the_runs_with_the_labels_that_it_asks_for(tmp_path: Path, data: Path) -> None:
+    everything = load([data])
+    labels = ['{"net": "a b", "plugin": "flannel"}' if run == "rti/copy" else None for run in everything.runs["run"]]
+    everything.runs["labels"] = pd.array(labels, dtype="string")
+    everything.save(tmp_path / "dataset")
+    text = '```{perf-table} runs\n:label: plugin=flannel "net=a b"\n```\n\n```{perf-table} runs\n:label: "plugin=not stated"\n```'
+
+    page, warnings = build(tmp_path, text, tacholog_dataset=str(tmp_path / "dataset"))
+
+    assert warnings == ""
+    asked, others = page.split("<table")[1:3]
+    assert "rti/copy" in asked
+    assert asked.count("<tr>") == 2
+    assert "rti/copy" not in others
+    assert "rti/zero-copy" in others
 
 
 def test_no_dataset_at_all_is_a_warning_that_says_what_to_set(tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ def write_runs(root: Path) -> None:
                 notes=tuple(SAID.values()),
                 environment=dict(SAID),
                 options={f"o_{key}": value for key, value in SAID.items()},
+                labels={key: value for key, value in SAID.items() if key != "words"},  # labels are public, and pass the final search
                 conditions=StatedConditions(transport="udp"),
                 commands=(Command(role="both", argv=("/opt/bobsecret/perftest", *SAID["shell"].split(), "--token=hunter2")),),
                 logs=(LogFile(file="some.log", sha256=hashlib.sha256(log).hexdigest()),),

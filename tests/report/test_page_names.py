@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tacholog.dataset.load import load
 from tacholog.runs.manifest import LogFile, Manifest, write
-from tacholog.site.downloads import csv_names
 from tacholog.site.pages import plan
+from tacholog.site.result_pages import csv_names
 from tacholog.view.history import diff_documents
 from tacholog.view.views import view_of
 

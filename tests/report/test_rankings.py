@@ -15,6 +15,7 @@ from tacholog.render.tables.summary import throughput_summary
 from tacholog.render.tables.tables import Links
 from tacholog.schema.conditions import Conditions
 from tacholog.view.news import news
+from tacholog.view.page_index import PageIndex, page_index
 from tacholog.view.ranking_groups import Compared, Group, best_of, compared, group_of, groups, leaders, no_best_words, ordered
 from tacholog.view.rankings import main_campaigns, newest_release, of_last_releases
 from tacholog.view.results import ResultRow, RunRow
@@ -113,7 +114,7 @@ def shown(*members: Compared) -> str:
     """The tables of the home page that these make."""
     results = [result for each in members for result in each.series.results]
     runs = {result.run.run: result.run for result in results}
-    return rankings(View({run: [result for result in results if result.run.run == run] for run in runs}, runs, [], [], {}), {}, Links(), "x")
+    return rankings(View({run: [result for result in results if result.run.run == run] for run in runs}, runs, [], [], {}), PageIndex(), Links(), "x")
 
 
 def rows(html: str) -> list[list[str]]:
@@ -280,7 +281,7 @@ def overview_of(members: Sequence[Compared]) -> str:
     results = [msgspec.structs.replace(result, line=1) for one in members for result in one.series.results]
     runs = {result.run.run: result.run for result in results}
     view = View({name: [result for result in results if result.run.run == name] for name in runs}, runs, [], [], {})
-    return str(overview(view, {("X", "a"): "x/a"}, Links("logs")))
+    return str(overview(view, page_index([["X", "a", "x/a"]]), Links("logs")))
 
 
 def test_the_lowest_latency_of_the_newest_release_is_that_of_all_its_campaigns_and_machines_and_of_no_older_release() -> None:
@@ -318,7 +319,7 @@ def test_a_receivers_goodput_is_not_denied_because_the_sender_states_none() -> N
         )
     ]
     view = View({"iperf3/tcp": results}, {"iperf3/tcp": results[0].run}, [], [], {})
-    everything = compared(view, {})
+    everything = compared(view, PageIndex())
 
     listed = str(unranked(everything, everything, []))
 
@@ -332,7 +333,7 @@ def test_a_followed_release_is_not_shown_because_the_next_one_is_of_another_kind
     results = [*copied, *handed_over, *copies.series.results]
     view = View({result.run.run: [result] for result in results}, {result.run.run: result.run for result in results}, [], [], {})
 
-    html = rankings(view, {}, Links(), "x")
+    html = rankings(view, PageIndex(), Links(), "x")
 
     assert "Nothing can be ranked" in html  # not 9 \u00b5s of 5.11 beside the copies
 

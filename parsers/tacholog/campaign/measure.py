@@ -18,6 +18,7 @@ from tacholog.campaign.plan import Plan, PlannedRun
 from tacholog.campaign.processes import RESOURCES_FILE, Process, main_process
 from tacholog.campaign.resources_log import User, read_measured, resources_log
 from tacholog.campaign.tools import measured_program, sha256
+from tacholog.campaign.wrappers import measured
 from tacholog.errors import TachologError
 from tacholog.runs.clocks import CLOCK_FILE
 from tacholog.runs.manifest import RUN_FILE, Command, LogFile, Manifest, Ready, write
@@ -54,7 +55,7 @@ def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path]
             raise
         outcome, environment, link_bit_per_s, has_several_clocks = _Done(Outcome("failed", str(error), {}), {})
     if not run.processes:
-        environment = {**environment, "program_sha256": plan.programs[measured_program(processes[0].command, tools)]}
+        environment = {**environment, "program_sha256": plan.programs[measured_program(processes[0].command)]}
     manifest = Manifest(
         system=plan.system,
         system_version=plan.tool_version,
@@ -70,18 +71,28 @@ def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path]
         order_index=run.order_index,
         campaign=plan.campaign,
         seed=plan.seed,
-        notes=(*plan.notes, *([_REPEATED] if was_interrupted else [])),
+        notes=(*plan.notes, *([_REPEATED] if was_interrupted else []), *_doubts(processes)),
         labels=run.labels,
         clocks="several" if has_several_clocks else None,
         conditions=_with_link(run.conditions, link_bit_per_s),
         options=run.options,
         environment=dict(environment),
-        commands=tuple(_command(process, plan, run, outcome.ended.get(process.name), tools) for process in processes),
+        commands=tuple(_command(process, plan, run, outcome.ended.get(process.name)) for process in processes),
         logs=(*_logs(processes, run_folder, plan, run), *_clock_log(run_folder)),
     )
     manifest = _with_resources(manifest, processes, outcome, run_folder)
     write(run_folder / RUN_FILE, manifest)
     return manifest
+
+
+def _doubts(processes: tuple[Process, ...]) -> list[str]:
+    """Return a sentence for each command whose measured program is not known."""
+    found = ((process.name, process.command[0], measured(process.command).doubt) for process in processes)
+    return [
+        f"The measured program{f' of {name}' if name else ''} is not known, because {doubt}. The recorded SHA-256 is that of {word}."
+        for name, word, doubt in found
+        if doubt
+    ]
 
 
 def host_of_run(plan: Plan, run: PlannedRun) -> str:
@@ -144,16 +155,19 @@ def _moments(machines: Mapping[str, Machine], when: str) -> dict[str, str]:
     return {key: text for prefix, machine in _distinct(machines) for key, text in _prefixed(prefix, machine.moment(), f"_{when}").items()}
 
 
-def _command(process: Process, plan: Plan, run: PlannedRun, ended: Ended | None, tools: Mapping[str, Path]) -> Command:
+def _command(process: Process, plan: Plan, run: PlannedRun, ended: Ended | None) -> Command:
+    program = measured(process.command)
+    behind = process.command[program.position] if program.position else None
     if not run.processes:
-        return Command(role=process.role, argv=process.command)
-    key = program_key(process, measured_program(process.command, tools), plan.hosts)
+        return Command(role=process.role, argv=process.command, program=behind)
+    key = program_key(process, process.command[program.position], plan.hosts)
     host = _host_id(plan, process)
     return Command(
         role=process.role,
         argv=process.command,
         name=process.name,
         host=host if host != host_of_run(plan, run) else None,
+        program=behind,
         program_sha256=plan.programs.get(key),
         program_version=plan.versions.get(key),
         exit_status=ended.exit_status if ended else None,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from tacholog.campaign.local import LocalMachine
 from tacholog.campaign.machines import HostEntry, Machine
 from tacholog.campaign.plan import PlannedRun
-from tacholog.campaign.processes import Process
+from tacholog.campaign.processes import Process, main_process
 from tacholog.campaign.remote import RemoteMachine
 from tacholog.campaign.tools import measured_program
 from tacholog.runs.host import pseudonym
@@ -92,7 +92,8 @@ def find_campaign_programs(
         runs: the runs of the plan.
         hosts: the hosts of the campaign.
         tools: files of programs on this machine.
-        version_command: prints the version of the program that is its first word.
+        version_command: prints the version of the program that is its first word. If no process runs that program, the version is that of the
+            program of the main process, on each machine that has it: some tools print no version, so a package manager is asked instead.
 
     Raises:
         TachologError: a program is missing, or a machine cannot be reached.
@@ -100,9 +101,7 @@ def find_campaign_programs(
     checksums: dict[str, str] = {}
     versions: dict[str, str] = {}
     # One process of each host and program is enough: commands differ in their arguments.
-    distinct = {
-        (machine_name(process), process.command[0], measured_program(process.command, tools)): process for run in runs for process in run.processes
-    }
+    distinct = {(machine_name(process), process.command[0], measured_program(process.command)): process for run in runs for process in run.processes}
     with opened((name for name, _, _ in distinct), hosts, tools) as machines:
         for (name, first, measured), process in sorted(distinct.items(), key=lambda item: item[0]):
             machine, key = machines[name], program_key(process, measured, hosts)
@@ -112,6 +111,11 @@ def find_campaign_programs(
                 checksums[key] = checksum
             if version_command and version_command[0] in (first, measured):
                 versions |= _version(machine, version_command, key)
+        if version_command and distinct and not any(version_command[0] in (first, measured) for _, first, measured in distinct):
+            main = measured_program(main_process(next(run.processes for run in runs if run.processes)).command)
+            for (name, _, measured), process in distinct.items():
+                if measured == main:
+                    versions |= _version(machines[name], version_command, program_key(process, measured, hosts))
     return FoundPrograms(checksums, versions)
 
 

@@ -25,10 +25,20 @@ class _Toml(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
 
 
 class Block(_Toml, frozen=True, kw_only=True, omit_defaults=True):
-    """Runs that share a command, or the commands of several processes.
+    """A block of runs: ``[[runs]]``. Its runs share a command, or the commands of several processes.
 
-    Each combination of the lists in ``vary`` is one variant. ``shuffle`` names options that are lists;
-    each run gets such a list in a new random order. ``labels`` are added to those of the campaign.
+    Attributes:
+        name: the name of each variant, which becomes a folder. It holds a placeholder for each list in ``vary``.
+        command: the program and its arguments, if a run is one process. No shell reads it.
+        processes: the processes of a run, if there are several: ``[[runs.processes]]``.
+        labels: words of your own for these runs, added to those of the campaign.
+        vary: lists of values. Each combination of them is one variant. The values are recorded as options.
+        options: other values for placeholders. They are recorded, and runs with different options are not put into one row.
+        conditions: what the log does not state, such as ``transport``; see conditions.md.
+        shuffle: names of options that are lists. Each run gets such a list in a new random order.
+        expected_s: how long a run takes, for the time that is left. Without it, it is computed from the options ``duration_s``, ``warmup_s`` and
+            ``sizes_bytes``.
+        deadline_s: when a run is stopped and has failed. Without it, twice the longest duration by these options, and 30 s.
     """
 
     name: str
@@ -44,7 +54,22 @@ class Block(_Toml, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Campaign(_Toml, frozen=True, kw_only=True, omit_defaults=True):
-    """A campaign file. ``version_command`` prints the version of the tool; the first version number in its output is used."""
+    """A campaign file: the keys before the first table.
+
+    Attributes:
+        system: what is measured, such as a middleware. Pages are made of it.
+        tool: what measures it.
+        repetitions: how often each variant is run.
+        runs: the blocks of runs: ``[[runs]]``.
+        log: the file for the output, if a run is one process.
+        format: the format of the logs (``tacholog formats``), if their content does not show it. By it, the plan tells which conditions are missing.
+        version_command: prints the version of the tool. The first version number in its output is used.
+        tool_version: the version of the tool, if no command prints it.
+        hosts: the hosts that processes run on, by their names: ``hosts.NAME``.
+        labels: words of your own for all runs, such as ``{ kernel = "6.1" }``. They are part of a row's name, and a filter on pages.
+        seed: of the random order. Without it, a seed is chosen and recorded.
+        notes: sentences that stand on the page of each run.
+    """
 
     system: str
     tool: str
@@ -53,6 +78,7 @@ class Campaign(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     log: FileName = "perftest.log"
     format: str | None = None
     version_command: tuple[str, ...] | None = None
+    tool_version: str | None = None
     hosts: dict[str, HostEntry] = {}
     labels: dict[LabelName, str] = {}
     seed: int | None = None

@@ -97,6 +97,8 @@ def make_plan(campaign: Campaign, name: str, runs: tuple[PlannedRun, ...], tools
 
 def _tool_version(campaign: Campaign, runs: Sequence[PlannedRun], tools: Mapping[str, Path], versions: Mapping[str, str]) -> str | None:
     """Return the version of the tool. Programs may have several versions on several hosts; then it is that of the first program that has one."""
+    if campaign.tool_version is not None:
+        return campaign.tool_version
     if any(run.command for run in runs):
         return tool_version(campaign.version_command, tools)
     return next(iter(versions.values()), None)
@@ -216,5 +218,5 @@ def default_cpus() -> tuple[str, str]:
 
 def _checksums(runs: Sequence[PlannedRun], tools: Mapping[str, Path]) -> dict[str, str]:
     """Return the SHA-256 of each measured program of runs that are one command, by its name in the commands."""
-    measured = {measured_program(run.command, tools) for run in runs if run.command}
+    measured = {measured_program(run.command) for run in runs if run.command}
     return {program: sha256(find_program(program, tools)) for program in sorted(measured)}

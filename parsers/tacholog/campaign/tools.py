@@ -10,13 +10,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tacholog.campaign.wrappers import measured
 from tacholog.errors import TachologError
-
-# Programs that start, measure or confine another program. The measured tool is the program after them on the command line.
-_WRAPPERS = (
-    *("chrt", "doas", "env", "ionice", "ip", "linux32", "linux64", "ltrace", "nice", "nohup", "nsenter", "numactl", "perf", "runuser", "setarch"),
-    *("setpriv", "setsid", "stdbuf", "strace", "sudo", "systemd-run", "taskset", "time", "timeout", "unbuffer", "unshare", "valgrind"),
-)
 
 
 def find_programs(perftest: Path | None, checkout: Path | None) -> dict[str, Path]:
@@ -50,16 +45,9 @@ def find_program(word: str, tools: Mapping[str, Path]) -> Path:
     return Path(found)
 
 
-def measured_program(command: Sequence[str], tools: Mapping[str, Path]) -> str:
-    """Return the word of a command that names the measured program: the first program that is not a wrapper such as ``env`` or ``taskset``."""
-    words = command if Path(command[0]).name in _WRAPPERS else ()
-    return next((word for word in words[1:] if _names_a_program(word, tools)), command[0])
-
-
-def _names_a_program(word: str, tools: Mapping[str, Path]) -> bool:
-    if word.startswith("-") or Path(word).name in _WRAPPERS:
-        return False
-    return word in tools or shutil.which(word) is not None
+def measured_program(command: Sequence[str]) -> str:
+    """Return the word of a command that names the measured program: the one behind wrappers such as ``env``, or the first if it is not known."""
+    return command[measured(command).position]
 
 
 def tool_version(command: Sequence[str] | None, tools: Mapping[str, Path]) -> str | None:

@@ -16,16 +16,19 @@ from __future__ import annotations
 import shutil
 import signal
 import sys
+from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 
 import click
 
 from tacholog.campaign.builds import Build
+from tacholog.campaign.foresight import Gap
 from tacholog.campaign.pairs import Pairs
-from tacholog.campaign.plan import PlannedRun
+from tacholog.campaign.plan import Plan, PlannedRun
 from tacholog.commands._listing import counted
 from tacholog.commands._paths import Folder
+from tacholog.commands._planning import duration, gap_words
 from tacholog.commands.diff import FAIL_ON, FORMATS
 from tacholog.compare.result import Report
 from tacholog.errors import TachologError
@@ -52,6 +55,9 @@ _ASSUMED_NOISE = 0.02
 @click.option(
     "--perftest", type=click.Path(path_type=Path), help="The perftest of command templates; default: the one built in the checkout, or on the PATH."
 )
+@click.option(
+    "--across", multiple=True, metavar="FIELD", help="The sides may differ in this field (such as options or label.plugin). May be repeated."
+)
 @click.option("--format", "output_format", type=click.Choice(FORMATS), default="text", show_default=True, help="How to print the comparison.")
 @click.option(
     "--fail-on",
@@ -71,6 +77,7 @@ def ab(
     output: Path,
     data: Path,
     perftest: Path | None,
+    across: tuple[str, ...],
     output_format: str,
     fail_on: tuple[str, ...],
 ) -> None:
@@ -79,8 +86,9 @@ def ab(
     from tacholog.campaign.builds import find_build
     from tacholog.campaign.pairs import pairs_folder, resume_pairs, start_pairs
     from tacholog.commands.diff import rendered, write_report
-    from tacholog.compare.diff.compare import exit_code
+    from tacholog.compare.diff.compare import check_across, exit_code
 
+    check_across(across)  # now, and not after hours of measuring
     if only_plan and resume:
         raise click.UsageError("--plan prints the plan of a new comparison; --resume continues one that has its plan")
     path = campaign or _default_campaign()
@@ -91,12 +99,13 @@ def ab(
         pairs_folder(data, planned.tool, releases)  # fails now and not after hours of measuring
     sides = builds[0], builds[1]
     begun = resume_pairs(path, output, sides, pairs) if resume else start_pairs(path, output, sides, pairs or 12, releases)
-    click.echo(_plan_words(begun, output, data), err=True)
+    gaps = _gaps(begun, across)
+    click.echo("\n".join((_plan_words(begun, output, data), *gap_words(gaps))), err=True)
     if only_plan:
         shutil.rmtree(begun.folder)
         return
-    _measure(begun)
-    report = _compared(begun, data)
+    _measure(begun, gaps)
+    report = _compared(begun, data, across)
     write_report(output_format, report, rendered(output_format, report), None)
     _warn_if_nothing_was_measured(begun, report)
     sys.exit(exit_code(report, fail_on))
@@ -111,7 +120,6 @@ def _default_campaign() -> Path:
 
 def _plan_words(begun: Pairs, output: Path, data: Path) -> str:
     """The plan in words: what is run, how long it takes, and how small a change it can find."""
-    from tacholog.commands._measuring import duration
     from tacholog.compare.policy import MIN_RUNS
 
     pairs, tasks = begun.record.pairs, begun.tasks()
@@ -121,8 +129,7 @@ def _plan_words(begun: Pairs, output: Path, data: Path) -> str:
     rows = max(_rows(begun), 1)
     found = [smallest_change(noise, pairs, among) for among in (1, rows)]
     lines = [
-        f"OLD  {_build(begun.builds[0])}",
-        f"NEW  {_build(begun.builds[1])}",
+        *(f"{name}  {_build(build)}{_version(plan)}" for name, build, plan in zip(("OLD", "NEW"), begun.builds, begun.plans, strict=True)),
         f"{counted(pairs, 'pair')} of {counted(variants, 'variant')}: {len(tasks)} runs to do, about {duration(seconds)}.",
         f"Run-to-run noise: {noise:.1%} ({source}).",
         change_words(found[0], found[1], rows) if pairs >= MIN_RUNS else f"Fewer than {MIN_RUNS} pairs never give a verdict, whatever the change.",
@@ -162,6 +169,11 @@ def _build(build: Build) -> str:
     return f"{build.name} ({build.revision[:12]})" if build.revision else build.name
 
 
+def _version(plan: Plan) -> str:
+    checksums = ", ".join(f"{program} {checksum[:12]}" for program, checksum in plan.programs.items())
+    return f", version {plan.tool_version or 'not known'}, SHA-256 of {checksums}"
+
+
 def _noise(begun: Pairs, output: Path, data: Path) -> tuple[float, str]:
     """The noise to plan with, and its source: the median over the rows that were measured on this machine, else an assumption."""
     from statistics import median
@@ -191,13 +203,20 @@ def _statistics(run: PlannedRun) -> int:
     return 1 if run.conditions.load_mode == "max-rate" else len(TESTED["latency"])
 
 
-def _measure(begun: Pairs) -> None:
+def _gaps(begun: Pairs, across: Collection[str]) -> list[Gap]:
+    """What nothing will state although the comparison needs it. Both sides run the same variants, so one side shows it for both."""
+    from tacholog.campaign.foresight import foresee
+
+    return [gap for gap in foresee(begun.plans[0]).gaps if gap.condition not in across]
+
+
+def _measure(begun: Pairs, gaps: Sequence[Gap]) -> None:
     from tacholog.campaign.pairs import with_event
     from tacholog.commands._measuring import measure_all
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM acts like Ctrl-C: the measuring process ends too
     try:
-        measure_all(begun.tasks(), begun.record.runs)
+        measure_all(begun.tasks(), begun.record.runs, gaps)
     except KeyboardInterrupt:
         with_event(begun, "interrupted")
         old, new = begun.sides
@@ -220,8 +239,11 @@ def _warn_if_nothing_was_measured(begun: Pairs, report: Report) -> None:
             click.echo(f"tacholog: {message} Its output is in {folder}.", err=True)
 
 
-def _compared(begun: Pairs, data: Path) -> Report:
-    """Compare both sides; keep them for publication if they have labels, and the band if they are one build."""
+def _compared(begun: Pairs, data: Path, across: tuple[str, ...]) -> Report:
+    """Compare both sides; keep them for publication if they have labels, and the band if they are one build.
+
+    A comparison across a field is one of two configurations, so its differences are no band of a build.
+    """
     from tacholog.campaign.pairs import copy_pairs_to_data
     from tacholog.commands.diff import band_roots
     from tacholog.compare import bands
@@ -231,11 +253,11 @@ def _compared(begun: Pairs, data: Path) -> Report:
 
     sides = [find(str(folder), ()) for folder in begun.sides]
     names = begun.record.old.name, begun.record.new.name
-    report = compare(sides[0], sides[1], Policy(), names, measured=bands.known(sides, band_roots()))
+    report = compare(sides[0], sides[1], Policy(across=across), names, measured=bands.known(sides, band_roots()))
     click.echo(f"kept: {begun.folder}", err=True)
     if labelled := begun.plans[0].release is not None:
         click.echo(f"copied for publication: {copy_pairs_to_data(begun, data)}", err=True)
-    if report.same_build and (entries := bands.calibrations(report, "+".join(sorted(begun.plans[0].programs.values())))):
+    if report.same_build and not across and (entries := bands.calibrations(report, "+".join(sorted(begun.plans[0].programs.values())))):
         place = data if labelled else begun.folder.parent
         click.echo(f"the band of this build: {bands.add(place, begun.plans[0].host, entries)}", err=True)
     return report

@@ -2,6 +2,8 @@
 
 CAMPAIGN is a file that lists what to measure, such as bench/campaigns/quick.toml.
 
+--plan prints what would be run, and which conditions nothing will state although comparisons need them, and stops.
+
 Each campaign gets a new folder under --output, with its plan and one folder for each run. After each run, its log is read to check that it
 has results. A failed run is kept, with the reason. --resume continues a campaign that was interrupted.
 
@@ -19,9 +21,12 @@ import click
 
 from tacholog import campaign
 from tacholog.campaign import Plan
+from tacholog.campaign.foresight import foresee
 from tacholog.campaign.pairs import Task
+from tacholog.campaign.preview import preview
 from tacholog.commands._measuring import measure_all
 from tacholog.commands._paths import Folder
+from tacholog.commands._planning import gap_words, preview_words
 from tacholog.errors import TachologError
 from tacholog.resources import checkout
 
@@ -31,20 +36,32 @@ SOME_FAILED = 1
 @click.command(help=__doc__)
 @click.argument("campaigns", metavar="CAMPAIGN...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @click.option("--output", default="build/runs", show_default=True, type=Folder(), help="The folder for campaigns.")
+@click.option("--plan", "only_plan", is_flag=True, help="Print what would be run and what comparisons would lack, then stop.")
 @click.option("--resume", is_flag=True, help="Continue the newest unfinished campaign of that name. CAMPAIGN may also be the folder of a campaign.")
 @click.option("--release", metavar="LABEL", help="Label the runs with this release, and copy them to DATA/TOOL/LABEL when all are done.")
 @click.option("--data", default="data", show_default=True, type=Folder(), help="The data folder that --release copies to.")
 @click.option("--perftest", type=click.Path(path_type=Path), help="The perftest to run.  [default: the build in the checkout, else on the PATH]")
-def bench(campaigns: tuple[Path, ...], output: Path, resume: bool, release: str | None, data: Path, perftest: Path | None) -> None:
+def bench(
+    *, campaigns: tuple[Path, ...], output: Path, only_plan: bool, resume: bool, release: str | None, data: Path, perftest: Path | None
+) -> None:
     tools = campaign.find_programs(perftest, checkout())
+    if only_plan:
+        if resume:
+            raise click.UsageError("--plan prints the plan of a new campaign; --resume continues one that has its plan")
+        for path in campaigns:
+            click.echo("\n".join(preview_words(preview(campaign.read_campaign(path), path.stem, tools))))
+        return
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C, so that the measuring process is ended too
     failures = 0
     for path in campaigns:
         if release:
             campaign.release_folder(data, campaign.read_campaign(path).tool, release)  # check this now, not after hours of measuring
         folder, plan = _started(path, output, tools) if resume else campaign.start(path, output, tools, release)
+        foresight = foresee(plan)
+        for line in gap_words(foresight.gaps):
+            click.echo(line, err=True)
         try:
-            measure_all([Task(folder, plan, run, tools, run.folder) for run in campaign.pending(folder, plan)], len(plan.runs))
+            measure_all([Task(folder, plan, run, tools, run.folder) for run in campaign.pending(folder, plan)], len(plan.runs), foresight.gaps)
         except KeyboardInterrupt:
             left = len(campaign.pending(folder, plan))
             click.echo(f"\ninterrupted: {left} of {len(plan.runs)} runs are still to do; continue with: tacholog bench --resume {folder}", err=True)

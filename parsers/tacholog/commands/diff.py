@@ -66,8 +66,12 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
 )
 @click.option("--metric", "metrics", multiple=True, metavar="NAME[:STATISTIC]", help="Test only this metric, as in latency:p99. May be repeated.")
 @click.option("--transport", "transports", multiple=True, metavar="NAME", help="Compare only this transport. May be repeated.")
+@click.option("--label", "labels", multiple=True, metavar="NAME=VALUE", help="Compare only runs with this label. May be repeated.")
 @click.option(
-    "--across", multiple=True, metavar="FIELD", help="Compare configurations: rows may differ in this field (such as type). May be repeated."
+    "--across",
+    multiple=True,
+    metavar="FIELD",
+    help="Compare configurations: rows may differ in this field (type, label.NAME, ...). May be repeated.",
 )
 @click.option(
     "--only",
@@ -99,6 +103,7 @@ def diff(
     roots: tuple[Path, ...],
     metrics: tuple[str, ...],
     transports: tuple[str, ...],
+    labels: tuple[str, ...],
     across: tuple[str, ...],
     only: tuple[str, ...],
     thresholds: Path | None,
@@ -112,8 +117,9 @@ def diff(
     from tacholog.compare.diff.compare import check_across, compare, exit_code
     from tacholog.compare.policy import Policy, read_policy
     from tacholog.compare.renames import find_renames, read_renames, renamed
-    from tacholog.compare.sides import find
+    from tacholog.compare.sides import find, of_labels
     from tacholog.dataset.complaints import complaints
+    from tacholog.runs.labels import labels_asked
 
     check_across(across)
     given = read_policy(thresholds) if thresholds else Policy()
@@ -121,7 +127,10 @@ def diff(
     policy = msgspec.structs.replace(given, **chosen)
     policy.tests()
     names = read_renames(renames) if renames else find_renames(roots or known_roots())
-    sides = [renamed(find(name, roots or known_roots()), names) for name in (old, new)]
+    asked = labels_asked(labels, "--label")
+    sides = [of_labels(renamed(find(name, roots or known_roots()), names), asked) for name in (old, new)]
+    for name, side in zip((old, new), sides, strict=True):
+        _mention_import(Path(name), side)
     lost = max(tell(map(complaints, sides)), *map(_cut, sides))
     _check_transports(transports, sides)
     _check_metrics(policy, sides)
@@ -129,6 +138,19 @@ def diff(
     report = compare(sides[0], sides[1], policy, (old, new), everything=output == "json", measured=measured)
     write_report(output, report, rendered(output, report, only, limit), path)
     sys.exit(max(lost, exit_code(report, fail_on)))
+
+
+def _mention_import(path: Path, side: Dataset) -> None:
+    """Say of a folder of logs without any run.toml how to make runs of them. Until then, each log is a run of its own."""
+    from tacholog.commands._import_suggestion import import_command
+    from tacholog.dataset.load import run_folders
+    from tacholog.dataset.saved import is_saved
+
+    if len(side.runs) < 2 or not path.is_dir() or is_saved(path) or next(run_folders(path), None):  # noqa: PLR2004 - one log is one run
+        return
+    logs = [Path(run).relative_to(path).as_posix() for run in side.runs["run"].astype(str) if Path(run).is_relative_to(path)]
+    if words := import_command(path, logs):
+        terminal.line(f"{path}: logs without run.toml; each of them counts as a run of its own. To make runs of them: {words}", err=True)
 
 
 def _cut(side: Dataset) -> int:

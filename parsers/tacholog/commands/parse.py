@@ -26,7 +26,7 @@ from tacholog.formats.reading import Event, HeldRecords, Scan
 from tacholog.formats.registry import detect, format_named
 from tacholog.formats.source import LogText, open_log
 from tacholog.runs.manifest import RUN_FILE, Manifest, folders_below, read_manifest
-from tacholog.runs.stated import sized, stated
+from tacholog.runs.stated import attributed, sized, stated
 from tacholog.schema.records import Record
 
 STANDARD_INPUT = "-"
@@ -115,7 +115,7 @@ def _parse_one(path: str, log_format: str | None, listing: Listing | None, total
                 kinds[kind_of(event.like)] += len(event)
                 continue
             if isinstance(listing, LineListing):
-                listing.show(_place(path, scan, manifest, event.run), _sized(event, manifest))
+                listing.show(_place(path, scan, manifest, event.run), _completed(event, manifest, Path(path).name))
             elif listing and isinstance(event.what, Record):
                 held.add(event)
             if isinstance(event.what, Record):
@@ -123,7 +123,7 @@ def _parse_one(path: str, log_format: str | None, listing: Listing | None, total
             complaints.hear(event)
     if listing:
         for event in held:  # Only now is known what stands behind the records, and holds of them too.
-            listing.show(_place(path, scan, manifest, event.run), _sized(event, manifest))
+            listing.show(_place(path, scan, manifest, event.run), _completed(event, manifest, Path(path).name))
         listing.close()
     complaints.close(scan.account if listing else None)
     if asked and not scan.account.records:
@@ -152,8 +152,10 @@ def _place(path: str, scan: Scan, manifest: Manifest | None, run: int) -> Place:
     return Place(path, manifest.system, conditions.over(stated(manifest)))
 
 
-def _sized(event: Event, manifest: Manifest | None) -> Event:
-    """The event with the size that the manifest beside the log states, where the log prints none: as on the pages."""
+def _completed(event: Event, manifest: Manifest | None, name: str) -> Event:
+    """The event with what the manifest beside the log states and the log does not: size, side and participant, as on the pages."""
     if manifest is None or not isinstance(event.what, Record):
         return event
-    return event._replace(what=sized(event.what, stated(manifest)))
+    entry = next((entry for entry in manifest.logs if entry.file == name), None)
+    record = attributed(event.what, entry) if entry else event.what
+    return event._replace(what=sized(record, stated(manifest)))

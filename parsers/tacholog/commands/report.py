@@ -1,7 +1,7 @@
 """Build the site: pages with tables, plots, scripts and raw logs.
 
-Without --data, two folders are shown: data/ of the checkout, and the newest folder in build/runs/ that holds runs. The site needs no server: open
-index.html in any browser.
+DIR is a folder of runs; --data DIR means the same. Without any, two folders are shown: data/ of the checkout, and the newest folder in build/runs/
+that holds runs. The site needs no server: open index.html in any browser.
 
 Exit code 2: a run, a log or a folder could not be read. The site is built without it, and names it.
 """
@@ -9,6 +9,7 @@ Exit code 2: a run, a log or a folder could not be read. The site is built witho
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -16,20 +17,20 @@ import click
 from tacholog.campaign import campaign_folders
 from tacholog.commands._complaints import tell
 from tacholog.commands._paths import Folder
+from tacholog.commands._progress import Progress
 from tacholog.errors import UnreadableInput
 from tacholog.extras import require
 from tacholog.resources import checkout
 
-_STEP_BYTES = 16_000_000
-
 
 @click.command(help=__doc__)
+@click.argument("folders", metavar="[DIR]...", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--data", "roots", multiple=True, metavar="DIR", type=click.Path(path_type=Path), help="A folder of runs. Can be given several times.")
 @click.option(
     "--site", "config", metavar="FILE", type=click.Path(path_type=Path), help="A site.toml with name, logo, systems and privacy.  [default: none]"
 )
 @click.option("--output", metavar="DIR", type=Folder(), help="The folder for the site.  [default: build/site]")
-def report(roots: tuple[Path, ...], config: Path | None, output: Path | None) -> None:
+def report(folders: tuple[Path, ...], roots: tuple[Path, ...], config: Path | None, output: Path | None) -> None:
     """Find the data, build the site, and print where it is."""
     require("site", "tacholog report")
     from tacholog.dataset.complaints import saved_complaints
@@ -37,14 +38,17 @@ def report(roots: tuple[Path, ...], config: Path | None, output: Path | None) ->
     from tacholog.site.bundle import plotly_bundle
     from tacholog.site.settings import read_settings
 
-    folders = roots or default_roots()
-    for root in folders:
+    given = (*folders, *roots)
+    data = given or default_roots()
+    for root in data:
         if not root.is_dir():
-            raise UnreadableInput(f"--data {root}: no such folder")
+            raise UnreadableInput(f"{'--data ' if root in roots else ''}{root}: no such folder")
+    if given:
+        _refuse_bare_logs(given)
     site = (output or (checkout() or Path.cwd()) / "build" / "site").resolve()
     # With --output, the working folder is beside the site: two sites must not share one Sphinx cache.
     work = site.parent if output is None else site.with_name(f".{site.name}-build")
-    index = build_site(folders, site, work, read_settings(config) if config else None, Progress())
+    index = build_site(data, site, work, read_settings(config) if config else None, Progress())
     exit_code = tell([saved_complaints(work)])
     if note := plotly_bundle().note:
         click.echo(note)
@@ -53,19 +57,21 @@ def report(roots: tuple[Path, ...], config: Path | None, output: Path | None) ->
     sys.exit(exit_code)
 
 
-class Progress:
-    """Reports on standard error how much text of logs has been read: one line for each 16 MB in total."""
+def _refuse_bare_logs(folders: Sequence[Path]) -> None:
+    """Refuse folders of logs without any run, and say which command makes runs of them.
 
-    def __init__(self) -> None:
-        """Start at zero."""
-        self._read_bytes = 0
+    Raises:
+        UnreadableInput: there are only such folders.
+    """
+    from tacholog.commands._import_suggestion import import_command
+    from tacholog.dataset.load import run_folders
 
-    def __call__(self, log: str, count: int) -> None:
-        """Count this many more bytes of the text of a log."""
-        before = self._read_bytes // _STEP_BYTES
-        self._read_bytes += count
-        if self._read_bytes // _STEP_BYTES > before:
-            click.echo(f"reading {log!r}: {self._read_bytes // 1_000_000} MB of text so far", err=True)
+    if any(next(run_folders(folder), None) for folder in folders):
+        return
+    commands = [command for folder in folders if (command := import_command(folder))]
+    if commands:
+        names = ", ".join(map(str, folders))
+        raise UnreadableInput(f"{names}: there are logs, but no run.toml. Make runs of them first, as in: {'; '.join(commands)}")
 
 
 def default_roots() -> tuple[Path, ...]:

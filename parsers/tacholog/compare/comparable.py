@@ -7,12 +7,13 @@ How a refusal reads is the business of `tacholog.view.refusals`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from tacholog.compare.result import Difference
+from tacholog.runs.labels import labels_of
 
 # What is compared: the same row in two releases; two series whose ratio a reader asks for; the series of one ranked table.
 Comparison = Literal["diff", "ratio", "ranking"]
@@ -81,9 +82,12 @@ class Condition(NamedTuple):
 STATED = ("transport", "data_path", "type", "keyed", "publishers", "subscribers")
 _NAMING = ("participant", *STATED)
 MACHINE = ("cpu_model", "cores", "memory", "nic", "mtu")
+LABELS = "labels"  # all labels of a side, as in the column of that name; each of them is a condition of its own (``label.plugin``)
 # A difference in the machine's name forbids no diff of releases: two machines may be alike in all that counts (`MACHINE`).
 CONDITIONS: Mapping[str, Condition] = MappingProxyType(
     {
+        # The user gave them to set runs apart. A run without a label differs from all runs that have it.
+        LABELS: Condition(LABELS, _EVERYWHERE),
         # Rows of a diff have their test in their name, and the machine's hardware instead of its name.
         "host": Condition("host", _SERIES, _always),
         "test": Condition("test", _SERIES),
@@ -151,13 +155,13 @@ def judge(old: Stated, new: Stated, across: Collection[str] = (), comparison: Co
     Args:
         old: the conditions of one side: ``metric``, and every one that `asked` names (or ``only``); for a diff also ``host``, ``machine``, ``test``.
         new: those of the other side.
-        across: conditions that may differ.
+        across: conditions that may differ; a label as ``label.plugin``.
         comparison: what is compared.
         only: the conditions to judge; none: all that the comparison asks for.
     """
     same_host = old.get("host") is not None and old.get("host") == new.get("host")
     fields = [field for field in only or asked(comparison, old["metric"]) if not (field in across or (field in MACHINE and "host" in across))]
-    different = [_difference(field, old, new) for field in fields if _differ(field, old[field], new[field], comparison)]
+    different = [found for field in fields for found in _differences(field, old, new, comparison, across)]
     open_fields = [field for field in fields if old[field] is None or new[field] is None]
     unverified = [
         CODES[field]
@@ -190,8 +194,15 @@ def is_ranked_nowhere(stated: Stated) -> bool:
     return bool(stated["bytes_moved"] == NOT_MOVED)
 
 
-def _difference(field: str, old: Stated, new: Stated) -> Difference:
-    return Difference(CODES[field], as_text(old[field]), as_text(new[field]))
+def _differences(field: str, old: Stated, new: Stated, comparison: Comparison, across: Collection[str]) -> Iterator[Difference]:
+    """Yield what differs in a condition: nothing or one difference, but one for each label."""
+    if field == LABELS:
+        olds, news = labels_of(old[field]), labels_of(new[field])
+        for label in sorted({*olds, *news} - {*across}):
+            if olds.get(label) != news.get(label):
+                yield Difference(label, olds.get(label), news.get(label))
+    elif _differ(field, old[field], new[field], comparison):
+        yield Difference(CODES[field], as_text(old[field]), as_text(new[field]))
 
 
 def _is_needed(field: str, stated: Stated, comparison: Comparison) -> bool:

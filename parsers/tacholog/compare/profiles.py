@@ -33,13 +33,14 @@ class Profile(NamedTuple):
     harness_major: str | None
     options: str | None
     settings: str | None
+    labels: str | None
 
 
 def profiles_of(dataset: Dataset) -> list[Profile]:
     """The profile of each run, in the order of ``runs``."""
     return [
         _profile(run, dataset.hosts)
-        for run in dataset.runs.reindex(columns=["host", "tool", "tool_version", "options", "published", "manifest"]).to_dict("records")
+        for run in dataset.runs.reindex(columns=["host", "tool", "tool_version", "options", "published", "labels", "manifest"]).to_dict("records")
     ]
 
 
@@ -58,6 +59,7 @@ def _profile(run: Mapping[Hashable, Any], hosts: Mapping[str, Host]) -> Profile:
         harness_major=version.split(".")[0] if version else None,
         options=options_words(options) if options else None if stated is None else "none",
         settings=str(settings) if settings else None,
+        labels=_known(run["labels"]),
         **machine,
     )
 

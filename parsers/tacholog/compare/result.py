@@ -235,7 +235,7 @@ class InputProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One side of the comparison: its name, and what it holds."""
+    """One side of the comparison: its name, and what it holds. ``labels`` holds the values of each label that a run of the side has."""
 
     name: str
     runs: int
@@ -245,6 +245,7 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     releases: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
+    labels: dict[str, tuple[str, ...]] = {}
     published: bool = False
     first: str | None = None
     last: str | None = None

@@ -11,6 +11,7 @@ from tacholog.dataset.inputs import open_path
 from tacholog.dataset.load import load
 from tacholog.errors import UnreadableInput
 from tacholog.formats.source import not_a_file
+from tacholog.runs.labels import has_labels, label_name, labels_of
 from tacholog.schema.tables import TABLES
 
 if TYPE_CHECKING:
@@ -60,6 +61,23 @@ def of_release(dataset: Dataset, label: str, system: str | None = None) -> Datas
     chosen = runs[runs["release"] == label]
     if chosen.empty:
         raise UnreadableInput(f"no release {label!r}{f' of {system}' if system else ''}; {_there(set(runs['release'].dropna()))}")
+    return _only(dataset, chosen)
+
+
+def of_labels(dataset: Dataset, asked: Sequence[tuple[str, str]]) -> Dataset:
+    """The part of a dataset that was measured with these labels; all of it if none is asked for.
+
+    Raises:
+        UnreadableInput: there is no such run.
+    """
+    if not asked:
+        return dataset
+    texts = [text if isinstance(text, str) else None for text in dataset.runs.reindex(columns=["labels"])["labels"]]
+    chosen = dataset.runs[[has_labels(text, asked) for text in texts]]
+    if chosen.empty:
+        wanted = ", ".join(f"{label_name(field)}={value}" for field, value in asked)
+        there = sorted({f"{label_name(field)}={value}" for text in texts for field, value in labels_of(text).items()})
+        raise UnreadableInput(f"no run with the label {wanted}; there are: {', '.join(there) or 'no labels'}")
     return _only(dataset, chosen)
 
 

@@ -17,7 +17,7 @@ from tacholog.formats.reading import Account, Event, LineClass, Scan
 from tacholog.formats.source import LogText
 from tacholog.runs.manifest import LogFile, Manifest
 from tacholog.runs.problems import ALTERED, CONTRADICTED, UNREADABLE, problem
-from tacholog.runs.stated import Contradiction, contradictions, sized, stated
+from tacholog.runs.stated import Contradiction, attributed, contradictions, sized, stated
 from tacholog.schema.conditions import Conditions, StatedConditions
 from tacholog.schema.records import Facts, Histogram, Record, Status
 
@@ -132,7 +132,7 @@ class LoadedLog:
                 pass
 
     def _add_record(self, event: Event, record: Record) -> None:
-        self.records.append((event, record))
+        self.records.append((event, attributed(record, self.entry)))
         self._numbers += len(record.numbers)
         limits = self._reading.limits
         if limits and self._numbers > limits.numbers:

@@ -10,6 +10,7 @@ import msgspec
 from tacholog.dataset.frames import Row
 from tacholog.dataset.logs import LoadedLog
 from tacholog.formats.reading import Event
+from tacholog.runs.labels import labels_text
 from tacholog.runs.manifest import Manifest
 from tacholog.schema.conditions import Conditions
 from tacholog.schema.metrics import METRICS
@@ -17,8 +18,14 @@ from tacholog.schema.records import SEVERITY, Record, Status
 
 
 def run_ending(manifest: Manifest, logs: Sequence[LoadedLog]) -> tuple[Status | None, str | None]:
-    """Return how a run ended and why: the worst ending that its manifest or one of its logs states; ``None`` if none of them states any."""
-    endings = [(manifest.status, manifest.reason), *([log.status for log in logs] or [("empty", "the run has no log")])]
+    """Return how a run ended and why: the worst ending that its manifest or one of its logs states; ``None`` if none of them states any.
+
+    A log without results does not make a run empty whose other logs have some: often only one side prints them.
+    """
+    in_logs = [log.status for log in logs] or [("empty", "the run has no log")]
+    if any(log.records for log in logs):
+        in_logs = [ending for ending in in_logs if ending[0] != "empty"]
+    endings = [(manifest.status, manifest.reason), *in_logs]
     return max((ending for ending in endings if ending[0]), key=lambda ending: SEVERITY[ending[0]], default=(None, None))
 
 
@@ -43,6 +50,7 @@ def run_row(run: str, folder: Path, manifest: Manifest, logs: Sequence[LoadedLog
         "repetition": manifest.repetition,
         "campaign": manifest.campaign,
         "options": options,
+        "labels": labels_text(manifest.labels),
         "build": next((f.build for f in facts if f.build), None),
         "root": str(folder),
         "manifest": msgspec.json.encode(manifest).decode(),

@@ -37,6 +37,7 @@ from tacholog.formats.kit import (
     Line,
     Number,
     Record,
+    States,
     Tally,
     counted,
     printed,
@@ -57,6 +58,10 @@ DEFINITIONS = {
     "ddsperf-publisher": "Samples that a publisher wrote in one second, received or not. The size is not printed.",
     "ddsperf-process": "Processor time in user and system mode of all threads that the tool lists, each rounded to a percent; "
     "largest resident set so far.",
+}
+STATES = {
+    "latency": States(always="basis definition payload_bytes"),
+    "throughput": States(always="definition", sometimes="payload_bytes"),
 }
 
 _STAMP = re.compile(r"\[(?P<pid>\d{1,10})\] (?P<time>-?\d{1,10}\.\d{3}) (?P<rest>.*)")

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
-from tacholog.formats.kit import Broken, Conditions, Detected, Dialect, Found, Line, Number, Record, printed
+from tacholog.formats.kit import Broken, Conditions, Detected, Dialect, Found, Line, Number, Record, States, printed
 
 SYSTEM = "iceoryx2"
 TOOL = "iceoryx2 benchmarks"
@@ -33,6 +33,9 @@ DEFINITIONS = {
     "iceoryx2-request": f"Time of all requests there and back (two services), divided by twice their number: {_CUT}.",
     "iceoryx2-response-stream": f"Time of all responses there and back (two open requests), divided by twice their number: {_CUT}.",
     "iceoryx2-queue": f"Time of pushing into a queue between two threads and back, divided by twice the iterations: {_CUT}. Indices, no payload.",
+}
+STATES = {
+    "latency": States(always="transport load_mode basis definition", sometimes="payload_bytes"),
 }
 
 _RESULT = re.compile(

@@ -25,7 +25,7 @@ from enum import IntEnum
 
 import msgspec
 
-from tacholog.formats.kit import Broken, Conditions, Detected, Dialect, Facts, Found, Line, Number, Record
+from tacholog.formats.kit import Broken, Conditions, Detected, Dialect, Facts, Found, Line, Number, Record, States
 
 SYSTEM = "iceoryx"
 TOOL = "iceperf"
@@ -36,6 +36,9 @@ DIALECTS = (
 DEFINITIONS = {
     "iceperf-mean": "Time of all round trips of a size, divided by twice their number: the mean of half a round trip, of which two significant "
     "digits are printed. Allocating and sending is in it, writing the payload is not.",
+}
+STATES = {
+    "latency": States(always="transport data_path payload_touched load_mode basis definition payload_bytes"),
 }
 
 _SECTION = re.compile(r" {0,4}\*{6} +(?P<name>MESSAGE QUEUE|UNIX DOMAIN SOCKET|ICEORYX(?: C API| WAITSET)?) +\*{8}")

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple, Protocol, cast
 
 from tacholog.errors import UnreadableInput
-from tacholog.formats.kit.lines import Detected, Dialect, Found, Line
+from tacholog.formats.kit.lines import Detected, Dialect, Found, Line, States
 
 GROUP = "tacholog.formats"
 _PARTS = ("SYSTEM", "TOOL", "DIALECTS", "DEFINITIONS", "detect", "parse")
@@ -31,7 +31,8 @@ class Format(Protocol):
     ``parse`` claims every line it understands within 4096 lines, or 8 MiB of them, of having been given it; a line that it does not claim is
     unknown and is reported. It opens nothing, reads no environment, and keeps no more than a bounded number of lines. A format whose tool prints
     results by the hundred thousand may have a constant ``BULK`` besides: see `tacholog.formats.kit.bulk`; one whose tool prints lines of more than
-    64 KiB, their limit as ``LINE_BYTES``, of at most 4 MiB. A format of Tacholog itself may have a function ``read_in_any_log``: it is asked about
+    64 KiB, their limit as ``LINE_BYTES``, of at most 4 MiB. With a constant ``STATES``, the plan of a campaign can tell which conditions neither log
+    nor campaign will state; see `tacholog.formats.kit.States`. A format of Tacholog itself may have a function ``read_in_any_log``: it is asked about
     each line that the log's own format does not know, for tools that print messages of their own into logs of other formats.
     """
 
@@ -133,6 +134,19 @@ def formats() -> Mapping[str, Format]:
 def readers_of_any_log() -> Sequence[Callable[[Line], Found | None]]:
     """Return the functions ``read_in_any_log`` of our own formats. Those of other packages are not asked: they would change how all logs are read."""
     return [module.read_in_any_log for module in formats().values() if is_ours(module) and hasattr(module, "read_in_any_log")]
+
+
+def states_of(name: str) -> Mapping[str, States] | None:
+    """Return which conditions the logs of a format state, by test; None if the format does not declare it, or is not installed."""
+    states = getattr(formats().get(name), "STATES", None)
+    if not isinstance(states, Mapping) or not all(isinstance(test, str) and isinstance(value, States) for test, value in states.items()):
+        return None
+    return states
+
+
+def formats_of_tool(tool: str) -> list[str]:
+    """Return the names of the formats whose tool has this name, in any case."""
+    return [name for name, module in formats().items() if tool.casefold() in (module.TOOL.casefold(), name.casefold())]
 
 
 def format_named(name: str) -> Format:

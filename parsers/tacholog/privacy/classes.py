@@ -8,7 +8,8 @@ fields of manifests and hosts have their classes here. A field without a class i
 - ``free text``: a person wrote it. Numbers and public words are shown, all other words are masked (`tacholog.privacy.redactor`).
 - ``never``: the value stays on the machine that builds the site.
 - ``nested``: a struct whose fields have classes of their own.
-- ``open``: a table whose keys people choose. Known keys have a class, all other keys and their values are free text.
+- ``open``: a table whose keys people choose. Known keys have a class, all other keys and their values are free text. Labels are an exception: their
+  names and values name rows and pages, as the name of a system does, so all of them are public.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 import msgspec
 
 from tacholog.privacy.redactor import Redactor
+from tacholog.runs.labels import labels_text
 from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Ready, Source
 from tacholog.schema.columns import PrivacyClass
 from tacholog.schema.conditions import STATED_CONDITIONS, StatedConditions
@@ -40,11 +42,11 @@ CLASSES: Mapping[type[msgspec.Struct], Mapping[str, PrivacyClass]] = {
         **_all("open", "labels options environment"),
         **_all("nested", "conditions commands logs source"),
     },
-    LogFile: {**_all("public", "file sha256 format side results process"), "participant": "name"},
+    LogFile: {**_all("public", "file sha256 format side results process"), "participant": "name", "path": "path"},
     Command: {
         **_all("public", "role result machine each name program_sha256 program_version exit_status log ends"),
         "host": "name",
-        **_all("free text", "argv prefix"),
+        **_all("free text", "argv prefix program"),
         "ready": "nested",
     },
     Ready: {**_all("public", "port seconds"), "output": "free text"},
@@ -63,9 +65,13 @@ EXACT = frozenset(("sha256", "program_sha256", "program_version", "system_versio
 IDENTIFIERS = frozenset(("run", "log", "file"))
 _EXACT = re.compile(r"[\w.:+~()/ -]{0,100}")
 
+LABELS = "labels"
+_LABEL_NAME, _LABEL_VALUE = 64, 200  # characters, as in a manifest
+_LABEL_NAME_KEPT, _LABEL_VALUE_KEPT = 58, 190  # where a number may follow
+
 # The keys that our own harness and `tacholog host` write, and the options of this project's campaigns.
 OPEN: Mapping[str, Mapping[str, PrivacyClass]] = {
-    "labels": {},
+    LABELS: {},
     "options": _all(
         "public",
         "sizes_bytes payload_bytes duration_s warmup_s touch transport batch_bytes reliability rate_per_s demand demands recovery_time_ms instances"
@@ -120,10 +126,25 @@ def published_text(text: str, field: str, class_: PrivacyClass, redactor: Redact
 
 def _open_text(text: str, table: str, redactor: Redactor) -> str:
     """Return an open table in JSON as it may be shown. Two tables that differ still differ afterwards, because they set runs apart."""
-    shown = _apart(_entry(table, str(key), value, redactor) for key, value in json.loads(text).items())
+    given = json.loads(text)
+    if table == LABELS:
+        return labels_text(_labels(given, redactor)) or text
+    shown = _apart(_entry(table, str(key), value, redactor) for key, value in given.items())
     if json.dumps(shown, ensure_ascii=False) == text:
         return text
     return json.dumps(_apart([*shown.items(), ("variant", redactor.variant(text))]), ensure_ascii=False)
+
+
+def _labels(labels: Mapping[str, str], redactor: Redactor) -> dict[str, str]:
+    """Return labels as they may be shown. Labels that differ still differ afterwards, because they set runs apart."""
+    found: dict[str, str] = {}
+    for name, value in labels.items():
+        known = redactor.identifier(name)[:_LABEL_NAME]
+        names = (known, *(f"{known[:_LABEL_NAME_KEPT]}-{number}" for number in range(2, len(labels) + 1)))
+        shown = redactor.text(value)
+        shown = value if shown == value else shown[:_LABEL_VALUE_KEPT]
+        found[next(name for name in names if name not in found)] = redactor.apart(shown, value)[:_LABEL_VALUE]
+    return found
 
 
 def _struct(fields: Mapping[str, Any], kind: type[msgspec.Struct], redactor: Redactor) -> dict[str, Any]:
@@ -133,6 +154,8 @@ def _struct(fields: Mapping[str, Any], kind: type[msgspec.Struct], redactor: Red
         if class_ == "nested":
             inner = NESTED[name]
             found[name] = [_struct(item, inner, redactor) for item in value] if isinstance(value, (list, tuple)) else _struct(value, inner, redactor)
+        elif name == LABELS:
+            found[name] = _labels(value, redactor)
         elif class_ == "open":
             found[name] = _apart(_entry(name, str(key), entry, redactor) for key, entry in value.items())
         elif name in ("argv", "prefix"):

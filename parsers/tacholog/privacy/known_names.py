@@ -32,6 +32,7 @@ class KnownNames:
         self.own: dict[str, set[str]] = {}  # by pseudonym, what the logs of that machine call it: many machines are called "vm"
         self.users: set[str] = set()
         self.variants: dict[str, int] = {}  # the number of each masked table of options, in order of appearance
+        self.originals: dict[str, list[str]] = {}  # of each label that is shown, in order of appearance
         self.harmless = HarmlessTokens(may_hold_name)
 
     def learn(self, line: str, host: str | None = None) -> None:

@@ -43,6 +43,14 @@ class Redactor:
         """Return the number of a masked text. The same text of any run has the same number, and nobody can guess the text from it, as from a hash."""
         return self._names.variants.setdefault(text, len(self._names.variants) + 1)
 
+    def apart(self, shown: str, original: str) -> str:
+        """Return the text that is shown for an original, with a number if the same text is shown for another original of any run."""
+        originals = self._names.originals.setdefault(shown, [])
+        if original not in originals:
+            originals.append(original)
+        place = originals.index(original)
+        return f"{shown} ({place + 1})" if place else shown
+
     def text(self, text: str) -> str:
         """Return public text without names."""
         if self._harmless(text):

@@ -48,6 +48,7 @@ class LogFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
         participant: which of several publishers or subscribers wrote it, if the content does not show it.
         process: the name of the process that wrote it, as in ``commands``.
         results: false if it is kept, but holds no results: the output of a server that only says that it listens.
+        path: where it was when it was imported, relative to the folder that was imported.
     """
 
     file: FileName
@@ -57,6 +58,7 @@ class LogFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     participant: str | None = None
     process: str | None = None
     results: bool = True
+    path: str | None = None
 
 
 class Ready(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -84,6 +86,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
         each: the values of placeholders, one table for each time that the command ran.
         name: the name of the process in its campaign.
         host: the id of the host that it ran on, if it is not the host of the run.
+        program: the word of ``argv`` that names the measured program, if words such as ``env`` or ``taskset`` stand before it.
         program_sha256: the SHA-256 of the measured program.
         program_version: its version.
         exit_status: 0 to 255; below zero the number of the signal that ended it.
@@ -100,6 +103,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     each: tuple[dict[str, int], ...] = ()
     name: str | None = None
     host: str | None = None
+    program: str | None = None
     program_sha256: Sha256 | None = None
     program_version: str | None = None
     exit_status: int | None = None

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from tacholog.runs.manifest import Manifest
+from tacholog.runs.manifest import LogFile, Manifest
 from tacholog.schema.conditions import Conditions, StatedConditions
 from tacholog.schema.records import Record
 
@@ -71,6 +71,15 @@ def sized(record: Record, conditions: StatedConditions) -> Record:
         return record
     numbers = tuple(msgspec.structs.replace(number, marks=(*number.marks, "size_from_manifest")) for number in record.numbers)
     return msgspec.structs.replace(record, payload_bytes=conditions.payload_bytes, numbers=numbers)
+
+
+def attributed(record: Record, log: LogFile) -> Record:
+    """Return the record with the side and the participant that the manifest states of its log, as far as the log itself does not.
+
+    Otherwise, the results of two publishers of one run would count as two values of one result.
+    """
+    known = {name: value for name in ("side", "participant") if (value := getattr(log, name)) and getattr(record, name) is None}
+    return msgspec.structs.replace(record, **known) if known else record
 
 
 def contradictions(record: Record, log: Conditions, manifest: StatedConditions) -> list[Contradiction]:

@@ -66,6 +66,11 @@ RUNS = _with_required(
         "repetition": _integer("The number of the repetition of this measurement."),
         "campaign": _text("public", "The campaign that the run belongs to."),
         "options": _text("open", "The options of the manifest that set this run apart and are no conditions, as a JSON object."),
+        "labels": _text(
+            "open",
+            "Words of the user's own that set this run apart, such as a network plugin, as a JSON object with sorted keys. Empty: the run has none.",
+            offered=True,
+        ),
         "build": _text("public", "The commit that the measured program was built from."),
         "root": _text("never", "The run's folder on the machine that read it."),
         "manifest": _text("never", "The manifest, as a JSON object."),

@@ -71,7 +71,7 @@ def build_site(roots: Sequence[Path], site: Path, work: Path, settings: SiteSett
     _write_settings(sources, settings)
     documents = _write_pages(sources, view, settings)
     _offer_raw(sources, view)
-    write_downloads(sources, _EXTRA, data)
+    write_downloads(sources, _EXTRA, data, settings.pages)
     _write_latest(sources, data, view)
     sources.write(f"{_EXTRA}/{SCHEMA_FILE}", json.dumps(json_schema(), indent=2))
     sources.tidy()
@@ -94,7 +94,7 @@ def _write_settings(sources: Sources, settings: SiteSettings) -> None:
 
 def _write_pages(sources: Sources, view: View, settings: SiteSettings) -> list[str]:
     templates = myst_templates()
-    pages = plan(view)
+    pages = plan(view, settings.pages)
     for page in pages:
         sources.write(f"{page.document}.md", templates.get_template(page.template).render(page.context, site=settings))
     return [page.document for page in pages]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tacholog.dataset.export import as_json, as_parquet, csv_rows, results_table
 from tacholog.render.html import Html, tag
+from tacholog.site.result_pages import DEFAULT, Values, csv_name, csv_names, values_of_rows
 from tacholog.site.sources import Sources
-from tacholog.slugs import slug
-from tacholog.view.numerals import NOT_STATED
 
 if TYPE_CHECKING:
     from tacholog.dataset.frames import Dataset
@@ -17,44 +16,32 @@ if TYPE_CHECKING:
 ALL = "data/results"
 
 
-def csv_name(system: str, transport: str) -> str:
-    """Return the address of the CSV file for one system and transport."""
-    return f"data/{slug(f'{system} {transport}')}.csv"
+def write_downloads(sources: Sources, folder: str, data: Dataset, fields: Sequence[str] = DEFAULT) -> None:
+    """Write one CSV file for each page of results, and all numbers as CSV, JSON and Parquet.
 
-
-def csv_names(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Return the address of the CSV file for each system and transport. `X` and `x` are two systems, so their files are numbered."""
-    names: dict[tuple[str, str], str] = {}
-    for pair in sorted(pairs):
-        first, taken = csv_name(*pair), set(names.values())
-        numbered = (f"{first.removesuffix('.csv')}-{number}.csv" for number in range(2, len(taken) + 3))
-        names[pair] = next(name for name in (first, *numbered) if name not in taken)
-    return names
-
-
-def write_downloads(sources: Sources, folder: str, data: Dataset) -> None:
-    """Write one CSV file for each system and transport, and all numbers as CSV, JSON and Parquet."""
+    Args:
+        sources: where the files are written.
+        folder: the folder for files that are copied to the site as they are.
+        data: the dataset.
+        fields: what makes a page (``pages`` of ``site.toml``).
+    """
     results = results_table(data)
-    pairs = results[["system", "transport"]].fillna(NOT_STATED)
     rows = csv_rows(results)
-    groups = cast("dict[tuple[str, str], list[int]]", results.groupby([pairs["system"], pairs["transport"]]).indices)
-    names = csv_names(groups)
-    for pair, places in groups.items():
-        sources.write(f"{folder}/{names[pair]}", b"".join([rows[0], *(rows[place + 1] for place in places)]))
+    places: dict[Values, list[int]] = {}
+    for place, values in enumerate(zip(*values_of_rows(results, fields), strict=True)):
+        places.setdefault(values, []).append(place)
+    for values, name in csv_names(places).items():
+        sources.write(f"{folder}/{name}", b"".join([rows[0], *(rows[place + 1] for place in places[values])]))
     sources.write(f"{folder}/{ALL}.csv", b"".join(rows))
     sources.write(f"{folder}/{ALL}.json", as_json(results))
     sources.write(f"{folder}/{ALL}.parquet", as_parquet(results))
 
 
 def download_links(system: str | None, transport: str | None, file: str | None = None) -> Html:
-    """Return links to the downloads: of one page, if system and transport are given, else of the whole site."""
-    if system and transport:
-        return tag(
-            "p",
-            "The numbers of this page: ",
-            tag("a", "CSV", href=f"root:{file or csv_name(system, transport)}", download=True),
-            class_="tl-download",
-        )
+    """Return links to the downloads: of one page, if its file or system and transport are given, else of the whole site."""
+    named = file or (csv_name(system, transport) if system and transport else None)
+    if named:
+        return tag("p", "The numbers of this page: ", tag("a", "CSV", href=f"root:{named}", download=True), class_="tl-download")
     forms = (("csv", "CSV"), ("json", "JSON lines"), ("parquet", "Parquet"))
     links: list[object] = ["All numbers of this site: "]
     for ending, words in forms:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -12,24 +12,22 @@ from tacholog.dataset.export import number_id
 from tacholog.render.figures.figures import FIGURES
 from tacholog.render.figures.intervals import interval_figures
 from tacholog.render.tables.side_by_side import has_side_by_side
+from tacholog.runs.labels import label_fields, labels_of
 from tacholog.schema.metrics import METRICS
-from tacholog.site.downloads import csv_names
+from tacholog.site.result_pages import DEFAULT, PageGroup, ResultPage, groups_title, options_of, page_groups
 from tacholog.site.script import is_perftest
-from tacholog.slugs import slug
 from tacholog.view.history import METRICS_SHOWN, diff_documents, history_document, latest, neighbours, since, tested
-from tacholog.view.names import SHOWN_CONDITIONS, words
+from tacholog.view.names import SHOWN_CONDITIONS, joined, words
 from tacholog.view.news import news
 from tacholog.view.numerals import NOT_STATED, size
-from tacholog.view.views import TESTS, Selection, View, log_document, manifest_of, transport_of
+from tacholog.view.page_index import PagePart
+from tacholog.view.views import TESTS, Selection, View, log_document, manifest_of
 from tacholog.visible import drawn
 
 LOGS = "logs"
 _OWN_FORMAT = "native"
 _FIGURES = {"latency": ("latency",), "throughput": ("goodput", "messages", "loss"), "demand": ("goodput", "messages", "loss")}
 _TITLES = {"latency": "Latency", "throughput": "Throughput", "demand": "Throughput in bursts"}
-# Folders of a site that are not for systems. A system of this name gets another folder.
-_NOT_OF_SYSTEMS = ("data", "diffs", "downloads", "history", "logs", "raw", "versions")
-_PAGE_ENDINGS = (".html", ".inv", ".js")  # of files beside those folders: `about.html` is a page of every site
 
 
 class SitePage(msgspec.Struct, frozen=True):
@@ -40,72 +38,61 @@ class SitePage(msgspec.Struct, frozen=True):
     context: dict[str, Any]
 
 
-def plan(view: View) -> list[SitePage]:
-    """Return all pages of the site."""
-    systems = _systems(view)
-    transports = [page for pages in systems.values() for page in pages]
-    index = _index(view, systems)
-    pages = [index, *_system_pages(view, systems, index.context["diffs"]), *transports]
+def plan(view: View, fields: tuple[str, ...] = DEFAULT) -> list[SitePage]:
+    """Return all pages of the site; ``fields`` is what makes a page of results (``pages`` of ``site.toml``)."""
+    groups = page_groups(view, fields)
+    results = [(page, _result_page(view, page)) for group in groups for page in group.pages]
+    index = _index(view, groups)
+    pages = [index, *_group_pages(view, groups, index.context["diffs"]), *(page for _, page in results)]
     pages += [
         *(SitePage(name, f"{name}.md.jinja", pages[0].context) for name in ("systems", "compare", "quality", "releases", "downloads")),
         _hosts_page(view),
         _about(view),
         *_diff_pages(view),
     ]
-    return [*pages, *_log_pages(view, transports)]
+    return [*pages, *_log_pages(view, [page for page, _ in results])]
 
 
-def _systems(view: View) -> dict[str, list[SitePage]]:
-    """Return the transport pages of each system."""
-    pairs = {(result.run.system or NOT_STATED, result.conditions.transport or NOT_STATED) for result in view.results}
-    files = csv_names(pairs)
-    full = {result.run.run for result in view.results}
-    pairs |= {(run.system or NOT_STATED, transport_of(run) or NOT_STATED) for run in view.runs.values() if run.run not in full}
-    systems: dict[str, list[SitePage]] = {}
-    folders: dict[str, str] = {}
-    taken, taken_folders = set[str](), set(_NOT_OF_SYSTEMS)
-    for system, transport in sorted(pairs, key=lambda pair: (pair[0].lower(), pair[1].lower(), pair)):
-        if system not in folders:
-            folder = slug(system)
-            folders[system] = _free(f"{folder}-system" if folder.endswith(_PAGE_ENDINGS) else folder, taken_folders)
-            taken.add(f"{folders[system]}/index")
-        document = _free(f"{folders[system]}/{slug(transport)}", taken)
-        part = view.only(Selection(system=system, transport=transport))
-        systems.setdefault(system, []).append(
-            SitePage(document, "transport.md.jinja", {**_transport_context(part, system, transport), "file": files.get((system, transport), "")})
-        )
-    return systems
+def _result_page(view: View, page: ResultPage) -> SitePage:
+    whole = view.only(page.selection)
+    parts = [_part_context(whole, part, page) for part in page.parts]
+    context = {
+        **_counts(whole),
+        "title": page.title,
+        "name": page.name,
+        "file": page.file,
+        "selection": options_of(page.selection),
+        "common": _common_labels(whole, page),
+        "parts": parts,
+        "repeated": any(part["repeated"] for part in parts),
+        "kind": _kind(whole),
+        "keywords": _keywords(whole),
+    }
+    return SitePage(page.document, "transport.md.jinja", context)
 
 
-def _free(document: str, taken: set[str]) -> str:
-    """Return a name that no other page or folder has: `UDP` and `udp` are two transports with the same file name."""
-    name, number = document, 2
-    while name in taken:
-        name, number = f"{document}-{number}", number + 1
-    taken.add(name)
-    return name
+def _common_labels(view: View, page: ResultPage) -> str:
+    """Return in words the labels that all runs of a page share and that do not stand in its heading."""
+    texts = {run.labels for run in view.runs.values()}
+    values = [(field, {labels_of(text).get(field) for text in texts}) for field in label_fields(texts) if field not in page.fields]
+    return joined([(field, next(iter(found))) for field, found in values if len(found) == 1])
 
 
-def _transport_context(part: View, system: str, transport: str) -> dict[str, Any]:
+def _part_context(view: View, part: PagePart, page: ResultPage) -> dict[str, Any]:
+    """Return the values for a part of a page: its tests, and what is drawn of each."""
+    shown = view.only(part.selection)
     tests, repeated = [], False
     for test in TESTS:
-        series = part.only(Selection(test=test)).series()
+        series = shown.only(Selection(test=test)).series()
         if series:
             repeated |= any(member.repeated for member in series)
             drawn = [name for name in _FIGURES[test] if FIGURES[name](series)]
-            drawn += ["distribution"] if test == "latency" and part.histograms else []
-            drawn += ["intervals"] if interval_figures(part.only(Selection(test=test)).intervals()) else []
+            drawn += ["distribution"] if test == "latency" and shown.histograms else []
+            drawn += ["intervals"] if interval_figures(shown.only(Selection(test=test)).intervals()) else []
             tests.append({"name": test, "title": _TITLES[test], "figures": drawn, "side_by_side": has_side_by_side(series)})
-    return {
-        **_counts(part),
-        "system": system,
-        "transport": transport,
-        "stated": transport != NOT_STATED,
-        "tests": tests,
-        "repeated": repeated,
-        "kind": _kind(part),
-        "keywords": _keywords(part),
-    }
+    stated = part.transport if part.transport != NOT_STATED else f"transport {NOT_STATED}"
+    title = stated if "system" in page.fields else f"{part.system}, {stated}" if "transport" not in page.fields else part.system
+    return {"title": title, "tests": tests, "repeated": repeated, "selection": options_of(part.selection)}
 
 
 def _keywords(part: View) -> str:
@@ -118,6 +105,7 @@ def _keywords(part: View) -> str:
     }
     for run in part.runs.values():
         host = part.hosts.get(run.host or "")
+        found |= {words(name, value) for name, value in labels_of(run.labels).items()}
         found |= {word for word in (run.system_version, run.tool, run.tool_version, run.release, run.host, host.name if host else None) if word}
     return drawn(", ".join([*sorted(word for word in found if word), *_size_words(part)]))
 
@@ -164,15 +152,15 @@ def _sources(view: View) -> Iterator[dict[str, str | None]]:
             yield {"title": source.title, "publisher": source.publisher, "document": source.document, "sha256": source.sha256, "url": source.url}
 
 
-def _index(view: View, systems: Mapping[str, Sequence[SitePage]]) -> SitePage:
-    rows = [[system, page.context["transport"], page.document] for system, pages in systems.items() for page in pages]
+def _index(view: View, groups: Sequence[PageGroup]) -> SitePage:
+    parts = [part for group in groups for page in group.pages for part in page.parts]
     context = {
         **_counts(view),
-        "rows": rows,
-        "transports_count": len(
-            {page.context["transport"].casefold().partition(",")[0] for pages in systems.values() for page in pages if page.context["stated"]}
-        ),
-        "systems": [_system_entry(name, pages) for name, pages in systems.items()],
+        "rows": [part.entry() for part in parts],
+        "transports_count": len({part.transport.casefold().partition(",")[0] for part in parts if part.transport != NOT_STATED}),
+        "systems_count": len({part.system for part in parts}),
+        "groups_title": groups_title(groups[0].field) if groups else "",
+        "groups": [{"name": group.title, "document": group.document, "pages": _links(group)} for group in groups],
         "news": news(view),
         "min_runs": MIN_RUNS,
         **_again(view),
@@ -180,6 +168,11 @@ def _index(view: View, systems: Mapping[str, Sequence[SitePage]]) -> SitePage:
         "keywords": ", ".join(_size_words(view)),
     }
     return SitePage("index", "index.md.jinja", context)
+
+
+def _links(group: PageGroup) -> list[dict[str, str]]:
+    """Return the pages of a group, except a page that is the group's own."""
+    return [{"name": page.name, "document": page.document} for page in group.pages if page.document != group.document]
 
 
 def _again(view: View) -> dict[str, Any]:
@@ -191,18 +184,17 @@ def _again(view: View) -> dict[str, Any]:
     return {"scripts": any(one.commands for one in manifests.values()), "bench_measures": sorted(system for system in ours if system)}
 
 
-def _system_entry(name: str, pages: Sequence[SitePage]) -> dict[str, Any]:
-    folder = pages[0].document.split("/", maxsplit=1)[0]
-    return {"name": name, "document": f"{folder}/index", "pages": pages}
-
-
-def _system_pages(view: View, systems: Mapping[str, Sequence[SitePage]], diffs: Sequence[dict[str, Any]]) -> Iterator[SitePage]:
-    for system, pages in systems.items():
-        part = view.only(Selection(system=system))
-        rows = [[system, page.context["transport"], page.document] for page in pages]
-        context = {**_counts(part), "system": system, "pages": pages, "rows": rows, "kind": _kind(part)}
-        context["diffs"] = [pair for pair in diffs if pair["system"] == system]
-        yield SitePage(_system_entry(system, pages)["document"], "system.md.jinja", context)
+def _group_pages(view: View, groups: Sequence[PageGroup], diffs: Sequence[dict[str, Any]]) -> Iterator[SitePage]:
+    """Yield a page for each group that has more than one page of its own: its pages, and what changed between the releases of a system."""
+    for group in groups:
+        if not _links(group):
+            continue
+        part = view.only(group.selection)
+        rows = [shown.entry() for page in group.pages for shown in page.parts]
+        context = {**_counts(part), "title": group.title, "pages": _links(group), "rows": rows, "kind": _kind(part)}
+        context["selection"] = options_of(group.selection)
+        context["diffs"] = [pair for pair in diffs if group.field == "system" and pair["system"] == group.value]
+        yield SitePage(group.document, "system.md.jinja", context)
 
 
 def _hosts_page(view: View) -> SitePage:
@@ -247,12 +239,11 @@ def _compared(view: View) -> dict[str, Any]:
     }
 
 
-def _log_pages(view: View, transports: Iterable[SitePage]) -> Iterator[SitePage]:
+def _log_pages(view: View, pages: Iterable[ResultPage]) -> Iterator[SitePage]:
     parents: dict[str, list[dict[str, str]]] = {}
-    for page in transports:
-        wanted = Selection(system=page.context["system"], transport=page.context["transport"])
-        for run in view.only(wanted).runs:
-            parents.setdefault(run, []).append({"title": f"{page.context['system']}, {page.context['transport']}", "document": page.document})
+    for page in pages:
+        for run in view.only(page.selection).runs:
+            parents.setdefault(run, []).append({"title": page.long_name, "document": page.document})
     for log in view.logs:
         context = {"run": log.run, "log": log.log, "parents": parents.get(log.run, [])}
         yield SitePage(log_document(LOGS, log.run, log.log), "log.md.jinja", context)

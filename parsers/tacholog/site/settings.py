@@ -10,7 +10,9 @@ import msgspec
 from tacholog.dataset.logs import Limits
 from tacholog.errors import UnreadableInput
 from tacholog.privacy.settings import Privacy
+from tacholog.runs.labels import is_label
 from tacholog.runs.manifest import read_toml
+from tacholog.site.result_pages import DEFAULT, FIELDS
 
 _PICTURES = (".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico")
 
@@ -46,6 +48,7 @@ class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     url: str | None = None
     links: tuple[Link, ...] = ()
     systems: tuple[str, ...] | None = None
+    pages: tuple[str, ...] = DEFAULT
     privacy: Privacy = Privacy()
     limits: LimitSettings = LimitSettings()
 
@@ -57,6 +60,7 @@ def read_settings(path: Path) -> SiteSettings:
         UnreadableInput: the file or its logo is missing, or the file is not TOML or holds an unknown key. The message names file and key.
     """
     settings = read_toml(path, SiteSettings)
+    _check_pages(path, settings.pages)
     for link in settings.links:
         if not link.url.startswith(("https://", "http://", "mailto:")):
             raise UnreadableInput(f"{path}: links: {link.url!r} is not an address (https://, http:// or mailto:)")
@@ -68,3 +72,14 @@ def read_settings(path: Path) -> SiteSettings:
     if not logo.is_file():
         raise UnreadableInput(f"{path}: logo: {logo}: no such file")
     return msgspec.structs.replace(settings, logo=str(logo.resolve()))
+
+
+def _check_pages(path: Path, fields: tuple[str, ...]) -> None:
+    known = f"{', '.join(FIELDS)}, label.NAME"
+    if not fields:
+        raise UnreadableInput(f"{path}: pages: the list is empty; there are {known}")
+    for field in fields:
+        if field not in FIELDS and not is_label(field):
+            raise UnreadableInput(f"{path}: pages: {field!r} is not known; there are {known}")
+        if fields.count(field) > 1:
+            raise UnreadableInput(f"{path}: pages: {field!r} stands there twice")

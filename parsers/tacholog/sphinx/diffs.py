@@ -16,13 +16,14 @@ from tacholog.compare.diff.compare import check_across, compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.renames import find_renames, renamed
 from tacholog.compare.result import VERDICTS, Report
-from tacholog.compare.sides import of_release
+from tacholog.compare.sides import of_labels, of_release
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.saved import open_saved
 from tacholog.errors import TachologError
 from tacholog.render.diff.page import brief, fragment
 from tacholog.render.html import tag
 from tacholog.render.tables.history import finder, history
+from tacholog.runs.labels import label_name
 from tacholog.slugs import slug
 from tacholog.sphinx.directives import Perf
 from tacholog.sphinx.store import State, dataset_folder, state_of, view
@@ -43,7 +44,7 @@ class PerfDiff(Perf):
     required_arguments = 1
     optional_arguments = 0
     option_spec: ClassVar[dict[str, Callable[[str], object]] | None] = {
-        **dict.fromkeys(("system", "transport", "metric", "across", "only"), directives.unchanged_required),
+        **dict.fromkeys(("system", "transport", "label", "metric", "across", "only"), directives.unchanged_required),
         "limit": directives.nonnegative_int,
         "summary": directives.flag,
     }
@@ -61,21 +62,22 @@ class PerfDiff(Perf):
             return self.warn(f"{self.arguments[0]!r}: name two releases, one with blanks in quotes")
         old, new = releases
         system = self.options.get("system")
+        labels = self.labels(str(self.options.get("label", "")))
         for release in (old, new):
-            view(self.env, Selection(system=system, release=release))
+            view(self.env, Selection(system=system, release=release, labels=labels))
         folder = dataset_folder(self.env)
         chosen = {name: tuple(str(self.options[option]).split()) for name, option in _LISTS if option in self.options}
         policy = msgspec.convert({"transports": self._transports(), **chosen}, Policy)
         check_across(policy.across)
         policy.tests()
-        report = _report(folder, state_of(folder), (system, old, new), policy)
+        report = _report(folder, state_of(folder), (system, old, new), policy, labels)
         if "summary" in self.options:
             page = diff_documents(view(self.env, Selection()).runs.values()).get((str(system), old, new))
             return self.html(brief(report, page if page in self.env.found_docs else None))
         only = tuple(str(self.options.get("only", "")).split())
         if unknown := set(only) - set(VERDICTS):
             return self.warn(f":only: {min(unknown)}: choose from {', '.join(VERDICTS)}")
-        anchor = slug(f"diff {system or ''} {old} {new}")
+        anchor = slug(" ".join([f"diff {system or ''} {old} {new}", *(f"{label_name(field)}={value}" for field, value in labels)]))
         return self.html(fragment(report, anchor, only, self.options.get("limit", _LIMIT)))
 
     def _transports(self) -> tuple[str, ...]:
@@ -102,7 +104,8 @@ class PerfHistory(Perf):
         runs = [run for run in part.runs.values() if wanted.system in (None, run.system)]
 
         def compared(system: str, old: str, new: str) -> Report:
-            return _report(folder, state_of(folder), (system, old, new), Policy(transports=(wanted.transport,) if wanted.transport else ()))
+            policy = Policy(transports=(wanted.transport,) if wanted.transport else ())
+            return _report(folder, state_of(folder), (system, old, new), policy, wanted.labels)
 
         if not neighbours(runs):
             return self.warn("no system here has two releases")
@@ -117,11 +120,11 @@ def _dataset(folder: Path, _state: State) -> Dataset:
 
 
 @lru_cache(maxsize=64)
-def _report(folder: Path, now: State, which: tuple[str | None, str, str], policy: Policy) -> Report:
-    """Compare two releases. The pages of a site ask for the same comparison many times."""
+def _report(folder: Path, now: State, which: tuple[str | None, str, str], policy: Policy, labels: tuple[tuple[str, str], ...] = ()) -> Report:
+    """Compare two releases, if labels are given only the runs that have them. The pages of a site ask for the same comparison many times."""
     system, *releases = which
     dataset = _dataset(folder, now)
-    old, new = (of_release(dataset, release, system) for release in releases)
+    old, new = (of_labels(of_release(dataset, release, system), labels) for release in releases)
     return compare(old, new, policy, (releases[0], releases[1]), everything=False, measured=known((old, new), (folder,)))
 
 

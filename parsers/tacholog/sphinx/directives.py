@@ -29,6 +29,7 @@ from tacholog.render.tables.releases import releases_table
 from tacholog.render.tables.schema import schema_table
 from tacholog.render.tables.side_by_side import side_by_side
 from tacholog.render.tables.tables import Links
+from tacholog.runs.labels import labels_asked
 from tacholog.site.downloads import download_links
 from tacholog.site.logpage import log_page
 from tacholog.site.offered import offered_log
@@ -36,6 +37,7 @@ from tacholog.site.script import shell_script
 from tacholog.sphinx.node import PerfHtml, words_of
 from tacholog.sphinx.store import view
 from tacholog.view.numerals import NOT_STATED
+from tacholog.view.page_index import Entry, PageIndex, page_index
 from tacholog.view.views import Selection, View, manifest_of
 from tacholog.visible import drawn
 
@@ -43,7 +45,8 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 _LOGGER = logging.getLogger(__name__)
-_OPTIONS = dict.fromkeys(Selection.__struct_fields__, directives.unchanged_required)
+_LABEL = "label"
+_OPTIONS = dict.fromkeys((*(name for name in Selection.__struct_fields__ if name != "labels"), _LABEL), directives.unchanged_required)
 
 
 class Perf(SphinxDirective):
@@ -57,7 +60,9 @@ class Perf(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return the nodes for the selection. If the dataset or the part is missing, warn and show nothing."""
         try:
-            wanted = msgspec.convert({key: str(value) for key, value in self.options.items() if key in _OPTIONS}, Selection)
+            given = {key: str(value) for key, value in self.options.items() if key in _OPTIONS}
+            labels = self.labels(given.pop(_LABEL, ""))
+            wanted = msgspec.structs.replace(msgspec.convert(given, Selection), labels=labels)
             return self.show(view(self.env, wanted), wanted)
         except TachologError as error:
             return self.warn(str(error))
@@ -84,11 +89,33 @@ class Perf(SphinxDirective):
         """Where the pages of the logs are."""
         return Links(self.config.tacholog_logs)
 
+    def links_beside(self, wanted: Selection, test: str | None) -> Links:
+        """Return the links of a table that stands beside those with all numbers of a test, as on the pages of a site."""
+        others = msgspec.structs.replace(wanted, test=None)
+        beside = test and wanted.system and wanted.transport and not wanted.run
+        return Links(self.config.tacholog_logs, tables.numbers_anchor(str(test), others) if beside else None)
+
     @property
     def subject(self) -> str:
         """The only argument of the directive, with or without double quotes."""
         argument = self.arguments[0].strip() if self.arguments else ""
         return self.words[0] if argument.startswith('"') and len(self.words) == 1 else argument
+
+    def labels(self, option: str) -> tuple[tuple[str, str], ...]:
+        """Return the labels that an option asks for: ``plugin=flannel kernel=6.1 rt "other=a=b c=d"``.
+
+        A word without ``=`` belongs to the value before it: the parser of options has removed the quotes around a single value with blanks.
+
+        Raises:
+            TachologError: it is not of this form.
+        """
+        words: list[str] = []
+        for word in words_of_line(option):
+            if words and "=" not in word:
+                words[-1] = f"{words[-1]} {word}"
+            else:
+                words.append(word)
+        return labels_asked(words, ":label:")
 
     @property
     def words(self) -> list[str]:
@@ -97,15 +124,11 @@ class Perf(SphinxDirective):
         Raises:
             TachologError: a quote is not closed.
         """
-        line = " ".join(self.arguments)
-        try:
-            return unquoted(line)
-        except ValueError as error:
-            raise TachologError(f"{line}: {error}") from error
+        return words_of_line(" ".join(self.arguments))
 
     def anchor(self, wanted: Selection) -> str:
         """Return an id that is made from what is shown, so that links to it last."""
-        return tables.page_anchor(self.subject, *(value for value in msgspec.structs.astuple(wanted) if value))
+        return tables.page_anchor(self.subject, *wanted.values())
 
 
 class PerfTable(Perf):
@@ -120,7 +143,8 @@ class PerfTable(Perf):
             part = part.only(Selection(test=self.subject))
             if not part.summaries():
                 return self.warn(f"no data set for {_described(wanted)} (test {self.subject})")
-        return self.html(make(part, self.links, self.anchor(wanted)), searched=self.subject in _WORDS)
+        links = self.links_beside(wanted, wanted.test) if self.subject == "side-by-side" else self.links
+        return self.html(make(part, links, self.anchor(wanted)), searched=self.subject in _WORDS)
 
 
 class PerfDownloads(Perf):
@@ -143,7 +167,7 @@ class PerfSummary(Perf):
         if not series:
             return self.warn(f"no data set for {_described(wanted)} (test {self.subject})")
         make = summary.latency_summary if self.subject == "latency" else summary.throughput_summary
-        return self.html(make(series, self.links))
+        return self.html(make(series, self.links_beside(wanted, self.subject)))
 
 
 class PerfPlot(Perf):
@@ -288,13 +312,30 @@ def setup(app: Sphinx) -> None:
         app.add_directive(name, directive)
 
 
+def words_of_line(line: str) -> list[str]:
+    """Return the words of a line of a directive.
+
+    Raises:
+        TachologError: a quote is not closed.
+    """
+    try:
+        return unquoted(line)
+    except ValueError as error:
+        raise TachologError(f"{line}: {error}") from error
+
+
 def _described(wanted: Selection) -> str:
-    parts = [f"{key} {value!r}" for key, value in msgspec.structs.asdict(wanted).items() if value]
+    fields = [(key, value) for key, value in msgspec.structs.asdict(wanted).items() if value and key != "labels"]
+    parts = [f"{key} {value!r}" for key, value in (*fields, *wanted.labels)]
     return ", ".join(parts) or "anything"
 
 
 class PerfOverview(Perf):
-    """``{perf-overview}``: all systems and transports. The body maps them to pages: a JSON list of [system, transport, document]."""
+    """``{perf-overview}``: all systems and transports.
+
+    The body maps them to pages: a JSON list of [system, transport, document]. If a page shows only a part of these numbers, a fourth item says which,
+    such as {"label.plugin": "flannel"}; it may name a host, a release and labels.
+    """
 
     has_content = True
     searched: ClassVar[bool] = False  # its words
@@ -302,15 +343,14 @@ class PerfOverview(Perf):
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
         """Return the table. Without a body, nothing is linked."""
         try:
-            rows = msgspec.json.decode("\n".join(self.content) or "[]", type=list[tuple[str, str, str]])
-        except msgspec.DecodeError as error:
+            pages = page_index(msgspec.json.decode("\n".join(self.content) or "[]", type=list[Entry]))
+        except (msgspec.DecodeError, ValueError) as error:
             return self.warn(f"the body is not a list of [system, transport, document]: {error}")
         if not part.results:
             return self.html(tag("p", f"No numbers: {_described(wanted)}."))
-        html = self.made(part, {(system, transport): document for system, transport, document in rows}, wanted)
-        return self.html(html, searched=self.searched)
+        return self.html(self.made(part, pages, wanted), searched=self.searched)
 
-    def made(self, part: View, pages: dict[tuple[str, str], str], _wanted: Selection) -> Html:
+    def made(self, part: View, pages: PageIndex, _wanted: Selection) -> Html:
         """Return the HTML for the selected part, which holds numbers."""
         return overview(part, pages, self.links)
 
@@ -320,7 +360,7 @@ class PerfDoubts(PerfOverview):
 
     searched = True
 
-    def made(self, part: View, pages: dict[tuple[str, str], str], _wanted: Selection) -> Html:
+    def made(self, part: View, pages: PageIndex, _wanted: Selection) -> Html:
         """Return the table."""
         return definitions.doubts_table(part, pages)
 
@@ -328,7 +368,7 @@ class PerfDoubts(PerfOverview):
 class PerfGlance(PerfOverview):
     """``{perf-glance}``: the fastest by size, one machine after the other. The body is that of the overview."""
 
-    def made(self, part: View, pages: dict[tuple[str, str], str], wanted: Selection) -> Html:
+    def made(self, part: View, pages: PageIndex, wanted: Selection) -> Html:
         """Return the tables of each machine."""
         return rankings(part, pages, self.links, self.anchor(wanted), self.env.found_docs)
 
@@ -336,6 +376,6 @@ class PerfGlance(PerfOverview):
 class PerfCompare(PerfOverview):
     """``{perf-compare}``: choose series, a metric and a baseline. The body is that of the overview."""
 
-    def made(self, part: View, pages: dict[tuple[str, str], str], wanted: Selection) -> Html:
+    def made(self, part: View, pages: PageIndex, wanted: Selection) -> Html:
         """Return the data for the chooser, and the static tables."""
         return compare(part, pages, self.links, self.anchor(wanted))

@@ -14,6 +14,7 @@ from sphinx.util.logging import getLogger
 
 from tacholog.compare.bands import FOLDER as BANDS
 from tacholog.errors import TachologError
+from tacholog.runs.labels import has_labels
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.results import HistogramRow, LogRow, ProblemRow, ResultRow
 from tacholog.view.views import Selection, View, transport_of, view_of
@@ -34,6 +35,7 @@ class RunState(msgspec.Struct, frozen=True):
 
     digest: str
     found_by: tuple[tuple[str, str | None], ...]
+    labels: str | None
     transports: frozenset[str]
     tests: frozenset[str]
 
@@ -41,7 +43,7 @@ class RunState(msgspec.Struct, frozen=True):
         """Whether a selection shows any part of the run."""
         if any((wanted := getattr(selection, name)) is not None and wanted != (given or NOT_STATED) for name, given in self.found_by):
             return False
-        return selection.transport in (None, *self.transports) and selection.test in (None, *self.tests)
+        return has_labels(self.labels, selection.labels) and selection.transport in (None, *self.transports) and selection.test in (None, *self.tests)
 
 
 class ShownData(msgspec.Struct):
@@ -188,6 +190,7 @@ def _run_states(everything: View) -> dict[str, RunState]:
         states[name] = RunState(
             digest=_digest([run, values, rest.get(name)]),
             found_by=tuple((field, getattr(run, field)) for field in ("system", "host", "run", "release")),
+            labels=run.labels,
             transports=frozenset(transports),
             tests=frozenset(result.test for result in results),
         )

@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 
 from tacholog.compare.comparable import asked, judge
+from tacholog.runs.labels import is_label
 from tacholog.schema.metrics import METRICS
-from tacholog.schema.tables import title
-from tacholog.view.names import participant_title, words
+from tacholog.view.names import condition_name, participant_title, with_each_label, words
 from tacholog.view.numerals import NOT_STATED
+from tacholog.view.page_index import PageIndex
 from tacholog.view.ranking_groups import Compared, compared, conditions_of
 from tacholog.view.rankings import main_campaigns, of_last_releases
 from tacholog.view.refusals import refusals
@@ -78,8 +79,8 @@ class Comparison(msgspec.Struct, frozen=True):
     repeats: dict[str, tuple[tuple[int, ...], ...]]
 
 
-def comparison(view: View, pages: Mapping[tuple[str, str], str]) -> Comparison:
-    """Return what can be compared of a view; ``pages`` maps systems and transports to their documents."""
+def comparison(view: View, pages: PageIndex) -> Comparison:
+    """Return what can be compared of a view."""
     everything = compared(view, pages)
     last, main = {one.id for one in of_last_releases(everything)}, main_campaigns(everything)
     offered = tuple(Offered(one, cells, one.id in last, one.id in main) for one in everything if (cells := _cells(one)))
@@ -163,12 +164,13 @@ def version_of(one: Compared) -> str:
 def other_conditions(key: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield what each condition is called and its value; of release, version and tool version only what the others do not say."""
     versions = {key["system_version"]}
+    key = with_each_label([key])[0]
     for name in (name for name in key if name not in _ELSEWHERE and key[name] is not None):
         if name in _SAYS_VERSION and key[name] in versions:
             continue
         versions |= {key[name]} if name in _SAYS_VERSION else set()
-        called = participant_title(key[name]) if name == "participant" else title(name)
-        yield called, words(name, key[name]).removeprefix(f"{called} ")
+        called = participant_title(key[name]) if name == "participant" else condition_name(name)
+        yield called, str(key[name]) if is_label(name) else words(name, key[name]).removeprefix(f"{called} ")
 
 
 def metric_words(metric: str, label: str) -> str:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from tacholog.runs.labels import is_label, label_fields, label_name, labels_of
 from tacholog.runs.stated import options_words
 from tacholog.schema.conditions import CONDITIONS
 from tacholog.schema.tables import title
-from tacholog.view.numerals import grouped, quantity, size
+from tacholog.view.numerals import NOT_STATED, grouped, quantity, size
 
 _SHOWN_LAST = ("definition", "planned_duration_s", "warmup", "basis", "load_mode", "campaign", "options", "settings", "build")
 _REPEATS_VERSION = ("release", "tool", "tool_version")  # where the system's version says it too
@@ -25,6 +26,7 @@ _SYSTEM = re.compile(r"windows|win\s?\d|ubuntu|debian|linux|macos|freebsd|qnx", 
 #: The conditions that pages show of numbers, and tell series apart by. The reach follows from the transport.
 SHOWN_CONDITIONS = frozenset(CONDITIONS) - {"reach"}
 
+_LABELS = "labels"
 Parts = Sequence[tuple[str, object]]
 
 
@@ -50,9 +52,10 @@ def made_different(names: Sequence[str], rows: Sequence[Mapping[str, object]]) -
             for place, origin in zip(alike, origins, strict=True):
                 found[place] = f"{found[place]} ({origin})".strip()
     for alike in _alike(found):
-        unsaid = [name for name in differing([rows[place] for place in alike]) if any(rows[place][name] is None for place in alike)]
-        for place in alike:
-            found[place] = ", ".join(filter(None, [found[place], *(f"{title(name)} not stated" for name in unsaid if rows[place][name] is None)]))
+        apart = with_each_label([rows[place] for place in alike])
+        unsaid = [name for name in differing(apart) if not is_label(name) and any(row[name] is None for row in apart)]
+        for place, row in zip(alike, apart, strict=True):
+            found[place] = ", ".join(filter(None, [found[place], *(f"{title(name)} not stated" for name in unsaid if row[name] is None)]))
     for alike in _alike(found):
         for number, place in enumerate(alike, start=1):
             found[place] = f"{found[place]} ({number} of {len(alike)})".strip()
@@ -69,6 +72,7 @@ def _alike(names: Sequence[str]) -> list[list[int]]:
 
 def told_apart(rows: Sequence[Mapping[str, object]], but: str = "") -> list[list[tuple[str, object]]]:
     """Return of each the fewest conditions that tell it from the others, except ``but``, which stands elsewhere."""
+    rows = with_each_label(rows)
     different = sorted(differing(rows), key=lambda name: name in _SHOWN_LAST)
     full = [[(name, one[name]) for name in different] for one in rows]
     used = _fewest(full) - {but}
@@ -76,8 +80,28 @@ def told_apart(rows: Sequence[Mapping[str, object]], but: str = "") -> list[list
 
 
 def differing(rows: Sequence[Mapping[str, object]]) -> list[str]:
-    """Return the conditions in which rows differ."""
+    """Return the conditions in which rows differ; of labels each one that differs (``label.plugin``)."""
+    rows = with_each_label(rows)
     return [name for name in rows[0] if name != "run" and len({one[name] for one in rows}) > 1] if rows else []
+
+
+def with_each_label(rows: Sequence[Mapping[str, object]]) -> Sequence[Mapping[str, object]]:
+    """Return rows with an entry for each label that any of them has (``label.plugin``), instead of one for all labels of a row together."""
+    texts = [_text_of(row) for row in rows]
+    fields = label_fields(texts)
+    if not fields:
+        return rows
+    return [_spread(row, {field: labels_of(text).get(field) for field in fields}) for row, text in zip(rows, texts, strict=True)]
+
+
+def _text_of(row: Mapping[str, object]) -> str | None:
+    text = row.get(_LABELS)
+    return text if isinstance(text, str) else None
+
+
+def _spread(row: Mapping[str, object], labels: Mapping[str, object]) -> dict[str, object]:
+    """Return the row with its labels in the place where all of them together stood."""
+    return {name: value for key in row for name, value in (labels.items() if key == _LABELS else ((key, row[key]),))}
 
 
 def joined(parts: Parts) -> str:
@@ -91,8 +115,8 @@ def _fewest(full: Sequence[Sequence[tuple[str, object]]]) -> set[str]:
     used = set(names)
     for name in reversed(names):
         fewer = used - {name}
-        # What is unknown adds no words, so it cannot tell series apart either.
-        distinct = {tuple((n, v) for n, v in parts if n in fewer and v is not None) for parts in full}
+        # What is unknown adds no words, so it cannot tell series apart either. Only of a label is it said.
+        distinct = {tuple((n, v) for n, v in parts if n in fewer and (v is not None or is_label(n))) for parts in full}
         if name in (*_SHOWN_LAST, *_REPEATS_VERSION) and len(distinct) == len(full):
             used = fewer
     return used
@@ -103,11 +127,18 @@ def _origin(row: Mapping[str, object]) -> str:
 
 
 def words(name: str, value: object) -> str:
-    """Return a condition as it reads in a label; nothing for what is unknown."""
+    """Return a condition as it reads in a label; nothing for what is unknown, except for a label of the user's own, which others have."""
+    if is_label(name):
+        return f"{label_name(name)} {NOT_STATED if value is None else value}"
     if value is None:
         return ""
     in_words = _WORDS.get(name)
     return in_words(value) if in_words else str(value)
+
+
+def condition_name(name: str) -> str:
+    """Return what a condition is called in running text: ``data path``, or ``label plugin``."""
+    return f"label {label_name(name)}" if is_label(name) else title(name)
 
 
 def participant_title(name: object) -> str:

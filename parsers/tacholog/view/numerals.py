@@ -6,7 +6,9 @@ import re
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import NamedTuple
 
-NOT_STATED = "not stated"
+from tacholog.runs import labels
+
+NOT_STATED = labels.NOT_STATED
 _THIN = "\u202f"  # narrow no-break space: groups digits, and a number never wraps
 _NBSP = "\u00a0"  # stands between a number and its unit
 _DIGITS = 3
@@ -119,4 +121,4 @@ def with_bound(text: str, bound: str) -> str:
 
 def natural(label: str) -> list[tuple[int, int, str]]:
     """Order labels as people do: 5.9 before 5.12."""
-    return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.findall(r"\d+|\D+", label)]
+    return [(1, int(part), "") if part.isdecimal() else (0, 0, part) for part in re.findall(r"\d+|\D+", label)]

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from tacholog.compare.comparable import A_REFERENCE, BYTES, MOVED, NOT_MOVED, is_ranked_nowhere, shared, unknown
 from tacholog.compare.policy import MIN_RUNS
+from tacholog.runs.labels import labels_of
 from tacholog.schema.metrics import METRICS
 from tacholog.view.headlines import RANKED_BY
-from tacholog.view.names import participant_title, words
+from tacholog.view.names import joined, participant_title, words
 from tacholog.view.numerals import NOT_STATED, size
+from tacholog.view.page_index import PageIndex, PagePart
 from tacholog.view.series import LOGICAL, LOSS, REFERENCE, Cell, Series, common_words
-from tacholog.view.views import Selection, View
+from tacholog.view.views import Selection, View, differing_labels
 
 _BATCHED = "batched"
 # Conditions that a group's own words name, that stand above its table, or that say little there.
@@ -24,16 +27,32 @@ _IN_GROUP_WORDS = (
     *("transport", "host", "definition", "load_mode", "basis", "campaign", "build", "planned_duration_s", "published", "side", "participant"),
     *("tool", "tool_version", "warmup", "settings", "run"),
 )
-_NEW = ("options", "settings")
+_NEW = ("options", "settings", "labels")
 
 
 class Compared(msgspec.Struct, frozen=True):
-    """One series of one system over one transport."""
+    """One series of one system over one transport.
+
+    ``part`` is the part of a page that shows it, if there is one, and ``slot`` is its place among the series of its test there.
+    ``labels`` are the labels that differ anywhere in the view, with their values in this series.
+    """
 
     system: str
     transport: str
     series: Series
-    document: str | None = None
+    part: PagePart | None = None
+    slot: int = 0
+    labels: tuple[tuple[str, str | None], ...] = ()
+
+    @property
+    def label_words(self) -> str:
+        """The labels that differ anywhere in the view: ``plugin flannel, kernel not stated``."""
+        return joined(self.labels)
+
+    @property
+    def document(self) -> str | None:
+        """The page that shows it."""
+        return self.part.document if self.part else None
 
     @property
     def id(self) -> str:
@@ -89,6 +108,10 @@ class Group(msgspec.Struct, frozen=True):
             filter(None, (METRICS[self.metric].words, statistic, words("basis", self["basis"]), reference, batched, self["operating_system"]))
         )
 
+    def words_of(self, members: Sequence[Compared]) -> str:
+        """Return the number in words, and the labels that differ elsewhere: all members of the group share them."""
+        return ", ".join(filter(None, (self.words, members[0].label_words)))
+
     def of_any_campaign(self) -> tuple[object, ...]:
         """Return what the groups of several campaigns that measured the same have in common."""
         return (self.metric, self.statistic, *(pair for pair in self.conditions if pair[0] != "campaign"))
@@ -115,16 +138,27 @@ def conditions_of(series: Series, metric: str) -> dict[str, Any]:
     }
 
 
-def compared(view: View, pages: Mapping[tuple[str, str], str]) -> list[Compared]:
-    """Return every series of a view, by system and transport. ``pages`` maps systems and transports to their documents."""
+def compared(view: View, pages: PageIndex) -> list[Compared]:
+    """Return every series of a view, by system and transport. A label that differs anywhere in the view stands in each name."""
     pairs = sorted({(result.run.system or NOT_STATED, result.conditions.transport or NOT_STATED) for result in view.summaries()})
+    named = differing_labels(view.runs[name] for name in view.by_run)
     return [
-        Compared(system, transport, series, pages.get((system, transport)))
+        member
         for system, transport in pairs
         for part in (view.only(Selection(system=system, transport=transport)),)
         for test in dict.fromkeys(result.test for result in part.summaries())
-        for series in part.only(Selection(test=test)).series()
+        for member in _placed(system, transport, part.only(Selection(test=test)).series(named), named, pages)
     ]
+
+
+def _placed(system: str, transport: str, series: Sequence[Series], named: Sequence[str], pages: PageIndex) -> Iterator[Compared]:
+    """Yield the series of a test, each with the part of a page that shows it and its place among the series there."""
+    counts: Counter[PagePart | None] = Counter()
+    for one in series:
+        part = pages.part_with(system, transport, one.results[0])
+        labels = labels_of(one.runs[0].labels)
+        yield Compared(system, transport, one, part, counts[part], tuple((name, labels.get(name)) for name in named))
+        counts[part] += 1
 
 
 def groups(everything: Iterable[Compared]) -> dict[Group, list[Compared]]:
@@ -244,5 +278,6 @@ def no_best_words(group: Group, members: Sequence[Compared], sizes: Sequence[int
 def common_conditions(members: Sequence[Compared]) -> str:
     """Return the other conditions that all members of a group share, which their labels leave out."""
     versions = {dict(one.series.key)["system_version"] for one in members}
-    found = common_words((one.series for one in members), {*_IN_GROUP_WORDS, *(("release",) if versions != {None} else ())})
+    labels = {name for one in members for name, _ in one.labels}
+    found = common_words((one.series for one in members), {*_IN_GROUP_WORDS, *labels, *(("release",) if versions != {None} else ())})
     return ", ".join(found)

@@ -9,6 +9,7 @@ import msgspec
 
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.view.history import releases_of
+from tacholog.view.page_index import PageIndex
 from tacholog.view.ranking_groups import Compared, Group, compared, groups, ordered, sizes_of
 from tacholog.view.results import RunRow
 from tacholog.view.unranked import Unranked, unranked
@@ -49,8 +50,8 @@ class Rankings(msgspec.Struct, frozen=True):
     unranked: tuple[Unranked, ...]
 
 
-def rankings_of(view: View, pages: Mapping[tuple[str, str], str]) -> Rankings:
-    """Return what can be ranked of a view; ``pages`` maps systems and transports to their documents."""
+def rankings_of(view: View, pages: PageIndex) -> Rankings:
+    """Return what can be ranked of a view."""
     everything = compared(view, pages)
     # The newest release is chosen among all series, and not among those that may be ranked: it may be followed by one of another kind.
     last = of_last_releases(everything)

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from tacholog.compare.comparable import Judgement
 from tacholog.compare.result import Difference
+from tacholog.runs.labels import is_label, label_name
 from tacholog.view.names import BASIS_WORDS, participant_title
 from tacholog.view.numerals import NOT_STATED
 
@@ -67,7 +68,7 @@ def condition_title(difference: Difference) -> str:
 
 def title_of(code: str) -> str:
     """Return what the condition of a code is called."""
-    return TITLES.get(code, code.replace("_", " "))
+    return f"label {label_name(code)}" if is_label(code) else TITLES.get(code, code.replace("_", " "))
 
 
 def not_stated(codes: Iterable[str]) -> str:

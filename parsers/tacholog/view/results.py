@@ -41,6 +41,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     repetition: int | None = None
     campaign: str | None = None
     options: str | None = None
+    labels: str | None = None
     build: str | None = None
     root: str | None = None
     manifest: str | None = None

@@ -7,13 +7,14 @@ groups; percentiles are never pooled. Every value shown is that of a run.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 import msgspec
 
 from tacholog.dataset.medians import median_place
+from tacholog.runs.labels import labels_of
 from tacholog.runs.stated import split_options
-from tacholog.view.names import SHOWN_CONDITIONS, joined, made_different, told_apart, words
+from tacholog.view.names import SHOWN_CONDITIONS, joined, made_different, told_apart, with_each_label, words
 from tacholog.view.numerals import natural, size
 from tacholog.view.results import CONDITIONS, ResultRow, RunRow
 from tacholog.view.run_groups import MARK, RunGroup, two_groups
@@ -110,10 +111,14 @@ class Series(msgspec.Struct, frozen=True):
         return any(mark in result.marks for result in self.results)
 
 
-def series_of(results: Iterable[ResultRow]) -> list[Series]:
+def series_of(results: Iterable[ResultRow], named: Sequence[str] = ()) -> list[Series]:
     """Return the series in ``results``, each labelled by only those conditions in which they differ.
 
     Series of later versions come later, so that old versions keep their colours.
+
+    Args:
+        results: numbers of whole measurements.
+        named: labels of the user's own that stand in each name, also where all series share them.
     """
     groups: dict[SeriesKey, list[ResultRow]] = {}
     keys: dict[tuple[object, ...], SeriesKey] = {}
@@ -124,7 +129,7 @@ def series_of(results: Iterable[ResultRow]) -> list[Series]:
             key = keys[short] = _key(result)
         groups.setdefault(key, []).append(result)
     ordered = sorted(groups, key=_version)
-    labels = _labels(ordered)
+    labels = _labels(ordered, named)
     return [Series(label, slot, key, tuple(groups[key])) for slot, (label, key) in enumerate(zip(labels, ordered, strict=True))]
 
 
@@ -144,7 +149,7 @@ def labels_among(series: Sequence[tuple[str, Series]]) -> list[str]:
 
 def common_words(series: Iterable[Series], but: Container[str]) -> list[str]:
     """Return, in words, the known conditions that all series share, except the names given."""
-    first, *rest = [dict(one.key) for one in series]
+    first, *rest = with_each_label([dict(one.key) for one in series])
     return [phrase for name, value in first.items() if name not in but and all(one[name] == value for one in rest) and (phrase := words(name, value))]
 
 
@@ -184,7 +189,8 @@ def _cell(results: Sequence[ResultRow], wanted: Counter[str]) -> Cell:
 
 
 def _key(result: ResultRow) -> SeriesKey:
-    parts: list[tuple[str, object]] = [(name, getattr(result.conditions, name)) for name in CONDITIONS if name in SHOWN_CONDITIONS]
+    parts: list[tuple[str, object]] = [("labels", result.run.labels)]
+    parts += [(name, getattr(result.conditions, name)) for name in CONDITIONS if name in SHOWN_CONDITIONS]
     parts += [(name, getattr(result.run, name)) for name in _RUN_PARTS if name != "options"]
     options, settings = split_options(result.run.options)
     parts += [("options", options), ("settings", ", ".join(f"{name} {value}" for name, value in settings.items()) or None)]
@@ -194,8 +200,16 @@ def _key(result: ResultRow) -> SeriesKey:
     return tuple(parts)
 
 
-def _labels(keys: Sequence[SeriesKey]) -> list[str]:
+def _labels(keys: Sequence[SeriesKey], named: Sequence[str] = ()) -> list[str]:
     rows = [dict(key) for key in keys]
+    common = _common_labels(rows, named)
     if len(rows) == 1:
-        return [joined([(name, rows[0][name]) for name in _SAYS_MOST]) or "all runs"]
-    return made_different([joined(parts) or "no further conditions stated" for parts in told_apart(rows)], rows)
+        return [joined([*common, *((name, rows[0][name]) for name in _SAYS_MOST)]) or "all runs"]
+    return made_different([joined([*common, *parts]) or "no further conditions stated" for parts in told_apart(rows)], rows)
+
+
+def _common_labels(rows: Sequence[Mapping[str, object]], named: Sequence[str]) -> list[tuple[str, object]]:
+    """Return those of the given labels that all series share."""
+    texts = {None if row["labels"] is None else str(row["labels"]) for row in rows}
+    values = [(name, {labels_of(text).get(name) for text in texts}) for name in named]
+    return [(name, next(iter(found))) for name, found in values if len(found) == 1]

@@ -17,6 +17,9 @@ _ALONE = "no other transport was measured on the same machine, in the same way a
 _NO_NUMBER = "no median latency, mean latency or goodput is stated"
 
 
+_Name = tuple[str, str, str, str]  # system, version, transport, labels that differ
+
+
 class Unranked(msgspec.Struct, frozen=True):
     """Systems and transports that no ranking shows, and the reason that they share."""
 
@@ -33,11 +36,11 @@ def unranked(everything: Sequence[Compared], newest: Sequence[Compared], listed:
         listed: those that a ranking shows.
     """
     shown, last = {_name(one) for one in listed}, {id(one) for one in newest}
-    reasons: dict[tuple[str, str, str], list[str]] = {}
+    reasons: dict[_Name, list[str]] = {}
     for one in everything:
         if _name(one) not in shown:
             reasons.setdefault(_name(one), []).append(_why(one, newest) if id(one) in last else _OLDER)
-    by_reason: dict[str, list[tuple[str, str, str]]] = {}
+    by_reason: dict[str, list[_Name]] = {}
     for name, found in reasons.items():
         by_reason.setdefault(min(found, key=_says_least), []).append(name)
     return [Unranked(_names(names), reason) for reason, names in by_reason.items()]
@@ -48,15 +51,15 @@ def _says_least(reason: str) -> int:
     return (reason == _OLDER) + 2 * (reason == _NO_NUMBER)
 
 
-def _name(one: Compared) -> tuple[str, str, str]:
+def _name(one: Compared) -> _Name:
     key = dict(one.series.key)
-    return one.system, str(key["release"] or key["system_version"] or ""), one.transport
+    return one.system, str(key["release"] or key["system_version"] or ""), one.transport, one.label_words
 
 
-def _names(names: Collection[tuple[str, str, str]]) -> str:
+def _names(names: Collection[_Name]) -> str:
     by_system: dict[str, list[str]] = {}
-    for system, version, transport in names:
-        shown = f"transport {transport}" if transport == NOT_STATED else transport
+    for system, version, transport, labels in names:
+        shown = " with ".join(filter(None, (f"transport {transport}" if transport == NOT_STATED else transport, labels)))
         by_system.setdefault(" ".join(filter(None, (system, version))), []).append(shown)
     return "; ".join(f"{system} ({', '.join(transports)})" for system, transports in by_system.items())
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from tacholog.runs.labels import has_labels, label_fields, label_name, labels_of
 from tacholog.runs.manifest import Host, Manifest
 from tacholog.slugs import path_slug
 from tacholog.view import results as rows
@@ -22,7 +23,10 @@ TESTS = ("latency", "throughput", "demand")
 
 
 class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What to show; ``None`` selects everything. A transport or host of ``not stated`` selects runs that state none."""
+    """What to show; ``None`` selects everything. A transport or host of ``not stated`` selects runs that state none.
+
+    ``labels`` holds pairs such as ``("label.plugin", "flannel")``; the value ``not stated`` selects runs without that label.
+    """
 
     system: str | None = None
     transport: str | None = None
@@ -30,6 +34,12 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     host: str | None = None
     run: str | None = None
     release: str | None = None
+    labels: tuple[tuple[str, str], ...] = ()
+
+    def values(self) -> list[str]:
+        """Return what is asked for, for titles and anchors: the values of the fields, and labels as ``plugin=flannel``."""
+        fields = (self.system, self.transport, self.test, self.host, self.run, self.release)
+        return [*(value for value in fields if value), *(f"{label_name(name)}={value}" for name, value in self.labels)]
 
     def of_run(self, results: Sequence[ResultRow]) -> list[ResultRow]:
         """Return the selected numbers of a run that `wants_run` accepts."""
@@ -40,7 +50,7 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def wants_run(self, run: RunRow) -> bool:
         """Whether a run is selected, by what is known of the run itself."""
         pairs = ((self.system, run.system), (self.host, run.host), (self.run, run.run), (self.release, run.release))
-        return all(_is(wanted, given) for wanted, given in pairs)
+        return all(_is(wanted, given) for wanted, given in pairs) and has_labels(run.labels, self.labels)
 
 
 class View(msgspec.Struct, frozen=True):
@@ -94,9 +104,15 @@ class View(msgspec.Struct, frozen=True):
         """Return the numbers of single intervals."""
         return [result for result in self.results if result.scope == "interval"]
 
-    def series(self) -> list[Series]:
-        """Return the series of whole measurements."""
-        return series_of(self.summaries())
+    def series(self, named: Sequence[str] = ()) -> list[Series]:
+        """Return the series of whole measurements. The labels ``named`` stand in each name, also where all series share them."""
+        return series_of(self.summaries(), named)
+
+
+def differing_labels(runs: Iterable[RunRow]) -> list[str]:
+    """Return the labels in which any two runs differ (``label.plugin``)."""
+    texts = list(dict.fromkeys(run.labels for run in runs))
+    return [field for field in label_fields(texts) if len({labels_of(text).get(field) for text in texts}) > 1]
 
 
 def view_of(data: Dataset) -> View:

@@ -25,6 +25,7 @@ from tacholog.compare.policy import BANDS, MIN_RUNS, Policy
 from tacholog.compare.profiles import Profile, profiles_of
 from tacholog.compare.result import COMPARED, OPEN, VERDICTS, Input, InputProblem, Report, RunOrder, Settings, Verdict
 from tacholog.errors import TachologError
+from tacholog.runs.labels import is_label, label_fields, label_name, labels_of, labels_text
 
 if TYPE_CHECKING:
     from tacholog.dataset.frames import Dataset
@@ -40,9 +41,9 @@ def check_across(fields: Iterable[str]) -> None:
     Raises:
         TachologError: no such field.
     """
-    unknown = sorted(set(fields) - set(ACROSS))
+    unknown = sorted(field for field in set(fields) - set(ACROSS) if not is_label(field))
     if unknown:
-        raise TachologError(f"--across {unknown[0]}: choose from {', '.join(ACROSS)}")
+        raise TachologError(f"--across {unknown[0]}: choose from {', '.join(ACROSS)}, label.NAME")
 
 
 def compare(
@@ -155,7 +156,8 @@ def _compared(profile: Profile, policy: Policy) -> Profile:
     """The profile without the fields that the diff goes across."""
     machine = MACHINE if "host" in policy.across else ()
     options = ("options", "settings") if "options" in policy.across else ()
-    return _placed(profile, policy)._replace(**dict.fromkeys((*machine, *options)))
+    labels = labels_text({label: value for label, value in labels_of(profile.labels).items() if label not in policy.across})
+    return _placed(profile, policy)._replace(**dict.fromkeys((*machine, *options)))._replace(labels=labels)
 
 
 def _run_orders(dataset: Dataset, side: str) -> list[RunOrder]:
@@ -297,11 +299,19 @@ def _input(dataset: Dataset, name: str) -> Input:
         releases=distinct("release"),
         tools=distinct("tool"),
         hosts=tuple(dataset.hosts[host].name if host in dataset.hosts else host for host in distinct("host")),
+        labels=_label_values(dataset),
         published=bool(dataset.runs["published"].any()),
         first=times[0] if times else None,
         last=times[-1] if times else None,
         problems=len(dataset.problems),
     )
+
+
+def _label_values(dataset: Dataset) -> dict[str, tuple[str, ...]]:
+    """The values of each label, by its name."""
+    texts = dataset.runs.reindex(columns=["labels"])["labels"].dropna().unique()
+    found = {field: {value for text in texts if (value := labels_of(str(text)).get(field)) is not None} for field in label_fields(texts)}
+    return {label_name(field): tuple(sorted(values)) for field, values in found.items()}
 
 
 def exit_code(report: Report, fail_on: tuple[str, ...]) -> int:

@@ -37,14 +37,22 @@ def row_keys(data: Numbers, cell: Integers, policy: Policy) -> list[RowKey]:
 
 
 def _apart(data: Numbers, cell: Integers, policy: Policy) -> dict[int, tuple[tuple[str, str | None], ...]]:
-    """The conditions that distinguish rows of one key, by their places; most rows have a key of their own, and are not in it."""
+    """The conditions that distinguish rows of one key, by their places; most rows have a key of their own, and are not in it.
+
+    A label that differs within a side is named in every row: a reader must not have to guess which rows it concerns.
+    """
+    labels = _labels_that_differ(data)
+    found: dict[int, tuple[tuple[str, str | None], ...]] = {}
+    if labels:
+        columns = [_decoded(data.columns[name], cell) for name in labels]
+        found = {place: tuple(zip(labels, values, strict=True)) for place, values in enumerate(zip(*columns, strict=True))}
     siblings: dict[int, list[int]] = {}
     for place, row in enumerate(data.cells.row[cell].tolist()):
         siblings.setdefault(row, []).append(place)
-    found: dict[int, tuple[tuple[str, str | None], ...]] = {}
     for places in (places for places in siblings.values() if len(places) > 1):
-        stated = {name: [data.columns[name].at(int(cell[place])) for place in places] for name in (*CONDITIONS, *OF_RUN) if name not in policy.across}
-        named = [name for name in CONDITIONS if name in stated and len({*stated[name]}) > 1]
+        names = (*labels, *(name for name in (*CONDITIONS, *OF_RUN) if name not in policy.across))
+        stated = {name: [data.columns[name].at(int(cell[place])) for place in places] for name in names}
+        named = [*labels, *(name for name in CONDITIONS if name in stated and len({*stated[name]}) > 1)]
         for name in OF_RUN:  # machine and tool only where the conditions leave two rows alike
             alike = len({tuple(stated[one][index] for one in named) for index in range(len(places))}) < len(places)
             if alike and name in stated and len({*stated[name]}) > 1:
@@ -53,6 +61,12 @@ def _apart(data: Numbers, cell: Integers, policy: Policy) -> dict[int, tuple[tup
         for index, place in enumerate(places):
             found[place] = tuple((name, as_text(stated[name][index])) for name in named)
     return found
+
+
+def _labels_that_differ(data: Numbers) -> list[str]:
+    """The labels that are not the same in all rows of a side."""
+    new = data.cells.new
+    return [name for name in data.labels if any(len(np.unique(data.columns[name].codes[side])) > 1 for side in (new, ~new))]
 
 
 def _needed(named: Sequence[str], stated: Mapping[str, Sequence[Any]]) -> list[str]:

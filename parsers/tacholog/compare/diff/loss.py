@@ -56,7 +56,7 @@ def lossy(data: Numbers, pairs: CellPairs, policy: Policy) -> tuple[CellPairs, i
     if not loss_asked(policy):
         return CellPairs(*(np.zeros(0, np.int64) for _ in range(2))), 0, 0
     shares, counts = (_stated(data, pairs, name) for name in (LOSS, _COUNT))
-    setting = data.codes(("system", *SETTING, *SIZE))[either(pairs)]
+    setting = data.codes(("system", *SETTING, *SIZE, *data.labels))[either(pairs)]
     counts = counts[~np.isin(setting[counts], setting[shares])]
     most = np.append(_most(data), 0.0)  # the last one is that of a side that is not there
     lost, counted = (places[np.maximum(most[pairs.old[places]], most[pairs.new[places]]) > 0] for places in (shares, counts))

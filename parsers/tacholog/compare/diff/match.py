@@ -43,7 +43,7 @@ def match(data: Numbers, across: Collection[str] = ()) -> CellPairs:
     import pandas as pd
 
     cells = data.cells
-    workload = data.codes([name for name in CONDITIONS if name not in across])
+    workload = data.codes([*(name for name in CONDITIONS if name not in across), *data.labels])
     looser = _looser(data, across)
     frame = pd.DataFrame({"new": cells.new, "row": cells.row, "conditions": cells.conditions, "workload": workload} | looser)
     left, right = frame[~frame["new"]], frame[frame["new"]]

@@ -16,6 +16,7 @@ from tacholog.compare import comparable
 from tacholog.compare.comparable import A_REFERENCE, BYTES
 from tacholog.compare.policy import IF_NO_PERCENTILE, Policy
 from tacholog.dataset.medians import upper_of_two_counts
+from tacholog.runs.labels import label_fields, labels_of
 from tacholog.schema.marks import MARKS
 from tacholog.schema.tables import RESULTS
 
@@ -105,6 +106,7 @@ class Numbers(NamedTuple):
     """Both sides' numbers: what each cell is about, column by column, its values, and whether its row gets a verdict.
 
     ``published`` says of each cell that its run belongs to no session: figures out of a document, or a log that lay alone.
+    ``labels`` are the columns of the labels that both sides must share (``label.plugin``).
     """
 
     columns: dict[str, CodedColumn]
@@ -112,6 +114,7 @@ class Numbers(NamedTuple):
     entries: Entries
     tested: Flags
     published: Flags
+    labels: tuple[str, ...]
 
     def codes(self, names: Iterable[str]) -> Integers:
         """One code for several columns of the cells: equal where all of them are equal."""
@@ -132,7 +135,12 @@ def numbers(old: Dataset, new: Dataset, policy: Policy, profiles: Integers) -> N
     runs = _positions(old.runs, new.runs, frames)
     made = [side.runs.reindex(columns=["system", *OF_RUN]) for side in (old, new)]
     columns |= {name: _spread(_column([one[name] for one in made]), runs) for name in ("system", *OF_RUN)}
-    setting = _combined([columns[name] for name in ("system", *SETTING, *SIZE) if name not in policy.across])
+    of_labels = _labels(old.runs, new.runs)
+    columns |= {name: _spread(column, runs) for name, column in of_labels.items()}
+    labels = tuple(name for name in of_labels if name not in policy.across)
+    named = [columns[name] for name in ("system", *SETTING, *SIZE) if name not in policy.across]
+    setting = _combined(named)
+    labelled_setting = _combined([*named, *(columns[name] for name in labels)]) if labels else setting
     kept = [columns[name] for name in CONDITIONS if name not in policy.across]
     width = int(profiles.max(initial=0)) + 1
     conditions = _dense(_combined(kept) * width + profiles[runs])
@@ -142,12 +150,12 @@ def numbers(old: Dataset, new: Dataset, policy: Policy, profiles: Integers) -> N
     names = _combined([columns[name] for name in NAME])
     row = _dense(setting * (int(names.max(initial=0)) + 1) + names)
     cell = _dense((conditions * (int(row.max(initial=0)) + 1) + row) * 2 + is_new)
-    tested = _tested(columns, setting, is_new, marks, policy)
+    tested = _tested(columns, labelled_setting, is_new, marks, policy)
     cells, entries, at = _cells(frames, cell, runs, (marks, across, _upper_of_two(columns["metric"])), (is_new, row, conditions))
     published = np.concatenate([side.runs["session"].isna().to_numpy(bool) for side in (old, new)])
     for name, column in columns.items():  # one after the other, so that they are never all there twice
         columns[name] = _spread(column, at)
-    return Numbers(columns, cells, entries, tested[at], published[cells.run])
+    return Numbers(columns, cells, entries, tested[at], published[cells.run], labels)
 
 
 def run_sets(cells: Cells, entries: Entries, codes: Integers) -> Integers:
@@ -185,6 +193,15 @@ def _column(parts: Sequence[pd.Series]) -> CodedColumn:
     categories = all(isinstance(part.dtype, pd.CategoricalDtype) for part in parts)  # which concat would write out, row by row
     codes, words = pd.factorize(union_categoricals([part.array for part in parts]) if categories else pd.concat(parts, ignore_index=True))
     return CodedColumn((codes + 1).astype(np.min_scalar_type(len(words))), words.tolist())
+
+
+def _labels(old: pd.DataFrame, new: pd.DataFrame) -> dict[str, CodedColumn]:
+    """A column for each label that any run has, one value a run."""
+    import pandas as pd
+
+    texts = [text if isinstance(text, str) else None for side in (old, new) for text in side.reindex(columns=["labels"])["labels"]]
+    labels = [labels_of(text) for text in texts]
+    return {name: _column([pd.Series([one.get(name) for one in labels], dtype="string")]) for name in label_fields(texts)}
 
 
 def _positions(old: pd.DataFrame, new: pd.DataFrame, frames: Sequence[pd.DataFrame]) -> Integers:

@@ -18,6 +18,7 @@ from tacholog.compare.policy import Policy
 from tacholog.compare.result import VERDICTS, Curve, Difference, DiffRow, Level, RatioKind, RowKey, Side, Untested, Verdict
 from tacholog.compare.statistics import Shift
 from tacholog.dataset.medians import median_run
+from tacholog.runs.labels import is_label
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.records import Bound
 
@@ -71,7 +72,10 @@ def _across(data: Numbers, pairs: CellPairs, policy: Policy) -> list[tuple[Diffe
     for name in (name for name in policy.across if name in data.columns and name not in OF_RUN):
         column = data.columns[name]
         texts = [None, *map(as_text, column.words)]
-        codes = (np.where(side == NONE, 0, column.codes[side]).tolist() for side in pairs)
+        # The runs of a cell may have several labels, and the first of them would pass for that of all.
+        several = data.cells.mixed if is_label(name) else np.zeros(len(data.cells.mixed), bool)
+        unsure = several[pairs.old] | several[pairs.new]
+        codes = (np.where((side == NONE) | unsure, 0, column.codes[side]).tolist() for side in pairs)
         for place, (old, new) in enumerate(zip(*codes, strict=True)):
             if old or new:
                 found[place] += (Difference(name, texts[old], texts[new]),)
@@ -95,7 +99,7 @@ def curves(findings: Findings, policy: Policy) -> tuple[Curve, ...]:
     exact = (cells.bound[findings.pairs.old] == 0) & (cells.bound[findings.pairs.new] == 0)
     places = np.flatnonzero(chosen & exact)
     # Only sizes form a curve: rows that differ in something else, such as the offered rate, belong to another curve.
-    alike = [name for name in (*KEY_FIELDS, *CONDITIONS) if name not in (*SIZE, *policy.across)]
+    alike = [name for name in (*KEY_FIELDS, *CONDITIONS, *data.labels) if name not in (*SIZE, *policy.across)]
     code = data.codes(alike)[findings.pairs.old[places]]
     order = np.argsort(code, kind="stable")
     code, places = code[order], places[order]
@@ -145,7 +149,7 @@ def either(pairs: CellPairs) -> Integers:
 
 def natural(data: Numbers, cell: Integers) -> Iterator[Any]:
     """Sort keys, least significant first: sizes within statistics within metrics within settings."""
-    for name in ("demand", "payload_bytes_high", "payload_bytes", "statistic", "metric", *reversed(SETTING), "system"):
+    for name in ("demand", "payload_bytes_high", "payload_bytes", "statistic", "metric", *reversed(data.labels), *reversed(SETTING), "system"):
         column = data.columns[name]
         ranks = np.zeros(len(column.words) + 1, np.int64)
         ranks[1 + np.array(sorted(range(len(column.words)), key=lambda index: column.words[index]), np.int64)] = np.arange(1, len(column.words) + 1)

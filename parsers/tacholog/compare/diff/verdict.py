@@ -246,7 +246,7 @@ def _by_value(result: Verdicts, data: Numbers, pairs: CellPairs, unverified: Fla
 def _mark_reprints(result: Verdicts, data: Numbers, pairs: CellPairs, single: Flags, same: Flags) -> None:
     """Mark the published series whose values are all identical: two measurements never agree in every value."""
     series = (
-        ("system", *SETTING, "metric", "statistic"),
+        ("system", *SETTING, *data.labels, "metric", "statistic"),
         ("system", "test", "metric"),
     )
     for names in series:

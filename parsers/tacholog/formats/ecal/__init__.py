@@ -30,7 +30,7 @@ from tacholog.formats.ecal.latency import PING_PONG, RECEIVER, REFLECTOR, Sender
 from tacholog.formats.ecal.rows import BlockReader
 from tacholog.formats.ecal.tables import DocumentedTables
 from tacholog.formats.ecal.tools import BLOCKS, one_liner
-from tacholog.formats.kit import MICROSECOND, Broken, Conditions, Detected, Dialect, Distribution, Facts, Found, Line, Record, printed
+from tacholog.formats.kit import MICROSECOND, Broken, Conditions, Detected, Dialect, Distribution, Facts, Found, Line, Record, States, printed
 
 SYSTEM = "eCAL"
 TOOL = "eCAL samples"
@@ -67,6 +67,10 @@ DEFINITIONS = {
     "ecal-perftool": "One second of messages at a given rate: times between them, and the publisher's send call.",
     "ecal-service-rtt": "Service calls one after another: the mean of each 100 calls in whole microseconds, then mean, minimum and maximum of these.",
     "ecal-multiple": "Messages of each of many topics in about a second.",
+}
+STATES = {
+    "latency": States(always="definition", sometimes="transport data_path offered_rate_per_s load_mode basis payload_bytes"),
+    "throughput": States(always="transport data_path definition"),
 }
 
 _SAMPLE = re.compile(r"-?\d{1,15}")

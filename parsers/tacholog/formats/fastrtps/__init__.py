@@ -29,6 +29,7 @@ from tacholog.formats.kit import (
     Line,
     Number,
     Record,
+    States,
     counted,
     found_on,
     impossible,
@@ -75,6 +76,11 @@ DEFINITIONS = {
     video.DEFINITION: "Frames that VideoTest's subscriber showed a second, as averages since the test began that were read now and then; and by "
     "how many frames of a thirtieth of a second what it got was behind.",
     "fastrtps-samples": "Single samples, each half of a round trip less the cost of reading the clock; the statistics are Tacholog's.",
+}
+STATES = {
+    "demand": States(always="demand definition payload_bytes", sometimes="reliability recovery_time_ns"),
+    "latency": States(always="load_mode definition", sometimes="reliability subscribers basis payload_bytes"),
+    "throughput": States(always="definition"),
 }
 
 _SIGNS = re.compile(

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
 from tacholog.formats.hmbdc.sample import TITLE, SamplePage
-from tacholog.formats.kit import Bound, Broken, Conditions, DataPath, Detected, Dialect, Facts, Found, Line, Number, Record, impossible
+from tacholog.formats.kit import Bound, Broken, Conditions, DataPath, Detected, Dialect, Facts, Found, Line, Number, Record, States, impossible
 
 SYSTEM = "hmbdc"
 TOOL = "tips-ping-pong"
@@ -41,6 +41,9 @@ DEFINITIONS = {
     "It does not say whether they are one-way.",
     "hmbdc-sample-reference": "TCP's latency as qperf measures it, which is the mean of half a round trip, rounded: "
     "the sample gives it for comparison, and it is not hmbdc's.",
+}
+STATES = {
+    "latency": States(always="definition", sometimes="transport data_path reliability offered_rate_per_s load_mode basis payload_bytes"),
 }
 
 _PIECE = (

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from tacholog.formats.iperf3.json import IperfDocument
 from tacholog.formats.iperf3.stream import SIGN, EventStream
 from tacholog.formats.iperf3.text import TextReport
-from tacholog.formats.kit import Detected, Dialect, Facts, Found, Line
+from tacholog.formats.kit import Detected, Dialect, Facts, Found, Line, States
 
 SYSTEM = "Sockets"
 TOOL = "iperf3"
@@ -40,6 +40,9 @@ DEFINITIONS = {
     "iperf3-udp": "One row for both sides: bytes and rate as sent, losses and jitter as the receiver saw them. Their share is of all datagrams up to "
     "the last that arrived, in newer versions of all that were sent.",
     "iperf3-cpu": "Processor time of the iperf3 process over the time of the test; 100 % is one core.",
+}
+STATES = {
+    "throughput": States(always="definition", sometimes="transport publishers load_mode basis planned_duration_s payload_bytes tool_version"),
 }
 
 

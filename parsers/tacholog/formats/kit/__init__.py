@@ -2,7 +2,8 @@
 
 **Lines in, findings out.** `Line` is what ``parse`` gets. `Found` is what it yields: a `Record` with its `Number`s and `Conditions`, `Facts` about
 the run, part of a `Histogram`, a `Broken` line, or ``None`` for a line without meaning. ``detect`` returns `Detected`; the constant ``DIALECTS``
-holds `Dialect`s. `found_on` makes a finding on several lines; `closed_cells` splits a row whose last cell may be cut.
+holds `Dialect`s. The optional constant ``STATES`` holds `States`: which conditions the results of a test state. `found_on` makes a finding on several
+lines; `closed_cells` splits a row whose last cell may be cut.
 
 **Numbers.** `printed` makes a number that the tool rounded, `counted` an exact count, `impossible` one that cannot be true. `unit_of_last_place` and
 `unit_of_last_decimal` say how finely a number was printed; `MICROSECOND` is one in nanoseconds. `is_size`, `COUNT_LIMIT` and `VALUE_LIMIT` say what
@@ -32,7 +33,7 @@ from tacholog.formats.kit.bulk import Bulk, NumberColumn, RecordColumns, counted
 from tacholog.formats.kit.distribution import Distribution
 from tacholog.formats.kit.intervals import DERIVED, PARTIAL, Tally
 from tacholog.formats.kit.json import JsonLine, JsonMember, JsonObject, JsonReader, JsonResult, JsonScalar, json_findings, parse_json
-from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line, closed_cells, found_on
+from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line, States, closed_cells, found_on
 from tacholog.formats.kit.numbers import (
     COUNT_LIMIT,
     MICROSECOND,
@@ -85,6 +86,7 @@ __all__ = [
     "Reliability",
     "Scope",
     "Side",
+    "States",
     "Status",
     "Tally",
     "Test",

@@ -72,6 +72,21 @@ class Dialect(NamedTuple):
     evidence: str
 
 
+class States(NamedTuple):
+    """Which conditions the results of one test state in the logs of a format. Names are separated by blanks.
+
+    Besides conditions, ``payload_bytes`` and ``tool_version`` can be named. A condition that is named nowhere is never stated: a campaign must state
+    it, if comparisons need it.
+
+    Attributes:
+        always: what every result states.
+        sometimes: what some results state, depending on the version or the options of the tool.
+    """
+
+    always: str = ""
+    sometimes: str = ""
+
+
 def closed_cells(line: Line, separator: str = ",") -> list[str]:
     """The cells of a row that are sure to be whole: where the log ends within the line, the last one may have lost something and is left out."""
     cells = line.text.split(separator)

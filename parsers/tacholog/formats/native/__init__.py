@@ -17,7 +17,23 @@ from typing import get_args
 
 import msgspec
 
-from tacholog.formats.kit import Basis, Broken, Conditions, Detected, Dialect, Facts, Found, Histogram, Line, Number, Reach, Record, Side, Test
+from tacholog.formats.kit import (
+    Basis,
+    Broken,
+    Conditions,
+    Detected,
+    Dialect,
+    Facts,
+    Found,
+    Histogram,
+    Line,
+    Number,
+    Reach,
+    Record,
+    Side,
+    States,
+    Test,
+)
 from tacholog.formats.native.line import Fields, count, decimal, lacks, one_of, pairs_of, payload_bytes, unknown_kind_of_result
 
 SYSTEM = "Tacholog perftest"
@@ -46,6 +62,23 @@ DEFINITIONS = {
     "their sum. Sent messages count once.",
     "perftest-resources": "What getrusage counted for one role from the opening of a size's channels to its last message, warm-up included: "
     "processor time, context switches, and the largest resident set of the process since its start.",
+}
+STATES = {
+    "demand": States(
+        always="transport reach data_path payload_touched reliability demand recovery_time_ns batch_bytes publishers "
+        "subscribers load_mode waiting warmup definition planned_duration_s payload_bytes tool_version",
+        sometimes="",
+    ),
+    "latency": States(
+        always="transport reach data_path payload_touched reliability batch_bytes publishers subscribers load_mode "
+        "waiting warmup basis definition planned_duration_s payload_bytes tool_version",
+        sometimes="offered_rate_per_s",
+    ),
+    "throughput": States(
+        always="transport reach data_path payload_touched reliability batch_bytes publishers subscribers load_mode "
+        "waiting warmup definition planned_duration_s payload_bytes tool_version",
+        sometimes="keyed instances offered_rate_per_s",
+    ),
 }
 
 _KIND = re.compile(r"[a-z]+")

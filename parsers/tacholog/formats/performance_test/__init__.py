@@ -22,7 +22,7 @@ from math import isfinite
 
 import msgspec
 
-from tacholog.formats.kit import DERIVED, PARTIAL, Broken, Conditions, Detected, Dialect, Facts, Found, Line, LoadMode, Record, Tally
+from tacholog.formats.kit import DERIVED, PARTIAL, Broken, Conditions, Detected, Dialect, Facts, Found, Line, LoadMode, Record, States, Tally
 from tacholog.formats.performance_test.json import ACCUMULATING, SIGN, accumulated, looks_like_document, read_document, taken_apart, without_latencies
 from tacholog.formats.performance_test.row import ExperimentRow, columns_of, read_row
 
@@ -39,6 +39,16 @@ DEFINITIONS = {
     "performance_test-rtt": "Round trip of a message that a relay sent back (roundtrip mode MAIN), on one clock.",
     "performance_test-counts": "Messages counted in the time between two rows of the table; rates are these counts over that time. The bytes are "
     "the size of the message type, whatever was sent of it. Processor time is that of the process, over all cores.",
+}
+STATES = {
+    "latency": States(
+        always="reliability type offered_rate_per_s publishers subscribers basis definition planned_duration_s tool_version",
+        sometimes="data_path load_mode payload_bytes",
+    ),
+    "throughput": States(
+        always="reliability type offered_rate_per_s publishers subscribers definition planned_duration_s tool_version",
+        sometimes="data_path load_mode payload_bytes",
+    ),
 }
 
 _KEY = re.compile(r"(?P<key>[A-Za-z][\w .()/-]{0,60}?) ?: ?(?P<value>.{0,400})")

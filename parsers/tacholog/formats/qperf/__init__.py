@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from tacholog.formats.kit import Basis, Broken, Conditions, Detected, Dialect, Facts, Found, Line, LoadMode, Number, Record, impossible
+from tacholog.formats.kit import Basis, Broken, Conditions, Detected, Dialect, Facts, Found, Line, LoadMode, Number, Record, States, impossible
 from tacholog.formats.qperf.rows import (
     FIGURES,
     KNOWN,
@@ -45,6 +45,10 @@ DEFINITIONS = {
     "qperf-one-sided": "Time of the test over its operations, which the remote side takes no part in.",
     "qperf-bandwidth": "Message bytes received over the time of the test, or sent over it where the tool says 'send'.",
 }
+STATES = {
+    "latency": States(always="transport load_mode basis definition", sometimes="planned_duration_s payload_bytes tool_version"),
+    "throughput": States(always="transport load_mode definition", sometimes="planned_duration_s payload_bytes tool_version"),
+}
 
 _TEST = re.compile(
     r"(?P<test>conf|quit|(?:tcp|udp|sctp|sdp|rds)_(?:bw|lat)|(?:rc|uc|ud|xrc)_(?:bi_)?(?:bw|lat)|"
@@ -60,6 +64,7 @@ _RDMA = {"rc": "RDMA RC", "uc": "RDMA UC", "ud": "RDMA UD", "xrc": "RDMA XRC", "
 _ROWS = 100
 _LAST_MESSAGES = 2  # Under way when the time is over.
 _LATE_SHARE = 0.001
+_TICK_NS = 1e7  # of times(2), which qperf takes its times from
 
 
 def detect(head: str) -> Detected:
@@ -147,6 +152,8 @@ def _record(test: str, rows: list[FigureRow]) -> Record | Broken:
         return Broken("the rows of this test contradict each other, or some are missing")
     digits = precision(rows)
     size = by_name.get("msg_size")
+    if size and size.number == 0:
+        return Broken("a message of no bytes, of which qperf prints no row")
     is_latency = "latency" in by_name
     return Record(
         test="latency" if is_latency else "throughput",
@@ -196,24 +203,43 @@ def _complete(rows: dict[str, FigureRow]) -> bool:
 
 
 def _agree(rows: dict[str, FigureRow]) -> bool:
-    """Whether rate and latency, and rate, size and bandwidth are of one test: they follow from each other, up to rounding."""
+    """Whether rate and latency, and rate, size and bandwidth are of one test: they follow from each other, up to rounding and the sides' times."""
     rate, latency = rows.get("msg_rate"), rows.get("latency")
     if rate and latency and latency.number and rate.number:
-        return _close(rate.value * latency.value, 1e9, rate, latency)
+        return _close(rate.value * latency.value, 1e9, _times_differ(rows), rate, latency)
     band, size = rows.get("bw") or rows.get("recv_bw"), rows.get("msg_size")
     if rate and band and size and rate.number and size.number:
-        return _close(rate.value * size.value * 8, band.value, rate, band, size)
+        return _close(rate.value * size.value * 8, band.value, _times_differ(rows), rate, band, size)
     return True
 
 
+def _times(rows: dict[str, FigureRow]) -> list[FigureRow]:
+    """How long the test took on each side."""
+    names = ("loc_real_time", "rem_real_time", "send_real_time", "recv_real_time")
+    return [row for name in names if (row := rows.get(name)) and row.number]
+
+
+def _times_differ(rows: dict[str, FigureRow]) -> float:
+    """By which share the times of the sides may differ. Each side counts its own in clock ticks, and figures are over one, the other or both.
+
+    Without the times themselves, it is a tick of each side; without the planned time, nothing is known.
+    """
+    values = [row.value for row in _times(rows)]
+    if values:
+        return max(values) / min(values) - 1
+    planned = rows.get("time")
+    return 2 * _TICK_NS / planned.value if planned and planned.quantity == "time" and planned.value else 0.0
+
+
 def _counts_agree(rows: dict[str, FigureRow]) -> bool:
-    """Whether the messages were counted in the test of this rate: they are the rate times the time, up to rounding."""
+    """Whether the messages were counted in the test of this rate: they are the rate times the time of a side or between both, up to rounding."""
     samples, rate = _samples(rows), rows.get("msg_rate")
-    times = [row for name in ("loc_real_time", "send_real_time", "recv_real_time") if (row := rows.get(name)) and row.number]
+    times = _times(rows)
     if samples is None or not rate or not rate.number or not times:
         return True
     digits = max(_digits(row) for row in rows.values() if row.number and row.quantity in {"rate", "time", "band", "cost", "cpu"})
-    return any(abs(samples - rate.value * time.value / 1e9) <= _step(rate, time, digits) for time in times)
+    counts = [(rate.value * time.value / 1e9, _step(rate, time, digits)) for time in times]
+    return min(count - step for count, step in counts) <= samples <= max(count + step for count, step in counts)
 
 
 def _step(rate: FigureRow, time: FigureRow, digits: int) -> float:
@@ -235,8 +261,15 @@ def _digits(row: FigureRow) -> int:
     return len(str(row.number).replace(".", "").lstrip("0"))
 
 
-def _close(one: float, other: float, *rows: FigureRow) -> bool:
-    """Whether two values are as near as the rounding of the figures behind them allows, which may be to fewer than three digits with -e."""
+def _close(one: float, other: float, slack: float, *rows: FigureRow) -> bool:
+    """Whether two values are as near as the rounding of the figures behind them allows, which may be to fewer than three digits with -e.
+
+    Args:
+        one: a value.
+        other: the value that it should be.
+        slack: the share by which they may differ besides.
+        rows: the figures behind both.
+    """
     shown = [_digits(row) for row in rows if row.exact is None]
-    allowed = sum(10.0 ** (1 - digits) for digits in shown)
+    allowed = sum(10.0 ** (1 - digits) for digits in shown) + slack
     return abs(one - other) <= allowed * max(one, other)

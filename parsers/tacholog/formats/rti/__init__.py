@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tacholog.formats.kit import Detected, Dialect, Found, Line, Record
+from tacholog.formats.kit import Detected, Dialect, Found, Line, Record, States
 from tacholog.formats.rti import bulk as _rti_bulk
 from tacholog.formats.rti.banner import Banner, begins_run, without_skew_notices
 from tacholog.formats.rti.csv import CsvTable, is_row
@@ -63,6 +63,16 @@ DEFINITIONS = {
     "lite-throughput": "Samples taken by Perftest Lite's subscriber times their size, over the time since the first of them; lost ones by sequence "
     "number.",
     "lite-throughput-running": "As lite-throughput, over the last second.",
+}
+STATES = {
+    "latency": States(
+        always="definition",
+        sometimes="transport data_path reliability keyed offered_rate_per_s batch_bytes subscribers load_mode waiting "
+        "basis planned_duration_s payload_bytes tool_version",
+    ),
+    "throughput": States(
+        always="definition", sometimes="transport data_path reliability keyed publishers subscribers waiting payload_bytes tool_version"
+    ),
 }
 
 _SIGNS = (

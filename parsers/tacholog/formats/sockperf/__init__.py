@@ -24,7 +24,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from tacholog.formats.kit import Detected, Dialect, Facts, Found, Line, Record
+from tacholog.formats.kit import Detected, Dialect, Facts, Found, Line, Record, States
 from tacholog.formats.sockperf.blocks import STATISTICS, THROUGHPUT, StepReader, TestParameters, read_statistics, read_throughput
 from tacholog.formats.sockperf.full import Packets
 
@@ -46,6 +46,10 @@ DEFINITIONS = {
     "sockperf-throughput": "Messages that the client handed to its socket over the time it took, and the bytes in them without headers. "
     "How many arrived is not measured.",
 }
+STATES = {
+    "latency": States(always="basis definition", sometimes="transport offered_rate_per_s load_mode planned_duration_s payload_bytes tool_version"),
+    "throughput": States(always="transport load_mode definition payload_bytes tool_version"),
+}
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,12}m")
 _VERSION = re.compile(r"== version #(?P<version>\S{1,64}) == ?")
@@ -57,10 +61,12 @@ _FAILED = re.compile(
     r"ERROR: .{1,500}|No messages were received from the server\. Is the server down\?|No valid observations found\. .{1,200}|"
     r"Test end before test start\. Ending statistics early|Test ends uncompleted, .{1,200}"
 )
+# The signals that end a test are handled beside the printing, so this line can stand anywhere, also among those of a result.
+_INTERRUPTED = re.compile(r"Test end \(interrupted by (?:timer|user|signal \d{1,3})\)")
 _CHATTER = re.compile(
     r"|sockperf\[CLIENT\] send on:(?:sockperf: using \w{1,20}\(\) to block on socket\(s\))?|\[SERVER\] (?:listen|send) on:|"
     r"(?:\[tid \d{1,10}\] )?using \w{1,20}\(\) to block on socket\(s\)|"
-    r"Warmup stage \(sending a few dummy messages\)\.\.\.|Starting test\.\.\.|Test end \(interrupted by (?:timer|user|signal \d{1,3})\)|Test ended|"
+    r"Warmup stage \(sending a few dummy messages\)\.\.\.|Starting test\.\.\.|Test ended|"
     r"\[Total Run\] RunTime=\d{1,9}\.\d{3} sec; (?:Warm up (?:time=\d{1,9} msec|packets=\d{1,18}); )?SentMessages=\d{1,18}; ReceivedMessages=\d{1,18}"
     r"(?:; SkippedMessages=\d{1,18})?|Total \d{1,18} messages received and handled|cleanupAfterLoop\(\) exit|"
     r"RunTime Estimate=.{1,100}|\[Histogram\] Display .{1,100}| *bins +frequency| *-?\d{1,9}-\d{1,9} *#*(?: \(outliers\))?|"
@@ -113,6 +119,9 @@ class _Client:
             yield from rows  # Most lines of a full log are rows, by far.
             return
         text = _COLOUR.sub("", line.text).removeprefix("sockperf: ")
+        if _INTERRUPTED.fullmatch(text):
+            yield Found(line, None)
+            return
         for block, other in ((self._statistics, self._throughput), (self._throughput, self._statistics)):
             found = block.take(line, text, self._context)
             if found is not None:

@@ -167,12 +167,18 @@ def side_words(found: Input) -> str:
         " and ".join(found.systems),
         ", ".join(found.versions),
         f"{found.runs} run{'s' if found.runs != 1 else ''}, {found.numbers} numbers",
+        ", ".join(f"{name} {' and '.join(_few(values))}" for name, values in found.labels.items()),
         ", ".join(found.hosts) or "machine not stated",
         _when(found),
         "published figures" if found.published else "",
         f"{found.problems} {'lines or files' if found.problems > 1 else 'line or file'} could not be used" if found.problems else "",
     ]
     return f"{found.name}: " + "; ".join(part for part in parts if part)
+
+
+def _few(values: Sequence[str]) -> list[str]:
+    """The values of a label, and of many only the first ones and how many more there are."""
+    return [*values[:_NAMED], *([f"{len(values) - _NAMED} more"] if len(values) > _NAMED else [])]
 
 
 def _when(found: Input) -> str:

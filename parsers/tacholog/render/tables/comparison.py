@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tacholog.compare.policy import MIN_RUNS
@@ -25,7 +25,8 @@ from tacholog.view.comparison import (
     version_of,
 )
 from tacholog.view.names import BASIS_WORDS
-from tacholog.view.numerals import bound_signs, size, steps_of
+from tacholog.view.numerals import NOT_STATED, bound_signs, size, steps_of
+from tacholog.view.page_index import PageIndex
 from tacholog.view.ranking_groups import Compared, Group, common_conditions, groups, ordered, sizes_of
 from tacholog.view.refusals import PUBLISHED_AGAIN
 from tacholog.view.series import Cell
@@ -34,7 +35,7 @@ from tacholog.view.views import View
 _MOST_COLUMNS = 10
 
 
-def compare(view: View, pages: Mapping[tuple[str, str], str], links: Links, anchor: str) -> Html:
+def compare(view: View, pages: PageIndex, links: Links, anchor: str) -> Html:
     """Return the place where a script lets a reader choose, its data, and static tables of what may stand side by side."""
     found = comparison(view, pages)
     if not found.series:
@@ -58,6 +59,7 @@ def _data(found: Comparison, links: Links, targets: Targets) -> dict[str, Any]:
         "marks": {name: [mark_of(name).sign, mark_of(name).title] for name in used},
         "bounds": bound_signs(),
         "bases": BASIS_WORDS,
+        "labels": [name for name, _ in found.series[0].compared.labels],
         "sizes": {at: size(at) for at in sorted({at for at, _ in cells})},
         "tinted_from": MIN_RUNS,
         "uses": USES,
@@ -94,6 +96,7 @@ def _entry(offered: Offered, links: Links, targets: Targets) -> dict[str, Any]:
         "each": each.partition("#")[2] if each else None,
         "host": key["host"],
         "basis": key["basis"],
+        "labels": [NOT_STATED if value is None else value for _, value in one.labels],
         "conditions": dict(other_conditions(key)),
         "cells": {name: [_numbers(at, cell, name, links, targets) for at, cell in cells] for name, cells in offered.cells.items()},
         "page": targets.number(f"doc:{one.document}" if one.document else None),
@@ -138,4 +141,4 @@ def _group(group: Group, members: Sequence[Compared], links: Links, anchor: str,
     table = group_table(group, ordered(group, members, sizes), sizes, CellWriter(links, anchor, Marks(seen, on_all), None), links)
     common = common_conditions(members)
     words = f" on {group.host}, {group.test}, load {group.load} ({group.definition}){f'. In common: {common}' if common else ''}."
-    return join([tag("p", tag("strong", group.words), words, class_="tl-ranked"), shared_marks_note(on_all, anchor), table])
+    return join([tag("p", tag("strong", group.words_of(members)), words, class_="tl-ranked"), shared_marks_note(on_all, anchor), table])

@@ -3,56 +3,64 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator
 
 from tacholog.render.html import Html, esc, join, tag
 from tacholog.render.marks import in_order, mark_of
 from tacholog.render.named_statistics import STATISTICS
 from tacholog.render.tables.plain import count_of, null, plain_table
+from tacholog.runs.labels import label_fields, labels_of
 from tacholog.schema.conditions import CONDITIONS
 from tacholog.schema.marks import MARKS
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.tables import title
-from tacholog.view.names import SHOWN_CONDITIONS, words
+from tacholog.view.names import SHOWN_CONDITIONS, condition_name, joined, words
 from tacholog.view.numerals import NOT_STATED
+from tacholog.view.page_index import PageIndex, PagePart
 from tacholog.view.ranking_groups import compared
+from tacholog.view.results import ResultRow
 from tacholog.view.run_groups import MARK as TWO_GROUPS
-from tacholog.view.views import View
+from tacholog.view.views import Selection, View
 
 
 def marks_table(view: View) -> Html:
     """Return all marks: how many numbers have each, and why."""
     counts = Counter(mark for result in view.results for mark in result.marks)
-    counts[TWO_GROUPS] = _in_two_groups(view).total()
+    counts[TWO_GROUPS] = _in_two_groups(view, PageIndex()).total()
     rows = [[_mark_words(name), count_of(counts[name]), tag("span", mark.sentence, class_="stat-limit")] for name, mark in MARKS.items()]
     return plain_table("Quality marks", ("mark", "numbers", "why"), rows)
 
 
-def doubts_table(view: View, pages: Mapping[tuple[str, str], str]) -> Html:
+def doubts_table(view: View, pages: PageIndex) -> Html:
     """Return the marks in use: how many numbers have each, why, and on which pages they are."""
-    places: dict[str, Counter[tuple[str, str]]] = {}
+    places: dict[str, Counter[PagePart]] = {}
     for result in view.results:
         for mark in result.marks:
-            places.setdefault(mark, Counter())[result.run.system or NOT_STATED, result.conditions.transport or NOT_STATED] += 1
-    if grouped_ := _in_two_groups(view):
+            places.setdefault(mark, Counter())[_part_with(result, pages)] += 1
+    if grouped_ := _in_two_groups(view, pages):
         places[TWO_GROUPS] = grouped_
     if not places:
         return tag("p", "No number has a mark.")
     rows = [
-        [_mark_words(name), count_of(places[name].total()), tag("span", mark_of(name).sentence, class_="stat-limit"), _places(places[name], pages)]
+        [_mark_words(name), count_of(places[name].total()), tag("span", mark_of(name).sentence, class_="stat-limit"), _places(places[name])]
         for name in in_order(places)
     ]
     return plain_table("Numbers with marks", ("mark", "numbers", "why", "where"), rows)
 
 
-def _in_two_groups(view: View) -> Counter[tuple[str, str]]:
-    """Count the numbers whose runs fall into two groups, by system and transport. Only several runs together can have this mark."""
-    found: Counter[tuple[str, str]] = Counter()
-    for member in compared(view, {}):
+def _part_with(result: ResultRow, pages: PageIndex) -> PagePart:
+    """Return the part of a page that shows a number. Where no page does, it is one without a document."""
+    system, transport = result.run.system or NOT_STATED, result.conditions.transport or NOT_STATED
+    return pages.part_with(system, transport, result) or PagePart(Selection(system=system, transport=transport), "")
+
+
+def _in_two_groups(view: View, pages: PageIndex) -> Counter[PagePart]:
+    """Count the numbers whose runs fall into two groups, by the part of a page. Only several runs together can have this mark."""
+    found: Counter[PagePart] = Counter()
+    for member in compared(view, pages):
+        part = _part_with(member.series.results[0], pages)
         for metric, statistic in member.series.statistics():
-            found[member.system, member.transport] += sum(
-                len(cell.results) for cell in member.series.cells(metric, statistic).values() if cell.groups
-            )
+            found[part] += sum(len(cell.results) for cell in member.series.cells(metric, statistic).values() if cell.groups)
     return +found
 
 
@@ -60,13 +68,13 @@ def _mark_words(name: str) -> Html:
     return join([tag("span", mark_of(name).sign, class_="tl-sign"), " ", mark_of(name).title])
 
 
-def _places(counts: Counter[tuple[str, str]], pages: Mapping[tuple[str, str], str]) -> Html:
+def _places(counts: Counter[PagePart]) -> Html:
     """Return the systems with their transports, each with its count and linked to its page."""
     by_system: dict[str, list[Html]] = {}
-    for (system, transport), count in sorted(counts.items()):
-        document = pages.get((system, transport))
-        named = tag("a", transport, href=f"doc:{document}") if document else esc(transport)
-        by_system.setdefault(system, []).append(join([named, "\u00a0(", count_of(count), ")"]))
+    for part, count in sorted(counts.items(), key=lambda item: (item[0].system, item[0].transport, item[0].others)):
+        shown = joined([("transport", part.transport), *part.others])
+        named = tag("a", shown, href=f"doc:{part.document}") if part.document else esc(shown)
+        by_system.setdefault(part.system, []).append(join([named, "\u00a0(", count_of(count), ")"]))
     return join([tag("div", f"{system}: ", tag("span", join(found, ", ")), class_="tl-wraps") for system, found in by_system.items()])
 
 
@@ -113,7 +121,17 @@ def shared_conditions(view: View) -> Html:
         elif values:
             value = next(iter(values))
             pairs.append((title(name), words(name, value) if value is not None else null()))
+    pairs += _labels_of_all(view)
     return tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs), class_="tl-facts")
+
+
+def _labels_of_all(view: View) -> Iterator[tuple[str, object]]:
+    """Yield each label that a run has, with its value, or its values where they differ."""
+    texts = dict.fromkeys(run.labels for run in view.runs.values())
+    for field in label_fields(texts):
+        values = {labels_of(text).get(field) for text in texts}
+        known = [*sorted(value for value in values if value is not None), *([NOT_STATED] if None in values else [])]
+        yield condition_name(field), known[0] if len(known) == 1 else tag("em", f"differs: {'; '.join(known)}")
 
 
 def _unit_words(unit: str) -> str:

@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tacholog.render.html import NOTHING, Html, tag
-from tacholog.render.tables.tables import CellWriter, Links, badge, column_decimals, each_run, marks_of_cells, page_anchor, scroller
+from tacholog.render.tables.tables import CellWriter, Links, badge, column_decimals, marks_of_cells, numbers_anchor, scroller
 from tacholog.schema.metrics import METRICS
 from tacholog.view.numerals import size, unit_shown
+from tacholog.view.page_index import PagePart
 from tacholog.view.ranking_groups import Compared, Group, best_of, column_of, runs_of_all, runs_words
 from tacholog.view.series import Cell, labels_among
 
 
 def link_to_each_run(one: Compared) -> str | None:
     """Return the link to the numbers of each run of a series, if it has a page and was repeated."""
-    return each_run(one.series, one.document) if one.document else None
+    return f"doc:{one.document}#{_table_id(one.part, one)}-each" if one.part and one.series.repeated else None
+
+
+def _table_id(part: PagePart, one: Compared) -> str:
+    """Return the id of the table with all numbers of a series on its page."""
+    return f"{numbers_anchor(one.series.results[0].test, part.selection)}-{one.slot}"
 
 
 def marks_of_all(group: Group, members: Sequence[Compared], sizes: Sequence[int]) -> list[str]:
@@ -48,7 +54,7 @@ def group_table(group: Group, members: Sequence[Compared], sizes: Sequence[int],
     heads = [tag("th", size(at), tag("span", unit.sign, class_="tl-unit"), scope="col") for at in sizes]
     head = tag("tr", tag("th", "transport", scope="col", class_="tl-text"), *heads)
     table = tag("table", tag("thead", head), tag("tbody", *rows), class_="tl-table tl-rows")
-    return scroller(f"{group.words} on {group.host}, {group['test']}, load {group.load}, {group['definition']}", table)
+    return scroller(f"{group.words_of(members)} on {group.host}, {group['test']}, load {group.load}, {group['definition']}", table)
 
 
 def _runs(one: Compared, cell: Cell, links: Links) -> Html:
@@ -56,10 +62,9 @@ def _runs(one: Compared, cell: Cell, links: Links) -> Html:
     series, text = one.series, runs_words(one, cell)
     if not text:
         return NOTHING
-    anchor = page_anchor(series.results[0].test, one.system, one.transport)
-    place = f"{anchor}-{series.slot}{'-each' if series.repeated else ''}"
-    if one.document is None or links.logs is None:
+    if one.part is None or links.logs is None:
         return tag("span", text, class_="tl-runs")
+    place = f"{_table_id(one.part, one)}{'-each' if series.repeated else ''}"
     return tag("span", tag("a", text, href=f"doc:{one.document}#{place}", title="The numbers of each run"), class_="tl-runs")
 
 

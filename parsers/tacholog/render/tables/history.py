@@ -11,6 +11,7 @@ from tacholog.compare.result import DiffRow, Report, RowKey, Verdict
 from tacholog.render.diff import words
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.tables.tables import Links
+from tacholog.runs.labels import is_label, labels_of
 from tacholog.schema.metrics import METRICS
 from tacholog.view.history import HistoryLine, HistoryPoint, diff_documents, lines, releases_of
 from tacholog.view.numerals import quantity
@@ -48,9 +49,15 @@ def finder(results: Iterable[ResultRow], links: Links) -> Find:
 
     def find(system: str, release: str, key: RowKey, value: float) -> str | None:
         there = by_row.get((system, release, key.transport, key.payload_bytes, key.metric, key.statistic), ())
-        return next((links.to_line(result) for result in there if math.isclose(result.value or 0.0, value)), None)
+        labels = [(field, label) for field, label in key.apart if is_label(field)]
+        return next((links.to_line(one) for one in there if math.isclose(one.value or 0.0, value) and _has_labels(one, labels)), None)
 
     return find
+
+
+def _has_labels(result: ResultRow, labels: Iterable[tuple[str, str | None]]) -> bool:
+    given = labels_of(result.run.labels)
+    return all(given.get(field) == label for field, label in labels)
 
 
 def _nowhere(_system: str, _release: str, _key: RowKey, _value: float) -> None:

@@ -10,12 +10,13 @@ from tacholog.render.html import NOTHING, Html, esc, join, tag, visible
 from tacholog.render.tables.hosts import host_anchor
 from tacholog.render.tables.plain import null, plain_table
 from tacholog.render.tables.tables import Links, badge
+from tacholog.runs.labels import label_name, labels_of
 from tacholog.runs.manifest import RUN_FILE
 from tacholog.slugs import path_slug
 from tacholog.view.names import build_words
 from tacholog.view.numerals import NOT_STATED, size
 from tacholog.view.results import LogRow, ProblemRow, RunRow
-from tacholog.view.views import View, manifest_of
+from tacholog.view.views import View, differing_labels, manifest_of
 
 _SHA_SHOWN = 12
 _REDACTED = (
@@ -39,6 +40,7 @@ Offer = Callable[[RunRow, LogRow], OfferedLog]  # looks the file up: nothing in 
 def runs_table(view: View, links: Links, offer: Offer) -> Html:
     """Return every run with its logs: when and where it was made, how it ended, and the SHA-256 of each log."""
     rows, builds = [], any(run.build for run in view.runs.values())
+    labels = differing_labels(view.runs.values())
     for run in view.runs.values():
         logs = [log for log in view.logs if log.run == run.run]
         processes = {entry.file: entry.process for entry in manifest.logs} if (manifest := manifest_of(run)) else {}
@@ -46,9 +48,12 @@ def runs_table(view: View, links: Links, offer: Offer) -> Html:
         shown = tag("code", _manifest_link(run.run, links), class_="tl-run")
         built = [build_words(run.build) if run.build else null()] if builds else []
         ended = _status(run.status, run.reason)
-        rows.append([shown, badge(published=run.published), run.start_time or null(), *built, run.host or null(), ended, join(files)])
+        given = labels_of(run.labels)
+        labelled = [given.get(field) or null() for field in labels]
+        rows.append([shown, *labelled, badge(published=run.published), run.start_time or null(), *built, run.host or null(), ended, join(files)])
     head = ("build",) if builds else ()
-    return plain_table("Runs", ("run", "kind", "started", *head, "host", "status", "raw log and its SHA-256"), rows)
+    heads = ("run", *map(label_name, labels), "kind", "started", *head, "host", "status", "raw log and its SHA-256")
+    return plain_table("Runs", heads, rows)
 
 
 def _process(name: str | None) -> Iterator[Html]:

@@ -7,36 +7,41 @@ from collections.abc import Sequence
 from tacholog.render.html import Html, join, tag
 from tacholog.render.tables.plain import count_of, plain_table
 from tacholog.render.tables.tables import Links, badge, linked_number
+from tacholog.runs.labels import label_name
 from tacholog.view.headlines import headline, headline_statistic
-from tacholog.view.names import words
+from tacholog.view.names import joined, words
 from tacholog.view.numerals import NOT_STATED
+from tacholog.view.page_index import PageIndex, PagePart
 from tacholog.view.ranking_groups import Compared, compared
 from tacholog.view.rankings import newest_release
 from tacholog.view.series import LOGICAL, LOSS, REFERENCE, Cell, Series
-from tacholog.view.views import Selection, View
+from tacholog.view.views import View
 
 _STATISTIC_WORDS = {"p50": "median", "range-low": "lower end of a range", "min": "minimum"}
 
 
-def overview(view: View, pages: dict[tuple[str, str], str], links: Links) -> Html:
-    """Return all systems and transports with their best numbers. ``pages`` maps them to their documents."""
-    found: dict[tuple[str, str], list[Compared]] = {}
+def overview(view: View, pages: PageIndex, links: Links) -> Html:
+    """Return all systems and transports with their best numbers: a row for each part of a page."""
+    found: dict[PagePart | None, list[Compared]] = {}
     for member in compared(view, pages):
-        found.setdefault((member.system, member.transport), []).append(member)
-    rows = [_overview_row(view, pair, document, found.get(pair, ()), links) for pair, document in pages.items()]
+        found.setdefault(member.part, []).append(member)
+    columns = list(dict.fromkeys(name for part in pages.parts for name, _ in part.others if name != "host"))  # hosts have a column already
+    rows = [_overview_row(view, part, columns, found.get(part, ()), links) for part in pages.parts]
     best = ("lowest latency, newest release", "highest goodput, newest release, loss up to 1\u202f%")
-    heads = ("transport", "system", "kind", *best, "runs", "numbers, all releases", "hosts")
+    split = [label_name(name) for name in columns]
+    heads = ("transport", "system", *split, "kind", *best, "runs", "numbers, all releases", "hosts")
     return plain_table("Systems and transports", heads, rows)
 
 
-def _overview_row(view: View, pair: tuple[str, str], document: str, members: Sequence[Compared], links: Links) -> list[object]:
-    """``members`` are all series on the page of the transport. Each best number names its release: the newest one with this metric."""
-    system, transport = pair
-    part = view.only(Selection(system=system, transport=transport))
+def _overview_row(view: View, shown: PagePart, columns: Sequence[str], members: Sequence[Compared], links: Links) -> list[object]:
+    """``members`` are all series of the part of a page. Each best number names its release: the newest one with this metric."""
+    part = view.only(shown.selection)
     kinds = sorted({run.published for run in part.runs.values()})
+    others = dict(shown.others)
     return [
-        tag("a", transport, href=f"doc:{document}"),  # the heading of its row
-        system,
+        tag("a", shown.transport, href=f"doc:{shown.document}"),  # the heading of its row
+        shown.system,
+        *(others.get(name, "") for name in columns),
         join([badge(published=published) for published in kinds], " "),
         _best(members, "latency", "ns", links),
         _best(members, "goodput", "bit_per_s", links),
@@ -56,6 +61,9 @@ def _best(members: Sequence[Compared], metric: str, unit: str, links: Links) -> 
     value, cell, details, best = (min if metric == "latency" else max)(found, key=lambda candidate: candidate[0])
     version = dict(best.series.key)["system_version"] or dict(best.series.key)["release"]
     released = f", {version}" if version else f", release {NOT_STATED}"
+    elsewhere = dict(best.part.others) if best.part else {}  # what its row says already
+    labels = joined([(name, label) for name, label in best.labels if name not in elsewhere])
+    released += f", {labels}" if labels else ""
     return tag(
         "span",
         linked_number(cell, unit, links),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from urllib.parse import urlencode
 
 from tacholog.render.html import NOTHING, Html, esc, join, tag
@@ -14,6 +14,8 @@ from tacholog.render.tables.tables import CellWriter, Links, Marks, badge
 from tacholog.runs.manifest import Host
 from tacholog.schema.metrics import METRICS
 from tacholog.view.names import build_words
+from tacholog.view.numerals import NOT_STATED
+from tacholog.view.page_index import PageIndex
 from tacholog.view.ranking_groups import common_conditions, no_best_words, runs_of_all
 from tacholog.view.rankings import MOST_ROWS, RankedGroup, build_of, rankings_of
 from tacholog.view.unranked import Unranked
@@ -22,12 +24,12 @@ from tacholog.view.views import View
 _HOSTS, _CHOOSER = "hosts", "compare"  # documents of our own site
 
 
-def rankings(view: View, pages: Mapping[tuple[str, str], str], links: Links, anchor: str, documents: Collection[str] = ()) -> Html:
+def rankings(view: View, pages: PageIndex, links: Links, anchor: str, documents: Collection[str] = ()) -> Html:
     """Return a table for each machine and each number that more than one series of it can be ranked by.
 
     Args:
         view: what to show.
-        pages: the documents of systems and transports.
+        pages: which page shows what.
         links: where the logs are.
         anchor: starts every id.
         documents: which of the pages that are linked to (machines, compare) there are.
@@ -75,7 +77,7 @@ def _caption(ranked: RankedGroup) -> Html:
     if counted := runs_of_all(ranked.group, ranked.members, ranked.sizes):
         two = any(ranked.group.cells(one)[at].groups for one in ranked.members for at in ranked.sizes if at in ranked.group.cells(one))
         words += f" Each number is the median of {counted}{', or of one of their two groups' if two else ''}."
-    return tag("p", tag("strong", ranked.group.words), words, _campaign(ranked), class_="tl-ranked")
+    return tag("p", tag("strong", ranked.group.words_of(ranked.members)), words, _campaign(ranked), class_="tl-ranked")
 
 
 def _campaign(ranked: RankedGroup) -> str:
@@ -100,5 +102,6 @@ def _more(ranked: RankedGroup, documents: Collection[str]) -> Html:
         return tag("p", left_out, class_="tl-note") if left_out else NOTHING
     basis = ranked.group["basis"]
     metric = f"{ranked.group.metric}.{ranked.group.statistic}" + (f"@{basis}" if basis else "")
-    link = tag("a", "Choose sizes and a baseline", href=f"doc:{_CHOOSER}?{urlencode({'metric': metric, 'host': ranked.group.host})}")
+    chosen = {"metric": metric, "host": ranked.group.host} | {name: value or NOT_STATED for name, value in ranked.members[0].labels}
+    link = tag("a", "Choose sizes and a baseline", href=f"doc:{_CHOOSER}?{urlencode(chosen)}")
     return tag("p", left_out, link, ".", class_="tl-note")

@@ -8,11 +8,11 @@ from tacholog.compare.comparable import is_ranked_nowhere, judge
 from tacholog.render.figures.svg import swatch
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.marks import mark_notes, shared_marks_note
-from tacholog.render.tables.tables import CellWriter, Links, Marks, badge, column_decimals, each_run, marks_of_cells, page_anchor, scroller
+from tacholog.render.tables.tables import CellWriter, Links, Marks, badge, column_decimals, marks_of_cells, scroller
 from tacholog.schema.metrics import METRICS
 from tacholog.view.headlines import RANKED_BY
 from tacholog.view.names import BASIS_WORDS
-from tacholog.view.numerals import NOT_STATED, Unit, unit_shown
+from tacholog.view.numerals import Unit, unit_shown
 from tacholog.view.ranking_groups import conditions_of
 from tacholog.view.refusals import refusals
 from tacholog.view.series import Cell, Series
@@ -31,7 +31,7 @@ def side_by_side(series: Sequence[Series], links: Links, anchor: str) -> Html:
     cells = [member.cells(metric, statistic) for member in shown]
     shared_marks = marks_of_cells(cell for found in cells for cell in found.values())
     seen = dict.fromkeys(shared_marks)
-    rows = _rows(cells, [_each(member, anchor) for member in shown], unit, CellWriter(links, anchor, Marks(seen, shared_marks), None))
+    rows = _rows(cells, [links.to_each_run(member) for member in shown], unit, CellWriter(links, anchor, Marks(seen, shared_marks), None))
     heads = [
         tag("th", tag("div", swatch(member.slot, hollow=member.published), member.label), badge(published=member.published), scope="col")
         for member in shown
@@ -76,13 +76,6 @@ def _headline(series: Sequence[Series]) -> tuple[tuple[str, str, str], list[Seri
         if shown:
             return ((metric, statistic, words), shown) if 1 < len(shown) <= _MOST else None
     return None
-
-
-def _each(member: Series, anchor: str) -> str | None:
-    """Return the link to each run's numbers, if they are on this page: it shows one transport of one system."""
-    result = member.results[0]
-    of_transport = page_anchor("side-by-side", result.run.system or NOT_STATED, result.conditions.transport or NOT_STATED, result.test)
-    return each_run(member) if anchor == of_transport else None
 
 
 def _rows(cells: Sequence[Mapping[int | None, Cell]], targets: Sequence[str | None], unit: Unit, write: CellWriter) -> list[Html]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tacholog.render.figures.svg import swatch
 from tacholog.render.html import NOTHING, Html, esc, join, tag
-from tacholog.render.tables.tables import Links, each_run, linked_number
+from tacholog.render.tables.tables import Links, linked_number
 from tacholog.view.headlines import headline, headline_statistic
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import size
@@ -119,7 +119,7 @@ def _loss(series: Series, links: Links) -> Html:
 
 
 def _runs(series: Series, links: Links) -> Html:
-    count, each = len(series.runs), each_run(series)
+    count, each = len(series.runs), links.to_each_run(series)
     if count == 1:
         return NOTHING
     words = f"medians of {count} runs"

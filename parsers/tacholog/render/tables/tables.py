@@ -18,34 +18,38 @@ from tacholog.slugs import slug
 from tacholog.view.numerals import NOT_STATED, Unit, decimals, grouped, in_full, quantity, rounded, size, with_bound
 from tacholog.view.results import ResultRow
 from tacholog.view.series import Cell, Series
-from tacholog.view.views import log_document
+from tacholog.view.views import Selection, log_document
 
 _MAX_PAD = 3
 _TO = "\u2013"  # an en dash
 
 
 class Links(msgspec.Struct, frozen=True):
-    """The folder of the log pages. Without it, numbers are not linked. Sphinx resolves the links (``doc:``)."""
+    """The folder of the log pages. Without it, numbers are not linked. Sphinx resolves the links (``doc:``).
+
+    ``all_numbers`` is what the ids of the tables with all numbers begin with (`numbers_anchor`), if they are on the same page.
+    """
 
     logs: str | None = None
+    all_numbers: str | None = None
 
     def to_line(self, result: ResultRow) -> str | None:
         """Return the link to the number itself on the line that it was read from."""
         anchor = number_anchor(result)
         return None if self.logs is None or anchor is None else f"{self.to_log(result.run.run, result.log)}#{anchor}"
 
+    def to_each_run(self, series: Series) -> str | None:
+        """Return the link to the values of each run of a series on the same page; ``None`` if no run was repeated."""
+        return f"#{self.all_numbers}-{series.slot}-each" if self.all_numbers and series.repeated else None
+
     def to_log(self, run: str, log: str) -> str | None:
         """Return the link to the page of a log."""
         return None if self.logs is None else f"doc:{log_document(self.logs, run, log)}"
 
 
-def each_run(series: Series, document: str | None = None) -> str | None:
-    """Return the link to the values of each run of a series, on the page of its transport; ``None`` if no run was repeated."""
-    if not series.repeated:
-        return None
-    result = series.results[0]
-    anchor = page_anchor(result.test, result.run.system or NOT_STATED, result.conditions.transport or NOT_STATED)
-    return f"{f'doc:{document}' if document else ''}#{anchor}-{series.slot}-each"
+def numbers_anchor(test: str, selection: Selection) -> str:
+    """Return the start of the ids of the tables with all numbers of a test, in the part of a page that shows a selection."""
+    return page_anchor(test, *selection.values())
 
 
 def numbers(series: Sequence[Series], links: Links, anchor: str) -> Html:

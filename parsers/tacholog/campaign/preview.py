@@ -1,0 +1,123 @@
+"""What a campaign will do, before anything of it is started or written: its variants, its programs, and what comparisons will lack."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tacholog.campaign.foresight import Foresight, foresee, variant_of
+from tacholog.campaign.machines import HostEntry
+from tacholog.campaign.plan import Campaign, Plan, PlannedRun, schedule_runs
+from tacholog.campaign.runs import default_cpus
+from tacholog.campaign.tools import sha256, tool_version
+from tacholog.campaign.wrappers import Measured, measured
+from tacholog.errors import TachologError
+
+
+class FoundProgram(NamedTuple):
+    """A program that the commands of a campaign measure.
+
+    Attributes:
+        name: its word in the commands.
+        host: the name of the host that it is on; None for this machine.
+        path: its file; None if it was not found, or if it is on a host that is reached over ssh.
+        checksum: the SHA-256 of the file.
+        measured: the wrappers before it, and why it is not known, if so.
+    """
+
+    name: str
+    host: str | None
+    path: Path | None
+    checksum: str | None
+    measured: Measured
+
+
+class Variant(NamedTuple):
+    """The runs of a campaign that differ only in their repetition."""
+
+    name: str
+    runs: int
+    expected_s: float
+
+
+class Preview(NamedTuple):
+    """What a campaign will do.
+
+    Attributes:
+        campaign: as the file states it.
+        plan: its runs. A random order is only an example, unless the campaign states a seed.
+        variants: in the order of the file.
+        programs: each measured program on each host.
+        foresight: what comparisons of the results will lack.
+    """
+
+    campaign: Campaign
+    plan: Plan
+    variants: tuple[Variant, ...]
+    programs: tuple[FoundProgram, ...]
+    foresight: Foresight
+
+
+def preview(campaign: Campaign, name: str, tools: Mapping[str, Path]) -> Preview:
+    """Return what a campaign will do. Nothing is started but the command that prints the version of the tool.
+
+    Args:
+        campaign: as the file states it.
+        name: the name of the campaign.
+        tools: files of programs, by the name that commands start with.
+
+    Raises:
+        UnreadableInput: the campaign cannot be planned, because a placeholder has no value, for example.
+    """
+    plan = Plan(
+        campaign=name,
+        system=campaign.system,
+        tool=campaign.tool,
+        log=campaign.log,
+        seed=campaign.seed or 0,
+        session="",
+        host="",
+        format=campaign.format,
+        tool_version=_version(campaign, tools),
+        hosts=campaign.hosts,
+        runs=schedule_runs(campaign, campaign.seed or 0, default_cpus()),
+    )
+    return Preview(campaign, plan, _variants(plan.runs), _programs(plan, tools), foresee(plan))
+
+
+def _version(campaign: Campaign, tools: Mapping[str, Path]) -> str | None:
+    """Return the version of the tool. If its program is not on this machine, the version will be asked for where it is."""
+    if campaign.tool_version is not None:
+        return campaign.tool_version
+    try:
+        return tool_version(campaign.version_command, tools)
+    except TachologError:
+        return "asked for at the start"
+
+
+def _variants(runs: Sequence[PlannedRun]) -> tuple[Variant, ...]:
+    found: dict[str, list[float]] = {}
+    for run in runs:
+        found.setdefault(variant_of(run), []).append(run.expected_s)
+    return tuple(Variant(name, len(seconds), seconds[0]) for name, seconds in sorted(found.items()))
+
+
+def _programs(plan: Plan, tools: Mapping[str, Path]) -> tuple[FoundProgram, ...]:
+    commands = {(process.host, process.command) for run in plan.runs for process in run.processes}
+    commands |= {(None, run.command) for run in plan.runs if run.command}
+    found: dict[tuple[str, str, tuple[str, ...]], FoundProgram] = {}
+    for host, command in sorted(commands, key=str):
+        program = _found(host, command, plan.hosts, tools)
+        found.setdefault((program.host or "", program.name, program.measured.wrappers), program)
+    return tuple(found[key] for key in sorted(found))
+
+
+def _found(host: str | None, command: Sequence[str], hosts: Mapping[str, HostEntry], tools: Mapping[str, Path]) -> FoundProgram:
+    program = measured(command)
+    word = command[program.position]
+    if host is not None and hosts[host].ssh is not None:
+        return FoundProgram(word, host, None, None, program)
+    path = tools.get(word) or shutil.which(word)
+    return FoundProgram(word, None, Path(path) if path else None, sha256(Path(path)) if path else None, program)

@@ -1,0 +1,253 @@
+"""How the plan of an import is shown: a table of runs, what was left out, what logs contradict, and what comparisons will miss."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import click
+import msgspec
+
+from tacholog import terminal
+from tacholog.commands._listing import ENDED_BADLY, counted
+from tacholog.compare.comparable import CODES, asked, unknown
+from tacholog.runs.importing.grouping import ImportedRun, by_variant
+from tacholog.runs.importing.plan import ImportPlan
+from tacholog.runs.importing.survey import KindOfRecord
+from tacholog.runs.importing.writing import place_of
+from tacholog.runs.stated import attributed, stated
+from tacholog.schema.conditions import CONDITIONS
+from tacholog.view.refusals import title_of
+
+_NAMED = 3  # So many paths are named for one reason, if not all are asked for.
+_VARIANTS_SHOWN = 60
+_REASONS_SHOWN = 20
+_SIZES_SHOWN = 4
+_HEADS = ("runs", "repetitions", "new", "logs", "format", "measured")
+#: What to write where a comparison misses a condition, by the code that comparisons use.
+_WAYS_OUT: Mapping[str, str] = {
+    "batching": "--set batch_bytes=0 if batching was off",
+    "qos": "--set reliability=reliable (or best-effort)",
+    "basis": "--set basis=rtt (or rtt/2, one-way)",
+    "load_mode": "--set load_mode=closed (or open, paced, max-rate)",
+    "payload_touched": "--set payload_touched=none (or write, write+read)",
+    "offered_rate": "--set offered_rate_per_s=NUMBER",
+    "recovery_time": "--set recovery_time_ns=NUMBER",
+    "instances": "--set instances=NUMBER",
+    "harness_major": "--set tool_version=VERSION",
+    "data_path": "--set data_path=copy (or zero-copy, pointer, flat-data)",
+    "transport": "--set transport=NAME",
+    "metric_def": "the format does not define it",
+    "message size": "--set payload_bytes=NUMBER, or {payload_bytes} in the pattern",
+    "machine": "--set host=NAME, or {host} in the pattern; describe it in hosts/NAME.toml (tacholog host prints that of this machine)",
+}
+#: The condition of each code.
+FIELDS: Mapping[str, str] = {code: name for name, code in CODES.items() if name in CONDITIONS}
+_MACHINE = ("cpu_model", "cores_smt", "memory", "nic", "mtu", "host")
+
+
+def show_plan(plan: ImportPlan, *, verbose: bool, dry_run: bool) -> None:
+    """Print what becomes of the files of a folder."""
+    _show_runs(plan, verbose=verbose)
+    _show_order(plan)
+    _show_there(plan)
+    for sentence, places in _grouped((sentence, place_of(run)) for run in plan.runs for sentence in run.overruled):
+        terminal.line(f"{sentence}: {counted(len(places), 'run')}: {_some(places, verbose)}")
+    if plan.contradictions:
+        click.echo("contradicted by logs, whose own values count and get a mark:")
+        for text, paths in _first_groups(((found.text, found.path) for found in plan.contradictions), verbose=verbose):
+            terminal.line(f"  {counted(len(paths), 'log')}: {text}: {_some(paths, verbose)}")
+    _show_same_rows(plan.runs, verbose=verbose)
+    _show_missing(plan.runs)
+    _show_endings(plan.runs, verbose=verbose)
+    refused = [(problem.reason, problem.path) for problem in (*plan.refused, *plan.decided.problems)]
+    refused += [("it is a log, but no pattern fits its path", path) for path in plan.unmatched]
+    for reason, paths in _first_groups(refused, verbose=verbose, err=True):
+        several = f"{counted(len(paths), 'file')}: {reason}: {_some(paths, verbose)}"
+        terminal.line(f"tacholog: not imported: {several if len(paths) > 1 else f'{paths[0]}: {reason}'}", err=True)
+    if plan.left_alone:
+        terminal.line(f"{counted(len(plan.left_alone), 'other file')} left alone: no pattern fits, and no format: {_some(plan.left_alone, verbose)}")
+    if plan.run_folders:
+        terminal.line(f"{counted(len(plan.run_folders), 'folder')} with a run.toml left alone: {_some(plan.run_folders, verbose)}")
+    if dry_run:
+        click.echo("dry run: nothing was written")
+
+
+def _show_runs(plan: ImportPlan, *, verbose: bool) -> None:
+    """Print a table with a line for each variant, or for each run and log."""
+    new = {place_of(run) for run in plan.decided.new}
+    variants = by_variant(sorted(plan.runs, key=lambda run: (run.folder, run.repetition)))
+    logs = sum(len(run.logs) for run in plan.runs)
+    click.echo(f"{counted(len(plan.runs), 'run')} of {counted(logs, 'log')}, {len(new)} of them new")
+    if verbose:
+        for run in plan.runs:
+            terminal.line(place_of(run) + ("" if place_of(run) in new else "  (there already)"))
+            for log, entry in zip(run.logs, run.manifest.logs, strict=True):
+                words = (entry.side, entry.participant, log.survey.format or "no results")
+                terminal.line(f"    {log.path}  {', '.join(word for word in words if word)}")
+        return
+    rows = [_HEADS, *(_row(folder, runs, new) for folder, runs in [*variants.items()][:_VARIANTS_SHOWN])]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADS))]
+    for row in rows if plan.runs else ():
+        terminal.line("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    if len(variants) > _VARIANTS_SHOWN:
+        click.echo(f"and {len(variants) - _VARIANTS_SHOWN} more; --verbose lists every run")
+
+
+def _row(folder: str, runs: Sequence[ImportedRun], new: set[str]) -> tuple[str, ...]:
+    logs = [(log, entry) for run in runs for log, entry in zip(run.logs, run.manifest.logs, strict=True)]
+    sides = Counter(entry.side or "log" for _, entry in logs)
+    formats = dict.fromkeys(log.survey.format or "not read" for log, _ in logs)
+    return (
+        folder,
+        _numbers([run.repetition for run in runs]),
+        str(sum(place_of(run) in new for run in runs)),
+        ", ".join(f"{count} {side}" for side, count in sorted(sides.items())),
+        ", ".join(formats),
+        _measured(kind for log, _ in logs for kind in log.survey.kinds),
+    )
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    """Return whole numbers as ranges: ``1 to 4, 6``."""
+    ranges: list[list[int]] = []
+    for number in sorted({*numbers}):
+        if ranges and ranges[-1][-1] == number - 1:
+            ranges[-1] = [ranges[-1][0], number]
+        else:
+            ranges.append([number])
+    return ", ".join(" to ".join(map(str, ends)) for ends in ranges)
+
+
+def _measured(kinds: Iterable[KindOfRecord]) -> str:
+    """Return what was measured, such as ``latency (64, 1024 bytes)``."""
+    sizes: dict[str, set[int]] = defaultdict(set)
+    for kind in kinds:
+        sizes[kind.record.test] |= {kind.record.payload_bytes} if kind.record.payload_bytes is not None else set()
+    return ", ".join(f"{test}{_size_words(sorted(found))}" for test, found in sorted(sizes.items())) or "nothing"
+
+
+def _size_words(sizes: Sequence[int]) -> str:
+    if len(sizes) > _SIZES_SHOWN:
+        return f" ({len(sizes)} sizes, {sizes[0]} to {sizes[-1]} bytes)"
+    return f" ({', '.join(map(str, sizes))} bytes)" if sizes else ""
+
+
+def _show_order(plan: ImportPlan) -> None:
+    """Say how repetitions were numbered where no path states it."""
+    for order, words in (("start time", "the start times in the logs"), ("name", "the names of the logs, as not all logs state when they started")):
+        folders = [folder for folder, found in plan.order.items() if found == order]
+        if folders:
+            where = "all runs" if len(folders) == len({run.folder for run in plan.runs}) else f"the runs of {_some(folders, verbose=False)}"
+            terminal.line(f"no path states a repetition: {where} were numbered in the order of {words}")
+
+
+def _show_there(plan: ImportPlan) -> None:
+    """Name runs that are there under another name, or with other fields."""
+    moved = [place for run, place in plan.decided.there if place != place_of(run)]
+    if moved:
+        terminal.line(f"{counted(len(moved), 'run')} there already under another name: {_some(moved, verbose=False)}")
+    for fields, places in _grouped((", ".join(names), place) for place, names in plan.decided.relabelled):
+        terminal.line(
+            f"{counted(len(places), 'run')} there already with other values of {fields}: {_some(places, verbose=False)}; "
+            "nothing was changed: edit run.toml, or remove them and import again"
+        )
+
+
+def _show_endings(runs: Iterable[ImportedRun], *, verbose: bool) -> None:
+    """Name logs that say that their run did not end well, and logs without any result."""
+    bad = [(str(log.survey.status), log.path) for run in runs for log in run.logs if log.survey.status in ENDED_BADLY and log.stated.results]
+    for status, paths in _grouped(bad):
+        words = {"empty": "without any result", "failed": "of failed runs", "truncated": "cut off before their end"}[status]
+        terminal.line(f"{counted(len(paths), 'log')} {words}: {_some(paths, verbose)}")
+
+
+def _show_same_rows(runs: Iterable[ImportedRun], *, verbose: bool) -> None:
+    """Name runs in which two logs hold results of the same row. Both would count for one result."""
+    found = []
+    for run in runs:
+        rows: dict[object, str] = {}
+        for log, entry in zip(run.logs, run.manifest.logs, strict=True):
+            own = {(attributed(kind.record, entry), kind.conditions) for kind in log.survey.kinds if kind.metrics}
+            if any(rows.setdefault(row, log.path) != log.path for row in own):
+                found.append(log.path)
+    if found:
+        words = "the same results as another log of its run, so that the median of both counts; a rule with results = false leaves one out"
+        terminal.line(f"{counted(len(found), 'log')} with {words}: {_some(found, verbose)}")
+
+
+def _show_missing(runs: Sequence[ImportedRun]) -> None:
+    """Print what nobody states, although comparisons need it."""
+    logs: dict[tuple[str, str], set[str]] = defaultdict(set)
+    elsewhere: dict[str, set[object]] = defaultdict(set)
+    for run in runs:
+        for log in run.logs:
+            for code, test in ((code, kind.record.test) for kind in log.survey.kinds for code in missing(kind, run)):
+                logs[code, test].add(log.path)
+                elsewhere[code] |= {getattr(other.survey.facts.conditions, FIELDS.get(code, ""), None) for other in run.logs}
+    if logs:
+        click.echo("not stated, although comparisons need it:")
+    for code in dict.fromkeys(code for code, _ in logs):
+        tests = sorted(test for other, test in logs if other == code)
+        count = len(set().union(*(paths for (other, _), paths in logs.items() if other == code)))
+        known = [str(value) for value in elsewhere[code] - {None}]
+        hint = f" (other logs of these runs state {FIELDS[code]} = {' and '.join(sorted(known))})" if known else ""
+        way_out = _WAYS_OUT.get(code, f"--set {FIELDS.get(code, code)}=VALUE")
+        terminal.line(f"  {title_of(code)} by {counted(count, 'log')} of {' and '.join(tests)}: {way_out}{hint}")
+    _show_undated(runs)
+
+
+def _show_undated(runs: Sequence[ImportedRun]) -> None:
+    """Say which repetitions give no verdict, because nobody knows when they were made."""
+    repeated = [run for members in by_variant(runs).values() if len(members) > 1 for run in members]
+    undated = [run for run in repeated if not any(log.survey.facts.start_time for log in run.logs)]
+    if undated:
+        terminal.line(
+            f"start time by {counted(len(undated), 'repeated run')}: tacholog diff shows them, but says of no row that it is better or worse"
+        )
+    elif any(run.manifest.session is None for run in repeated):
+        count = sum(run.manifest.session is None for run in repeated)
+        terminal.line(f"session by {counted(count, 'repeated run')}: --set session=NAME if they were made in one go, or {{session}} in the pattern")
+
+
+def missing(kind: KindOfRecord, run: ImportedRun) -> Iterator[str]:
+    """Yield the codes of what neither a log nor the manifest states of some records, and comparisons of releases need."""
+    conditions = msgspec.structs.asdict(kind.conditions.over(stated(run.manifest)))
+    facts = next((log.survey.facts for log in run.logs if log.survey.facts.tool_version), None)
+    version = run.manifest.tool_version or (facts.tool_version if facts else None)
+    if kind.metrics and kind.record.payload_bytes is None and stated(run.manifest).payload_bytes is None:
+        yield "message size"
+    found: dict[str, None] = {}
+    for metric in sorted(kind.metrics):
+        known: dict[str, Any] = {**dict.fromkeys(asked("diff", metric)), **conditions, "metric": metric, "test": kind.record.test}
+        known |= {"harness_major": version, "host": run.manifest.host}
+        found |= dict.fromkeys(unknown(known, "diff"))
+        # Once the load mode is stated, as another log of the run has it, more may have to be known.
+        loads = {log.survey.facts.conditions.load_mode for log in run.logs} - {None}
+        found |= dict.fromkeys(code for load in loads if known["load_mode"] is None for code in unknown({**known, "load_mode": load}, "diff"))
+    machine = [code for code in found if code in _MACHINE]
+    yield from (code for code in found if code not in _MACHINE)
+    if machine and run.manifest.host is None:  # Runs on one host are of one machine, whatever its file says.
+        yield "machine"
+
+
+def _first_groups(pairs: Iterable[tuple[str, str]], *, verbose: bool, err: bool = False) -> Iterator[tuple[str, list[str]]]:
+    """Yield the groups of `_grouped`, or the first of very many, and say how many more there are."""
+    found = _grouped(pairs)
+    yield from found if verbose else found[:_REASONS_SHOWN]
+    if len(found) > _REASONS_SHOWN and not verbose:
+        terminal.line(f"and {counted(sum(len(paths) for _, paths in found[_REASONS_SHOWN:]), 'more file')}; --verbose lists them", err=err)
+
+
+def _grouped(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for key, value in pairs:
+        found[key].append(value)
+    return [*found.items()]
+
+
+def _some(names: Sequence[str], verbose: bool) -> str:
+    """Return the first names, and how many more there are."""
+    shown = names if verbose else names[:_NAMED]
+    return ", ".join(shown) + (f" and {len(names) - len(shown)} more" if len(names) > len(shown) else "")

@@ -1,0 +1,134 @@
+"""The plan of a campaign in words: what will be run, with which programs, and what comparisons of the results will lack."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from tacholog.campaign.foresight import SIZE, VERSION, FirstLook, Foresight, Gap
+from tacholog.campaign.machines import HostEntry
+from tacholog.campaign.preview import FoundProgram, Preview
+from tacholog.commands._listing import counted
+from tacholog.visible import drawn_in_line
+
+_SHOWN_VARIANTS = 3
+_MINUTES_AN_HOUR = 60
+
+
+def preview_words(preview: Preview) -> list[str]:
+    """Return the lines that `tacholog bench --plan` prints."""
+    runs = preview.plan.runs
+    seconds = sum(run.expected_s for run in runs)
+    head = f"{preview.plan.campaign}: {counted(len(preview.variants), 'variant')}, {counted(preview.campaign.repetitions, 'repetition')} each: "
+    lines = [f"{head}{counted(len(runs), 'run')}, about {duration(seconds)}."]
+    lines += [f"  {variant.name}: {counted(variant.runs, 'run')} of about {duration(variant.expected_s)}" for variant in preview.variants]
+    seed = "chosen at the start" if preview.campaign.seed is None else str(preview.campaign.seed)
+    lines.append(f"Order: each repetition runs all variants in a new random order (seed: {seed}).")
+    lines += [f"Host {name}: {_host(entry)}." for name, entry in preview.plan.hosts.items()]
+    lines += [f"Program {_program(program)}." for program in preview.programs]
+    if preview.plan.tool_version:
+        lines.append(f"Version of {preview.plan.tool}: {preview.plan.tool_version}.")
+    gaps = foresight_words(preview.foresight)
+    lines += [*gaps, "docs/conditions.md explains each condition."] if gaps else ["All conditions that comparisons need will be stated."]
+    return [drawn_in_line(line) for line in lines]
+
+
+def foresight_words(foresight: Foresight) -> list[str]:
+    """Return a line for each thing that comparisons will lack, or that nobody can foresee."""
+    by_reason: dict[str, list[str]] = {}
+    for variant, reason in foresight.unknown_logs.items():
+        by_reason.setdefault(reason, []).append(variant)
+    unknown = [
+        f"Not known before the first run: which conditions the logs of {_some(variants)} state ({reason})." for reason, variants in by_reason.items()
+    ]
+    return [*gap_words(foresight.gaps), *_uncertain_words(foresight.gaps), *unknown]
+
+
+def gap_words(gaps: Iterable[Gap], stated_by: str = "nothing states it") -> Iterator[str]:
+    """Yield a line for each condition that nothing states for sure, with what to add to the campaign.
+
+    Args:
+        gaps: what nothing states.
+        stated_by: says that nothing states it.
+    """
+    by_condition: dict[str, list[Gap]] = {}
+    for gap in gaps:
+        if gap.is_certain:
+            by_condition.setdefault(gap.condition, []).append(gap)
+    for condition, alike in by_condition.items():
+        reason = "without it, results of several sizes stand in one row" if condition == SIZE else f"rows of {_rows(alike)} need it to compare"
+        where = "at the top of the campaign" if condition == VERSION else f"for {_some(_variants(alike))}"
+        yield f"{condition}: {stated_by}; {reason}: add {alike[0].remedy}{_choice(alike[0])} {where}."
+
+
+def first_look_words(label: str, look: FirstLook, gaps: Sequence[Gap]) -> list[str]:
+    """Return what the first log of a variant shows, a line each.
+
+    Args:
+        label: the name of the run.
+        look: what its logs show.
+        gaps: those of its gaps that nobody has been told yet.
+    """
+    lines = [f"{label}: {line}" for line in gap_words(gaps, "neither its log nor the campaign states it")]
+    for log, (count, first) in look.unknown_lines.items():
+        lines.append(
+            f"{label}: {counted(count, 'line')} of {log} {'is' if count == 1 else 'are'} unknown to its format, from line {first} on "
+            "(tacholog parse --explain shows them)"
+        )
+    return lines
+
+
+def _uncertain_words(gaps: Iterable[Gap]) -> Iterator[str]:
+    """Yield a line for each group of rows, with the conditions that only some logs of their format state."""
+    by_rows: dict[str, list[Gap]] = {}
+    for gap in (gap for gap in gaps if not gap.is_certain):
+        by_rows.setdefault(gap.rows, []).append(gap)
+    for rows, alike in by_rows.items():
+        names = ", ".join(dict.fromkeys(gap.condition for gap in alike))
+        where = _some(_variants(alike))
+        yield f"Rows of {rows} need {names}, which only some logs of this format state; the log of the first run will show it ({where})."
+
+
+def _rows(alike: Sequence[Gap]) -> str:
+    return " and of ".join(dict.fromkeys(gap.rows for gap in alike))
+
+
+def _variants(alike: Sequence[Gap]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(variant for gap in alike for variant in gap.variants))
+
+
+def _choice(gap: Gap) -> str:
+    """The other values that the condition can have, or what its value means."""
+    if len(gap.allowed) > 1:
+        return " (or " + ", ".join(f'"{word}"' for word in gap.allowed[1:]) + ")"
+    return " (0: batching is off)" if gap.condition == "batch_bytes" else ""
+
+
+def _some(variants: Sequence[str]) -> str:
+    more = len(variants) - _SHOWN_VARIANTS
+    return ", ".join(variants[:_SHOWN_VARIANTS]) + (f" and {more} more" if more > 0 else "")
+
+
+def _host(entry: HostEntry) -> str:
+    place = f"{entry.ssh} over ssh" if entry.ssh else "this machine"
+    behind = f", behind {' '.join(entry.prefix)}" if entry.prefix else ""
+    return f"{place}{behind}{f', address {entry.address}' if entry.address else ''}"
+
+
+def _program(program: FoundProgram) -> str:
+    behind = f", behind {', '.join(program.measured.wrappers)}" if program.measured.wrappers else ""
+    if doubt := program.measured.doubt:
+        return f"{program.name}{behind}: what it measures is not known ({doubt}), so the SHA-256 in run.toml is that of {program.name}"
+    if program.host is not None:
+        return f"{program.name}{behind}: looked for on host {program.host} at the start"
+    if program.path is None:
+        return f"{program.name}{behind}: NOT FOUND on this machine; install it, or put it on the PATH"
+    return f"{program.name}{behind}: {program.path}, SHA-256 {(program.checksum or '')[:12]}"
+
+
+def duration(seconds: float) -> str:
+    """Return a duration in words: seconds up to one minute, else whole minutes."""
+    minutes = math.ceil(seconds / 60)
+    if minutes <= 1:
+        return f"{seconds:.0f} s"
+    return f"{minutes // _MINUTES_AN_HOUR} h {minutes % _MINUTES_AN_HOUR:02d} min" if minutes >= _MINUTES_AN_HOUR else f"{minutes} min"

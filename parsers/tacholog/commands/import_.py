@@ -1,0 +1,112 @@
+"""Make runs of logs that exist already: read what was measured out of their paths.
+
+A pattern after --map says what the path of a log means, from DIR on: '{release}/{label.plugin}/test-{repetition}/perf-{role}{participant}.log'. Logs
+that differ only in role and participant become one run. Without --map and --rules, nothing is imported: a pattern is suggested.
+
+Logs are copied and never changed. What was imported before is left as it is, so the same command can be repeated when there are more logs.
+docs/import.md explains the fields, the rules file, and what wins.
+
+Exit code 2: wrong usage, or something that may be a log was not imported; it is named, and all else was imported.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tacholog import terminal
+from tacholog.commands._complaints import UNREADABLE_EXIT
+from tacholog.commands._listing import counted
+from tacholog.commands._paths import Folder
+from tacholog.commands._progress import Progress
+from tacholog.errors import TachologError, UnreadableInput
+from tacholog.runs.manifest import HOSTS_FOLDER
+
+if TYPE_CHECKING:
+    from tacholog.runs.importing.grouping import ImportedRun
+    from tacholog.runs.importing.survey import Problem
+
+
+@click.command("import", help=__doc__)
+@click.argument("folder", metavar="DIR", type=Folder(exists=True))
+@click.option("--to", "data", metavar="DATA", type=Folder(), help="The data folder for the runs. It is made if it does not exist.")
+@click.option("--map", "maps", metavar="PATTERN", multiple=True, help="What the path of a log means. May be repeated; the first that fits counts.")
+@click.option("--rules", "rules_file", metavar="FILE", type=click.Path(path_type=Path), help="More patterns, with what they state (TOML).")
+@click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="State a field of all logs whose path and rule do not. Repeatable.")
+@click.option("--ignore", metavar="GLOB", multiple=True, help="Leave files alone, as in '*.png' or 'old/*'. May be repeated.")
+@click.option("--link", is_flag=True, help="Make hard links instead of copies. Who changes such a log changes the evidence too.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be imported.")
+@click.option("--verbose", is_flag=True, help="List every run with its logs, and every file that is left out.")
+def import_(
+    *,
+    folder: Path,
+    data: Path | None,
+    maps: tuple[str, ...],
+    rules_file: Path | None,
+    settings: tuple[str, ...],
+    ignore: tuple[str, ...],
+    link: bool,
+    dry_run: bool,
+    verbose: bool,
+) -> None:
+    """Plan the import, show the plan, and write the runs."""
+    from tacholog.commands._import_listing import show_plan
+    from tacholog.commands._import_suggestion import show_suggestion
+    from tacholog.runs.importing.plan import plan_import
+    from tacholog.runs.importing.rules import read_rules
+
+    if not maps and rules_file is None:
+        show_suggestion(folder, data, settings, ignore)
+        sys.exit(UNREADABLE_EXIT)
+    if data is None and not dry_run:
+        raise click.UsageError("--to DATA is missing: the data folder for the runs (or --dry-run, to see what would be imported)")
+    rules = read_rules(maps, rules_file, settings, ignore)
+    plan = plan_import(folder, data, rules, Progress())
+    show_plan(plan, verbose=verbose, dry_run=dry_run)
+    if data:
+        _mention_hosts(plan.runs, data)
+    complete = plan.is_complete
+    if data and not dry_run:
+        complete &= _write(folder, data, plan.decided.new, link=link)
+    if not plan.runs and complete:
+        raise UnreadableInput(f"{folder}: no log was found whose path fits a pattern")
+    if not complete:
+        sys.exit(UNREADABLE_EXIT)
+
+
+def _mention_hosts(runs: Sequence[ImportedRun], data: Path) -> None:
+    """Name the hosts that nobody describes: neither a log nor a file."""
+    named = {run.manifest.host for run in runs if run.manifest.host} - {host for run in runs for host in run.hosts}
+    for host in sorted(named):
+        path = data / HOSTS_FOLDER / f"{host}.toml"
+        if not path.exists():
+            terminal.line(f"describe the host {host} in {path}; on that machine, tacholog host prints its description")
+
+
+def _write(root: Path, data: Path, runs: Sequence[ImportedRun], *, link: bool) -> bool:
+    """Write runs, and say how many. Return whether all of them were written."""
+    from tacholog.runs.importing.writing import remove_what_was_left, staging, write_hosts, write_run
+
+    written = 0
+    problems: list[Problem] = []
+    try:
+        remove_what_was_left(data)
+        if runs:
+            with staging(data) as stage:
+                hosts = write_hosts(data, runs)
+                for run in runs:
+                    problem = write_run(root, data, stage, run, link=link)
+                    written += problem is None
+                    problems += [problem] if problem else []
+            if hosts:
+                click.echo(f"described by their logs: {', '.join(f'{data / HOSTS_FOLDER / host}.toml' for host in hosts)}")
+    except TachologError as error:
+        raise TachologError(f"{error}; {counted(written, 'run')} of {len(runs)} imported, each of them whole") from error
+    for problem in problems:
+        terminal.line(f"tacholog: not imported: {problem}", err=True)
+    click.echo(f"{counted(written, 'run')} imported to {data}")
+    return not problems

@@ -1,0 +1,138 @@
+"""The fields that a pattern, a rule or ``--set`` may state of a log, and how their texts become values of a manifest."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from tacholog.errors import UnreadableInput
+from tacholog.runs.importing.patterns import DIGITS, ROLE
+from tacholog.runs.manifest import LabelName, LabelValue, Manifest, in_words
+from tacholog.schema.conditions import STATED_CONDITIONS, StatedConditions
+
+#: Fields of the manifest that hold a text.
+TEXTS = ("system", "system_version", "tool", "tool_version", "release", "host", "session", "campaign")
+#: Fields that say which log of a run it is. They do not set runs apart.
+OF_LOG = (ROLE, "participant")
+REPETITION = "repetition"
+LABEL, CONDITION, OPTION = "label.", "conditions.", "options."
+_PLAIN = (*TEXTS, "published", REPETITION, *OF_LOG)
+_OPTION_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+_LONGEST_TEXT = 200
+_NUMBERS = ((re.compile(r"-?(?:0|[1-9][0-9]{0,17})"), int), (re.compile(r"-?[0-9]{1,15}\.[0-9]{1,15}"), float))
+
+#: The values of a log's fields, by their full names: ``label.plugin``, ``conditions.transport``.
+Values = Mapping[str, Any]
+
+
+def full_name(name: str, where: str) -> str:
+    """Return the full name of a field: a condition may be named without ``conditions.``.
+
+    Args:
+        name: as the user typed it.
+        where: where it stands, for messages.
+
+    Raises:
+        UnreadableInput: there is no such field; the message names near ones.
+    """
+    if name in STATED_CONDITIONS:
+        return CONDITION + name
+    if name in _PLAIN or (name.startswith(CONDITION) and name.removeprefix(CONDITION) in STATED_CONDITIONS):
+        return name
+    if name.startswith(LABEL):
+        try:
+            msgspec.convert(name.removeprefix(LABEL), LabelName)
+        except msgspec.ValidationError as error:
+            raise UnreadableInput(f"{where}: {name!r} is not the name of a label: {in_words(error, Manifest)}") from None
+        return name
+    if name.startswith(OPTION) and _OPTION_NAME.fullmatch(name.removeprefix(OPTION)):
+        return name
+    raise UnreadableInput(f"{where}: there is no field {name!r}{_near(name)}")
+
+
+def _near(name: str) -> str:
+    """Return the fields that may have been meant, or how to state something of one's own."""
+    known = [*_PLAIN, *STATED_CONDITIONS, *(CONDITION + condition for condition in STATED_CONDITIONS)]
+    near = difflib.get_close_matches(name, known, 3)
+    own = f"; write {LABEL}{name} for a word of your own" if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name) else ""
+    return (f" (is {' or '.join(near)} meant?)" if near else f" (there are {', '.join(_PLAIN)}, label.NAME, options.NAME and conditions)") + own
+
+
+def typed(name: str, value: object) -> Any:  # noqa: ANN401 - whatever the field holds
+    """Return the value of a field as the manifest holds it.
+
+    Args:
+        name: the field's full name.
+        value: a text from a path or the command line, or a value of a rules file.
+
+    Raises:
+        ValueError: the field cannot hold it; the message says what it can hold.
+    """
+    if name in DIGITS or name == "published":
+        kind = bool if name == "published" else int
+        try:
+            number = msgspec.convert(value, kind, strict=not isinstance(value, str))
+        except msgspec.ValidationError:
+            raise ValueError(f"{name} = {value!r} is not {'true or false' if kind is bool else 'a whole number'}") from None
+        return str(number) if name == "participant" else number
+    if name.startswith(CONDITION):
+        return _condition(name.removeprefix(CONDITION), value)
+    if name.startswith(OPTION):
+        return _scalar(value) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        raise ValueError(f"{name} = {value!r} is not a text; put it in quotes")  # noqa: TRY004 - the caller reports all of them alike
+    if name.startswith(LABEL):
+        try:
+            return msgspec.convert(value, LabelValue)
+        except msgspec.ValidationError:
+            raise ValueError(f"{name} = {value!r} is blank or longer than {_LONGEST_TEXT} characters") from None
+    if not value.strip() or len(value) > _LONGEST_TEXT:
+        raise ValueError(f"{name} = {value!r} is blank or longer than {_LONGEST_TEXT} characters")
+    if name == "host" and ("/" in value or value.startswith(".")):
+        raise ValueError(f"host = {value!r} cannot be the name of a file in hosts/")
+    return value
+
+
+def _condition(name: str, value: object) -> Any:  # noqa: ANN401
+    """Return a condition as the schema types it. Words of the schema are found in upper case too."""
+    column = STATED_CONDITIONS[name]
+    if isinstance(value, str) and column.allowed:
+        value = next((word for word in column.allowed if word.casefold() == value.casefold()), value)
+    try:
+        found = getattr(msgspec.convert({name: value}, StatedConditions, strict=not isinstance(value, str)), name)
+    except msgspec.ValidationError:
+        raise ValueError(f"{name} = {value!r} is not {_wanted(name)}") from None
+    if isinstance(found, str) and (not found.strip() or len(found) > _LONGEST_TEXT):
+        raise ValueError(f"{name} = {value!r} is blank or longer than {_LONGEST_TEXT} characters")
+    return found
+
+
+def _wanted(name: str) -> str:
+    """Return in words what a condition can hold."""
+    column = STATED_CONDITIONS[name]
+    if column.allowed:
+        return f"one of {', '.join(column.allowed)}"
+    kinds = {"integer": "a whole number", "number": "a number", "true or false": "true or false"}
+    limit = " that is not negative" if column.at_least == 0 else f" above {column.above:g}" if column.above is not None else ""
+    return kinds.get(column.kind, "a text") + limit
+
+
+def _scalar(text: str) -> object:
+    """Return a text as the number or truth value that it looks like. Options are compared with what logs state, where numbers are numbers."""
+    if text in ("true", "false"):
+        return text == "true"
+    return next((kind(text) for pattern, kind in _NUMBERS if pattern.fullmatch(text)), text)
+
+
+def manifest_fields(values: Values) -> dict[str, Any]:
+    """Return the values of a run's fields as the arguments of `Manifest`, without system and logs."""
+    fields: dict[str, Any] = {name: value for name, value in values.items() if name in (*TEXTS, "published", REPETITION)}
+    for argument, prefix in (("labels", LABEL), ("options", OPTION)):
+        fields[argument] = {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}
+    if conditions := {name.removeprefix(CONDITION): value for name, value in values.items() if name.startswith(CONDITION)}:
+        fields["conditions"] = StatedConditions(**conditions)
+    return fields

@@ -1,0 +1,267 @@
+"""Which logs belong to one run, and which runs are repetitions of each other.
+
+Logs with the same fields are one run if each has another role or participant. Where the pattern states no repetition, several logs may have the same
+fields and the same role: then each folder is a run, or, if that does not tell them apart, each log. Such runs are repetitions in the order in which
+their logs say that they started, else in the order of their paths.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from tacholog.runs.host import stated_host
+from tacholog.runs.importing.fields import CONDITION, REPETITION, Values, manifest_fields
+from tacholog.runs.importing.names import log_names, variant_folder, with_hash
+from tacholog.runs.importing.rules import Stated
+from tacholog.runs.importing.survey import Problem, SurveyedLog
+from tacholog.runs.manifest import Host, LogFile, Manifest
+from tacholog.runs.stated import contradictions
+
+_SHORT = {"publisher": "pub", "subscriber": "sub"}
+_UNCLEAR = "logs with the same fields, so that it is not clear which of them are one run; a field such as {session} or {label.NAME} tells them apart"
+
+
+class StatedLog(NamedTuple):
+    """A log, what is stated of it, and what it says itself."""
+
+    path: str
+    stated: Stated
+    survey: SurveyedLog
+
+    @property
+    def place(self) -> tuple[str | None, str | None]:
+        """What sets the log apart from the others of its run."""
+        return self.stated.role, self.stated.participant
+
+
+class ImportedRun(NamedTuple):
+    """A run that is to be written.
+
+    Attributes:
+        folder: of all repetitions of the run, relative to the data folder.
+        repetition: its number.
+        is_counted: whether the number was counted, because no path states it.
+        key: all of its fields but the repetition, as a text.
+        manifest: its manifest.
+        logs: its logs, in the order of those in the manifest.
+        hosts: machines that its logs describe.
+        overruled: what ``--set`` states and a log of this run states differently, as sentences. The manifest leaves it out.
+    """
+
+    folder: str
+    repetition: int
+    is_counted: bool
+    key: str
+    manifest: Manifest
+    logs: tuple[StatedLog, ...]
+    hosts: dict[str, Host]
+    overruled: tuple[str, ...] = ()
+
+    def at(self, repetition: int) -> ImportedRun:
+        """Return this run as another repetition."""
+        from msgspec.structs import replace
+
+        return self._replace(repetition=repetition, manifest=replace(self.manifest, repetition=repetition))
+
+
+class Grouped(NamedTuple):
+    """The runs of a folder of logs.
+
+    Attributes:
+        runs: sorted by folder and repetition.
+        problems: logs that belong to no run, and why.
+        order: how the runs of each folder were numbered, where no path says it: ``start time`` or ``name``.
+    """
+
+    runs: list[ImportedRun]
+    problems: list[Problem]
+    order: dict[str, str]
+
+
+def group(logs: Iterable[StatedLog]) -> Grouped:
+    """Make runs of logs."""
+    variants: dict[str, list[StatedLog]] = defaultdict(list)
+    for log in sorted(logs, key=lambda log: natural(log.path)):
+        variants[_key(log.stated.values, without=(REPETITION,))].append(log)
+    found = Grouped([], [], {})
+    for key, members in variants.items():
+        _add_variant(key, members, found)
+    runs = _apart(found.runs)
+    runs.sort(key=lambda run: (natural(run.folder), run.repetition))
+    return found._replace(runs=runs)
+
+
+def _key(values: Values, without: Sequence[str] = ()) -> str:
+    return json.dumps({name: value for name, value in sorted(values.items()) if name not in without}, default=str)
+
+
+def natural(path: str) -> list[tuple[bool, int, str]]:
+    """Return a key that sorts ``test-2`` before ``test-10``."""
+    parts = re.split(r"([0-9]{1,18})", path)
+    return [(bool(place % 2), int(part) if place % 2 else 0, part) for place, part in enumerate(parts)]
+
+
+def _add_variant(key: str, logs: Sequence[StatedLog], found: Grouped) -> None:
+    """Add the runs of logs that share all fields but the repetition."""
+    numbers: dict[Any, list[StatedLog]] = defaultdict(list)
+    for log in logs:
+        numbers[log.stated.values.get(REPETITION)].append(log)
+    several = _several(logs)
+    for number, members in numbers.items():
+        parts = _runs_of(members) if number is None else [members] if _is_one_run(members) else None
+        if parts is None:
+            found.problems.extend(_unclear(members))
+            continue
+        ordered, order = _ordered(parts)
+        made = [
+            _run(key, part, several, place if number is None else number, is_counted=number is None) for place, part in enumerate(ordered, start=1)
+        ]
+        found.problems.extend(run for run in made if isinstance(run, Problem))
+        whole = [run for run in made if isinstance(run, ImportedRun)]
+        found.runs.extend(whole)
+        if number is None and len(whole) > 1:
+            found.order[whole[0].folder] = order
+
+
+def _is_one_run(logs: Sequence[StatedLog]) -> bool:
+    return len({log.place for log in logs}) == len(logs)
+
+
+def _runs_of(logs: Sequence[StatedLog]) -> list[Sequence[StatedLog]] | None:
+    """Return the logs of each run, of logs with the same fields; ``None`` if nobody could know which of them belong together."""
+    if _is_one_run(logs):
+        return [logs]
+    folders: dict[str, list[StatedLog]] = defaultdict(list)
+    for log in logs:
+        folders[log.path.rpartition("/")[0]].append(log)
+    if all(map(_is_one_run, folders.values())):
+        return list(folders.values())
+    return [[log] for log in logs] if len({log.place for log in logs}) == 1 else None
+
+
+def _unclear(logs: Sequence[StatedLog]) -> list[Problem]:
+    """Return a problem for each log of which nobody could know to which run it belongs. Logs with the same fields stand beside each other."""
+    same: dict[object, list[str]] = defaultdict(list)
+    for log in logs:
+        same[log.place].append(log.path)
+    return [Problem(path, _UNCLEAR) for paths in same.values() for path in paths]
+
+
+def _several(logs: Sequence[StatedLog]) -> set[str | None]:
+    """Return the roles that have several participants in these runs. Only there the participant must be known."""
+    participants: dict[str | None, set[str | None]] = defaultdict(set)
+    for log in logs:
+        participants[log.stated.role].add(log.stated.participant)
+    return {role for role, numbers in participants.items() if len(numbers) > 1}
+
+
+def _ordered(parts: Sequence[Sequence[StatedLog]]) -> tuple[Sequence[Sequence[StatedLog]], str]:
+    """Return runs in the order in which they started, if each has a log that says it, else as they are; and what they are ordered by."""
+    starts = [min(filter(None, (_moment(log.survey.facts.start_time) for log in part)), default=None) for part in parts]
+    if len(parts) < 2 or not all(starts):  # noqa: PLR2004 - one run has no order
+        return parts, "name"
+    places = sorted(range(len(parts)), key=lambda place: (starts[place] or datetime.max.replace(tzinfo=UTC), place))
+    return [parts[place] for place in places], "start time"
+
+
+def _moment(text: str | None) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+    return found.replace(tzinfo=UTC) if found and found.tzinfo is None else found
+
+
+def _run(key: str, logs: Sequence[StatedLog], several: set[str | None], number: int, *, is_counted: bool) -> ImportedRun | Problem:
+    """Return the run of these logs; a problem if nobody states what was measured."""
+    logs = sorted(logs, key=lambda log: (log.stated.side or "", log.stated.participant or "", natural(log.path)))
+    of_path = logs[0].stated.of_path
+    values, overruled = _without_overruled(logs)
+    systems, tools = ([*dict.fromkeys(filter(None, (name(log.survey) for log in logs)))] for name in (_system, _tool))
+    if "system" not in values and len(systems) != 1:
+        words = f"the logs of this run are of several systems ({', '.join(systems)})" if systems else "no log of this run was read"
+        return Problem(logs[0].path, f"{words}, so the system must be stated: --set system=NAME")
+    fields = {"system": systems[0] if systems else None, "tool": tools[0] if len(tools) == 1 else None, **manifest_fields(values)}
+    hosts = _hosts(logs, values.get("host"))
+    fields["host"] = values.get("host") or (next(iter(hosts)) if len(hosts) == 1 else None)
+    names = log_names([(log.path, _apart_word(log)) for log in logs])
+    entries = tuple(_entry(log, name, several) for log, name in zip(logs, names, strict=True))
+    manifest = Manifest(**{**fields, REPETITION: number}, logs=entries)
+    folder = variant_folder(values, of_path, manifest.tool or manifest.system)
+    return ImportedRun(folder, number, is_counted, key, manifest, tuple(logs), hosts if fields["host"] else {}, overruled)
+
+
+def _without_overruled(logs: Sequence[StatedLog]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the fields of a run without those conditions of ``--set`` that a log of the run states differently, and a sentence on each of these.
+
+    ``--set`` fills what is not stated. What is particular to a run, such as its log, knows better.
+    """
+    values, overruled = dict(logs[0].stated.values), []
+    for name in logs[0].stated.of_defaults:
+        stated = manifest_fields({name: values[name]}).get("conditions") if name.startswith(CONDITION) else None
+        kinds = [kind for log in logs for kind in log.survey.kinds] if stated else []
+        found = next((found for kind in kinds if stated for found in contradictions(kind.record, kind.in_log, stated)), None)
+        if found:
+            overruled.append(f"--set {found.field}={found.manifest} was left out where logs state {found.log}")
+            del values[name]
+    return values, tuple(overruled)
+
+
+def _system(log: SurveyedLog) -> str | None:
+    return log.system
+
+
+def _tool(log: SurveyedLog) -> str | None:
+    return log.tool
+
+
+def _hosts(logs: Sequence[StatedLog], stated: str | None) -> dict[str, Host]:
+    """Return the machines that logs describe, under the host that the path states, if it states one."""
+    found: dict[str, Host] = {}
+    for log in logs:
+        described = stated_host(log.survey.facts.environment)
+        found |= {stated or name: host for name, host in described.items() if (stated or name) not in found}
+    return found
+
+
+def _apart_word(log: StatedLog) -> str | None:
+    return "".join(filter(None, log.place)) or None
+
+
+def _entry(log: StatedLog, name: str, several: set[str | None]) -> LogFile:
+    """Return the entry of a log in its manifest. Its participant is stated only where there are several."""
+    stated = log.stated
+    participant = None
+    if stated.participant is not None and stated.role in several:
+        word = _SHORT[stated.side] if stated.side else ""
+        participant = f"{word}{stated.participant}"
+    return LogFile(
+        file=name,
+        sha256=log.survey.sha256,
+        format=stated.format,
+        side=stated.side,
+        participant=participant,
+        results=stated.results,
+        path=log.path,
+    )
+
+
+def _apart(runs: Sequence[ImportedRun]) -> list[ImportedRun]:
+    """Give variants of different fields different folders."""
+    keys: dict[str, set[str]] = defaultdict(set)
+    for run in runs:
+        keys[run.folder].add(run.key)
+    return [run._replace(folder=with_hash(run.folder, run.key)) if len(keys[run.folder]) > 1 else run for run in runs]
+
+
+def by_variant(runs: Iterable[ImportedRun]) -> Mapping[str, list[ImportedRun]]:
+    """Return the runs of each folder."""
+    found: dict[str, list[ImportedRun]] = defaultdict(list)
+    for run in runs:
+        found[run.folder].append(run)
+    return found

@@ -1,0 +1,216 @@
+"""What is stated of each log: by its path, by the rule that fits its path, and by ``--set``.
+
+Which one wins: the path and its rule say what is particular, so they win over ``--set``, which fills what they and the logs leave open. If the path
+and its rule state the same field differently, one of them is wrong: the log is refused.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from tacholog.errors import UnreadableInput
+from tacholog.formats.registry import format_named
+from tacholog.runs.importing.fields import OF_LOG, full_name, typed
+from tacholog.runs.importing.patterns import ROLE, ROLES, Disagreement, Pattern, read_pattern
+from tacholog.runs.manifest import read_toml
+from tacholog.schema.records import Side
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One ``[[rule]]`` of a rules file.
+
+    Attributes:
+        path: a pattern, as after ``--map``.
+        set: fields and their values.
+        format: the format of the logs, if their content does not show it.
+        results: false for logs that are kept, but hold no results, such as the output of a server that only says that it listens.
+    """
+
+    path: str
+    set: dict[str, Any] = {}
+    format: str | None = None
+    results: bool = True
+
+
+class RuleFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A rules file.
+
+    Attributes:
+        rule: the rules. The first one that fits a path counts.
+        ignore: files that are left alone: `is_ignored` says how they are compared.
+    """
+
+    rule: tuple[Rule, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+
+class PreparedRule(NamedTuple):
+    """A rule whose pattern and values were checked."""
+
+    pattern: Pattern
+    values: dict[str, Any]
+    format: str | None
+    results: bool
+
+
+class Stated(NamedTuple):
+    """What is stated of one log.
+
+    Attributes:
+        values: the values of the fields of its run, by their full names: those of the path first, in the order of the pattern.
+        of_path: the names of those fields that the path states.
+        of_defaults: the names of those that only ``--set`` states.
+        role: the word of the path or rule, such as ``server``.
+        participant: the digits of the path or rule.
+        format: the format that the rule states.
+        results: whether the log may hold results.
+    """
+
+    values: dict[str, Any]
+    of_path: tuple[str, ...]
+    of_defaults: tuple[str, ...]
+    role: str | None
+    participant: str | None
+    format: str | None
+    results: bool
+
+    @property
+    def side(self) -> Side | None:
+        """The side that the role means."""
+        return ROLES[self.role] if self.role else None
+
+
+class Rules(NamedTuple):
+    """All that the user states about the logs of a folder.
+
+    Attributes:
+        rules: in their order.
+        ignore: what `is_ignored` compares file names with.
+        defaults: the values of ``--set``.
+    """
+
+    rules: tuple[PreparedRule, ...]
+    ignore: tuple[str, ...]
+    defaults: dict[str, Any]
+
+    @property
+    def states_repetition(self) -> bool:
+        """Whether any rule may state the number of the repetition."""
+        return any("repetition" in (*rule.pattern.fields, *rule.values) for rule in self.rules) or "repetition" in self.defaults
+
+    def is_ignored(self, path: str) -> bool:
+        """Return whether the user asked to leave a file alone.
+
+        ``*`` stands for any text, slashes too. A word without a slash is compared with the name of the file, others with the whole path.
+        """
+        name = path.rpartition("/")[2]
+        return any(fnmatch.fnmatchcase(path if "/" in word else name, word) for word in self.ignore)
+
+    def stated(self, path: str) -> Stated | str | None:
+        """Return what is stated of the log at a path.
+
+        Returns:
+            `Stated`; a sentence on why the path is refused; ``None`` if no pattern fits.
+        """
+        reasons: list[str] = []
+        for rule in self.rules:
+            found = rule.pattern.match(path)
+            if found is None:
+                continue
+            if isinstance(found, Disagreement):
+                reasons.append(str(found))
+                continue
+            try:
+                of_path = {full_name(name, ""): typed(full_name(name, ""), text) for name, text in found.items()}
+            except ValueError as error:
+                reasons.append(f"in the path, {error}")
+                continue
+            return self._complete(of_path, rule)
+        return "; ".join(reasons) or None
+
+    def _complete(self, of_path: dict[str, Any], rule: PreparedRule) -> Stated | str:
+        """Add what the rule and ``--set`` state."""
+        for name, value in rule.values.items():
+            if of_path.get(name, value) != value:
+                return f"the path states {name} = {of_path[name]!r}, its rule states {value!r}"
+        values = {**of_path, **rule.values}
+        of_defaults = {name: value for name, value in self.defaults.items() if name not in values}
+        values |= of_defaults
+        of_run = {name: value for name, value in values.items() if name not in OF_LOG}
+        names = tuple(name for name in of_path if name not in OF_LOG)
+        return Stated(
+            of_run,
+            names,
+            tuple(name for name in of_defaults if name in of_run),
+            values.get(ROLE),
+            values.get("participant"),
+            rule.format,
+            rule.results,
+        )
+
+
+def read_rules(maps: Sequence[str], file: Path | None, settings: Sequence[str], ignore: Sequence[str] = ()) -> Rules:
+    """Put together what the command line and a rules file state.
+
+    Args:
+        maps: patterns; they are compared before those of the file.
+        file: a rules file.
+        settings: ``key=value``.
+        ignore: more words for files that are left alone.
+
+    Raises:
+        UnreadableInput: the file cannot be read, or a pattern, a field or a value is wrong.
+    """
+    content = read_toml(file, RuleFile) if file else RuleFile()
+    rules = [_prepared(Rule(path=text), "--map") for text in maps]
+    rules += [_prepared(rule, f"{file}: rule {number}") for number, rule in enumerate(content.rule, start=1)]
+    return Rules(tuple(rules), (*ignore, *content.ignore), _settings(settings))
+
+
+def _prepared(rule: Rule, where: str) -> PreparedRule:
+    pattern = read_pattern(rule.path, where)
+    for name in pattern.fields:
+        full_name(name, f"{where} {rule.path!r}")
+    if rule.format:
+        format_named(rule.format)
+    return PreparedRule(pattern, _typed_values(_flat(rule.set), f"{where}: set"), rule.format, rule.results)
+
+
+def _flat(table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the values of a table of TOML. There, ``label.plugin`` is a table ``label`` with the key ``plugin``."""
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from ((f"{name}.{inner}", content) for inner, content in value.items())
+        else:
+            yield name, value
+
+
+def _settings(settings: Sequence[str]) -> dict[str, Any]:
+    pairs = []
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise UnreadableInput(f"--set {setting}: write --set NAME=VALUE")
+        pairs.append((name.strip(), value.strip()))
+    return _typed_values(pairs, "--set")
+
+
+def _typed_values(pairs: Iterable[tuple[str, Any]], where: str) -> dict[str, Any]:
+    """Return stated values by the full names of their fields."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        full = full_name(name, where)
+        if full in found:
+            raise UnreadableInput(f"{where}: {full} is stated twice")
+        try:
+            found[full] = typed(full, value)
+        except ValueError as error:
+            raise UnreadableInput(f"{where}: {error}") from None
+        if full == ROLE and value not in ROLES:
+            raise UnreadableInput(f"{where}: role = {value!r} is none of {', '.join(ROLES)}")
+    return found

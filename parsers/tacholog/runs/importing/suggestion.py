@@ -1,0 +1,195 @@
+"""Suggest patterns for the logs of a folder, from their paths alone.
+
+In the names of folders and files of one depth, what all have in common stays as it is. Words for roles become ``{role}``. Numbers that change become
+``{repetition}``, ``{participant}`` or ``{payload_bytes}``, by the words beside them. Other text that changes becomes a label, which the user should
+name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+from tacholog.errors import UnreadableInput
+from tacholog.runs.importing.patterns import Disagreement, read_pattern
+
+_TOKEN = re.compile(
+    r"(?P<role>(?<![A-Za-z])(?:publisher|pub|client|subscriber|server|sub)(?![A-Za-z]))"
+    r"|(?P<version>v?[0-9]{1,9}(?:\.[0-9]{1,9}){1,4}(?![0-9]))|(?P<number>[0-9]{1,18})|(?P<word>[A-Za-z]+)|(?P<other>[^A-Za-z0-9])"
+)
+_VERSION = re.compile(r"v?[0-9]{1,9}(?:\.[0-9]{1,9}){1,4}")
+_TRANSPORTS = re.compile(r"(?:udp|tcp|tls|shm|shmem|uds|rdma|quic|multicast|ipc)(?:v[46])?", re.IGNORECASE)
+_SIZE_WORDS = ("size", "len", "length", "bytes", "payload", "datalen", "b")
+_REPETITION_WORDS = ("test", "run", "rep", "repetition", "iteration", "iter", "trial", "round", "try")
+_LONGEST_PATH = 4096
+
+Kind = Literal["role", "version", "number", "word", "other"]
+
+
+class Piece(NamedTuple):
+    """A piece of the name of a folder or file."""
+
+    kind: Kind
+    text: str
+
+
+class Suggestion(NamedTuple):
+    """A pattern that fits some of the paths.
+
+    Attributes:
+        pattern: what to write after ``--map``.
+        paths: the paths that it fits.
+        labels: the labels that need a name, and the values that they have.
+    """
+
+    pattern: str
+    paths: tuple[str, ...]
+    labels: dict[str, list[str]]
+
+
+def suggest(paths: Iterable[str]) -> list[Suggestion]:
+    """Return patterns for these paths, those that fit the most of them first."""
+    alike: dict[tuple[int, str], list[str]] = defaultdict(list)
+    for path in paths:
+        name = path.rpartition("/")[2]
+        alike[path.count("/"), name.rpartition(".")[2] if "." in name else ""].append(path)
+    found = [_suggestion(members) for members in alike.values() if len(members[0]) <= _LONGEST_PATH]
+    return sorted(found, key=lambda one: (-len(one.paths), one.pattern))
+
+
+def _suggestion(paths: Sequence[str]) -> Suggestion:
+    """Return the pattern for paths of one depth and one ending."""
+    columns = [*zip(*(path.split("/") for path in paths), strict=True)]
+    drafts = [_draft([_pieces(name) for name in dict.fromkeys(names)]) for names in columns]
+    pattern = "/".join(_named(drafts))
+    try:
+        read_pattern(pattern, "")
+    except UnreadableInput:  # Fields stand beside each other: then each name that changes is one field.
+        pattern = "/".join(_whole(names, place, is_file=place + 1 == len(columns)) for place, names in enumerate(columns))
+    labels: dict[str, list[str]] = defaultdict(list)
+    fitting = []
+    for path in paths:
+        values = read_pattern(pattern, "").match(path)
+        if values is None or isinstance(values, Disagreement):
+            continue
+        fitting.append(path)
+        for name, value in values.items():
+            if name.startswith("label.") and value not in labels[name]:
+                labels[name].append(value)
+    return Suggestion(pattern, tuple(fitting), dict(labels))
+
+
+def _whole(names: Sequence[str], place: int, *, is_file: bool) -> str:
+    """Return a column as one piece of a pattern."""
+    texts = tuple(dict.fromkeys(names))
+    return _literal(texts[0]) if len(texts) == 1 else f"{{{_text_name(texts, place, is_file=is_file)}}}"
+
+
+def _literal(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _pieces(name: str) -> list[Piece]:
+    return [Piece(_kind(found), found[0]) for found in _TOKEN.finditer(name)]
+
+
+def _kind(found: re.Match[str]) -> Kind:
+    kinds: tuple[Kind, ...] = ("role", "version", "number", "word", "other")
+    return next(kind for kind in kinds if found[kind] is not None)
+
+
+class _Draft(NamedTuple):
+    """What the names of one column have in common: a list of texts, numbers, roles, and at most one text that changes."""
+
+    parts: list[tuple[str, tuple[str, ...]]]  # A kind, and all texts of that piece. ``text`` is the piece that changes.
+
+
+def _draft(names: Sequence[Sequence[Piece]]) -> _Draft:
+    """Return what different names have in common at their beginning and at their end."""
+    shortest = min(map(len, names))
+    head = next((place for place in range(shortest) if not _alike([name[place] for name in names])), shortest)
+    tail = next((place for place in range(shortest - head) if not _alike([name[-1 - place] for name in names])), shortest - head)
+    if head + tail == shortest and any(len(name) > shortest for name in names):
+        # One name is a part of all others: something must stay for the text that changes.
+        head, tail = (head - 1, tail) if head else (head, tail - 1)
+    parts = [_part([name[place] for name in names]) for place in range(head)]
+    if any(len(name) > head + tail for name in names):
+        parts.append(("text", tuple("".join(piece.text for piece in name[head : len(name) - tail]) for name in names)))
+    parts += [_part([name[len(name) - tail + place] for name in names]) for place in range(tail)]
+    return _Draft(parts)
+
+
+def _alike(pieces: Sequence[Piece]) -> bool:
+    """Return whether the pieces of all names at one place can be one piece of a pattern."""
+    kinds, texts = {piece.kind for piece in pieces}, {piece.text for piece in pieces}
+    return len(texts) == 1 or (len(kinds) == 1 and kinds <= {"role", "number"})
+
+
+def _part(pieces: Sequence[Piece]) -> tuple[str, tuple[str, ...]]:
+    texts = tuple(dict.fromkeys(piece.text for piece in pieces))
+    kind = pieces[0].kind
+    return (kind if kind == "role" or (kind == "number" and len(texts) > 1) else "literal", texts)
+
+
+def _named(drafts: Sequence[_Draft]) -> list[str]:
+    """Return each column as a part of a pattern, with names for its fields."""
+    repetition = _repetition(drafts)
+    columns, number = [], 0
+    used: set[str] = set()
+    for place, draft in enumerate(drafts):
+        text = ""
+        for at, (kind, texts) in enumerate(draft.parts):
+            if kind == "literal":
+                after_role = at and draft.parts[at - 1][0] == "role" and texts[0].isdecimal()
+                text += "{participant}" if after_role else _literal(texts[0])
+                continue
+            if kind == "number":
+                name = _number_name(draft, at, is_repetition=(place, at) == repetition)
+                if name is None or name in used:
+                    number += 1
+                    name = f"label.number{number}"
+            else:
+                name = "role" if kind == "role" else _text_name(texts, place, is_file=place + 1 == len(drafts))
+                name = f"label.folder{place + 1}" if kind == "text" and name in used else name
+            used.add(name)
+            text += f"{{{name}}}"
+        columns.append(text)
+    return columns
+
+
+def _repetition(drafts: Sequence[_Draft]) -> tuple[int, int] | None:
+    """Return the place of the number that is most likely that of the repetition: behind a word such as ``test``, or the last one."""
+    numbers = [
+        (place, at)
+        for place, draft in enumerate(drafts)
+        for at, (kind, _) in enumerate(draft.parts)
+        if kind == "number" and _number_name(draft, at, is_repetition=False) is None
+    ]
+    behind_word = [(place, at) for place, at in numbers if _word_before(drafts[place], at) in _REPETITION_WORDS]
+    return next(iter([*behind_word[-1:], *numbers[-1:]]), None)
+
+
+def _word_before(draft: _Draft, at: int) -> str:
+    before = "".join(texts[0] for kind, texts in draft.parts[:at] if kind == "literal")
+    found = re.search(r"([A-Za-z]+)[^A-Za-z0-9]{0,3}\Z", before)
+    return found[1].lower() if found else ""
+
+
+def _number_name(draft: _Draft, at: int, *, is_repetition: bool) -> str | None:
+    """Return the field of a number by what stands beside it; ``None`` if nothing says what it is."""
+    if at and draft.parts[at - 1][0] == "role":
+        return "participant"
+    after = draft.parts[at + 1][1][0].lower() if at + 1 < len(draft.parts) and draft.parts[at + 1][0] == "literal" else ""
+    if after in _SIZE_WORDS or _word_before(draft, at) in _SIZE_WORDS[:-1]:
+        return "payload_bytes"
+    return "repetition" if is_repetition else None
+
+
+def _text_name(texts: Sequence[str], place: int, *, is_file: bool) -> str:
+    if all(_TRANSPORTS.fullmatch(text) for text in texts):
+        return "transport"
+    if all(_VERSION.fullmatch(text) for text in texts):
+        return "release"
+    return "label.name" if is_file else f"label.folder{place + 1}"

@@ -1,0 +1,236 @@
+"""What a folder holds that is to be imported: its files, and what its logs say. Each log is read once."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import msgspec
+
+from tacholog.errors import UnreadableInput
+from tacholog.evidence import open_evidence
+from tacholog.formats.bulk import BulkRecords
+from tacholog.formats.reading import Account, Scan
+from tacholog.formats.registry import format_named
+from tacholog.formats.source import LogText
+from tacholog.runs.manifest import RUN_FILE, FileName
+from tacholog.runs.problems import utf8
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import Facts, Record
+
+#: Files that hold no log, whatever their names are otherwise.
+NOT_LOGS = (".toml", ".md")
+_CHUNK_BYTES = 1 << 20
+_MOST_KINDS = 1000  # Of one log. A log has a few kinds of records for each size.
+_KINDS = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
+
+
+class Problem(NamedTuple):
+    """A file or folder that is not imported, and why."""
+
+    path: str
+    reason: str
+
+    def __str__(self) -> str:
+        """Return both as a line of text."""
+        return f"{self.path}: {self.reason}"
+
+
+class Listed(NamedTuple):
+    """The files of a folder.
+
+    Attributes:
+        files: their paths relative to the folder, with ``/`` between folders, sorted.
+        problems: what is no file, or cannot be listed.
+        run_folders: folders that hold a ``run.toml``. Their logs belong to runs already.
+    """
+
+    files: list[str]
+    problems: list[Problem]
+    run_folders: list[str]
+
+
+class KindOfRecord(NamedTuple):
+    """Records of a log that differ only in their numbers.
+
+    Attributes:
+        record: the first one of them, without its numbers.
+        metrics: the metrics of its numbers.
+        conditions: those that hold for it: its own, and those that the log states of its whole run.
+        in_log: those that the log states of its whole run.
+    """
+
+    record: Record
+    metrics: frozenset[str]
+    conditions: Conditions
+    in_log: Conditions
+
+
+class SurveyedLog(NamedTuple):
+    """What a log holds.
+
+    Attributes:
+        sha256: the SHA-256 of its bytes.
+        size_bytes: their number.
+        format: the name of its format; ``None`` if it was not read, because a rule says that it holds no results.
+        system: what its format measures, and ``tool`` with what.
+        facts: what it says of its run.
+        kinds: the kinds of its records.
+        status: how it says that its run ended; ``empty`` if it has no record.
+    """
+
+    sha256: str
+    size_bytes: int
+    format: str | None = None
+    system: str | None = None
+    tool: str | None = None
+    facts: Facts = Facts()
+    kinds: tuple[KindOfRecord, ...] = ()
+    status: str | None = None
+
+
+def list_files(root: Path, without: Path | None = None) -> Listed:
+    """Return the files below a folder. Hidden files and folders are left out, and no link is followed.
+
+    Args:
+        root: the folder.
+        without: a folder that may lie below it, and is passed over: the folder that the runs go to.
+    """
+    found = Listed([], [], [])
+    avoided = _identity(without) if without else None
+    waiting = [""]
+    while waiting:  # No recursion: a folder may be nested deeper than Python's stack.
+        folder = waiting.pop()
+        try:
+            with os.scandir(root / folder) as entries:
+                shown = sorted((entry for entry in entries if not entry.name.startswith(".")), key=lambda entry: entry.name)
+        except OSError as error:
+            found.problems.append(Problem(utf8(folder) or ".", f"the folder cannot be listed: {error.strerror}; what is in it was not read"))
+            continue
+        if any(entry.name == RUN_FILE for entry in shown):
+            found.run_folders.append(utf8(folder) or ".")
+            shown = [entry for entry in shown if entry.is_dir(follow_symlinks=False)]
+        for entry in shown:
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.is_dir(follow_symlinks=False):
+                if avoided is None or _identity(Path(entry.path)) != avoided:
+                    waiting.append(path)
+            elif reason := _not_a_log(entry, path):
+                found.problems.append(Problem(utf8(path), reason))
+            else:
+                found.files.append(path)
+    found.files.sort()
+    found.problems.sort()
+    return found
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat(follow_symlinks=False) if not path.is_symlink() else path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _not_a_log(entry: os.DirEntry[str], path: str) -> str | None:
+    """Return why an entry of a folder cannot be a log; ``None`` if it may be one."""
+    if entry.is_symlink():
+        return "not a file but a link, which is not followed"
+    try:
+        mode = entry.stat(follow_symlinks=False).st_mode
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    if not stat.S_ISREG(mode):
+        return f"not a file but {_KINDS.get(stat.S_IFMT(mode), 'something else')}"
+    if utf8(path) != path:
+        return "the name is not valid UTF-8, so it cannot name a page; rename it"
+    try:
+        msgspec.convert(entry.name, FileName)
+    except msgspec.ValidationError:
+        return "the name holds characters that cannot be shown, so it cannot stand in run.toml; rename it"
+    return None
+
+
+def survey(root: Path, path: str, format_name: str | None = None, progress: Callable[[str, int], object] | None = None) -> SurveyedLog:
+    """Read a log.
+
+    Args:
+        root: the folder that is imported.
+        path: the log's path below it.
+        format_name: its format, if a rule states it.
+        progress: is told the path and how many more bytes of text are read now.
+
+    Raises:
+        UnreadableInput: it cannot be opened or read, or no format fits.
+    """
+    with open_evidence(root, path) as stream:
+        scan = Scan(LogText(stream, (lambda count: progress(path, count)) if progress else None), format_name)
+        kinds = _kinds_of(scan)
+    account, module = scan.account, format_named(scan.format_name)
+    completed = tuple(_kind(record, metrics, account, run) for (record, run), metrics in kinds.items())
+    return SurveyedLog(account.sha256, account.size_bytes, scan.format_name, module.SYSTEM, module.TOOL, account.facts, completed, account.status)
+
+
+def _kinds_of(scan: Scan) -> dict[tuple[Record, int], frozenset[str]]:
+    """Return the kinds of records of a log and the metrics of each, by the record without its numbers and the run in the log."""
+    found: dict[tuple[Record, int], frozenset[str]] = {}
+    for event in scan.batches():
+        record, run = (event.like, len(scan.account.runs)) if isinstance(event, BulkRecords) else (event.what, event.run)
+        if not isinstance(record, Record) or record.scope == "resources":
+            continue
+        plain = msgspec.structs.replace(record, numbers=(), samples=None, scope="summary")
+        metrics = frozenset(number.metric for number in record.numbers) if record.scope == "summary" else frozenset[str]()
+        if (plain, run) in found:
+            found[plain, run] |= metrics
+        elif len(found) < _MOST_KINDS:
+            found[plain, run] = metrics
+    return found
+
+
+def _kind(record: Record, metrics: frozenset[str], account: Account, run: int) -> KindOfRecord:
+    in_log = account.conditions(run)
+    return KindOfRecord(record, metrics, record.conditions.over(in_log), in_log)
+
+
+def digest(root: Path, path: str) -> SurveyedLog:
+    """Return the identity of a log whose content is not to be read as results.
+
+    Raises:
+        UnreadableInput: it cannot be opened or read.
+    """
+    found, size_bytes = hashlib.sha256(), 0
+    with open_evidence(root, path) as stream:
+        for chunk in chunks_of(stream):
+            found.update(chunk)
+            size_bytes += len(chunk)
+    return SurveyedLog(found.hexdigest(), size_bytes)
+
+
+def chunks_of(stream: BinaryIO) -> Iterator[bytes]:
+    """Yield the bytes of an open log.
+
+    Raises:
+        UnreadableInput: it cannot be read to its end.
+    """
+    while True:
+        try:
+            chunk = stream.read(_CHUNK_BYTES)
+        except OSError as error:
+            raise UnreadableInput(f"cannot be read: {error.strerror}") from error
+        if not chunk:
+            return
+        yield chunk
+
+
+def is_log(root: Path, path: str) -> bool:
+    """Return whether a file that no pattern fits is a log of a known format."""
+    try:
+        with open_evidence(root, path) as stream:
+            Scan(LogText(stream))
+    except UnreadableInput:
+        return False
+    return True

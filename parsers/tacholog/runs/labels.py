@@ -1,0 +1,74 @@
+"""Labels: words of the user's own that set runs apart, such as the network plugin or the kernel.
+
+A manifest has them as a table (``[labels]``), a dataset as one JSON object a run (the column ``labels`` of ``runs``). Everywhere else a label is a
+field ``label.NAME``, as in ``--across label.plugin``. A run without a label differs from every run that has it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from types import MappingProxyType
+
+from tacholog.errors import TachologError
+
+#: The value that selects runs without a label.
+NOT_STATED = "not stated"
+#: What the name of a label begins with where it is a field beside others.
+PREFIX = "label."
+_FIELD = re.compile(rf"{re.escape(PREFIX)}[A-Za-z][A-Za-z0-9_-]{{0,63}}")
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+def is_label(field: str) -> bool:
+    """Return whether a field is a label: ``label.plugin``."""
+    return _FIELD.fullmatch(field) is not None
+
+
+def label_name(field: str) -> str:
+    """Return the name of a label without the prefix."""
+    return field.removeprefix(PREFIX)
+
+
+def labels_text(labels: Mapping[str, str]) -> str | None:
+    """Return labels as the JSON object of the column ``labels``, with sorted keys; ``None`` if there are none. Equal labels have equal texts."""
+    return json.dumps(dict(labels), ensure_ascii=False, sort_keys=True) if labels else None
+
+
+@lru_cache(maxsize=1 << 12)
+def labels_of(text: str | None) -> Mapping[str, str]:
+    """Return the labels of a JSON object that `labels_text` made, by their fields (``label.plugin``)."""
+    return MappingProxyType({f"{PREFIX}{name}": str(value) for name, value in json.loads(text).items()}) if text else _NONE
+
+
+def label_fields(texts: Iterable[str | None]) -> tuple[str, ...]:
+    """Return the fields of all labels that any of these JSON objects has, sorted."""
+    return tuple(sorted({field for text in set(texts) for field in labels_of(text)}))
+
+
+def labels_asked(words: Iterable[str], option: str) -> tuple[tuple[str, str], ...]:
+    """Return the labels that a user selects runs by, as pairs of field and value, sorted.
+
+    Args:
+        words: ``plugin=flannel``, or ``label.plugin=flannel``.
+        option: what the words were given to, for the message.
+
+    Raises:
+        TachologError: a word is not NAME=VALUE.
+    """
+    found = []
+    for word in words:
+        name, equals, value = word.partition("=")
+        field = f"{PREFIX}{name.removeprefix(PREFIX)}"
+        if not equals or not is_label(field):
+            raise TachologError(f"{option} {word}: write NAME=VALUE, as in plugin=flannel")
+        found.append((field, value))
+    return tuple(sorted(found))
+
+
+def has_labels(text: str | None, asked: Iterable[tuple[str, str]]) -> bool:
+    """Return whether the labels of a run (as in the column ``labels``) are those asked for. ``not stated`` asks for runs without that label."""
+    given = labels_of(text)
+    return all(given.get(field, NOT_STATED) == value for field, value in asked)

@@ -1,0 +1,200 @@
+"""The pages of results: how ``pages`` of ``site.toml`` splits the numbers into pages, and which parts each page has.
+
+The fields of the list together make a page: ``["system", "label.plugin"]`` is a page for each plugin of each system. The pages with the same value of
+the first field lie in one folder and are listed on one page. What of system and transport the list leaves out makes the parts of a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tacholog.render.myst import quoted
+from tacholog.runs.labels import is_label, label_name, labels_of
+from tacholog.slugs import slug
+from tacholog.view.names import words
+from tacholog.view.numerals import NOT_STATED, natural
+from tacholog.view.page_index import PagePart
+from tacholog.view.results import RunRow
+from tacholog.view.views import Selection, View, transport_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FIELDS = ("system", "transport", "host", "release")
+DEFAULT = ("system", "transport")
+# Folders of a site that are not for results. A system of this name gets another folder.
+_OTHER_FOLDERS = ("data", "diffs", "downloads", "history", "logs", "raw", "versions")
+_PAGE_ENDINGS = (".html", ".inv", ".js")  # of files beside those folders: `about.html` is a page of every site
+_CSV_FOLDER = "data"
+_TITLES = {"system": "Systems", "transport": "Transports", "host": "Machines", "release": "Releases measured"}
+
+Values = tuple[str, ...]  # of the fields of a page
+
+
+class ResultPage(msgspec.Struct, frozen=True):
+    """A page of results: the values of its fields, its document, its parts, and the file with its numbers, if there are any."""
+
+    fields: tuple[str, ...]
+    values: Values
+    document: str
+    file: str
+    parts: tuple[PagePart, ...]
+
+    @property
+    def selection(self) -> Selection:
+        """What the page shows."""
+        return selection_of(self.fields, self.values)
+
+    @property
+    def title(self) -> str:
+        """The heading: ``System over transport, plugin flannel``."""
+        given = dict(zip(self.fields, self.values, strict=True))
+        system, transport = given.pop("system", ""), given.pop("transport", "")
+        over = f"{' over ' if transport != NOT_STATED else ', transport '}{transport}" if system and transport else transport
+        return ", ".join(filter(None, (f"{system}{over}", *(field_words(field, value) for field, value in given.items()))))
+
+    @property
+    def name(self) -> str:
+        """What it is called in a list of the pages with the same first value."""
+        return ", ".join(_short(field, value) for field, value in zip(self.fields[1:], self.values[1:], strict=True)) or self.title
+
+    @property
+    def long_name(self) -> str:
+        """What it is called where pages of all kinds stand in a list."""
+        return ", ".join(value if field in DEFAULT else field_words(field, value) for field, value in zip(self.fields, self.values, strict=True))
+
+
+class PageGroup(msgspec.Struct, frozen=True):
+    """The pages with the same value of the first field, and the document that lists them."""
+
+    field: str
+    value: str
+    document: str
+    pages: tuple[ResultPage, ...]
+
+    @property
+    def title(self) -> str:
+        """The heading."""
+        return self.value if self.field in DEFAULT else field_words(self.field, self.value)
+
+    @property
+    def selection(self) -> Selection:
+        """What its pages show together."""
+        return selection_of((self.field,), (self.value,))
+
+
+def groups_title(field: str) -> str:
+    """Return the heading above a list of all groups."""
+    return f"By {label_name(field)}" if is_label(field) else _TITLES[field]
+
+
+def field_words(field: str, value: str) -> str:
+    """Return a field with its value: ``plugin flannel``, ``release not stated``."""
+    return words(field, value) if is_label(field) or value != NOT_STATED else f"{field} {value}"
+
+
+def _short(field: str, value: str) -> str:
+    return value if value != NOT_STATED or field in DEFAULT else field_words(field, value)
+
+
+def selection_of(fields: Sequence[str], values: Sequence[str]) -> Selection:
+    """Return the selection of the numbers whose fields have these values."""
+    given = dict(zip(fields, values, strict=True))
+    labels = tuple((field, value) for field, value in given.items() if is_label(field))
+    return Selection(labels=labels, **{field: value for field, value in given.items() if field in FIELDS})
+
+
+def options_of(selection: Selection) -> dict[str, str]:
+    """Return the options of a directive that select the same."""
+    given = {field: value for field in FIELDS if (value := getattr(selection, field)) is not None}
+    labels = " ".join(quoted(f"{label_name(field)}={value}") for field, value in selection.labels)
+    return given | ({"label": labels} if labels else {})
+
+
+def page_groups(view: View, fields: tuple[str, ...] = DEFAULT) -> list[PageGroup]:
+    """Return all pages of results, in groups of the first field."""
+    parts: dict[Values, set[tuple[str, str]]] = {}
+    for run, transport in _measured(view):
+        parts.setdefault(_values(run, transport, fields), set()).add((run.system or NOT_STATED, transport))
+    files = csv_names({_values(result.run, result.conditions.transport or NOT_STATED, fields) for result in view.results})
+    found: dict[str, list[ResultPage]] = {}
+    folders: dict[str, str] = {}
+    taken, taken_folders = set[str](), set(_OTHER_FOLDERS)
+    for values in sorted(parts, key=lambda values: _order(fields, values)):
+        first, *rest = values
+        if first not in folders:
+            folder = slug(first)
+            folders[first] = _free(f"{folder}-system" if folder.endswith(_PAGE_ENDINGS) else folder, taken_folders)
+            taken.add(f"{folders[first]}/index")
+        document = _free(f"{folders[first]}/{slug(' '.join(rest))}", taken) if rest else f"{folders[first]}/index"
+        page_parts = tuple(_part(fields, values, pair, document) for pair in sorted(parts[values], key=_pair_order))
+        found.setdefault(first, []).append(ResultPage(fields, values, document, files.get(values, ""), page_parts))
+    return [PageGroup(fields[0], value, f"{folders[value]}/index", tuple(pages)) for value, pages in found.items()]
+
+
+def _measured(view: View) -> list[tuple[RunRow, str]]:
+    """Return each run with each of its transports; a run without numbers with the one that its manifest names."""
+    found: dict[tuple[str, str], None] = {}
+    for name, results in view.by_run.items():
+        found |= dict.fromkeys((name, result.conditions.transport or NOT_STATED) for result in results)
+    found |= {(name, transport_of(run) or NOT_STATED): None for name, run in view.runs.items() if name not in view.by_run}
+    return [(view.runs[name], transport) for name, transport in found]
+
+
+def _values(run: RunRow, transport: str, fields: Iterable[str]) -> Values:
+    labels = labels_of(run.labels)
+    of_run: Mapping[str, str | None] = {"transport": transport, "system": run.system, "host": run.host, "release": run.release}
+    return tuple((labels.get(field) if is_label(field) else of_run[field]) or NOT_STATED for field in fields)
+
+
+def _order(fields: Sequence[str], values: Values) -> tuple[object, ...]:
+    """Sort names without regard to capitals, labels and releases also by the numbers in them, and what is not stated behind them."""
+    keys = [value.lower() if field in DEFAULT else (value == NOT_STATED, natural(value.lower())) for field, value in zip(fields, values, strict=True)]
+    return (*keys, values)
+
+
+def _pair_order(pair: tuple[str, str]) -> tuple[object, ...]:
+    return (pair[0].lower(), pair[1].lower(), pair)
+
+
+def _part(fields: Sequence[str], values: Values, pair: tuple[str, str], document: str) -> PagePart:
+    selection = msgspec.structs.replace(selection_of(fields, values), system=pair[0], transport=pair[1])
+    return PagePart(selection, document)
+
+
+def _free(document: str, taken: set[str]) -> str:
+    """Return a name that no other page or folder has: `UDP` and `udp` are two transports with the same file name."""
+    name, number = document, 2
+    while name in taken:
+        name, number = f"{document}-{number}", number + 1
+    taken.add(name)
+    return name
+
+
+def csv_name(*values: str) -> str:
+    """Return the address of the CSV file with the numbers of a page."""
+    return f"{_CSV_FOLDER}/{slug(' '.join(values))}.csv"
+
+
+def csv_names(pages: Collection[Values]) -> dict[Values, str]:
+    """Return the address of the CSV file of each page. `X` and `x` are two systems, so their files are numbered."""
+    names: dict[Values, str] = {}
+    taken: set[str] = set()
+    for values in sorted(pages):
+        first = csv_name(*values)
+        numbered = (f"{first.removesuffix('.csv')}-{number}.csv" for number in range(2, len(taken) + 3))
+        names[values] = next(name for name in (first, *numbered) if name not in taken)
+        taken.add(names[values])
+    return names
+
+
+def values_of_rows(results: pd.DataFrame, fields: Iterable[str]) -> list[list[str]]:
+    """Return the values of each field, one for each row of the table that other tools get."""
+    texts = [text if isinstance(text, str) else None for text in results["labels"]]
+    return [
+        [labels_of(text).get(field, NOT_STATED) for text in texts] if is_label(field) else results[field].astype(object).fillna(NOT_STATED).tolist()
+        for field in fields
+    ]

@@ -1,0 +1,80 @@
+"""Which page of a site shows which numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from tacholog.runs.labels import is_label
+from tacholog.view.results import ResultRow
+from tacholog.view.views import Selection
+
+Entry = list[Any]  # [system, transport, document], or with a fourth item: the other fields of the selection, as {"label.plugin": "flannel"}
+_REST = 3
+_FIELDS = ("host", "release")
+
+
+class PagePart(msgspec.Struct, frozen=True):
+    """A part of a page: the numbers of a system over a transport, and possibly only those of a host, a release or a label."""
+
+    selection: Selection
+    document: str
+
+    @property
+    def system(self) -> str:
+        """The system that the part is about."""
+        return str(self.selection.system)
+
+    @property
+    def transport(self) -> str:
+        """Its transport."""
+        return str(self.selection.transport)
+
+    @property
+    def others(self) -> tuple[tuple[str, str], ...]:
+        """The other fields of the selection, with their values."""
+        found = ((name, getattr(self.selection, name)) for name in _FIELDS)
+        return (*((name, value) for name, value in found if value is not None), *self.selection.labels)
+
+    def entry(self) -> Entry:
+        """Return the part as an item of the list in a directive's body."""
+        rest = [dict(self.others)] if self.others else []
+        return [self.system, self.transport, self.document, *rest]
+
+
+class PageIndex:
+    """The parts of all pages."""
+
+    def __init__(self, parts: Iterable[PagePart] = ()) -> None:
+        """Of two parts that show the same number, the first one counts."""
+        self.parts = tuple(parts)
+        self._by_pair: dict[tuple[str, str], list[PagePart]] = {}
+        for part in self.parts:
+            self._by_pair.setdefault((part.system, part.transport), []).append(part)
+
+    def part_with(self, system: str, transport: str, result: ResultRow) -> PagePart | None:
+        """Return the part that shows a number of a system over a transport; nothing if no page does."""
+        found = self._by_pair.get((system, transport), ())
+        return next((part for part in found if part.selection.wants_run(result.run)), None)
+
+
+def page_index(entries: Sequence[Entry]) -> PageIndex:
+    """Return the index that the body of a directive states.
+
+    Raises:
+        ValueError: an entry is not [system, transport, document], or its fourth item has an unknown field.
+    """
+    return PageIndex(_part(entry) for entry in entries)
+
+
+def _part(entry: Entry) -> PagePart:
+    system, transport, document = (str(value) for value in entry[:_REST])
+    rest: Mapping[str, Any] = entry[_REST] if len(entry) > _REST else {}
+    for name, value in rest.items():
+        if not (name in _FIELDS or is_label(name)) or not isinstance(value, str):
+            raise ValueError(f"{name!r} is none of {', '.join(_FIELDS)}, label.NAME")
+    fields = {name: value for name, value in rest.items() if name in _FIELDS}
+    labels = tuple((name, value) for name, value in rest.items() if is_label(name))
+    return PagePart(Selection(system=system, transport=transport, labels=labels, **fields), document)

@@ -1,0 +1,89 @@
+"""Labels in a browser: a reader filters by them, an address keeps the choice, and pages that a label splits fit a phone."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tacholog.runs.manifest import LogFile, Manifest, write
+from tacholog.site.build import build_site
+from tacholog.site.settings import SiteSettings
+
+pytestmark = [
+    pytest.mark.browser,
+    # What MyST and the theme still use of Sphinx is their business.
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+LOG = Path(__file__).parent.parent / "formats/native/latency-udp.log"
+PLUGINS = ("flannel", "calico", "<b>bold</b>, a|b", None)
+
+
+@pytest.fixture(scope="module")
+def labelled(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
+    """A site of runs with labels, a page for each plugin."""
+
+    def build(folder: Path) -> None:
+        for plugin in PLUGINS:
+            for transport in ("udp", "tcp"):
+                run = folder / "data" / f"{PLUGINS.index(plugin)}-{transport}"
+                run.mkdir(parents=True)
+                log = LOG.read_text().replace("transport=udp", f"transport={transport}")
+                (run / "a.log").write_text(log)
+                logs = (LogFile(file="a.log", sha256=hashlib.sha256(log.encode()).hexdigest()),)
+                labels = {"lab": "one"} | ({"plugin": plugin} if plugin else {})
+                write(run / "run.toml", Manifest(system="S", host="desk", labels=labels, logs=logs))
+        build_site([folder / "data"], folder / "site", folder / "work", SiteSettings(pages=("system", "label.plugin")))
+
+    return made_once("labelled-site", build) / "site"
+
+
+@pytest.fixture
+def compare(labelled: Path, browser: Browser) -> Iterator[Page]:
+    """The page that compares."""
+    page = browser.new_context().new_page()
+    page.goto((labelled / "compare.html").as_uri())
+    yield page
+    page.context.close()
+
+
+def names(page: Page) -> list[str]:
+    return page.locator(".tl-result tbody th").all_inner_texts()
+
+
+def test_a_label_that_differs_is_a_choice_and_one_that_all_share_is_none(compare: Page) -> None:
+    legends = compare.locator(".tl-boxes legend").all_inner_texts()
+
+    assert "Label plugin" in legends
+    assert "Label lab" not in legends
+    assert len(names(compare)) == 8
+    assert any("plugin <b>bold</b>, a|b" in name for name in names(compare))
+
+
+def test_a_reader_filters_by_a_label_and_the_address_keeps_it(compare: Page) -> None:
+    for plugin in ("flannel", "not stated", "<b>bold</b>, a|b"):
+        compare.get_by_label(plugin, exact=True).uncheck()
+
+    assert len(names(compare)) == 2
+    assert all("plugin calico" in name for name in names(compare))
+    assert parse_qs(urlsplit(compare.url).query)["label.plugin"] == ["calico"]
+    compare.reload()
+    assert len(names(compare)) == 2
+
+
+def test_two_labels_have_no_ratio_and_the_reason_names_both(compare: Page) -> None:
+    assert "label plugin: flannel -> calico" in " ".join(names(compare)) or "label plugin: calico -> flannel" in " ".join(names(compare))
+
+
+@pytest.mark.parametrize("name", ["flannel", "not-stated", "index"])
+def test_a_page_that_a_label_splits_fits_a_phone(labelled: Path, browser: Browser, name: str) -> None:
+    page = browser.new_context(viewport={"width": 375, "height": 800}).new_page()
+    page.goto((labelled / f"s/{name}.html").as_uri())
+
+    assert page.evaluate("document.documentElement.scrollWidth") == 375
+    page.context.close()

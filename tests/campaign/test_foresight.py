@@ -1,0 +1,188 @@
+"""What comparisons will lack is said before the first run, and what only a log can show is said after the first run of each variant."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.command import run_tacholog_text
+
+from tacholog.campaign.pace import Pace
+
+LOGS = Path(__file__).parent.parent / "formats"
+SOCKPERF = """
+system = "Sockets"
+tool = "sockperf"
+repetitions = 2
+{version}
+[[runs]]
+name = "throughput"
+command = ["cat", "{log}"]
+expected_s = 2
+conditions = {{ {conditions} }}
+"""
+VERSION = 'version_command = ["sockperf", "--version"]'
+
+
+def campaign(folder: Path, conditions: str, log: str = "sockperf/throughput-tcp.log", version: str = "", tool: str = "sockperf") -> Path:
+    path = folder / "small.toml"
+    path.write_text(SOCKPERF.format(conditions=conditions, log=LOGS / log, version=version).replace('tool = "sockperf"', f'tool = "{tool}"'))
+    return path
+
+
+def bench(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return run_tacholog_text("bench", *arguments, cwd=cwd)
+
+
+def test_the_plan_names_what_is_run_how_often_and_how_long_and_starts_nothing(tmp_path: Path) -> None:
+    done = bench("--plan", campaign(tmp_path, 'load_mode = "max-rate", batch_bytes = 0, reliability = "reliable"'), cwd=tmp_path)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    cat = shutil.which("cat")
+    lines = done.stdout.splitlines()
+    assert lines[:3] == [
+        "small: 1 variant, 2 repetitions each: 2 runs, about 4 s.",
+        "  throughput: 2 runs of about 2 s",
+        "Order: each repetition runs all variants in a new random order (seed: chosen at the start).",
+    ]
+    assert lines[3].startswith(f"Program cat: {cat}, SHA-256 ")
+    assert lines[4:] == ["All conditions that comparisons need will be stated."]
+    assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
+
+
+def test_the_plan_names_each_condition_that_nothing_will_state_and_what_to_add(tmp_path: Path) -> None:
+    done = bench("--plan", campaign(tmp_path, 'load_mode = "max-rate"'), cwd=tmp_path)
+
+    assert done.stdout.splitlines()[-3:] == [
+        (
+            'reliability: nothing states it; rows of throughput need it to compare: add conditions = { reliability = "reliable" } '
+            '(or "best-effort") for throughput.'
+        ),
+        (
+            "batch_bytes: nothing states it; rows of throughput at max-rate need it to compare: add conditions = { batch_bytes = 0 } "
+            "(0: batching is off) for throughput."
+        ),
+        "docs/conditions.md explains each condition.",
+    ]
+
+
+def test_a_latency_needs_no_batching_and_only_its_log_can_show_the_rest(tmp_path: Path) -> None:
+    done = bench("--plan", campaign(tmp_path, 'load_mode = "closed", reliability = "reliable"'), cwd=tmp_path)
+
+    assert "batch_bytes" not in done.stdout
+    assert (
+        "Rows of latency need transport, payload_bytes, tool_version, which only some logs of this format state; "
+        "the log of the first run will show it (throughput).\n"
+    ) in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("tool", "reason"),
+    [("mytool", "the campaign names no format, and no format has the tool 'mytool'")],
+)
+def test_the_plan_says_what_it_cannot_know(tmp_path: Path, tool: str, reason: str) -> None:
+    done = bench("--plan", campaign(tmp_path, 'load_mode = "closed"', tool=tool), cwd=tmp_path)
+
+    line = f"Not known before the first run: which conditions the logs of throughput state ({reason})."
+    assert line in done.stdout.splitlines()
+
+
+def test_a_program_that_is_not_there_or_not_known_is_named_in_the_plan(tmp_path: Path) -> None:
+    path = campaign(tmp_path, 'load_mode = "closed"')
+    path.write_text(path.read_text() + '[[runs]]\nname = "b"\ncommand = ["taskset", "-c", "0", "no-such-tool"]\n')
+    path.write_text(path.read_text() + '[[runs]]\nname = "c"\ncommand = ["sh", "-c", "cat log"]\n')
+
+    done = bench("--plan", path, cwd=tmp_path)
+
+    assert done.returncode == 0
+    assert "Program no-such-tool, behind taskset: NOT FOUND on this machine; install it, or put it on the PATH." in done.stdout
+    assert (
+        "Program sh: what it measures is not known (sh reads its commands from a text or a file), so the SHA-256 in run.toml is that of sh."
+        in done.stdout
+    )
+
+
+def test_before_the_runs_the_gaps_are_named_once_and_not_again_after_the_first_log(tmp_path: Path) -> None:
+    done = bench(campaign(tmp_path, 'load_mode = "max-rate", reliability = "reliable"'), cwd=tmp_path)
+
+    assert done.returncode == 0
+    assert done.stderr.count("batch_bytes: ") == 1
+    assert done.stderr.index("batch_bytes: nothing states it") < done.stderr.index("[1/2]")
+
+
+def test_the_first_log_of_a_variant_shows_what_only_a_log_can_show(tmp_path: Path) -> None:
+    path = campaign(tmp_path, 'load_mode = "closed", reliability = "reliable"', "sockperf/ping-pong-udp.log")
+
+    done = bench(path, cwd=tmp_path)
+
+    first, second = (done.stderr.index(f"[{number}/2]") for number in (1, 2))
+    told = done.stderr[first:second].splitlines()[1:]
+    assert told == [
+        (
+            "throughput/01: payload_bytes: neither its log nor the campaign states it; without it, results of several sizes stand in one row: "
+            'add conditions = { payload_bytes = "{payload_bytes}" } for throughput.'
+        )
+    ]
+    assert done.stderr[second:].splitlines()[1:] == []
+
+
+def test_unknown_lines_of_the_first_log_are_named(tmp_path: Path) -> None:
+    log = tmp_path / "strange.log"
+    text = (LOGS / "sockperf/throughput-tcp.log").read_text()
+    log.write_text(text + "sockperf: a line of a version to come\n")
+    path = campaign(tmp_path, 'load_mode = "max-rate", batch_bytes = 0, reliability = "reliable"', str(log))
+
+    done = bench(path, cwd=tmp_path)
+
+    line = len(text.splitlines()) + 1
+    assert done.stderr.splitlines()[1] == (
+        f"throughput/01: 1 line of perftest.log is unknown to its format, from line {line} on (tacholog parse --explain shows them)"
+    )
+
+
+def test_a_comparison_names_the_gaps_before_it_begins_but_not_those_that_it_goes_across(tmp_path: Path) -> None:
+    path = campaign(tmp_path, 'load_mode = "max-rate"')
+
+    plain, across = (
+        run_tacholog_text("ab", "cat", "cat", path, "--plan", "--pairs", "1", *more, cwd=tmp_path) for more in ((), ("--across", "batch_bytes"))
+    )
+
+    assert "batch_bytes: nothing states it; rows of throughput at max-rate need it to compare" in plain.stderr
+    assert "batch_bytes" not in across.stderr
+    assert "reliability: nothing states it" in across.stderr
+
+
+def test_a_field_that_a_comparison_cannot_go_across_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    done = run_tacholog_text("ab", "cat", "cat", campaign(tmp_path, ""), "--across", "colour", cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert "colour" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
+
+
+def test_a_comparison_across_a_field_compares_sides_that_differ_in_it(tmp_path: Path) -> None:
+    path = campaign(tmp_path, 'load_mode = "max-rate", batch_bytes = 0, reliability = "reliable"')
+    sides = "cat {arguments}", "sed s/TCP/UDP/ {arguments}"
+
+    plain, across = (
+        json.loads(run_tacholog_text("ab", *sides, path, "--pairs", "1", "--format", "json", "--output", name, *more, cwd=tmp_path).stdout)
+        for name, more in (("a", ()), ("b", ("--across", "transport")))
+    )
+
+    assert {row["verdict"] for row in plain["rows"]} <= {"added", "removed", "not comparable"}
+    assert [row["verdict"] for row in across["rows"] if row["key"]["metric"] == "offered_rate"] != ["added"]
+    assert not {row["verdict"] for row in across["rows"]} & {"added", "removed"}
+    assert not list((tmp_path / "b").glob("same-build"))
+
+
+def test_the_time_left_is_corrected_by_the_runs_of_the_same_kind_or_else_by_all() -> None:
+    pace = Pace()
+
+    assert pace.seconds([("a", 10.0), ("b", 1.0)]) == 11.0
+    pace.add("a", 10.0, 30.0)
+    assert pace.seconds([("a", 10.0), ("b", 1.0)]) == 33.0
+    pace.add("b", 10.0, 10.0)
+    assert pace.seconds([("a", 10.0), ("b", 1.0), ("c", 1.0)]) == 33.0  # c: 40 s for 20 expected ones

@@ -1,0 +1,125 @@
+"""The campaigns of bench/campaigns/tools with the real tools, server and client in two network namespaces that are joined by a cable."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.command import run_tacholog_text
+from tests.left_out import leave_out
+
+from tacholog.dataset.load import load
+from tacholog.runs.manifest import read_manifest
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOLS = ROOT / "bench/campaigns/tools"
+ADDRESS = "10.213.0.2"
+ROWS = {
+    "sockperf": {
+        **{("latency", transport, size, "latency"): 2 for transport in ("TCP", "UDP") for size in (64, 1024)},
+        **{("throughput", transport, size, "offered_rate"): 2 for transport in ("TCP", "UDP") for size in (64, 1024)},
+    },
+    "qperf": {
+        **{("latency", transport, size, "latency"): 2 for transport in ("TCP", "UDP") for size in (64, 1024)},
+        **{("throughput", "TCP", size, "goodput"): 2 for size in (1024, 65536)},
+        **{("throughput", "UDP", size, "goodput"): 2 for size in (64, 1024)},
+    },
+    "iperf3": {
+        **{("throughput", "TCP", size, "goodput"): 2 for size in (1024, 131072)},
+        **{("throughput", "UDP", size, "goodput"): 2 for size in (64, 1024)},
+    },
+    "ddsperf": {
+        **{("latency", "UDP", size, "latency"): 2 for size in (64, 1024)},
+        **{("throughput", "UDP", size, "goodput"): 2 for size in (64, 1024, 16384)},
+    },
+}
+
+
+#: Makes two network namespaces with a cable between them, then becomes the command behind it. All of it is gone when the command has ended.
+WITH_CABLE = f"""
+mount -t tmpfs tmpfs /run && mkdir /run/netns && ip netns add a && ip netns add b &&
+ip -n a link add eth0 type veth peer name eth0 netns b &&
+ip -n a link set lo up && ip -n a link set eth0 up && ip -n a addr add 10.213.0.1/24 dev eth0 &&
+ip -n b link set lo up && ip -n b link set eth0 up && ip -n b addr add {ADDRESS}/24 dev eth0 &&
+exec "$@"
+"""
+OTHER_USER = ("--user", "--map-root-user") if os.geteuid() else ()
+NOT_COMPARED = {"added", "removed", "not_comparable", "invalid"}
+NAMESPACES = ("unshare", *OTHER_USER, "--net", "--mount", "sh", "-c", WITH_CABLE, "sh")
+
+
+@pytest.fixture(scope="module")
+def cable() -> None:
+    """Network namespaces can be made here."""
+    done = subprocess.run([*NAMESPACES, "true"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        leave_out(f"network namespaces cannot be made: {done.stderr.strip()}")
+
+
+def in_namespaces(tool: str, folder: Path, repetitions: int) -> Path:
+    """Write the campaign of a tool with its two hosts in the namespaces, fewer repetitions and shorter runs."""
+    text = (TOOLS / f"{tool}.toml").read_text()
+    prefixes = {name: f'prefix = ["ip", "netns", "exec", "{name}"]' for name in "ab"}
+    for old, new in (
+        (r"^repetitions = 6$", f"repetitions = {repetitions}"),
+        (r"duration_s = [34]", "duration_s = 2" if tool == "ddsperf" else "duration_s = 1"),
+        (r"^hosts\.a = .*$", f"hosts.a = {{ {prefixes['a']} }}"),
+        (r"^hosts\.b = .*$", f'hosts.b = {{ {prefixes["b"]}, address = "{ADDRESS}" }}'),
+    ):
+        text, count = re.subn(old, new, text, flags=re.MULTILINE)
+        assert count, f"the campaign has no {old}"
+    path = folder / f"{tool}.toml"
+    path.write_text(text)
+    return path
+
+
+def measured(path: Path, output: Path) -> Path:
+    """Run a campaign and return its folder. Nothing may be said about conditions that are missing or lines that are unknown."""
+    done = run_tacholog_text("bench", path, "--output", output, cwd=path.parent, prefix=NAMESPACES, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [line for line in done.stderr.splitlines() if not re.match(r"\[\d+/\d+\] \S+: ok, ", line)] == []
+    [folder] = output.iterdir()
+    return folder
+
+
+@pytest.mark.usefixtures("cable")
+@pytest.mark.parametrize("tool", ROWS)
+def test_a_campaign_of_a_tool_gives_rows_that_compare(tool: str, tmp_path: Path) -> None:
+    if shutil.which(tool) is None:
+        leave_out(f"{tool} is not installed")
+    old, new = (measured(in_namespaces(tool, tmp_path, repetitions), tmp_path / f"runs-{repetitions}") for repetitions in (2, 1))
+
+    assert counted_rows(old, tool) == ROWS[tool]
+    report = compared(old, new)
+    assert {row["verdict"] for row in report["rows"]} & NOT_COMPARED == set()
+    assert report["rows"]
+    assert {condition for row in report["rows"] for condition in row.get("unverified", ())} == set()
+    for manifest in map(read_manifest, old.rglob("run.toml")):
+        assert [(command.program_version is not None, command.exit_status is not None) for command in manifest.commands] == [(True, True)] * 2
+
+
+def counted_rows(folder: Path, tool: str) -> dict[tuple[str, str, int, str], int]:
+    """Count the repetitions of each row with a size that matters: its mean, at the load mode that most of the tool's tests have."""
+    dataset = load([folder])
+    wanted = {metric for *_, metric in ROWS[tool]}
+    rows = dataset.results.merge(dataset.runs[["run", "repetition"]], on="run")
+    rows = rows[(rows["scope"] == "summary") & rows["metric"].isin(wanted) & (rows["statistic"] == "mean") & (rows["load_mode"] != "open")]
+    rows = rows[(rows["side"] != "publisher") | (rows["metric"] != "goodput")]
+    repeated = rows.drop_duplicates(["test", "transport", "payload_bytes", "metric", "repetition"])
+    assert set(repeated["repetition"]) == {1, 2}
+    columns = (repeated[name].tolist() for name in ("test", "transport", "payload_bytes", "metric"))
+    return dict(Counter(zip(*columns, strict=True)))
+
+
+def compared(old: Path, new: Path) -> dict[str, Any]:
+    done = run_tacholog_text("diff", old, new, "--format", "json", cwd=old, timeout=300)
+    assert done.returncode in (0, 4), done.stderr
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report

@@ -1,0 +1,152 @@
+"""Labels are the user's own words: two runs with different labels are never pooled, and never compared unless somebody asks for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pandas as pd
+import pytest
+
+from tacholog.compare.comparable import Comparison, judge
+from tacholog.compare.diff.compare import check_across, compare
+from tacholog.compare.policy import Policy
+from tacholog.compare.result import Difference, DiffRow
+from tacholog.compare.sides import find
+from tacholog.dataset.frames import Dataset
+from tacholog.errors import TachologError
+from tacholog.render.diff.summary import side_words
+from tacholog.render.diff.words import remark
+from tacholog.view.history import lines
+from tacholog.view.row_names import row_name
+
+Side = Callable[..., Dataset]
+VALUES = np.array([[1000.0] * 6])
+
+
+def labelled(side: Side, start: int, factor: float = 1.0, **labels: str) -> Dataset:
+    """Six runs with these labels. They make interleaved pairs with the runs of the next odd ``start``."""
+    runs = [f"{start}-{json.dumps(labels)}-{number}" for number in range(6)]
+    places = [start // 2 * 2 + 2 * pair + (start + pair) % 2 for pair in range(6)]
+    return side(VALUES * factor, places, run=runs, labels=json.dumps(labels, sort_keys=True) if labels else None)
+
+
+def together(*sides: Dataset) -> Dataset:
+    """Several groups of runs as one side."""
+    runs, results = (pd.concat([getattr(side, name) for side in sides], ignore_index=True) for name in ("runs", "results"))
+    return msgspec.structs.replace(sides[0], runs=runs, results=results)
+
+
+def names(rows: tuple[DiffRow, ...]) -> list[str]:
+    return [row_name(row.key).replace("\u00a0", " ") for row in rows]
+
+
+def test_a_diff_refuses_another_label_and_names_both_values(side: Side) -> None:
+    (row,) = compare(labelled(side, 0, plugin="flannel"), labelled(side, 1, plugin="calico"), Policy()).rows
+
+    assert (row.verdict, row.reasons, row.ratio) == ("not_comparable", ("label.plugin",), None)
+    assert row.differences == (Difference("label.plugin", "flannel", "calico"),)
+    assert "label plugin: flannel -> calico" in remark(row)
+
+
+def test_a_label_that_only_one_side_has_is_another_label(side: Side) -> None:
+    (row,) = compare(labelled(side, 0), labelled(side, 1, kernel="6.1"), Policy()).rows
+
+    assert (row.verdict, row.reasons) == ("not_comparable", ("label.kernel",))
+    assert "label kernel: not stated -> 6.1" in remark(row)
+
+
+def test_a_diff_across_a_label_compares_and_names_both_values(side: Side) -> None:
+    old, new = labelled(side, 0, plugin="flannel", kernel="6.1"), labelled(side, 1, 1.5, plugin="calico", kernel="6.1")
+
+    (row,) = compare(old, new, Policy(across=("label.plugin",))).rows
+
+    assert row.verdict == "worse"
+    assert row.across == (Difference("label.plugin", "flannel", "calico"),)
+    assert row.key.apart == ()
+
+
+def test_across_one_label_another_one_still_forbids_a_comparison(side: Side) -> None:
+    old, new = labelled(side, 0, plugin="flannel", kernel="6.1"), labelled(side, 1, plugin="calico", kernel="6.6")
+
+    (row,) = compare(old, new, Policy(across=("label.plugin",))).rows
+
+    assert row.reasons == ("label.kernel",)
+
+
+def test_runs_with_different_labels_are_rows_of_their_own_and_each_row_names_its_label(side: Side) -> None:
+    old = together(labelled(side, 0, plugin="flannel"), labelled(side, 20, 2.0, plugin="calico"))
+    new = together(labelled(side, 1, plugin="flannel"), labelled(side, 21, 3.0, plugin="calico"))
+
+    rows = compare(old, new, Policy()).rows
+
+    assert {name: (row.old.median, row.new.median) for name, row in zip(names(rows), rows, strict=True) if row.old and row.new} == {
+        "latency p50, shm, copy, 16 B, plugin calico": (2000.0, 3000.0),
+        "latency p50, shm, copy, 16 B, plugin flannel": (1000.0, 1000.0),
+    }
+
+
+def test_runs_without_a_label_are_a_row_beside_those_with_it(side: Side) -> None:
+    old, new = (together(labelled(side, at), labelled(side, 20 + at, plugin="calico")) for at in (0, 1))
+
+    rows = compare(old, new, Policy()).rows
+
+    assert sorted(names(rows)) == [f"latency p50, shm, copy, 16 B, plugin {value}" for value in ("calico", "not stated")]
+
+
+def test_a_label_that_all_runs_share_stands_beside_the_sides_and_not_in_each_row(side: Side) -> None:
+    report = compare(labelled(side, 0, plugin="flannel"), labelled(side, 1, plugin="flannel"), Policy())
+
+    assert names(report.rows) == ["latency p50, shm, copy, 16 B"]
+    assert report.old.labels == {"plugin": ("flannel",)}
+    assert "; plugin flannel; " in side_words(report.old)
+
+
+def test_a_row_of_one_side_says_that_the_other_side_has_it_with_another_label(side: Side) -> None:
+    old = together(labelled(side, 0, plugin="flannel"), labelled(side, 20, plugin="calico"))
+
+    gone = next(row for row in compare(old, labelled(side, 1, plugin="flannel"), Policy()).rows if row.verdict == "removed")
+
+    assert names((gone,))[0] == "latency p50, shm, copy, 16 B, plugin calico"
+    assert "label plugin: calico -> flannel" in remark(gone)
+
+
+def test_a_line_of_a_history_never_mixes_two_labels(side: Side) -> None:
+    releases = [labelled(side, 0, kernel="6.1"), labelled(side, 1, kernel="6.1"), labelled(side, 40, kernel="6.6"), labelled(side, 41, kernel="6.6")]
+    reports = [compare(old, new, Policy()) for old, new in pairwise(releases)]
+
+    found = lines(reports, "latency", "p50")
+
+    assert [[point.release for point in line.points] for line in found] == [[0, 1], [2, 3]]
+    assert found[1].begun_by is not None
+    assert found[1].begun_by.reasons == ("label.kernel",)
+
+
+def test_across_takes_every_label_and_nothing_that_cannot_be_one() -> None:
+    check_across(["label.anything-at_all9", "transport"])
+    for wrong in ("label.", "label.9", "label.a b", "labels", "lable.plugin"):
+        with pytest.raises(TachologError, match=r"--across .*: choose from .*, label\.NAME"):
+            check_across([wrong])
+
+
+def test_a_dataset_that_was_saved_before_there_were_labels_is_compared_as_one_without() -> None:
+    saved = find(str(Path(__file__).parent.parent / "saved/0.3.0"), ())
+    older = msgspec.structs.replace(saved, runs=saved.runs.drop(columns="labels"))
+
+    assert saved.runs["labels"].isna().all()
+    assert {row.verdict for row in compare(older, saved, Policy()).rows} == {"unreplicated_same"}
+
+
+@pytest.mark.parametrize("comparison", ["ratio", "ranking"])
+def test_no_comparison_takes_two_labels_for_one(comparison: Comparison) -> None:
+    stated = dict.fromkeys(("metric", "labels"), None) | {"metric": "latency"}
+    one, other = (stated | {"labels": labels} for labels in ('{"plugin": "flannel"}', None))
+
+    judged = judge(one, other, comparison=comparison, only=("labels",))
+
+    assert judged.different == (Difference("label.plugin", "flannel", None),)
+    assert judge(one, one, comparison=comparison, only=("labels",)).different == ()

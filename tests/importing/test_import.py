@@ -1,0 +1,401 @@
+"""``tacholog import`` makes runs of logs that exist already."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.command import run_tacholog_text
+from tests.importing.conftest import FORMATS, PATTERN, conditions, files_of, import_logs, lines_with, log_of, manifests
+
+from tacholog.dataset.load import load
+
+MakeTree = Callable[..., Path]
+
+
+def test_logs_of_one_run_become_one_run_with_the_fields_of_their_paths(cluster: Path, tmp_path: Path) -> None:
+    said = import_logs(cluster, "--to", tmp_path / "data", "--map", PATTERN)
+
+    runs = manifests(tmp_path / "data")
+    assert list(runs) == [
+        "throughput-test/flannel-hostgw-dds-secure-tcp/00",
+        "throughput-test/flannel-hostgw-dds-secure-tcp/01",
+        "throughput-test/hostnetwork-udp/00",
+        "throughput-test/hostnetwork-udp/01",
+    ]
+    run = runs["throughput-test/hostnetwork-udp/01"]
+    assert run.labels == {"test": "throughput-test", "plugin": "hostnetwork-udp"}
+    assert (run.system, run.tool, run.repetition) == ("RTI Connext DDS", "RTI Perftest", 1)
+    assert [(log.file, log.side, log.participant, log.path) for log in run.logs] == [
+        ("rtiperftest-pub0.log", "publisher", None, "throughput-test/hostnetwork-udp/test-1/rtiperftest-pub0.log"),
+        ("rtiperftest-sub0.log", "subscriber", None, "throughput-test/hostnetwork-udp/test-1/rtiperftest-sub0.log"),
+    ]
+    assert "4 runs of 8 logs, 4 of them new" in said
+    assert "4 runs imported" in said
+    (row,) = lines_with(said, ["throughput-test/hostnetwork-udp "])
+    assert re.split("  +", row)[1:] == ["0 to 1", "2", "2 publisher, 2 subscriber", "rti", "latency (64 bytes), throughput (64 bytes)"]
+
+
+def test_an_imported_folder_is_whole_and_has_no_problem(cluster: Path, tmp_path: Path) -> None:
+    before = files_of(cluster)
+
+    import_logs(cluster, "--to", tmp_path / "data", "--map", PATTERN)
+    done = run_tacholog_text("check", tmp_path / "data")
+
+    assert (done.stdout, done.returncode) == ("", 0)
+    assert done.stderr == "4 runs, 236 lines, 72 numbers, 0 problems\n"
+    assert files_of(cluster) == before
+    copied = sorted(content for name, content in files_of(tmp_path / "data").items() if name.endswith(".log"))
+    assert copied == sorted(before.values())
+
+
+def test_a_dry_run_writes_nothing_and_shows_the_same(cluster: Path, tmp_path: Path) -> None:
+    dry = import_logs(cluster, "--to", tmp_path / "data", "--map", PATTERN, "--dry-run")
+
+    assert not (tmp_path / "data").exists()
+    assert dry.endswith("dry run: nothing was written\n")
+    assert dry.splitlines()[:-1] == import_logs(cluster, "--to", tmp_path / "data", "--map", PATTERN).splitlines()[:-1]
+
+
+def test_importing_again_adds_only_what_is_new(cluster: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    import_logs(cluster, "--to", data, "--map", PATTERN)
+    before = {name: (data / name).stat() for name in files_of(data)}
+    new = cluster / "throughput-test/hostnetwork-udp/test-2/rtiperftest-sub0.log"
+    new.parent.mkdir()
+    new.write_text(log_of("sub", 99))
+
+    said = import_logs(cluster, "--to", data, "--map", PATTERN)
+
+    assert "5 runs of 9 logs, 1 of them new" in said
+    assert "1 run imported" in said
+    assert {name: (data / name).stat().st_mtime_ns for name in before} == {name: found.st_mtime_ns for name, found in before.items()}
+    assert manifests(data).keys() - {"/".join(name.split("/")[:-1]) for name in before} == {"throughput-test/hostnetwork-udp/02"}
+
+
+def test_a_log_that_changed_since_is_named_and_not_overwritten(cluster: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    import_logs(cluster, "--to", data, "--map", PATTERN)
+    before = files_of(data)
+    (cluster / "throughput-test/hostnetwork-udp/test-1/rtiperftest-sub0.log").write_text(log_of("sub", 77))
+    (cluster / "throughput-test/hostnetwork-udp/test-0/rtiperftest-sub1.log").write_text(log_of("sub", 78))
+
+    said = import_logs(cluster, "--to", data, "--map", PATTERN, status=2)
+
+    assert files_of(data) == before
+    assert (
+        "not imported: throughput-test/hostnetwork-udp/test-1/rtiperftest-sub0.log: throughput-test/hostnetwork-udp/01 is there already, "
+        "and the log has changed since; to import it anew, remove throughput-test/hostnetwork-udp/01 first" in said
+    )
+    assert "rtiperftest-sub1.log: throughput-test/hostnetwork-udp/00 is there already, and that run was imported without this log" in said
+
+
+def test_runs_that_are_there_with_other_fields_are_named(cluster: Path, tmp_path: Path) -> None:
+    import_logs(cluster, "--to", tmp_path / "data", "--map", PATTERN)
+    before = files_of(tmp_path / "data")
+
+    said = import_logs(cluster, "--to", tmp_path / "data", "--map", PATTERN, "--set", "batch_bytes=0", "--set", "label.kernel=6.1")
+
+    assert "4 runs there already under another name: throughput-test/flannel-hostgw-dds-secure-tcp/00," in said
+    assert "4 runs there already with other values of conditions.batch_bytes, labels.kernel: " in said
+    assert files_of(tmp_path / "data") == before
+
+
+def test_two_publishers_of_one_run_are_two_participants_and_not_pooled(tree: MakeTree, tmp_path: Path) -> None:
+    logs = tree({f"x/test-1/{side}{number}.log": log_of(side, 10 * number) for side in ("pub", "sub") for number in range(2)})
+
+    import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/test-{repetition}/{role}{participant}.log")
+
+    results = load([tmp_path / "data"]).results
+    means = results[(results["metric"] == "latency") & (results["statistic"] == "mean")]
+    assert means[["side", "participant", "value"]].to_numpy().tolist() == [["publisher", "pub0", 1677e3], ["publisher", "pub1", 1687e3]]
+    rates = results[results["metric"] == "message_rate"]
+    assert rates[["participant", "value"]].to_numpy().tolist() == [["sub0", 11833.0], ["sub1", 11843.0]]
+
+
+def test_parse_shows_the_side_and_participant_that_the_manifest_states(tree: MakeTree, tmp_path: Path) -> None:
+    logs = tree({f"x/1/{side}{number}.log": log_of(side, number) for side in ("pub", "sub") for number in range(2)})
+    import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{repetition}/{role}{participant}.log")
+
+    done = run_tacholog_text("parse", tmp_path / "data", "--format", "jsonl")
+
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {(record["side"], record["participant"]) for record in records} == {
+        *(("publisher", "pub0"), ("publisher", "pub1"), ("subscriber", "sub0"), ("subscriber", "sub1")),
+    }
+
+
+def test_a_log_without_results_does_not_make_a_run_empty_that_has_some(tree: MakeTree, tmp_path: Path) -> None:
+    banner = "".join(line for line in log_of("sub").splitlines(keepends=True) if not line.startswith("Length:"))
+    logs = tree({"x/1/pub.log": log_of("pub", kind="latency"), "x/1/sub.log": banner, "x/2/sub.log": banner})
+
+    import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{repetition}/{role}.log")
+
+    data = load([tmp_path / "data"])
+    assert data.runs[["run", "status"]].fillna("").to_numpy().tolist() == [["x/01", "ok"], ["x/02", "empty"]]
+    assert data.logs[["log", "status"]].fillna("").to_numpy().tolist() == [["pub.log", "ok"], ["sub.log", "empty"], ["sub.log", "empty"]]
+
+
+def test_a_participant_is_stated_in_every_run_of_a_kind_if_one_of_them_has_several(tree: MakeTree, tmp_path: Path) -> None:
+    files = {"x/1/sub0.log": log_of("sub", 1), "x/1/sub1.log": log_of("sub", 2), "x/2/sub0.log": log_of("sub", 3), "y/1/sub0.log": log_of("sub", 4)}
+
+    import_logs(tree(files), "--to", tmp_path / "data", "--map", "{label.x}/{repetition}/{role}{participant}.log")
+
+    found = {run: [log.participant for log in manifest.logs] for run, manifest in manifests(tmp_path / "data").items()}
+    assert found == {"x/01": ["sub0", "sub1"], "x/02": ["sub0"], "y/01": [None]}
+
+
+def test_fields_of_every_kind_reach_the_manifest(tree: MakeTree, tmp_path: Path) -> None:
+    logs = tree({"Some DDS/6.1/tcp/64B/lab/2024-w3/t1/5.log": log_of("sub")})
+    pattern = "{system}/{release}/{transport}/{payload_bytes}B/{host}/{session}/{options.window}/{repetition}.log"
+
+    import_logs(
+        *(logs, "--to", tmp_path / "data", "--map", pattern, "--set", "reliability=RELIABLE", "--set", "conditions.keyed=false"),
+        *("--set", "options.rate=10", "--set", "label.kernel=6.1", "--set", "published=true", "--set", "tool_version=3", "--set", "campaign=c"),
+    )
+
+    ((folder, run),) = manifests(tmp_path / "data").items()
+    assert (run.system, run.release, run.host, run.session, run.repetition, run.published) == ("Some DDS", "6.1", "lab", "2024-w3", 5, True)
+    assert conditions(run) == {"transport": "tcp", "payload_bytes": 64, "reliability": "reliable", "keyed": False}
+    assert (run.options, run.labels, run.tool_version, run.campaign) == ({"window": "t1", "rate": 10}, {"kernel": "6.1"}, "3", "c")
+    assert re.fullmatch(r"c/Some-DDS-[0-9a-f]{6}/release-6.1/tcp/payload_bytes-64/lab/session-[0-9a-f]{6}/options-[0-9a-f]{6}/kernel-6.1/05", folder)
+
+
+def test_the_first_rule_that_fits_counts_and_states_the_rest(tree: MakeTree, tmp_path: Path) -> None:
+    files = {
+        "udp/a-pub.log": log_of("pub"),
+        "udp/a-sub.log": log_of("sub"),
+        "udp/b.log": log_of("sub", 1),
+        "udp/notes.txt": "by hand",
+        "udp/x.log": "junk",
+    }
+    rules = tmp_path / "rules.toml"
+    rules.write_text("""
+ignore = ["*.txt"]
+
+[[rule]]
+path = "{transport}/{label.name}-{role}.log"
+set = { batch_bytes = 0, label.kernel = "6.1", conditions.reliability = "reliable" }
+
+[[rule]]
+path = "{transport}/x.log"
+set = { label.name = "a", role = "server", label.kernel = "6.1", conditions.reliability = "reliable", batch_bytes = 0 }
+results = false
+
+[[rule]]
+path = "{transport}/{label.name}.log"
+format = "rti"
+""")
+    said = import_logs(tree(files), "--to", tmp_path / "data", "--rules", rules, "--set", "batch_bytes=1")
+
+    runs = manifests(tmp_path / "data")
+    assert [conditions(run) for run in runs.values()] == [
+        {"transport": "udp", "reliability": "reliable", "batch_bytes": 0},
+        {"transport": "udp", "batch_bytes": 1},
+    ]
+    assert [(log.file, log.side, log.results) for log in runs["udp/a/kernel-6.1/01"].logs] == [
+        ("a-pub.log", "publisher", True),
+        ("a-sub.log", "subscriber", True),
+        ("x.log", "subscriber", False),
+    ]
+    assert [log.format for log in runs["udp/b/01"].logs] == ["rti"]
+    assert "notes.txt" not in said
+
+
+def test_a_path_and_its_rule_must_not_contradict_each_other(tree: MakeTree, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.toml"
+    rules.write_text('[[rule]]\npath = "{transport}/{label.name}.log"\nset = { transport = "udp" }\n')
+
+    said = import_logs(tree({"udp/a.log": log_of("sub"), "tcp/b.log": log_of("sub", 1)}), "--to", tmp_path / "data", "--rules", rules, status=2)
+
+    assert "not imported: tcp/b.log: the path states conditions.transport = 'tcp', its rule states 'udp'" in said
+    assert list(manifests(tmp_path / "data")) == ["udp/a/01"]
+
+
+def test_values_that_a_field_cannot_hold_are_named(tree: MakeTree, tmp_path: Path) -> None:
+    logs = tree({"1k/a.log": log_of("sub"), "64/a.log": log_of("sub", 1)})
+
+    said = import_logs(logs, "--to", tmp_path / "data", "--map", "{payload_bytes}/{label.x}.log", status=2)
+
+    assert "not imported: 1k/a.log: in the path, payload_bytes = '1k' is not a whole number that is not negative" in said
+    assert list(manifests(tmp_path / "data")) == ["payload_bytes-64/a/01"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--set", "batch_bytes"], "--set batch_bytes: write --set NAME=VALUE"),
+        (["--set", "batch_bytes=off"], "--set: batch_bytes = 'off' is not a whole number that is not negative"),
+        (["--set", "reliability=yes"], "--set: reliability = 'yes' is not one of reliable, best-effort"),
+        (["--set", "role=master"], "--set: role = 'master' is none of publisher, pub, client"),
+        (["--set", "batching=0"], "--set: there is no field 'batching'"),
+        (["--set", "transport=a", "--set", "conditions.transport=b"], "--set: conditions.transport is stated twice"),
+        (["--set", "host=../etc"], "--set: host = '../etc' cannot be the name of a file in hosts/"),
+        (["--set", "system= "], "--set: system = '' is blank"),
+        (["--rules", "nothing.toml"], "nothing.toml: No such file or directory"),
+    ],
+)
+def test_what_is_stated_wrongly_is_refused_in_one_line(cluster: Path, tmp_path: Path, words: list[str], message: str) -> None:
+    said = import_logs(cluster, "--to", tmp_path / "data", "--map", PATTERN, *words, status=2)
+
+    assert message in said
+    assert len(said.splitlines()) == 1
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('[[rule]]\npath = "{nothing}"', "rule 1 '{nothing}': there is no field 'nothing'"),
+        ('[[rule]]\npath = "{*}"\nset = { keyed = "perhaps" }', "rule 1: set: keyed = 'perhaps' is not true or false"),
+        ('[[rule]]\npath = "{*}"\nset = { label.x = 5 }', "rule 1: set: label.x = 5 is not a text; put it in quotes"),
+        ('[[rule]]\npath = "{*}"\nformat = "perf"', "no format is called 'perf'"),
+        ('[[rule]]\npaths = "{*}"', "Object contains unknown field `paths` (is path meant?)"),
+        ("[[rule]]", "Object missing required field `path`"),
+    ],
+)
+def test_a_wrong_rules_file_is_refused_in_one_line(cluster: Path, tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "rules.toml").write_text(content)
+
+    said = import_logs(cluster, "--to", tmp_path / "data", "--rules", tmp_path / "rules.toml", status=2)
+
+    assert message in said
+    assert len(said.splitlines()) == 1
+
+
+def test_what_no_pattern_fits_is_named_and_all_else_is_imported(cluster: Path, tmp_path: Path) -> None:
+    (cluster / "throughput-test/old-sub.log").write_text(log_of("sub", 50))
+    (cluster / "plot.png").write_bytes(b"\x89PNG\r\n" + bytes(range(256)))
+    (cluster / "throughput-test/hostnetwork-udp/test-0/rtiperftest-sub7.log").write_text("ssh: connect to host b port 22\n")
+
+    said = import_logs(cluster, "--to", tmp_path / "data", "--map", PATTERN, status=2)
+
+    assert "not imported: throughput-test/old-sub.log: it is a log, but no pattern fits its path" in said
+    assert "1 other file left alone: no pattern fits, and no format: plot.png" in said
+    assert lines_with(said, ["not imported", "rtiperftest-sub7.log", "no format fits", "give it a rule with results = false"])
+    assert len(manifests(tmp_path / "data")) == 4
+
+
+def test_a_field_twice_with_two_values_is_named(tree: MakeTree, tmp_path: Path) -> None:
+    logs = tree({"a/a-1.log": log_of("sub"), "a/b-1.log": log_of("sub", 1)})
+
+    said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{label.x}-{repetition}.log", status=2)
+
+    assert "not imported: a/b-1.log: {label.x} stands twice in the pattern, and is 'a' and 'b' in this path" in said
+
+
+def test_logs_that_contradict_their_path_are_imported_and_named(tree: MakeTree, tmp_path: Path) -> None:
+    logs = tree({"tcp/128/3.1.0/a.log": log_of("sub")})
+
+    said = import_logs(logs, "--to", tmp_path / "data", "--map", "{transport}/{payload_bytes}/{tool_version}/{label.x}.log")
+
+    assert "contradicted by logs, whose own values count and get a mark:" in said
+    assert "  1 log: path or rules state transport = tcp, the log states UDPv4 & SHMEM: tcp/128/3.1.0/a.log" in said
+    assert "path or rules state payload_bytes = 128, the log states 64" in said
+    assert "path or rules state tool_version = 3.1.0, the log states 3.0.1" in said
+    assert set(load([tmp_path / "data"]).problems["kind"]) == {"contradicted"}
+
+
+def test_what_set_states_gives_way_to_a_log_that_knows_better(tree: MakeTree, tmp_path: Path) -> None:
+    logs = tree({"a/1.log": log_of("pub", kind="latency"), "b/1.log": log_of("sub"), "c/1.log": log_of("pub")})
+
+    said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{repetition}.log", "--set", "load_mode=max-rate")
+
+    assert [run.conditions.load_mode for run in manifests(tmp_path / "data").values()] == [None, "max-rate", "max-rate"]
+    assert "--set load_mode=max-rate was left out where logs state closed: 1 run: a/01" in said
+    assert load([tmp_path / "data"]).problems.empty
+
+
+def test_what_comparisons_will_miss_is_named_with_what_to_type(cluster: Path) -> None:
+    said = import_logs(cluster, "--dry-run", "--map", PATTERN)
+    stated = import_logs(cluster, "--dry-run", "--map", PATTERN, "--set", "host=lab", "--set", "load_mode=max-rate", "--set", "batch_bytes=0")
+
+    assert "machine by 8 logs of latency and throughput: --set host=NAME" in said
+    assert (
+        "  load mode by 4 logs of throughput: --set load_mode=closed (or open, paced, max-rate) (other logs of these runs state load_mode = max-rate)"
+        in said
+    )
+    assert "  batching by 4 logs of throughput: --set batch_bytes=0 if batching was off (other logs of these runs state batch_bytes = 0)" in said
+    assert "start time by 4 repeated runs" in said
+    assert "not stated, although" not in stated
+
+
+def test_two_logs_of_a_run_with_the_same_results_are_named(tree: MakeTree, tmp_path: Path) -> None:
+    logs = tree({"a/client.log": log_of("sub"), "a/server.log": log_of("sub", 5)})
+
+    said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{role}.log")
+
+    assert "1 log with the same results as another log of its run" in said
+
+
+def test_hosts_that_logs_describe_become_host_files(tree: MakeTree, tmp_path: Path) -> None:
+    native = (FORMATS / "native/latency-udp.log").read_text()
+    logs = tree({"a/1.log": native, "a/2.log": native.replace("T04:04:02", "T04:05:02")})
+
+    said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{repetition}.log")
+
+    hosts = [path.stem for path in (tmp_path / "data/hosts").iterdir()]
+    assert {run.host for run in manifests(tmp_path / "data").values()} == {*hosts}
+    assert len(hosts) == 1
+    assert f"hosts/{hosts[0]}.toml" in said
+    assert load([tmp_path / "data"]).hosts[hosts[0]].cpu == {"model": "Intel(R) Xeon(R) Processor"}
+
+
+def test_compressed_logs_stay_compressed(tmp_path: Path) -> None:
+    import gzip
+
+    (tmp_path / "logs").mkdir()
+    packed = gzip.compress(log_of("sub").encode())
+    (tmp_path / "logs/a.log.gz").write_bytes(packed)
+
+    import_logs(tmp_path / "logs", "--to", tmp_path / "data", "--map", "{label.x}.log.gz")
+
+    assert (tmp_path / "data/a/01/a.log.gz").read_bytes() == packed
+
+
+def test_linked_logs_are_the_same_files(cluster: Path, tmp_path: Path) -> None:
+    import_logs(cluster, "--to", tmp_path / "data", "--map", PATTERN, "--link")
+
+    name = "throughput-test/hostnetwork-udp/{}/rtiperftest-sub0.log"
+    assert (cluster / name.format("test-1")).samefile(tmp_path / "data" / name.format("01"))
+
+
+def test_logs_keep_the_time_of_their_files(cluster: Path, tmp_path: Path) -> None:
+    name = "throughput-test/hostnetwork-udp/{}/rtiperftest-sub0.log"
+    os.utime(cluster / name.format("test-1"), (1e9, 1e9))
+
+    import_logs(cluster, "--to", tmp_path / "data", "--map", PATTERN)
+
+    assert (tmp_path / "data" / name.format("01")).stat().st_mtime == 1e9
+
+
+def test_without_to_only_a_dry_run_is_possible(cluster: Path) -> None:
+    assert "--to DATA is missing" in import_logs(cluster, "--map", PATTERN, status=2)
+    assert "dry run: nothing was written" in import_logs(cluster, "--map", PATTERN, "--dry-run")
+
+
+def test_verbose_lists_every_run_with_its_logs(cluster: Path) -> None:
+    said = import_logs(cluster, "--map", PATTERN, "--dry-run", "--verbose")
+
+    assert "throughput-test/hostnetwork-udp/01\n    throughput-test/hostnetwork-udp/test-1/rtiperftest-pub0.log  publisher, rti\n" in said
+
+
+def test_a_folder_of_runs_below_is_left_alone(cluster: Path, tmp_path: Path) -> None:
+    import_logs(cluster, "--to", cluster / "data", "--map", PATTERN)
+    (cluster / "done").mkdir()
+    (cluster / "data/throughput-test").rename(cluster / "done/data")
+
+    said = import_logs(cluster, "--to", tmp_path / "data", "--map", PATTERN)
+
+    assert "4 folders with a run.toml left alone: done/data/" in said
+    assert "4 runs imported" in said
+
+
+def test_a_data_folder_within_the_imported_folder_is_not_imported(cluster: Path) -> None:
+    import_logs(cluster, "--to", cluster / "data", "--map", PATTERN)
+
+    assert "4 runs of 8 logs, 0 of them new" in import_logs(cluster, "--to", cluster / "data", "--map", PATTERN)

@@ -1,0 +1,162 @@
+"""Which logs are one run, and which runs are repetitions, where paths do not say it; and how run folders are named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.importing.conftest import FORMATS, files_of, import_logs, lines_with, log_of, manifests
+
+MakeTree = Callable[..., Path]
+
+
+def started(time: str) -> str:
+    """Return a log that states when it started."""
+    return (FORMATS / "native/latency-udp.log").read_text().replace("start time=2026-11-21T04:04:02.776Z", f"start time={time}")
+
+
+def origin(data: Path) -> dict[str, list[str | None]]:
+    """Return where the logs of each run came from."""
+    return {run: [log.path for log in manifest.logs] for run, manifest in manifests(data).items()}
+
+
+def test_logs_with_the_same_fields_are_repetitions_in_the_order_of_their_names(tree: MakeTree, tmp_path: Path) -> None:
+    logs = tree({f"udp/log_{number}.txt": log_of("sub", number) for number in (10, 9, 100)})
+
+    said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{_name}.txt")
+
+    assert origin(tmp_path / "data") == {"udp/01": ["udp/log_9.txt"], "udp/02": ["udp/log_10.txt"], "udp/03": ["udp/log_100.txt"]}
+    assert [run.repetition for run in manifests(tmp_path / "data").values()] == [1, 2, 3]
+    assert "no path states a repetition: all runs were numbered in the order of the names of the logs" in said
+
+
+def test_logs_that_state_when_they_started_are_in_that_order(tree: MakeTree, tmp_path: Path) -> None:
+    logs = tree({"udp/a.txt": started("2026-11-21T04:09:00.000Z"), "udp/b.txt": started("2026-11-21T05:08:00.000+01:00")})
+
+    said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{_name}.txt")
+
+    assert origin(tmp_path / "data") == {"udp/01": ["udp/b.txt"], "udp/02": ["udp/a.txt"]}
+    assert "no path states a repetition: all runs were numbered in the order of the start times in the logs" in said
+
+
+def test_each_folder_is_a_run_where_roles_stand_several_times(tree: MakeTree, tmp_path: Path) -> None:
+    logs = tree({f"udp/{day}/{side}.log": log_of(side, number) for number, day in enumerate(("mon", "tue")) for side in ("pub", "sub")})
+
+    import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{_day}/{role}.log")
+
+    assert origin(tmp_path / "data") == {
+        "udp/01": ["udp/mon/pub.log", "udp/mon/sub.log"],
+        "udp/02": ["udp/tue/pub.log", "udp/tue/sub.log"],
+    }
+
+
+def test_logs_that_nobody_can_put_together_are_named(tree: MakeTree, tmp_path: Path) -> None:
+    logs = tree({f"udp/{side}-{name}.log": log_of(side, number) for number, name in enumerate("ab") for side in ("pub", "sub")})
+    logs = tree({"tcp/pub-a.log": log_of("pub", 9)})
+
+    said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{role}-{_name}.log", "--verbose", status=2)
+
+    assert origin(tmp_path / "data") == {"tcp/01": ["tcp/pub-a.log"]}
+    (line,) = lines_with(said, ["not imported: 4 files: logs with the same fields, so that it is not clear which of them are one run; a field such"])
+    assert line.endswith(": udp/pub-a.log, udp/pub-b.log, udp/sub-a.log, udp/sub-b.log")
+
+
+def test_the_same_repetition_twice_is_named(tree: MakeTree, tmp_path: Path) -> None:
+    logs = tree({"mon/udp-1.log": log_of("sub"), "tue/udp-1.log": log_of("sub", 1), "tue/udp-2.log": log_of("sub", 2)})
+
+    said = import_logs(logs, "--to", tmp_path / "data", "--map", "{_day}/{transport}-{repetition}.log", status=2)
+
+    (line,) = lines_with(said, ["not imported: 2 files: logs with the same fields"])
+    assert line.endswith(": mon/udp-1.log, tue/udp-1.log")
+    assert origin(tmp_path / "data") == {"udp/02": ["tue/udp-2.log"]}
+
+
+def test_counted_repetitions_keep_their_numbers_when_more_logs_come(tree: MakeTree, tmp_path: Path) -> None:
+    words = ("--to", tmp_path / "data", "--map", "{label.x}/{_name}.txt")
+    import_logs(tree({"udp/b.txt": log_of("sub", 1), "udp/d.txt": log_of("sub", 2)}), *words)
+    before = files_of(tmp_path / "data")
+
+    said = import_logs(tree({"udp/a.txt": log_of("sub", 3), "udp/c.txt": log_of("sub", 4)}), *words)
+
+    assert "4 runs of 4 logs, 2 of them new" in said
+    assert origin(tmp_path / "data") == {"udp/01": ["udp/b.txt"], "udp/02": ["udp/d.txt"], "udp/03": ["udp/a.txt"], "udp/04": ["udp/c.txt"]}
+    assert before.items() <= files_of(tmp_path / "data").items()
+
+
+def test_copies_of_a_log_do_not_count_as_repetitions(tree: MakeTree, tmp_path: Path) -> None:
+    logs = tree({"udp/a.txt": log_of("sub"), "udp/copy of a.txt": log_of("sub")})
+
+    said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{_name}.txt", status=2)
+
+    assert "not imported: udp/copy of a.txt: it holds the same bytes as udp/a.txt, so its numbers would count twice" in said
+    assert list(manifests(tmp_path / "data")) == ["udp/01"]
+
+
+def test_logs_of_one_name_from_several_folders_of_a_run_are_kept_apart(tree: MakeTree, tmp_path: Path) -> None:
+    logs = tree({"udp/1/pub/perf.log": log_of("pub"), "udp/1/sub/perf.log": log_of("sub")})
+
+    import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{repetition}/{role}/perf.log")
+
+    assert [log.file for log in manifests(tmp_path / "data")["udp/01"].logs] == ["pub-perf.log", "sub-perf.log"]
+
+
+@pytest.mark.parametrize(
+    ("names", "pattern"),
+    [
+        (("a b", "a_b", "a-b", "a?b", "A-B"), "x-{label.x}.log"),
+        (("hosts", "same-build", "..", "...", "-", "é", "e"), "x-{label.x}.log"),
+        (("64", "064", "6.4", "true"), "x-{label.x}.log"),
+        (("x" * 100, "x" * 101, "x" * 60), "x-{label.x}.log"),
+        (("a/01", "a/x", "x/a", "b/01"), "x-{label.x}/{label.y}.log"),
+    ],
+)
+def test_different_fields_have_different_folders_and_safe_names(tree: MakeTree, tmp_path: Path, names: tuple[str, ...], pattern: str) -> None:
+    logs = tree({f"x-{name}.log": log_of("sub", number) for number, name in enumerate(names)})
+
+    import_logs(logs, "--to", tmp_path / "data", "--map", pattern)
+
+    runs = manifests(tmp_path / "data")
+    assert len(runs) == len(names)
+    assert {"/".join(run.labels.values()) for run in runs.values()} == {*names}
+    assert all(part.strip(".") and part.isascii() and len(part) <= 67 for run in runs for part in run.split("/"))
+    assert not {"hosts", "same-build"} & {part for run in runs for part in run.split("/")}
+
+
+def test_fields_of_other_names_with_the_same_values_have_folders_of_their_own(tree: MakeTree, tmp_path: Path) -> None:
+    logs = tree({"a/x.log": log_of("sub"), "b/x.log": log_of("sub", 1)})
+
+    import_logs(logs, "--to", tmp_path / "data", "--map", "a/{label.first}.log", "--map", "b/{label.second}.log")
+
+    assert sorted(tuple(run.labels.items()) for run in manifests(tmp_path / "data").values()) == [(("first", "x"),), (("second", "x"),)]
+
+
+def test_two_imports_of_different_fields_share_no_folder(tree: MakeTree, tmp_path: Path) -> None:
+    words = ("--to", tmp_path / "data", "--map", "{label.x}.log")
+    import_logs(tree({"a.log": log_of("sub")}, "one"), *words, "--set", "batch_bytes=0")
+    two = tree({"a.log": log_of("sub", 1)}, "two")
+    import_logs(two, *words, "--set", "batch_bytes=1")
+
+    assert [run.conditions.batch_bytes for run in manifests(tmp_path / "data").values()] == [0, 1]
+    assert "0 of them new" in import_logs(two, *words, "--set", "batch_bytes=1")
+
+
+def test_runs_without_results_are_never_taken_for_each_other(tree: MakeTree, tmp_path: Path) -> None:
+    banner = "".join(line for line in log_of("sub").splitlines(keepends=True) if not line.startswith("Length:"))
+    logs = tree({"a.log": banner, "b.log": banner})
+
+    said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}.log")
+
+    assert list(manifests(tmp_path / "data")) == ["a/01", "b/01"]
+    assert "2 logs without any result: a.log, b.log" in said
+
+
+def test_logs_of_two_systems_need_the_name_of_theirs(tree: MakeTree, tmp_path: Path) -> None:
+    logs = tree({"a/pub.log": log_of("pub"), "a/sub.log": (FORMATS / "iperf3/tcp.log").read_text()})
+    words = ("--to", tmp_path / "data", "--map", "{label.x}/{role}.log")
+
+    said = import_logs(logs, *words, status=2)
+    import_logs(logs, *words, "--set", "system=Both")
+
+    assert "not imported: a/pub.log: the logs of this run are of several systems (RTI Connext DDS, " in said
+    assert [(run.system, run.tool) for run in manifests(tmp_path / "data").values()] == [("Both", None)]

@@ -1,0 +1,116 @@
+"""Where no pattern is given, one is suggested from the paths."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.command import run_tacholog_text
+from tests.importing.conftest import import_logs, log_of, manifests
+
+from tacholog.runs.importing.patterns import read_pattern
+from tacholog.runs.importing.suggestion import suggest
+
+MakeTree = Callable[..., Path]
+
+
+@pytest.mark.parametrize(
+    ("paths", "pattern"),
+    [
+        (
+            [f"Data/{test}-test/{plugin}/test-{n}/rtiperftest-{side}.log"
+             for test in ("latency", "throughput") for plugin in ("flannel-udp", "calico") for n in (0, 10) for side in ("pub0", "sub0", "sub1")],
+            "Data/{label.folder2}-test/{label.folder3}/test-{repetition}/rtiperftest-{role}{participant}.log",
+        ),
+        (["udp/1.txt", "tcp/2.txt"], "{transport}/{repetition}.txt"),
+        (["1.2/run3.json", "1.10.1/run4.json"], "{release}/run{repetition}.json"),
+        (["size-64/3.log", "size-1024/4.log"], "size-{payload_bytes}/{repetition}.log"),
+        (["64B-1.log", "1024B-2.log"], "{payload_bytes}B-{repetition}.log"),
+        (["node1/run-1.log", "node2/run-2.log", "node2/run-3.log"], "node{label.number1}/run-{repetition}.log"),
+        (["client.log", "server.log"], "{role}.log"),
+        (["iperf-udp-big.json", "iperf-tcp.json"], "iperf-{label.name}.json"),
+        (["a.log"], "a.log"),
+        (["x{1}.log", "x{2}.log"], "x{{{repetition}}}.log"),
+        (["publisher0.log"], "{role}{participant}.log"),
+    ],
+)  # fmt: skip
+def test_a_pattern_is_made_of_what_paths_have_in_common(paths: list[str], pattern: str) -> None:
+    (found,) = suggest(paths)
+
+    assert found.pattern == pattern
+    assert sorted(found.paths) == sorted(paths)
+
+
+def test_each_depth_has_a_pattern_of_its_own() -> None:
+    found = suggest(["a/1.log", "a/2.log", "a/3.log", "b/x/1.log", "b/x/2.log", "c.csv"])
+
+    assert [one.pattern for one in found] == ["a/{repetition}.log", "b/x/{repetition}.log", "c.csv"]
+
+
+NAMES = st.text(alphabet="abp-_.019{}é ", min_size=1, max_size=12).filter(lambda name: not name.startswith("."))
+PATHS = st.lists(st.lists(NAMES, min_size=1, max_size=3).map("/".join), min_size=1, max_size=8, unique=True)
+
+
+@given(PATHS)
+def test_a_suggestion_is_a_pattern_that_fits_what_it_says(paths: list[str]) -> None:
+    for found in suggest(paths):
+        pattern = read_pattern(found.pattern, "")
+        assert all(isinstance(pattern.match(path), dict) for path in found.paths)
+
+
+@pytest.mark.parametrize("command", ["import", "report"])
+def test_the_suggested_command_works_as_it_is(cluster: Path, tmp_path: Path, command: str) -> None:
+    done = run_tacholog_text(command, cluster)
+    (line,) = [line for line in (done.stdout + done.stderr).splitlines() if "tacholog import" in line]
+    words = shlex.split(line[line.index("tacholog import") :])
+
+    assert done.returncode == 2
+    assert words[-1] == "--dry-run"
+    import_logs(*words[2:-1][: words.index("DATA") - 2], tmp_path / "data", *words[words.index("DATA") + 1 : -1])
+    assert len(manifests(tmp_path / "data")) == 4
+
+
+def test_names_that_a_shell_would_read_are_quoted(tree: MakeTree) -> None:
+    said = import_logs(tree({"a b;rm/1.log": log_of("sub"), "a b;rm/2.log": log_of("sub", 1)}), status=2)
+
+    assert "--map 'a b;rm/{repetition}.log'" in said
+
+
+def test_labels_of_a_suggestion_are_shown_with_their_values(cluster: Path) -> None:
+    said = import_logs(cluster, status=2)
+
+    assert "8 logs of known formats, 0 other files\nNothing was imported: --map must say what the paths mean.\n" in said
+    assert "rename label.folder2: it is flannel-hostgw-dds-secure-tcp, hostnetwork-udp" in said
+
+
+def test_a_folder_without_logs_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "readme.txt").write_text("hello")
+
+    assert "no log of a known format in this folder" in import_logs(tmp_path, status=2)
+
+
+def test_report_takes_a_folder_of_runs_as_an_argument(tmp_path: Path) -> None:
+    done = run_tacholog_text("report", tmp_path / "nothing")
+
+    assert (done.returncode, done.stderr) == (2, f"tacholog: {tmp_path}/nothing: no such folder\n")
+
+
+def test_diff_of_bare_logs_compares_them_and_says_how_to_make_runs(cluster: Path) -> None:
+    sides = [cluster / "throughput-test" / plugin for plugin in ("hostnetwork-udp", "flannel-hostgw-dds-secure-tcp")]
+
+    done = run_tacholog_text("diff", *sides)
+
+    assert "4 runs" in done.stdout
+    for side in sides:
+        words = f"tacholog import {side} --to DATA --map 'test-{{repetition}}/rtiperftest-{{role}}{{participant}}.log' --dry-run"
+        assert f"{side}: logs without run.toml; each of them counts as a run of its own. To make runs of them: {words}" in done.stderr
+
+
+def test_diff_of_one_bare_log_says_nothing_of_import(cluster: Path) -> None:
+    logs = sorted(cluster.rglob("*sub0.log"))
+
+    assert "import" not in run_tacholog_text("diff", logs[0], logs[1]).stderr

@@ -1,0 +1,260 @@
+"""Labels on pages: they keep series apart, are columns and filters, and can be what pages are split by."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from urllib.parse import unquote
+
+import pandas as pd
+import pytest
+
+from tacholog.dataset.load import load
+from tacholog.errors import TachologError, UnreadableInput
+from tacholog.render.tables.definitions import shared_conditions
+from tacholog.render.tables.logs import OfferedLog, runs_table
+from tacholog.render.tables.overview import overview
+from tacholog.render.tables.tables import Links
+from tacholog.runs.labels import labels_asked
+from tacholog.runs.manifest import Host, LogFile, Manifest, write
+from tacholog.schema.conditions import StatedConditions
+from tacholog.site.build import build_site
+from tacholog.site.pages import plan
+from tacholog.site.result_pages import page_groups
+from tacholog.site.settings import SiteSettings, read_settings
+from tacholog.view.page_index import PageIndex, page_index
+from tacholog.view.ranking_groups import compared, group_of
+from tacholog.view.rankings import rankings_of
+from tacholog.view.views import Selection, View, view_of
+from tacholog.visible import drawn
+
+from .conftest import Page
+
+# What MyST and the theme still use of Sphinx is their business.
+pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+
+LATENCY = (Path(__file__).parent.parent / "formats/native/latency-udp.log").read_text()
+
+
+def add(root: Path, run: str, system: str = "S", transport: str = "udp", release: str | None = None, **labels: str) -> None:
+    """Write a run of a ping-pong test with these labels."""
+    log = LATENCY.replace("transport=udp", f"transport={transport}")
+    folder = root / run
+    folder.mkdir(parents=True)
+    (folder / "a.log").write_text(log)
+    entry = LogFile(file="a.log", sha256=hashlib.sha256(log.encode()).hexdigest())
+    conditions = StatedConditions(transport=transport)
+    write(folder / "run.toml", Manifest(system=system, host="desk", release=release, labels=labels, conditions=conditions, logs=(entry,)))
+
+
+@pytest.fixture
+def view(tmp_path: Path) -> View:
+    """Runs with two plugins over two transports, one with another kernel, and one without a plugin."""
+    for plugin in ("flannel", "calico"):
+        for transport in ("udp", "tcp"):
+            add(tmp_path, f"{plugin}-{transport}", transport=transport, plugin=plugin, kernel="6.1")
+    add(tmp_path, "newer", plugin="flannel", kernel="6.10")
+    add(tmp_path, "bare", kernel="6.1")
+    (tmp_path / "hosts").mkdir()
+    write(tmp_path / "hosts/desk.toml", Host(name="A desk", source="made up", cpu={"model": "Some CPU"}))
+    return view_of(load([tmp_path]))
+
+
+def documents(view: View, *fields: str) -> dict[str, list[tuple[str, str]]]:
+    """The pages of each group: document and heading."""
+    return {group.title: [(page.document, page.title) for page in group.pages] for group in page_groups(view, fields)}
+
+
+def test_runs_with_different_labels_are_different_series_that_name_their_labels(view: View) -> None:
+    series = view.only(Selection(transport="udp")).series()
+
+    assert {(one.label, len(one.runs)) for one in series} == {
+        ("kernel 6.1, plugin flannel", 1),
+        ("kernel 6.1, plugin calico", 1),
+        ("kernel 6.10, plugin flannel", 1),
+        ("kernel 6.1, plugin not stated", 1),
+    }
+
+
+def test_a_label_that_differs_elsewhere_stands_in_the_names_of_a_transport_that_has_only_one(view: View) -> None:
+    part = view.only(Selection(labels=(("label.kernel", "6.1"),)))
+
+    names = {(one.transport, one.series.label) for one in compared(part, PageIndex())}
+
+    assert names == {
+        *(("tcp", f"plugin {plugin}") for plugin in ("flannel", "calico")),
+        *(("udp", f"plugin {plugin}") for plugin in ("flannel", "calico", "not stated")),
+    }
+
+
+def test_the_home_page_ranks_no_two_labels_and_says_which_each_table_is_of(view: View) -> None:
+    tables = [table for host in rankings_of(view, PageIndex()).hosts for table in host.tables]
+
+    assert {table.group.words_of(table.members).partition(", round trip, ")[2] for table in tables} == {
+        "kernel 6.1, plugin calico",
+        "kernel 6.1, plugin flannel",
+    }
+    assert [sorted(member.transport for member in table.members) for table in tables] == [["tcp", "udp"]] * len(tables)
+    assert len({group_of(one) for one in compared(view, PageIndex())}) == 4
+
+
+def test_what_labels_keep_out_of_all_rankings_is_listed_with_them(view: View) -> None:
+    names = [one.names for one in rankings_of(view, PageIndex()).unranked]
+
+    assert sorted(names) == ["S 0.1.0 (udp with kernel 6.1, plugin not stated)", "S 0.1.0 (udp with kernel 6.10, plugin flannel)"]
+
+
+def test_pages_are_for_each_system_and_transport_by_default(view: View) -> None:
+    assert documents(view, "system", "transport") == {"S": [("s/tcp", "S over tcp"), ("s/udp", "S over udp")]}
+    assert SiteSettings().pages == ("system", "transport")
+
+
+def test_pages_can_be_for_each_value_of_a_label_and_runs_without_it_go_to_the_last_one(view: View) -> None:
+    assert documents(view, "system", "label.plugin") == {
+        "S": [("s/calico", "S, plugin calico"), ("s/flannel", "S, plugin flannel"), ("s/not-stated", "S, plugin not stated")]
+    }
+    calico, flannel, bare = page_groups(view, ("system", "label.plugin"))[0].pages
+    assert [part.transport for part in flannel.parts] == ["tcp", "udp"]
+    assert view.only(flannel.selection).runs.keys() == {"flannel-tcp", "flannel-udp", "newer"}
+    assert view.only(bare.selection).runs.keys() == {"bare"}
+    assert calico.name == "calico"
+    assert bare.name == "plugin not stated"
+
+
+def test_any_list_of_fields_makes_pages(view: View) -> None:
+    assert documents(view, "label.kernel", "label.plugin", "transport")["kernel 6.10"] == [
+        ("6.10/flannel-udp", "udp, kernel 6.10, plugin flannel"),
+    ]
+    assert list(documents(view, "label.kernel")) == ["kernel 6.1", "kernel 6.10"]
+    assert documents(view, "label.plugin")["plugin calico"] == [("calico/index", "plugin calico")]
+    assert [page.template for page in plan(view, ("label.plugin",)) if page.document == "calico/index"] == ["transport.md.jinja"]
+    assert documents(view, "system", "host") == {"S": [("s/desk", "S, host desk")]}
+
+
+def test_every_number_is_on_exactly_one_page_of_each_split(view: View) -> None:
+    splits = [("system", "transport"), ("label.plugin",), ("label.kernel", "system", "label.plugin"), ("transport", "host"), ("release",)]
+
+    for fields in splits:
+        parts = [part for group in page_groups(view, fields) for page in group.pages for part in page.parts]
+        index = PageIndex(parts)
+        shown = [(part, result) for part in parts for result in view.only(part.selection).results]
+        assert len(shown) == len(view.results)
+        assert all(index.part_with("S", result.conditions.transport or "", result) == part for part, result in shown)
+
+
+def test_the_body_of_a_directive_says_which_part_of_the_numbers_a_page_shows(view: View) -> None:
+    parts = [part for group in page_groups(view, ("system", "label.plugin")) for page in group.pages for part in page.parts]
+    entries = [part.entry() for part in parts]
+
+    assert entries[0] == ["S", "tcp", "s/calico", {"label.plugin": "calico"}]
+    assert page_index(entries).parts == tuple(parts)
+    with pytest.raises(ValueError, match=r"'kernel' is none of host, release, label\.NAME"):
+        page_index([["S", "udp", "s/x", {"kernel": "6.1"}]])
+    with pytest.raises(ValueError, match="not enough values"):
+        page_index([["S", "udp"]])
+
+
+def test_a_table_of_pages_that_a_label_splits_has_a_column_for_it_and_names_the_other_labels_of_the_best(view: View) -> None:
+    parts = [part for group in page_groups(view, ("system", "label.plugin")) for page in group.pages for part in page.parts]
+
+    table = str(overview(view, PageIndex(parts), Links("logs")))
+
+    assert '<th scope="col" class="tl-text">plugin</th>' in table
+    assert "not stated, kernel" not in table
+    assert ", kernel 6.1" in table
+
+
+def test_a_list_of_runs_has_a_column_for_each_label_that_differs_and_conditions_name_those_that_do_not(view: View) -> None:
+    part = view.only(Selection(labels=(("label.plugin", "flannel"),)))
+
+    runs = str(runs_table(part, Links(), lambda _run, _log: OfferedLog("0" * 64)))
+    shared = str(shared_conditions(part))
+
+    assert "kernel</th>" in runs
+    assert "plugin</th>" not in runs
+    assert "<dt>label plugin</dt><dd>flannel</dd>" in shared
+    assert "<dt>label kernel</dt><dd><em>differs: 6.1; 6.10</em></dd>" in shared
+
+
+def test_a_selection_takes_labels_and_runs_without_them(view: View) -> None:
+    assert view.only(Selection(labels=labels_asked(["plugin=flannel", "label.kernel=6.10"], ":label:"))).runs.keys() == {"newer"}
+    assert view.only(Selection(labels=labels_asked(["plugin=not stated"], ":label:"))).runs.keys() == {"bare"}
+    with pytest.raises(TachologError, match=r"--label kernel: write NAME=VALUE"):
+        labels_asked(["kernel"], "--label")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('pages = ["system", "plugin"]', r"pages: 'plugin' is not known; there are system, transport, host, release, label\.NAME"),
+        ('pages = ["label."]', r"pages: 'label\.' is not known"),
+        ("pages = []", "pages: the list is empty"),
+        ('pages = ["system", "system"]', "pages: 'system' stands there twice"),
+    ],
+)
+def test_a_field_that_makes_no_page_is_refused_with_those_that_do(tmp_path: Path, line: str, words: str) -> None:
+    (tmp_path / "site.toml").write_text(line)
+
+    with pytest.raises(UnreadableInput, match=words):
+        read_settings(tmp_path / "site.toml")
+
+
+VALUES = (
+    *("Foo #2", " leading", "two\nlines", 'quote"s', "back`tick", "tab\there", "\u202ertl", "\u4e2d\u6587", "a/b", "../../x", "x" * 200, "%41"),
+    *("<b onclick=alert(1)>bold</b>", "{{ 7*7 }}", "{% raw %}", "\U0001f600", "\x00nul", "---", "index", "Index", "a,b; c", "\u00b2", "pipe|d"),
+    *("not stated", "</script><script>alert(1)</script>", "label=x", "\\"),
+)
+
+
+@pytest.mark.site
+def test_whatever_a_label_says_its_page_is_there_and_linked_and_every_link_leads_somewhere(tmp_path: Path) -> None:
+    for number, value in enumerate(VALUES):
+        add(tmp_path / "data", f"{number}", release=("1", "2")[number % 2], plugin=value, kernel=VALUES[-number])
+    add(tmp_path / "data", "again", plugin=VALUES[0], kernel=VALUES[0])
+
+    site = build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work", SiteSettings(pages=("system", "label.plugin"))).parent
+
+    pages = {path.relative_to(site).as_posix(): Page(path) for path in site.rglob("*.html") if "_static" not in path.parts}
+    listed = pages["s/index.html"]
+    assert len([link for link in set(listed.links) if link.endswith(".html") and "/" not in link]) >= len(VALUES)
+    text = {name: " ".join(page.text.split()) for name, page in pages.items() if name.startswith("s/")}
+    for value in VALUES:
+        shown = " ".join(drawn(value).replace("<", "\u2039").replace(">", "\u203a").split())
+        plain = " ".join(drawn(value).split())
+        assert any(f"S, plugin {word}" in each for each in text.values() for word in (shown, plain)), value
+    assert not [tag for page in pages.values() for tag, given in page.tags if "onclick" in given and "alert" in str(given["onclick"])]
+    assert dead_links(site, pages) == []
+
+
+def dead_links(site: Path, pages: dict[str, Page]) -> list[tuple[str, str]]:
+    """The links within a site that lead to no file, or to no place on a page."""
+    found = []
+    for name, page in pages.items():
+        for link in {link for link in page.links if ":" not in link.split("/")[0]}:
+            path, _, anchor = link.partition("#")
+            target = (site / name).parent.joinpath(unquote(path.partition("?")[0])).resolve() if path else site / name
+            known = pages.get(target.relative_to(site.resolve()).as_posix()) if target.is_file() else None
+            if not target.is_file() or (anchor and known and unquote(anchor) not in {*known.ids, *known.ids} and not anchor.startswith("L")):
+                found.append((name, link))
+    return found
+
+
+@pytest.mark.site
+def test_each_page_offers_its_own_numbers_and_links_of_rankings_lead_to_the_numbers_of_each_run(tmp_path: Path) -> None:
+    for plugin in ("flannel", "calico"):
+        for transport in ("udp", "tcp"):
+            for repetition in range(2 if transport == "udp" else 3):
+                add(tmp_path / "data", f"{plugin}-{transport}-{repetition}", transport=transport, plugin=plugin)
+    (tmp_path / "data/hosts").mkdir()
+    write(tmp_path / "data/hosts/desk.toml", Host(name="A desk", source="made up", cpu={"model": "Some CPU"}))
+
+    site = build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work", SiteSettings(pages=("system", "label.plugin"))).parent
+
+    numbers = pd.read_csv(site / "data/s-flannel.csv")
+    assert set(numbers["labels"]) == {'{"plugin": "flannel"}'}
+    assert set(numbers["transport"]) == {"udp", "tcp"}
+    assert sorted(path.name for path in (site / "data").glob("s-*.csv")) == ["s-calico.csv", "s-flannel.csv"]
+    pages = {path.relative_to(site).as_posix(): Page(path) for path in site.rglob("*.html") if "_static" not in path.parts}
+    each = [link for link in pages["index.html"].links if link.endswith("-each")]
+    assert {link.partition("#")[0] for link in each} == {"s/flannel.html", "s/calico.html"}
+    assert dead_links(site, pages) == []

@@ -1,0 +1,83 @@
+"""The page about campaigns: its example runs, all its other examples are campaigns, and its tables name every key."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.command import run_tacholog_text
+from tests.left_out import leave_out
+
+from tacholog.campaign.machines import HostEntry, Ready
+from tacholog.campaign.plan import Block, Campaign, read_campaign, schedule_runs
+from tacholog.campaign.processes import Process
+from tacholog.runs.manifest import read_manifest
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs/campaigns.md").read_text(encoding="utf-8")
+EXAMPLE, *FRAGMENTS = re.findall(r"^```toml\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
+HEAD = 'system = "S"\ntool = "t"\nrepetitions = 1\n'
+RUN = '[[runs]]\nname = "r"\ncommand = ["client"]\n'
+
+
+def test_the_example_runs_as_the_page_shows(tmp_path: Path) -> None:
+    if shutil.which("iperf3") is None:
+        leave_out("the example of docs/campaigns.md needs iperf3")
+    (tmp_path / "mine.toml").write_text(EXAMPLE)
+    shown = re.search(r"^```console\n\$ tacholog (bench --plan mine\.toml)\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
+
+    plan = run_tacholog_text(*shown[1].split(), cwd=tmp_path) if shown else None
+    done = run_tacholog_text("bench", "mine.toml", cwd=tmp_path)
+
+    assert plan is not None
+    assert shown is not None
+    of_this_machine = re.compile(r"^(Program iperf3: ).*|^(Version of iperf3: ).*", flags=re.MULTILINE)
+    assert of_this_machine.sub(r"\1\2", plan.stdout) == of_this_machine.sub(r"\1\2", shown[2])
+    assert done.returncode == 0, done.stdout + done.stderr
+    runs = sorted((run.conditions.payload_bytes, run.repetition) for run in map(read_manifest, tmp_path.rglob("run.toml")))
+    assert runs == [(1024, 1), (1024, 2), (65536, 1), (65536, 2)]
+
+
+@pytest.mark.parametrize("fragment", FRAGMENTS)
+def test_every_other_example_is_a_part_of_a_campaign(fragment: str, tmp_path: Path) -> None:
+    path = tmp_path / "part.toml"
+    path.write_text(HEAD + fragment + ("" if "[[runs]]" in fragment else RUN))
+
+    assert schedule_runs(read_campaign(path), 1, ("0", "1"))
+
+
+def test_the_tables_of_keys_are_up_to_date_and_name_every_key() -> None:
+    assert runpy.run_path(str(ROOT / "docs/make_tables.py"))["with_keys"](PAGE) == PAGE, "run: python docs/make_tables.py"
+    listed = {
+        name: re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE)
+        for name, table in re.findall(r"<!-- keys: (\w+) -->(.*?)<!--", PAGE, re.DOTALL)
+    }
+    structs: tuple[type[msgspec.Struct], ...] = (Campaign, Block, Process, Ready, HostEntry)
+    assert listed == {struct.__name__: [field.encode_name for field in msgspec.structs.fields(struct)] for struct in structs}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "bench/campaigns").rglob("*.toml")), ids=lambda path: path.stem)
+def test_every_campaign_of_the_project_can_be_planned(path: Path, tmp_path: Path) -> None:
+    done = run_tacholog_text("bench", "--plan", path, cwd=tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "bench/campaigns/tools").glob("*.toml")), ids=lambda path: path.stem)
+def test_a_campaign_of_a_tool_states_all_that_comparisons_need(path: Path) -> None:
+    done = run_tacholog_text("bench", "--plan", path)
+
+    assert done.stdout.splitlines()[-1] == "All conditions that comparisons need will be stated."
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "bench/campaigns/tools/templates").glob("*.toml")), ids=lambda path: path.stem)
+def test_a_template_says_on_top_that_it_was_not_run_and_lacks_nothing_for_sure(path: Path) -> None:
+    done = run_tacholog_text("bench", "--plan", path)
+
+    assert "NOT RUN by this project" in " ".join(path.read_text().splitlines()[:2])
+    assert "nothing states it" not in done.stdout
