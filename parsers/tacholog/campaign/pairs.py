@@ -35,7 +35,7 @@ from tacholog.campaign.runs import (
 from tacholog.campaign.tools import sha256
 from tacholog.compare.pairing import RECORD_FILE, PairRecord, PairSide, PlanEvent, read_record, write_record
 from tacholog.errors import TachologError, UnreadableInput
-from tacholog.runs.manifest import RUN_FILE, check_label
+from tacholog.runs.manifest import RUN_FILE, check_release_name
 
 SIDES: tuple[Literal["old"], Literal["new"]] = ("old", "new")
 _HALVES_FOLDER = "half-pairs"
@@ -270,7 +270,7 @@ def pairs_folder(data: Path, tool: str, releases: tuple[str, str]) -> Path:
         TachologError: the folder exists already, or the labels cannot name one.
     """
     for release in releases:
-        check_label(release)
+        check_release_name(release)
     if releases[0] == releases[1]:
         raise UnreadableInput(f"--release {releases[0]} {releases[1]}: the two sides need different labels")
     target = data / tool / "-to-".join(releases)

@@ -21,7 +21,7 @@ from tacholog.campaign.tools import find_program, measured_program, sha256, tool
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.formats.reading import Event, Scan
 from tacholog.formats.source import open_log_in
-from tacholog.runs.manifest import HOSTS_FOLDER, PLAN_FILE, RUN_FILE, LogFile, Manifest, check_label, read_manifest, write
+from tacholog.runs.manifest import HOSTS_FOLDER, PLAN_FILE, RUN_FILE, LogFile, Manifest, check_release_name, read_manifest, write
 from tacholog.runs.stated import contradictions, stated
 from tacholog.schema.records import Record
 
@@ -203,7 +203,7 @@ def release_folder(data: Path, tool: str, release: str) -> Path:
     Raises:
         TachologError: the folder exists already, or the label cannot name one.
     """
-    check_label(release)
+    check_release_name(release)
     target = data / tool / release
     if target.exists():
         raise TachologError(f"{target} exists already: give the release another name, or remove the folder")

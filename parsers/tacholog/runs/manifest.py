@@ -209,7 +209,7 @@ def read_host(path: Path) -> Host:
     return read_evidence_toml(path, Host)
 
 
-def check_label(release: str) -> None:
+def check_release_name(release: str) -> None:
     """Refuse the label of a release if it cannot be the name of a folder and a part of an address."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", release):
         raise UnreadableInput(f"--release {release!r}: letters, digits and . _ + - only, because it becomes a part of addresses")

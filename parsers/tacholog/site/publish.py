@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tacholog.errors import TachologError, UnreadableInput
-from tacholog.runs.manifest import check_label
+from tacholog.runs.manifest import check_release_name
 from tacholog.site.output_folder import refuse_foreign
 from tacholog.site.stamp import Stamp, check_copy, finished, is_part_of_site
 from tacholog.site.switch import locked, replaced
@@ -71,7 +71,7 @@ def publish(site: Path, target: Path, label: str, *, replace: bool = False, inco
 
 def _publishable(site: Path, label: str, *, incomplete: bool) -> Stamp:
     """Return the stamp of a site that may be published under this label."""
-    check_label(label)
+    check_release_name(label)
     stamp = finished(site)
     if stamp.problems and not incomplete:
         some = f"{stamp.problems} runs, logs or folders" if stamp.problems > 1 else "a run, log or folder"
