@@ -44,6 +44,7 @@ _VALUED_OPTIONS = frozenset(("-p", "-P", "-i", "-o", "-F", "-J", "-b", "-c", "-D
 _SIGNALS = frozenset((*_KEYS, *_IDENTITIES))
 _BARE = frozenset((*_KEYS, *_SHELLS, *_RUNS_AS, *_NAMING_OPTIONS, "-l", "-u", "connecting", "linux", "participant"))
 _ALNUM = re.compile(r"[^\W_]")
+_UNAME = re.compile(r"\s+\S{1,255}\s+[0-9]+\.[0-9]")  # behind `Linux`, as `uname -a` prints it: the name of the host, then the version of the kernel
 _LONG_RUN = re.compile(r"(?=[a-z]{0,40}0)[a-z0-9]{20}")  # a serial number, a digest or a key
 _MOST_EXAMINED = 20_000  # tokens of one line
 _COMMAND_WORDS = 12  # how many words after `ssh` and the like belong to that command
@@ -121,14 +122,14 @@ class LineContext:
             yield FoundName(start + name.start, start + name.end, name.kind, name.is_other_host)
         if lower in _SHELLS or lower in _RUNS_AS:
             self._tool, self._tool_at, self._host_due = lower, self._at, lower in _SHELLS
-        self._expected = _Expected(key) if key and word in ("=", ":") else self._announced(lower, line[token.end() : token.end() + 1])
+        self._expected = _Expected(key) if key and word in ("=", ":") else self._announced(lower, line[token.end() :])
         self._key = "host" if lower == "participant" else _KEYS.get(lower)
         if self._expected is None and expected and is_filler and not word.startswith("-"):
             self._expected = expected
         self.skip(word)
 
     def _announced(self, word: str, after: str) -> _Expected | None:
-        """Return what a word announces of the next token. ``after`` is the character that follows the word."""
+        """Return what a word announces of the next token. ``after`` is the rest of the line."""
         if word in _NAMING_OPTIONS:
             return _Expected(_NAMING_OPTIONS[word])
         if (self._tool in _SHELLS and word == "-l") or (self._tool in _RUNS_AS and word in ("-u", "--user")):
@@ -136,11 +137,11 @@ class LineContext:
         key = _KEYED.match(word)
         if key and key.end() == len(word) and key["key"] in _KEYS:
             return _Expected(_KEYS[key["key"]])
-        if key and key["key"] in _IDENTITIES and after == "(":
+        if key and key["key"] in _IDENTITIES and after.startswith("("):
             return _Expected("user")
         if word == "connecting":
             return _Expected("host", is_other_host=True)
-        return _Expected("host") if word == "linux" and not self.before else None
+        return _Expected("host") if word == "linux" and not self.before and _UNAME.match(after) else None
 
 
 def _name_span(word: str, kind: Kind) -> tuple[int, int] | None:
