@@ -129,6 +129,13 @@ def test_parse_shows_the_side_and_participant_that_the_manifest_states(tree: Mak
     }
 
 
+def test_the_side_that_a_log_states_itself_counts(tree: MakeTree, tmp_path: Path) -> None:
+    import_logs(tree({"x/1/pub.log": log_of("sub")}), "--to", tmp_path / "data", "--map", "{label.x}/{repetition}/{role}.log")
+
+    data = load([tmp_path / "data"])
+    assert (data.logs["side"].tolist(), data.results["side"].unique().tolist()) == (["publisher"], ["subscriber"])
+
+
 def test_a_log_without_results_does_not_make_a_run_empty_that_has_some(tree: MakeTree, tmp_path: Path) -> None:
     banner = "".join(line for line in log_of("sub").splitlines(keepends=True) if not line.startswith("Length:"))
     logs = tree({"x/1/pub.log": log_of("pub", kind="latency"), "x/1/sub.log": banner, "x/2/sub.log": banner})
@@ -417,5 +424,9 @@ def test_a_folder_of_runs_below_is_left_alone(cluster: Path, tmp_path: Path) -> 
 
 def test_a_data_folder_within_the_imported_folder_is_not_imported(cluster: Path) -> None:
     import_logs(cluster, "--to", cluster / "data", "--map", PATTERN)
+
+    stray = cluster / "data/x/test-9/rtiperftest-sub0.log"
+    stray.parent.mkdir(parents=True)
+    stray.write_text(log_of("sub", 44))
 
     assert "4 runs of 8 logs, 0 of them new" in import_logs(cluster, "--to", cluster / "data", "--map", PATTERN)
