@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from tests.campaign.test_over_ssh import bench, lacking, manifest, run_folder
+from tests.campaign.ssh_campaigns import bench, lacking, manifest, run_folder
 from tests.campaign.two_hosts import TwoHosts, two_hosts, until
 from tests.left_out import leave_out
 
@@ -46,7 +46,7 @@ host = "b"
 
 
 @pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], TwoHosts]]:
+def clocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], TwoHosts]]:
     """Two hosts, of which ``b`` has another boot id, as another machine has."""
     if lacking():
         leave_out(f"needs {lacking()}")
@@ -78,8 +78,8 @@ def start_clocks(hosts: TwoHosts) -> None:
     until(lambda: hosts.clock("a").endswith(",Normal\n") and hosts.clock("b").startswith("0A580002,10.88.0.2,9,"), "the clock of b follows that of a")
 
 
-def test_the_error_of_the_clocks_stands_beside_each_one_way_latency(tmp_path: Path, lab: Callable[[], TwoHosts]) -> None:
-    start_clocks(lab())
+def test_the_error_of_the_clocks_stands_beside_each_one_way_latency(tmp_path: Path, clocked: Callable[[], TwoHosts]) -> None:
+    start_clocks(clocked())
 
     data = measured(tmp_path)
 
@@ -97,8 +97,8 @@ def test_the_error_of_the_clocks_stands_beside_each_one_way_latency(tmp_path: Pa
     assert data.problems.empty, data.problems.to_string()
 
 
-def test_without_a_witness_one_way_latencies_are_refused_with_the_reason(tmp_path: Path, lab: Callable[[], TwoHosts]) -> None:
-    lab()
+def test_without_a_witness_one_way_latencies_are_refused_with_the_reason(tmp_path: Path, clocked: Callable[[], TwoHosts]) -> None:
+    clocked()
 
     data = measured(tmp_path)
 
@@ -120,8 +120,8 @@ def test_without_a_witness_one_way_latencies_are_refused_with_the_reason(tmp_pat
     assert others["value"].notna().all()
 
 
-def test_two_clocks_of_their_own_are_no_witness_for_each_other(tmp_path: Path, lab: Callable[[], TwoHosts]) -> None:
-    hosts = lab()
+def test_two_clocks_of_their_own_are_no_witness_for_each_other(tmp_path: Path, clocked: Callable[[], TwoHosts]) -> None:
+    hosts = clocked()
     for place in "ab":
         hosts.start_clock(place, "local stratum 8", "port 0")
     until(lambda: all(hosts.clock(place).endswith(",Normal\n") for place in "ab"), "both clocks report")

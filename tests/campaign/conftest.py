@@ -1,0 +1,31 @@
+"""What the tests of campaigns share: two hosts behind ssh."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.campaign.ssh_campaigns import lacking
+from tests.campaign.two_hosts import TwoHosts, two_hosts
+from tests.left_out import leave_out
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., TwoHosts]]:
+    """Make two hosts; the function takes what is to be prepared before they start, and which of them start."""
+    if lacking():
+        leave_out(f"needs {lacking()}")
+    made = []
+    (tmp_path / "lab").mkdir()
+
+    def make(prepare: Callable[[TwoHosts], object] = lambda _: None, start: tuple[str, ...] = ("a", "b")) -> TwoHosts:
+        made.append(two_hosts(tmp_path / "lab", prepare, start))
+        hosts = made[-1].__enter__()
+        monkeypatch.setenv("PATH", f"{hosts.bin}{os.pathsep}{os.environ['PATH']}")
+        return hosts
+
+    yield make
+    for hosts in made:
+        hosts.__exit__(None, None, None)
