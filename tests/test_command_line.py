@@ -69,8 +69,8 @@ def test_what_is_no_text_is_refused_in_a_few_words(tmp_path: Path, data: bytes, 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("hello world\n", "no format fits: none of the 12 is near it ('tacholog formats' lists them)"),
-        ("Client of iperf 2.1, TCP port 5001\n", "no format fits: none of the 12 is near it ('tacholog formats' lists them)"),
+        ("hello world\n", "no format fits: none of the 13 is near it ('tacholog formats' lists them)"),
+        ("Client of iperf 2.1, TCP port 5001\n", "no format fits: none of the 13 is near it ('tacholog formats' lists them)"),
         ("[ ID] Interval       Transfer     Bandwidth\n", "no format fits: iperf3 wants '[ ID] Interval "),
         ("[ ID] Interval       Transfer     Bandwidth\n", " (the log has 'Interval       Transfer')\n"),
     ],

@@ -27,6 +27,8 @@ from tacholog.site.script import shell_script
 HEAD = 'system = "pipes"\ntool = "sh"\nrepetitions = 1\n'
 # A server that says that it listens, and ends only when it is stopped.
 SERVER = 'sh -c "echo listening; exec sleep 300"'
+# A server that is never ready, and prints a line more when it is stopped.
+LOADS = "sh -c \"trap 'echo terminated; exit 1' TERM; echo loading; sleep 300 & wait\""
 CLIENT = "echo done"
 FORMATS = Path(__file__).parent.parent / "formats"
 
@@ -127,17 +129,24 @@ def test_an_exit_status_after_being_stopped_is_no_failure(tmp_path: Path) -> Non
         ([server(), process("client", 'sh -c "echo no route >&2; exit 3"')], "client: exit code 3: no route"),
         ([server('sh -c "echo listening; kill -SEGV $$"'), process("client", "sleep 300")], "server: killed by SIGSEGV: listening"),
         (
-            [process("server", SERVER, 'ready = { output = "to block", deadline_s = 0.3 }', 'ends = "stopped"'), process("client", CLIENT)],
-            "server: not ready within 0.3 s: it did not print 'to block'; its last line: listening",
+            [
+                process("server", LOADS, 'ready = { output = "to block", deadline_s = 2 }', 'ends = "stopped"'),
+                process("client", CLIENT),
+            ],
+            "server: not ready within 2 s: it did not print 'to block'; its last line: loading",
         ),
         (
             [process("server", 'sh -c "echo bye"', 'ready = { output = "to block" }'), process("client", CLIENT)],
             "server: ended before it was ready: it did not print 'to block'; its last line: bye",
         ),
         ([server(), process("client", "sleep 300", "deadline_s = 0.3")], "client: stopped by the harness: not done within its deadline of 0.3 s"),
+        (
+            [server('sh -c "echo listening"'), process("client", "sleep 300")],
+            "server: ended by itself, with exit code 0, long before the processes that it serves",
+        ),
         ([server(), process("client", "true")], "client: the program printed nothing"),
     ],
-    ids=["early death", "server crash", "never ready", "ended unready", "deadline", "silence"],
+    ids=["early death", "server crash", "never ready", "ended unready", "deadline", "server ends early", "silence"],
 )
 def test_a_run_that_fails_is_kept_with_its_reason_and_all_logs(tmp_path: Path, processes: list[str], reason: str) -> None:
     run = measured(tmp_path, *processes)
@@ -213,12 +222,13 @@ def test_nothing_is_left_of_a_harness_that_is_killed(tmp_path: Path, with_signal
 
 
 def test_if_its_launcher_is_killed_a_process_is_ended_and_the_run_has_failed(tmp_path: Path) -> None:
-    kill_parent = 'sh -c "echo $$ > self; kill -9 $PPID; exec sleep 300"'
+    kill_parent = 'sh -c "sleep 300 & echo $! > child; echo $$ > self; kill -9 $PPID; wait"'
 
     run = measured(tmp_path, server(), process("client", kill_parent))
 
     assert run.reason == "client: it was lost: its launcher was killed, or the connection to its host broke"
-    assert gone(number_in(run_folder(tmp_path) / "self"))
+    pids = [number_in(run_folder(tmp_path) / name) for name in ("child", "self")]
+    until(lambda: all(map(gone, pids)), f"of {pids}, one is left")
 
 
 def started(folder: Path, *argv: str) -> Job:

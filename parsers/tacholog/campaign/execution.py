@@ -109,12 +109,14 @@ class _Execution:
 
     def outcome(self, failure: _Failed | None) -> Outcome:
         """Stop what still runs, bring all logs here, and say how the run went."""
+        line = ""
         if failure is not None:
+            line = self._quoted(failure)  # now, because many programs print a line more when they are stopped
             self.stop_all()
-        trouble = self.collect_all() or self._left_behind()
+        trouble = self.collect_all() or self._late_end() or self._left_behind()
         failure = failure or trouble
         if failure is not None:
-            return Outcome("failed", self._message(failure), self._ended)
+            return Outcome("failed", self._message(failure, line or self._quoted(failure)), self._ended)
         for step in self._steps.values():
             if step.process.results and not (self._folder / step.log).stat().st_size:
                 return Outcome("empty", self._message(_Failed(step.process.name, "the program printed nothing")), self._ended)
@@ -214,13 +216,21 @@ class _Execution:
                 failure = _Failed(name, str(error))
         return failure
 
+    def _late_end(self) -> _Failed | None:
+        """Return that a process failed by itself in the moment in which it would have been stopped, if one did."""
+        bad = next((name for name in self._running if self._ended[name].by == "itself" and self._ended[name].exit_status != 0), None)
+        return _Failed(bad, _how(self._ended[bad]), quote=": ") if bad is not None else None
+
     def _left_behind(self) -> _Failed | None:
         left = ((name, end.left) for name, end in self._ended.items() if end.left)
         return next((_Failed(name, f"{count} of the processes that it started could not be ended") for name, count in left), None)
 
-    def _message(self, failure: _Failed) -> str:
+    def _quoted(self, failure: _Failed) -> str:
+        """Return the last line that a process printed, if it belongs to the message. Of a process on another host, it is there once its log is."""
         step = self._steps[failure.name]
-        line = _last_line(self._folder, [step.errors, step.log] if failure.name else [step.errors]) if failure.quote else ""
+        return _last_line(self._folder, [step.errors, step.log] if failure.name else [step.errors]) if failure.quote else ""
+
+    def _message(self, failure: _Failed, line: str = "") -> str:
         return "".join((f"{failure.name}: " if failure.name else "", failure.what, f"{failure.quote}{line}" if line else ""))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -237,7 +238,16 @@ class LocalRunning:
             self._read_reports(max(0.0, give_up - time.monotonic()))
         self.release()
         ended = ended or Ended(exit_status=None, by="lost")
+        if ended.by == "lost":
+            self._kill_group()
         return msgspec.structs.replace(ended, resources=None) if self._is_handed_over else ended
+
+    def _kill_group(self) -> None:
+        """Kill what a process left whose launcher was killed. The kernel has killed the process itself."""
+        words = self._text.decode("ascii", "replace").partition("\n")[0].split()
+        if words[:1] == ["started"]:
+            with contextlib.suppress(OSError):
+                os.killpg(int(words[1]), signal.SIGKILL)
 
     def release(self) -> None:
         """Close what belongs to the launcher. If it has not ended by then, it is killed, and the kernel kills the process with it."""
