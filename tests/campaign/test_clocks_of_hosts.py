@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from tests.campaign.test_over_ssh import bench, lacking, manifest, run_folder
 from tests.campaign.two_hosts import TwoHosts, two_hosts, until
+from tests.left_out import leave_out
 
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.load import load
@@ -48,9 +49,9 @@ host = "b"
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], TwoHosts]]:
     """Two hosts, of which ``b`` has another boot id, as another machine has."""
     if lacking():
-        pytest.skip(f"needs {lacking()}")
+        leave_out(f"needs {lacking()}")
     if shutil.which("chronyd", path="/usr/sbin:/usr/local/sbin:/sbin:/usr/bin") is None or shutil.which("chronyc") is None:
-        pytest.skip("needs chronyd and chronyc (Debian: chrony)")
+        leave_out("needs chronyd and chronyc (Debian: chrony)")
     (tmp_path / "lab").mkdir()
     boot = tmp_path / "boot_id"
     boot.write_text("00000000-1111-2222-3333-444444444444\n")

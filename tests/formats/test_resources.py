@@ -31,6 +31,23 @@ def test_each_process_is_a_record_of_resources() -> None:
     }
 
 
+def test_what_a_shell_on_another_host_counted_are_lower_bounds_and_coarse_times() -> None:
+    records = list(read(LOGS / "over-ssh.log").records)
+
+    assert [(record.participant, record.conditions.definition) for record in records] == [
+        ("publisher", "process-resources-by-shell"),
+        ("subscriber", "process-resources-by-shell"),
+    ]
+    assert {number.key: (number.value, number.bound, number.resolution) for number in records[0].numbers} == {
+        "duration_ns": (3113983825.0, "=", None),
+        "cpu_time_user_ns": (150000000.0, "=", 10000000.0),
+        "cpu_time_system_ns": (540000000.0, "=", 10000000.0),
+        "context_switches_voluntary_switches": (178.0, ">", None),
+        "context_switches_involuntary_switches": (307.0, ">", None),
+        "peak_memory_max_bytes": (6529024.0, ">", None),
+    }
+
+
 def test_a_processor_time_of_zero_is_less_than_the_unit_of_the_kernel() -> None:
     found = next(iter(parse([Line(1, USED.replace("5000", "0"))])))
 

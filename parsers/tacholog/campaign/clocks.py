@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import ipaddress
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,7 +13,6 @@ from tacholog.runs.manifest import LogFile
 
 _LONGEST_LINE = 400
 _MOST_LINES = 200
-_ADDRESS = re.compile(r"[0-9A-Fa-f:.]{2,45}")
 # chronyc and pmc wait long for a service that is not there; `timeout` is in coreutils and in busybox.
 _REPORT = r"""
 limit=$(command -v timeout >/dev/null && echo timeout 5)
@@ -25,6 +24,15 @@ else
   case $report in *RESPONSE*) printf '%s\n' "$report" | while read -r line; do echo "pmc $line"; done ;; esac
 fi
 """
+
+
+def _may_be_reference(address: str) -> bool:
+    """Whether the clock of another host may follow the one at this address."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return not found.is_loopback and not found.is_link_local
 
 
 def have_one_clock(machines: Mapping[str, Machine]) -> bool:
@@ -59,7 +67,7 @@ class ClockReports:
                 continue
             for line in report.splitlines()[:_MOST_LINES]:
                 tool, _, text = line.strip().partition(" ")
-                shown = tool in ("chronyc", "pmc") or (tool == "address" and _ADDRESS.fullmatch(text))
+                shown = tool in ("chronyc", "pmc") or (tool == "address" and _may_be_reference(text))
                 if shown and text.isprintable():
                     self._lines.append(f"{name or 'harness'} {when} {tool} {text[:_LONGEST_LINE]}")
 

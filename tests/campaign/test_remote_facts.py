@@ -1,0 +1,58 @@
+"""The properties of another host: what it prints about itself is rebuilt as files, and read by the code that reads this machine."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+from tests.left_out import leave_out
+
+from tacholog.campaign.remote_facts import FACTS, facts_from
+from tacholog.errors import TachologError
+from tacholog.runs import host
+
+
+@pytest.mark.parametrize("shell", [("dash",), ("bash", "--posix"), ("busybox", "sh")], ids=" ".join)
+def test_each_shell_tells_of_this_machine_what_this_machine_knows_of_itself(shell: tuple[str, ...]) -> None:
+    if shutil.which(shell[0]) is None:
+        leave_out(f"needs {shell[0]}")
+
+    printed = subprocess.run([*shell, "-c", FACTS, "sh", "all"], capture_output=True, text=True, check=True)
+
+    facts = facts_from(printed.stdout)
+    here = {name: text for name, text in host.environment().items() if name != "tacholog_python"}
+    assert printed.stderr == ""
+    assert facts.describe() == host.this_host()
+    assert facts.environment() == here
+    assert facts.moment().keys() == host.moment().keys()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("../outside:x", "/etc/passwd:x", "proc/../../outside:x", "sys//x:x", "home/user/x:x", "proc/a\x00b:x", "sys/...:x"),
+        *("is ../outside", "is /tmp/outside", "is home", "driver sys/class/net/e/device/driver ../../outside", "driver ../x name"),
+        *("stated ../x y", "stated name", "", "no colon and no word"),
+    ],
+)
+def test_a_host_cannot_name_a_file_outside_of_the_folder(line: str) -> None:
+    facts = facts_from(line)
+
+    assert (dict(facts.files), facts.folders, dict(facts.drivers), dict(facts.stated)) == ({}, frozenset(), {}, {})
+
+
+def test_a_host_that_names_one_path_as_file_and_as_folder_is_refused() -> None:
+    with pytest.raises(TachologError, match="cannot be written"):
+        facts_from("sys/a:text\nsys/a/b:text\n").describe()
+
+
+def test_a_host_that_tells_of_more_files_than_any_machine_has_is_refused() -> None:
+    with pytest.raises(TachologError, match="more than 20000 files"):
+        facts_from("".join(f"sys/file{number}:x\n" for number in range(20001)))
+
+
+def test_only_one_word_of_the_command_line_of_the_kernel_leaves_a_host() -> None:
+    printed = subprocess.run(["sh", "-c", FACTS, "sh", "all"], capture_output=True, text=True, check=True).stdout
+
+    assert [line for line in printed.splitlines() if line.startswith("proc/cmdline") and "mitigations=" not in line] == []
