@@ -12,13 +12,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tacholog.compare.bands import calibrations
 from tacholog.compare.comparable import Comparison, judge
 from tacholog.compare.diff.compare import check_across, compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Difference, DiffRow
-from tacholog.compare.sides import find
+from tacholog.compare.sides import find, of_labels
 from tacholog.dataset.frames import Dataset
-from tacholog.errors import TachologError
+from tacholog.errors import TachologError, UnreadableInput
+from tacholog.render.diff.notes import warnings
 from tacholog.render.diff.summary import side_words
 from tacholog.render.diff.words import remark
 from tacholog.view.history import lines
@@ -28,11 +30,11 @@ Side = Callable[..., Dataset]
 VALUES = np.array([[1000.0] * 6])
 
 
-def labelled(side: Side, start: int, factor: float = 1.0, **labels: str) -> Dataset:
+def labelled(side: Side, start: int, factor: float = 1.0, transport: str = "shm", **labels: str) -> Dataset:
     """Six runs with these labels. They make interleaved pairs with the runs of the next odd ``start``."""
     runs = [f"{start}-{json.dumps(labels)}-{number}" for number in range(6)]
     places = [start // 2 * 2 + 2 * pair + (start + pair) % 2 for pair in range(6)]
-    return side(VALUES * factor, places, run=runs, labels=json.dumps(labels, sort_keys=True) if labels else None)
+    return side(VALUES * factor, places, run=runs, labels=json.dumps(labels, sort_keys=True) if labels else None, transport=transport)
 
 
 def together(*sides: Dataset) -> Dataset:
@@ -90,6 +92,14 @@ def test_runs_with_different_labels_are_rows_of_their_own_and_each_row_names_its
     }
 
 
+def test_a_label_that_differs_between_transports_stands_in_the_name_of_each_row(side: Side) -> None:
+    old, new = (together(labelled(side, at, plugin="flannel"), labelled(side, 20 + at, transport="udp", plugin="calico")) for at in (0, 1))
+
+    rows = compare(old, new, Policy()).rows
+
+    assert sorted(names(rows)) == ["latency p50, shm, copy, 16 B, plugin flannel", "latency p50, udp, copy, 16 B, plugin calico"]
+
+
 def test_runs_without_a_label_are_a_row_beside_those_with_it(side: Side) -> None:
     old, new = (together(labelled(side, at), labelled(side, 20 + at, plugin="calico")) for at in (0, 1))
 
@@ -113,6 +123,42 @@ def test_a_row_of_one_side_says_that_the_other_side_has_it_with_another_label(si
 
     assert names((gone,))[0] == "latency p50, shm, copy, 16 B, plugin calico"
     assert "label plugin: calico -> flannel" in remark(gone)
+
+
+def test_a_report_says_how_rows_with_different_labels_can_be_compared(side: Side) -> None:
+    old, new = labelled(side, 0, plugin="flannel"), labelled(side, 1, plugin="calico")
+
+    said = "Rows with different labels are not compared: label plugin. To compare them, add --across label.plugin."
+
+    assert said in warnings(compare(old, new, Policy()))
+    assert said not in warnings(compare(old, new, Policy(across=("label.plugin",))))
+
+
+def test_runs_of_several_labels_in_one_row_name_none_of_them_for_all(side: Side) -> None:
+    old = together(labelled(side, 0, plugin="flannel"), labelled(side, 20, plugin="calico"))
+
+    (row,) = compare(old, labelled(side, 1, plugin="flannel"), Policy(across=("label.plugin",))).rows
+
+    assert (row.verdict, row.reasons, row.across) == ("not_comparable", ("mixed",), ())
+
+
+def test_rows_that_differ_only_in_a_label_are_not_measured_as_one_row_of_one_build(side: Side) -> None:
+    plain = compare(labelled(side, 0, plugin="flannel"), labelled(side, 1, plugin="flannel"), Policy())
+    mixed = compare(
+        together(labelled(side, 0, plugin="flannel"), labelled(side, 20, plugin="calico")),
+        together(labelled(side, 1, plugin="flannel"), labelled(side, 21, plugin="calico")),
+        Policy(),
+    )
+
+    assert [len(calibrations(report, "build")) for report in (plain, mixed)] == [1, 0]
+
+
+def test_a_diff_of_one_label_takes_only_runs_with_it(side: Side) -> None:
+    both = together(labelled(side, 0, plugin="flannel"), labelled(side, 20, plugin="calico"))
+
+    assert len(of_labels(both, (("label.plugin", "calico"),)).runs) == 6
+    with pytest.raises(UnreadableInput, match="no run with the label plugin=host; there are: plugin=calico, plugin=flannel"):
+        of_labels(both, (("label.plugin", "host"),))
 
 
 def test_a_line_of_a_history_never_mixes_two_labels(side: Side) -> None:

@@ -12,6 +12,10 @@ import pytest
 from tests.command import run_tacholog_text
 from tests.importing.conftest import PATTERN, files_of, import_logs, lines_with, log_of, manifests
 
+from tacholog.runs.importing.plan import plan_import
+from tacholog.runs.importing.rules import read_rules
+from tacholog.runs.importing.writing import staging, write_run
+
 MakeTree = Callable[..., Path]
 NAME = "throughput-test/hostnetwork-udp/test-{}/rtiperftest-sub0.log"
 
@@ -48,8 +52,8 @@ def test_what_is_ignored_is_not_named(cluster: Path, tmp_path: Path) -> None:
     ("name", "words"),
     [
         (b"rtiperftest-sub1.\xff.log", r"rtiperftest-sub1.\udcff.log: the name is not valid UTF-8, so it cannot name a page; rename it"),
-        (b"rtiperftest-\x1b[31msub1.log", "rtiperftest-␛[31msub1.log: the name holds characters that cannot be shown"),
-        (b"rtiperftest-\nsub1.log", "rtiperftest-␊sub1.log: the name holds characters that cannot be shown"),
+        (b"rtiperftest-\x1b[31msub1.log", "rtiperftest-␛[31msub1.log: the path holds characters that cannot be shown"),
+        (b"rtiperftest-\nsub1.log", "rtiperftest-␊sub1.log: the path holds characters that cannot be shown"),
     ],
 )
 def test_names_that_cannot_be_shown_are_named_all_the_same(cluster: Path, tmp_path: Path, name: bytes, words: str) -> None:
@@ -61,6 +65,15 @@ def test_names_that_cannot_be_shown_are_named_all_the_same(cluster: Path, tmp_pa
 
     assert words in said
     assert len(manifests(tmp_path / "data")) == 4
+
+
+def test_folders_whose_names_cannot_be_shown_lead_to_no_label(cluster: Path, tmp_path: Path) -> None:
+    (cluster / "throughput-test/hostnetwork-udp").rename(cluster / "throughput-test/host\u202enetwork")
+
+    said = import_logs(cluster, "--to", tmp_path / "data", "--map", PATTERN, status=2)
+
+    assert "not imported: 4 files: the path holds characters that cannot be shown" in said
+    assert {run.labels["plugin"] for run in manifests(tmp_path / "data").values()} == {"flannel-hostgw-dds-secure-tcp"}
 
 
 def test_binary_and_empty_files_where_a_log_should_be_are_named(cluster: Path, tmp_path: Path) -> None:
@@ -132,6 +145,18 @@ def test_a_data_folder_that_holds_something_else_in_the_place_of_a_run_is_not_ov
     assert "hostnetwork-udp/00 is there already, and holds no run" in said
     assert files_of(place) == {"notes.txt": b"mine"}
     assert len(manifests(tmp_path / "data")) == 3
+
+
+def test_a_log_that_changes_after_it_was_read_is_not_imported(cluster: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    plan = plan_import(cluster, data, read_rules([PATTERN], None, []))
+    (cluster / NAME.format(1)).write_text(log_of("sub", 88))
+
+    with staging(data) as stage:
+        problems = [write_run(cluster, data, stage, run, link=False) for run in plan.decided.new]
+
+    assert [str(problem) for problem in problems if problem] == [f"{NAME.format(1)}: it was changed while it was read; import again"]
+    assert len(manifests(data)) == 3
 
 
 KILL_AT_EVERY_STEP = """

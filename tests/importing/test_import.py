@@ -310,6 +310,26 @@ def test_what_set_states_gives_way_to_a_log_that_knows_better(tree: MakeTree, tm
     assert load([tmp_path / "data"]).problems.empty
 
 
+def test_lines_that_could_not_be_used_are_counted(tree: MakeTree) -> None:
+    logs = tree({"a.log": log_of("sub").replace("Lost:", "Lst:"), "b.log": log_of("sub") + "segmentation what\n", "c.log": log_of("pub")})
+
+    said = import_logs(logs, "--dry-run", "--map", "{label.x}.log")
+
+    assert "2 broken or unknown lines in 2 logs, which tacholog parse names: a.log, b.log" in said
+
+
+def test_what_set_states_for_nobody_is_named(tree: MakeTree) -> None:
+    said = import_logs(tree({"udp/a.log": log_of("sub")}), "--dry-run", "--map", "{transport}/{label.x}.log", "--set", "transport=tcp")
+
+    assert "--set conditions.transport is used by no log: their paths or rules state it" in said
+
+
+def test_patterns_that_fit_no_log_lead_to_one_that_does(cluster: Path, tmp_path: Path) -> None:
+    said = import_logs(cluster, "--to", tmp_path / "data", "--map", "logs/{label.x}.log", status=2)
+
+    assert f"a pattern that fits their paths: tacholog import {cluster} --to DATA --map 'throughput-test/{{label.folder2}}/test-" in said
+
+
 def test_what_comparisons_will_miss_is_named_with_what_to_type(cluster: Path) -> None:
     said = import_logs(cluster, "--dry-run", "--map", PATTERN)
     stated = import_logs(cluster, "--dry-run", "--map", PATTERN, "--set", "host=lab", "--set", "load_mode=max-rate", "--set", "batch_bytes=0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -128,7 +129,9 @@ def test_fields_of_other_names_with_the_same_values_have_folders_of_their_own(tr
 
     import_logs(logs, "--to", tmp_path / "data", "--map", "a/{label.first}.log", "--map", "b/{label.second}.log")
 
-    assert sorted(tuple(run.labels.items()) for run in manifests(tmp_path / "data").values()) == [(("first", "x"),), (("second", "x"),)]
+    runs = manifests(tmp_path / "data")
+    assert sorted(tuple(run.labels.items()) for run in runs.values()) == [(("first", "x"),), (("second", "x"),)]
+    assert all(re.fullmatch("x-[0-9a-f]{6}/01", folder) for folder in runs)
 
 
 def test_two_imports_of_different_fields_share_no_folder(tree: MakeTree, tmp_path: Path) -> None:

@@ -131,6 +131,16 @@ def test_any_list_of_fields_makes_pages(view: View) -> None:
     assert documents(view, "system", "host") == {"S": [("s/desk", "S, host desk")]}
 
 
+def test_pages_stand_in_the_order_of_the_numbers_in_their_labels_and_what_is_not_stated_stands_last(tmp_path: Path) -> None:
+    for plugin in ("v10", "Zeta", "v9", "v\u00b2", "alpha"):
+        add(tmp_path, plugin, plugin=plugin)
+    add(tmp_path, "bare")
+
+    groups = page_groups(view_of(load([tmp_path])), ("label.plugin", "transport"))
+
+    assert [group.value for group in groups] == ["alpha", "v9", "v10", "v\u00b2", "Zeta", "not stated"]
+
+
 def test_every_number_is_on_exactly_one_page_of_each_split(view: View) -> None:
     splits = [("system", "transport"), ("label.plugin",), ("label.kernel", "system", "label.plugin"), ("transport", "host"), ("release",)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import click
@@ -15,9 +16,9 @@ from tacholog.compare.comparable import CODES, asked, unknown
 from tacholog.runs.importing.grouping import ImportedRun, by_variant
 from tacholog.runs.importing.plan import ImportPlan
 from tacholog.runs.importing.survey import KindOfRecord
-from tacholog.runs.importing.writing import place_of
+from tacholog.runs.importing.writing import run_folder
 from tacholog.runs.stated import attributed, stated
-from tacholog.schema.conditions import CONDITIONS
+from tacholog.schema.conditions import CONDITIONS, Conditions
 from tacholog.view.refusals import title_of
 
 _NAMED = 3  # So many paths are named for one reason, if not all are asked for.
@@ -52,7 +53,9 @@ def show_plan(plan: ImportPlan, *, verbose: bool, dry_run: bool) -> None:
     _show_runs(plan, verbose=verbose)
     _show_order(plan)
     _show_there(plan)
-    for sentence, places in _grouped((sentence, place_of(run)) for run in plan.runs for sentence in run.overruled):
+    for name in plan.unused:
+        terminal.line(f"--set {name} is used by no log: their paths or rules state it")
+    for sentence, places in _grouped((sentence, run_folder(run)) for run in plan.runs for sentence in run.overruled):
         terminal.line(f"{sentence}: {counted(len(places), 'run')}: {_some(places, verbose)}")
     if plan.contradictions:
         click.echo("contradicted by logs, whose own values count and get a mark:")
@@ -76,13 +79,13 @@ def show_plan(plan: ImportPlan, *, verbose: bool, dry_run: bool) -> None:
 
 def _show_runs(plan: ImportPlan, *, verbose: bool) -> None:
     """Print a table with a line for each variant, or for each run and log."""
-    new = {place_of(run) for run in plan.decided.new}
+    new = {run_folder(run) for run in plan.decided.new}
     variants = by_variant(sorted(plan.runs, key=lambda run: (run.folder, run.repetition)))
     logs = sum(len(run.logs) for run in plan.runs)
     click.echo(f"{counted(len(plan.runs), 'run')} of {counted(logs, 'log')}, {len(new)} of them new")
     if verbose:
         for run in plan.runs:
-            terminal.line(place_of(run) + ("" if place_of(run) in new else "  (there already)"))
+            terminal.line(run_folder(run) + ("" if run_folder(run) in new else "  (there already)"))
             for log, entry in zip(run.logs, run.manifest.logs, strict=True):
                 words = (entry.side, entry.participant, log.survey.format or "no results")
                 terminal.line(f"    {log.path}  {', '.join(word for word in words if word)}")
@@ -102,7 +105,7 @@ def _row(folder: str, runs: Sequence[ImportedRun], new: set[str]) -> tuple[str, 
     return (
         folder,
         _numbers([run.repetition for run in runs]),
-        str(sum(place_of(run) in new for run in runs)),
+        str(sum(run_folder(run) in new for run in runs)),
         ", ".join(f"{count} {side}" for side, count in sorted(sides.items())),
         ", ".join(formats),
         _measured(kind for log, _ in logs for kind in log.survey.kinds),
@@ -145,7 +148,7 @@ def _show_order(plan: ImportPlan) -> None:
 
 def _show_there(plan: ImportPlan) -> None:
     """Name runs that are there under another name, or with other fields."""
-    moved = [place for run, place in plan.decided.there if place != place_of(run)]
+    moved = [place for run, place in plan.decided.present if place != run_folder(run)]
     if moved:
         terminal.line(f"{counted(len(moved), 'run')} there already under another name: {_some(moved, verbose=False)}")
     for fields, places in _grouped((", ".join(names), place) for place, names in plan.decided.relabelled):
@@ -155,12 +158,17 @@ def _show_there(plan: ImportPlan) -> None:
         )
 
 
-def _show_endings(runs: Iterable[ImportedRun], *, verbose: bool) -> None:
-    """Name logs that say that their run did not end well, and logs without any result."""
+def _show_endings(runs: Sequence[ImportedRun], *, verbose: bool) -> None:
+    """Name logs that say that their run did not end well, logs without any result, and logs with lines that could not be used."""
     bad = [(str(log.survey.status), log.path) for run in runs for log in run.logs if log.survey.status in ENDED_BADLY and log.stated.results]
     for status, paths in _grouped(bad):
         words = {"empty": "without any result", "failed": "of failed runs", "truncated": "cut off before their end"}[status]
         terminal.line(f"{counted(len(paths), 'log')} {words}: {_some(paths, verbose)}")
+    doubtful = [(log.path, log.survey.bad_lines) for run in runs for log in run.logs if log.survey.bad_lines]
+    if doubtful:
+        count = counted(sum(lines for _, lines in doubtful), "broken or unknown line")
+        paths = [path for path, _ in doubtful]
+        terminal.line(f"{count} in {counted(len(paths), 'log')}, which tacholog parse names: {_some(paths, verbose)}")
 
 
 def _show_same_rows(runs: Iterable[ImportedRun], *, verbose: bool) -> None:
@@ -213,23 +221,31 @@ def _show_undated(runs: Sequence[ImportedRun]) -> None:
 
 def missing(kind: KindOfRecord, run: ImportedRun) -> Iterator[str]:
     """Yield the codes of what neither a log nor the manifest states of some records, and comparisons of releases need."""
-    conditions = msgspec.structs.asdict(kind.conditions.over(stated(run.manifest)))
-    facts = next((log.survey.facts for log in run.logs if log.survey.facts.tool_version), None)
-    version = run.manifest.tool_version or (facts.tool_version if facts else None)
-    if kind.metrics and kind.record.payload_bytes is None and stated(run.manifest).payload_bytes is None:
+    manifest = stated(run.manifest)
+    if kind.metrics and kind.record.payload_bytes is None and manifest.payload_bytes is None:
         yield "message size"
+    logged = next((log.survey.facts.tool_version for log in run.logs if log.survey.facts.tool_version), None)
+    loads = frozenset({log.survey.facts.conditions.load_mode for log in run.logs} - {None})
+    version = run.manifest.tool_version or logged
+    found = _unknown(kind.conditions.over(manifest), kind.metrics, kind.record.test, version, run.manifest.host, loads)
+    yield from (code for code in found if code not in _MACHINE)
+    if run.manifest.host is None and any(code in _MACHINE for code in found):  # Runs on one host are of one machine, whatever its file says.
+        yield "machine"
+
+
+@lru_cache(maxsize=4096)
+def _unknown(
+    conditions: Conditions, metrics: frozenset[str], test: str, version: str | None, host: str | None, loads: frozenset[str]
+) -> tuple[str, ...]:
+    """Return the codes of unknown conditions. Many records of many logs share all of this."""
     found: dict[str, None] = {}
-    for metric in sorted(kind.metrics):
-        known: dict[str, Any] = {**dict.fromkeys(asked("diff", metric)), **conditions, "metric": metric, "test": kind.record.test}
-        known |= {"harness_major": version, "host": run.manifest.host}
+    for metric in sorted(metrics):
+        known: dict[str, Any] = {**dict.fromkeys(asked("diff", metric)), **msgspec.structs.asdict(conditions), "metric": metric, "test": test}
+        known |= {"harness_major": version, "host": host}
         found |= dict.fromkeys(unknown(known, "diff"))
         # Once the load mode is stated, as another log of the run has it, more may have to be known.
-        loads = {log.survey.facts.conditions.load_mode for log in run.logs} - {None}
         found |= dict.fromkeys(code for load in loads if known["load_mode"] is None for code in unknown({**known, "load_mode": load}, "diff"))
-    machine = [code for code in found if code in _MACHINE]
-    yield from (code for code in found if code not in _MACHINE)
-    if machine and run.manifest.host is None:  # Runs on one host are of one machine, whatever its file says.
-        yield "machine"
+    return tuple(found)
 
 
 def _first_groups(pairs: Iterable[tuple[str, str]], *, verbose: bool, err: bool = False) -> Iterator[tuple[str, list[str]]]:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.option("--rules", "rules_file", metavar="FILE", type=click.Path(path_type=Path), help="More patterns, with what they state (TOML).")
 @click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="State a field of all logs whose path and rule do not. Repeatable.")
 @click.option("--ignore", metavar="GLOB", multiple=True, help="Leave files alone, as in '*.png' or 'old/*'. May be repeated.")
-@click.option("--link", is_flag=True, help="Make hard links instead of copies. Who changes such a log changes the evidence too.")
+@click.option("--link", is_flag=True, help="Make hard links instead of copies. To change such a log then changes the evidence.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be imported.")
 @click.option("--verbose", is_flag=True, help="List every run with its logs, and every file that is left out.")
 def import_(
@@ -55,7 +55,7 @@ def import_(
 ) -> None:
     """Plan the import, show the plan, and write the runs."""
     from tacholog.commands._import_listing import show_plan
-    from tacholog.commands._import_suggestion import show_suggestion
+    from tacholog.commands._import_suggestion import import_command, show_suggestion
     from tacholog.runs.importing.plan import plan_import
     from tacholog.runs.importing.rules import read_rules
 
@@ -72,6 +72,8 @@ def import_(
     complete = plan.is_complete
     if data and not dry_run:
         complete &= _write(folder, data, plan.decided.new, link=link)
+    if plan.unmatched and not plan.runs:
+        terminal.line(f"a pattern that fits their paths: {import_command(folder, plan.unmatched)}", err=True)
     if not plan.runs and complete:
         raise UnreadableInput(f"{folder}: no log was found whose path fits a pattern")
     if not complete:
@@ -89,12 +91,12 @@ def _mention_hosts(runs: Sequence[ImportedRun], data: Path) -> None:
 
 def _write(root: Path, data: Path, runs: Sequence[ImportedRun], *, link: bool) -> bool:
     """Write runs, and say how many. Return whether all of them were written."""
-    from tacholog.runs.importing.writing import remove_what_was_left, staging, write_hosts, write_run
+    from tacholog.runs.importing.writing import remove_leftovers, staging, write_hosts, write_run
 
     written = 0
     problems: list[Problem] = []
     try:
-        remove_what_was_left(data)
+        remove_leftovers(data)
         if runs:
             with staging(data) as stage:
                 hosts = write_hosts(data, runs)

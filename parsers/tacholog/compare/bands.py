@@ -22,6 +22,7 @@ from tacholog.compare.distributions import student_t_quantile
 from tacholog.compare.result import DiffRow, Report, RowKey
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there, open_evidence
+from tacholog.runs.labels import is_label
 
 if TYPE_CHECKING:
     from tacholog.dataset.frames import Dataset
@@ -68,14 +69,21 @@ class SameBuild(NamedTuple):
 
 
 def calibrations(report: Report, build: str) -> list[Calibration]:
-    """The entries that a comparison of one build with itself gives: one for each row of interleaved pairs."""
+    """The entries that a comparison of one build with itself gives: one for each row of interleaved pairs.
+
+    Rows that differ only in a label have one key in the file, and must not pass for one row: they give no entries.
+    """
     sessions = {run.session for run in report.runs if run.session}
     times = [run.start_time for run in report.runs if run.start_time]
     if len(sessions) != 1:
         return []
-    rows = (row for row in report.rows if row.design == "paired" and row.p is not None)
+    rows = (row for row in report.rows if row.design == "paired" and row.p is not None and not _has_labels(row.key))
     found = [_calibration(row, build, next(iter(sessions)), min(times, default=None)) for row in rows]
     return [entry for entry in found if entry is not None]
+
+
+def _has_labels(key: RowKey) -> bool:
+    return any(is_label(field) for field, _ in key.apart)
 
 
 def _calibration(row: DiffRow, build: str, session: str, start: str | None) -> Calibration | None:

@@ -23,7 +23,7 @@ def run_ending(manifest: Manifest, logs: Sequence[LoadedLog]) -> tuple[Status | 
     A log without results does not make a run empty whose other logs have some: often only one side prints them.
     """
     in_logs = [log.status for log in logs] or [("empty", "the run has no log")]
-    if any(log.records for log in logs):
+    if any(record.scope != "resources" for log in logs for _, record in log.records):
         in_logs = [ending for ending in in_logs if ending[0] != "empty"]
     endings = [(manifest.status, manifest.reason), *in_logs]
     return max((ending for ending in endings if ending[0]), key=lambda ending: SEVERITY[ending[0]], default=(None, None))

@@ -49,7 +49,7 @@ RUNS = _with_required(
         "system_version": _text("public", "The version of the system.", title="version", offered=True),
         "tool": _text("public", "The tool that measured.", offered=True),
         "tool_version": _text("public", "The version of the tool.", offered=True),
-        "release": _text("public", "The label under which runs are published and compared.", offered=True),
+        "release": _text("public", "The name under which runs are published and compared.", offered=True),
         "host": _text("name", "The machine's id.", offered=True),
         "published": SchemaColumn(
             kind="true or false",

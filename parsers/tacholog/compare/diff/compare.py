@@ -225,7 +225,7 @@ def _report(sides: tuple[Input, Input], policy: Policy, findings: Findings, orde
         settings=_settings(policy),
         counts={verdict: counted.get(CODE[verdict], 0) for verdict in VERDICTS},
         designs=_designs(found, verdicts),
-        warnings=(*_warnings(findings, same_build), *_gate_warning(verdicts), *_of_references(findings)),
+        warnings=(*_warnings(findings, same_build), *_gate_warning(verdicts), *_of_references(findings), *_of_labels(findings)),
         changed=(),
         rows=rows(findings, policy),
         curves=curves(findings, policy),
@@ -271,6 +271,13 @@ def _of_references(findings: Findings) -> tuple[str, ...]:
     refused = np.array([any(one.field == "latency_of" for one in judgement.different) for judgement in findings.judged])
     count = int((refused[findings.which] & findings.pairs.both).sum())
     return (f"latency_of:{count}",) if count else ()
+
+
+def _of_labels(findings: Findings) -> tuple[str, ...]:
+    """The labels without which rows could be compared: of rows that differ in nothing else."""
+    only = [{one.field for one in judgement.different} for judgement in findings.judged]
+    fields = {field for index in set(findings.which[findings.pairs.both].tolist()) for field in only[index] if all(map(is_label, only[index]))}
+    return (f"labels:{','.join(sorted(fields))}",) if fields else ()
 
 
 def _settings(policy: Policy) -> Settings:

@@ -74,6 +74,9 @@ def _warning(code: str) -> str:
     name, _, values = code.partition(":")
     if name == "try_across":
         return _hint(values)
+    if name == "labels":
+        options = " ".join(f"--across {field}" for field in values.split(","))
+        return f"Rows with different labels are not compared: {', '.join(map(title_of, values.split(',')))}. To compare them, add {options}."
     if name == "unverified":
         return _unverified(*values.split(":"))
     return WARNINGS.get(name, code).format(*values.split(":"))

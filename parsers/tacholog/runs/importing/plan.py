@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tacholog.errors import UnreadableInput
+from tacholog.runs.importing.fields import OF_LOG
 from tacholog.runs.importing.grouping import ImportedRun, StatedLog, group
 from tacholog.runs.importing.rules import Rules, Stated
 from tacholog.runs.importing.survey import NOT_LOGS, Problem, SurveyedLog, digest, is_log, list_files, survey
@@ -35,6 +36,7 @@ class ImportPlan(NamedTuple):
         left_alone: files that no pattern fits and that are no logs.
         run_folders: folders with a ``run.toml``, which hold runs already.
         contradictions: where a log states something else.
+        unused: the fields of ``--set`` that the paths or rules of all logs state themselves.
     """
 
     decided: Decided
@@ -44,11 +46,12 @@ class ImportPlan(NamedTuple):
     left_alone: list[str]
     run_folders: list[str]
     contradictions: list[LogContradiction]
+    unused: list[str]
 
     @property
     def runs(self) -> list[ImportedRun]:
         """All runs of the folder that are, or will be, in the data folder."""
-        return [*self.decided.new, *(run for run, _ in self.decided.there)]
+        return [*self.decided.new, *(run for run, _ in self.decided.present)]
 
     @property
     def is_complete(self) -> bool:
@@ -83,8 +86,10 @@ def plan_import(root: Path, data: Path | None, rules: Rules, progress: Callable[
     grouped = group(logs)
     decided = decide(grouped.runs, known_runs(data))
     refused += grouped.problems
-    found_contradictions = [one for run in (*decided.new, *(run for run, _ in decided.there)) for one in _contradictions(run)]
-    return ImportPlan(decided, grouped.order, refused, unmatched, left_alone, listed.run_folders, found_contradictions)
+    used = {name for log in logs for name in log.stated.of_defaults}
+    unused = [name for name in rules.defaults if name not in (*used, *OF_LOG)] if logs else []
+    found_contradictions = [one for run in (*decided.new, *(run for run, _ in decided.present)) for one in _contradictions(run)]
+    return ImportPlan(decided, grouped.order, refused, unmatched, left_alone, listed.run_folders, found_contradictions, unused)
 
 
 def _add_log(

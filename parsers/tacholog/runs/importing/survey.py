@@ -81,6 +81,7 @@ class SurveyedLog(NamedTuple):
         facts: what it says of its run.
         kinds: the kinds of its records.
         status: how it says that its run ended; ``empty`` if it has no record.
+        bad_lines: the number of its lines that are broken, or that its format does not know.
     """
 
     sha256: str
@@ -91,6 +92,7 @@ class SurveyedLog(NamedTuple):
     facts: Facts = Facts()
     kinds: tuple[KindOfRecord, ...] = ()
     status: str | None = None
+    bad_lines: int = 0
 
 
 def list_files(root: Path, without: Path | None = None) -> Listed:
@@ -149,9 +151,9 @@ def _not_a_log(entry: os.DirEntry[str], path: str) -> str | None:
     if utf8(path) != path:
         return "the name is not valid UTF-8, so it cannot name a page; rename it"
     try:
-        msgspec.convert(entry.name, FileName)
+        msgspec.convert(path.split("/"), list[FileName])
     except msgspec.ValidationError:
-        return "the name holds characters that cannot be shown, so it cannot stand in run.toml; rename it"
+        return "the path holds characters that cannot be shown, so it cannot stand in run.toml; rename it"
     return None
 
 
@@ -172,7 +174,17 @@ def survey(root: Path, path: str, format_name: str | None = None, progress: Call
         kinds = _kinds_of(scan)
     account, module = scan.account, format_named(scan.format_name)
     completed = tuple(_kind(record, metrics, account, run) for (record, run), metrics in kinds.items())
-    return SurveyedLog(account.sha256, account.size_bytes, scan.format_name, module.SYSTEM, module.TOOL, account.facts, completed, account.status)
+    return SurveyedLog(
+        sha256=account.sha256,
+        size_bytes=account.size_bytes,
+        format=scan.format_name,
+        system=module.SYSTEM,
+        tool=module.TOOL,
+        facts=account.facts,
+        kinds=completed,
+        status=account.status,
+        bad_lines=account.lines["broken"] + account.lines["unknown"],
+    )
 
 
 def _kinds_of(scan: Scan) -> dict[tuple[Record, int], frozenset[str]]:

@@ -38,10 +38,12 @@ class Known(NamedTuple):
 
     Attributes:
         manifests: by the folder of each run; ``None`` if its ``run.toml`` cannot be read.
+        variants: the folders of runs, by the folder that holds them.
         by_content: the folders of runs, by the SHA-256 of their logs.
     """
 
     manifests: dict[str, Manifest | None]
+    variants: dict[str, list[str]]
     by_content: dict[tuple[str, ...], list[str]]
 
 
@@ -50,13 +52,13 @@ class Decided(NamedTuple):
 
     Attributes:
         new: runs to write; their folders and repetitions are final.
-        there: runs that the data folder holds already, and the folder of each.
+        present: runs that the data folder holds already, and the folder of each.
         relabelled: those of them whose fields are not what was asked for now, and the names of these fields.
         problems: runs that are not written, because their folder holds other logs.
     """
 
     new: list[ImportedRun]
-    there: list[tuple[ImportedRun, str]]
+    present: list[tuple[ImportedRun, str]]
     relabelled: list[tuple[str, tuple[str, ...]]]
     problems: list[Problem]
 
@@ -64,20 +66,22 @@ class Decided(NamedTuple):
 def known_runs(data: Path | None) -> Known:
     """Read the manifests of a data folder; none if there is no such folder."""
     manifests: dict[str, Manifest | None] = {}
+    variants: dict[str, list[str]] = defaultdict(list)
     contents: dict[tuple[str, ...], list[str]] = defaultdict(list)
     if data is None or not data.is_dir():
-        return Known(manifests, contents)
+        return Known(manifests, variants, contents)
     for folder, files in folders_below(data):
         if RUN_FILE not in files:
             continue
         run = folder.relative_to(data).as_posix()
+        variants[run.rpartition("/")[0]].append(run)
         try:
             manifests[run] = read_manifest(folder / RUN_FILE)
         except UnreadableInput:
             manifests[run] = None
             continue
         contents[_content(manifests[run])].append(run)
-    return Known(manifests, contents)
+    return Known(manifests, variants, contents)
 
 
 def _content(manifest: Manifest | None) -> tuple[str, ...]:
@@ -92,7 +96,7 @@ def decide(runs: Iterable[ImportedRun], known: Known) -> Decided:
         own = folder if _is_ours(folder, members, known) else with_hash(folder, members[0].key)
         final += [run._replace(folder=own) for run in _numbered(own, members, known)]
     decided = Decided([], [], [], [])
-    planned = {place_of(run) for run in final}
+    planned = {run_folder(run) for run in final}
     seen: dict[tuple[str, ...], ImportedRun] = {}
     for run in final:
         first = seen.setdefault(_content(run.manifest), run) if _has_results(run) else run
@@ -108,17 +112,17 @@ def _has_results(run: ImportedRun) -> bool:
     return any(log.survey.kinds for log in run.logs)
 
 
-def place_of(run: ImportedRun) -> str:
+def run_folder(run: ImportedRun) -> str:
     """Return the folder of a run, relative to the data folder."""
     return f"{run.folder}/{repetition_folder(run.repetition)}"
 
 
 def _is_ours(folder: str, members: Sequence[ImportedRun], known: Known) -> bool:
     """Return whether a folder is free for these runs: it holds none, one of theirs, or runs with their fields."""
-    there = [(run, manifest) for run, manifest in known.manifests.items() if run.rpartition("/")[0] == folder]
+    present = [known.manifests[run] for run in known.variants.get(folder, ())]
     contents = {_content(run.manifest) for run in members}
     ours = _fields(members[0].manifest)
-    return not there or any(_content(manifest) in contents or (manifest and _fields(manifest) == ours) for _, manifest in there)
+    return not present or any(_content(manifest) in contents or (manifest and _fields(manifest) == ours) for manifest in present)
 
 
 def _fields(manifest: Manifest) -> dict[str, Any]:
@@ -131,11 +135,11 @@ def _numbered(folder: str, members: Sequence[ImportedRun], known: Known) -> Iter
     if not members[0].is_counted:
         yield from members
         return
-    there = {run: manifest for run, manifest in known.manifests.items() if run.rpartition("/")[0] == folder}
+    present = known.variants.get(folder, [])
     waiting: dict[tuple[str, ...], list[str]] = defaultdict(list)
-    for place in sorted(there, reverse=True):
-        waiting[_content(there[place])].append(place)
-    numbers = [int(name) for place in there if (name := place.rpartition("/")[2]).isdecimal()]
+    for place in sorted(present, reverse=True):
+        waiting[_content(known.manifests[place])].append(place)
+    numbers = [int(name) for place in present if (name := place.rpartition("/")[2]).isdecimal()]
     following = max(numbers, default=0)
     for run in members:
         if same := waiting.get(_content(run.manifest)):
@@ -147,36 +151,36 @@ def _numbered(folder: str, members: Sequence[ImportedRun], known: Known) -> Iter
 
 
 def _decide_run(run: ImportedRun, known: Known, planned: set[str], decided: Decided) -> None:
-    place, content = place_of(run), _content(run.manifest)
+    place, content = run_folder(run), _content(run.manifest)
     if place in known.manifests:
         manifest = known.manifests[place]
         if manifest is None or _content(manifest) != content:
             decided.problems.extend(_changed(run, place, manifest))
             return
-        _add_there(run, place, manifest, decided)
+        _add_present(run, place, manifest, decided)
         return
     # Logs without results, such as those of runs that never began, are often the same.
     elsewhere = next((other for other in known.by_content.get(content, ()) if other not in planned), None) if _has_results(run) else None
     if elsewhere:
-        _add_there(run, elsewhere, known.manifests[elsewhere], decided)
+        _add_present(run, elsewhere, known.manifests[elsewhere], decided)
     else:
         decided.new.append(run)
 
 
-def _add_there(run: ImportedRun, place: str, manifest: Manifest | None, decided: Decided) -> None:
-    decided.there.append((run, place))
-    asked, there = _fields(run.manifest), _fields(manifest) if manifest else {}
-    names = tuple(name for name in sorted({*asked, *there}) if asked.get(name) != there.get(name))
+def _add_present(run: ImportedRun, place: str, manifest: Manifest | None, decided: Decided) -> None:
+    decided.present.append((run, place))
+    asked, present = _fields(run.manifest), _fields(manifest) if manifest else {}
+    names = tuple(name for name in sorted({*asked, *present}) if asked.get(name) != present.get(name))
     if names:
-        decided.relabelled.append((place, tuple(word for name in names for word in _differing(name, asked.get(name), there.get(name)))))
+        decided.relabelled.append((place, tuple(word for name in names for word in _differing(name, asked.get(name), present.get(name)))))
 
 
-def _differing(name: str, asked: object, there: object) -> Iterator[str]:
+def _differing(name: str, asked: object, present: object) -> Iterator[str]:
     """Yield the names of fields with other values, those inside tables by their full names."""
-    if not isinstance(asked, dict | None) or not isinstance(there, dict | None):
+    if not isinstance(asked, dict | None) or not isinstance(present, dict | None):
         yield name
         return
-    first, second = asked or {}, there or {}
+    first, second = asked or {}, present or {}
     yield from (f"{name}.{inner}" for inner in sorted({*first, *second}) if first.get(inner) != second.get(inner))
 
 
@@ -217,7 +221,7 @@ def staging(data: Path) -> Iterator[Path]:
         os.close(lock)
 
 
-def remove_what_was_left(data: Path) -> None:
+def remove_leftovers(data: Path) -> None:
     """Remove the hidden folders of imports that were killed. That of an import that still runs is locked."""
     for folder in data.glob(f"{_STAGING}*"):
         if folder.is_symlink() or not folder.is_dir():
@@ -249,7 +253,7 @@ def write_run(root: Path, data: Path, stage: Path, run: ImportedRun, *, link: bo
         TachologError: the data folder cannot be written, or a log cannot be linked.
     """
     made = stage / "run"
-    target = data / place_of(run)
+    target = data / run_folder(run)
     try:
         made.mkdir()
         problem = _add_logs(root, made, run, link=link)
