@@ -103,7 +103,7 @@ _WRAPPERS: Mapping[str, Wrapper] = {
     "setsid": Wrapper("cfw", "ctty fork wait"),
     "stdbuf": Wrapper("i:o:e:", "input= output= error="),
     "strace": Wrapper(
-        "a:b:CcdDe:E:fFhiI:kno:O:p:P:qrs:S:tTu:U:vwxX:yYzZ",
+        "a:b:CcdDe:E:fFhiI:nko:O:p:P:qrs:S:tTu:U:vwxX:yYzZ",
         "columns= summary summary-only trace= signal= status= env= "
         "follow-forks instruction-pointer output= string-limit= user= decode-fds relative-timestamps syscall-times",
     ),
