@@ -174,7 +174,7 @@ def test_a_line_of_a_history_never_mixes_two_labels(side: Side) -> None:
 
 def test_across_takes_every_label_and_nothing_that_cannot_be_one() -> None:
     check_across(["label.anything-at_all9", "transport"])
-    for wrong in ("label.", "label.9", "label.a b", "labels", "lable.plugin"):
+    for wrong in ("label.", "label.9", "label.a b", "labels", "lable.plugin"):  # codespell:ignore lable
         with pytest.raises(TachologError, match=r"--across .*: choose from .*, label\.NAME"):
             check_across([wrong])
 

@@ -82,9 +82,9 @@ def test_a_pattern_that_is_not_clear_is_refused(pattern: str, words: str) -> Non
     [
         ("{plugin}.log", "there is no field 'plugin'"),
         ("{plugin}.log", "write label.plugin for a word of your own"),
-        ("{repitition}.log", "(is repetition"),
+        ("{repitition}.log", "(is repetition"),  # codespell:ignore repitition
         ("{playload_bytes}.log", "(is payload_bytes"),
-        ("{conditions.transprt}.log", "conditions.transport"),
+        ("{conditions.transprt}.log", "conditions.transport"),  # codespell:ignore transprt
         ("{label.1st}.log", "'label.1st' is not the name of a label"),
         ("{label.}.log", "'label.' is not the name of a label"),
     ],

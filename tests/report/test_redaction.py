@@ -49,6 +49,7 @@ TOLD = {
     "machine id 0123456789abcdef0123456789abcdef": ("0123456789abcdef",),
     "[1234] participant acmebox:1234: new (self)": ("acmebox",),
     "connecting to host acmepeer": ("acmepeer",),
+    "Linux acmeuname 6.1.0-13-amd64 #1 SMP x86_64 GNU/Linux": ("acmeuname",),
     "-I/home/acmezed/inc": ("acmezed",),
     "https://intra.acmecorp.com/wiki/acmepage": ("acmecorp", "acmepage"),
     '"hostname": "acmejson"': ("acmejson",),
@@ -63,6 +64,13 @@ def test_the_second_net_finds_what_tells_of_somebody_in_any_text(line: str) -> N
 
     for shown in (redactor.text(line), redactor.free(line), redactor.text(f"Result: {line}")):
         assert [word for word in TOLD[line] if word.lower() in shown.lower()] == []
+
+
+def test_linux_sockets_are_no_host() -> None:
+    names = KnownNames(Privacy(), {})
+    names.learn("Linux sockets over UDP")
+
+    assert Redactor(names).text("Linux sockets") == "Linux sockets"
 
 
 def test_a_name_that_control_sequences_cut_is_found() -> None:
