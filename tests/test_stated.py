@@ -14,7 +14,7 @@ from tests.command import run_tacholog_text
 
 from tacholog.dataset.load import load
 from tacholog.dataset.saved import open_saved
-from tacholog.runs.manifest import LogFile, Manifest, as_toml, write
+from tacholog.runs.manifest import Command, LogFile, Manifest, as_toml, write
 from tacholog.schema.conditions import StatedConditions
 from tacholog.view import results
 from tacholog.view.series import series_of
@@ -122,6 +122,20 @@ def test_diff_sees_an_option_that_only_one_side_sets(tmp_path: Path) -> None:
 
     assert done.returncode == 4
     assert "options: none -> colour blue" in done.stdout
+
+
+def test_a_server_on_another_machine_is_another_measurement(tmp_path: Path) -> None:
+    for name, machine, day in (("old", "host-1a2b3c", 1), ("new", "host-4d5e6f", 2)):
+        server = Command(role="subscriber", argv=("sockperf", "server"), name="server", host=machine)
+        client = Command(role="publisher", argv=("sockperf", "ping-pong"), name="client")
+        run(tmp_path, name, commands=(server, client), host="here", start_time=f"2026-01-0{day}T00:00:00Z")
+
+    done = tacholog("diff", tmp_path / "old", tmp_path / "new")
+
+    assert "options: server on host-1a2b3c -> server on host-4d5e6f" in done.stdout
+    assert done.returncode == 4  # nothing could be compared
+    latencies = [result for result in results.results(load([tmp_path])) if result.metric == "latency"]
+    assert len(series_of(latencies)) == 2
 
 
 def test_check_names_a_condition_that_manifest_and_log_disagree_on_and_its_numbers_are_marked(tmp_path: Path) -> None:

@@ -99,6 +99,8 @@ def contradictions(record: Record, log: Conditions, manifest: StatedConditions) 
 def options_apart(manifest: Manifest, records: Iterable[tuple[Record, Conditions]]) -> str | None:
     """Return the options that set this run apart from others and are not in its conditions already, as a JSON object.
 
+    The machines of processes that ran elsewhere than the run's host are among them: a server on another machine is another measurement.
+
     Args:
         manifest: of the run.
         records: every record with its conditions, as they stand in the results.
@@ -117,7 +119,8 @@ def options_apart(manifest: Manifest, records: Iterable[tuple[Record, Conditions
         if measured and all(found is not None and any(_same(found, option) for option in wanted) for found in measured):
             continue  # It is among the conditions already.
         apart[name] = sorted(value, key=str) if isinstance(value, list) else value  # The order does not change what is measured.
-    return json.dumps(apart, ensure_ascii=False) if manifest.options else None
+    elsewhere = {f"{command.name or command.role} on": command.host for command in manifest.commands if command.host is not None}
+    return json.dumps(apart | elsewhere, ensure_ascii=False) if manifest.options or elsewhere else None
 
 
 def _value_in(record: Record, conditions: Conditions, field: str) -> object:
