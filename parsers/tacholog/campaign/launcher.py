@@ -9,8 +9,9 @@ Standard input is the feed: it never holds anything. When it closes, the process
 asks for the end by closing it, and if the harness is killed.
 
 Reports are lines:
-    started PID
-    failed ERRNO                        the program could not be started; this is the last line
+    started PID                         written by the process itself before it becomes the program, so that it is known whatever happens then
+    running                             the program is executed
+    failed ERRNO                        the program could not be executed; this is the last line
     ended STATUS DURATION_NS USER_NS SYSTEM_NS PEAK_KIB FLOOR_KIB VOLUNTARY INVOLUNTARY LEFT
 STATUS is the exit status, or the negative number of a signal, or ``-`` if even SIGKILL did not end it. FLOOR_KIB is the peak of a process that does
 nothing but fail to start: a peak that is not above it says little about the program. LEFT counts processes that could not be ended.
@@ -45,8 +46,8 @@ class _Used:
         self.involuntary += usage.ru_nivcsw
 
 
-def _fork(libc: ctypes.CDLL, program: str, argv: list[str]) -> tuple[int, int]:
-    """Start the program in a session of its own. Return its process id, and 0 or why it could not be started."""
+def _fork(libc: ctypes.CDLL, program: str, argv: list[str], report: int = -1) -> tuple[int, int]:
+    """Start the program in a session of its own. Return its process id, and 0 or why it could not be executed."""
     reader, writer = os.pipe()  # it closes when the program is executed
     parent = os.getpid()
     pid = os.fork()
@@ -59,6 +60,8 @@ def _fork(libc: ctypes.CDLL, program: str, argv: list[str]) -> tuple[int, int]:
             for number in _RESTORED:
                 _signal.signal(number, _signal.SIG_DFL)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            if report >= 0:
+                os.write(report, f"started {os.getpid()}\n".encode())
             os.execv(program, argv)  # noqa: S606 - no shell is wanted
         except OSError as error:
             os.write(writer, str(error.errno).encode())
@@ -160,13 +163,13 @@ def main() -> None:
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     nothing, _ = _fork(libc, "", argv)
     floor = os.wait4(nothing, 0)[2]
-    pid, refused = _fork(libc, program, argv)
+    pid, refused = _fork(libc, program, argv, report)
     if refused:
         os.write(report, f"failed {refused}\n".encode())
         return
     for number in (_signal.SIGINT, _signal.SIGHUP, _signal.SIGTERM):
         _signal.signal(number, _signal.SIG_IGN)  # the feed alone says when to end
-    os.write(report, f"started {pid}\n".encode())
+    os.write(report, b"running\n")
     start_ns = time.monotonic_ns()
     is_over = _wait(pid, 0)
     give_up = time.monotonic() + (grace_s if is_over else 0)

@@ -185,7 +185,7 @@ class LocalRunning:
             CannotStart: it cannot be.
         """
         give_up = time.monotonic() + _START_TIMEOUT_S
-        while b"\n" not in self._text and not self._is_closed:
+        while self._report()[:1] not in (["running"], ["failed"], ["ended"]) and not self._is_closed:
             self._read_reports(max(0.0, give_up - time.monotonic()))
             if time.monotonic() > give_up:
                 self.release()
