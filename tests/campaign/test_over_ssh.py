@@ -300,6 +300,19 @@ def test_a_process_that_ignores_the_request_to_end_is_killed_with_its_children(t
         machine.close()
 
 
+def test_a_daemon_that_left_the_group_of_its_process_is_ended_with_it(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+    hosts = lab(start=("a",))
+    machine = RemoteMachine("a", HostEntry(ssh="host-a"))
+
+    try:
+        running = machine.start(job(tmp_path, "/bin/sh", "-c", "setsid sh -c 'trap : TERM; while :; do sleep 1000; done' & sleep 1"))
+        assert running.wait(60)
+        running.collect()
+        until(lambda: not any("trap" in words or "sleep" in words for words in hosts.processes("a").values()), "the daemon is ended")
+    finally:
+        machine.close()
+
+
 def test_a_program_that_cannot_be_executed_fails_the_run_with_its_reason(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     lab()
 
