@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -174,6 +175,21 @@ def test_resuming_does_what_is_left_and_leaves_what_is_done(tmp_path: Path) -> N
     assert [run.order_index for run in sorted(runs.values(), key=lambda run: run.order_index or 0)] == [1, 2, 3, 4, 5, 6]
     repeated = "An earlier try of this run was interrupted; this run was measured again from the start."
     assert [repeated in run.notes for run in runs.values()].count(True) == 1
+
+
+def test_a_campaign_that_is_being_measured_is_not_resumed_at_the_same_time(tmp_path: Path) -> None:
+    bench(campaign(tmp_path, GOOD), cwd=tmp_path)
+    folder = only(tmp_path / "build/runs")
+    shutil.rmtree(folder / "to-3")
+    held = os.open(folder, os.O_RDONLY)  # as the harness that measures it holds it
+    fcntl.flock(held, fcntl.LOCK_EX)
+
+    done = bench(folder, "--resume", cwd=tmp_path)
+    os.close(held)
+
+    assert done.returncode == 2
+    assert done.stderr.endswith("this campaign is being measured already, by another process\n")
+    assert not (folder / "to-3").exists()
 
 
 def test_a_finished_campaign_has_nothing_to_resume(tmp_path: Path) -> None:

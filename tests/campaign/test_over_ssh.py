@@ -184,6 +184,19 @@ def test_a_process_that_ignores_the_request_to_end_is_killed_with_its_children(t
         machine.close()
 
 
+def test_a_daemon_that_left_the_group_of_its_process_is_ended_with_it(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
+    hosts = lab(start=("a",))
+    machine = RemoteMachine("a", HostEntry(ssh="host-a"))
+
+    try:
+        running = machine.start(job(tmp_path, "/bin/sh", "-c", "setsid sh -c 'trap : TERM; while :; do sleep 1000; done' & sleep 1"))
+        assert running.wait(60)
+        running.collect()
+        until(lambda: not any("trap" in words or "sleep 1000" in words for words in hosts.processes("a").values()), "the daemon is ended")
+    finally:
+        machine.close()
+
+
 def test_a_campaign_over_ssh_is_loaded_with_what_its_processes_used(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     log = Path(__file__).parents[2] / "docs/example/data/latency-udp/perftest.log"
     lab()

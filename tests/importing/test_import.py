@@ -237,6 +237,10 @@ def test_values_that_a_field_cannot_hold_are_named(tree: MakeTree, tmp_path: Pat
     [
         (["--set", "batch_bytes"], "--set batch_bytes: write --set NAME=VALUE"),
         (["--set", "batch_bytes=off"], "--set: batch_bytes = 'off' is not a whole number that is not negative"),
+        (["--set", "batch_bytes=99999999999999999999"], "--set: conditions.batch_bytes = 99999999999999999999... does not fit into 64 bits"),
+        (["--set", "repetition=-1"], "--set: repetition = -1 is negative"),
+        (["--set", "host=" + "\u00fc" * 200], "cannot be the name of a file in hosts/"),
+        (["--set", "host=a\nb"], "cannot be the name of a file in hosts/"),
         (["--set", "reliability=yes"], "--set: reliability = 'yes' is not one of reliable, best-effort"),
         (["--set", "role=master"], "--set: role = 'master' is none of publisher, pub, client"),
         (["--set", "batching=0"], "--set: there is no field 'batching'"),
@@ -262,6 +266,8 @@ def test_what_is_stated_wrongly_is_refused_in_one_line(cluster: Path, tmp_path: 
         ('[[rule]]\npath = "{*}"\nset = { label.x = 5 }', "rule 1: set: label.x = 5 is not a text; put it in quotes"),
         ('[[rule]]\npath = "{*}"\nformat = "perf"', "no format is called 'perf'"),
         ('[[rule]]\npaths = "{*}"', "Object contains unknown field `paths` (is path meant?)"),
+        ('[[rule]]\npath = "{*}"\nset = { options.x = nan }', "rule 1: set: options.x = nan is no text, number, truth value or list of these"),
+        ('[[rule]]\npath = "{*}"\nset = { options.x = 1979-05-27 }', "is no text, number, truth value or list of these"),
         ("[[rule]]", "Object missing required field `path`"),
     ],
 )

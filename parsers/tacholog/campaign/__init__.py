@@ -18,7 +18,17 @@ A machine (`tacholog.campaign.machines`) is a place where processes run: this on
 
 from tacholog.campaign.measure import measure
 from tacholog.campaign.plan import Campaign, Plan, PlannedRun, read_campaign, schedule_runs
-from tacholog.campaign.runs import campaign_folders, copy_to_data, failure_reason, newest_unfinished, pending, release_folder, resume, start
+from tacholog.campaign.runs import (
+    campaign_folders,
+    copy_to_data,
+    failure_reason,
+    newest_unfinished,
+    only_one_harness,
+    pending,
+    release_folder,
+    resume,
+    start,
+)
 from tacholog.campaign.tools import find_programs
 from tacholog.runs.manifest import PLAN_FILE
 
@@ -33,6 +43,7 @@ __all__ = [
     "find_programs",
     "measure",
     "newest_unfinished",
+    "only_one_harness",
     "pending",
     "read_campaign",
     "release_folder",

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from tacholog.campaign.machines import CannotStart, HostEntry, Job, Program
 from tacholog.campaign.remote_facts import FACTS, Facts, facts_from
 from tacholog.campaign.remote_running import Check, RemoteRunning
-from tacholog.campaign.ssh import Connection, Lost
+from tacholog.campaign.ssh import Connection, Lost, whole_number
 from tacholog.errors import TachologError
 from tacholog.runs.manifest import Host
 from tacholog.visible import drawn_in_line
@@ -185,7 +185,7 @@ class RemoteMachine:
                 self._running[number].has_reported(code)
             case ["checked", number, code] if number in self._checks:
                 check = self._checks.pop(number)
-                check.code = int(code) if code.isdigit() else None
+                check.code = whole_number(code)
                 check.done.set()
             case ["lost"]:
                 self._is_lost = True

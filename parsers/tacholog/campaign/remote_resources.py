@@ -13,9 +13,10 @@ import re
 from collections.abc import Sequence
 
 from tacholog.campaign.machines import Resources
+from tacholog.campaign.ssh import whole_number
 
 _TICK_NS = 10_000_000  # in which dash and busybox count processor time; bash counts in finer ones, but one resolution fits all hosts of a run
-_SECONDS = re.compile(r"(\d+)m(\d+(?:[.,]\d+)?)s")
+_SECONDS = re.compile(r"([0-9]{1,9})m([0-9]{1,9}(?:[.,][0-9]{1,9})?)s")
 _COUNTER = re.compile(r"/proc/(\d+)/task/(\d+)/status:(\w+):")
 
 
@@ -26,12 +27,13 @@ def resources_from(words: Sequence[str], duration_ns: int | None) -> Resources:
     switches: dict[tuple[str, str], int] = {}
     for counter, value in itertools.pairwise(words[:split]):
         found = _COUNTER.fullmatch(counter)
-        if found is None or not value.isdigit():
+        number = whole_number(value)
+        if found is None or number is None:
             continue
         if found[3] == "VmHWM":
-            peak_kib[found[1]] = int(value)
+            peak_kib[found[1]] = number
         else:
-            switches[found[3], found[2]] = int(value)
+            switches[found[3], found[2]] = number
     times = [found for found in map(_SECONDS.fullmatch, words[split + 1 :][:4]) if found]
     seconds = [int(found[1]) * 60 + float(found[2].replace(",", ".")) for found in times]
     children = seconds[2:] if len(seconds) == 4 else []  # noqa: PLR2004 - user and system time of the shell, then of its children

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from tacholog.campaign.machines import GRACE_S, Ended, Job, Ready
 from tacholog.campaign.remote_resources import resources_from
-from tacholog.campaign.ssh import Connection, Lost
+from tacholog.campaign.ssh import Connection, Lost, whole_number
 from tacholog.errors import TachologError
 
 _END_TIMEOUT_S = 15.0  # after SIGKILL, for a process that the kernel cannot end at once
@@ -201,13 +201,14 @@ class RemoteRunning:
 
     def _size(self, name: str, limit_bytes: int) -> int:
         answer = self._connection.request("size", name)
-        if len(answer) != 2 or not answer[1].isdigit():  # noqa: PLR2004 - the word and the number
+        size_bytes = whole_number(answer[1]) if len(answer) == 2 else None  # noqa: PLR2004 - the word and the number
+        if size_bytes is None:
             raise TachologError(f"host {self._machine.name}: a file in its temporary folder is gone")
-        if int(answer[1]) > limit_bytes:
+        if size_bytes > limit_bytes:
             raise TachologError(
-                f"host {self._machine.name}: the output is {int(answer[1]) / 1e9:.1f} GB, and at most {limit_bytes / 1e9:.1f} GB are copied"
+                f"host {self._machine.name}: the output is {size_bytes / 1e9:.1f} GB, and at most {limit_bytes / 1e9:.1f} GB are copied"
             )
-        return int(answer[1])
+        return size_bytes
 
     def _check_room(self) -> None:
         """Refuse a log that may be cut off because the disk was full: many programs do not notice."""
@@ -230,9 +231,9 @@ class RemoteRunning:
 
 def _exit_status(code: str) -> int | None:
     """Return an exit status as manifests have it. A shell cannot tell the exit code 137 from the end by signal 9; the latter is far more usual."""
-    if not code.isdigit():
+    number = whole_number(code)
+    if number is None:
         return None
-    number = int(code)
     for base in (_KORN_SIGNAL_BASE, _SIGNAL_BASE):
         if base < number <= base + _LAST_SIGNAL:
             return base - number

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -121,6 +123,24 @@ def resume(folder: Path, tools: Mapping[str, Path]) -> Plan:
     if changed:
         raise TachologError(f"{folder}: {', '.join(changed)} is not the build that this campaign was started with; start a new campaign")
     return plan
+
+
+@contextmanager
+def only_one_harness(folder: Path) -> Iterator[None]:
+    """Hold the folder of a campaign while its runs are measured. The kernel lets go of it when the process ends, however it ends.
+
+    Raises:
+        TachologError: another harness measures this campaign now. Both would start the same runs and disturb each other.
+    """
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise TachologError(f"{folder}: this campaign is being measured already, by another process") from error
+        yield
+    finally:
+        os.close(lock)
 
 
 def newest_unfinished(output: Path, name: str) -> Path | None:

@@ -35,10 +35,13 @@ _OPEN_TIMEOUT_S = 40.0  # logging in, and a login shell that does much before it
 _CLOSE_TIMEOUT_S = 6.0
 _LONGEST_LINE = 2**20  # of what a host answers; a broken or hostile one must not fill the memory
 _READ_BYTES = 2**16
+_ANSWER_LIMIT_S = 60.0  # to a request, while the host answers beats; a part of a chunk is an answer
+_MOST_WAITING = 16  # answers that nobody has taken yet. There is one request at a time, so a host that sends more is broken or hostile.
 _KEPT_ERRORS = 4096
 _WATCHDOG = Path(__file__).with_name("watchdog.sh")
 # Names for ssh. The user's configuration may put them into a shell command (ProxyCommand), so no sign of a shell is allowed.
 _PLACE = re.compile(r"(?:ssh://)?[A-Za-z0-9_][A-Za-z0-9_.@:%+/\[\]-]{0,252}", re.ASCII)
+_NUMBER = re.compile(r"[0-9]{1,15}")  # even a number of KiB then fits into 64 bits as bytes
 _OPTIONS = (
     *("-T", "-x", "-a"),
     *("-o", "BatchMode=yes", "-o", f"ConnectTimeout={_CONNECT_TIMEOUT_S}"),
@@ -64,6 +67,11 @@ def check_place(name: str, place: str) -> None:
         raise UnreadableInput(
             f"hosts.{name}: ssh = {place!r} is no name of a host: use user@host or a name from the ssh configuration; options belong into the latter"
         )
+
+
+def whole_number(word: str) -> int | None:
+    """Return a number that a host answered; ``None`` if it is none. ``isdigit`` would also take signs that ``int`` refuses, such as a raised 2."""
+    return int(word) if _NUMBER.fullmatch(word) else None
 
 
 def quoted(words: Sequence[str]) -> str:
@@ -93,6 +101,8 @@ class Connection:
         self._outgoing: deque[bytes] = deque()
         self._expected_bytes = 0  # of a chunk that the next answer brings
         self._in_chunk = False
+        self._is_asked = False  # by a request whose answer has not come
+        self._progress = 0.0  # when that request was made, or its last part came
         self._reason: str | None = None
         self._is_closing = False
         self._beats_at: float | None = None
@@ -153,6 +163,7 @@ class Connection:
         Raises:
             Lost: no answer came.
         """
+        self._begin_waiting()
         self.send(*words)
         answer = self._next_answer(None)
         return answer if isinstance(answer, list) else []
@@ -165,8 +176,12 @@ class Connection:
         """
         self._expected_bytes = wanted_bytes
         self.request("chunk", file, str(block), str(block_bytes))
+        self._begin_waiting()
         content = self._next_answer(None)
         return content if isinstance(content, bytes) else b""
+
+    def _begin_waiting(self) -> None:
+        self._progress, self._is_asked = time.monotonic(), True
 
     def _expect(self, word: str) -> None:
         """Wait for an answer while the connection is made. Later, beats tell whether the host is still there."""
@@ -182,6 +197,7 @@ class Connection:
         except queue.Empty:
             answer = None
             self._lose(f"no answer within {timeout_s:g} s")
+        self._is_asked = False
         if answer is None:
             self._answers.put(None)  # for whoever asks next
             raise Lost(self.reason)
@@ -258,11 +274,16 @@ class Connection:
             part = os.read(stdout.fileno(), _READ_BYTES)
             if not part:
                 return False
-            self._heard = time.monotonic()
             self._received += part
+            if self._in_chunk:
+                self._heard = self._progress = time.monotonic()
             self._take_lines()
         if self._beats_at is not None and time.monotonic() - self._heard > _LIMIT_S:
             self._lose(f"it has not answered for {_LIMIT_S:g} s")
+        elif self._is_asked and self._beats_at is not None and time.monotonic() - self._progress > _ANSWER_LIMIT_S:
+            self._lose(f"it has not answered a request for {_ANSWER_LIMIT_S:g} s")
+        elif self._answers.qsize() > _MOST_WAITING:
+            self._lose("it sent answers to nothing that it was asked")
         return self._reason is None
 
     def _beat(self, now: float) -> None:
@@ -309,7 +330,8 @@ class Connection:
                 return
             self._received = rest
             mark, _, text = line.decode("utf-8", "replace").partition(" ")
-            if mark == self._mark:
+            if mark == self._mark:  # other lines are no sign of life: anything may print them
+                self._heard = time.monotonic()
                 self._take(text.split())
 
     def _take(self, words: list[str]) -> None:

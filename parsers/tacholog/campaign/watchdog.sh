@@ -35,6 +35,19 @@ signal_all() {
   return $found
 }
 
+# kill_strays TEXT: kill the processes that have this mark in their environment. Those that became daemons have left the group of their job.
+# grep of busybox reads only the beginning of an environment, so that it may miss some.
+kill_strays() {
+  for pass in 1 2 3; do
+    strays=$(grep -l -s -F "TACHOLOG_JOB=$1" /proc/[0-9]*/environ)
+    test -n "$strays" || return
+    for file in $strays; do
+      stray=${file#/proc/}
+      kill -KILL "${stray%/environ}" 2>/dev/null
+    done
+  done
+}
+
 end_everything() {
   if signal_all TERM; then
     for second in 1 2; do
@@ -43,6 +56,7 @@ end_everything() {
     done
     signal_all KILL
   fi
+  kill_strays "$mark."
   cd /
   rm -rf "$folder" || { sleep 1 && rm -rf "$folder"; }
 }
@@ -132,6 +146,8 @@ run_job() {
   exec 4>&1 </dev/null 2>/dev/null 3<&-
   trap - PIPE
   test -n "$setsid" || set -m
+  TACHOLOG_JOB="$mark.$number."
+  export TACHOLOG_JOB
   $setsid "$@" >"$number.out" 2>"$number.err" 4>&- &
   pid=$!
   mv "new.$number" "run.$pid"
@@ -145,6 +161,7 @@ run_job() {
   wait "$pid"
   code=$?
   kill -KILL "-$pid" # what it started and left behind
+  kill_strays "$TACHOLOG_JOB"
   rm -f "run.$pid"
   times 1<>"$number.times"
   say "ended $number $code" >&4

@@ -61,7 +61,8 @@ def bench(
         for line in gap_words(foresight.gaps):
             click.echo(line, err=True)
         try:
-            measure_all([Task(folder, plan, run, tools, run.folder) for run in campaign.pending(folder, plan)], len(plan.runs), foresight.gaps)
+            with campaign.only_one_harness(folder):
+                measure_all([Task(folder, plan, run, tools, run.folder) for run in campaign.pending(folder, plan)], len(plan.runs), foresight.gaps)
         except KeyboardInterrupt:
             left = len(campaign.pending(folder, plan))
             click.echo(f"\ninterrupted: {left} of {len(plan.runs)} runs are still to do; continue with: tacholog bench --resume {folder}", err=True)

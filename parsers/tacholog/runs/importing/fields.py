@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -72,6 +73,16 @@ def typed(name: str, value: object) -> Any:  # noqa: ANN401 - whatever the field
     Raises:
         ValueError: the field cannot hold it; the message says what it can hold.
     """
+    found = _typed(name, value)
+    if isinstance(found, int) and not -(2**63) <= found < 2**63:
+        raise ValueError(f"{name} = {str(value)[:20]}... does not fit into 64 bits")  # run.toml could not be read again
+    if name == REPETITION and found < 0:
+        raise ValueError(f"{name} = {found} is negative")
+    return found
+
+
+def _typed(name: str, value: object) -> Any:  # noqa: ANN401
+    """Return the value of a field as the manifest holds it, however large."""
     if name in DIGITS or name == "published":
         kind = bool if name == "published" else int
         try:
@@ -82,7 +93,7 @@ def typed(name: str, value: object) -> Any:  # noqa: ANN401 - whatever the field
     if name.startswith(CONDITION):
         return _condition(name.removeprefix(CONDITION), value)
     if name.startswith(OPTION):
-        return _scalar(value) if isinstance(value, str) else value
+        return _scalar(value) if isinstance(value, str) else _option(name, value)
     if not isinstance(value, str):
         raise ValueError(f"{name} = {value!r} is not a text; put it in quotes")  # noqa: TRY004 - the caller reports all of them alike
     if name.startswith(LABEL):
@@ -92,7 +103,7 @@ def typed(name: str, value: object) -> Any:  # noqa: ANN401 - whatever the field
             raise ValueError(f"{name} = {value!r} is blank or longer than {_LONGEST_TEXT} characters") from None
     if not value.strip() or len(value) > _LONGEST_TEXT:
         raise ValueError(f"{name} = {value!r} is blank or longer than {_LONGEST_TEXT} characters")
-    if name == "host" and ("/" in value or value.startswith(".")):
+    if name == "host" and ("/" in value or value.startswith(".") or len(value.encode()) > _LONGEST_TEXT or not value.isprintable()):
         raise ValueError(f"host = {value!r} cannot be the name of a file in hosts/")
     return value
 
@@ -119,6 +130,18 @@ def _wanted(name: str) -> str:
     kinds = {"integer": "a whole number", "number": "a number", "true or false": "true or false"}
     limit = " that is not negative" if column.at_least == 0 else f" above {column.above:g}" if column.above is not None else ""
     return kinds.get(column.kind, "a text") + limit
+
+
+def _option(name: str, value: object) -> object:
+    """Return the value of an option from a rules file.
+
+    Raises:
+        ValueError: options hold texts, finite numbers, truth values, and lists of these.
+    """
+    for part in value if isinstance(value, list) else [value]:
+        if not isinstance(part, str | int | float) or (isinstance(part, float) and not math.isfinite(part)):
+            raise ValueError(f"{name} = {value!r} is no text, number, truth value or list of these")
+    return value
 
 
 def _scalar(text: str) -> object:

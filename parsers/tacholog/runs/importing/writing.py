@@ -285,7 +285,8 @@ def _put_in_place(made: Path, target: Path, run: ImportedRun) -> Problem | None:
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
             raise
-        return Problem(run.logs[0].path, f"{target} is there already, and holds no run")
+        holds = "another import has just written it" if (target / RUN_FILE).exists() else "holds no run"
+        return Problem(run.logs[0].path, f"{target} is there already, and {holds}")
     return None
 
 

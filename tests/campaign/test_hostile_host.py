@@ -1,0 +1,96 @@
+"""A host that answers wrongly over ssh. Each such answer becomes one line of text or an unknown value: never a traceback, never an endless wait.
+
+``ssh`` is a program of the test here. It runs the real watchdog in a shell on this machine, and changes one kind of its answers.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tacholog.campaign.machines import HostEntry, Job
+from tacholog.campaign.remote import RemoteMachine
+from tacholog.errors import TachologError
+
+_SSH = """#!{python}
+import os, re, subprocess, sys
+command = sys.argv[-1]
+mark = re.search(r"tacholog-[0-9a-f]+", command)[0]
+shell = subprocess.Popen(["sh", "-c", command], stdout=subprocess.PIPE)
+seen = 0
+for line in shell.stdout:
+    text = line.decode()
+    if text.startswith(mark + " {kind}"):
+        seen += 1
+        if seen >= {first}:
+            text = {answer!r}.replace("MARK", mark)
+    while True:
+        os.write(1, text.encode())
+        if not {endless} or seen < {first}:
+            break
+"""
+
+
+@pytest.fixture
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., RemoteMachine]:
+    """Return a function that connects to a host whose answers of one kind are replaced, from the ``first`` one of them on."""
+
+    def connect(kind: str, answer: str, first: int = 1, *, endless: bool = False) -> RemoteMachine:
+        ssh = tmp_path / "bin" / "ssh"
+        ssh.parent.mkdir()
+        ssh.write_text(_SSH.format(python=sys.executable, kind=kind, answer=answer, first=first, endless=endless))
+        ssh.chmod(0o755)
+        monkeypatch.setenv("PATH", str(ssh.parent), prepend=":")
+        return RemoteMachine("lab", HostEntry(ssh="lab"))
+
+    return connect
+
+
+@pytest.mark.parametrize("number", ["\u00b2", "-5", "9" * 5000, "x", ""])
+def test_a_size_that_is_no_number_is_one_line(host: Callable[..., RemoteMachine], number: str) -> None:
+    with pytest.raises(TachologError, match="host lab: a file in its temporary folder is gone"):
+        host("size", f"MARK size {number}\n")
+
+
+@pytest.mark.parametrize("code", ["\u00b2", "9" * 5000])
+def test_an_exit_code_that_is_no_number_is_not_success(host: Callable[..., RemoteMachine], code: str) -> None:
+    with pytest.raises(TachologError, match="host lab: its properties could not be read"):
+        host("ended", f"MARK ended 1 {code}\n")
+
+
+@pytest.mark.parametrize(
+    "used",
+    [
+        "/proc/1/task/1/status:VmHWM: \u00b2 times",
+        f"times 0m0s 0m0s {'9' * 400}m0s 0m{'9' * 400}s",
+        f"/proc/1/task/1/status:VmHWM: {'9' * 30}",
+    ],
+)
+def test_numbers_of_resources_that_no_process_can_have_are_unknown(host: Callable[..., RemoteMachine], tmp_path: Path, used: str) -> None:
+    machine = host("used", f"MARK used {used}\n")
+    try:
+        running = machine.start(Job(name="x", argv=("true",), program="/bin/true", folder=tmp_path, log="x.log", errors="x.stderr.txt"))
+        assert running.wait(60)
+        resources = running.collect().resources
+    finally:
+        machine.close()
+    assert resources is not None
+    assert (resources.max_rss_bytes, resources.user_cpu_ns) == (None, None)
+
+
+def test_a_check_without_a_result_is_not_success(host: Callable[..., RemoteMachine]) -> None:
+    machine = host("checked", "MARK checked 2 \u00b2\n")
+    try:
+        check = machine.check(["true"])
+        assert check.done.wait(60)
+        assert check.code is None
+    finally:
+        machine.close()
+
+
+def test_endless_answers_that_nobody_asked_for_end_the_connection(host: Callable[..., RemoteMachine]) -> None:
+    with pytest.raises(TachologError, match=r"host lab: (it sent answers to nothing that it was asked|a file in its temporary folder is gone)"):
+        host("size", "MARK x\n" * 1000, endless=True)
