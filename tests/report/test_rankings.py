@@ -11,7 +11,7 @@ import pytest
 
 from tacholog.render.tables.overview import overview
 from tacholog.render.tables.rankings import rankings
-from tacholog.render.tables.summary import throughput_summary
+from tacholog.render.tables.summary import latency_summary, throughput_summary
 from tacholog.render.tables.tables import Links
 from tacholog.schema.conditions import Conditions
 from tacholog.view.news import news
@@ -159,6 +159,23 @@ def test_what_is_not_ranked_is_named_with_its_reason() -> None:
     assert "X 1 (uds): no other transport was measured on the same machine, in the same way and in the same campaign; " in html
     assert "the closest, X, shm, differs (campaign: not stated -&gt; pairs)." in html
     assert "tcp" not in html[html.index("Not ranked") :]
+
+
+@pytest.mark.parametrize(
+    ("runs_of_64", "runs_of_1400", "words"),
+    [(3, 3, "(medians of 3 runs)"), (3, 2, "(medians of 3 and 2 runs)"), (1, 3, "(medians of 1 and 3 runs)"), (1, 1, None)],
+)
+def test_a_sentence_counts_the_runs_behind_its_numbers_and_not_those_of_all_sizes(runs_of_64: int, runs_of_1400: int, words: str | None) -> None:
+    small, large = one("udp", *SIX[:runs_of_64]).series.results, one("udp", *SIX[:runs_of_1400]).series.results
+    others = [
+        msgspec.structs.replace(result, payload_bytes=1400, run=msgspec.structs.replace(result.run, run=f"large/{result.run.run}"))
+        for result in large
+    ]
+    (series,) = series_of([*small, *others])
+
+    html = re.sub("<[^>]*>", "", str(latency_summary([series], Links())))
+
+    assert words in html if words else "median" not in html.replace("Median", "")
 
 
 def test_two_builds_of_one_release_are_never_ranked_against_each_other() -> None:
