@@ -24,12 +24,19 @@ def latency_summary(series: Sequence[Series], links: Links) -> Html:
 
 def throughput_summary(series: Sequence[Series], links: Links) -> Html:
     """Return one or two sentences for each series: the highest goodput, the highest message rate, the loss."""
-    return _list([(member, _throughput(member, links)) for member in newest_first(series)])
+    able = [member for member in series if _has_rate(member)] or [member for member in series if _known(member, "loss", "total")]
+    return _list([(member, _throughput(member, links) if member in able else NOTHING) for member in newest_first(series)])
+
+
+def _has_rate(series: Series) -> bool:
+    """Whether a series states a rate. A publisher often states none: a sentence that only says so would hide the others."""
+    return bool(_known(series, "message_rate", "mean") or (headline(series, "goodput") and not series.has_mark(LOGICAL)))
 
 
 def _list(sentences: Sequence[tuple[Series, Html]]) -> Html:
+    """Return the sentences, each with the name of its series; a series that is alone on its page needs no name."""
     found = [(member, sentence) for member, sentence in sentences if sentence]
-    if len(found) == 1:
+    if len(sentences) == 1 and found:
         return tag("p", found[0][1], class_="tl-answer")
     items = [
         tag("li", swatch(member.slot, hollow=member.published), tag("div", tag("span", member.label, class_="tl-label"), " ", sentence))
