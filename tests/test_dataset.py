@@ -60,6 +60,28 @@ def test_the_manifest_completes_what_the_log_does_not_say_and_the_log_wins(tmp_p
     assert (row["transport"], row["definition"]) == ("SHMEM", "rti-throughput")
 
 
+@pytest.mark.parametrize(
+    ("environment", "threads", "is_busy"),
+    [
+        ({"load1_before": "11.2"}, "2", True),
+        ({"load1_before": "2.4"}, "2", False),
+        ({"load1_before": "11.2"}, "64", False),
+        ({"load1_before": "11.2"}, "some", False),
+        ({"load1_before": "nan"}, "2", False),
+        ({}, "2", False),
+    ],
+)
+def test_where_the_log_states_no_load_that_of_the_manifest_and_the_processors_of_the_host_mark_a_busy_machine(
+    tmp_path: Path, environment: dict[str, str], threads: str, is_busy: bool
+) -> None:
+    hosts = tmp_path / "hosts"
+    hosts.mkdir()
+    (hosts / "lab.toml").write_text(f'name = "Lab"\nsource = "stated"\n\n[cpu]\nthreads = "{threads}"\n')
+    run(tmp_path, "a", host="lab", environment=environment)
+    marks = {mark for found in load([tmp_path]).results["marks"] for mark in found}
+    assert ("busy_machine" in marks) == is_busy
+
+
 def test_a_manifest_with_a_mistake_costs_only_its_run(tmp_path: Path) -> None:
     run(tmp_path, "good")
     (run(tmp_path, "bad") / "run.toml").write_text("system = ")

@@ -11,7 +11,7 @@ import pytest
 
 from tacholog.render.tables.overview import overview
 from tacholog.render.tables.rankings import rankings
-from tacholog.render.tables.summary import throughput_summary
+from tacholog.render.tables.summary import latency_summary, throughput_summary
 from tacholog.render.tables.tables import Links
 from tacholog.schema.conditions import Conditions
 from tacholog.view.news import news
@@ -147,6 +147,46 @@ def test_a_campaign_that_measured_one_transport_alone_ranks_nothing() -> None:
     assert "Nothing can be ranked" in shown(campaign("quick", "shm", 700.0), campaign("pairs", "tcp", 800.0))
 
 
+def test_the_numbers_of_a_single_transport_are_shown_unranked_with_the_reason() -> None:
+    html = shown(campaign("quick", "shm", *SIX))
+
+    assert rows(html) == [["shm"]]
+    assert "Only one transport was measured: there is nothing to rank it against." in html
+    assert "Nothing can be ranked" not in html
+    assert 'class="tl-best"' not in html
+    assert "No best is highlighted" not in html
+
+
+def test_where_nothing_can_be_ranked_the_reason_of_each_transport_is_listed() -> None:
+    html = shown(campaign("quick", "shm", 700.0), campaign("pairs", "tcp", 800.0))
+
+    assert "in the same campaign" in html[html.index("Not ranked") :]
+
+
+def test_a_size_that_only_one_series_has_is_named_below_the_table() -> None:
+    shm, tcp = campaign("quick", "shm", 700.0), campaign("quick", "tcp", 800.0)
+    more = Compared("X", "shm", series_of([*shm.series.results, msgspec.structs.replace(shm.series.results[0], payload_bytes=65536)])[0])
+
+    html = shown(more, tcp)
+
+    assert "Sizes that are not in the table, because fewer series have them: 64\u202fKiB (only X, shm)." in html.replace("\u00a0", "\u202f")
+    assert "Sizes that are not in the table" not in shown(shm, tcp)
+
+
+def test_a_series_without_a_rate_has_no_sentence_beside_one_that_has_one() -> None:
+    (latency_result,) = one("tcp", 7.0).series.results
+
+    def rate(metric: str, **changes: object) -> ResultRow:
+        return msgspec.structs.replace(latency_result, test="throughput", metric=metric, statistic="mean", value=7e9, **changes)
+
+    found = series_of([rate("goodput", side="subscriber"), rate("offered_goodput", side="publisher")])
+
+    html = re.sub("<[^>]*>", "", str(throughput_summary(found, Links())))
+
+    assert "at the subscriber Goodput peaks" in html
+    assert "at the publisher" not in html
+
+
 def test_what_is_not_ranked_is_named_with_its_reason() -> None:
     unknown = one("udp", 900.0, host="desk")
     (result,) = unknown.series.results
@@ -156,9 +196,26 @@ def test_what_is_not_ranked_is_named_with_its_reason() -> None:
     html = shown(one("shm", 700.0), one("tcp", 800.0), Compared("X", "udp", unknown_series), alone)
 
     assert "X (udp): not stated: machine." in html
-    assert "X 1 (uds): no other transport was measured on the same machine, in the same way and in the same campaign; " in html
-    assert "the closest, X, shm, differs (campaign: not stated -&gt; pairs)." in html
+    assert "X 1 (uds): no other transport was measured on the same machine, in the same way and in the same campaign. " in html
+    assert "The most similar is X, shm; from it to this one, the difference is campaign: not stated -&gt; pairs." in html
     assert "tcp" not in html[html.index("Not ranked") :]
+
+
+@pytest.mark.parametrize(
+    ("runs_of_64", "runs_of_1400", "words"),
+    [(3, 3, "(medians of 3 runs)"), (3, 2, "(medians of 3 and 2 runs)"), (1, 3, "(medians of 1 and 3 runs)"), (1, 1, None)],
+)
+def test_a_sentence_counts_the_runs_behind_its_numbers_and_not_those_of_all_sizes(runs_of_64: int, runs_of_1400: int, words: str | None) -> None:
+    small, large = one("udp", *SIX[:runs_of_64]).series.results, one("udp", *SIX[:runs_of_1400]).series.results
+    others = [
+        msgspec.structs.replace(result, payload_bytes=1400, run=msgspec.structs.replace(result.run, run=f"large/{result.run.run}"))
+        for result in large
+    ]
+    (series,) = series_of([*small, *others])
+
+    html = re.sub("<[^>]*>", "", str(latency_summary([series], Links())))
+
+    assert words in html if words else "median" not in html.replace("Median", "")
 
 
 def test_two_builds_of_one_release_are_never_ranked_against_each_other() -> None:

@@ -7,7 +7,7 @@ only itself, and becomes a row of ``problems``.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from tacholog.runs.manifest import HOSTS_FOLDER, RUN_FILE, Host, LogFile, Manife
 from tacholog.runs.problems import UNREADABLE, add_unlisted_folder, forgotten, no_files, problem, unlisted_files, utf8
 from tacholog.runs.stated import options_apart
 from tacholog.schema.conditions import Conditions, StatedConditions
-from tacholog.schema.records import Facts
+from tacholog.schema.records import Facts, number_in
 from tacholog.schema.tables import TABLES
 
 _REASONS_SHOWN = 3
@@ -46,6 +46,7 @@ def load(roots: Sequence[Path], limits: Limits | None = None, progress: Progress
     rows: dict[str, list[Row]] = {name: [] for name in TABLES}
     hosts: dict[str, Host] = {}
     seen: dict[str, Path] = {}
+    # All hosts are read before the first run: a run's marks depend on the processors of its host, and "hosts" is not the first folder in order.
     for root in roots:
         if not root.is_dir():
             raise UnreadableInput(f"{root}: no such folder")
@@ -59,7 +60,8 @@ def load(roots: Sequence[Path], limits: Limits | None = None, progress: Progress
             if run in seen:
                 raise UnreadableInput(f"{folder}: the run {run} is in {seen[run]} too")
             seen[run] = folder
-            _load_run(run, folder, rows, Reading(limits, progress))
+    for run, folder in seen.items():
+        _load_run(run, folder, rows, hosts, Reading(limits, progress))
     mark_growing(rows["results"])
     mark_republished(rows["results"], {row["run"]: (row["system"], row["release"]) for row in rows["runs"] if row["published"] and row["release"]})
     return dataset(rows, hosts)
@@ -140,18 +142,20 @@ def _load_hosts(folder: Path, files: Sequence[str], hosts: dict[str, Host], prob
             problems.append(problem("", file, 0, UNREADABLE, "", str(error)))
 
 
-def _load_run(run: str, folder: Path, rows: dict[str, list[Row]], reading: Reading) -> None:
+def _load_run(run: str, folder: Path, rows: dict[str, list[Row]], hosts: Mapping[str, Host], reading: Reading) -> None:
     try:
         _check_name(run)
         manifest = read_manifest(folder / RUN_FILE)
     except UnreadableInput as error:
         rows["problems"].append(problem(run, RUN_FILE, 0, UNREADABLE, "", str(error)))
         return
-    _load_logs_of(manifest, run, folder, rows, reading)
+    _load_logs_of(manifest, run, folder, rows, reading, hosts.get(manifest.host or ""))
     rows["problems"].extend(unlisted_files(run, folder, manifest))
 
 
-def _load_logs_of(manifest: Manifest, run: str, folder: Path, rows: dict[str, list[Row]], reading: Reading) -> list[LoadedLog]:
+def _load_logs_of(
+    manifest: Manifest, run: str, folder: Path, rows: dict[str, list[Row]], reading: Reading, host: Host | None = None
+) -> list[LoadedLog]:
     """Read the logs of a manifest, and add the rows of its run to all tables."""
     logs = [LoadedLog(run, folder, manifest, entry, reading) for entry in manifest.logs]
     for log in logs:
@@ -170,7 +174,8 @@ def _load_logs_of(manifest: Manifest, run: str, folder: Path, rows: dict[str, li
     rows["problems"].extend(clocks.problems(run, [(log.entry.file, records) for log, records in zip(logs, complete, strict=True)]))
     best = best_goodput(record for records in complete for _, record, _ in records)
     for log, records in zip(logs, complete, strict=True):
-        context = _run_context(log.facts, failed=status == "failed", best_goodput_bit_per_s=best)
+        load, processors = _load_at_start(log.facts, manifest, host)
+        context = RunContext(status == "failed", log.facts.environment_number("clock_overhead_ns"), load, processors, best)
         for event, record, conditions in records:
             rows["results"].extend(result_rows(run, log.entry.file, event, judge(record, conditions, context), conditions))
         rows["histograms"].extend(row for row in log.histograms if row["basis"] != "one-way" or clocks.refusal is None)
@@ -186,12 +191,11 @@ def _shared(found: Collection[Conditions]) -> Conditions:
     return StatedConditions(**{name: next(iter(known)) for name, known in values.items() if len(known) == 1})
 
 
-def _run_context(facts: Facts, *, failed: bool, best_goodput_bit_per_s: float | None) -> RunContext:
-    """Return what the quality rules need to know about a run, from the facts that its log states."""
-    return RunContext(
-        failed=failed,
-        clock_overhead_ns=facts.environment_number("clock_overhead_ns"),
-        load=facts.environment_number("load_start_load1"),
-        processors=facts.environment_number("host_cpus_online"),
-        best_goodput_bit_per_s=best_goodput_bit_per_s,
-    )
+def _load_at_start(facts: Facts, manifest: Manifest, host: Host | None) -> tuple[float | None, float | None]:
+    """Return the load average when the run began and the number of processors: of the log, else of the manifest and of the host file."""
+    load, processors = facts.environment_number("load_start_load1"), facts.environment_number("host_cpus_online")
+    if load is None:
+        load = number_in(manifest.environment, "load1_before")
+    if processors is None and host is not None:
+        processors = number_in(host.cpu, "threads")
+    return load, processors

@@ -40,8 +40,9 @@ class RunContext(msgspec.Struct, frozen=True):
     Attributes:
         failed: whether the run failed.
         clock_overhead_ns: how long one reading of the clock took.
-        load: the load average when the run began. The run before it may still be in it, with its two busy processes.
-        processors: how many processors the machine has.
+        load: the load average when the run began, from the log or from the program that started the run. The run before it may still be in it, with
+            its two busy processes.
+        processors: how many processors the machine has, from the log or the host file.
         best_goodput_bit_per_s: the highest goodput that any size of the run reached.
     """
 

@@ -6,6 +6,7 @@ unit (`tacholog.schema.metrics.METRICS`). ``None`` means unknown everywhere; it 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal, get_args
@@ -139,6 +140,15 @@ ENVIRONMENT: Mapping[str, str] = MappingProxyType(
 )
 
 
+def number_in(texts: Mapping[str, str], key: str) -> float | None:
+    """Return the number that a text states; ``None`` if it is missing, no number, or not finite."""
+    try:
+        value = float(texts[key])
+    except (KeyError, ValueError):
+        return None
+    return value if math.isfinite(value) else None
+
+
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """What a log says about its whole run, apart from results.
 
@@ -163,8 +173,5 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
 
     def environment_number(self, key: str) -> float | None:
-        """Return a number of the environment; ``None`` if the log does not state it, or not as a number."""
-        try:
-            return float(self.environment[key])
-        except (KeyError, ValueError):
-            return None
+        """Return a number of the environment; ``None`` if the log does not state it as a finite number."""
+        return number_in(self.environment, key)

@@ -161,14 +161,14 @@ def _placed(system: str, transport: str, series: Sequence[Series], named: Sequen
         counts[part] += 1
 
 
-def groups(everything: Iterable[Compared]) -> dict[Group, list[Compared]]:
-    """Return the series that may be ranked with at least one other, by what they have in common."""
+def groups(everything: Iterable[Compared], *, least: int = 2) -> dict[Group, list[Compared]]:
+    """Return the series that may be ranked with at least one other, by what they have in common; with ``least=1``, those that stand alone too."""
     found: dict[Group, list[Compared]] = {}
     for one in everything:
         group = group_of(one)
         if group is not None:
             found.setdefault(group, []).append(one)
-    return {group: members for group, members in found.items() if len(members) > 1}
+    return {group: members for group, members in found.items() if len(members) >= least}
 
 
 def group_of(one: Compared) -> Group | None:
@@ -194,6 +194,20 @@ def sizes_of(group: Group, members: Sequence[Compared], most: int) -> list[int]:
     if len(sizes) <= most:
         return sizes
     return [sizes[round(index * (len(sizes) - 1) / (most - 1))] for index in range(most)]
+
+
+def sizes_of_few(group: Group, members: Sequence[Compared]) -> dict[tuple[int, ...], list[int]]:
+    """Return the sizes that fewer series have than other sizes, by the places of the series that have them. `sizes_of` leaves these sizes out."""
+    having: dict[int, tuple[int, ...]] = {}
+    for place, one in enumerate(members):
+        for at in group.cells(one):
+            having[at] = (*having.get(at, ()), place)
+    most = max(map(len, having.values()))
+    found: dict[tuple[int, ...], list[int]] = {}
+    for at in sorted(having):
+        if len(having[at]) < most:
+            found.setdefault(having[at], []).append(at)
+    return found
 
 
 def best_of(group: Group, cells: Mapping[int, Cell]) -> set[int]:

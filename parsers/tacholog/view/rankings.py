@@ -9,9 +9,11 @@ import msgspec
 
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.view.history import releases_of
+from tacholog.view.numerals import size
 from tacholog.view.page_index import PageIndex
-from tacholog.view.ranking_groups import Compared, Group, compared, groups, ordered, sizes_of
+from tacholog.view.ranking_groups import Compared, Group, compared, groups, ordered, sizes_of, sizes_of_few
 from tacholog.view.results import RunRow
+from tacholog.view.series import labels_among
 from tacholog.view.unranked import Unranked, unranked
 from tacholog.view.views import View
 
@@ -23,12 +25,16 @@ _OF_A_RELEASE = ("release", "system_version", "tool_version", "run", *_OF_A_CAMP
 
 
 class RankedGroup(msgspec.Struct, frozen=True):
-    """One group of comparable series, the best first: those that are shown, at which sizes, and how many there are."""
+    """One group of comparable series, the best first: those that are shown, at which sizes, and how many there are.
+
+    ``left_out`` holds, in words, the sizes that only some of the series have.
+    """
 
     group: Group
     members: tuple[Compared, ...]
     sizes: tuple[int, ...]
     count: int
+    left_out: str = ""
 
 
 class HostRankings(msgspec.Struct, frozen=True):
@@ -44,10 +50,14 @@ class HostRankings(msgspec.Struct, frozen=True):
 
 
 class Rankings(msgspec.Struct, frozen=True):
-    """The rankings of all machines, and what is ranked nowhere."""
+    """The rankings of all machines, and what is ranked nowhere.
+
+    Where there is only one transport, ``alone`` holds its numbers in tables of the same form, and ``hosts`` is empty.
+    """
 
     hosts: tuple[HostRankings, ...]
     unranked: tuple[Unranked, ...]
+    alone: tuple[HostRankings, ...] = ()
 
 
 def rankings_of(view: View, pages: PageIndex) -> Rankings:
@@ -55,22 +65,40 @@ def rankings_of(view: View, pages: PageIndex) -> Rankings:
     everything = compared(view, pages)
     # The newest release is chosen among all series, and not among those that may be ranked: it may be followed by one of another kind.
     last = of_last_releases(everything)
-    found = _ranked(last)
+    ranked = _ranked(last)
+    alone = {} if ranked or len({(one.system, one.transport) for one in last}) > 1 else _ranked(last, least=1)
+    not_shown = unranked(everything, last, [one for members in (ranked or alone).values() for one in members])
+    return Rankings(_of_hosts(ranked), tuple(not_shown), _of_hosts(alone))
+
+
+def _of_hosts(found: Mapping[Group, Sequence[Compared]]) -> tuple[HostRankings, ...]:
     hosts = []
     for host, of_host in _by_host(found).items():
         published = frozenset(one.series.published for group in of_host for one in found[group])
         hosts.append(HostRankings(host, published, tuple(_ranked_group(group, found[group]) for group in of_host)))
-    return Rankings(tuple(hosts), tuple(unranked(everything, last, [one for members in found.values() for one in members])))
+    return tuple(hosts)
 
 
 def _ranked_group(group: Group, members: Sequence[Compared]) -> RankedGroup:
     sizes = sizes_of(group, members, _MOST_SIZES)
-    return RankedGroup(group, tuple(ordered(group, members, sizes)[:MOST_ROWS]), tuple(sizes), len(members))
+    return RankedGroup(group, tuple(ordered(group, members, sizes)[:MOST_ROWS]), tuple(sizes), len(members), _sizes_left_out(group, members))
 
 
-def _ranked(last: Sequence[Compared]) -> dict[Group, list[Compared]]:
+def _sizes_left_out(group: Group, members: Sequence[Compared]) -> str:
+    """Return which sizes the table leaves out because fewer series have them, and which series these are: ``64 KiB (only X, TCP)``."""
+    labels = labels_among([(one.system, one.series) for one in members])
+
+    def owners(places: Sequence[int]) -> str:
+        first = members[places[0]]
+        name = ", ".join(filter(None, (first.system, first.transport, labels[places[0]])))
+        return f"only {name}" if len(places) == 1 else f"only {len(places)} of {len(members)} series"
+
+    return "; ".join(f"{', '.join(map(size, sizes))} ({owners(places)})" for places, sizes in sizes_of_few(group, members).items())
+
+
+def _ranked(last: Sequence[Compared], *, least: int = 2) -> dict[Group, list[Compared]]:
     """Return what may be ranked: of campaigns that measured the same, that of the most series, then of the most sizes."""
-    kept = {group: members for group, found in groups(last).items() if len(members := best_measured(found)) > 1}
+    kept = {group: members for group, found in groups(last, least=least).items() if len(members := best_measured(found)) >= least}
     main: dict[object, Group] = {}
     for group, members in kept.items():
         measured = group.of_any_campaign()

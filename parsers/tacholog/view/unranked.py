@@ -74,11 +74,11 @@ def _why(one: Compared, newest: Sequence[Compared]) -> str:
     if all(is_ranked_nowhere(conditions_of(one.series, metric)) for metric, _ in numbers):
         return "the rate counts bytes that never moved"
     closest = _closest(one, newest, *numbers[0])
-    return f"{_ALONE}; the closest, {closest}" if closest else _ALONE
+    return f"{_ALONE}. {closest}" if closest else _ALONE
 
 
 def _closest(one: Compared, newest: Sequence[Compared], metric: str, statistic: str) -> str:
-    """Return the series that differs in the fewest conditions, and in which; nothing if no other has this number."""
+    """Return, as a sentence without its dot, which series differs in the fewest conditions, and in which; nothing if no other has this number."""
     stated = conditions_of(one.series, metric)
     others = [other for other in newest if other is not one and other.series.cells(metric, statistic)]
     judged = [(other, refusals(judge(conditions_of(other.series, metric), stated, comparison="ranking"))) for other in others]
@@ -86,4 +86,4 @@ def _closest(one: Compared, newest: Sequence[Compared], metric: str, statistic: 
     if not differing:
         return ""
     other, reasons = min(differing, key=lambda found: len(found[1]))
-    return f"{other.system}, {other.transport}, differs ({'; '.join(reasons)})"
+    return f"The most similar is {other.system}, {other.transport}; from it to this one, the difference is {'; '.join(reasons)}"

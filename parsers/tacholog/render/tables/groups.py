@@ -29,11 +29,11 @@ def marks_of_all(group: Group, members: Sequence[Compared], sizes: Sequence[int]
 
 
 def group_table(group: Group, members: Sequence[Compared], sizes: Sequence[int], write: CellWriter, links: Links) -> Html:
-    """Return the table of a group: a row a series, a column a size, the best of each column set off."""
+    """Return the table of a group: a row a series, a column a size, the best of each column set off. A series alone is the best of nothing."""
     unit = unit_shown(METRICS[group.metric].unit)
     cells = [group.cells(one) for one in members]
     places = {at: column_decimals([found[at] for found in cells if at in found], unit) for at in sizes}
-    best = {at: best_of(group, column_of(cells, at)) for at in sizes}
+    best = {at: best_of(group, column_of(cells, at)) if len(members) > 1 else set() for at in sizes}
     several = len({one.system for one in members}) > 1
     mixed = len({one.series.published for one in members}) > 1
     alike = runs_of_all(group, members, sizes)

@@ -22,10 +22,12 @@ from tacholog.view.unranked import Unranked
 from tacholog.view.views import View
 
 _HOSTS, _CHOOSER = "hosts", "compare"  # documents of our own site
+_ONE_TRANSPORT = "Only one transport was measured: there is nothing to rank it against. These are its numbers."
+_NOT_ALIKE = "Nothing can be ranked: no two transports were measured on the same machine, in the same way and in the same campaign."
 
 
 def rankings(view: View, pages: PageIndex, links: Links, anchor: str, documents: Collection[str] = ()) -> Html:
-    """Return a table for each machine and each number that more than one series of it can be ranked by.
+    """Return a table for each machine and each number that more than one series of it can be ranked by; of a single transport, its numbers.
 
     Args:
         view: what to show.
@@ -35,12 +37,9 @@ def rankings(view: View, pages: PageIndex, links: Links, anchor: str, documents:
         documents: which of the pages that are linked to (machines, compare) there are.
     """
     found = rankings_of(view, pages)
-    if not found.hosts:
-        words = "Nothing can be ranked: no two numbers have the same machine, basis and definition."
-        return tag("p", words, class_="tl-null")
     seen: dict[str, None] = {}
-    shown = []
-    for host in found.hosts:
+    shown = [] if found.hosts else [tag("p", _ONE_TRANSPORT if found.alone else _NOT_ALIKE, class_="tl-null")]
+    for host in found.hosts or found.alone:
         tables = [_group(ranked, links, anchor, seen, documents) for ranked in host.tables]
         head = _machine(host.host, view.hosts.get(host.host), host.published, documents)
         shown.append(tag("section", head, remarks(host.runs()), *tables, class_="tl-glance"))
@@ -92,8 +91,11 @@ def _campaign(ranked: RankedGroup) -> str:
 
 
 def _remark(ranked: RankedGroup) -> Html:
-    note = no_best_words(ranked.group, ranked.members, ranked.sizes)
-    return tag("p", note, class_="tl-note") if note else NOTHING
+    """Return why no best is highlighted, if so, and which sizes the table leaves out. A series alone is not ranked, so it needs no such reason."""
+    no_best = no_best_words(ranked.group, ranked.members, ranked.sizes) if ranked.count > 1 else ""
+    left_out = f"Sizes that are not in the table, because fewer series have them: {ranked.left_out}." if ranked.left_out else ""
+    notes = " ".join(filter(None, (no_best, left_out)))
+    return tag("p", notes, class_="tl-note") if notes else NOTHING
 
 
 def _more(ranked: RankedGroup, documents: Collection[str]) -> Html:

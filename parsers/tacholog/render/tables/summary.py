@@ -24,12 +24,19 @@ def latency_summary(series: Sequence[Series], links: Links) -> Html:
 
 def throughput_summary(series: Sequence[Series], links: Links) -> Html:
     """Return one or two sentences for each series: the highest goodput, the highest message rate, the loss."""
-    return _list([(member, _throughput(member, links)) for member in newest_first(series)])
+    able = [member for member in series if _has_rate(member)] or [member for member in series if _known(member, "loss", "total")]
+    return _list([(member, _throughput(member, links) if member in able else NOTHING) for member in newest_first(series)])
+
+
+def _has_rate(series: Series) -> bool:
+    """Whether a series states a rate. A publisher often states none: a sentence that only says so would hide the others."""
+    return bool(_known(series, "message_rate", "mean") or (headline(series, "goodput") and not series.has_mark(LOGICAL)))
 
 
 def _list(sentences: Sequence[tuple[Series, Html]]) -> Html:
+    """Return the sentences, each with the name of its series; a series that is alone on its page needs no name."""
     found = [(member, sentence) for member, sentence in sentences if sentence]
-    if len(found) == 1:
+    if len(sentences) == 1 and found:
         return tag("p", found[0][1], class_="tl-answer")
     items = [
         tag("li", swatch(member.slot, hollow=member.published), tag("div", tag("span", member.label, class_="tl-label"), " ", sentence))
@@ -47,7 +54,7 @@ def _latency(series: Series, links: Links) -> Html:
     ends = list(dict.fromkeys((min(cells, key=_order), max(cells, key=_order))))
     numbers = join([_ranged(series, cells[at], at, links) if statistic in _RANGE else _at(cells[at], at, "ns", links) for at in ends], " and ")
     start = f"{named} {basis} is " if named else f"{basis[0].upper()}{basis[1:]} is "
-    return join([start, numbers, _runs(series, links), ".", _tail(series, ends[0], links)])
+    return join([start, numbers, _runs(series, [cells[at] for at in ends], links), ".", _tail(series, ends[0], links)])
 
 
 def _ranged(series: Series, low: Cell, at: int | None, links: Links) -> Html:
@@ -104,7 +111,7 @@ def _peak(series: Series, links: Links) -> Html:
     one = tag("span", "1\u202f%", class_="stat-limit")
     some, all_ = [" where at most ", one, " is lost"], [", with more than ", one, " lost at every size"]
     limit = join([] if len(whole) == len(cells) else some if whole else all_)
-    return join(["Goodput peaks at ", _at(found[at], at, "bit_per_s", links), limit, _runs(series, links), ". "])
+    return join(["Goodput peaks at ", _at(found[at], at, "bit_per_s", links), limit, _runs(series, [found[at]], links), ". "])
 
 
 def _loss(series: Series, links: Links) -> Html:
@@ -118,11 +125,13 @@ def _loss(series: Series, links: Links) -> Html:
     return join(["Up to ", linked_number(worst, "ratio", links, strong=True), " of the messages were lost (", _size(size(at)), ")."])
 
 
-def _runs(series: Series, links: Links) -> Html:
-    count, each = len(series.runs), links.to_each_run(series)
-    if count == 1:
+def _runs(series: Series, cells: Sequence[Cell], links: Links) -> Html:
+    """Return how many runs are behind the numbers of a sentence: other sizes of the series may have more runs or fewer."""
+    counts, each = [cell.run_count for cell in cells], links.to_each_run(series)
+    if max(counts) == 1:
         return NOTHING
-    words = f"medians of {count} runs"
+    shown_counts = " and ".join(str(count) for count in (counts if len(set(counts)) > 1 else counts[:1]))
+    words = f"median{'s' if len(cells) > 1 else ''} of {shown_counts} runs"
     linked = each is not None and links.logs is not None
     shown = tag("a", words, href=each, title="The numbers of each run", class_="stat-count") if linked else tag("span", words, class_="stat-count")
     return join([" (", shown, ")"])
