@@ -202,7 +202,7 @@ def test_the_newest_folder_that_holds_a_run_is_taken_and_named(
 ) -> None:
     from tacholog.commands import report
 
-    monkeypatch.setattr(report, "checkout", lambda: tmp_path)
+    monkeypatch.chdir(tmp_path)
     for age, name in ((300, "a"), (200, "b"), (100, "empty")):
         (tmp_path / "build/runs" / name).mkdir(parents=True)
         if name != "empty":
@@ -211,6 +211,27 @@ def test_the_newest_folder_that_holds_a_run_is_taken_and_named(
 
     assert report.default_roots() == (tmp_path / "build/runs/b",)
     assert capsys.readouterr().err == f"own runs: {tmp_path}/build/runs/b\n"
+
+
+def test_data_and_build_are_in_the_current_folder_unless_it_is_in_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tacholog.commands._paths import home
+
+    root = Path(__file__).parent.parent
+    for here, expected in ((tmp_path, tmp_path), (root, root), (root / "docs", root)):
+        monkeypatch.chdir(here)
+
+        assert home() == expected
+
+
+def test_a_file_instead_of_a_folder_is_refused_by_report_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("x\n")
+
+    done = tacholog("report", "a.log", cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        "tacholog: a.log is a file, and a site is built of folders: name its folder, or make a run of a log with tacholog import"
+    )
 
 
 def test_a_log_that_is_listed_twice_does_not_count_twice(two: Path) -> None:

@@ -301,6 +301,39 @@ def test_a_log_that_no_format_reads_is_told_after_its_run(tmp_path: Path) -> Non
     done = bench(campaign(tmp_path, '[[runs]]\nname = "odd"\ncommand = ["echo", "nobody knows this"]\n'), cwd=tmp_path)
 
     assert done.returncode == 1
-    assert "odd/01: ok, " in done.stderr
+    assert "odd/01: not good, " in done.stderr
     assert "its log cannot be read: no format fits (tacholog parse says more)" in done.stderr
     assert "0 of 2 runs are good" in done.stdout
+
+
+def test_a_format_that_does_not_exist_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    path = campaign(tmp_path, '[[runs]]\nname = "a"\ncommand = ["echo"]\n')
+    path.write_text('format = "sockprf"\n' + path.read_text())
+
+    for arguments in (["bench", path], ["bench", "--plan", path], ["ab", "echo", "echo", path]):
+        done = run_tacholog_text(*arguments, cwd=tmp_path)
+
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"{path}: format: no format is called 'sockprf' (is sockperf meant?); there are: " in done.stderr
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_dry_run_is_another_name_of_plan(tmp_path: Path) -> None:
+    path = campaign(tmp_path, '[[runs]]\nname = "a"\ncommand = ["echo"]\n')
+
+    plan, dry_run = (bench(option, path, cwd=tmp_path) for option in ("--plan", "--dry-run"))
+
+    assert (dry_run.returncode, dry_run.stdout) == (0, plan.stdout)
+
+
+def test_a_folder_instead_of_a_campaign_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    path = campaign(tmp_path, '[[runs]]\nname = "a"\ncommand = ["echo", "x"]\n')
+    bench(path, cwd=tmp_path)
+    started = only(tmp_path / "build/runs")
+
+    for option in (["--plan"], []):
+        done = bench(*option, started, cwd=tmp_path)
+
+        assert done.returncode == 2
+        assert "is the folder of a campaign that was started; --resume continues it" in done.stderr
+    assert "is a folder: name the file of a campaign in it, such as " in bench("--plan", tmp_path, cwd=tmp_path).stderr

@@ -97,7 +97,8 @@ def test_a_program_that_is_not_there_or_not_known_is_named_in_the_plan(tmp_path:
 
     done = bench("--plan", path, cwd=tmp_path)
 
-    assert done.returncode == 0
+    assert done.returncode == 2
+    assert done.stderr == "tacholog: not found on this machine: no-such-tool; nothing would be run\n"
     assert "Program no-such-tool, behind taskset: NOT FOUND on this machine; install it, or put it on the PATH." in done.stdout
     assert (
         "Program sh: what it measures is not known (sh reads its commands from a text or a file), so the SHA-256 in run.toml is that of sh."

@@ -145,8 +145,22 @@ def test_an_exit_status_after_being_stopped_is_no_failure(tmp_path: Path) -> Non
             "server: ended by itself, with exit code 0, long before the processes that it serves",
         ),
         ([server(), process("client", "true")], "client: the program printed nothing"),
+        (
+            [server(), process("client", 'sh -c "echo no such option >&2"')],
+            "client: the program printed nothing to standard output; its last line: no such option",
+        ),
+        (
+            [process("server", SERVER, 'ready = { output = "listening" }', "results = false", "deadline_s = 1"), process("client", CLIENT)],
+            (
+                "server: stopped by the harness: not done within its deadline of 1 s, although all others had ended; "
+                'if it serves them, add ends = "stopped" to its process'
+            ),
+        ),
     ],
-    ids=["early death", "server crash", "never ready", "ended unready", "deadline", "server ends early", "silence"],
+    ids=[
+        *("early death", "server crash", "never ready", "ended unready", "deadline", "server ends early", "silence"),
+        *("silence but for an error", "server that nobody stops"),
+    ],
 )
 def test_a_run_that_fails_is_kept_with_its_reason_and_all_logs(tmp_path: Path, processes: list[str], reason: str) -> None:
     run = measured(tmp_path, *processes)
@@ -154,6 +168,29 @@ def test_a_run_that_fails_is_kept_with_its_reason_and_all_logs(tmp_path: Path, p
     assert run.status == ("empty" if "nothing" in reason else "failed")
     assert run.reason == reason
     assert {log.file for log in run.logs} >= {command.log for command in run.commands if command.log}
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("sh -c 'echo listening; exec sleep 300'", "server: its log cannot be read: no format fits (tacholog parse says more); "),
+        ("sh -c 'echo listening >&2; exec sleep 300'", "server: the program printed nothing to standard output; its last line: listening; "),
+    ],
+    ids=["no format", "nothing"],
+)
+def test_a_server_whose_log_holds_no_results_is_told_how_to_say_so(tmp_path: Path, command: str, reason: str) -> None:
+    chatty = process("server", command, 'ready = { output = "listening" }', 'ends = "stopped"')
+    done = bench(campaign(tmp_path, chatty, process("client", f"cat {FORMATS / 'sockperf/throughput-tcp.log'}")))
+
+    assert f"({reason}if it is right that server.log holds no results, add results = false to its process)" in done.stderr
+
+
+def test_the_last_line_of_a_program_that_printed_no_result_is_quoted(tmp_path: Path) -> None:
+    text = FORMATS / "sockperf/throughput-tcp.log"
+    done = bench(campaign(tmp_path, server(), process("client", f'sh -c "head -n 3 {text}; echo usage: client ADDRESS"'), head='format = "sockperf"'))
+
+    assert "only/01: not good, " in done.stderr
+    assert "(client: client.log holds no results; its last line: usage: client ADDRESS)" in done.stderr
 
 
 def test_the_deadline_of_the_whole_run_ends_every_process(tmp_path: Path) -> None:

@@ -128,7 +128,9 @@ def test_the_result_is_said_in_a_sentence(compared: Compared, noise: NDArray[np.
     assert conclusion(report) == (
         "Worse in 1 of 4 rows (latency over shm: by 20 %); better in 1 of 4 rows (latency over shm: by 30 %); no change in 2."
     )
-    assert conclusion(compared(noise[0][:, :1], noise[1][:, :1])) == ("One value on each side, so no test is possible: none differ, 4 are alike.")
+    assert conclusion(compared(noise[0][:, :1], noise[1][:, :1])) == (
+        "Compared without a test, by one value on each side (of several runs, their median): none differ, 4 are alike."
+    )
     assert all("no change in 2" in show(report) for show in SHOWN)
 
 

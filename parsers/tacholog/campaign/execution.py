@@ -119,7 +119,8 @@ class _Execution:
             return Outcome("failed", self._message(failure, line or self._quoted(failure)), self._ended)
         for step in self._steps.values():
             if step.process.results and not (self._folder / step.log).stat().st_size:
-                return Outcome("empty", self._message(_Failed(step.process.name, "the program printed nothing")), self._ended)
+                failure = _Failed(step.process.name, "the program printed nothing", quote=" to standard output; its last line: ")
+                return Outcome("empty", self._message(failure, self._quoted(failure)), self._ended)
         return Outcome("ok", None, self._ended)
 
     def _start(self, step: Step) -> None:
@@ -181,11 +182,19 @@ class _Execution:
             if process.ends == "itself" and not running.poll():
                 own_end = self._started[name] + process.deadline_s if process.deadline_s else last_end
                 seconds = process.deadline_s if process.deadline_s and own_end < last_end else self._deadline_s
-                limits[name] = (min(own_end, last_end), f"stopped by the harness: not done within its deadline of {seconds:g} s")
+                limits[name] = (min(own_end, last_end), f"stopped by the harness: not done within its deadline of {seconds:g} s{self._hint(name)}")
             elif process.ends == "stopped" and running.poll():
                 seen = self._early.setdefault(name, time.monotonic())
                 limits[name] = (seen + _EARLY_S, "ended by itself, with exit code 0, long before the processes that it serves")
         return limits
+
+    def _hint(self, name: str) -> str:
+        """Return what to do if a process seems to be a server: it still runs although all others have ended, and some were started after it."""
+        others = [running for other, running in self._running.items() if other != name]
+        is_last = next(reversed(self._running)) == name
+        if is_last or not all(running.poll() for running in others):
+            return ""
+        return ', although all others had ended; if it serves them, add ends = "stopped" to its process'
 
     def _sleep(self, timeout_s: float | None = None) -> None:
         """Sleep until there is news of a process, or until a limit is reached. Nothing is polled, so that nothing disturbs the measurement."""
@@ -228,7 +237,7 @@ class _Execution:
     def _quoted(self, failure: _Failed) -> str:
         """Return the last line that a process printed, if it belongs to the message. Of a process on another host, it is there once its log is."""
         step = self._steps[failure.name]
-        return _last_line(self._folder, [step.errors, step.log] if failure.name else [step.errors]) if failure.quote else ""
+        return last_line(self._folder, [step.errors, step.log] if failure.name else [step.errors]) if failure.quote else ""
 
     def _message(self, failure: _Failed, line: str = "") -> str:
         return "".join((f"{failure.name}: " if failure.name else "", failure.what, f"{failure.quote}{line}" if line else ""))
@@ -256,7 +265,7 @@ def _missing(ready: Ready) -> str:
     return f"nothing listens on port {ready.port}" if ready.port is not None else f"it did not print {ready.output!r}"
 
 
-def _last_line(folder: Path, files: Sequence[str]) -> str:
+def last_line(folder: Path, files: Sequence[str]) -> str:
     """Return the last line that is not blank, of the first of these files that has one."""
     for name in files:
         with contextlib.suppress(OSError):

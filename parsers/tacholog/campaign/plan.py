@@ -16,6 +16,7 @@ from tacholog.campaign.machines import HostEntry
 from tacholog.campaign.placeholders import Value, Values, fill, fill_value
 from tacholog.campaign.processes import Process, addresses, check_hosts, check_processes, filled
 from tacholog.errors import UnreadableInput
+from tacholog.formats.registry import format_named
 from tacholog.runs.manifest import FileName, LabelName, LabelValue, in_words, read_evidence_toml, read_toml
 from tacholog.schema.conditions import StatedConditions
 
@@ -134,9 +135,24 @@ def read_campaign(path: Path) -> Campaign:
     """Read a campaign file.
 
     Raises:
-        UnreadableInput: the file is missing, is not TOML, or is not a campaign; the message names file and key.
+        UnreadableInput: the file is missing, is not TOML, or is not a campaign, or it names a format that does not exist; the message names file and
+            key.
     """
-    return read_toml(path, Campaign)
+    campaign = read_toml(path, Campaign)
+    _check_format(f"{path}: format", campaign.format)
+    for block in campaign.runs:
+        for process in block.processes:
+            _check_format(f"{path}: block {block.name!r}, process {process.name!r}: format", process.format)
+    return campaign
+
+
+def _check_format(place: str, name: str | None) -> None:
+    """Refuse a format that does not exist. Otherwise the mistake would show only after the first run."""
+    try:
+        if name is not None:
+            format_named(name)
+    except UnreadableInput as error:
+        raise UnreadableInput(f"{place}: {error}") from None
 
 
 def read_plan(path: Path) -> Plan:

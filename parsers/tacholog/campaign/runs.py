@@ -14,14 +14,16 @@ from typing import NamedTuple
 import msgspec
 import tomli_w
 
+from tacholog.campaign.execution import last_line
 from tacholog.campaign.machines import HostEntry
 from tacholog.campaign.measure import utc_now
 from tacholog.campaign.places import describe_hosts, find_campaign_programs
 from tacholog.campaign.plan import Campaign, Plan, PlannedRun, read_campaign, read_plan, schedule_runs
-from tacholog.campaign.processes import RESOURCES_FILE
+from tacholog.campaign.processes import RESOURCES_FILE, errors_file
 from tacholog.campaign.tools import find_program, measured_program, sha256, tool_version
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.formats.reading import Event, Scan
+from tacholog.formats.registry import formats
 from tacholog.formats.source import open_log_in
 from tacholog.runs.manifest import HOSTS_FOLDER, PLAN_FILE, RUN_FILE, LogFile, Manifest, check_release_name, read_manifest, write
 from tacholog.runs.stated import contradictions, stated
@@ -172,12 +174,25 @@ def failure_reason(folder: Path, run: PlannedRun) -> str | None:
     """Return why a run that was done has no usable results, such as that it failed or that no format reads its log; None if the run is good."""
     manifest = read_manifest(folder / run.folder / RUN_FILE)
     if manifest.status != "ok":
-        return manifest.reason or manifest.status
+        empty = [process for process in run.processes if process.results and _is_empty(folder / run.folder / process.log_file)]
+        hint = _hint(run, empty[0].log_file) if manifest.status == "empty" and empty else ""
+        return f"{manifest.reason or manifest.status}{hint}"
     logs = [entry for entry in manifest.logs if entry.results and entry.file != RESOURCES_FILE]
-    return next((reason for entry in logs if (reason := _log_failure(folder / run.folder, entry, manifest))), None)
+    return next((reason for entry in logs if (reason := _log_failure(folder / run.folder, entry, manifest, run))), None)
 
 
-def _log_failure(folder: Path, entry: LogFile, manifest: Manifest) -> str | None:
+def _is_empty(log: Path) -> bool:
+    return log.is_file() and not log.stat().st_size
+
+
+def _hint(run: PlannedRun, log: str) -> str:
+    """Return what to do if a log rightly holds no results; empty if it is the only log that could have some."""
+    if sum(process.results for process in run.processes) <= 1:
+        return ""
+    return f"; if it is right that {log} holds no results, add results = false to its process"
+
+
+def _log_failure(folder: Path, entry: LogFile, manifest: Manifest, run: PlannedRun) -> str | None:
     """Return why a log has no usable results; ``None`` if it is good."""
     name = f"{entry.process}: " if entry.process else ""
     try:
@@ -185,7 +200,13 @@ def _log_failure(folder: Path, entry: LogFile, manifest: Manifest) -> str | None
             scan = Scan(text, entry.format)
             records = [event.what if isinstance(event, Event) else event.like for event in scan.batches()]
     except UnreadableInput as error:
-        return f"{name}its log cannot be read: {str(error).partition(':')[0]} (tacholog parse says more)"
+        if entry.format is not None and entry.format not in formats():
+            return f"{name}its log cannot be read: {error}"
+        return f"{name}its log cannot be read: {str(error).partition(':')[0]} (tacholog parse says more){_hint(run, entry.file)}"
+    if scan.account.status == "empty":
+        last = last_line(folder, [errors_file(entry.file), entry.file] if entry.process else [entry.file])
+        quoted = f"; its last line: {last}" if last else ""
+        return f"{name}{entry.file} holds no results{_hint(run, entry.file)}{quoted}"
     if scan.account.status not in ("ok", None):
         return f"{name}its log says {scan.account.status}: {scan.account.reason}"
     in_manifest, in_log = stated(manifest), scan.account.facts.conditions

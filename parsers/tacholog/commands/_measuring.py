@@ -49,7 +49,8 @@ def measure_all(tasks: Sequence[Task], count: int, announced: Sequence[Gap] = ()
             if not failure:  # a run that fails at once says nothing about how long the others take
                 pace.add(_kind(task), run.expected_s, took_s)
             if not console.is_terminal or failure:
-                outcome = f"{manifest.status}, {took_s:.1f} s" + (f" ({failure})" if failure else "")
+                state = "not good" if failure and manifest.status == "ok" else manifest.status
+                outcome = f"{state}, {took_s:.1f} s" + (f" ({failure})" if failure else "")
                 line = f"[{run.order_index}/{count}] {label}: {outcome}, {_left(tasks[number + 1 :], pace)}"
                 console.print(drawn_in_line(line), markup=False, highlight=False, soft_wrap=True)
             for line in news.of(task) if not failure else ():

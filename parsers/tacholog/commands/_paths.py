@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from tacholog.errors import TachologError
+from tacholog.resources import checkout
 
 
 class Folder(click.Path):
@@ -26,6 +27,12 @@ class Folder(click.Path):
         if self._must_exist and not path.exists():
             self.fail(f"{value}: no such folder", param, ctx)
         return path
+
+
+def home() -> Path:
+    """Return the folder that holds ``data`` and ``build``: the checkout if the current folder is in it, else the current folder."""
+    root, here = checkout(), Path.cwd()
+    return root if root is not None and here.resolve().is_relative_to(root) else here
 
 
 def write_output(path: Path, content: bytes) -> None:

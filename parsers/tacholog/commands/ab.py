@@ -44,6 +44,7 @@ _ASSUMED_NOISE = 0.02
 @click.option("--pairs", type=click.IntRange(1), help="How many pairs of each variant.  [default: 12]")
 @click.option(
     "--plan",
+    "--dry-run",
     "only_plan",
     is_flag=True,
     help="Print what would be run, how long it takes and which change it can detect, then stop. A revision is built first.",

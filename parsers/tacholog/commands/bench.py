@@ -2,19 +2,20 @@
 
 CAMPAIGN is a file that lists what to measure, such as bench/campaigns/quick.toml.
 
---plan prints what would be run, and which conditions nothing will state although comparisons need them, and stops.
+--plan prints what would be run, and which conditions nothing will state although comparisons need them, and stops. --dry-run is the same.
 
 Each campaign gets a new folder under --output, with its plan and one folder for each run. After each run, its log is read to check that it
 has results. A failed run is kept, with the reason. --resume continues a campaign that was interrupted.
 
-Exit code 1: all runs were tried, but some failed, or their logs cannot be read. 2: nothing was run. 130: interrupted.
+Exit code 1: all runs were tried, but some failed, or their logs cannot be read. 2: nothing was run, or
+--plan found that a program is missing. 130: interrupted.
 """
 
 from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -36,7 +37,7 @@ SOME_FAILED = 1
 @click.command(help=__doc__)
 @click.argument("campaigns", metavar="CAMPAIGN...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @click.option("--output", default="build/runs", show_default=True, type=Folder(), help="The folder for campaigns.")
-@click.option("--plan", "only_plan", is_flag=True, help="Print what would be run and what comparisons would lack, then stop.")
+@click.option("--plan", "--dry-run", "only_plan", is_flag=True, help="Print what would be run and what comparisons would lack, then stop.")
 @click.option("--resume", is_flag=True, help="Continue the newest unfinished campaign of that name. CAMPAIGN may also be the folder of a campaign.")
 @click.option("--release", metavar="LABEL", help="Label the runs with this release, and copy them to DATA/TOOL/LABEL when all are done.")
 @click.option("--data", default="data", show_default=True, type=Folder(), help="The data folder that --release copies to.")
@@ -45,11 +46,12 @@ def bench(
     *, campaigns: tuple[Path, ...], output: Path, only_plan: bool, resume: bool, release: str | None, data: Path, perftest: Path | None
 ) -> None:
     tools = campaign.find_programs(perftest, checkout())
+    if not resume:
+        _refuse_folders(campaigns)
     if only_plan:
         if resume:
             raise click.UsageError("--plan prints the plan of a new campaign; --resume continues one that has its plan")
-        for path in campaigns:
-            click.echo("\n".join(preview_words(preview(campaign.read_campaign(path), path.stem, tools))))
+        _print_plans(campaigns, tools)
         return
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C, so that the measuring process is ended too
     failures = 0
@@ -76,6 +78,35 @@ def bench(
             click.echo(f"copied for publication: {campaign.copy_to_data(folder, plan, data)}")
     if failures:
         sys.exit(SOME_FAILED)
+
+
+def _refuse_folders(paths: Sequence[Path]) -> None:
+    """Refuse a folder where the file of a campaign is needed, and say what to do.
+
+    Raises:
+        TachologError: one of the paths is a folder.
+    """
+    for path in (path for path in paths if path.is_dir()):
+        if (path / campaign.PLAN_FILE).is_file():
+            raise TachologError(
+                f"{path} is the folder of a campaign that was started; --resume continues it, and its plan is in {path / campaign.PLAN_FILE}"
+            )
+        raise TachologError(f"{path} is a folder: name the file of a campaign in it, such as {next(iter(sorted(path.glob('*.toml'))), 'mine.toml')}")
+
+
+def _print_plans(paths: Sequence[Path], tools: Mapping[str, Path]) -> None:
+    """Print the plans of all these campaigns.
+
+    Raises:
+        TachologError: a program is missing on this machine, so a campaign would not start.
+    """
+    missing: dict[str, None] = {}
+    for path in paths:
+        found = preview(campaign.read_campaign(path), path.stem, tools)
+        click.echo("\n".join(preview_words(found)))
+        missing |= dict.fromkeys(program.name for program in found.programs if program.host is None and program.path is None)
+    if missing:
+        raise TachologError(f"not found on this machine: {', '.join(missing)}; nothing would be run")
 
 
 def _started(path: Path, output: Path, tools: Mapping[str, Path]) -> tuple[Path, Plan]:

@@ -3,7 +3,8 @@
 OLD and NEW are each one of: a release label, a folder of runs (with run.toml files below it), a raw log of any format, a folder of such logs,
 or a dataset that tacholog report saved (build/dataset beside the site; copy it to keep it).
 
-A row is better or worse only if repeated runs show it. A single published number never shows it.
+A row is better or worse only if repeated runs show it. A single published number never shows it. Two folders that were measured one after the
+other get no verdict, however many runs they have: use tacholog ab, or at least six sessions a side that take turns.
 
 \b
 Exit codes (the highest that applies):
@@ -13,7 +14,9 @@ Exit codes (the highest that applies):
   3  with --fail-on worse: something is worse;
      with --fail-on inconclusive: something is too noisy to tell, or had
      too few pairs for so many rows (too_few_pairs)
-  4  nothing could be compared, or no row of a gate could be tested
+  4  nothing could be compared: no row is on both sides under the same
+     conditions, or all rows have too few runs for any verdict;
+     or no row of a gate could be tested
   5  with --fail-on implausible: the figures of a row contradict each other,
      are impossible, or more than 1 % of the messages were lost
 """  # noqa: D301 - click takes the sign itself for "leave these lines as they are"

@@ -18,9 +18,8 @@ from pathlib import Path
 
 import click
 
-from tacholog.commands._paths import Folder
+from tacholog.commands._paths import Folder, home
 from tacholog.extras import require
-from tacholog.resources import checkout
 
 
 @click.command(help=__doc__)
@@ -38,7 +37,7 @@ def publish(*, site: Path | None, label: str, output: Path | None, branch: str |
 
     if (output is None) == (branch is None):
         raise click.UsageError("give either --output DIR or --branch NAME")
-    built = (site or (checkout() or Path.cwd()) / "build" / "site").resolve()
+    built = (site or home() / "build" / "site").resolve()
     if branch is not None:
         require("site", "tacholog publish --branch")
         publish_branch(built, branch, label, replace=replace, incomplete=incomplete, push=push)

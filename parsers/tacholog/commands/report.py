@@ -1,7 +1,9 @@
 """Build the site: pages with tables, plots, scripts and raw logs.
 
-DIR is a folder of runs; --data DIR means the same. Without any, two folders are shown: data/ of the checkout, and the newest folder in build/runs/
-that holds runs. The site needs no server: open index.html in any browser.
+DIR is a folder of runs; --data DIR means the same. Without any, two folders are shown: data/, and the newest folder in build/runs/ that holds runs.
+Both are in the current folder, and so is build/site, where the site goes. In a checkout of Tacholog, they are at its root.
+
+The site needs no server: open index.html in any browser.
 
 Exit code 2: a run, a log or a folder could not be read. The site is built without it, and names it.
 """
@@ -16,11 +18,10 @@ import click
 
 from tacholog.campaign import campaign_folders
 from tacholog.commands._complaints import tell
-from tacholog.commands._paths import Folder
+from tacholog.commands._paths import Folder, home
 from tacholog.commands._progress import Progress
 from tacholog.errors import UnreadableInput
 from tacholog.extras import require
-from tacholog.resources import checkout
 
 
 @click.command(help=__doc__)
@@ -41,11 +42,16 @@ def report(folders: tuple[Path, ...], roots: tuple[Path, ...], config: Path | No
     given = (*folders, *roots)
     data = given or default_roots()
     for root in data:
+        if root.is_file():
+            raise UnreadableInput(
+                f"{root} is a file, and a site is built of folders: name its folder, or make a run of a log with tacholog import. "
+                f"tacholog parse {root} prints what is in it"
+            )
         if not root.is_dir():
             raise UnreadableInput(f"{'--data ' if root in roots else ''}{root}: no such folder")
     if given:
         _refuse_bare_logs(given)
-    site = (output or (checkout() or Path.cwd()) / "build" / "site").resolve()
+    site = (output or home() / "build" / "site").resolve()
     # With --output, the working folder is beside the site: two sites must not share one Sphinx cache.
     work = site.parent if output is None else site.with_name(f".{site.name}-build")
     index = build_site(data, site, work, read_settings(config) if config else None, Progress())
@@ -75,12 +81,12 @@ def _refuse_bare_logs(folders: Sequence[Path]) -> None:
 
 
 def default_roots() -> tuple[Path, ...]:
-    """Return ``data/`` of the checkout and the newest folder in ``build/runs/`` that holds runs. Print the name of the latter on standard error.
+    """Return ``data/`` and the newest folder in ``build/runs/`` that holds runs, see `home`. Print the name of the latter on standard error.
 
     Raises:
         UnreadableInput: neither folder exists.
     """
-    root = checkout() or Path.cwd()
+    root = home()
     newest = campaign_folders(root / "build" / "runs")[-1:]
     for path in newest:
         click.echo(f"own runs: {path}", err=True)

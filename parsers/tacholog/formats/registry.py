@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import re
 from collections import Counter
@@ -158,7 +159,14 @@ def format_named(name: str) -> Format:
     try:
         return formats()[name]
     except KeyError:
-        raise UnreadableInput(f"no format is called {name!r}; there are: {', '.join(formats())}") from None
+        reason = f"; the format {name} {installed().failures[name]}" if name in installed().failures else ""
+        raise UnreadableInput(f"no format is called {name!r}{_near(name)}; there are: {', '.join(formats())}{reason}") from None
+
+
+def _near(name: str) -> str:
+    """Name the formats that were probably meant."""
+    near = difflib.get_close_matches(name, formats(), 2)
+    return f" (is {' or '.join(near)} meant?)" if near else ""
 
 
 def detect(head: str) -> str:

@@ -45,6 +45,24 @@ def lay_out(old: Sequence[RunOrder], new: Sequence[RunOrder]) -> Design:
     return _paired(old, new, positions) or _sessions(old, new, positions) or _refused(old, new, _why_no_pairs(old, new, positions))
 
 
+def hopeless(runs: Sequence[RunOrder]) -> str | None:
+    """Return why more runs in the same layout would not give a verdict either; ``None`` if they might.
+
+    This asks less than `lay_out`, because a few runs cannot show that the sides take turns: one side's runs all come before the other's, or no run
+    states when it was made.
+    """
+    if all(run.start_time is None for run in runs):
+        return "order_unknown"
+    moments: dict[str, list[tuple[float, int]]] = {"old": [], "new": []}
+    for run in runs:
+        moment = _moment(run)
+        if moment is None:
+            return None
+        moments[run.side].append(moment)
+    old, new = moments["old"], moments["new"]
+    return "order_confounded" if old and new and (max(old) < min(new) or max(new) < min(old)) else None
+
+
 def _refused(old: Sequence[RunOrder], new: Sequence[RunOrder], reason: str) -> Design:
     return Design("confounded", np.full(len(old), -1), np.full(len(new), -1), 0, 0, reason)
 

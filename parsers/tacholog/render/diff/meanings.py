@@ -36,7 +36,8 @@ MEANINGS: Mapping[Verdict, Meaning] = MappingProxyType(
         ),
         "insufficient": Meaning(
             "Not enough runs",
-            f"A verdict needs at least {MIN_RUNS} runs on each side and enough samples beyond the percentile. `tacholog ab` makes 12 pairs.",
+            f"A verdict needs at least {MIN_RUNS} runs on each side that take turns, and enough samples beyond the percentile. "
+            "`tacholog ab` makes 12 pairs.",
         ),
         "unreplicated_diff": Meaning(
             "Differ, not replicated",

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from tacholog.compare.comparable import CODES, MACHINE
+from tacholog.compare.diff.design import hopeless
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.compare.result import InputProblem, Report, RunOrder
 from tacholog.runs.problems import LOST
@@ -54,11 +55,29 @@ WARNINGS: Mapping[str, str] = MappingProxyType(
 )
 
 
+_HOPELESS: Mapping[str, str] = MappingProxyType(
+    {
+        "order_confounded": "More runs of this kind will not give a verdict either: all runs of one side were made before those of the other, so "
+        "anything else that changed meanwhile looks like a change of the release. tacholog ab gives one, or at least six sessions a side that take "
+        "turns.",
+        "order_unknown": "More runs of this kind will not give a verdict either: the runs do not state when they were made (start_time in run.toml).",
+    }
+)
+
+
+def _layout(report: Report) -> list[str]:
+    """Say of rows with too few runs if their number is not all that is missing."""
+    if not any("few_runs" in row.reasons for row in report.rows):
+        return []
+    why = hopeless(report.runs)
+    return [_HOPELESS[why]] if why else []
+
+
 def warnings(report: Report) -> list[str]:
     """The warnings that a reader must see before the rows."""
     found = [*unusable(report), *ended(report), *(_warning(code) for code in report.warnings if code != "same_runs")]  # that is the conclusion
     sessions = report.settings.same_build_sessions
-    found += _unpaired(report)
+    found += [*_unpaired(report), *_layout(report)]
     return [*found, f"{SAME_BUILD_USED} {len(sessions)} session{'s' if len(sessions) > 1 else ''} of one build."] if sessions else found
 
 

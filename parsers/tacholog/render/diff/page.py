@@ -15,7 +15,7 @@ from tacholog.render.diff.meanings import MEANINGS
 from tacholog.render.diff.notes import marked, warnings
 from tacholog.render.diff.sections import DiffLine, Section, sections
 from tacholog.render.diff.summary import across_words, conclusion, curve_words, figures_words, shown_part, side_words, unstated_words
-from tacholog.render.html import Html, tag
+from tacholog.render.html import Html, join, tag
 from tacholog.render.templates import html_templates
 from tacholog.resources import site_dir
 from tacholog.view.numerals import in_full
@@ -38,6 +38,7 @@ class DiffBlock(msgspec.Struct, frozen=True):
     """The rows of one verdict, with the axis that their drawings share: those that are seen at once, and those that a reader unfolds."""
 
     section: Section
+    sentence: Html
     folded: bool
     axis: Html | None
     cells: tuple[DiffCell, ...]
@@ -90,6 +91,8 @@ def brief(report: Report, target: str | None) -> Html:
 
 def _context(report: Report, only: Sequence[str], limit: int) -> dict[str, Any]:
     report = shown_part(report, only)
+    blocks = [_block(section, limit) for section in sections(report, only, limit and max(limit, _MOST))]
+    is_drawn = any(cell.ratio_plot or cell.runs_plot for block in blocks if block.axis or block.with_runs for cell in (*block.cells, *block.more))
     moments = sorted(report.runs, key=lambda run: (run.start_time or "", run.order_index or 0))
     return {
         "report": report,
@@ -98,14 +101,14 @@ def _context(report: Report, only: Sequence[str], limit: int) -> dict[str, Any]:
         "sides": [("Old", side_words(report.old)), ("New", side_words(report.new))],
         "counts": _counts(report),
         "warnings": warnings(report),
-        "blocks": [_block(section, limit) for section in sections(report, only, limit and max(limit, _MOST))],
+        "blocks": blocks,
         "losses": loss_lines(report, _MOST),
         "loss_says": LOSS_SAYS if report.losses else "",
         "loss_sentence": loss_sentence(report),
         "curves": [curve_words(curve) for curve in report.curves],
         "unstated": unstated_words(report),
         "marked": marked(report),
-        "legend": diff_plot.legend(),
+        "legend": diff_plot.legend() if is_drawn else "",
         "figures": figures_words(report),
         "runs": [_moment(run) for run in moments],
     }
@@ -122,6 +125,7 @@ def _block(section: Section, limit: int) -> DiffBlock:
     cells = tuple(DiffCell(line, diff_plot.ratio_plot(line.row, span), diff_plot.runs_plot(line.row), _in_full(line.row)) for line in shown)
     return DiffBlock(
         section=section,
+        sentence=_with_code(section.sentence),
         folded=section.verdict in _FOLDED,
         axis=diff_plot.axis(span) if plotted else None,
         cells=cells[: limit or None],
@@ -130,6 +134,11 @@ def _block(section: Section, limit: int) -> DiffBlock:
         with_intervals=any(line.interval for line in shown),
         with_remarks=any(line.remark for line in shown),
     )
+
+
+def _with_code(sentence: str) -> Html:
+    """Return a sentence in which words between back quotes are code."""
+    return join(tag("code", part) if index % 2 else part for index, part in enumerate(sentence.split("`")))
 
 
 def _in_full(row: DiffRow) -> tuple[str, str]:

@@ -75,7 +75,7 @@ def _untold(counts: Mapping[str, int], reprints: int) -> Iterator[str]:
     if counts["unreplicated_diff"] or counts["unreplicated_same"]:
         again = f" ({reprints} the same measurement, published again)" if reprints else ""
         differ, alike = (counts[verdict] or "none" for verdict in ("unreplicated_diff", "unreplicated_same"))
-        yield f"one value on each side, so no test is possible: {differ} differ, {alike} are alike{again}"
+        yield f"compared without a test, by one value on each side (of several runs, their median): {differ} differ, {alike} are alike{again}"
     rows = [
         (counts["insufficient"], "too few runs or samples"),
         (counts["inconclusive"], "too noisy"),
