@@ -159,7 +159,7 @@ def test_json_has_its_figures_in_full() -> None:
     assert shown(cpu)["cpu", "remote-system"] == 26.845940734162482
     assert received.payload_bytes == 131072
     assert received.conditions == Conditions(transport="TCP", load_mode="max-rate", publishers=1, definition="iperf3-received", planned_duration_s=3)
-    assert (log.account.facts.tool_version, log.account.facts.start_time) == ("3.12", "Sat, 21 Nov 2026 01:53:10 GMT")
+    assert (log.account.facts.tool_version, log.account.facts.start_time) == ("3.12", "2026-11-21T01:53:10Z")
     assert (log.unknown, log.broken) == ([], [])
 
 
@@ -629,3 +629,50 @@ def test_from_3_17_on_the_word_on_the_side_is_the_same_in_both_sums() -> None:
 
     assert [shown(record) for record in summaries(read_text(newer, "iperf3"))] == [shown(record) for record in summaries(logged("udp.json"))]
     assert len(read_text(newer.replace("iperf 3.18", "iperf 3.12"), "iperf3").broken) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "time"),
+    [
+        ("tcp-stream.json", "2026-11-21T01:53:10Z"),
+        ("tcp-verbose.log", "2026-11-21T04:25:17Z"),
+        ("tcp-timestamps.log", "2026-11-23T01:37:45"),
+        ("server-timestamps.log", "2026-11-23T01:37:45"),
+        ("tcp.log", None),
+    ],
+)
+def test_the_start_time_is_an_iso_time_without_a_zone_if_the_log_states_none(name: str, time: str | None) -> None:
+    assert logged(name).account.facts.start_time == time
+
+
+@pytest.mark.parametrize("date", ["Sun, 21 Nov 2026 01:53:10 GMT", "yesterday", "Sat, 41 Nov 2026 01:53:10 GMT", "Sat, 21 Nov 99999 01:53:10 GMT"])
+def test_a_date_that_cannot_be_is_unknown(changed: Changed, date: str) -> None:
+    assert changed("iperf3/tcp-verbose.log", "Sat, 21 Nov 2026 04:25:17 GMT", date).account.facts.start_time is None
+
+
+def test_the_seconds_of_json_count_where_its_date_cannot_be_read(changed: Changed) -> None:
+    assert changed("iperf3/tcp.json", "Sat, 21 Nov 2026 01:53:10 GMT", "samedi").account.facts.start_time == "2026-11-21T01:53:10Z"
+
+
+def test_lines_behind_times_are_read_and_shown_as_they_stand() -> None:
+    log = logged("tcp-timestamps.log")
+
+    assert (log.unknown, log.broken) == ([], [])
+    assert [shown(record)["goodput", "mean"] for record in summaries(log) if record.side == "subscriber"] == [10.3e9]
+    assert next(event.text for event in log.events) == "Mon Nov 23 01:37:45 2026 Connecting to host 127.0.0.1, port 5977"
+
+
+@pytest.mark.parametrize(("stamp", "time"), [("2026-11-23T01:37:45+0000", "2026-11-23T01:37:45+00:00"), ("2026-99-23T01:37:45Z", None)])
+def test_a_time_of_the_users_own_format_is_read_if_it_is_iso(stamp: str, time: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "own.log"
+    path.write_text((LOGS / "tcp-timestamps.log").read_text().replace("Mon Nov 23 01:37:45 2026", stamp))
+    log = read(path)
+
+    assert (log.account.facts.start_time, len(log.records)) == (time, 4)
+
+
+def test_the_only_interval_of_a_test_in_reverse_stands_under_the_header_of_a_sender() -> None:
+    log = logged("tcp-reverse-one-second.log")
+
+    assert (log.unknown, log.broken) == ([], [])
+    assert [(record.scope, record.side) for record in log.records] == [("interval", None), ("summary", "publisher"), ("summary", "subscriber")]

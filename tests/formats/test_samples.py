@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,14 @@ def test_every_line_of_a_log_is_in_one_class(name: str, path: Path) -> None:
     log = read(path, name)
 
     assert sorted(number for event in log.events for number in event.lines) == list(range(1, log.account.total + 1))
+
+
+@pytest.mark.parametrize(("name", "path"), LOGS)
+def test_a_start_time_is_an_iso_time_or_unknown(name: str, path: Path) -> None:
+    account = read(path, name).account
+
+    for facts in (*account.runs, account.facts):
+        assert facts.start_time is None or datetime.fromisoformat(facts.start_time)
 
 
 @pytest.mark.parametrize(("name", "path"), LOGS)

@@ -157,7 +157,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
         tool_version: the version of the tool that measured.
         system_version: the version of what was measured.
         build: the commit that the measured program was built from.
-        start_time: when the run began, as the log writes it.
+        start_time: when the run began, as ISO 8601, whatever the log writes. Without a zone if the log states none.
         environment: what else is known about the machine and the run; `ENVIRONMENT` lists the keys that Tacholog uses.
         status: how the run ended; ``None`` if the log does not say.
         reason: why it ended so.

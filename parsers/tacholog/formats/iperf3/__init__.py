@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator
 from tacholog.formats.iperf3.json import IperfDocument
 from tacholog.formats.iperf3.stream import SIGN, EventStream
 from tacholog.formats.iperf3.text import TextReport
+from tacholog.formats.iperf3.times import STAMP
 from tacholog.formats.kit import Detected, Dialect, Facts, Found, Line, States
 
 SYSTEM = "Sockets"
@@ -49,9 +50,9 @@ STATES = {
 def detect(head: str) -> Detected:
     """Say whether the log has the header of its rows, one of its first lines, or its version in JSON."""
     fits = re.search(
-        r"^(?:\[ ID\](?:\[Role\])? Interval {11}Transfer {5}Bi?[at]|Connecting to host \S+, port \d+\r?$|"
+        rf"^(?:{STAMP})?(?:\[ ID\](?:\[Role\])? Interval {{11}}Transfer {{5}}Bi?[at]|Connecting to host \S+, port \d+\r?$|"
         r"iperf3: (?:(?:error|interrupt) - |the (?:client|server) has )|"
-        r"Server listening on \d+(?: \(test #\d+\))?\s{1,3}-{20})|"
+        rf"Server listening on \d+(?: \(test #\d+\))?\s{{1,3}}(?:{STAMP})?-{{20}})|"
         r"^\s*\"version\":\s*\"iperf 3\.",
         head,
         re.MULTILINE,

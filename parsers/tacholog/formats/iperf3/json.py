@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from tacholog.formats.iperf3 import times
 from tacholog.formats.iperf3.objects import Results, ending, is_result
 from tacholog.formats.kit import Broken, Facts, Found, JsonLine, JsonObject, JsonReader, Line
 
@@ -92,5 +93,7 @@ class IperfDocument:
         if isinstance(system := stated.get("start/system_info"), str):
             return Facts(environment={"system_info": system})
         if isinstance(time := stated.get("start/timestamp/time"), str):
-            return Facts(start_time=time)
+            return Facts(start_time=times.of_date(time))
+        if (moment := times.of_seconds(stated.get("start/timestamp/timesecs"))) is not None:
+            return Facts(start_time=moment)
         return None

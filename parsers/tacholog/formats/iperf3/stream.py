@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tacholog.formats.iperf3 import times
 from tacholog.formats.iperf3.objects import Results, ending, is_result
 from tacholog.formats.kit import Broken, Facts, Found, JsonScalar, Line, parse_json
 
@@ -61,11 +62,11 @@ class EventStream:
         described = dict(_objects(data, "start", results=False))
         self._results.describe(described.get("start/test_start", {}))
         self._results.printed_by(str(data.get("version") or ""))
-        system, time = data.get("system_info"), described.get("start/timestamp", {}).get("time")
+        system, stamp = data.get("system_info"), described.get("start/timestamp", {})
         return Facts(
             tool_version=str(data.get("version") or "").removeprefix("iperf ") or None,
             environment={"system_info": system} if isinstance(system, str) else {},
-            start_time=time if isinstance(time, str) else None,
+            start_time=times.of_seconds(stamp.get("timesecs")) or times.of_date(str(stamp.get("time"))),
         )
 
 

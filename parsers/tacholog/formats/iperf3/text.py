@@ -11,6 +11,7 @@ from decimal import Decimal
 
 import msgspec
 
+from tacholog.formats.iperf3 import times
 from tacholog.formats.iperf3.results import IperfTest, Traffic, combined, of_either_side, processors, received, sent
 from tacholog.formats.kit import Broken, Facts, Found, Line, Record, Scope
 
@@ -48,12 +49,13 @@ _PROCESSORS = re.compile(
     r"CPU Utilization: local/(?P<role>sender|receiver) (?P<local>{0})% \((?P<local_user>{0})%u/(?P<local_system>{0})%s\), "
     r"remote/(?:sender|receiver) (?P<remote>{0})% \((?P<remote_user>{0})%u/(?P<remote_system>{0})%s\)".replace("{0}", r"\d{1,5}\.\d")
 )
+_TIME = re.compile(r"Time: (?P<date>.{1,60})")
 _VERSION = re.compile(r"iperf (?P<version>3\.\d[\w.+-]{0,20})")
 _STOPPED = re.compile(r"iperf3: (?P<reason>(?:interrupt - )?the (?:client|server) has (?:terminated|unexpectedly closed the connection))")
 _FAILED = re.compile(r"iperf3: (?:error - )?(?P<reason>.{1,300})")
 _CHATTER = re.compile(
     r"Reverse mode, remote host \S{1,255} is sending|"
-    r"-{20,80}|Server listening on \S{1,10}(?: \(test #\d{1,9}\))?|Control connection MSS \d{1,6}|Time: .{1,60}|"
+    r"-{20,80}|Server listening on \S{1,10}(?: \(test #\d{1,9}\))?|Control connection MSS \d{1,6}|"
     r" +Cookie: \S{1,64}| +TCP MSS: .{1,40}| +Target Bitrate: .{1,40}|Test Complete\. Summary Results:|(?:snd|rcv)_tcp_congestion \w{1,20}|"
     r"\[ {0,2}\d{1,5}\] Sent \d{1,12} datagrams|"
     r"Finished omit period, starting real test|Using TCP Autotuning|TCP window size: .{1,40}|"
@@ -70,10 +72,17 @@ class TextReport:
         self._new_test()
         self._is_server_output = False
         self._may_receive = False  # Whether this side is said to be the one that data comes to, or may be: a server, or a client in reverse.
+        self._is_reverse = False
+        self._time: str | None = None  # That before the line, as ISO 8601.
         self.client_is_running = False
 
     def take(self, line: Line) -> Iterator[Found]:
-        """Use one line."""
+        """Use one line. With ``--timestamps`` a time stands before it, and that of its first line is when the test began."""
+        plain, self._time = times.without_time(line)
+        for found in self._take(plain):
+            yield found._replace(line=line) if found.line else found
+
+    def _take(self, line: Line) -> Iterator[Found]:
         text = line.text
         if _ROW_MARK.match(text):
             yield Found(line, self._row(line))
@@ -117,7 +126,11 @@ class TextReport:
         if _CLIENT.fullmatch(text) or _ACCEPTED.fullmatch(text):
             self._new_test()
             self._may_receive = text.startswith("Accepted")
+            self._is_reverse = False
             self.client_is_running |= text.startswith("Connecting")
+            if self._time:
+                yield Found(line, Facts(start_time=self._time))
+                return
         elif stream := _STREAM.fullmatch(text):
             if self._has_begun:
                 self._new_test()
@@ -137,11 +150,13 @@ class TextReport:
             yield from self._of_the_run(line)
             return
         elif text.startswith("Reverse mode"):
-            self._may_receive = True
+            self._may_receive = self._is_reverse = True
         yield Found(line, None)
 
     def _of_the_run(self, line: Line) -> Iterator[Found]:
-        if version := _VERSION.fullmatch(line.text):
+        if moment := _TIME.fullmatch(line.text):
+            yield Found(line, Facts(start_time=times.of_date(moment["date"])))
+        elif version := _VERSION.fullmatch(line.text):
             if self._has_begun:
                 self._new_test()
             yield Found(line, Facts(tool_version=version["version"]))
@@ -206,7 +221,11 @@ class TextReport:
         if not (row["count"] or row["jitter"] or row["word"]) and behind in _CUT_OFF:
             return False
         announced = row["id"] == "SUM" or not self._streams or row["id"].strip() in self._streams
-        return announced and self._keeps_its_role(row) and self._columns in _columns_for(row)
+        return announced and self._keeps_its_role(row) and (self._columns in _columns_for(row) or self._is_received_under_cwnd(row))
+
+    def _is_received_under_cwnd(self, row: re.Match[str]) -> bool:
+        """Whether a row is of a client in reverse whose test was over before its first report: it has the header of a sender, and no columns."""
+        return self._is_reverse and not self._is_summary and self._columns == "cwnd" and not (row["count"] or row["jitter"] or row["word"])
 
     def _keeps_its_role(self, row: re.Match[str]) -> bool:
         if not row["role"] or row["id"] == "SUM" or (row["id"] not in self._roles and len(self._roles) >= _STREAMS):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import get_args
 
 import msgspec
@@ -374,6 +375,7 @@ def _config(fields: Fields) -> Facts:
 
 
 def _start(fields: Fields) -> Facts:
+    datetime.fromisoformat(fields["time"])  # It raises ValueError: any other text would be sorted and shown as a time.
     return Facts(start_time=fields["time"])
 
 
