@@ -337,3 +337,12 @@ def test_a_folder_instead_of_a_campaign_is_refused_with_what_to_do(tmp_path: Pat
         assert done.returncode == 2
         assert "is the folder of a campaign that was started; --resume continues it" in done.stderr
     assert "is a folder: name the file of a campaign in it, such as " in bench("--plan", tmp_path, cwd=tmp_path).stderr
+
+
+def test_an_error_in_a_block_names_the_file(tmp_path: Path) -> None:
+    path = campaign(tmp_path, '[[runs]]\nname = "a"\ncommand = ["echo", "{nothing}"]\n')
+
+    for arguments in (["bench", path], ["bench", "--plan", path], ["ab", "echo", "echo", path]):
+        done = run_tacholog_text(*arguments, cwd=tmp_path)
+
+        assert (done.returncode, done.stderr.startswith(f"tacholog: {path}: ")) == (2, True), done.stderr

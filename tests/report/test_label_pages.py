@@ -268,3 +268,16 @@ def test_each_page_offers_its_own_numbers_and_links_of_rankings_lead_to_the_numb
     each = [link for link in pages["index.html"].links if link.endswith("-each")]
     assert {link.partition("#")[0] for link in each} == {"s/flannel.html", "s/calico.html"}
     assert dead_links(site, pages) == []
+
+
+def test_a_label_of_pages_that_no_run_has_is_named_on_the_terminal(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    from tacholog.commands.report import _tell_missing_labels
+
+    add(tmp_path / "data", "a", kernel="6.1")
+    load([tmp_path / "data"]).save(tmp_path / "dataset")
+
+    _tell_missing_labels(("system", "label.kernl", "label.kernel"), tmp_path / "dataset", Path("site.toml"))
+
+    assert capfd.readouterr().err == (
+        "tacholog: site.toml: pages: no run has label.kernl (is label.kernel meant?), so its results are on pages called not stated\n"
+    )

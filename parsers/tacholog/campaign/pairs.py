@@ -20,7 +20,7 @@ import msgspec
 
 from tacholog.campaign.builds import Build, with_template
 from tacholog.campaign.measure import utc_now
-from tacholog.campaign.plan import Campaign, Plan, PlannedRun, read_campaign, schedule_runs
+from tacholog.campaign.plan import Campaign, Plan, PlannedRun, named, read_campaign, schedule_runs
 from tacholog.campaign.processes import Process
 from tacholog.campaign.runs import (
     copy_hosts_to_data,
@@ -112,7 +112,8 @@ def start_pairs(path: Path, output: Path, builds: tuple[Build, Build], pairs: in
     campaign = read_campaign(path)
     _check_reach(campaign, builds)
     seed = campaign.seed if campaign.seed is not None else secrets.randbelow(2**31)
-    plans = _plans(path.stem, campaign, seed, builds, pairs, releases or (None, None))
+    with named(path):
+        plans = _plans(path.stem, campaign, seed, builds, pairs, releases or (None, None))
     tools = {**builds[0].tools, **builds[1].tools}
     folder, place = make_campaign_folder(output, f"ab-{path.stem}", campaign.hosts, tools)
     complete = [msgspec.structs.replace(plan, session=place.session, host=place.host, host_ids=place.host_ids) for plan in plans]

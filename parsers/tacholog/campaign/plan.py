@@ -6,7 +6,8 @@ import itertools
 import random
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -144,6 +145,19 @@ def read_campaign(path: Path) -> Campaign:
         for process in block.processes:
             _check_format(f"{path}: block {block.name!r}, process {process.name!r}: format", process.format)
     return campaign
+
+
+@contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Put the file of the campaign before errors of its blocks.
+
+    Raises:
+        UnreadableInput: as raised inside, after the path.
+    """
+    try:
+        yield
+    except UnreadableInput as error:
+        raise UnreadableInput(f"{path}: {error}") from error
 
 
 def _check_format(place: str, name: str | None) -> None:

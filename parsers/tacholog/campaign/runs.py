@@ -18,7 +18,7 @@ from tacholog.campaign.execution import last_line
 from tacholog.campaign.machines import HostEntry
 from tacholog.campaign.measure import utc_now
 from tacholog.campaign.places import describe_hosts, find_campaign_programs
-from tacholog.campaign.plan import Campaign, Plan, PlannedRun, read_campaign, read_plan, schedule_runs
+from tacholog.campaign.plan import Campaign, Plan, PlannedRun, named, read_campaign, read_plan, schedule_runs
 from tacholog.campaign.processes import RESOURCES_FILE, errors_file
 from tacholog.campaign.tools import find_program, measured_program, sha256, tool_version
 from tacholog.errors import TachologError, UnreadableInput
@@ -42,7 +42,9 @@ def start(path: Path, output: Path, tools: Mapping[str, Path], release: str | No
     campaign = read_campaign(path)
     seed = campaign.seed if campaign.seed is not None else secrets.randbelow(2**31)
     # The plan is made before the folder: if the plan is wrong, no empty folder stays behind.
-    plan = make_plan(campaign, path.stem, schedule_runs(campaign, seed, default_cpus()), tools, release)
+    with named(path):
+        runs = schedule_runs(campaign, seed, default_cpus())
+    plan = make_plan(campaign, path.stem, runs, tools, release)
     folder, place = make_campaign_folder(output, path.stem, plan.hosts, tools)
     plan = msgspec.structs.replace(plan, seed=seed, session=place.session, host=place.host, host_ids=place.host_ids)
     write_plan(folder, plan)

@@ -24,6 +24,7 @@ from tacholog import campaign
 from tacholog.campaign import Plan
 from tacholog.campaign.foresight import foresee
 from tacholog.campaign.pairs import Task
+from tacholog.campaign.plan import named
 from tacholog.campaign.preview import preview
 from tacholog.commands._measuring import measure_all
 from tacholog.commands._paths import Folder
@@ -102,7 +103,9 @@ def _print_plans(paths: Sequence[Path], tools: Mapping[str, Path]) -> None:
     """
     missing: dict[str, None] = {}
     for path in paths:
-        found = preview(campaign.read_campaign(path), path.stem, tools)
+        planned = campaign.read_campaign(path)
+        with named(path):
+            found = preview(planned, path.stem, tools)
         click.echo("\n".join(preview_words(found)))
         missing |= dict.fromkeys(program.name for program in found.programs if program.host is None and program.path is None)
     if missing:

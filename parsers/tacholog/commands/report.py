@@ -16,6 +16,7 @@ from pathlib import Path
 
 import click
 
+from tacholog import terminal
 from tacholog.campaign import campaign_folders
 from tacholog.commands._complaints import tell
 from tacholog.commands._paths import Folder, home
@@ -54,8 +55,11 @@ def report(folders: tuple[Path, ...], roots: tuple[Path, ...], config: Path | No
     site = (output or home() / "build" / "site").resolve()
     # With --output, the working folder is beside the site: two sites must not share one Sphinx cache.
     work = site.parent if output is None else site.with_name(f".{site.name}-build")
-    index = build_site(data, site, work, read_settings(config) if config else None, Progress())
+    settings = read_settings(config) if config else None
+    index = build_site(data, site, work, settings, Progress())
     exit_code = tell([saved_complaints(work)])
+    if settings:
+        _tell_missing_labels(settings.pages, work / "dataset", config)
     if note := plotly_bundle().note:
         click.echo(note)
     click.echo(f"The site is in {site}")
@@ -78,6 +82,23 @@ def _refuse_bare_logs(folders: Sequence[Path]) -> None:
     if commands:
         names = ", ".join(map(str, folders))
         raise UnreadableInput(f"{names}: there are logs, but no run.toml. Make runs of them first, as in: {'; '.join(commands)}")
+
+
+def _tell_missing_labels(fields: Sequence[str], dataset: Path, config: Path | None) -> None:
+    """Name each label of ``pages`` that no run has: it may be mistyped, and all its results are on pages "not stated"."""
+    import difflib
+
+    from tacholog.dataset.saved import open_saved
+    from tacholog.runs.labels import is_label, label_fields
+
+    asked = [field for field in fields if is_label(field)]
+    if not asked:
+        return
+    there = label_fields(open_saved(dataset).runs["labels"].dropna())
+    for field in (field for field in asked if field not in there):
+        near = difflib.get_close_matches(field, there, 1)
+        hint = f" (is {near[0]} meant?)" if near else f" (there are {', '.join(there)})" if there else ""
+        terminal.line(f"tacholog: {config}: pages: no run has {field}{hint}, so its results are on pages called not stated", err=True)
 
 
 def default_roots() -> tuple[Path, ...]:
