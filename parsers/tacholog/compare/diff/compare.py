@@ -107,6 +107,8 @@ def _sizes_unstated(old: Dataset, new: Dataset, names: tuple[str, str]) -> tuple
     """The sides with several logs without run.toml whose message size is not stated: each of them may have been measured with another size."""
     found = []
     for name, side in zip(names, (old, new), strict=True):
+        if "log" not in side.results:  # A saved dataset that was read without the names of its logs.
+            continue
         results = side.results[side.results["scope"] == "summary"]
         stated = {*results["run"][results["payload_bytes"].notna()]}
         logs = results[["run", "log"]].drop_duplicates().itertuples(index=False)
