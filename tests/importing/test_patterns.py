@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tacholog.errors import UnreadableInput
 from tacholog.runs.importing.patterns import ROLES, Disagreement, Field, read_pattern
-from tacholog.runs.importing.rules import read_rules
+from tacholog.runs.importing.rules import Stated, read_rules
 
 
 @pytest.mark.parametrize(
@@ -153,3 +153,32 @@ def test_values_stand_in_the_path_in_the_order_of_the_pattern(text: str, path: s
 def test_a_hostile_path_does_not_take_for_ever(pattern: str, path: str) -> None:
     # With a regular expression, these take longer than the age of the universe.
     assert read_pattern(pattern, "--map").match(path) is None
+
+
+@pytest.mark.parametrize(("text", "size"), [("64", 64), ("64B", 64), ("64KiB", 65536), ("1MiB", 1048576)])
+def test_a_size_in_a_path_may_have_a_unit_that_has_one_meaning(text: str, size: int) -> None:
+    stated = read_rules(["tcp-{payload_bytes}/{*}.txt"], None, []).stated(f"tcp-{text}/a.txt")
+
+    assert isinstance(stated, Stated)
+    assert stated.values == {"conditions.payload_bytes": size}
+
+
+@pytest.mark.parametrize(("text", "example"), [("64k", 65536), ("1K", 1024), ("1M", 1048576), ("4kB", 4096), ("1GB", 1073741824)])
+def test_a_size_in_units_of_1000_or_1024_is_refused_and_the_way_out_is_named(text: str, example: int) -> None:
+    refusal = read_rules(["tcp-{payload_bytes}.txt"], None, []).stated(f"tcp-{text}.txt")
+
+    assert refusal == (
+        f"in the path, payload_bytes = {text!r} may be in units of 1000 or of 1024; state the size in bytes: "
+        f"in a rule for this path with set = {{ payload_bytes = {example} }}, if 1024 is meant"
+    )
+
+
+@pytest.mark.parametrize("unit", ["k", "K", "M", "kB", "Ki", "KiB"])
+def test_a_unit_behind_the_field_of_a_size_is_refused(unit: str) -> None:
+    with pytest.raises(UnreadableInput, match=f"{unit} follows {{payload_bytes}}, which would be read as bytes"):
+        read_pattern(f"tcp-{{payload_bytes}}{unit}/{{*}}.txt", "--map")
+
+
+@pytest.mark.parametrize("text", ["B", "-byte", "_k", "bytes", "messages", ".gz"])
+def test_other_text_may_stand_behind_the_field_of_a_size(text: str) -> None:
+    assert read_pattern(f"tcp-{{payload_bytes}}{text}", "--map").match(f"tcp-64{text}") == {"payload_bytes": "64"}

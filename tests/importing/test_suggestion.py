@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from tests.importing.conftest import import_logs, log_of, manifests
 from tacholog.runs.importing.patterns import read_pattern
 from tacholog.runs.importing.suggestion import suggest
 
+IPERF3 = Path(__file__).parent.parent / "formats" / "iperf3"
 MakeTree = Callable[..., Path]
 
 
@@ -28,13 +30,18 @@ MakeTree = Callable[..., Path]
         ),
         (["udp/1.txt", "tcp/2.txt"], "{transport}/{repetition}.txt"),
         (["1.2/run3.json", "1.10.1/run4.json"], "{release}/run{repetition}.json"),
-        (["size-64/3.log", "size-1024/4.log"], "size-{payload_bytes}/{repetition}.log"),
+        (["size-64/1.log", "size-1024/2.log"], "size-{payload_bytes}/{repetition}.log"),
         (["64B-1.log", "1024B-2.log"], "{payload_bytes}B-{repetition}.log"),
         (["node1/run-1.log", "node2/run-2.log", "node2/run-3.log"], "node{label.number1}/run-{repetition}.log"),
         (["client.log", "server.log"], "{role}.log"),
         (["iperf-udp-big.json", "iperf-tcp.json"], "iperf-{label.name}.json"),
         (["a.log"], "a.log"),
         (["x{1}.log", "x{2}.log"], "x{{{repetition}}}.log"),
+        (["tcp-1k.txt", "tcp-64k.txt"], "tcp-{label.number1}k.txt"),
+        (["size-1k.txt", "size-64k.txt"], "size-{label.number1}k.txt"),
+        (["tcp_P1.txt", "tcp_P4.txt"], "tcp_P{label.number1}.txt"),
+        (["tcp-1k.txt", "tcp-2k.txt"], "tcp-{label.number1}k.txt"),
+        (["attempt-3.txt", "attempt-7.txt"], "attempt-{repetition}.txt"),
         (["publisher0.log"], "{role}{participant}.log"),
     ],
 )  # fmt: skip
@@ -114,3 +121,25 @@ def test_diff_of_one_bare_log_says_nothing_of_import(cluster: Path) -> None:
     logs = sorted(cluster.rglob("*sub0.log"))
 
     assert "import" not in run_tacholog_text("diff", logs[0], logs[1]).stderr
+
+
+def test_diff_of_bare_logs_warns_where_several_state_no_message_size(tmp_path: Path) -> None:
+    for side in ("old", "new"):
+        for name in ("tcp-1k.txt", "tcp-64k.txt"):
+            (tmp_path / side).mkdir(exist_ok=True)
+            (tmp_path / side / name).write_text((IPERF3 / "tcp.log").read_text() + f"\nTCP window size: {name}\n")
+    folder = tmp_path / "old"
+    sentence = f"2 logs of {folder} state no message size, and may have different ones: rows without a size mix them. "
+
+    for form in ("text", "markdown"):
+        printed = " ".join(run_tacholog_text("diff", folder, tmp_path / "new", "--format", form).stdout.split()).replace("\\", "")
+        assert sentence in printed
+        assert f"tacholog import {folder} suggests a command" in printed
+    report = json.loads(run_tacholog_text("diff", folder, tmp_path / "new", "--format", "json").stdout)
+    assert f"sizes_unstated:2:{folder}" in report["warnings"]
+
+
+def test_diff_of_bare_logs_that_state_their_size_has_no_such_warning(cluster: Path) -> None:
+    sides = [cluster / "throughput-test" / plugin for plugin in ("hostnetwork-udp", "flannel-hostgw-dds-secure-tcp")]
+
+    assert "state no message size" not in run_tacholog_text("diff", *sides).stdout

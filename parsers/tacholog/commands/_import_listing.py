@@ -25,6 +25,7 @@ _NAMED = 3  # So many paths are named for one reason, if not all are asked for.
 _VARIANTS_SHOWN = 60
 _REASONS_SHOWN = 20
 _SIZES_SHOWN = 4
+_UNCHANGED = "nothing was changed: edit run.toml, or remove them and import again"
 _HEADS = ("runs", "repetitions", "new", "logs", "format", "measured")
 #: What to write where a comparison misses a condition, by the code that comparisons use.
 _WAYS_OUT: Mapping[str, str] = {
@@ -108,7 +109,7 @@ def _row(folder: str, runs: Sequence[ImportedRun], new: set[str]) -> tuple[str, 
         str(sum(run_folder(run) in new for run in runs)),
         ", ".join(f"{count} {side}" for side, count in sorted(sides.items())),
         ", ".join(formats),
-        _measured(kind for log, _ in logs for kind in log.survey.kinds),
+        _measured((kind, stated(run.manifest).payload_bytes) for run in runs for log in run.logs for kind in log.survey.kinds),
     )
 
 
@@ -123,11 +124,12 @@ def _numbers(numbers: Sequence[int]) -> str:
     return ", ".join(" to ".join(map(str, ends)) for ends in ranges)
 
 
-def _measured(kinds: Iterable[KindOfRecord]) -> str:
-    """Return what was measured, such as ``latency (64, 1024 bytes)``."""
+def _measured(kinds: Iterable[tuple[KindOfRecord, int | None]]) -> str:
+    """Return what was measured, such as ``latency (64, 1024 bytes)``. With each kind comes the size that the path or its rule states."""
     sizes: dict[str, set[int]] = defaultdict(set)
-    for kind in kinds:
-        sizes[kind.record.test] |= {kind.record.payload_bytes} if kind.record.payload_bytes is not None else set()
+    for kind, stated_size in kinds:
+        size = stated_size if kind.record.payload_bytes is None else kind.record.payload_bytes
+        sizes[kind.record.test] |= {size} if size is not None else set()
     return ", ".join(f"{test}{_size_words(sorted(found))}" for test, found in sorted(sizes.items())) or "nothing"
 
 
@@ -150,12 +152,9 @@ def _show_there(plan: ImportPlan) -> None:
     """Name runs that are there under another name, or with other fields."""
     moved = [place for run, place in plan.decided.present if place != run_folder(run)]
     if moved:
-        terminal.line(f"{counted(len(moved), 'run')} there already under another name: {_some(moved, verbose=False)}")
+        terminal.line(f"{counted(len(moved), 'run')} there already under another name: {_some(moved, verbose=False)}; {_UNCHANGED}")
     for fields, places in _grouped((", ".join(names), place) for place, names in plan.decided.relabelled):
-        terminal.line(
-            f"{counted(len(places), 'run')} there already with other values of {fields}: {_some(places, verbose=False)}; "
-            "nothing was changed: edit run.toml, or remove them and import again"
-        )
+        terminal.line(f"{counted(len(places), 'run')} there already with other values of {fields}: {_some(places, verbose=False)}; {_UNCHANGED}")
 
 
 def _show_endings(runs: Sequence[ImportedRun], *, verbose: bool) -> None:
@@ -212,7 +211,8 @@ def _show_undated(runs: Sequence[ImportedRun]) -> None:
     undated = [run for run in repeated if not any(log.survey.facts.start_time for log in run.logs)]
     if undated:
         terminal.line(
-            f"start time by {counted(len(undated), 'repeated run')}: tacholog diff shows them, but says of no row that it is better or worse"
+            f"{counted(len(undated), 'repeated run')} state no start time, so tacholog diff will not call any change better or worse: "
+            'write start_time = "2026-01-31T12:00:00Z" into the run.toml of each'
         )
     elif any(run.manifest.session is None for run in repeated):
         count = sum(run.manifest.session is None for run in repeated)

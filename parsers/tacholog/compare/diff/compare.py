@@ -79,6 +79,7 @@ def compare(
     report = _report(sides, policy, findings, order, same_build="same_runs" not in common.warning and is_same_build(old, new))
     rest = CellPairs(pairs.old[~wanted], pairs.new[~wanted])
     plan = (*remarks([root for side in (old, new) if "root" in side.runs for root in side.runs["root"].dropna()]), *_hint(report))
+    without = (*_without_figures(report), *_sizes_unstated(old, new, names))
     settings = msgspec.structs.replace(report.settings, same_build_sessions=measured.sessions if measured else ())
     lost, lossless, counted = lossy(data, pairs, policy)
     found = losses(data, lost, _judge(data, lost, profiles, policy), (order, common.codes), policy)
@@ -90,7 +91,7 @@ def compare(
         lossless=lossless,
         loss_asked=loss_asked(policy),
         lossy_counts=counted,
-        warnings=(*(report.warnings if "same_runs" not in common.warning else ()), *_without_figures(report), *common.warning, *plan),
+        warnings=(*(report.warnings if "same_runs" not in common.warning else ()), *without, *common.warning, *plan),
         changed=soft_differences(old, new),
         untested=untested(data, rest, policy) if everything else (),
         problems=_problems(old, "old") + _problems(new, "new"),
@@ -100,6 +101,21 @@ def compare(
 def _without_figures(report: Report) -> tuple[str, ...]:
     """The sides without any number: a report of nothing must not look like a report of no change."""
     return tuple(f"no_figures:{name}" for name, side in (("old", report.old), ("new", report.new)) if not side.numbers)
+
+
+def _sizes_unstated(old: Dataset, new: Dataset, names: tuple[str, str]) -> tuple[str, ...]:
+    """The sides with several logs without run.toml whose message size is not stated: each of them may have been measured with another size."""
+    found = []
+    for name, side in zip(names, (old, new), strict=True):
+        if "log" not in side.results:  # A saved dataset that was read without the names of its logs.
+            continue
+        results = side.results[side.results["scope"] == "summary"]
+        stated = {*results["run"][results["payload_bytes"].notna()]}
+        logs = results[["run", "log"]].drop_duplicates().itertuples(index=False)
+        # A log without run.toml is a run of its own, named by its path.
+        count = sum(run.rpartition("/")[2] == log and run not in stated for run, log in logs)
+        found += [f"sizes_unstated:{count}:{name}"] if count > 1 else []
+    return tuple(found)
 
 
 def _hint(report: Report) -> tuple[str, ...]:

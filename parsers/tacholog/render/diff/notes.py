@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -96,9 +97,19 @@ def _warning(code: str) -> str:
     if name == "labels":
         options = " ".join(f"--across {field}" for field in values.split(","))
         return f"Rows with different labels are not compared: {', '.join(map(title_of, values.split(',')))}. To compare them, add {options}."
+    if name == "sizes_unstated":
+        return _sizes_unstated(*values.split(":", 1))
     if name == "unverified":
         return _unverified(*values.split(":"))
     return WARNINGS.get(name, code).format(*values.split(":"))
+
+
+def _sizes_unstated(count: str, folder: str) -> str:
+    """Why rows without a size may mean nothing, and how sizes can be stated."""
+    return (
+        f"{count} logs of {folder} state no message size, and may have different ones: rows without a size mix them. "
+        f"To state the sizes, make runs of these logs: tacholog import {shlex.quote(folder)} suggests a command."
+    )
 
 
 def _unverified(count: str, fields: str) -> str:

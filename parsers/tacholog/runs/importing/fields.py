@@ -24,6 +24,9 @@ LABEL, CONDITION, OPTION = "label.", "conditions.", "options."
 _PLAIN = (*TEXTS, "published", REPETITION, *OF_LOG)
 _OPTION_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _LONGEST_TEXT = 200
+_SIZE = re.compile(r"(?P<number>[0-9]{1,15})(?P<unit>[A-Za-z]*)")
+_SIZE_UNITS = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20}
+_AMBIGUOUS = re.compile(r"[kKmMgG][bB]?")
 _NUMBERS = ((re.compile(r"-?(?:0|[1-9][0-9]{0,17})"), int), (re.compile(r"-?[0-9]{1,15}\.[0-9]{1,15}"), float))
 
 #: The values of a log's fields, by their full names: ``label.plugin``, ``conditions.transport``.
@@ -52,6 +55,8 @@ def full_name(name: str, where: str) -> str:
         return name
     if name.startswith(OPTION) and _OPTION_NAME.fullmatch(name.removeprefix(OPTION)):
         return name
+    if name == "start_time":
+        raise UnreadableInput(f"{where}: {name} comes from the log; if the log states none, write {name} into the run.toml of each imported run")
     raise UnreadableInput(f"{where}: there is no field {name!r}{_near(name)}")
 
 
@@ -111,6 +116,8 @@ def _typed(name: str, value: object) -> Any:  # noqa: ANN401
 def _condition(name: str, value: object) -> Any:  # noqa: ANN401
     """Return a condition as the schema types it. Words of the schema are found in upper case too."""
     column = STATED_CONDITIONS[name]
+    if isinstance(value, str) and name == "payload_bytes":
+        value = _size(value)
     if isinstance(value, str) and column.allowed:
         value = next((word for word in column.allowed if word.casefold() == value.casefold()), value)
     try:
@@ -122,11 +129,31 @@ def _condition(name: str, value: object) -> Any:  # noqa: ANN401
     return found
 
 
+def _size(text: str) -> str:
+    """Return a size in bytes; the text itself if it is no size.
+
+    Raises:
+        ValueError: the unit may be of 1000 or of 1024.
+    """
+    found = _SIZE.fullmatch(text)
+    if not found:
+        return text
+    if _AMBIGUOUS.fullmatch(found["unit"]):
+        bytes_of_1024 = int(found["number"]) * 1024 ** ("KMG".index(found["unit"][0].upper()) + 1)
+        raise ValueError(
+            f"payload_bytes = {text!r} may be in units of 1000 or of 1024; state the size in bytes: "
+            f"in a rule for this path with set = {{ payload_bytes = {bytes_of_1024} }}, if 1024 is meant"
+        )
+    return str(int(found["number"]) * _SIZE_UNITS[found["unit"]]) if found["unit"] in _SIZE_UNITS else text
+
+
 def _wanted(name: str) -> str:
     """Return in words what a condition can hold."""
     column = STATED_CONDITIONS[name]
     if column.allowed:
         return f"one of {', '.join(column.allowed)}"
+    if name == "payload_bytes":
+        return "a size in bytes, such as 65536, 64KiB or 1MiB"
     kinds = {"integer": "a whole number", "number": "a number", "true or false": "true or false"}
     limit = " that is not negative" if column.at_least == 0 else f" above {column.above:g}" if column.above is not None else ""
     return kinds.get(column.kind, "a text") + limit

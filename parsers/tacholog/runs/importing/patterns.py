@@ -29,6 +29,9 @@ ROLES: Mapping[str, Side] = {
 }
 DIGITS = ("repetition", "participant")
 ROLE = "role"
+_SIZES = ("payload_bytes", "conditions.payload_bytes")
+#: The unit of a size, as a path has it right behind a number: ``k`` of ``64k.log``.
+UNIT = re.compile(r"(?:[kKmMgG][bB]?|[KMG]i[bB]?)(?![A-Za-z])")
 _LONGEST_FIRST = sorted(ROLES, key=lambda word: -len(word))
 _MOST_DIGITS = 18  # Such a number fits into 64 bits.
 _TOKEN = re.compile(r"\{\{|\}\}|\{([^{}/]*)\}|[{}]|[^{}]+")
@@ -174,7 +177,19 @@ def _unclear(first: Token, second: Token) -> str | None:
             return f"nothing stands between {{{first.name}}} and {{{second.name}}}, so it is not clear where the first one ends"
     if isinstance(first, Field) and first.name in DIGITS and isinstance(second, str) and _NUMBER.match(second):
         return f"a digit follows {{{first.name}}}, which takes all digits that stand there"
+    if isinstance(first, Field) and first.name in _SIZES and isinstance(second, str) and (unit := UNIT.match(second)):
+        return _unit_behind(first.name, unit[0])
     return None
+
+
+def _unit_behind(name: str, unit: str) -> str:
+    """Return why a unit cannot stand behind the field of a size: as text it would be ignored, and 64k would be read as 64 bytes."""
+    if unit in ("KiB", "MiB"):
+        return f"{unit} follows {{{name}}}, which would be read as bytes; leave out {unit}: the field takes it with the number"
+    return (
+        f"{unit} follows {{{name}}}, which would be read as bytes; write a rule for each size instead, with the size in its path "
+        "and, for example, set = { payload_bytes = 65536 }"
+    )
 
 
 def _values(tokens: Segment, text: str) -> list[tuple[str, str]] | None:

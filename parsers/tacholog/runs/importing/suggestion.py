@@ -1,8 +1,8 @@
 """Suggest patterns for the logs of a folder, from their paths alone.
 
 In the names of folders and files of one depth, what all have in common stays as it is. Words for roles become ``{role}``. Numbers that change become
-``{repetition}``, ``{participant}`` or ``{payload_bytes}``, by the words beside them. Other text that changes becomes a label, which the user should
-name.
+``{repetition}``, ``{participant}`` or ``{payload_bytes}``, by the words beside them, and ``{repetition}`` also if they count from 1 without gaps.
+Other numbers and other text that change become labels, which the user should name.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from tacholog.errors import UnreadableInput
-from tacholog.runs.importing.patterns import Disagreement, read_pattern
+from tacholog.runs.importing.patterns import UNIT, Disagreement, read_pattern
 
 _TOKEN = re.compile(
     r"(?P<role>(?<![A-Za-z])(?:publisher|pub|client|subscriber|server|sub)(?![A-Za-z]))"
@@ -22,7 +22,10 @@ _TOKEN = re.compile(
 _VERSION = re.compile(r"v?[0-9]{1,9}(?:\.[0-9]{1,9}){1,4}")
 _TRANSPORTS = re.compile(r"(?:udp|tcp|tls|shm|shmem|uds|rdma|quic|multicast|ipc)(?:v[46])?", re.IGNORECASE)
 _SIZE_WORDS = ("size", "len", "length", "bytes", "payload", "datalen", "b")
-_REPETITION_WORDS = ("test", "run", "rep", "repetition", "iteration", "iter", "trial", "round", "try")
+_REPETITION_WORDS = (
+    *("test", "tests", "run", "runs", "rep", "reps", "repeat", "repetition", "iteration", "iter"),
+    *("trial", "round", "try", "attempt", "sample", "pass"),
+)
 _LONGEST_PATH = 4096
 
 Kind = Literal["role", "version", "number", "word", "other"]
@@ -160,7 +163,10 @@ def _named(drafts: Sequence[_Draft]) -> list[str]:
 
 
 def _repetition(drafts: Sequence[_Draft]) -> tuple[int, int] | None:
-    """Return the place of the number that is most likely that of the repetition: behind a word such as ``test``, or the last one."""
+    """Return the place of the number that is most likely that of the repetition: behind a word such as ``test``, or the last one that counts from 1.
+
+    Without either there is none: a size or a number of streams taken for a repetition would mix what was measured.
+    """
     numbers = [
         (place, at)
         for place, draft in enumerate(drafts)
@@ -168,7 +174,18 @@ def _repetition(drafts: Sequence[_Draft]) -> tuple[int, int] | None:
         if kind == "number" and _number_name(draft, at, is_repetition=False) is None
     ]
     behind_word = [(place, at) for place, at in numbers if _word_before(drafts[place], at) in _REPETITION_WORDS]
-    return next(iter([*behind_word[-1:], *numbers[-1:]]), None)
+    counted = [(place, at) for place, at in numbers if _is_count(drafts[place].parts[at][1]) and not _has_unit(drafts[place], at)]
+    return next(iter([*behind_word[-1:], *counted[-1:]]), None)
+
+
+def _is_count(texts: Sequence[str]) -> bool:
+    """Return whether numbers are 1 to n without gaps. Others may be sizes, rates or streams."""
+    return sorted(map(int, texts)) == list(range(1, len(texts) + 1))
+
+
+def _has_unit(draft: _Draft, at: int) -> bool:
+    """Return whether a unit stands right behind a number, as in ``64k``."""
+    return at + 1 < len(draft.parts) and draft.parts[at + 1][0] == "literal" and UNIT.match(draft.parts[at + 1][1][0]) is not None
 
 
 def _word_before(draft: _Draft, at: int) -> str:
@@ -182,7 +199,7 @@ def _number_name(draft: _Draft, at: int, *, is_repetition: bool) -> str | None:
     if at and draft.parts[at - 1][0] == "role":
         return "participant"
     after = draft.parts[at + 1][1][0].lower() if at + 1 < len(draft.parts) and draft.parts[at + 1][0] == "literal" else ""
-    if after in _SIZE_WORDS or _word_before(draft, at) in _SIZE_WORDS[:-1]:
+    if after in _SIZE_WORDS or (_word_before(draft, at) in _SIZE_WORDS[:-1] and not _has_unit(draft, at)):
         return "payload_bytes"
     return "repetition" if is_repetition else None
 
