@@ -310,7 +310,8 @@ def test_a_format_that_does_not_exist_is_refused_before_anything_runs(tmp_path: 
     path = campaign(tmp_path, '[[runs]]\nname = "a"\ncommand = ["echo"]\n')
     path.write_text('format = "sockprf"\n' + path.read_text())
 
-    for arguments in (["bench", path], ["bench", "--plan", path], ["ab", "echo", "echo", path]):
+    commands: tuple[list[str | Path], ...] = (["bench", path], ["bench", "--plan", path], ["ab", "echo", "echo", path])
+    for arguments in commands:
         done = run_tacholog_text(*arguments, cwd=tmp_path)
 
         assert (done.returncode, done.stdout) == (2, "")
@@ -342,7 +343,8 @@ def test_a_folder_instead_of_a_campaign_is_refused_with_what_to_do(tmp_path: Pat
 def test_an_error_in_a_block_names_the_file(tmp_path: Path) -> None:
     path = campaign(tmp_path, '[[runs]]\nname = "a"\ncommand = ["echo", "{nothing}"]\n')
 
-    for arguments in (["bench", path], ["bench", "--plan", path], ["ab", "echo", "echo", path]):
+    commands: tuple[list[str | Path], ...] = (["bench", path], ["bench", "--plan", path], ["ab", "echo", "echo", path])
+    for arguments in commands:
         done = run_tacholog_text(*arguments, cwd=tmp_path)
 
         assert (done.returncode, done.stderr.startswith(f"tacholog: {path}: ")) == (2, True), done.stderr
