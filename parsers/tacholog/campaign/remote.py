@@ -18,6 +18,7 @@ from tacholog.runs.manifest import Host
 from tacholog.visible import drawn_in_line
 
 _ASK_TIMEOUT_S = 20.0
+_DIGEST_TIMEOUT_S = 600.0  # a log may have gigabytes
 _LARGEST_ANSWER_BYTES = 2**23
 _SOCKETS = tuple(f"/proc/net/{name}" for name in ("tcp", "tcp6", "udp", "udp6"))
 _FIND = """
@@ -84,7 +85,7 @@ class RemoteMachine:
     def digest(self, path: str, prefix: Sequence[str] = ()) -> str | None:
         """Return the SHA-256 of a file there; ``None`` if no program there computes it."""
         try:
-            code, text = self._run([*prefix, "sh", "-c", _DIGEST, "sh", path], timeout_s=None)
+            code, text = self._run([*prefix, "sh", "-c", _DIGEST, "sh", path], _DIGEST_TIMEOUT_S)
         except CannotStart:
             return None
         found = re.search(rb"\b[0-9a-f]{64}\b", text)
@@ -153,7 +154,7 @@ class RemoteMachine:
         self._connection.beat_soon()
         return running
 
-    def _run(self, argv: Sequence[str], timeout_s: float | None) -> tuple[int | None, bytes]:
+    def _run(self, argv: Sequence[str], timeout_s: float) -> tuple[int | None, bytes]:
         """Run a command that is not a process of the run. Return its exit code and what it printed; ``None`` if it took too long."""
         running = self._start(None, argv)
         if not running.wait(timeout_s):
