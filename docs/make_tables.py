@@ -11,7 +11,7 @@ from typing import Literal, get_args, get_origin
 
 import msgspec
 
-from tacholog.campaign.machines import HostEntry, Ready
+from tacholog.campaign.machines.machine import HostEntry, Ready
 from tacholog.campaign.plan import Block, Campaign
 from tacholog.campaign.processes import Process
 from tacholog.formats import kit

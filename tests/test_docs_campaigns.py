@@ -12,7 +12,7 @@ import pytest
 from tests.command import run_tacholog_text
 from tests.left_out import leave_out
 
-from tacholog.campaign.machines import HostEntry, Ready
+from tacholog.campaign.machines.machine import HostEntry, Ready
 from tacholog.campaign.plan import Block, Campaign, read_campaign, schedule_runs
 from tacholog.campaign.processes import Process
 from tacholog.runs.manifest import read_manifest

@@ -14,7 +14,7 @@ from tests.command import run_tacholog_text
 
 from tacholog.dataset.load import load
 from tacholog.dataset.saved import open_saved
-from tacholog.runs.manifest import Command, LogFile, Manifest, as_toml, write
+from tacholog.runs.manifest import Command, Host, LogFile, Manifest, as_toml, write
 from tacholog.schema.conditions import StatedConditions
 from tacholog.view import results
 from tacholog.view.series import series_of
@@ -136,6 +136,19 @@ def test_a_server_on_another_machine_is_another_measurement(tmp_path: Path) -> N
     assert done.returncode == 4  # nothing could be compared
     latencies = [result for result in results.results(load([tmp_path])) if result.metric == "latency"]
     assert len(series_of(latencies)) == 2
+
+
+def test_a_server_with_another_kernel_on_the_same_hardware_is_compared(tmp_path: Path) -> None:
+    for name, machine, kernel, day in (("old", "host-1a2b3c", "6.1", 1), ("new", "host-4d5e6f", "6.2", 2)):
+        (tmp_path / name / "hosts").mkdir(parents=True)
+        write(tmp_path / name / "hosts" / f"{machine}.toml", Host(name="Some CPU", source="x", cpu={"model": "Some CPU"}, system={"kernel": kernel}))
+        server = Command(role="subscriber", argv=("sockperf", "server"), name="server", host=machine)
+        run(tmp_path / name, "run", commands=(server,), host="here", start_time=f"2026-01-0{day}T00:00:00Z")
+
+    done = tacholog("diff", tmp_path / "old", tmp_path / "new")
+
+    assert "options:" not in done.stdout
+    assert done.returncode == 0
 
 
 def test_check_names_a_condition_that_manifest_and_log_disagree_on_and_its_numbers_are_marked(tmp_path: Path) -> None:

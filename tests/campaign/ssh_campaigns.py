@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.campaign.two_hosts import TwoHosts, missing
 
-from tacholog.campaign.machines import Job
+from tacholog.campaign.machines.machine import Job
 from tacholog.runs.manifest import Manifest, read_manifest
 
 HEAD = """

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.campaign.machines import HostEntry, Job
-from tacholog.campaign.remote import RemoteMachine
+from tacholog.campaign.machines.machine import HostEntry, Job
+from tacholog.campaign.machines.remote import RemoteMachine
 from tacholog.errors import TachologError
 
 _SSH = """#!{python}

@@ -13,8 +13,8 @@ from tests.campaign.ssh_campaigns import bench, campaign, in_own_folder, job, le
 from tests.campaign.two_hosts import TwoHosts, run, until
 from tests.left_out import leave_out
 
-from tacholog.campaign.machines import HostEntry, Ready
-from tacholog.campaign.remote import RemoteMachine
+from tacholog.campaign.machines.machine import HostEntry, Ready
+from tacholog.campaign.machines.remote import RemoteMachine
 from tacholog.dataset.load import load
 from tacholog.errors import TachologError
 from tacholog.runs import host

@@ -11,9 +11,9 @@ import pytest
 from tests.campaign.ssh_campaigns import bench, campaign, in_own_folder, job, left, manifest, run_folder, start_bench
 from tests.campaign.two_hosts import TwoHosts, run, until
 
-from tacholog.campaign.machines import CannotStart, Ended, HostEntry
+from tacholog.campaign.machines.machine import CannotStart, Ended, HostEntry
+from tacholog.campaign.machines.remote import RemoteMachine
 from tacholog.campaign.processes import check_hosts
-from tacholog.campaign.remote import RemoteMachine
 from tacholog.errors import TachologError, UnreadableInput
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from tests.command import run_tacholog_text
 
-from tacholog.campaign.local import LocalMachine
-from tacholog.campaign.machines import HostEntry, Job
+from tacholog.campaign.machines.local import LocalMachine
+from tacholog.campaign.machines.machine import HostEntry, Job
 from tacholog.dataset.load import load
 from tacholog.privacy.redact import redacted
 from tacholog.privacy.settings import Privacy

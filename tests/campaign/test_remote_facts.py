@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from tests.left_out import leave_out
 
-from tacholog.campaign.remote_facts import FACTS, facts_from
+from tacholog.campaign.machines.remote_facts import FACTS, facts_from
 from tacholog.errors import TachologError
 from tacholog.runs import host
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.command import run_tacholog_text
 
-from tacholog.campaign.wrappers import measured
+from tacholog.campaign.wrappers import behind_wrappers
 from tacholog.runs.manifest import read_manifest
 
 
@@ -57,7 +57,7 @@ from tacholog.runs.manifest import read_manifest
 )
 def test_the_program_behind_wrappers_is_found_by_the_grammar_of_each(command: str, program: str, wrappers: tuple[str, ...]) -> None:
     words = shlex.split(command)
-    found = measured(words)
+    found = behind_wrappers(words)
 
     assert (words[found.position], found.wrappers, found.doubt) == (program, wrappers, None)
 
@@ -79,7 +79,7 @@ def test_the_program_behind_wrappers_is_found_by_the_grammar_of_each(command: st
     ],
 )
 def test_where_the_program_cannot_be_known_the_reason_is_given(command: str, doubt: str) -> None:
-    found = measured(shlex.split(command))
+    found = behind_wrappers(shlex.split(command))
 
     assert (found.position, found.doubt) == (0, doubt)
 

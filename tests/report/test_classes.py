@@ -14,7 +14,7 @@ from tacholog.privacy.known_names import KnownNames
 from tacholog.privacy.native_log import is_public_pair, native_line
 from tacholog.privacy.redactor import Redactor
 from tacholog.privacy.settings import Privacy
-from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Ready, Source
+from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Readiness, Source
 from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.tables import TABLES
 
@@ -25,7 +25,7 @@ def redactor(**settings: object) -> Redactor:
     return Redactor(KnownNames(msgspec.convert(settings, Privacy), {}))
 
 
-@pytest.mark.parametrize("struct", [Manifest, LogFile, Command, Ready, Source, Host, StatedConditions])
+@pytest.mark.parametrize("struct", [Manifest, LogFile, Command, Readiness, Source, Host, StatedConditions])
 def test_each_field_of_the_schema_has_a_class(struct: type[msgspec.Struct]) -> None:
     assert set(struct.__struct_fields__) == set(CLASSES[struct])
 
@@ -108,7 +108,9 @@ def test_the_state_of_another_machine_is_public_and_its_name_is_not() -> None:
 
 
 def test_of_a_process_the_words_that_a_person_chose_are_masked() -> None:
-    process = Command(role="sub", name="server", argv=("sockperf",), prefix=("ip", "netns", "exec", "zanzibar"), ready=Ready(output="zanzibar is up"))
+    process = Command(
+        role="sub", name="server", argv=("sockperf",), prefix=("ip", "netns", "exec", "zanzibar"), ready=Readiness(output="zanzibar is up")
+    )
 
     shown = published_manifest(Manifest(system="S", logs=(), commands=(process,)), redactor()).commands[0]
 

@@ -26,7 +26,7 @@ import msgspec
 from tacholog.campaign.plan import Block, Campaign
 from tacholog.campaign.processes import main_process
 from tacholog.campaign.tools import find_program
-from tacholog.campaign.wrappers import measured
+from tacholog.campaign.wrappers import behind_wrappers
 from tacholog.errors import TachologError
 
 ARGUMENTS = "{arguments}"
@@ -86,10 +86,10 @@ def _from_template(name: str, campaign: Campaign, tools: Mapping[str, Path]) -> 
             f"{name}: this template has no {ARGUMENTS}, so the tool would not get the options of the campaign; "
             f'put {ARGUMENTS} where the arguments of {replaced[0][0]} belong, as in "{template[0]} {ARGUMENTS}"'
         )
-    position = measured(template).position
+    position = behind_wrappers(template).position
     program = template[position]
     if program == ARGUMENTS:
-        raise TachologError(f"{name}: this template names no program before {ARGUMENTS}, only {' and '.join(measured(template).wrappers)}")
+        raise TachologError(f"{name}: this template names no program before {ARGUMENTS}, only {' and '.join(behind_wrappers(template).wrappers)}")
     # The wrapper before the program searches the folder of the run and the PATH, so any other place needs an absolute path.
     if position and ("/" in program or program in tools):
         template[position] = str(find_program(program, tools).absolute())

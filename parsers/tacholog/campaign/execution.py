@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from tacholog.campaign.machines import CannotStart, Ended, Job, Machine, Program, Ready, Running
+from tacholog.campaign.machines.machine import CannotStart, Ended, Job, Machine, Program, Ready, Running
 from tacholog.campaign.processes import Process
 from tacholog.errors import TachologError
 
@@ -24,18 +24,12 @@ _QUOTED_CHARACTERS = 1000
 _TAIL_BYTES = 64 * 1024
 
 
-class Place(NamedTuple):
-    """Where a process runs: its machine, and the program on it."""
-
-    machine: Machine
-    program: Program
-
-
-class Step(NamedTuple):
-    """A process of a run, where it runs, and the files for its output."""
+class ProcessStep(NamedTuple):
+    """A process of a run, the machine that it runs on, its program there, and the files for its output."""
 
     process: Process
-    place: Place
+    machine: Machine
+    program: Program
     log: str
     errors: str
 
@@ -62,7 +56,7 @@ class _Failed(Exception):
         self.name, self.what, self.quote = name, what, quote
 
 
-def run_steps(steps: Sequence[Step], folder: Path, deadline_s: float) -> Outcome:
+def run_steps(steps: Sequence[ProcessStep], folder: Path, deadline_s: float) -> Outcome:
     """Run all processes of a run.
 
     Args:
@@ -83,7 +77,7 @@ def run_steps(steps: Sequence[Step], folder: Path, deadline_s: float) -> Outcome
 class _Execution:
     """A run while it runs."""
 
-    def __init__(self, steps: Sequence[Step], folder: Path, deadline_s: float) -> None:
+    def __init__(self, steps: Sequence[ProcessStep], folder: Path, deadline_s: float) -> None:
         self._steps = {step.process.name: step for step in steps}
         self._folder = folder
         self._deadline_s = deadline_s
@@ -123,18 +117,18 @@ class _Execution:
                 return Outcome("empty", self._message(failure, self._quoted(failure)), self._ended)
         return Outcome("ok", None, self._ended)
 
-    def _start(self, step: Step) -> None:
+    def _start(self, step: ProcessStep) -> None:
         name, ready = step.process.name, step.process.ready
-        if ready and isinstance(ready.port, int) and step.place.machine.is_listening(ready.port):
+        if ready and isinstance(ready.port, int) and step.machine.is_listening(ready.port):
             raise _Failed(name, f"port {ready.port} is in use already, by nothing of this run")
-        job = Job(name=name, argv=step.process.command, program=step.place.program.path, folder=self._folder, log=step.log, errors=step.errors)
+        job = Job(name=name, argv=step.process.command, program=step.program.path, folder=self._folder, log=step.log, errors=step.errors)
         try:
-            self._running[name] = step.place.machine.start(job)
+            self._running[name] = step.machine.start(job)
         except CannotStart as error:
             raise _Failed(name, f"cannot be started: {error}") from error
         self._started[name] = time.monotonic()
 
-    def _wait_until_ready(self, step: Step) -> None:
+    def _wait_until_ready(self, step: ProcessStep) -> None:
         name, ready = step.process.name, step.process.ready
         if ready is None:
             return

@@ -9,19 +9,19 @@ from typing import NamedTuple
 
 import msgspec
 
-from tacholog.campaign.clocks import ClockReports, clock_entry
-from tacholog.campaign.execution import Outcome, Place, Step, run_steps
-from tacholog.campaign.links import Link, read_link
-from tacholog.campaign.machines import Ended, Machine
-from tacholog.campaign.places import machine_name, opened, program_key
+from tacholog.campaign.execution import Outcome, ProcessStep, run_steps
+from tacholog.campaign.machines.clocks import ClockReports, clock_entry
+from tacholog.campaign.machines.links import HostLink, read_link
+from tacholog.campaign.machines.machine import Ended, Machine
+from tacholog.campaign.machines.places import machine_name, opened, program_key
 from tacholog.campaign.plan import Plan, PlannedRun
 from tacholog.campaign.processes import RESOURCES_FILE, Process, main_process
-from tacholog.campaign.resources_log import User, read_measured, resources_log
+from tacholog.campaign.resources_log import UsedResources, read_logged_test, resources_log
 from tacholog.campaign.tools import measured_program, sha256
-from tacholog.campaign.wrappers import measured
+from tacholog.campaign.wrappers import behind_wrappers
 from tacholog.errors import TachologError
 from tacholog.runs.clocks import CLOCK_FILE
-from tacholog.runs.manifest import RUN_FILE, Command, LogFile, Manifest, Ready, write
+from tacholog.runs.manifest import RUN_FILE, Command, LogFile, Manifest, Readiness, write
 from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.records import Side
 
@@ -87,7 +87,7 @@ def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path]
 
 def _doubts(processes: tuple[Process, ...]) -> list[str]:
     """Return a sentence for each command whose measured program is not known."""
-    found = ((process.name, process.command[0], measured(process.command).doubt) for process in processes)
+    found = ((process.name, process.command[0], behind_wrappers(process.command).doubt) for process in processes)
     return [
         f"The measured program{f' of {name}' if name else ''} is not known, because {doubt}. The recorded SHA-256 is that of {word}."
         for name, word, doubt in found
@@ -108,7 +108,7 @@ def _run(processes: tuple[Process, ...], folder: Path, plan: Plan, run: PlannedR
     names = [machine_name(process) for process in (main_process(processes), *processes)]
     with opened(names, plan.hosts, tools, checkout) as machines:
         environment = {key: text for prefix, machine in _distinct(machines) for key, text in _prefixed(prefix, machine.environment()).items()}
-        link = read_link(machines, plan.hosts) if run.processes else Link({}, None)
+        link = read_link(machines, plan.hosts) if run.processes else HostLink({}, None)
         clocks = ClockReports(machines)
         before = {**link.environment, **_moments(machines, "before")}
         clocks.take("before")
@@ -133,10 +133,9 @@ def _clock_log(folder: Path) -> list[LogFile]:
     return [clock_entry(sha256(folder / CLOCK_FILE))] if (folder / CLOCK_FILE).is_file() else []
 
 
-def _step(process: Process, machines: Mapping[str, Machine], *, is_only: bool) -> Step:
+def _step(process: Process, machines: Mapping[str, Machine], *, is_only: bool) -> ProcessStep:
     machine = machines[machine_name(process)]
-    place = Place(machine, machine.find(process.command[0]))
-    return Step(process, place, process.log_file, _ERRORS if is_only else process.errors_file)
+    return ProcessStep(process, machine, machine.find(process.command[0]), process.log_file, _ERRORS if is_only else process.errors_file)
 
 
 def _distinct(machines: Mapping[str, Machine]) -> list[tuple[str, Machine]]:
@@ -156,7 +155,7 @@ def _moments(machines: Mapping[str, Machine], when: str) -> dict[str, str]:
 
 
 def _command(process: Process, plan: Plan, run: PlannedRun, ended: Ended | None) -> Command:
-    program = measured(process.command)
+    program = behind_wrappers(process.command)
     behind = process.command[program.position] if program.position else None
     if not run.processes:
         return Command(role=process.role, argv=process.command, program=behind)
@@ -178,11 +177,11 @@ def _command(process: Process, plan: Plan, run: PlannedRun, ended: Ended | None)
     )
 
 
-def _ready(process: Process) -> Ready | None:
+def _ready(process: Process) -> Readiness | None:
     ready = process.ready
     if ready is None:
         return None
-    return Ready(output=ready.output, port=ready.port if isinstance(ready.port, int) else None, seconds=ready.seconds)
+    return Readiness(output=ready.output, port=ready.port if isinstance(ready.port, int) else None, seconds=ready.seconds)
 
 
 def _logs(processes: tuple[Process, ...], folder: Path, plan: Plan, run: PlannedRun) -> list[LogFile]:
@@ -214,16 +213,16 @@ def _with_resources(manifest: Manifest, processes: Sequence[Process], outcome: O
 
     A run that is one command gets none if its own log says it already, as that of perftest does: the same would be shown twice.
     """
-    measured = read_measured(folder, manifest)
+    logged = read_logged_test(folder, manifest)
     ended = ((process, outcome.ended.get(process.name)) for process in processes)
-    users = [
-        User(process.name or PurePath(process.command[0]).name, _SIDES.get(process.role), end.resources)
+    used = [
+        UsedResources(process.name or PurePath(process.command[0]).name, _SIDES.get(process.role), end.resources)
         for process, end in ended
         if end and end.resources
     ]
-    if not users or (measured.has_resources and not processes[0].name):
+    if not used or (logged.has_resources and not processes[0].name):
         return manifest
-    (folder / RESOURCES_FILE).write_text(resources_log(users, measured), encoding="utf-8")
+    (folder / RESOURCES_FILE).write_text(resources_log(used, logged), encoding="utf-8")
     entry = LogFile(file=RESOURCES_FILE, sha256=sha256(folder / RESOURCES_FILE))
     return msgspec.structs.replace(manifest, logs=(*manifest.logs, entry))
 

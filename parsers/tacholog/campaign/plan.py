@@ -13,7 +13,7 @@ from typing import Annotated
 
 import msgspec
 
-from tacholog.campaign.machines import HostEntry
+from tacholog.campaign.machines.machine import HostEntry
 from tacholog.campaign.placeholders import Value, Values, fill, fill_value
 from tacholog.campaign.processes import Process, addresses, check_hosts, check_processes, filled
 from tacholog.errors import UnreadableInput

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tacholog.campaign.foresight import Foresight, foresee, variant_of
-from tacholog.campaign.machines import HostEntry
+from tacholog.campaign.machines.machine import HostEntry
 from tacholog.campaign.plan import Campaign, Plan, PlannedRun, schedule_runs
 from tacholog.campaign.runs import default_cpus
 from tacholog.campaign.tools import sha256, tool_version
-from tacholog.campaign.wrappers import Measured, measured
+from tacholog.campaign.wrappers import MeasuredProgram, behind_wrappers
 from tacholog.errors import TachologError
 
 
@@ -31,7 +31,7 @@ class FoundProgram(NamedTuple):
     host: str | None
     path: Path | None
     checksum: str | None
-    measured: Measured
+    measured: MeasuredProgram
 
 
 class Variant(NamedTuple):
@@ -115,7 +115,7 @@ def _programs(plan: Plan, tools: Mapping[str, Path]) -> tuple[FoundProgram, ...]
 
 
 def _found(host: str | None, command: Sequence[str], hosts: Mapping[str, HostEntry], tools: Mapping[str, Path]) -> FoundProgram:
-    program = measured(command)
+    program = behind_wrappers(command)
     word = command[program.position]
     if host is not None and hosts[host].ssh is not None:
         return FoundProgram(word, host, None, None, program)

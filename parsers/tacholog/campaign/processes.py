@@ -10,9 +10,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from tacholog.campaign.machines import HostEntry, Ready
+from tacholog.campaign.machines.machine import HostEntry, Ready
+from tacholog.campaign.machines.ssh import check_place
 from tacholog.campaign.placeholders import Value, Values, fill
-from tacholog.campaign.ssh import check_place
 from tacholog.errors import UnreadableInput
 from tacholog.runs.clocks import CLOCK_FILE
 from tacholog.runs.manifest import RUN_FILE, FileName

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tacholog.campaign.machines import Resources
+from tacholog.campaign.machines.machine import Resources
 from tacholog.errors import UnreadableInput
 from tacholog.formats.reading import Event, Scan
 from tacholog.formats.source import open_log_in
@@ -17,8 +17,8 @@ from tacholog.schema.records import Record, Side, Test
 HEAD = "process resources log=resources/1"
 
 
-class Measured(NamedTuple):
-    """What the logs of a run say was measured.
+class LoggedTest(NamedTuple):
+    """What the logs of a run say was logged.
 
     Attributes:
         test: the test of the first result; ``None`` without results.
@@ -31,7 +31,7 @@ class Measured(NamedTuple):
     has_resources: bool
 
 
-class User(NamedTuple):
+class UsedResources(NamedTuple):
     """A process that used resources."""
 
     name: str
@@ -39,8 +39,8 @@ class User(NamedTuple):
     resources: Resources
 
 
-def read_measured(folder: Path, manifest: Manifest) -> Measured:
-    """Read from the logs of a run what was measured. Logs that cannot be read say nothing. A size that no log prints is that of the manifest."""
+def read_logged_test(folder: Path, manifest: Manifest) -> LoggedTest:
+    """Read from the logs of a run what was logged. Logs that cannot be read say nothing. A size that no log prints is that of the manifest."""
     tests: list[Test] = []
     sizes: set[int | None] = set()
     has_resources = False
@@ -61,16 +61,16 @@ def read_measured(folder: Path, manifest: Manifest) -> Measured:
         except UnreadableInput:
             continue
     size = sizes.pop() if len(sizes) == 1 else None
-    return Measured(tests[0] if tests else None, size or (None if sizes else stated(manifest).payload_bytes), has_resources)
+    return LoggedTest(tests[0] if tests else None, size or (None if sizes else stated(manifest).payload_bytes), has_resources)
 
 
-def resources_log(users: Sequence[User], measured: Measured) -> str:
+def resources_log(users: Sequence[UsedResources], logged: LoggedTest) -> str:
     """Return the text of the log."""
-    lines = [HEAD, *(f"used {_pairs(_fields(user, measured))} ." for user in users), f"end processes={len(users)}"]
+    lines = [HEAD, *(f"used {_pairs(_fields(user, logged))} ." for user in users), f"end processes={len(users)}"]
     return "\n".join(lines) + "\n"
 
 
-def _fields(user: User, measured: Measured) -> Mapping[str, object]:
+def _fields(user: UsedResources, logged: LoggedTest) -> Mapping[str, object]:
     used = user.resources
     by_shell = used.cpu_resolution_ns is not None
     above = "_above" if by_shell else ""
@@ -78,8 +78,8 @@ def _fields(user: User, measured: Measured) -> Mapping[str, object]:
     return {
         "process": user.name,
         "side": user.side,
-        "test": measured.test,
-        "payload_bytes": measured.payload_bytes,
+        "test": logged.test,
+        "payload_bytes": logged.payload_bytes,
         "duration_ns": used.duration_ns,
         "cpu_resolution_ns": used.cpu_resolution_ns,
         "user_ns": used.user_cpu_ns,

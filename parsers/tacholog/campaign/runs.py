@@ -15,9 +15,9 @@ import msgspec
 import tomli_w
 
 from tacholog.campaign.execution import last_line
-from tacholog.campaign.machines import HostEntry
+from tacholog.campaign.machines.machine import HostEntry
+from tacholog.campaign.machines.places import describe_hosts, find_campaign_programs
 from tacholog.campaign.measure import utc_now
-from tacholog.campaign.places import describe_hosts, find_campaign_programs
 from tacholog.campaign.plan import Campaign, Plan, PlannedRun, named, read_campaign, read_plan, schedule_runs
 from tacholog.campaign.processes import RESOURCES_FILE, errors_file
 from tacholog.campaign.tools import find_program, measured_program, sha256, tool_version

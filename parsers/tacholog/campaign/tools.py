@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tacholog.campaign.wrappers import measured
+from tacholog.campaign.wrappers import behind_wrappers
 from tacholog.errors import TachologError
 
 
@@ -47,7 +47,7 @@ def find_program(word: str, tools: Mapping[str, Path]) -> Path:
 
 def measured_program(command: Sequence[str]) -> str:
     """Return the word of a command that names the measured program: the one behind wrappers such as ``env``, or the first if it is not known."""
-    return command[measured(command).position]
+    return command[behind_wrappers(command).position]
 
 
 def tool_version(command: Sequence[str] | None, tools: Mapping[str, Path]) -> str | None:

@@ -18,7 +18,7 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _NUMBER = re.compile(r"-?\d+")
 
 
-class Measured(NamedTuple):
+class MeasuredProgram(NamedTuple):
     """The measured program of a command.
 
     Attributes:
@@ -147,7 +147,7 @@ _SHELLS = {"ash", "bash", "busybox", "csh", "dash", "eval", "fish", "ksh", "mksh
 _ELSEWHERE = {"chroot", "docker", "kubectl", "machinectl", "mpiexec", "mpirun", "podman", "ros2", "rsh", "srun", "ssh", "su", "xargs"}
 
 
-def measured(command: Sequence[str]) -> Measured:
+def behind_wrappers(command: Sequence[str]) -> MeasuredProgram:
     """Return the measured program of a command: the program behind all wrappers.
 
     Args:
@@ -158,18 +158,18 @@ def measured(command: Sequence[str]) -> Measured:
     while True:
         name = Path(command[position]).name
         if name in _SHELLS:
-            return Measured(0, tuple(wrappers), f"{name} reads its commands from a text or a file")
+            return MeasuredProgram(0, tuple(wrappers), f"{name} reads its commands from a text or a file")
         if name in _ELSEWHERE:
-            return Measured(0, tuple(wrappers), f"{name} starts a program that cannot be read here")
+            return MeasuredProgram(0, tuple(wrappers), f"{name} starts a program that cannot be read here")
         step = _after(name, command[position + 1 :])
         if step is None:
-            return Measured(position, tuple(wrappers))
+            return MeasuredProgram(position, tuple(wrappers))
         wrappers.append(name)
         if isinstance(step, str):
-            return Measured(0, tuple(wrappers), step)
+            return MeasuredProgram(0, tuple(wrappers), step)
         position += 1 + step
         if position >= len(command):
-            return Measured(0, tuple(wrappers), f"no program stands behind {name} and its options")
+            return MeasuredProgram(0, tuple(wrappers), f"no program stands behind {name} and its options")
 
 
 def _after(name: str, words: Sequence[str]) -> int | str | None:

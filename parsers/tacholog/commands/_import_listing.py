@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from tacholog import terminal
-from tacholog.commands._listing import ENDED_BADLY, counted
+from tacholog.commands.shared.listing import ENDED_BADLY, counted
 from tacholog.compare.comparable import CODES, asked, unknown
 from tacholog.runs.importing.grouping import ImportedRun, by_variant
 from tacholog.runs.importing.plan import ImportPlan

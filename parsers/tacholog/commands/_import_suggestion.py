@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from tacholog import terminal
-from tacholog.commands._listing import counted
+from tacholog.commands.shared.listing import counted
 from tacholog.errors import UnreadableInput
 from tacholog.runs.importing.rules import read_rules
 from tacholog.runs.importing.suggestion import Suggestion, suggest

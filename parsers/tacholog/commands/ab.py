@@ -26,10 +26,10 @@ from tacholog.campaign.builds import Build
 from tacholog.campaign.foresight import Gap
 from tacholog.campaign.pairs import Pairs
 from tacholog.campaign.plan import Plan, PlannedRun
-from tacholog.commands._listing import counted
-from tacholog.commands._paths import Folder
-from tacholog.commands._planning import duration, gap_words
 from tacholog.commands.diff import FAIL_ON, FORMATS
+from tacholog.commands.shared.listing import counted
+from tacholog.commands.shared.paths import Folder
+from tacholog.commands.shared.planning import duration, gap_words
 from tacholog.compare.result import Report
 from tacholog.errors import TachologError
 from tacholog.resources import checkout
@@ -213,7 +213,7 @@ def _gaps(begun: Pairs, across: Collection[str]) -> list[Gap]:
 
 def _measure(begun: Pairs, gaps: Sequence[Gap]) -> None:
     from tacholog.campaign.pairs import with_event
-    from tacholog.commands._measuring import measure_all
+    from tacholog.commands.shared.measuring import measure_all
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM acts like Ctrl-C: the measuring process ends too
     try:

@@ -26,9 +26,9 @@ from tacholog.campaign.foresight import foresee
 from tacholog.campaign.pairs import Task
 from tacholog.campaign.plan import named
 from tacholog.campaign.preview import preview
-from tacholog.commands._measuring import measure_all
-from tacholog.commands._paths import Folder
-from tacholog.commands._planning import gap_words, preview_words
+from tacholog.commands.shared.measuring import measure_all
+from tacholog.commands.shared.paths import Folder
+from tacholog.commands.shared.planning import gap_words, preview_words
 from tacholog.errors import TachologError
 from tacholog.resources import checkout
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import click
 
 from tacholog import terminal
-from tacholog.commands._listing import ENDED_BADLY, counted
-from tacholog.commands._paths import Folder
+from tacholog.commands.shared.listing import ENDED_BADLY, counted
+from tacholog.commands.shared.paths import Folder
 from tacholog.errors import UnreadableInput
 
 if TYPE_CHECKING:

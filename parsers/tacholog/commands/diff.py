@@ -33,8 +33,8 @@ import click
 import msgspec
 
 from tacholog import terminal
-from tacholog.commands._complaints import UNREADABLE_EXIT, tell
-from tacholog.commands._paths import write_output
+from tacholog.commands.shared.complaints import UNREADABLE_EXIT, tell
+from tacholog.commands.shared.paths import write_output
 from tacholog.compare.result import VERDICTS, Report
 from tacholog.errors import TachologError
 

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 import click
 
 from tacholog import terminal
-from tacholog.commands._complaints import tell
-from tacholog.commands._paths import write_output
 from tacholog.commands.report import default_roots
+from tacholog.commands.shared.complaints import tell
+from tacholog.commands.shared.paths import write_output
 from tacholog.errors import UnreadableInput
 from tacholog.extras import require
 

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING
 import click
 
 from tacholog import terminal
-from tacholog.commands._complaints import UNREADABLE_EXIT
-from tacholog.commands._listing import counted
-from tacholog.commands._paths import Folder
-from tacholog.commands._progress import Progress
+from tacholog.commands.shared.complaints import UNREADABLE_EXIT
+from tacholog.commands.shared.listing import counted
+from tacholog.commands.shared.paths import Folder
+from tacholog.commands.shared.progress import Progress
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.runs.manifest import HOSTS_FOLDER
 

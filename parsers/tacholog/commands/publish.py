@@ -18,7 +18,7 @@ from pathlib import Path
 
 import click
 
-from tacholog.commands._paths import Folder, home
+from tacholog.commands.shared.paths import Folder, home
 from tacholog.extras import require
 
 

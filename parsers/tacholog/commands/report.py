@@ -18,9 +18,9 @@ import click
 
 from tacholog import terminal
 from tacholog.campaign import campaign_folders
-from tacholog.commands._complaints import tell
-from tacholog.commands._paths import Folder, home
-from tacholog.commands._progress import Progress
+from tacholog.commands.shared.complaints import tell
+from tacholog.commands.shared.paths import Folder, home
+from tacholog.commands.shared.progress import Progress
 from tacholog.errors import UnreadableInput
 from tacholog.extras import require
 

@@ -10,7 +10,7 @@ import msgspec
 
 from tacholog.compare.comparable import MACHINE
 from tacholog.runs.manifest import Host
-from tacholog.runs.stated import options_words, split_options
+from tacholog.runs.stated import is_of_machine, options_words, split_options
 
 if TYPE_CHECKING:
     from tacholog.dataset.frames import Dataset
@@ -50,7 +50,7 @@ def _profile(run: Mapping[Hashable, Any], hosts: Mapping[str, Host]) -> Profile:
     machine = dict(zip(MACHINE, _machine(found), strict=True)) if found else dict.fromkeys(MACHINE)
     machine |= _link(_known(run["manifest"]))
     # The options of a document only repeat its conditions; those of a campaign are settings.
-    stated = None if run["published"] is True else _known(run["options"])
+    stated = None if run["published"] is True else _with_machines(_known(run["options"]), hosts)
     options, settings = split_options(stated)
     return Profile(
         host=host,
@@ -62,6 +62,20 @@ def _profile(run: Mapping[Hashable, Any], hosts: Mapping[str, Host]) -> Profile:
         labels=_known(run["labels"]),
         **machine,
     )
+
+
+def _with_machines(options: str | None, hosts: Mapping[str, Host]) -> str | None:
+    """The options of a run, with the hardware of machines in the place of their ids.
+
+    The id of a machine changes with its kernel. A comparison asks for the hardware alone, of the run's host and of those of other processes.
+    """
+    if options is None:
+        return None
+    known: dict[str, Any] = msgspec.json.decode(options)
+    for name, value in known.items():
+        if is_of_machine(name) and isinstance(value, str) and value in hosts:
+            known[name] = ", ".join(text for text in _machine(hosts[value])[:3] if text) or value
+    return msgspec.json.encode(known).decode()
 
 
 def _machine(host: Host) -> tuple[str | None, ...]:

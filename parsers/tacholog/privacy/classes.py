@@ -23,7 +23,7 @@ import msgspec
 
 from tacholog.privacy.redactor import Redactor
 from tacholog.runs.labels import labels_text
-from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Ready, Source
+from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Readiness, Source
 from tacholog.schema.columns import PrivacyClass
 from tacholog.schema.conditions import STATED_CONDITIONS, StatedConditions
 
@@ -49,7 +49,7 @@ CLASSES: Mapping[type[msgspec.Struct], Mapping[str, PrivacyClass]] = {
         **_all("free text", "argv prefix program"),
         "ready": "nested",
     },
-    Ready: {**_all("public", "port seconds"), "output": "free text"},
+    Readiness: {**_all("public", "port seconds"), "output": "free text"},
     Source: {**_all("public", "sha256 lines retrieved"), **_all("free text", "document title publisher"), "url": "address"},
     Host: {
         **_all("public", "published"),
@@ -95,7 +95,13 @@ OPEN: Mapping[str, Mapping[str, PrivacyClass]] = {
 # The names that a kernel gives to network cards. A name that is made of the card's address (enx...) is not public.
 _INTERFACE = re.compile(r"(?:eth|wlan|ib|eno|ens|enp|wlp)\d[\da-z]{0,9}")
 _OPTION = re.compile(r"--?[A-Za-z][A-Za-z_-]{0,40}")
-NESTED: Mapping[str, type[msgspec.Struct]] = {"conditions": StatedConditions, "commands": Command, "logs": LogFile, "source": Source, "ready": Ready}
+NESTED: Mapping[str, type[msgspec.Struct]] = {
+    "conditions": StatedConditions,
+    "commands": Command,
+    "logs": LogFile,
+    "source": Source,
+    "ready": Readiness,
+}
 
 
 def published_manifest(manifest: Manifest, redactor: Redactor) -> Manifest:

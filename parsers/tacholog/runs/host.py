@@ -31,7 +31,7 @@ def this_host(root: Path = ROOT, stated: Mapping[str, str] | None = None) -> Hos
 
     Args:
         root: the folder that holds ``proc`` and ``sys``.
-        stated: of another machine, what programs there print (`tacholog.campaign.remote_facts`). Of this machine, nothing.
+        stated: of another machine, what programs there print (`tacholog.campaign.machines.remote_facts`). Of this machine, nothing.
     """
     programs = stated if stated is not None else _stated_here(root)
     cpu = _cpu(root)

@@ -61,7 +61,7 @@ class LogFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     path: str | None = None
 
 
-class Ready(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Readiness(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """When a process was ready, so that the next one was started: exactly one of these.
 
     Attributes:
@@ -109,7 +109,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     exit_status: int | None = None
     log: FileName | None = None
     prefix: tuple[str, ...] = ()
-    ready: Ready | None = None
+    ready: Readiness | None = None
     ends: Literal["itself", "stopped"] = "itself"
 
 

@@ -35,6 +35,7 @@ SOFT_CONDITIONS = ("waiting", "warmup", "planned_duration_s", "link_bit_per_s")
 # Options that do not change what is measured. They say which run it is, or where its files and endpoints are.
 _ASIDE = {"seed", "port", "ports", "path", "paths", "file", "files", "folder", "dir", "directory", "output", "log", "logs"}
 _ASIDE |= {"repetition", "repetitions", "order", "index", "session", "label", "release"}
+_ON = " on"  # behind the name of a process that ran on another machine than the run's host
 _NEVER_COMPARED = ("definition",)  # A word of the format, which no manifest can know better.
 
 
@@ -119,8 +120,13 @@ def options_apart(manifest: Manifest, records: Iterable[tuple[Record, Conditions
         if measured and all(found is not None and any(_same(found, option) for option in wanted) for found in measured):
             continue  # It is among the conditions already.
         apart[name] = sorted(value, key=str) if isinstance(value, list) else value  # The order does not change what is measured.
-    elsewhere = {f"{command.name or command.role} on": command.host for command in manifest.commands if command.host is not None}
+    elsewhere = {f"{command.name or command.role}{_ON}": command.host for command in manifest.commands if command.host is not None}
     return json.dumps(apart | elsewhere, ensure_ascii=False) if manifest.options or elsewhere else None
+
+
+def is_of_machine(option: str) -> bool:
+    """Return whether an entry that `options_apart` found names the host of a process, and not an option."""
+    return option.endswith(_ON)
 
 
 def _value_in(record: Record, conditions: Conditions, field: str) -> object:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
-from tacholog.runs.manifest import Command, Ready
+from tacholog.runs.manifest import Command, Readiness
 
 Words = Callable[[Sequence[str]], str]  # quotes a command line for a shell
 
@@ -88,7 +88,7 @@ def _start(number: int, command: Command, hosts: Mapping[str, str], words: Words
         yield _wait(command.ready, log, errors, place)
 
 
-def _wait(ready: Ready, log: str, errors: str, place: str) -> str:
+def _wait(ready: Readiness, log: str, errors: str, place: str) -> str:
     if ready.output is not None:
         return f"wait_until 30 prints {shlex.quote(ready.output)} {log} {errors}"
     if ready.port is not None:

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from tacholog.campaign.foresight import SIZE, VERSION, FirstLook, Foresight, Gap
-from tacholog.campaign.machines import HostEntry
+from tacholog.campaign.machines.machine import HostEntry
 from tacholog.campaign.preview import FoundProgram, Preview
-from tacholog.commands._listing import counted
+from tacholog.commands.shared.listing import counted
 from tacholog.visible import drawn_in_line
 
 _SHOWN_VARIANTS = 3

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from tacholog.campaign.local import LocalMachine
-from tacholog.campaign.machines import HostEntry, Machine
+from tacholog.campaign.machines.local import LocalMachine
+from tacholog.campaign.machines.machine import HostEntry, Machine
+from tacholog.campaign.machines.remote import RemoteMachine
 from tacholog.campaign.plan import PlannedRun
 from tacholog.campaign.processes import Process, main_process
-from tacholog.campaign.remote import RemoteMachine
 from tacholog.campaign.tools import measured_program
 from tacholog.runs.host import pseudonym
 from tacholog.runs.manifest import Host

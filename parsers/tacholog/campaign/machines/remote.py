@@ -1,7 +1,7 @@
 """Hosts that are reached over ssh, as places where processes run.
 
-A run has one connection to each host (`tacholog.campaign.ssh`). The output of a process goes into files in a temporary folder on its host, and is
-brought here after the end, when nothing is measured any more.
+A run has one connection to each host (`tacholog.campaign.machines.ssh`). The output of a process goes into files in a temporary folder on its host,
+and is brought here after the end, when nothing is measured any more.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from tacholog.campaign.machines import CannotStart, HostEntry, Job, Program
-from tacholog.campaign.remote_facts import FACTS, Facts, facts_from
-from tacholog.campaign.remote_running import Check, RemoteRunning
-from tacholog.campaign.ssh import Connection, Lost, whole_number
+from tacholog.campaign.machines.machine import CannotStart, HostEntry, Job, Program
+from tacholog.campaign.machines.remote_facts import FACTS, HostFacts, facts_from
+from tacholog.campaign.machines.remote_running import Check, RemoteRunning
+from tacholog.campaign.machines.ssh import Connection, Lost, whole_number
 from tacholog.errors import TachologError
 from tacholog.runs.manifest import Host
 from tacholog.visible import drawn_in_line
@@ -60,7 +60,7 @@ class RemoteMachine:
         self._is_lost = False
         self._connection = Connection(name, entry.ssh or "", self._take_event)
         try:
-            self._facts: Facts | None = self._read_facts("all")
+            self._facts: HostFacts | None = self._read_facts("all")
         except BaseException:
             self._connection.close()
             raise
@@ -167,7 +167,7 @@ class RemoteMachine:
             del self._running[running.number]
         return (ended.exit_status if ended.by == "itself" else None), text
 
-    def _read_facts(self, which: str) -> Facts:
+    def _read_facts(self, which: str) -> HostFacts:
         code, text = self._run(["sh", "-c", FACTS, "sh", which], _ASK_TIMEOUT_S)
         if code != 0:
             raise TachologError(f"host {self._name}: its properties could not be read")

@@ -1,8 +1,8 @@
 """Machines and the processes on them: what a run needs from a place where a process runs.
 
-`tacholog.campaign.local.LocalMachine` is this machine, also behind words before each command (``prefix``); `tacholog.campaign.remote` holds machines
-that are reached over ssh. A run opens its machines, starts its processes on them in order, waits, and collects their logs. It then closes the
-machines, so that a lost connection costs one run and not the campaign.
+`tacholog.campaign.machines.local.LocalMachine` is this machine, also behind words before each command (``prefix``);
+`tacholog.campaign.machines.remote.RemoteMachine` is one that is reached over ssh. A run opens its machines, starts its processes on them in order,
+waits, and collects their logs. It then closes the machines, so that a lost connection costs one run and not the campaign.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from tacholog.campaign.machines import HostEntry, Machine
+from tacholog.campaign.machines.machine import HostEntry, Machine
 
 # $1: the name of an interface.
 _INTERFACE = """
@@ -40,7 +40,7 @@ class End(NamedTuple):
     card: str
 
 
-class Link(NamedTuple):
+class HostLink(NamedTuple):
     """What the link of a run is.
 
     Attributes:
@@ -52,7 +52,7 @@ class Link(NamedTuple):
     bit_per_s: float | None
 
 
-def read_link(machines: Mapping[str, Machine], hosts: Mapping[str, HostEntry]) -> Link:
+def read_link(machines: Mapping[str, Machine], hosts: Mapping[str, HostEntry]) -> HostLink:
     """Ask the machines of a run by which interface each reaches the addresses of the others.
 
     Args:
@@ -65,7 +65,7 @@ def read_link(machines: Mapping[str, Machine], hosts: Mapping[str, HostEntry]) -
     environment = {"link_mtu": ", ".join(mtus)} if mtus else {}
     environment |= {"link_nic": "; ".join(cards)} if cards else {}
     speeds = [end.speed_mbit_per_s for end in ends if end.speed_mbit_per_s is not None]
-    return Link(environment, min(speeds) * 1e6 if speeds and len(speeds) == len(ends) else None)
+    return HostLink(environment, min(speeds) * 1e6 if speeds and len(speeds) == len(ends) else None)
 
 
 def _ends(machines: Mapping[str, Machine], hosts: Mapping[str, HostEntry]) -> Iterator[End]:

@@ -1,6 +1,6 @@
 """This machine, as a place where processes run: directly, or behind words before each command (``prefix``).
 
-Each process is started by a small program (`tacholog.campaign.launcher`), which waits for it, ends it, and reports what it used.
+Each process is started by a small program (`tacholog.campaign.machines.launcher`), which waits for it, ends it, and reports what it used.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from tacholog.campaign.machines import GRACE_S, CannotStart, Ended, EndedBy, HostEntry, Job, Program, Ready, Resources
+from tacholog.campaign.machines.machine import GRACE_S, CannotStart, Ended, EndedBy, HostEntry, Job, Program, Ready, Resources
 from tacholog.campaign.tools import find_program, sha256
 from tacholog.errors import TachologError
 from tacholog.runs import host
@@ -41,7 +41,7 @@ class LocalMachine:
     """This machine."""
 
     def __init__(self, name: str, entry: HostEntry, tools: Mapping[str, Path], checkout: Path | None = None) -> None:
-        """See `tacholog.campaign.places.open_machine`.
+        """See `tacholog.campaign.machines.places.open_machine`.
 
         Raises:
             TachologError: the prefix cannot be run, or leads to another machine.

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from tacholog.campaign.machines import GRACE_S, Ended, Job, Ready
-from tacholog.campaign.remote_resources import resources_from
-from tacholog.campaign.ssh import Connection, Lost, whole_number
+from tacholog.campaign.machines.machine import GRACE_S, Ended, Job, Ready
+from tacholog.campaign.machines.remote_resources import resources_from
+from tacholog.campaign.machines.ssh import Connection, Lost, whole_number
 from tacholog.errors import TachologError
 
 _END_TIMEOUT_S = 15.0  # after SIGKILL, for a process that the kernel cannot end at once

@@ -27,7 +27,7 @@ _LONGEST_STATED = 300
 _BOOT_ID = "proc/sys/kernel/random/boot_id"
 
 
-class Facts(msgspec.Struct, frozen=True):
+class HostFacts(msgspec.Struct, frozen=True):
     """What a host says of itself.
 
     Attributes:
@@ -91,7 +91,7 @@ class Facts(msgspec.Struct, frozen=True):
             (root / path).write_text(text, encoding="utf-8")
 
 
-def facts_from(text: str) -> Facts:
+def facts_from(text: str) -> HostFacts:
     """Return what `facts.sh` printed. Lines with other names than those of files in ``/proc``, ``/sys`` and ``/etc`` are left out.
 
     Raises:
@@ -115,7 +115,7 @@ def facts_from(text: str) -> Facts:
             files.setdefault(path, []).append(content + "\n")
         if len(files) + len(folders) > _MOST_FILES:
             raise TachologError(f"a host reports more than {_MOST_FILES} files about itself")
-    return Facts({path: "".join(lines) for path, lines in files.items()}, frozenset(folders), drivers, stated)
+    return HostFacts({path: "".join(lines) for path, lines in files.items()}, frozenset(folders), drivers, stated)
 
 
 def _single_numbers(ranges: str) -> str | None:

@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Mapping
 from pathlib import Path
 
-from tacholog.campaign.machines import Machine
+from tacholog.campaign.machines.machine import Machine
 from tacholog.errors import TachologError
 from tacholog.runs.clocks import CLOCK_FILE, CLOCK_FORMAT, END, HEAD
 from tacholog.runs.manifest import LogFile

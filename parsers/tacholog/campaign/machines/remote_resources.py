@@ -2,8 +2,8 @@
 
 - Processor time: what the shell's ``times`` counts for the process and its descendants, once it has ended. Most shells count in steps of 10 ms.
 - Peak memory and context switches: the kernel's own counters (``VmHWM``, ``voluntary_ctxt_switches``), read after one second, then every
-  `tacholog.campaign.ssh.PERIOD_S` seconds, and directly before the harness stops a process. What a process used after that is not in them, so they
-  are lower bounds. A process that ends by itself within its first second has none.
+  `tacholog.campaign.machines.ssh.PERIOD_S` seconds, and directly before the harness stops a process. What a process used after that is not in
+  them, so they are lower bounds. A process that ends by itself within its first second has none.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import itertools
 import re
 from collections.abc import Sequence
 
-from tacholog.campaign.machines import Resources
-from tacholog.campaign.ssh import whole_number
+from tacholog.campaign.machines.machine import Resources
+from tacholog.campaign.machines.ssh import whole_number
 
 _TICK_NS = 10_000_000  # in which dash and busybox count processor time; bash counts in finer ones, but one resolution fits all hosts of a run
 _SECONDS = re.compile(r"([0-9]{1,9})m([0-9]{1,9}(?:[.,][0-9]{1,9})?)s")

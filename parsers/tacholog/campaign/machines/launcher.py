@@ -1,4 +1,4 @@
-"""Start one process of a run, wait for it, and report what it used. `tacholog.campaign.local` runs this file as a program of its own.
+"""Start one process of a run, wait for it, and report what it used. `tacholog.campaign.machines.local` runs this file as a program of its own.
 
 It exists because the kernel's peak memory of a child begins with that of the process that forked it: started by a harness of 300 MB, ``true`` would
 read 300 MB. So this file imports no more than it needs, and nothing of Tacholog.

@@ -1,0 +1,1 @@
+"""Where the processes of a campaign run: this machine, or hosts over ssh; the link between them, and their clocks."""

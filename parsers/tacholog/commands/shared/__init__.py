@@ -1,0 +1,1 @@
+"""What several commands share: how results, plans, progress and complaints are printed, and how paths are checked."""
