@@ -23,7 +23,7 @@ protected:
 
     /// Both ends of a new topic.
     void join(std::size_t max_bytes) {
-        Topic topic{"test-" + std::to_string(now_ns()), max_bytes, "127.0.0.1"};
+        Topic topic = topic_for(transport(), "test-" + std::to_string(now_ns()), max_bytes);
         topic.waiting = waiting();
         auto subscribed = transport().subscribe(topic);
         ASSERT_TRUE(subscribed) << subscribed.error().text;
@@ -31,7 +31,7 @@ protected:
         auto advertised = transport().advertise(topic, subscriber_->endpoint());
         ASSERT_TRUE(advertised) << advertised.error().text;
         publisher_ = std::move(*advertised);
-        expect_match(*subscriber_);
+        expect_match(*publisher_, *subscriber_);
     }
 
     void send(std::size_t bytes, std::uint64_t number) { tacholog::send(*publisher_, number, bytes); }
@@ -219,7 +219,7 @@ TEST_P(EveryTransport, AFullTransportSaysSoAndLosesNothing) {
 }
 
 TEST_P(EveryTransport, AnEndpointThatIsNobodysIsAnError) {
-    const Topic topic{"test-nobody", 64, "127.0.0.1"};
+    const Topic topic = topic_for(transport(), "test-nobody", 64);
 
     EXPECT_FALSE(transport().advertise(topic, "nobody-listens-here"));
 }

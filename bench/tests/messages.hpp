@@ -46,6 +46,23 @@ inline void expect_match(Subscriber& subscriber) {
     ASSERT_TRUE(*matched) << "no publisher joined";
 }
 
+/// By turns, as the rig does: each may wait for the other.
+inline void expect_match(Publisher& publisher, Subscriber& subscriber) {
+    const Deadline deadline{plenty};
+    bool publisher_matched = false;
+    bool subscriber_matched = false;
+    while (!publisher_matched || !subscriber_matched) {
+        ASSERT_FALSE(deadline.passed()) << "the two sides did not meet";
+        const auto joined = publisher_matched ? Result<bool>{true} : publisher.match(Patience{10});
+        ASSERT_TRUE(joined) << joined.error().text;
+        publisher_matched = *joined;
+        // Alone, it may take its time.
+        const auto met = subscriber_matched ? Result<bool>{true} : subscriber.match(*joined ? plenty : Patience{10});
+        ASSERT_TRUE(met) << met.error().text;
+        subscriber_matched = *met;
+    }
+}
+
 inline void expect_nothing_more(Subscriber& subscriber) {
     const auto more = subscriber.take(Patience{50});
     ASSERT_TRUE(more) << more.error().text;

@@ -37,6 +37,7 @@ protected:
     void join(std::size_t max_bytes, SlowSubscriber slow = SlowSubscriber::block) {
         subscribers_.clear();
         publisher_.reset();
+        channel_ = "test-" + std::to_string(now_ns());
         std::vector<std::string> endpoints;
         for (std::size_t at = 0; at < audience; ++at) {
             auto subscribed = GetParam()->subscribe(topic(max_bytes, slow, at));
@@ -47,12 +48,13 @@ protected:
         auto advertised = GetParam()->advertise_to_all(topic(max_bytes, slow, audience), endpoints);
         ASSERT_TRUE(advertised) << advertised.error().text;
         publisher_ = std::move(*advertised);
-        for (const auto& subscriber : subscribers_) expect_match(*subscriber);
+        for (const auto& subscriber : subscribers_) expect_match(*publisher_, *subscriber);
     }
 
-    static Topic topic(std::size_t max_bytes, SlowSubscriber slow, std::size_t who) {
-        Topic made{"test-" + std::to_string(now_ns()) + "-" + std::to_string(who), max_bytes, "127.0.0.1"};
+    Topic topic(std::size_t max_bytes, SlowSubscriber slow, std::size_t who) {
+        Topic made = topic_for(*GetParam(), channel_ + "-" + std::to_string(who), max_bytes);
         made.audience = {audience, slow};
+        made.channel = channel_;
         return made;
     }
 
@@ -63,6 +65,7 @@ protected:
 
     std::vector<std::unique_ptr<Subscriber>> subscribers_;
     std::unique_ptr<Publisher> publisher_;
+    std::string channel_;
 };
 
 TEST_P(ToSeveral, EachReceivesEveryMessageOnceInOrderAndIntact) {
