@@ -178,7 +178,7 @@ Result<std::unique_ptr<HelperProgram>> HelperProgram::start(const Order& order, 
         if (const auto trouble = program->trouble()) return Error{*trouble};
         if (deadline.passed()) {
             const std::string last = last_line(program->output());
-            return Error{name + " is not ready after " + std::to_string(order.patience.count() / 1000) + " s" +
+            return Error{name + " is not ready after " + std::to_string(static_cast<long>(order.patience.count())) + " ms" +
                          (last.empty() ? "" : ": " + last)};
         }
         pause_briefly();

@@ -103,7 +103,7 @@ TEST(HelperProgram, ThatIsNeverReadyIsAnError) {
     const auto program = HelperProgram::start({{"/bin/sleep", "1000"}, {}, Patience{20}}, *folder,
                                               [](const HelperProgram&) { return false; });
     ASSERT_FALSE(program);
-    EXPECT_EQ(program.error().text, "sleep is not ready after 0 s");
+    EXPECT_EQ(program.error().text, "sleep is not ready after 20 ms");
 }
 
 TEST(HelperProgram, ThatDiesLaterIsTold) {
