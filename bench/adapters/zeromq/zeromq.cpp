@@ -51,6 +51,10 @@ Error zmq_error(const std::string& operation) {
     return Error{operation + ": " + ::zmq_strerror(::zmq_errno())};
 }
 
+bool would_wait() {
+    return ::zmq_errno() == EAGAIN || ::zmq_errno() == EINTR;
+}
+
 class Context {
 public:
     explicit Context(int io_threads) : context_(::zmq_ctx_new()) {
@@ -184,6 +188,8 @@ public:
           channel_(topic.channel),
           subscribes_(!is_push_pull(topic)),
           socket_(topic, subscribes_ ? ZMQ_XPUB : ZMQ_PUSH) {
+        // Else it queues for subscribers that are gone, and never hears that they left.
+        socket_.set(ZMQ_IMMEDIATE, 1);
         if (!subscribes_) return;
         socket_.set(ZMQ_XPUB_VERBOSER, 1);  // each subscriber is heard of, when it comes and when it goes
         if (value_of(topic.settings, "sockets") == "pub-sub-block") socket_.set(ZMQ_XPUB_NODROP, 1);
@@ -208,11 +214,13 @@ public:
             });
             if (!all || !*all) return all;
         }
-        // The socket is new: its queue has room for this.
-        if (::zmq_send(socket_.get(), channel_.data(), channel_.size(), ZMQ_DONTWAIT) < 0)
+        const auto greeted = socket_.wait(ZMQ_POLLOUT, patience, [this]() -> Result<bool> {
+            if (::zmq_send(socket_.get(), channel_.data(), channel_.size(), ZMQ_DONTWAIT) >= 0) return true;
+            if (would_wait()) return false;
             return zmq_error("greet the subscribers of " + channel_);
-        matched_ = true;
-        return true;
+        });
+        matched_ = greeted && *greeted;
+        return greeted;
     }
 
     Facts facts() const override { return library_facts(); }
@@ -232,7 +240,7 @@ private:
         }
         return socket_.wait(ZMQ_POLLOUT, patience, [this]() -> Result<bool> {
             if (::zmq_msg_send(message_.get(), socket_.get(), ZMQ_DONTWAIT) >= 0) return true;
-            if (::zmq_errno() == EAGAIN || ::zmq_errno() == EINTR) return false;
+            if (would_wait()) return false;
             return zmq_error("publish on " + channel_);
         });
     }
@@ -293,7 +301,7 @@ private:
     Result<bool> next(Patience patience) {
         return socket_.wait(ZMQ_POLLIN, patience, [this]() -> Result<bool> {
             if (::zmq_msg_recv(message_.get(), socket_.get(), ZMQ_DONTWAIT) >= 0) return true;
-            if (::zmq_errno() == EAGAIN || ::zmq_errno() == EINTR) return false;
+            if (would_wait()) return false;
             return zmq_error("take from " + channel_);
         });
     }
