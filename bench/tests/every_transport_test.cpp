@@ -227,7 +227,7 @@ TEST_P(EveryTransport, AnEndpointThatIsNobodysIsAnError) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, EveryTransport,
-                         testing::Combine(testing::ValuesIn(transports_of_one_host()),
+                         testing::Combine(testing::ValuesIn(transports_with_settings()),
                                           testing::Values(Waiting::busy_poll, Waiting::block,
                                                           Waiting::spin_then_block)),
                          transport_and_waiting_name);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -46,21 +47,29 @@ inline void expect_match(Subscriber& subscriber) {
     ASSERT_TRUE(*matched) << "no publisher joined";
 }
 
-/// By turns, as the rig does: each may wait for the other.
-inline void expect_match(Publisher& publisher, Subscriber& subscriber) {
+/// By turns: each may wait for the others.
+inline void expect_match(Publisher& publisher, const std::vector<Subscriber*>& subscribers) {
     const Deadline deadline{plenty};
-    bool publisher_matched = false;
-    bool subscriber_matched = false;
-    while (!publisher_matched || !subscriber_matched) {
+    std::vector<bool> met(subscribers.size(), false);
+    bool joined = false;
+    while (!joined || std::find(met.begin(), met.end(), false) != met.end()) {
         ASSERT_FALSE(deadline.passed()) << "the two sides did not meet";
-        const auto joined = publisher_matched ? Result<bool>{true} : publisher.match(Patience{10});
-        ASSERT_TRUE(joined) << joined.error().text;
-        publisher_matched = *joined;
-        // Alone, it may take its time.
-        const auto met = subscriber_matched ? Result<bool>{true} : subscriber.match(*joined ? plenty : Patience{10});
-        ASSERT_TRUE(met) << met.error().text;
-        subscriber_matched = *met;
+        if (!joined) {
+            const auto matched = publisher.match(Patience{10});
+            ASSERT_TRUE(matched) << matched.error().text;
+            joined = *matched;
+        }
+        for (std::size_t at = 0; at < subscribers.size(); ++at) {
+            if (met[at]) continue;
+            const auto matched = subscribers[at]->match(joined ? plenty : Patience{10});
+            ASSERT_TRUE(matched) << matched.error().text;
+            met[at] = *matched;
+        }
     }
+}
+
+inline void expect_match(Publisher& publisher, Subscriber& subscriber) {
+    expect_match(publisher, std::vector{&subscriber});
 }
 
 inline void expect_nothing_more(Subscriber& subscriber) {

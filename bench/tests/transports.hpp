@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "core/options.hpp"
+#include "core/text.hpp"
 #include "transports/transport.hpp"
 
 namespace tacholog {
@@ -24,6 +26,51 @@ inline std::vector<const Transport*> transports_of_one_host() {
     return found;
 }
 
+/// A transport with settings other than its defaults, which may promise something else.
+struct Variant {
+    std::string name;
+    Settings settings;
+    Transport transport;
+};
+
+/// One for each word that a setting takes besides its default.
+inline const std::deque<Variant>& variants() {
+    static const std::deque<Variant> all = [] {
+        std::deque<Variant> made;
+        for (const Transport* transport : all_transports()) {
+            for (const Setting& setting : transport->settings) {
+                for (const auto value : split(setting.values, '|')) {
+                    if (setting.values.find('|') == std::string_view::npos || value == setting.default_value) continue;
+                    const Settings given =
+                        in_effect(transport->settings, {{std::string{setting.name}, std::string{value}}});
+                    Variant& variant = made.emplace_back(Variant{
+                        std::string{transport->name} + "-" + std::string{setting.name} + "-" + std::string{value},
+                        given, adjusted(*transport, given)});
+                    variant.transport.name = variant.name;
+                }
+            }
+        }
+        return made;
+    }();
+    return all;
+}
+
+/// For tests of what a transport promises: those of one host, with their defaults and with other settings.
+inline std::vector<const Transport*> transports_with_settings() {
+    std::vector<const Transport*> found = transports_of_one_host();
+    for (const Variant& variant : variants()) {
+        if (variant.transport.parties != Parties::hosts) found.push_back(&variant.transport);
+    }
+    return found;
+}
+
+inline Settings settings_of(const Transport& transport) {
+    for (const Variant& variant : variants()) {
+        if (&variant.transport == &transport) return variant.settings;
+    }
+    return in_effect(transport.settings);
+}
+
 /// The program that a transport needs beside it: started when it is first needed, ended with the test's process.
 inline std::string companion_of(const Transport& transport) {
     static std::map<std::string_view, std::unique_ptr<Companion>> companions;
@@ -31,7 +78,7 @@ inline std::string companion_of(const Transport& transport) {
     auto& companion = companions[transport.name];
     if (companion == nullptr) {
         RunPlan plan;
-        plan.settings = in_effect(transport.settings);
+        plan.settings = settings_of(transport);
         plan.sizes_bytes = {64};
         plan.address = "127.0.0.1";
         auto started = transport.start_companion(plan);
@@ -43,7 +90,7 @@ inline std::string companion_of(const Transport& transport) {
 
 /// What the rig adds to a topic of this transport.
 inline void add_needs(const Transport& transport, Topic& topic) {
-    topic.settings = in_effect(transport.settings);
+    topic.settings = settings_of(transport);
     topic.companion = companion_of(transport);
 }
 
