@@ -7,10 +7,12 @@ How a refusal reads is the business of `tacholog.view.refusals`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
+
+import msgspec
 
 from tacholog.compare.result import Difference
 
@@ -80,6 +82,7 @@ class Condition(NamedTuple):
 # A row is named by these. One side may leave one out altogether: its rows are then compared with those of the other side that state it.
 STATED = ("transport", "data_path", "type", "keyed", "publishers", "subscribers")
 _NAMING = ("participant", *STATED)
+SETTINGS = "settings"  # of the transport: a JSON object
 MACHINE = ("cpu_model", "cores", "memory", "nic", "mtu")
 # A difference in the machine's name forbids no diff of releases: two machines may be alike in all that counts (`MACHINE`).
 CONDITIONS: Mapping[str, Condition] = MappingProxyType(
@@ -97,6 +100,8 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "offered_rate_per_s": Condition("offered_rate", _DIFF, lambda row, _: row["load_mode"] in ("open", "paced")),
         "recovery_time_ns": Condition("recovery_time", _DIFF, lambda row, _: row["test"] == "demand"),
         "instances": Condition("instances", _DIFF, lambda row, _: row["keyed"] is True),
+        # A version that states none had none, or one that another line states: its logs are compared as before.
+        SETTINGS: Condition("settings", _DIFF),
         "side": Condition("side", _DIFF),
         "waiting": Condition("waiting", _DIFF),
         "cpu_model": Condition("cpu_model", _DIFF, _always),
@@ -157,7 +162,7 @@ def judge(old: Stated, new: Stated, across: Collection[str] = (), comparison: Co
     """
     same_host = old.get("host") is not None and old.get("host") == new.get("host")
     fields = [field for field in only or asked(comparison, old["metric"]) if not (field in across or (field in MACHINE and "host" in across))]
-    different = [_difference(field, old, new) for field in fields if _differ(field, old[field], new[field], comparison)]
+    different = [difference for field in fields if _differ(field, old[field], new[field], comparison) for difference in _differences(field, old, new)]
     open_fields = [field for field in fields if old[field] is None or new[field] is None]
     unverified = [
         CODES[field]
@@ -190,8 +195,24 @@ def is_ranked_nowhere(stated: Stated) -> bool:
     return bool(stated["bytes_moved"] == NOT_MOVED)
 
 
-def _difference(field: str, old: Stated, new: Stated) -> Difference:
-    return Difference(CODES[field], as_text(old[field]), as_text(new[field]))
+def _differences(field: str, old: Stated, new: Stated) -> Iterator[Difference]:
+    if field != SETTINGS:
+        yield Difference(CODES[field], as_text(old[field]), as_text(new[field]))
+        return
+    ours, theirs = (settings_of(side[SETTINGS]) for side in (old, new))
+    # Two transports have settings of their own: only those that both have can differ.
+    names = ours.keys() | theirs.keys() if old["transport"] == new["transport"] else ours.keys() & theirs.keys()
+    for name in sorted(names):
+        if ours.get(name) != theirs.get(name):
+            yield Difference(f"setting {name}", ours.get(name), theirs.get(name))
+
+
+def settings_of(stated: str | None) -> Mapping[str, str]:
+    """The settings of a transport by name; none if they are not stated, or not as they should be."""
+    try:
+        return msgspec.json.decode(stated or "{}", type=dict[str, str])
+    except msgspec.DecodeError:
+        return {"": stated or ""}
 
 
 def _is_needed(field: str, stated: Stated, comparison: Comparison) -> bool:

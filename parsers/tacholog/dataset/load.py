@@ -90,6 +90,7 @@ def load_logs(paths: Sequence[Path], left_out: Sequence[Row] = (), *, skip_unrea
             skipped.append(problem("", path.name, 0, UNREADABLE, "", str(error)))
             continue
         (log,) = _load_logs_of(manifest, path.as_posix(), path.parent, rows, Reading(named_by_user=True))
+        rows["runs"][-1]["system"] = log.facts.system or manifest.system
         machine = stated_host(log.facts.environment)
         hosts |= machine
         rows["runs"][-1]["host"] = next(iter(machine), None)
@@ -177,4 +178,5 @@ def _run_context(facts: Facts, *, failed: bool, best_goodput_bit_per_s: float | 
         load=facts.environment_number("load_start_load1"),
         processors=facts.environment_number("host_cpus_online"),
         best_goodput_bit_per_s=best_goodput_bit_per_s,
+        took_other_way=facts.environment.get("way_agrees") == "no",
     )
