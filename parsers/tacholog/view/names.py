@@ -22,7 +22,8 @@ BASIS_WORDS = {"rtt": "round trip", "rtt/2": "half round trip", "one-way": "one 
 
 _SYSTEM = re.compile(r"windows|win\s?\d|ubuntu|debian|linux|macos|freebsd|qnx", re.IGNORECASE)
 
-#: The conditions that pages show of numbers, and tell series apart by. The reach follows from the transport; its settings stand with those of the campaign.
+#: The conditions that pages show of numbers, and tell series apart by. The reach follows from the transport, whose settings stand with those of the
+#: campaign.
 SHOWN_CONDITIONS = frozenset(CONDITIONS) - {"reach", "settings"}
 
 Parts = Sequence[tuple[str, object]]
