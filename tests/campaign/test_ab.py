@@ -144,7 +144,7 @@ def test_five_percent_more_hold_is_found_worse(tmp_path: Path, perftest: Path) -
     text = CAMPAIGN.replace("uds", "mock").replace("throughput", "latency").replace("max-rate", "closed")
     holds = [f"{perftest} {{arguments}} --set faults=hold={hold}us" for hold in (HOLD_US, HOLD_US * 105 // 100)]
 
-    done = ab(*holds, campaign(tmp_path, text), "--format", "json", "--fail-on", "worse", cwd=tmp_path)
+    done = ab(*holds, campaign(tmp_path, text), "--across", "settings", "--format", "json", "--fail-on", "worse", cwd=tmp_path)
 
     found = {row["key"]["payload_bytes"]: row for row in json.loads(done.stdout)["rows"] if row["key"]["statistic"] == "p50"}
     verdicts = {size: row["verdict"] for size, row in found.items()}

@@ -204,7 +204,7 @@ def _differences(field: str, old: Stated, new: Stated) -> Iterator[Difference]:
     names = ours.keys() | theirs.keys() if old["transport"] == new["transport"] else ours.keys() & theirs.keys()
     for name in sorted(names):
         if ours.get(name) != theirs.get(name):
-            yield Difference(f"setting {name}", ours.get(name), theirs.get(name))
+            yield Difference(f"setting {name.replace('_', '-')}", ours.get(name), theirs.get(name))
 
 
 def settings_of(stated: str | None) -> Mapping[str, str]:
