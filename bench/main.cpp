@@ -2,6 +2,7 @@
 
 #include "build_info.hpp"
 #include "core/run.hpp"
+#include "core/text.hpp"
 #include "transports/transport.hpp"
 
 namespace {
@@ -10,12 +11,33 @@ std::string padded(std::string_view name) {
     return std::string{name} + std::string(name.size() < 16 ? 16 - name.size() : 1, ' ');
 }
 
-void list_transports() {
+/// A setting as a paragraph below its transport.
+void list_setting(const tacholog::Setting& setting) {
+    constexpr std::size_t width = 100;
+    const std::string indent(6, ' ');
+    std::cout << "    --set " << setting.name << "=" << setting.values << "  (default " << setting.default_value
+              << ")\n";
+    std::string line;
+    for (const auto word : tacholog::split(setting.meaning, ' ')) {
+        if (indent.size() + line.size() + 1 + word.size() > width) {
+            std::cout << indent << line << '\n';
+            line.clear();
+        }
+        (line += line.empty() ? "" : " ") += word;
+    }
+    std::cout << indent << line << '\n';
+}
+
+void list_transports(bool verbose) {
     for (const auto* transport : tacholog::all_transports()) {
         const bool apart = transport->parties == tacholog::Parties::hosts;
         std::cout << padded(transport->name) << transport->summary
                   << (apart ? "; each side needs a network interface of its own" : "") << '\n';
+        if (!verbose) continue;
+        for (const tacholog::Setting& setting : transport->settings) list_setting(setting);
     }
+    for (const auto& left_out : tacholog::transports_left_out())
+        std::cout << "  left out of this build: " << left_out.name << " (" << left_out.remedy << ")\n";
 }
 
 void list_reporters() {
@@ -48,7 +70,7 @@ int main(int argc, char* argv[]) {
             std::cout << "perftest " << build.version << (build.git.empty() ? "" : " (" + build.git + ")") << '\n';
             break;
         case tacholog::Request::list_transports:
-            list_transports();
+            list_transports(options->verbose);
             break;
         case tacholog::Request::list_reporters:
             list_reporters();

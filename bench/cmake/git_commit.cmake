@@ -21,3 +21,5 @@ if(GIT)
   endif()
 endif()
 configure_file(${TEMPLATE} ${OUTPUT} @ONLY)
+# For programs that are built elsewhere with this package.
+file(CONFIGURE OUTPUT ${OUTPUT}.cmake CONTENT "set(tacholog_SOURCE_COMMIT \"@GIT_COMMIT@\")\n" @ONLY)

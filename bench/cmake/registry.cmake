@@ -1,25 +1,36 @@
-# tacholog_transport(NAME SOURCES FILE... [LINK TARGET...]) and tacholog_reporter(NAME SOURCES FILE...):
-# adds the sources and a line in the generated registry. The source defines one variable, named like the transport
-# with `_` for `-`, in namespace tacholog::transports (or ::reporters). There is no list in C++.
+# tacholog_transport(NAME [SOURCES FILE...] [LINK LIBRARY...]) and tacholog_reporter(NAME SOURCES FILE...) add the sources to the target that
+# `tacholog_target` names, and a line to the generated registry. A source defines one variable for each entry, named like the entry with `_` for
+# `-`, in namespace tacholog::transports (or ::reporters). There is no list in C++.
+#
+# tacholog_left_out(NAME REMEDY) says what to install for a transport that this build does not have: "install libzmq3-dev".
 
-function(tacholog_registry_entry registry name)
+function(tacholog_entry name)
   cmake_parse_arguments(ENTRY "" "" "SOURCES;LINK" ${ARGN})
-  target_sources(tacholog_${registry} PRIVATE ${ENTRY_SOURCES})
-  target_link_libraries(tacholog_${registry} PRIVATE ${ENTRY_LINK})
-  set_property(TARGET tacholog_${registry} APPEND PROPERTY TACHOLOG_ENTRIES ${name})
+  if(ENTRY_SOURCES)
+    target_sources(${tacholog_target} PRIVATE ${ENTRY_SOURCES})
+  endif()
+  if(ENTRY_LINK)
+    target_link_libraries(${tacholog_target} PRIVATE ${ENTRY_LINK})
+  endif()
+  set_property(TARGET ${tacholog_target} APPEND PROPERTY TACHOLOG_ENTRIES ${name})
 endfunction()
 
 function(tacholog_transport name)
-  tacholog_registry_entry(transports ${name} ${ARGN})
+  tacholog_entry(${name} ${ARGN})
 endfunction()
 
 function(tacholog_reporter name)
-  tacholog_registry_entry(reporters ${name} ${ARGN})
+  tacholog_entry(${name} ${ARGN})
 endfunction()
 
-# Writes the registry of `transports` or `reporters`; call it after the last entry.
-function(tacholog_write_registry registry type header)
-  get_target_property(names tacholog_${registry} TACHOLOG_ENTRIES)
+function(tacholog_left_out name remedy)
+  set_property(GLOBAL APPEND PROPERTY TACHOLOG_LEFT_OUT "${name}|${remedy}")
+  message(STATUS "${name} is left out: ${remedy}")
+endfunction()
+
+# Writes the source `file` with the registry of `transports` or `reporters`: the names that follow.
+function(tacholog_write_registry file registry type header)
+  set(names ${ARGN})
   list(SORT names)
   set(declarations "")
   set(pointers "")
@@ -29,7 +40,6 @@ function(tacholog_write_registry registry type header)
     string(APPEND pointers "    &${registry}::${variable},\n")
   endforeach()
   list(LENGTH names count)
-  set(file ${CMAKE_CURRENT_BINARY_DIR}/${registry}_registry.cpp)
   file(CONFIGURE OUTPUT ${file} @ONLY CONTENT [[
 // Written by CMake.
 #include <array>
@@ -51,7 +61,33 @@ std::span<const @type@* const> all_@registry@() {
 
 }  // namespace tacholog
 ]])
-  target_sources(tacholog_${registry} PRIVATE ${file})
   list(JOIN names " " shown)
   message(STATUS "${registry}: ${shown}")
+endfunction()
+
+# Writes the source `file` with what tacholog_left_out() has named.
+function(tacholog_write_left_out file)
+  get_property(entries GLOBAL PROPERTY TACHOLOG_LEFT_OUT)
+  set(rows "")
+  foreach(entry IN LISTS entries)
+    string(REGEX REPLACE "^([^|]*)\\|(.*)$" "    LeftOut{\"\\1\", \"\\2\"},\n" row "${entry}")
+    string(APPEND rows "${row}")
+  endforeach()
+  list(LENGTH entries count)
+  file(CONFIGURE OUTPUT ${file} @ONLY CONTENT [[
+// Written by CMake.
+#include <array>
+
+#include "transports/transport.hpp"
+
+namespace tacholog {
+
+std::span<const LeftOut> transports_left_out() {
+    static constexpr std::array<LeftOut, @count@> all{{
+@rows@}};
+    return all;
+}
+
+}  // namespace tacholog
+]])
 endfunction()

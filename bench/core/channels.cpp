@@ -10,17 +10,29 @@
 namespace tacholog {
 namespace {
 
-/// Its name is one that no other run on this host has: the process and 64 random bits. Answers go to one subscriber,
-/// one by one.
-Topic new_topic(const Side& side, std::size_t payload_bytes, Direction direction) {
+/// What both sides call a channel: the same on all of them, and of no other run.
+std::string channel_name(const Side& side, Direction direction, std::size_t publisher) {
+    std::ostringstream name;
+    name << "tacholog-" << std::hex << side.run_number << '-' << std::dec << side.case_number
+         << (direction == Direction::messages ? "-ping" : "-pong");
+    if (publisher > 0) name << '-' << publisher;
+    return name.str();
+}
+
+/// Its name is one that no other end on this host has: the process and 64 random bits. Answers go to one subscriber,
+/// one by one. `publisher` counts several of them from 0.
+Topic new_topic(const Side& side, std::size_t payload_bytes, Direction direction, std::size_t publisher = 0) {
     std::random_device random;
     const std::uint64_t salt = std::uint64_t{random()} << 32 | random();
     Topic topic{"tacholog-" + std::to_string(::getpid()) + "-" + std::to_string(salt) +
                     (direction == Direction::messages ? "-ping" : "-pong"),
                 payload_bytes, side.control.local_host(), side.options.address};
+    topic.channel = channel_name(side, direction, publisher);
     topic.waiting = side.options.waiting;
     topic.direction = direction;
     topic.settings = side.options.settings;
+    topic.instances = side.options.instances;
+    topic.companion = side.companion;
     if (direction == Direction::messages) {
         topic.audience = side.options.audience;
         topic.batch_messages = messages_a_batch(side.options, payload_bytes);
@@ -68,8 +80,8 @@ Result<void> join_all(const Side& side, Channels& channels, const std::string& e
         line = std::move(*endpoint);
     }
     if (auto joined = join(side, channels, Direction::messages, {lines.front()}, payload_bytes); !joined) return joined;
-    for (auto line = lines.begin() + 1; line != lines.end(); ++line) {
-        auto publisher = side.transport.advertise(new_topic(side, payload_bytes, Direction::messages), *line);
+    for (std::size_t at = 1; at < lines.size(); ++at) {
+        auto publisher = side.transport.advertise(new_topic(side, payload_bytes, Direction::messages, at), lines[at]);
         if (!publisher) return publisher.error();
         channels.more_publishers.push_back(std::move(*publisher));
     }
@@ -90,15 +102,51 @@ Result<void> join_those(const Side& side, Channels& channels, const std::vector<
     return join(side, channels, Direction::messages, endpoints, payload_bytes);
 }
 
-Result<void> match(const Side& side, Subscriber& subscriber) {
-    const auto matched = subscriber.match(side.limit());
-    if (!matched) return matched.error();
-    if (!*matched) return Error{"join: the peer's publisher has not come within the time limit"};
+Error not_matched(std::string_view who) {
+    return Error{"join: " + std::string{who} + " has not come within the time limit"};
+}
+
+template <typename Function>
+Result<void> for_each_publisher(const Channels& channels, Function&& function) {
+    if (!channels.publisher) return {};
+    if (auto done = function(*channels.publisher); !done) return done;
+    for (const auto& publisher : channels.more_publishers) {
+        if (auto done = function(*publisher); !done) return done;
+    }
     return {};
 }
 
-/// Waits until the peer's publishers have joined our subscribers, if we have any.
+/// Waits until every publisher of this side is matched. Meanwhile the subscriber of this side is matched too, by turns:
+/// the peer's publisher may wait for it, as ours waits for the peer's subscriber.
+Result<void> match_publishers(const Side& side, const Channels& channels) {
+    constexpr Patience turn{10};
+    const Deadline deadline{side.limit()};
+    bool subscriber_matched = channels.subscriber == nullptr;
+    return for_each_publisher(channels, [&](Publisher& publisher) -> Result<void> {
+        auto matched = publisher.match(Patience{0});
+        while (matched && !*matched) {
+            if (deadline.passed()) return not_matched("the peer's subscriber");
+            if (!subscriber_matched) {
+                const auto met = channels.subscriber->match(turn);
+                if (!met) return met.error();
+                subscriber_matched = *met;
+            }
+            matched = publisher.match(turn);
+        }
+        return matched ? Result<void>{} : matched.error();
+    });
+}
+
+Result<void> match(const Side& side, Subscriber& subscriber) {
+    const auto matched = subscriber.match(side.limit());
+    if (!matched) return matched.error();
+    if (!*matched) return not_matched("the peer's publisher");
+    return {};
+}
+
+/// Waits until all ends of this side have been joined by the peer's.
 Result<void> match(const Side& side, const Channels& channels) {
+    if (auto matched = match_publishers(side, channels); !matched) return matched;
     if (!channels.subscriber) return {};
     if (auto matched = match(side, *channels.subscriber); !matched) return matched;
     for (const auto& subscriber : channels.more_subscribers) {
@@ -111,7 +159,7 @@ Result<void> match(const Side& side, const Channels& channels) {
 Result<std::string> subscribe_to_all(const Side& side, Channels& channels, std::size_t payload_bytes) {
     std::string endpoints;
     for (std::size_t count = 0; count < side.options.publishers; ++count) {
-        auto pings = side.transport.subscribe(new_topic(side, payload_bytes, Direction::messages));
+        auto pings = side.transport.subscribe(new_topic(side, payload_bytes, Direction::messages, count));
         if (!pings) return pings.error();
         if (count > 0) endpoints += '\n';
         endpoints += (*pings)->endpoint();
@@ -131,16 +179,12 @@ Result<void> exchange_ready(const Side& side) {
     return ready ? Result<void>{} : ready.error();
 }
 
-std::optional<SocketBuffers> buffers(const Channels& channels) {
-    if (channels.subscriber && channels.subscriber->buffers()) return channels.subscriber->buffers();
-    return channels.publisher ? channels.publisher->buffers() : std::nullopt;
-}
-
-SocketsFrame sockets_of(const Channels& channels) {
-    const auto found = buffers(channels);
-    if (!found) return {};
-    return {true, static_cast<std::uint64_t>(found->receive_bytes), static_cast<std::uint64_t>(found->send_bytes),
-            found->congestion};
+/// What the transport states about this side.
+Facts facts_of(const Channels& channels) {
+    Facts facts;
+    if (channels.subscriber) add_missing(facts, channels.subscriber->facts());
+    if (channels.publisher) add_missing(facts, channels.publisher->facts());
+    return facts;
 }
 
 /// Whether this is where a run begins: what holds for all of it is told there.
@@ -148,10 +192,8 @@ bool is_first(const Side& side, const Case& measured) {
     return measured == cases(side.options).front();
 }
 
-void tell_sockets(const Side& side, const std::string& role, const std::string& participant,
-                  const SocketsFrame& sockets) {
-    if (!sockets.present) return;
-    side.tell(Sockets{role, sockets.receive_bytes, sockets.send_bytes, participant, sockets.congestion});
+void tell_facts(const Side& side, const std::string& role, const std::string& participant, Facts facts) {
+    if (!facts.empty()) side.tell(TransportFacts{role, participant, std::move(facts)});
 }
 
 }  // namespace
@@ -175,12 +217,15 @@ Result<Channels> open_channels_as_publisher(const Side& side, const Case& measur
     if (const auto matched = match(side, channels); !matched) return matched.error();
     if (const auto sent = side.tell_all({FrameKind::ready}); !sent) return sent.error();
     if (const auto ready = side.expect_all(FrameKind::ready); !ready) return ready.error();
-    const auto theirs = side.expect_all(FrameKind::sockets);
+    const auto theirs = side.expect_all(FrameKind::facts);
     if (!theirs) return theirs.error();
     if (!is_first(side, measured)) return channels;
-    tell_sockets(side, "pub", "", sockets_of(channels));
-    for (std::size_t at = 0; at < theirs->size(); ++at)
-        tell_sockets(side, "sub", side.participant(at), SocketsFrame::of((*theirs)[at]));
+    tell_facts(side, "pub", "", facts_of(channels));
+    for (std::size_t at = 0; at < theirs->size(); ++at) {
+        auto facts = parse_facts((*theirs)[at].text);
+        if (!facts) return facts.error();
+        tell_facts(side, "sub", side.participant(at), std::move(*facts));
+    }
     return channels;
 }
 
@@ -200,9 +245,9 @@ Result<Channels> open_channels_as_subscriber(const Side& side, const Frame& fram
     }
     if (const auto matched = match(side, channels); !matched) return matched.error();
     if (const auto ready = exchange_ready(side); !ready) return ready.error();
-    const SocketsFrame sockets = sockets_of(channels);
-    if (const auto sent = side.control.send(sockets.frame()); !sent) return sent.error();
-    if (is_first(side, measured)) tell_sockets(side, "sub", side.name, sockets);
+    Facts facts = facts_of(channels);
+    if (const auto sent = side.control.send({FrameKind::facts, {}, to_text(facts)}); !sent) return sent.error();
+    if (is_first(side, measured)) tell_facts(side, "sub", side.name, std::move(facts));
     return channels;
 }
 

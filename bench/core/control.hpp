@@ -21,7 +21,8 @@ enum class FrameKind : std::uint16_t {
     hello,       ///< HelloFrame
     refused,     ///< text: why
     affinity,    ///< the subscriber's; text: CPUs asked for, a blank, and its SideCpus. The answer is a PlacementFrame
-    sockets,     ///< SocketsFrame
+    run,         ///< RunFrame, the publisher's
+    facts,       ///< text: what the subscriber's transport states about itself, see facts.hpp
     open,        ///< OpenFrame
     ready,       ///< everything of this size is set up
     phase_end,   ///< PhaseEndFrame
@@ -45,7 +46,7 @@ struct Frame {
     std::uint64_t number(std::size_t place) const { return place < numbers.size() ? numbers[place] : 0; }
 };
 
-inline constexpr std::uint64_t protocol_version = 5;
+inline constexpr std::uint64_t protocol_version = 6;
 inline constexpr std::size_t most_numbers = 16;
 /// An agreement names every size and demand.
 inline constexpr std::size_t longest_text = std::size_t{256} * 1024;
@@ -77,6 +78,8 @@ public:
     std::optional<Error> reason(Patience limit);
 
     int descriptor() const { return socket_.get(); }
+
+    const Stop& stop() const { return *stop_; }
 
     /// The peer's address, as it is seen from here.
     Address remote_address() const;

@@ -8,6 +8,7 @@
 
 #include "core/case.hpp"
 #include "core/clock.hpp"
+#include "core/facts.hpp"
 #include "core/histogram.hpp"
 #include "core/options.hpp"
 
@@ -29,7 +30,11 @@ struct Config {
     std::string reliability;
     std::string slow_subscriber = {};  ///< block or drop; empty where that is no question
     std::string reach = {};            ///< of the transport
-    Settings settings = {};            ///< of the transport's own, those that this line states
+};
+
+/// The transport's own settings that are in effect, defaults too.
+struct SettingsInEffect {
+    Settings settings;
 };
 
 /// This machine. What could not be read is empty.
@@ -65,12 +70,24 @@ struct Affinity {
     std::string participant = {};  ///< which of several publishers or subscribers; so below
 };
 
-struct Sockets {
+/// What a transport states about itself at one side.
+struct TransportFacts {
     std::string role;
-    std::uint64_t receive_bytes = 0;
-    std::uint64_t send_bytes = 0;
     std::string participant = {};
-    std::string congestion = {};  ///< TCP's algorithm of congestion control; empty of other protocols
+    Facts facts;
+};
+
+/// What a program that the run has started says of itself.
+struct CompanionFacts {
+    Facts facts;
+};
+
+/// Which way the data was meant to take, and whether the kernel's counters agree.
+struct WayTaken {
+    std::string expected;
+    std::uint64_t carried_bytes = 0;  ///< payloads that this log has results of, each counted once
+    std::optional<std::uint64_t> ip_bytes;
+    std::optional<bool> agrees;  ///< nothing: too little was carried to tell
 };
 
 enum class Outcome { steady, not_steady, fixed };

@@ -37,13 +37,12 @@ Frame PlacementFrame::frame() const {
     return {FrameKind::affinity, {live ? 1U : 0U, shared ? 1U : 0U}, reporting_cpus};
 }
 
-SocketsFrame SocketsFrame::of(const Frame& frame) {
-    return {!frame.numbers.empty(), frame.number(0), frame.number(1), frame.text};
+RunFrame RunFrame::of(const Frame& frame) {
+    return {frame.number(0), frame.text};
 }
 
-Frame SocketsFrame::frame() const {
-    if (!present) return {FrameKind::sockets};
-    return {FrameKind::sockets, {receive_bytes, send_bytes}, congestion};
+Frame RunFrame::frame() const {
+    return {FrameKind::run, {number}, companion};
 }
 
 OpenFrame OpenFrame::of(const Frame& frame) {

@@ -35,14 +35,12 @@ struct PlacementFrame {
     Frame frame() const;
 };
 
-/// FrameKind::sockets.
-struct SocketsFrame {
-    bool present = false;  ///< false: the transport has no sockets, and the frame no numbers
-    std::uint64_t receive_bytes = 0;
-    std::uint64_t send_bytes = 0;
-    std::string congestion;
+/// FrameKind::run: what all sides of a run share.
+struct RunFrame {
+    std::uint64_t number = 0;  ///< drawn by the publisher: channels have names that no other run has
+    std::string companion;     ///< the address of the run's companion program; empty: there is none
 
-    static SocketsFrame of(const Frame& frame);
+    static RunFrame of(const Frame& frame);
     Frame frame() const;
 };
 

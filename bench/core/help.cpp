@@ -1,15 +1,9 @@
-#include <algorithm>
-#include <set>
-#include <utility>
-
 #include "core/options.hpp"
-#include "core/text.hpp"
-#include "transports/transport.hpp"
 
 namespace tacholog {
 namespace {
 
-constexpr std::string_view help_before_settings =
+constexpr std::string_view text =
     R"(perftest measures how a transport moves messages from a publisher to a subscriber,
 and writes what it finds as a text log.
 
@@ -77,10 +71,9 @@ What to measure
   --probe-every N            throughput only: latency under its load: every N-th message is a probe,
                              whose answer gives a round trip; with --instances each instance has
                              its probes in turn; one subscriber, no --batch-bytes (default: none)
+  --set NAME=VALUE           a setting of the transport's own, on both sides; again for each further one.
+                             --list-transports --verbose shows them with their defaults
 
-)";
-
-constexpr std::string_view help_behind_settings = R"(
 Who runs where
   --role both|pub|sub        both: this command starts publisher and subscriber (default);
                              pub, sub: only that side, the other is started with the same options
@@ -109,7 +102,7 @@ What to write
   --intervals                rti, rti-csv: a line a second too (native always has them)
   --no-headers               rti-csv: rows only
 
-  --list-transports, --list-reporters, --version, --help
+  --list-transports [--verbose], --list-reporters, --version, --help
 
 Exit status: 0 measured, 1 the run failed, 2 the command line is wrong, or a file or CPU that it names cannot be used.
 
@@ -124,32 +117,10 @@ Examples
       --reporter native --output run.log --reporter fastrtps --output table.log
 )";
 
-constexpr std::size_t column = 29;  ///< where what an option means begins
-
-/// An option and what it means, in lines as those above.
-std::string paragraph(const Setting& setting) {
-    std::string head = "  --" + std::string{setting.name} + " " + std::string{setting.value};
-    head.resize(std::max(column, head.size() + 1), ' ');
-    std::string text;
-    for (const auto line : split(setting.help, '\n')) {
-        text += std::exchange(head, std::string(column, ' ')) + std::string{line} + '\n';
-    }
-    return text;
-}
-
 }  // namespace
 
 std::string help_text() {
-    std::string text{help_before_settings};
-    std::set<std::string_view> shown;
-    for (const Transport* transport : all_transports()) {
-        for (const Setting& setting : transport->settings) {
-            if (!shown.insert(setting.name).second) continue;
-            if (shown.size() > 1) text += '\n';
-            text += paragraph(setting);
-        }
-    }
-    return text.append(help_behind_settings);
+    return std::string{text};
 }
 
 }  // namespace tacholog

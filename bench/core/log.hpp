@@ -26,9 +26,18 @@ public:
     void write(const Event& event) {
         for (const auto& writer : writers_) writer.reporter->write(event);
     }
-    void write(const LatencyResult& result) { count(counts_.latency, result); }
-    void write(const ThroughputResult& result) { count(counts_.throughput, result); }
-    void write(const DemandResult& result) { count(counts_.demand, result); }
+    void write(const LatencyResult& result) {
+        carried_bytes_ += result.histogram->count() * result.payload_bytes;
+        count(counts_.latency, result);
+    }
+    void write(const ThroughputResult& result) {
+        carried_bytes_ += result.received * result.payload_bytes;
+        count(counts_.throughput, result);
+    }
+    void write(const DemandResult& result) {
+        carried_bytes_ += result.received * result.payload_bytes;
+        count(counts_.demand, result);
+    }
     void write(const Failure& failure) { count(counts_.errors, failure); }
 
     void end() {
@@ -38,6 +47,30 @@ public:
     }
 
     bool failed() const { return counts_.errors > 0; }
+
+    /// What has been written so far, in figures: what a process that writes into the same files has to tell its parent.
+    struct Counts {
+        std::uint64_t latency = 0;
+        std::uint64_t throughput = 0;
+        std::uint64_t demand = 0;
+        std::uint64_t errors = 0;
+        std::uint64_t carried_bytes = 0;  ///< payloads of results
+    };
+    Counts counts() const {
+        return {counts_.latency, counts_.throughput, counts_.demand, counts_.errors, carried_bytes_};
+    }
+    void set(const Counts& counts) {
+        counts_.latency = counts.latency;
+        counts_.throughput = counts.throughput;
+        counts_.demand = counts.demand;
+        counts_.errors = counts.errors;
+        carried_bytes_ = counts.carried_bytes;
+    }
+
+    /// Nothing is left in a buffer, where a forked process would write it again.
+    void flush() {
+        for (const auto& writer : writers_) writer.stream->flush();
+    }
 
     /// An error if a log could not be written: a disk may fill up during a run.
     Result<void> written() const {
@@ -56,6 +89,7 @@ private:
 
     std::vector<Writer> writers_;
     End counts_;
+    std::uint64_t carried_bytes_ = 0;
 };
 
 }  // namespace tacholog

@@ -110,6 +110,19 @@ std::optional<std::string> objection_to_probes(const Options& options) {
     return std::nullopt;
 }
 
+/// What speaks against a process for each size. Dialects other than the native one remember what they wrote last.
+std::optional<std::string> objection_to_fresh_processes(const Options& options, const Transport& transport) {
+    if (!transport.fresh_process_for_each_size) return std::nullopt;
+    if (options.publishers > 1)
+        return "--publishers: " + options.transport + " can be started once in a process, by one publisher";
+    for (const auto& log : options.logs) {
+        if (log.reporter != "native")
+            return "--reporter " + log.reporter + ": " + options.transport +
+                   " needs a process for each size, which only the native log can follow";
+    }
+    return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> objection(const Options& options, const Transport* transport) {
@@ -128,6 +141,7 @@ std::optional<std::string> objection(const Options& options, const Transport* tr
                " bytes long, and the control channel takes " + std::to_string(longest_text) +
                ": measure them in several runs";
     }
+    if (auto wrong = objection_to_fresh_processes(options, *transport)) return wrong;
     if (auto wrong = objection_to_sending(options, *transport)) return wrong;
     if (auto wrong = objection_to_probes(options)) return wrong;
     if (auto wrong = objection_to_dialects(options)) return wrong;

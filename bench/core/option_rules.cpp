@@ -71,27 +71,24 @@ Result<void> check_basis(const Options& options) {
     return {};
 }
 
-std::string names_of_those_with(std::string_view setting) {
+std::string names_of_settings(const Transport& transport) {
+    if (transport.settings.empty()) return "none";
     std::string names;
-    for (const Transport* transport : all_transports()) {
-        if (setting_of(*transport, setting) != nullptr)
-            names += (names.empty() ? "" : ", ") + std::string{transport->name};
-    }
+    for (const Setting& setting : transport.settings) names += (names.empty() ? "" : ", ") + std::string{setting.name};
     return names;
 }
 
-/// The settings that were given are of this transport, and it can use their values.
+/// The settings that were given are of this transport, and it takes their values.
 Result<void> check_settings(const Options& options) {
     const Transport* transport = find(all_transports(), options.transport);
     if (transport == nullptr) return {};  // which is refused for that, see objections.hpp
-    std::vector<std::size_t> sizes;
-    for (const auto& row : options.demand_table) sizes.push_back(row.payload_bytes);
-    if (sizes.empty()) sizes = options.sizes;
-    const std::size_t smallest_bytes = *std::min_element(sizes.begin(), sizes.end());
     for (const auto& [name, value] : options.settings) {
         const Setting* setting = setting_of(*transport, name);
-        if (setting == nullptr) return Error{"--" + name + " is for --transport " + names_of_those_with(name)};
-        if (const auto fine = setting->check(value, smallest_bytes); !fine) return fine;
+        if (setting == nullptr) {
+            return Error{"--set " + name + ": " + options.transport +
+                         " has no such setting; those that it has: " + names_of_settings(*transport)};
+        }
+        if (const auto fine = check_value(*setting, value); !fine) return fine;
     }
     return {};
 }

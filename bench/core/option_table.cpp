@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <vector>
 
 #include "core/address.hpp"
 #include "core/choices.hpp"
 #include "core/instances.hpp"
 #include "core/text.hpp"
-#include "transports/transport.hpp"
 
 namespace tacholog {
 namespace {
@@ -82,6 +80,17 @@ Result<void> set_batch_bytes(Options& options, std::string_view text) {
     return {};
 }
 
+/// Which settings there are, and what they take, is checked once the transport is known.
+Result<void> set_setting(Options& options, std::string_view text) {
+    const auto equals = text.find('=');
+    const auto name = text.substr(0, equals);
+    if (equals == std::string_view::npos || name.empty() || equals + 1 == text.size())
+        return Error{"--set " + std::string{text} + ": not NAME=VALUE"};
+    if (!options.settings.emplace(name, text.substr(equals + 1)).second)
+        return Error{"--set " + std::string{name} + " is given twice"};
+    return {};
+}
+
 /// The n-th --reporter goes with the n-th --output.
 Result<void> set_log(Options& options, std::string LogOrder::* part, std::string_view text) {
     if (text.empty()) return Error{"--reporter and --output: an empty name"};
@@ -102,7 +111,7 @@ Result<void> nothing(Options&, std::string_view) {
 }
 
 // clang-format off
-constexpr std::array<OptionRow, 36> of_the_rig{{
+constexpr std::array<OptionRow, 38> rows{{
     {"test", [](Options& o, std::string_view t) { return choose("--test", t, tests, o.test); }},
     {"transport", [](Options& o, std::string_view t) -> Result<void> { o.transport = t; return {}; }},
     {"role", [](Options& o, std::string_view t) { return choose("--role", t, roles, o.role); }},
@@ -128,6 +137,7 @@ constexpr std::array<OptionRow, 36> of_the_rig{{
     {"cpu-sub", [](Options& o, std::string_view t) { return keep(parse_cpus(t), o.cpu_sub); }},
     {"address", set_address},
     {"port", set_port},
+    {"set", set_setting, required_argument, Request::run, true},
     {"any-endpoint", [](Options& o, std::string_view) { return set_flag(o.any_endpoint); }, no_argument},
     {"timeout", [](Options& o, std::string_view t) { return keep(positive("--timeout", t, "seconds", longest_s), o.timeout_s); }},
     {"answer-limit", [](Options& o, std::string_view t) { return keep(positive("--answer-limit", t, "seconds", longest_s), o.answer_limit_s); }},
@@ -135,6 +145,7 @@ constexpr std::array<OptionRow, 36> of_the_rig{{
     {"output", [](Options& o, std::string_view t) { return set_log(o, &LogOrder::output, t); }, required_argument, Request::run, true},
     {"intervals", [](Options& o, std::string_view) { return set_flag(o.intervals); }, no_argument},
     {"no-headers", [](Options& o, std::string_view) { return set_flag(o.no_headers); }, no_argument},
+    {"verbose", [](Options& o, std::string_view) { return set_flag(o.verbose); }, no_argument},
     {"list-transports", nothing, no_argument, Request::list_transports},
     {"list-reporters", nothing, no_argument, Request::list_reporters},
     {"version", nothing, no_argument, Request::version},
@@ -142,21 +153,9 @@ constexpr std::array<OptionRow, 36> of_the_rig{{
 }};
 // clang-format on
 
-std::vector<OptionRow> all_rows() {
-    std::vector<OptionRow> rows{of_the_rig.begin(), of_the_rig.end()};
-    for (const Transport* transport : all_transports()) {
-        for (const Setting& setting : transport->settings) {
-            const auto is_same = [&](const OptionRow& row) { return row.name == setting.name; };
-            if (std::none_of(rows.begin(), rows.end(), is_same)) rows.push_back({setting.name.data(), nullptr});
-        }
-    }
-    return rows;
-}
-
 }  // namespace
 
 std::span<const OptionRow> option_table() {
-    static const std::vector<OptionRow> rows = all_rows();
     return rows;
 }
 

@@ -1,5 +1,5 @@
-// Every option: its name, and what its value changes. A new one of the rig's is a line in option_table.cpp, and one in
-// help.cpp; one that a single transport has is a Setting of that transport.
+// Every option: its name, and what its value changes. A new one is a line in option_table.cpp, and one in help.cpp.
+// What a single transport has is no option but a Setting of that transport, which --set gives.
 #pragma once
 
 #include <getopt.h>
@@ -13,13 +13,12 @@ namespace tacholog {
 
 struct OptionRow {
     const char* name;
-    Result<void> (*set)(Options&, std::string_view text);  ///< nullptr: the text is kept in Options::settings
+    Result<void> (*set)(Options&, std::string_view text);
     int argument = required_argument;
     Request request = Request::run;
     bool repeats = false;  ///< a further one adds to the first
 };
 
-/// The rig's options, and those of all transports of this build.
 std::span<const OptionRow> option_table();
 
 }  // namespace tacholog

@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <span>
 
+#include "core/objections.hpp"
 #include "core/option_rules.hpp"
 #include "core/option_table.hpp"
 #include "core/text.hpp"
 
 namespace tacholog {
 namespace {
+
+using namespace std::string_view_literals;
 
 std::vector<option> getopt_table(std::span<const OptionRow> rows) {
     std::vector<option> table;
@@ -22,6 +25,8 @@ std::vector<option> getopt_table(std::span<const OptionRow> rows) {
 
 /// What was not given but follows from the rest.
 void complete(Options& options) {
+    if (const Transport* transport = find(all_transports(), options.transport))
+        options.settings = in_effect(transport->settings, options.settings);
     if (options.logs.empty()) options.logs.emplace_back();
     for (auto& log : options.logs) {
         if (log.reporter.empty()) log.reporter = std::string{"native"};
@@ -52,10 +57,21 @@ Result<void> whole(std::string_view word, std::string_view name) {
     return Error{std::string{word.substr(0, word.find('='))} + ": no such option; there is --" + std::string{name}};
 }
 
+/// Whether some transport of this build has a setting of that name.
+bool is_setting(std::string_view name) {
+    return std::ranges::any_of(all_transports(),
+                               [&](const Transport* transport) { return setting_of(*transport, name) != nullptr; });
+}
+
 /// What getopt_long has just refused, in words.
 Error refusal(int answer, char* argv[]) {
     const std::string word = argv[optind - 1];
     if (answer == ':') return Error{word + ": its value is missing"};
+    const std::string name = word.starts_with("--") ? word.substr(2, word.find('=') - 2) : "";
+    // Up to 0.5, settings were options of their own.
+    const std::string setting = name == "mock" ? "faults" : name;
+    if (is_setting(setting))
+        return Error{"--" + name + ": no such option; it is a setting of a transport: --set " + setting + "=VALUE"};
     return Error{word + ": no such option, or not clear which; --help shows them all"};
 }
 
@@ -92,6 +108,7 @@ Result<Options> parse_options(int argc, char* argv[]) {
         if (const auto fine = whole(argv[at], row.name); !fine) return fine.error();
         if (row.request != Request::run) {
             options.request = row.request;
+            options.verbose = std::any_of(argv, argv + argc, [](const char* word) { return word == "--verbose"sv; });
             return options;
         }
         // The last would win without a word, and what the first asked for would not be measured.
@@ -100,11 +117,7 @@ Result<Options> parse_options(int argc, char* argv[]) {
         }
         given.add(row.name);
         const std::string_view text = optarg == nullptr ? "" : optarg;
-        if (row.set == nullptr) {
-            options.settings[row.name] = text;
-        } else if (const auto set = row.set(options, text); !set) {
-            return set.error();
-        }
+        if (const auto set = row.set(options, text); !set) return set.error();
     }
     if (optind < argc) return Error{quoted(argv[optind]) + ": options only, no arguments"};
     if (const auto fine = check(options, given); !fine) return fine.error();

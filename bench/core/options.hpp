@@ -38,6 +38,7 @@ struct LogOrder {
 
 struct Options {
     Request request = Request::run;
+    bool verbose = false;  ///< of --list-transports
     Test test = Test::latency;
     std::string transport;
     Role role = Role::both;
@@ -54,7 +55,7 @@ struct Options {
     Audience audience;
     std::optional<std::size_t> instances;  ///< of keyed data; nothing: the topic has no key
     Waiting waiting = Waiting::busy_poll;
-    Settings settings;                ///< of the transport's own
+    Settings settings;                ///< of the transport's own: each one, given or not, once options are checked
     std::size_t batch_bytes = 0;      ///< messages that may travel together; 0: each goes at once
     std::size_t probe_every = 0;      ///< of a throughput test: how many messages to one that is answered; 0: none is
     Basis basis = Basis::round_trip;  ///< of latency

@@ -35,7 +35,7 @@ struct Counter {
     const char* key;
 };
 
-constexpr std::array<Counter, 15> counters{{{"Udp:", "InDatagrams", "udp_in_datagrams"},
+constexpr std::array<Counter, 19> counters{{{"Udp:", "InDatagrams", "udp_in_datagrams"},
                                             {"Udp:", "OutDatagrams", "udp_out_datagrams"},
                                             {"Udp:", "InErrors", "udp_in_errors"},
                                             {"Udp:", "NoPorts", "udp_no_ports"},
@@ -49,7 +49,11 @@ constexpr std::array<Counter, 15> counters{{{"Udp:", "InDatagrams", "udp_in_data
                                             {"Udp6", "SndbufErrors", "udp6_sndbuf_errors"},
                                             {"Tcp:", "InSegs", "tcp_in_segs"},
                                             {"Tcp:", "OutSegs", "tcp_out_segs"},
-                                            {"Tcp:", "RetransSegs", "tcp_retrans_segs"}}};
+                                            {"Tcp:", "RetransSegs", "tcp_retrans_segs"},
+                                            {"IpExt:", "InOctets", "ip_in_octets"},
+                                            {"IpExt:", "OutOctets", "ip_out_octets"},
+                                            {"Ip6", "InOctets", "ip6_in_octets"},
+                                            {"Ip6", "OutOctets", "ip6_out_octets"}}};
 
 void add(PathCounters& found, std::string_view protocol, std::string_view name, std::string_view value) {
     const auto* wanted = std::find_if(counters.begin(), counters.end(), [&](const Counter& counter) {
@@ -60,8 +64,8 @@ void add(PathCounters& found, std::string_view protocol, std::string_view name, 
 }
 
 /// Of IPv4, and of TCP over either: lines in pairs, "Udp: InDatagrams NoPorts ..." and "Udp: 17 3 ...".
-void add_pairs_of_lines(PathCounters& found) {
-    std::ifstream file{"/proc/self/net/snmp"};
+void add_pairs_of_lines(PathCounters& found, const char* path) {
+    std::ifstream file{path};
     std::string names_line;
     std::string values_line;
     while (std::getline(file, names_line) && std::getline(file, values_line)) {
@@ -78,12 +82,13 @@ void add_pairs_of_lines(PathCounters& found) {
 
 /// Of IPv6: "Udp6InDatagrams 17". There is none where it is switched off.
 void add_lines(PathCounters& found) {
-    constexpr std::size_t protocol_letters = 4;
     std::ifstream file{"/proc/self/net/snmp6"};
     std::string name;
     std::string value;
     while (file >> name >> value) {
-        if (name.starts_with("Udp6")) add(found, "Udp6", name.substr(protocol_letters), value);
+        for (const std::string_view protocol : {"Udp6", "Ip6"}) {
+            if (name.starts_with(protocol)) add(found, protocol, name.substr(protocol.size()), value);
+        }
     }
 }
 
@@ -103,7 +108,8 @@ Resources Usage::so_far() const {
 
 PathCounters read_path_counters() {
     PathCounters found;
-    add_pairs_of_lines(found);
+    add_pairs_of_lines(found, "/proc/self/net/snmp");
+    add_pairs_of_lines(found, "/proc/self/net/netstat");
     add_lines(found);
     return found;
 }

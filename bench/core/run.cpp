@@ -1,8 +1,5 @@
 #include "core/run.hpp"
 
-#include <sys/prctl.h>
-#include <sys/wait.h>
-
 #include <algorithm>
 #include <atomic>
 #include <csignal>
@@ -14,11 +11,13 @@
 #include <thread>
 #include <utility>
 
+#include "core/child.hpp"
 #include "core/environment.hpp"
 #include "core/objections.hpp"
 #include "core/reception.hpp"
 #include "core/resources.hpp"
 #include "core/side.hpp"
+#include "core/way.hpp"
 
 namespace tacholog {
 namespace {
@@ -67,8 +66,9 @@ std::uint64_t new_secret() {
 
 /// How a subscriber introduces itself.
 struct Introduction {
-    std::size_t wish = 0;      ///< which of the subscribers it would like to be; 0: any
-    std::uint64_t secret = 0;  ///< of a run that starts its own subscribers: only those know it
+    std::size_t wish = 0;        ///< which of the subscribers it would like to be; 0: any
+    std::uint64_t secret = 0;    ///< of a run that starts its own subscribers: only those know it
+    std::string companion = {};  ///< the address of the program that this process has started for itself, if it has
 };
 
 Result<void> subscribe_and_run(const Options& options, const Transport& transport, int port, const Stop& stop, Log* log,
@@ -78,82 +78,32 @@ Result<void> subscribe_and_run(const Options& options, const Transport& transpor
     const auto run_it = [&]() -> Result<void> {
         const auto place = greet_publisher(*control, agreement(options), limit_of(options), own.wish, own.secret);
         if (!place) return place.error();
-        return run_subscriber({options, transport, *control, log, {}, name_of_subscriber(options, *place)});
+        Side side{options, transport, *control, log, {}, name_of_subscriber(options, *place)};
+        side.companion = own.companion;
+        return run_subscriber(side);
     };
     return explained(run_it(), {&*control, 1});
 }
 
-/// The subscribers that a run has started itself: what they know, and whether one of them can no longer come.
+/// What a publisher's process has started itself. Of its subscribers: what they know, and whether one of them can no
+/// longer come.
 struct Own {
+    std::string companion;  ///< the address of its companion program, if it has one
     std::uint64_t secret = 0;
     std::function<bool()> hopeless = [] { return false; };
 };
 
 Result<void> publish_and_run(const Options& options, const Transport& transport, const Listener& listener,
-                             const Stop& stop, Log& log, const Own& own = {}) {
+                             const Stop& stop, Log& log, const Own& own) {
     std::vector<Control> subscribers;
     Reception reception{options, listener, stop, own.secret, own.hopeless};
     auto gathered = reception.gather(subscribers);
     reception.strangers().tell(log);
     if (!gathered) return explained(with_origin_of_port(gathered.error(), options), subscribers);
-    return explained(run_publisher({options, transport, subscribers.front(), &log, subscribers}), subscribers);
+    Side side{options, transport, subscribers.front(), &log, subscribers};
+    side.companion = own.companion;
+    return explained(run_publisher(side), subscribers);
 }
-
-/// The subscriber as a process of its own. It never outlives this one, nor this one's wait for it.
-class Child {
-public:
-    template <typename Work>
-    static Result<Child> start(const std::string& name, Work&& work) {
-        const pid_t parent = ::getpid();
-        const pid_t pid = ::fork();
-        if (pid < 0) return os_error("fork the subscriber");
-        if (pid == 0) {
-            ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-            // The parent may have died before it was asked for.
-            ::_exit(::getppid() == parent ? work() : 1);
-        }
-        return Child{pid, name};
-    }
-
-    Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, -1)), name_(std::move(other.name_)) {}
-    Child& operator=(Child&&) = delete;
-    ~Child() {
-        if (pid_ > 0) static_cast<void>(reap());
-    }
-
-    /// Whether it has ended. What became of it can still be asked.
-    bool ended() const {
-        siginfo_t facts{};
-        return pid_ > 0 && ::waitid(P_PID, static_cast<id_t>(pid_), &facts, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-               facts.si_pid == pid_;
-    }
-
-    /// What became of it, in words; empty if it ended well, or was killed here for not ending: that is no reason.
-    std::string reap() {
-        constexpr Patience grace{2000};
-        int status = 0;
-        const Deadline deadline{grace};
-        const pid_t child = std::exchange(pid_, -1);
-        while (::waitpid(child, &status, WNOHANG) == 0) {
-            if (deadline.passed()) {
-                ::kill(child, SIGKILL);
-                ::waitpid(child, &status, 0);
-                return "";
-            }
-            const timespec pause{0, 1'000'000};
-            ::nanosleep(&pause, nullptr);
-        }
-        if (WIFSIGNALED(status))
-            return "the subscriber process" + (name_.empty() ? "" : " " + name_) + " was killed by signal " +
-                   std::to_string(WTERMSIG(status));
-        return "";
-    }
-
-private:
-    Child(pid_t pid, std::string name) : pid_(pid), name_(std::move(name)) {}
-    pid_t pid_;
-    std::string name_;
-};
 
 /// The subscribers, each a process of its own, named as the log will name them.
 template <typename Work>
@@ -161,19 +111,34 @@ Result<std::vector<Child>> start_all(const Options& options, Work&& work) {
     std::vector<Child> children;
     children.reserve(options.audience.subscribers);
     for (std::size_t place = 1; place <= options.audience.subscribers; ++place) {
-        auto child = Child::start(name_of_subscriber(options, place), [&] { return work(place); });
+        const std::string name = name_of_subscriber(options, place);
+        auto child =
+            Child::start("the subscriber process" + (name.empty() ? "" : " " + name), [&] { return work(place); });
         if (!child) return child.error();
         children.push_back(std::move(*child));
     }
     return children;
 }
 
-Result<void> run_processes(const Options& options, const Transport& transport, const Stop& stop, Log& log,
-                           const Listener& listener, std::vector<Child>& children, std::uint64_t secret) {
+/// What a process runs: all of it stays as it is to the end.
+struct Run {
+    const Options& options;
+    const Transport& transport;
+    const Build& build;
+    const Stop& stop;
+    Log& log;
+    const Companion* companion;  ///< nullptr: none was started here
+
+    std::string companion_address() const { return companion == nullptr ? "" : companion->address(); }
+};
+
+Result<void> run_processes(const Run& run, const Listener& listener, std::vector<Child>& children,
+                           std::uint64_t secret) {
     const auto one_ended = [&] {
         return std::any_of(children.begin(), children.end(), [](const Child& child) { return child.ended(); });
     };
-    auto done = publish_and_run(options, transport, listener, stop, log, {secret, one_ended});
+    auto done = publish_and_run(run.options, run.transport, listener, run.stop, run.log,
+                                {run.companion_address(), secret, one_ended});
     std::string fates;
     for (Child& child : children) {
         const std::string fate = child.reap();
@@ -183,20 +148,20 @@ Result<void> run_processes(const Options& options, const Transport& transport, c
     return Error{fates + " (" + done.error().text + ")"};
 }
 
-Result<void> run_threads(const Options& options, const Transport& transport, const Stop& stop, Log& log,
-                         const Listener& listener) {
+Result<void> run_threads(const Run& run, const Listener& listener) {
     const std::uint64_t secret = new_secret();
     std::atomic<bool> one_failed{false};
-    std::vector<Result<void>> ends(options.audience.subscribers);
+    std::vector<Result<void>> ends(run.options.audience.subscribers);
     std::vector<std::thread> subscribers;
     for (std::size_t at = 0; at < ends.size(); ++at) {
         subscribers.emplace_back([&, at] {
-            ends[at] = subscribe_and_run(options, transport, listener.port(), stop, nullptr, {at + 1, secret});
+            ends[at] =
+                subscribe_and_run(run.options, run.transport, listener.port(), run.stop, nullptr, {at + 1, secret});
             if (!ends[at]) one_failed = true;
         });
     }
-    auto published =
-        publish_and_run(options, transport, listener, stop, log, {secret, [&] { return one_failed.load(); }});
+    auto published = publish_and_run(run.options, run.transport, listener, run.stop, run.log,
+                                     {run.companion_address(), secret, [&] { return one_failed.load(); }});
     for (auto& subscriber : subscribers) subscriber.join();
     const auto failed = std::find_if(ends.begin(), ends.end(), [](const auto& end) { return !end; });
     return published && failed != ends.end() ? *failed : published;
@@ -219,22 +184,14 @@ std::string_view to_text(Reach reach) {
     return reach == Reach::host ? "host" : "process";
 }
 
-/// Of the settings that were given, those that the configuration states.
-Settings settings_of(const Options& options, const Transport& transport) {
-    Settings stated;
-    for (const auto& [name, value] : options.settings) {
-        const Setting* setting = setting_of(transport, name);
-        if (setting != nullptr && setting->in_config_line) stated[name] = value;
-    }
-    return stated;
-}
-
 /// The head of every log. Returns the kernel's counters as they stood before the run.
-PathCounters write_head(Log& log, const Options& options, const Transport& transport, const Build& build) {
+PathCounters write_head(const Run& run) {
+    const auto& [options, transport, build, stop, log, companion] = run;
     log.write(build);
     log.write(Config{options, std::string{transport.data_path}, reliability_of(options, transport),
-                     slow_subscriber_of(options, transport), std::string{to_text(transport.reach)},
-                     settings_of(options, transport)});
+                     slow_subscriber_of(options, transport), std::string{to_text(transport.reach)}});
+    if (!options.settings.empty()) log.write(SettingsInEffect{options.settings});
+    if (companion != nullptr) log.write(CompanionFacts{companion->facts()});
     log.write(read_host());
     log.write(measure_clock());
     log.write(read_load(false));
@@ -244,18 +201,27 @@ PathCounters write_head(Log& log, const Options& options, const Transport& trans
 }
 
 /// Counted by the kernel since the log was begun, for a witness that the bytes went the way that the log says.
-void write_path(Log& log, const PathCounters& before) {
+void write_path(const Run& run, const PathCounters& before) {
     const Path path = path_between(before, read_path_counters());
-    if (!path.counters.empty()) log.write(path);
+    if (!path.counters.empty()) run.log.write(path);
+    if (!run.transport.way) return;
+    // A message to several subscribers may have been sent once.
+    const WayTaken way =
+        way_taken(*run.transport.way, path, run.log.counts().carried_bytes / run.options.audience.subscribers);
+    run.log.write(way);
+    if (const std::string words = words_of_fallback(way); !words.empty()) run.log.write(Note{words});
 }
 
 /// The end of every log: errors if there were any, then how it went.
-int conclude(Log& log, const Result<void>& done, const PathCounters& before) {
+int conclude(const Run& run, const Result<void>& done, const PathCounters& before) {
+    Log& log = run.log;
     if (!done) {
-        log.write(Failure{std::nullopt, done.error().text});
-        complain(done.error().text);
+        const auto trouble = run.companion == nullptr ? std::nullopt : run.companion->trouble();
+        const std::string text = done.error().text + (trouble ? " (" + *trouble + ")" : "");
+        log.write(Failure{std::nullopt, text});
+        complain(text);
     }
-    write_path(log, before);
+    write_path(run, before);
     log.write(read_load(true));
     log.end();
     if (const auto written = log.written(); !written) {
@@ -272,34 +238,34 @@ int control_port(const Options& options) {
 }
 
 /// The subscribers as further processes of this program.
-int run_forked(const Options& options, const Transport& transport, const Build& build, const Stop& stop, Log& log,
-               const Listener& listener) {
+int run_forked(const Run& run, const Listener& listener) {
     const std::uint64_t secret = new_secret();
     // Forked before the first byte is written: what is buffered then would be written twice.
-    auto children = start_all(options, [&](std::size_t place) {
-        return subscribe_and_run(options, transport, listener.port(), stop, nullptr, {place, secret}) ? 0 : 1;
+    auto children = start_all(run.options, [&](std::size_t place) {
+        const Introduction own{place, secret};
+        return subscribe_and_run(run.options, run.transport, listener.port(), run.stop, nullptr, own) ? 0 : 1;
     });
-    const PathCounters before = write_head(log, options, transport, build);
-    if (!children) return conclude(log, children.error(), before);
-    return conclude(log, run_processes(options, transport, stop, log, listener, *children, secret), before);
+    const PathCounters before = write_head(run);
+    if (!children) return conclude(run, children.error(), before);
+    return conclude(run, run_processes(run, listener, *children, secret), before);
 }
 
 /// The role's own way to run, with the log's head written once everything that needs no log stands.
-int run_role(const Options& options, const Transport& transport, const Build& build, const Stop& stop, Log& log) {
+int run_role(const Run& run) {
+    const auto& [options, transport, build, stop, log, companion] = run;
     const int port = control_port(options);
     if (options.role == Role::sub) {
-        const PathCounters before = write_head(log, options, transport, build);
-        return conclude(log, subscribe_and_run(options, transport, port, stop, &log), before);
+        const PathCounters before = write_head(run);
+        return conclude(run, subscribe_and_run(options, transport, port, stop, &log, {0, 0, run.companion_address()}),
+                        before);
     }
     const auto listener = Listener::open(options.address, port);
     const bool both = options.role == Role::both;
-    if (listener && both && transport.parties == Parties::processes) {
-        return run_forked(options, transport, build, stop, log, *listener);
-    }
-    const PathCounters before = write_head(log, options, transport, build);
-    if (!listener) return conclude(log, with_origin_of_port(listener.error(), options), before);
-    if (both) return conclude(log, run_threads(options, transport, stop, log, *listener), before);
-    return conclude(log, publish_and_run(options, transport, *listener, stop, log), before);
+    if (listener && both && transport.parties == Parties::processes) return run_forked(run, *listener);
+    const PathCounters before = write_head(run);
+    if (!listener) return conclude(run, with_origin_of_port(listener.error(), options), before);
+    if (both) return conclude(run, run_threads(run, *listener), before);
+    return conclude(run, publish_and_run(options, transport, *listener, stop, log, {run.companion_address()}), before);
 }
 
 /// The files of the logs; they stay where they are as long as this lives.
@@ -320,19 +286,52 @@ Result<Log> open_logs(const std::vector<LogOrder>& orders, Files& files) {
     return Log{std::move(writers)};
 }
 
+RunPlan plan_of(const Options& options) {
+    RunPlan plan{options.settings,   options.sizes,     options.waiting, options.audience,
+                 options.publishers, options.instances, options.address};
+    plan.publishes = options.role != Role::sub;
+    plan.subscribes = options.role != Role::pub;
+    return plan;
+}
+
+/// The program that the transport needs beside it, if it needs one, and whether all is then ready.
+Result<std::unique_ptr<Companion>> prepare(const Options& options, const Transport& transport) {
+    const RunPlan plan = plan_of(options);
+    std::unique_ptr<Companion> companion;
+    if (transport.start_companion != nullptr) {
+        auto started = transport.start_companion(plan);
+        if (!started) return started.error();
+        companion = std::move(*started);
+    }
+    if (transport.ready != nullptr) {
+        if (const auto fine = transport.ready(plan); !fine) return fine.error();
+    }
+    return companion;
+}
+
+/// What is wrong with the command line, or with what it names.
+Result<void> refused(const Options& options, const Transport* transport) {
+    if (const auto wrong = objection(options, transport)) return Error{*wrong};
+    for (const auto& [role, cpus] : {std::pair{"pub", options.cpu_pub}, std::pair{"sub", options.cpu_sub}}) {
+        if (const auto fine = can_pin(role, cpus); !fine) return fine;
+    }
+    return {};
+}
+
 }  // namespace
 
 int run(const Options& options, const Build& build) {
-    const Transport* transport = find(all_transports(), options.transport);
-    if (const auto wrong = objection(options, transport)) {
-        complain(*wrong);
+    const Transport* found = find(all_transports(), options.transport);
+    const Transport transport = found == nullptr ? Transport{} : adjusted(*found, options.settings);
+    if (const auto fine = refused(options, found == nullptr ? nullptr : &transport); !fine) {
+        complain(fine.error().text);
         return 2;
     }
-    for (const auto& [role, cpus] : {std::pair{"pub", options.cpu_pub}, std::pair{"sub", options.cpu_sub}}) {
-        if (const auto fine = can_pin(role, cpus); !fine) {
-            complain(fine.error().text);
-            return 2;
-        }
+    ::signal(SIGPIPE, SIG_IGN);  // a reader that went away is a failed write, which is reported
+    const auto companion = prepare(options, transport);
+    if (!companion) {
+        complain(companion.error().text);
+        return 2;
     }
     Files files;
     auto log = open_logs(options.logs, files);
@@ -340,13 +339,12 @@ int run(const Options& options, const Build& build) {
         complain(log.error().text);
         return 2;
     }
-    ::signal(SIGPIPE, SIG_IGN);  // a reader that went away is a failed write, which is reported
     const auto stop = Stop::watch();
     if (!stop) {
         complain(stop.error().text);
         return 1;
     }
-    return run_role(options, *transport, build, *stop, *log);
+    return run_role({options, transport, build, *stop, *log, companion->get()});
 }
 
 }  // namespace tacholog

@@ -1,11 +1,14 @@
-// Settings that single transports declare for themselves. The rig reads them from the command line, shows them in
-// --help, compares them between the two sides and hands them to the transport. It does not know what they mean: a new
-// setting is declared in its transport's file, and nowhere else.
+// Settings: options that a transport declares for itself, given as `--set NAME=VALUE`. The rig reads and checks them,
+// lists them with their defaults and meanings, compares them between both sides, writes all of them into the log, and
+// hands them to the transport. It does not know what they mean: a new setting is declared in its transport's file, and
+// nowhere else.
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
+#include <charconv>
+#include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -14,17 +17,16 @@
 namespace tacholog {
 
 struct Setting {
-    std::string_view name;   ///< its option is `--name VALUE`; it differs from the names of the rig's own options
-    std::string_view value;  ///< what --help calls the value, like LIST
-    std::string_view help;   ///< lines of at most 70 characters, without a line break at the end
-    /// An error, which names the option, if this host cannot use the value with messages of `smallest_bytes` and more.
-    Result<void> (*check)(std::string_view value, std::size_t smallest_bytes);
-    /// Whether the log's `config` line states it, under its `log_key`. Not needed where another line has the value in
-    /// effect.
-    bool in_config_line = true;
+    std::string_view name;           ///< lower-case words joined by '-'
+    std::string_view values;         ///< what it takes: a word for the kind of value, or all values as "one|another"
+    std::string_view default_value;  ///< in effect if none was given; the log states it too
+    std::string_view meaning;        ///< for --list-transports --verbose, one sentence without a full stop
+    /// An error that says what is wrong with the value, and does not repeat it. nullptr: `values` lists all that are
+    /// allowed ("one|another"), or any text is.
+    Result<void> (*check)(std::string_view value) = nullptr;
 };
 
-/// The settings that were given, as given, by name.
+/// Values by the names of their settings.
 using Settings = std::map<std::string, std::string, std::less<>>;
 
 /// The key of a setting in the log: its name with '_' for '-', which no key may hold (docs/native-log.md).
@@ -34,10 +36,34 @@ inline std::string log_key(std::string_view name) {
     return key;
 }
 
-/// Empty if it was not given.
+/// The value in effect. Empty only if the transport declares no such setting.
 inline std::string value_of(const Settings& settings, std::string_view name) {
     const auto found = settings.find(name);
     return found == settings.end() ? std::string{} : found->second;
+}
+
+/// Every declared setting with its value: the one that was given, or the default.
+Settings in_effect(std::span<const Setting> declared, const Settings& given = {});
+
+/// An error that names the setting and what it takes, if it does not take this value.
+Result<void> check_value(const Setting& setting, std::string_view value);
+
+/// For Setting::check: a whole number within these bounds.
+template <std::uint64_t least, std::uint64_t most>
+Result<void> whole_number(std::string_view value) {
+    std::uint64_t number = 0;
+    const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), number);
+    const bool is_number = problem == std::errc{} && end == value.data() + value.size();
+    if (is_number && number >= least && number <= most) return {};
+    return Error{"not a whole number from " + std::to_string(least) + " to " + std::to_string(most)};
+}
+
+/// The number that a checked value is.
+inline std::uint64_t number_of(const Settings& settings, std::string_view name) {
+    const std::string value = value_of(settings, name);
+    std::uint64_t number = 0;
+    std::from_chars(value.data(), value.data() + value.size(), number);
+    return number;
 }
 
 }  // namespace tacholog

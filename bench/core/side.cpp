@@ -1,14 +1,19 @@
 #include "core/side.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <random>
 
 #include "core/environment.hpp"
+#include "core/fresh_process.hpp"
 #include "core/one_way.hpp"
 #include "core/resources.hpp"
 #include "core/text.hpp"
 
 namespace tacholog {
 namespace {
+
+constexpr std::size_t longest_companion = 4096;
 
 std::string demands(const Options& options) {
     if (options.test != Test::demand) return "";
@@ -19,7 +24,7 @@ std::string demands(const Options& options) {
 
 std::string settings(const Options& options) {
     std::string text;
-    for (const auto& [name, value] : options.settings) text += " --" + name + "=" + value;
+    for (const auto& [name, value] : options.settings) text += " --set-" + name + "=" + value;
     return text;
 }
 
@@ -201,11 +206,76 @@ Result<void> report_resources(const Side& side, const Case& measured, const Reso
     return side.control.send(ResourcesFrame{used}.frame());
 }
 
+/// The publisher draws the number of the run, and knows where its companion program is.
+Result<void> tell_run(Side& side) {
+    std::random_device random;
+    side.run_number = std::uint64_t{random()} << 32 | random();
+    return side.tell_all(RunFrame{side.run_number, side.companion}.frame());
+}
+
+Result<void> hear_of_run(Side& side) {
+    const auto frame = side.control.expect(FrameKind::run, side.limit());
+    if (!frame) return frame.error();
+    const RunFrame run = RunFrame::of(*frame);
+    side.run_number = run.number;
+    if (!side.companion.empty()) return {};  // this process has started its own
+    if (run.companion.size() > longest_companion)
+        return Error{"control channel: the peer is out of step with this side"};
+    side.companion = run.companion;
+    if (side.companion.empty() || side.transport.endpoint_at == nullptr || side.options.any_endpoint) return {};
+    // As any endpoint that a peer names.
+    const auto found = side.transport.endpoint_at(side.companion, side.control.remote_address());
+    if (!found)
+        return Error{"join '" + side.companion +
+                     "': the publisher is somewhere else, and may name no other address (unless "
+                     "--any-endpoint is given here)"};
+    side.companion = *found;
+    return {};
+}
+
 /// Whether this is one of the cases that both sides were told of: its size is about to be allocated.
 bool agreed(const Side& side, const Frame& open) {
     const auto known = cases(side.options);
     return std::find(known.begin(), known.end(), OpenFrame::of(open).measured) != known.end();
 }
+
+Result<void> publish_case(const Side& side, const Case& measured) {
+    const auto run = side.options.test == Test::latency ? run_latency_publisher : run_throughput_publisher;
+    const auto used = measure_usage(side, [&] { return run(side, measured); });
+    return used ? exchange_resources(side, measured, *used) : used.error();
+}
+
+Result<void> subscribe_case(const Side& side, const Frame& open) {
+    const auto run = side.options.test == Test::latency ? run_latency_subscriber : run_throughput_subscriber;
+    const auto used = measure_usage(side, [&] { return run(side, open); });
+    return used ? report_resources(side, OpenFrame::of(open).measured, *used) : used.error();
+}
+
+/// Runs one case after another, with a monitor: all in this process, or each in a process of its own.
+class CaseProcess {
+public:
+    explicit CaseProcess(const Side& side) : side_(side) {
+        if (side_.transport.fresh_process_for_each_size) return;
+        monitor_.emplace(side_.peers(), side_.placement, side_.limit());
+        side_.monitor = &*monitor_;
+    }
+
+    template <typename Work>
+    Result<void> run(const std::string& who, Work&& work) {
+        ++side_.case_number;
+        if (monitor_) return work(side_);
+        return in_fresh_process(who, side_.control.stop(), side_.log, [&]() -> Result<void> {
+            Monitor monitor{side_.peers(), side_.placement, side_.limit()};
+            Side of_case = side_;
+            of_case.monitor = &monitor;
+            return work(of_case);
+        });
+    }
+
+private:
+    Side side_;
+    std::optional<Monitor> monitor_;
+};
 
 }  // namespace
 
@@ -217,13 +287,12 @@ Result<void> run_publisher(const Side& given) {
     side.placement = std::move(*placement);
     tell_placement(side, "");
     if (auto alike = compare_clocks(side); !alike) return alike;
-    Monitor monitor{side.peers(), side.placement, side.limit()};
-    side.monitor = &monitor;
-    const auto run = side.options.test == Test::latency ? run_latency_publisher : run_throughput_publisher;
+    if (auto told = tell_run(side); !told) return told;
+    CaseProcess process{side};
     for (const Case& measured : cases(side.options)) {
-        const auto used = measure_usage(side, [&] { return run(side, measured); });
-        if (!used) return used.error();
-        if (auto told = exchange_resources(side, measured, *used); !told) return told;
+        const auto done =
+            process.run("the publisher", [&](const Side& of_case) { return publish_case(of_case, measured); });
+        if (!done) return done;
         if (side.log == nullptr) continue;
         if (auto written = side.log->written(); !written) return written;
     }
@@ -242,9 +311,8 @@ Result<void> run_subscriber(const Side& given) {
     if (side.options.basis == Basis::one_way) {
         if (auto told = side.control.send({FrameKind::clock, {}, clock_identity()}); !told) return told;
     }
-    Monitor monitor{side.peers(), side.placement, side.limit()};
-    side.monitor = &monitor;
-    const auto run = side.options.test == Test::latency ? run_latency_subscriber : run_throughput_subscriber;
+    if (auto heard = hear_of_run(side); !heard) return heard;
+    CaseProcess process{side};
     // The other subscribers may come later: the publisher waits for them as long as this one waited for it.
     Patience patience = side.options.audience.subscribers > 1 ? 2 * side.limit() : side.limit();
     while (true) {
@@ -254,9 +322,9 @@ Result<void> run_subscriber(const Side& given) {
         if (next->kind == FrameKind::abort) return Error{"the peer gave up: " + next->text};
         if (next->kind != FrameKind::open) return Error{"control channel: the peer is out of step with this side"};
         if (!agreed(side, *next)) return Error{"control channel: the peer opens a case that was not agreed on"};
-        const auto used = measure_usage(side, [&] { return run(side, *next); });
-        if (!used) return used.error();
-        if (auto told = report_resources(side, OpenFrame::of(*next).measured, *used); !told) return told;
+        const auto done =
+            process.run("the subscriber", [&](const Side& of_case) { return subscribe_case(of_case, *next); });
+        if (!done) return done;
     }
 }
 

@@ -30,6 +30,9 @@ struct Side {
     std::string name = {};                ///< a subscriber's: which it is, where there are several
     Placement placement = {};             ///< known once the sides have told each other their CPUs
     Monitor* monitor = nullptr;           ///< has the control channel and the log while a phase lasts
+    std::string companion = {};           ///< the address of the run's companion program, if there is one
+    std::uint64_t run_number = 0;         ///< the same on all sides, as the next: see Topic::channel
+    std::size_t case_number = 0;          ///< how many cases have been opened, with this one
 
     Patience limit() const { return limit_of(options); }
 

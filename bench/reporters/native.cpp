@@ -62,7 +62,6 @@ public:
             .add_given("warmup_s", options.warmup_s)
             .add_given("interval_s", options.interval_s)
             .add_given("rate_per_s", options.rate_per_s);
-        for (const auto& [name, value] : config.settings) line.add(log_key(name), value);
         line.add("touch", to_text(options.handling.touch))
             .add("verify", options.handling.verify)
             .add("waiting", to_text(options.waiting));
@@ -83,6 +82,12 @@ public:
             .add("address", options.address)
             .add("endpoints", options.any_endpoint ? "any" : "")
             .add("command", options.command);
+        put(line);
+    }
+
+    void write(const SettingsInEffect& in_effect) override {
+        Line line{"settings"};
+        for (const auto& [name, value] : in_effect.settings) line.add(log_key(name), value);
         put(line);
     }
 
@@ -126,13 +131,23 @@ public:
                 .add("achieved", affinity.achieved));
     }
 
-    void write(const Sockets& sockets) override {
-        put(Line{"socket"}
-                .add("role", sockets.role)
-                .add("participant", sockets.participant)
-                .add("rcvbuf_bytes", sockets.receive_bytes)
-                .add("sndbuf_bytes", sockets.send_bytes)
-                .add("congestion", sockets.congestion));
+    void write(const TransportFacts& transport) override {
+        write_facts("socket", transport, true);
+        write_facts("transport", transport, false);
+    }
+
+    void write(const CompanionFacts& companion) override {
+        Line line{"companion"};
+        for (const Fact& fact : companion.facts) line.add(fact.key, fact.value);
+        put(line);
+    }
+
+    void write(const WayTaken& way) override {
+        put(Line{"way"}
+                .add("expected", way.expected)
+                .add("carried_bytes", way.carried_bytes)
+                .add("ip_bytes", way.ip_bytes)
+                .add("agrees", way.agrees));
     }
 
     void write(const Warmup& warmup) override {
@@ -288,6 +303,17 @@ private:
     void put(const Line& line) {
         log_ << line.text() << '\n';
         log_.flush();
+    }
+
+    /// A line of those facts that are of sockets, or of all others; none without facts.
+    void write_facts(std::string_view kind, const TransportFacts& transport, bool of_sockets) {
+        Line line{kind};
+        line.add("role", transport.role).add("participant", transport.participant);
+        const std::string head = line.text();
+        for (const Fact& fact : transport.facts) {
+            if (is_of_socket(fact.key) == of_sockets) line.add(fact.key, fact.value);
+        }
+        if (line.text() != head) put(line);
     }
 
     static Line line_of(std::string_view kind, std::size_t payload_bytes, const std::optional<Demand>& demand) {

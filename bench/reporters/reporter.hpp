@@ -17,12 +17,15 @@ public:
 
     virtual void write(const Build&) {}
     virtual void write(const Config&) {}
+    virtual void write(const SettingsInEffect&) {}
     virtual void write(const Host&) {}
     virtual void write(const ClockFacts&) {}
     virtual void write(const Load&) {}
     virtual void write(const Start&) {}
     virtual void write(const Affinity&) {}
-    virtual void write(const Sockets&) {}
+    virtual void write(const TransportFacts&) {}
+    virtual void write(const CompanionFacts&) {}
+    virtual void write(const WayTaken&) {}
     virtual void write(const Warmup&) {}
     virtual void write(const LatencyInterval&) {}
     virtual void write(const ThroughputInterval&) {}

@@ -39,14 +39,15 @@ protected:
     static const Transport& transport() { return *std::get<0>(GetParam()); }
 
     void join(std::size_t max_bytes, std::size_t batch_messages) {
-        const Topic topic = topic_of(max_bytes, batch_messages, std::get<1>(GetParam()));
+        Topic topic = topic_of(max_bytes, batch_messages, std::get<1>(GetParam()));
+        add_needs(transport(), topic);
         auto subscribed = transport().subscribe(topic);
         ASSERT_TRUE(subscribed) << subscribed.error().text;
         subscriber_ = std::move(*subscribed);
         auto advertised = transport().advertise(topic, subscriber_->endpoint());
         ASSERT_TRUE(advertised) << advertised.error().text;
         publisher_ = std::move(*advertised);
-        expect_match(*subscriber_);
+        expect_match(*publisher_, *subscriber_);
     }
 
     void flush() {

@@ -121,10 +121,37 @@ TEST(Native, TheConfigurationStatesWhatTheTransportIsAndWasTold) {
     options.transport = "mock";
     options.sizes = {64};
 
-    const auto line = written("native", Config{options, "copy", "best-effort", "", "process", {{"mock", "lose=10"}}});
+    const auto line = written("native", Config{options, "copy", "best-effort", "", "process"});
 
     EXPECT_NE(line.find("transport=mock reach=process data_path=copy "), std::string::npos) << line;
-    EXPECT_NE(line.find(" mock=\"lose=10\" touch="), std::string::npos) << line;
+}
+
+TEST(Native, ALineOfItsOwnStatesEverySetting) {
+    EXPECT_EQ(written("native", SettingsInEffect{{{"faults", "lose=10"}, {"queue-length", "3"}}}),
+              "settings faults=\"lose=10\" queue_length=3\n");
+}
+
+TEST(Native, FactsOfSocketsHaveALineOfTheirOwn) {
+    const TransportFacts facts{
+        "sub",
+        "sub2",
+        {{"library", "ZeroMQ"}, {"rcvbuf_bytes", "1000"}, {"library_version", "4.3.4"}, {"congestion", "reno"}}};
+
+    EXPECT_EQ(written("native", facts),
+              "socket role=sub participant=sub2 rcvbuf_bytes=1000 congestion=reno\n"
+              "transport role=sub participant=sub2 library=ZeroMQ library_version=4.3.4\n");
+    EXPECT_EQ(written("native", TransportFacts{"pub", "", {{"library", "LCM"}}}), "transport role=pub library=LCM\n");
+}
+
+TEST(Native, ACompanionProgramIsStated) {
+    EXPECT_EQ(written("native", CompanionFacts{{{"name", "mosquitto"}, {"command", "mosquitto -p 1"}}}),
+              "companion name=mosquitto command=\"mosquitto -p 1\"\n");
+}
+
+TEST(Native, TheWayOfTheDataIsStatedAsFarAsItIsKnown) {
+    EXPECT_EQ(written("native", WayTaken{"local", 5000, 120, true}),
+              "way expected=local carried_bytes=5000 ip_bytes=120 agrees=yes\n");
+    EXPECT_EQ(written("native", WayTaken{"udp", 50, {}, {}}), "way expected=udp carried_bytes=50\n");
 }
 
 TEST(Native, Errors) {

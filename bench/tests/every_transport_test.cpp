@@ -23,7 +23,7 @@ protected:
 
     /// Both ends of a new topic.
     void join(std::size_t max_bytes) {
-        Topic topic{"test-" + std::to_string(now_ns()), max_bytes, "127.0.0.1"};
+        Topic topic = topic_for(transport(), "test-" + std::to_string(now_ns()), max_bytes);
         topic.waiting = waiting();
         auto subscribed = transport().subscribe(topic);
         ASSERT_TRUE(subscribed) << subscribed.error().text;
@@ -31,7 +31,7 @@ protected:
         auto advertised = transport().advertise(topic, subscriber_->endpoint());
         ASSERT_TRUE(advertised) << advertised.error().text;
         publisher_ = std::move(*advertised);
-        expect_match(*subscriber_);
+        expect_match(*publisher_, *subscriber_);
     }
 
     void send(std::size_t bytes, std::uint64_t number) { tacholog::send(*publisher_, number, bytes); }
@@ -52,8 +52,11 @@ protected:
 TEST(Transports, ReachNoFurtherThanTheirSidesAreApart) {
     for (const Transport* transport : all_transports()) {
         EXPECT_EQ(transport->reach == Reach::process, transport->parties == Parties::threads) << transport->name;
-        EXPECT_EQ(transport->reach == Reach::network, transport->endpoint_at != nullptr)
-            << transport->name << ": endpoints name hosts where there are several";
+        // Middleware may find its peers on other hosts by a name alone.
+        if (transport->endpoint_at != nullptr) {
+            EXPECT_EQ(transport->reach, Reach::network)
+                << transport->name << ": endpoints name hosts where there are several";
+        }
     }
 }
 
@@ -202,7 +205,9 @@ TEST_P(EveryTransport, ASubscriberThatLeftNeverMakesThePublisherHang) {
     join(4096);
     subscriber_.reset();
     bool failed = false;
-    for (int count = 0; count < 3000 && !failed; ++count) {
+    // Where messages are dropped without a word, it takes a moment until the news is there.
+    const Deadline deadline{Patience{2000}};
+    for (int count = 0; (count < 3000 || !deadline.passed()) && !failed; ++count) {
         auto loan = publisher_->loan(4096);
         ASSERT_TRUE(loan);
         const auto sent = loan->publish(Patience{10});
@@ -219,13 +224,13 @@ TEST_P(EveryTransport, AFullTransportSaysSoAndLosesNothing) {
 }
 
 TEST_P(EveryTransport, AnEndpointThatIsNobodysIsAnError) {
-    const Topic topic{"test-nobody", 64, "127.0.0.1"};
+    const Topic topic = topic_for(transport(), "test-nobody", 64);
 
     EXPECT_FALSE(transport().advertise(topic, "nobody-listens-here"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, EveryTransport,
-                         testing::Combine(testing::ValuesIn(transports_of_one_host()),
+                         testing::Combine(testing::ValuesIn(transports_with_settings()),
                                           testing::Values(Waiting::busy_poll, Waiting::block,
                                                           Waiting::spin_then_block)),
                          transport_and_waiting_name);

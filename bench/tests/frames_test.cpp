@@ -27,14 +27,30 @@ TEST(Frames, APlacementSaysWhetherToReportLiveAndWhetherCpusAreShared) {
     EXPECT_TRUE(PlacementFrame::of(PlacementFrame{false, true, ""}.frame()).shared);
 }
 
-TEST(Frames, SocketsAreThereOrNot) {
-    const auto sockets = SocketsFrame::of(SocketsFrame{true, 1000, 2000, "cubic"}.frame());
+TEST(Frames, ARunHasANumberAndMaybeACompanion) {
+    const auto run = RunFrame::of(RunFrame{0xFEDCBA9876543210, "127.0.0.1:1883"}.frame());
 
-    EXPECT_TRUE(sockets.present);
-    EXPECT_EQ(sockets.receive_bytes, 1000U);
-    EXPECT_EQ(sockets.send_bytes, 2000U);
-    EXPECT_EQ(sockets.congestion, "cubic");
-    EXPECT_FALSE(SocketsFrame::of(SocketsFrame{}.frame()).present);
+    EXPECT_EQ(run.number, 0xFEDCBA9876543210);
+    EXPECT_EQ(run.companion, "127.0.0.1:1883");
+}
+
+TEST(Frames, FactsTravelAsText) {
+    const auto facts = parse_facts(to_text(Facts{{"library", "a=b c"}, {"note", "two\nlines"}}));
+
+    ASSERT_TRUE(facts) << facts.error().text;
+    ASSERT_EQ(facts->size(), 2U);
+    EXPECT_EQ((*facts)[0].value, "a=b c");
+    EXPECT_EQ((*facts)[1].value, "two lines");
+    EXPECT_TRUE(parse_facts("")->empty());
+}
+
+TEST(Frames, WhatIsNoFactIsRefused) {
+    for (const char* text : {"library\n", "=x\n", "Library=x\n", "role=pub\n", "participant=x\n", "a b=c\n",
+                             "a=1\na=2\n", "1a=x\n", "a-b=x\n"})
+        EXPECT_FALSE(parse_facts(text)) << text;
+    std::string many;
+    for (int at = 0; at < 65; ++at) many += "key" + std::to_string(at) + "=x\n";
+    EXPECT_FALSE(parse_facts(many));
 }
 
 TEST(Frames, AnOpenNamesTheCase) {

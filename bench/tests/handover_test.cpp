@@ -108,7 +108,7 @@ class EveryLatencyTest : public testing::TestWithParam<const char*> {};
 // Every sample is in one interval, and so no edge between two of them keeps or loses any, however long they are.
 TEST_P(EveryLatencyTest, HasEachSampleInOneInterval) {
     for (const std::string seconds : {"0.01", "0.1", "10"}) {
-        Program both{"--transport mock --mock lose=50 --sizes 64 --warmup 0 --duration 0.5 --interval-length " +
+        Program both{"--transport mock --set faults=lose=50 --sizes 64 --warmup 0 --duration 0.5 --interval-length " +
                      seconds + " " + GetParam()};
         ASSERT_EQ(both.wait(), 0) << both.err() << both.out();
         const std::string log = both.out();

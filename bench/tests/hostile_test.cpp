@@ -15,6 +15,7 @@
 #include "core/side.hpp"
 #include "tests/messages.hpp"
 #include "tests/program.hpp"
+#include "tests/transports.hpp"
 #include "transports/ip_endpoint.hpp"
 #include "transports/local_door.hpp"
 #include "transports/local_socket.hpp"
@@ -298,7 +299,8 @@ INSTANTIATE_TEST_SUITE_P(Ports, HostileBytes, testing::Values("tcp", "udp", "udp
 const std::string common = "--test throughput --transport shm --sizes 64 --timeout 5 --duration 1 --warmup 0";
 
 /// A publisher that shakes hands as it should, and then says this.
-std::string answer_of_subscriber_to(const Frame& frame, const Frame& placement = {FrameKind::affinity, {0, 0}}) {
+std::string answer_of_subscriber_to(const Frame& frame, const Frame& placement = {FrameKind::affinity, {0, 0}},
+                                    const Frame& run = {FrameKind::run, {1}}) {
     const auto stop = Stop::watch();
     const auto listener = Listener::open("127.0.0.1", 0);
     Program subscriber{common + " --role sub --port " + std::to_string(listener->port())};
@@ -309,6 +311,7 @@ std::string answer_of_subscriber_to(const Frame& frame, const Frame& placement =
     EXPECT_TRUE(control->send({FrameKind::hello, {protocol_version}, hello->text}));
     EXPECT_TRUE(control->expect(FrameKind::affinity, plenty));
     EXPECT_TRUE(control->send(placement));
+    EXPECT_TRUE(control->send(run));
     EXPECT_TRUE(control->send(frame));
     EXPECT_EQ(subscriber.wait(plenty), 1) << subscriber.err();
     return subscriber.err();
@@ -333,6 +336,16 @@ TEST(HostilePublisher, ThatNamesCpusWhichAreNoneIsRefused) {
 TEST(HostilePublisher, ThatIsOutOfStepIsRefused) {
     for (const auto kind : {FrameKind::hello, FrameKind::ready, FrameKind::phase_done}) {
         const auto said = answer_of_subscriber_to({kind, {1, 2, 3}, "text"});
+
+        EXPECT_NE(said.find("out of step"), std::string::npos) << said;
+    }
+}
+
+TEST(HostilePublisher, ThatSaysNothingOfTheRunOrTooMuchIsRefused) {
+    const Frame open{FrameKind::open, {64}, ""};
+    const Frame placement{FrameKind::affinity, {0, 0}};
+    for (const Frame& run : {Frame{FrameKind::ready}, Frame{FrameKind::run, {1}, std::string(5000, 'x')}}) {
+        const auto said = answer_of_subscriber_to(open, placement, run);
 
         EXPECT_NE(said.find("out of step"), std::string::npos) << said;
     }
@@ -371,10 +384,11 @@ protected:
         EXPECT_TRUE(greet_publisher(*control, agreement_of(line), plenty));
         EXPECT_TRUE(control->send({FrameKind::affinity, {}, " " + to_text(SideCpus{boot_identity(), {0}, {0}})}));
         EXPECT_TRUE(control->expect(FrameKind::affinity, plenty));
+        EXPECT_TRUE(control->expect(FrameKind::run, plenty));
         EXPECT_TRUE(control->expect(FrameKind::open, plenty));
         EXPECT_TRUE(control->send({FrameKind::open, {64}, IpEndpoint{local_address(target), 77}.text()}));
         EXPECT_TRUE(control->send({FrameKind::ready}));
-        EXPECT_TRUE(control->send({FrameKind::sockets}));
+        EXPECT_TRUE(control->send({FrameKind::facts}));
         const bool sent = readable(target, Deadline{Patience{1000}});
         control = Error{"gone"};
         EXPECT_EQ(publisher.wait(plenty), 1);
@@ -403,9 +417,11 @@ INSTANTIATE_TEST_SUITE_P(ByAddress, HostileSubscriber, testing::Values("tcp", "u
 TEST(EndpointAt, EveryTransportWhoseEndpointsNameAHostSaysWhetherItIsThePeers) {
     for (const Transport* one : all_transports()) {
         if (one->parties == Parties::hosts) continue;
-        auto subscriber = one->subscribe({"test-" + std::to_string(now_ns()), agreed_bytes, "127.0.0.1"});
-        ASSERT_TRUE(subscriber) << one->name;
-        const std::string endpoint = (*subscriber)->endpoint();
+        const Topic topic = topic_for(*one, "test-" + std::to_string(now_ns()), agreed_bytes);
+        auto subscriber = one->subscribe(topic);
+        ASSERT_TRUE(subscriber) << one->name << ": " << subscriber.error().text;
+        // Over a broker, the endpoint is a name, and the broker has the address.
+        const std::string endpoint = topic.companion.empty() ? (*subscriber)->endpoint() : topic.companion;
         const bool names_host = endpoint.find("127.0.0.1") != std::string::npos;
         ASSERT_EQ(one->endpoint_at != nullptr, names_host) << one->name << " " << endpoint;
         if (!names_host) continue;

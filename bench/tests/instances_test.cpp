@@ -203,7 +203,7 @@ std::string run_mock(const std::string& options, const std::string& test = "thro
 }
 
 TEST(Keyed, AnInstanceWhoseMessagesAreAllLostIsNotHeard) {
-    const auto log = run_mock("--instances 10 --mock lose=10");
+    const auto log = run_mock("--instances 10 --set faults=lose=10");
 
     EXPECT_EQ(number(log, "throughput", "instances_heard"), 9U) << log;
     const auto before = number(log, "warmup", "messages");
@@ -212,8 +212,8 @@ TEST(Keyed, AnInstanceWhoseMessagesAreAllLostIsNotHeard) {
 }
 
 TEST(Keyed, MessagesAreOutOfOrderOnlyWithinTheirInstance) {
-    const auto apart = run_mock("--instances 4 --mock reorder=5");
-    const auto alone = run_mock("--instances 1 --mock reorder=5");
+    const auto apart = run_mock("--instances 4 --set faults=reorder=5");
+    const auto alone = run_mock("--instances 1 --set faults=reorder=5");
 
     EXPECT_EQ(number(apart, "throughput", "reordered"), 0U) << apart;
     // The first may belong to the warm-up, and the last may wait for ever for one that overtakes it.
@@ -222,7 +222,7 @@ TEST(Keyed, MessagesAreOutOfOrderOnlyWithinTheirInstance) {
 
 TEST(Keyed, AnInstanceThatIsNeverAnsweredIsNotHeard) {
     for (const std::string test : {"latency", "latency --basis one-way"}) {
-        const auto log = run_mock("--instances 10 --mock lose=10", test);
+        const auto log = run_mock("--instances 10 --set faults=lose=10", test);
 
         EXPECT_EQ(number(log, "latency", "instances_heard"), 9U) << log;
         EXPECT_GT(number(log, "latency", "lost"), 0U) << log;
@@ -231,8 +231,8 @@ TEST(Keyed, AnInstanceThatIsNeverAnsweredIsNotHeard) {
 
 TEST(Keyed, AnswersAreOutOfOrderOnlyWithinTheirInstance) {
     for (const std::string test : {"latency", "latency --basis one-way"}) {
-        const auto apart = run_mock("--instances 4 --mock reorder=5", test);
-        const auto alone = run_mock("--instances 1 --mock reorder=5", test);
+        const auto apart = run_mock("--instances 4 --set faults=reorder=5", test);
+        const auto alone = run_mock("--instances 1 --set faults=reorder=5", test);
 
         EXPECT_EQ(number(apart, "latency", "reordered"), 0U) << apart;
         EXPECT_GT(number(alone, "latency", "reordered"), 0U) << alone;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -44,6 +45,31 @@ inline void expect_match(Subscriber& subscriber) {
     const auto matched = subscriber.match(plenty);
     ASSERT_TRUE(matched) << matched.error().text;
     ASSERT_TRUE(*matched) << "no publisher joined";
+}
+
+/// By turns: each may wait for the others.
+inline void expect_match(Publisher& publisher, const std::vector<Subscriber*>& subscribers) {
+    const Deadline deadline{plenty};
+    std::vector<bool> met(subscribers.size(), false);
+    bool joined = false;
+    while (!joined || std::find(met.begin(), met.end(), false) != met.end()) {
+        ASSERT_FALSE(deadline.passed()) << "the two sides did not meet";
+        if (!joined) {
+            const auto matched = publisher.match(Patience{10});
+            ASSERT_TRUE(matched) << matched.error().text;
+            joined = *matched;
+        }
+        for (std::size_t at = 0; at < subscribers.size(); ++at) {
+            if (met[at]) continue;
+            const auto matched = subscribers[at]->match(joined ? plenty : Patience{10});
+            ASSERT_TRUE(matched) << matched.error().text;
+            met[at] = *matched;
+        }
+    }
+}
+
+inline void expect_match(Publisher& publisher, Subscriber& subscriber) {
+    expect_match(publisher, std::vector{&subscriber});
 }
 
 inline void expect_nothing_more(Subscriber& subscriber) {

@@ -53,7 +53,7 @@ TEST(Mock, AHoldIsFoundInTheSmallestRoundTrip) {
     for (const int hold_us : {50, 200, 1000, 5000}) {
         const double held = hold_us * 1000.0;
         const double tolerance = std::max(5000.0, held * 0.02);
-        const auto with = smallest("--mock hold=" + std::to_string(hold_us) + "us");
+        const auto with = smallest("--set faults=hold=" + std::to_string(hold_us) + "us");
         const double found = with.min_ns - without.min_ns;
         EXPECT_GE(found, held - tolerance);
         if (with.p50_ns - with.min_ns > tolerance) GTEST_SKIP() << "overloaded host: round trips spread too wide";
@@ -71,7 +71,7 @@ TEST(Mock, NothingIsWrongWithoutFaults) {
 }
 
 TEST(Mock, EveryLostMessageIsCounted) {
-    const auto log = run_mock(stream + std::string{"--mock lose=10"});
+    const auto log = run_mock(stream + std::string{"--set faults=lose=10"});
 
     EXPECT_EQ(number(log, "throughput", "lost"), every(10, log)) << log;
     EXPECT_EQ(number(log, "throughput", "received"), number(log, "throughput", "sent") - every(10, log));
@@ -79,20 +79,20 @@ TEST(Mock, EveryLostMessageIsCounted) {
 }
 
 TEST(Mock, EveryDoubledMessageIsCountedOnce) {
-    const auto log = run_mock(stream + std::string{"--mock duplicate=7"});
+    const auto log = run_mock(stream + std::string{"--set faults=duplicate=7"});
 
     EXPECT_EQ(number(log, "throughput", "duplicated"), every(7, log)) << log;
     EXPECT_EQ(number(log, "throughput", "received"), number(log, "throughput", "sent"));
 }
 
 TEST(Mock, EveryChangedMessageIsCounted) {
-    const auto log = run_mock(stream + std::string{"--mock corrupt=9"});
+    const auto log = run_mock(stream + std::string{"--set faults=corrupt=9"});
 
     EXPECT_EQ(number(log, "throughput", "corrupted"), every(9, log)) << log;
 }
 
 TEST(Mock, EveryOvertakenMessageIsCounted) {
-    const auto log = run_mock(stream + std::string{"--mock reorder=5"});
+    const auto log = run_mock(stream + std::string{"--set faults=reorder=5"});
 
     // The last one may wait for ever for a message that overtakes it; that one is lost, then.
     const auto reordered = number(log, "throughput", "reordered");
@@ -102,14 +102,14 @@ TEST(Mock, EveryOvertakenMessageIsCounted) {
 }
 
 TEST(Mock, AnswersThatAreLostAreNoSamples) {
-    const auto log = run_mock("--test latency --duration 0.5 --warmup 0 --mock lose=100");
+    const auto log = run_mock("--test latency --duration 0.5 --warmup 0 --set faults=lose=100");
 
     const auto samples = number(log, "latency", "samples");
     const auto lost = number(log, "latency", "lost");
     EXPECT_EQ(lost, (samples + lost) / 100) << log;
 }
 
-constexpr const char* open_loop = "--test latency --rate 2000 --warmup 0.2 --duration 2 --mock ";
+constexpr const char* open_loop = "--test latency --rate 2000 --warmup 0.2 --duration 2 --set faults=";
 
 TEST(Mock, AnOpenLoopSeesTheWholeStall) {
     const auto log = run_mock(open_loop + std::string{"stall=100ms/1s"});
@@ -136,7 +136,7 @@ TEST(Mock, AStallOfTheSenderIsLatenessAndLatencyButNotFromTheActualSend) {
 }
 
 TEST(Mock, AClosedLoopSaysThatItOmitsWhatAStallDelays) {
-    const auto log = run_mock("--test latency --warmup 0 --duration 2 --mock stall=100ms/1s");
+    const auto log = run_mock("--test latency --warmup 0 --duration 2 --set faults=stall=100ms/1s");
 
     if (number(log, "latency", "samples") < 5000) GTEST_SKIP() << "overloaded host: too few round trips for a tail";
     EXPECT_NE(log.find("coordinated omission: 64 bytes: "), std::string::npos) << log;
@@ -145,7 +145,8 @@ TEST(Mock, AClosedLoopSaysThatItOmitsWhatAStallDelays) {
 }
 
 TEST(Mock, OneWayLatencyIsFromTheScheduleToTheSubscriber) {
-    const auto log = run_mock("--test latency --basis one-way --rate 500 --warmup 0.2 --duration 1 --mock hold=5ms");
+    const auto log =
+        run_mock("--test latency --basis one-way --rate 500 --warmup 0.2 --duration 1 --set faults=hold=5ms");
 
     EXPECT_EQ(number(log, "sending", "sent"), 500U);
     EXPECT_EQ(number(log, "latency", "samples"), 500U);
@@ -158,7 +159,7 @@ TEST(Mock, OneWayLatencyIsFromTheScheduleToTheSubscriber) {
 }
 
 TEST(Mock, OneWayLatencyCountsWhatGoesWrong) {
-    const std::string options = "--test latency --basis one-way --rate 2000 --warmup 0 --duration 0.5025 --mock ";
+    const std::string options = "--test latency --basis one-way --rate 2000 --warmup 0 --duration 0.5025 --set faults=";
     const auto lost = run_mock(options + "lose=10");
     const auto doubled = run_mock(options + "duplicate=10");
 
@@ -170,7 +171,7 @@ TEST(Mock, OneWayLatencyCountsWhatGoesWrong) {
 
 TEST(Mock, AnOpenLoopCountsWhatGoesWrong) {
     // Some 1005 messages: were the last one doubled, its double could come when nobody listens any more.
-    const std::string options = "--test latency --rate 2000 --warmup 0 --duration 0.5025 --mock ";
+    const std::string options = "--test latency --rate 2000 --warmup 0 --duration 0.5025 --set faults=";
     const auto lost = run_mock(options + "lose=10");
     const auto doubled = run_mock(options + "duplicate=10");
     const auto swapped = run_mock(options + "reorder=10");
@@ -214,7 +215,7 @@ TEST_P(MockCorrupts, AnyByteOfAStreamAndNothingElseIsCounted) {
                                    "--test demand --demands 100 --recovery 20"}) {
         SCOPED_TRACE(test);
         const std::string kind = test.starts_with("--test demand") ? "demand" : "throughput";
-        const auto log = run_mock(test + " --warmup 0 --duration 0.4 --mock corrupt=9:each" + GetParam());
+        const auto log = run_mock(test + " --warmup 0 --duration 0.4 --set faults=corrupt=9:each" + GetParam());
 
         const auto sent = number(log, kind, "sent");
         EXPECT_EQ(number(log, kind, "received"), sent) << log;
@@ -225,9 +226,9 @@ TEST_P(MockCorrupts, AnyByteOfAStreamAndNothingElseIsCounted) {
 }
 
 TEST_P(MockCorrupts, WhatIsLostBesideIsCountedExactly) {
-    const auto log =
-        run_mock(std::string{"--test throughput --rate 5000 --warmup 0 --duration 0.4 --mock lose=10,corrupt=9:each"} +
-                 GetParam());
+    const auto log = run_mock(
+        std::string{"--test throughput --rate 5000 --warmup 0 --duration 0.4 --set faults=lose=10,corrupt=9:each"} +
+        GetParam());
 
     const auto sent = number(log, "throughput", "sent");
     EXPECT_EQ(number(log, "throughput", "lost"), sent / 10) << log;
@@ -239,7 +240,7 @@ TEST_P(MockCorrupts, AnyByteOfARoundTripAndNothingIsLost) {
     for (const std::string way : {"corrupt=2:each", "corrupt-answer=2:each"}) {
         SCOPED_TRACE(way);
         const auto log =
-            run_mock("--test latency --warmup 0 --duration 0.5 --answer-limit 9 --mock " + way + GetParam());
+            run_mock("--test latency --warmup 0 --duration 0.5 --answer-limit 9 --set faults=" + way + GetParam());
 
         // Answers that cannot be told from others are no samples.
         const auto corrupted = number(log, "latency", "corrupted");
@@ -256,7 +257,8 @@ TEST_P(MockCorrupts, AnyByteOfARoundTripAndNothingIsLost) {
 TEST_P(MockCorrupts, AnyByteOfAnOpenLoopAndNothingIsLost) {
     for (const std::string way : {"corrupt=9:each", "corrupt-answer=9:each"}) {
         SCOPED_TRACE(way);
-        const auto log = run_mock("--test latency --rate 4000 --warmup 0 --duration 0.4 --mock " + way + GetParam());
+        const auto log =
+            run_mock("--test latency --rate 4000 --warmup 0 --duration 0.4 --set faults=" + way + GetParam());
 
         const auto changed = number(log, "sending", "sent") / 9;
         EXPECT_EQ(number(log, "latency", "corrupted"), known_of(changed, GetParam())) << log;
@@ -269,10 +271,9 @@ TEST_P(MockCorrupts, AnyByteOfAnOpenLoopAndNothingIsLost) {
 }
 
 TEST_P(MockCorrupts, AnyByteOfTheAnswersToProbes) {
-    const auto log = run_mock(
-        std::string{
-            "--test throughput --rate 8000 --probe-every 2 --warmup 0 --duration 0.5 --mock corrupt-answer=9:each"} +
-        GetParam());
+    const auto log = run_mock(std::string{"--test throughput --rate 8000 --probe-every 2 --warmup 0 --duration 0.5 "
+                                          "--set faults=corrupt-answer=9:each"} +
+                              GetParam());
 
     const auto probes = (number(log, "throughput", "sent") + 1) / 2;
     EXPECT_EQ(number(log, "latency", "corrupted"), known_of(probes / 9, GetParam())) << log;
@@ -283,7 +284,7 @@ TEST_P(MockCorrupts, AnyByteOfTheAnswersToProbes) {
 
 TEST(Mock, CorruptsAnyByteOfAOneWayHeaderWhichHoldsItsTime) {
     const auto log =
-        run_mock("--test latency --basis one-way --rate 4000 --warmup 0 --duration 0.4 --mock corrupt=9:each");
+        run_mock("--test latency --basis one-way --rate 4000 --warmup 0 --duration 0.4 --set faults=corrupt=9:each");
 
     const auto headers = among(number(log, "sending", "sent") / 9, header);
     EXPECT_EQ(number(log, "latency", "corrupted"), headers) << log;
@@ -294,7 +295,7 @@ TEST(Mock, CorruptsAnyByteOfAOneWayHeaderWhichHoldsItsTime) {
 
 TEST(Mock, AChangedNumberOfASingleMessageIsOneCorruptedMessage) {
     // The one flipped bit that made 16,777,216 lost messages of one, and half the rate.
-    const auto log = run_mock("--test throughput --rate 5000 --warmup 0 --duration 0.3 --mock corrupt=1000:3:1");
+    const auto log = run_mock("--test throughput --rate 5000 --warmup 0 --duration 0.3 --set faults=corrupt=1000:3:1");
 
     EXPECT_EQ(number(log, "throughput", "corrupted"), 1U) << log;
     EXPECT_EQ(number(log, "throughput", "lost"), 0U) << log;
@@ -307,12 +308,10 @@ TEST(Mock, AFaultThatItCannotDoIsRefused) {
                              "corrupt=9:some", "corrupt-answer=x", ""}) {
         EXPECT_FALSE(parse_injection(list)) << list;
     }
-    Program perftest{"--test latency --transport shm --mock lose=10"};
-    EXPECT_EQ(perftest.wait(), 2);
-    EXPECT_EQ(perftest.err(), "perftest: --mock is for --transport mock\n");
-    Program beyond{"--test latency --transport mock --sizes 64,32 --mock corrupt=9:32"};
+    Program beyond{"--test latency --transport mock --sizes 64,32 --set faults=corrupt=9:32"};
     EXPECT_EQ(beyond.wait(), 2);
-    EXPECT_EQ(beyond.err(), "perftest: --mock: a message of 32 bytes has no byte 32 (the first is 0)\n");
+    EXPECT_EQ(beyond.err(),
+              "perftest: --set faults=corrupt=9:32: a message of 32 bytes has no byte 32 (the first is 0)\n");
 }
 
 TEST(Mock, AStallIsInTheMiddleOfItsPeriod) {
@@ -328,7 +327,7 @@ TEST(Mock, AStallIsInTheMiddleOfItsPeriod) {
 // Each answer comes 250 ms after its message, and each message 200 ms after the one before it: at the end the last of
 // them are still on their way.
 TEST(Mock, AnswersThatComeLateAreSamplesAndNotLoss) {
-    const auto log = run_mock("--test latency --duration 1 --warmup 0 --mock hold=250ms");
+    const auto log = run_mock("--test latency --duration 1 --warmup 0 --set faults=hold=250ms");
 
     EXPECT_EQ(value(log, "latency", "answer_limit_ns"), "200000000");
     EXPECT_EQ(number(log, "latency", "lost"), 0U) << log;
@@ -339,7 +338,7 @@ TEST(Mock, AnswersThatComeLateAreSamplesAndNotLoss) {
 }
 
 TEST(Mock, TheLimitForAnAnswerIsAnOption) {
-    const auto log = run_mock("--test latency --duration 1 --warmup 0 --answer-limit 60 --mock hold=250ms");
+    const auto log = run_mock("--test latency --duration 1 --warmup 0 --answer-limit 60 --set faults=hold=250ms");
 
     EXPECT_EQ(value(log, "config", "answer_limit_s"), "60");
     EXPECT_EQ(value(log, "latency", "answer_limit_ns"), "60000000000");
@@ -349,7 +348,7 @@ TEST(Mock, TheLimitForAnAnswerIsAnOption) {
 }
 
 TEST(Mock, WhatNeverComesIsLostHoweverShortTheLimit) {
-    const auto log = run_mock("--test latency --duration 0.3 --warmup 0 --answer-limit 0.001 --mock lose=2");
+    const auto log = run_mock("--test latency --duration 0.3 --warmup 0 --answer-limit 0.001 --set faults=lose=2");
 
     const auto samples = number(log, "latency", "samples");
     const auto lost = number(log, "latency", "lost");
@@ -371,7 +370,7 @@ TEST(Mock, ATransportThatLosesNothingHasNoLimitForAnswers) {
 TEST(Mock, ALossInAnOpenLoopTakesNoMemory) {
     const auto peak = [](const std::string& seconds) {
         return number(
-            run_mock("--test latency --rate 100000 --interval-length 10 --warmup 0 --mock lose=1000 --duration " +
+            run_mock("--test latency --rate 100000 --interval-length 10 --warmup 0 --set faults=lose=1000 --duration " +
                      seconds),
             "resources", "peak_memory_bytes");
     };

@@ -111,67 +111,73 @@ TEST_P(WrongOptions, AreNamedInTheMessage) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, WrongOptions,
-    testing::Values(Wrong{"--test latency --transport shm --test throughput", "--test is given twice"},
-                    Wrong{"--test latency --transport shm --transport shm", "--transport is given twice"},
-                    Wrong{"--test latency --transport shm --sizes 64 --sizes=64", "--sizes is given twice"},
-                    Wrong{"--transport shm", "--test is missing"}, Wrong{"--test latency", "--transport is missing"},
-                    Wrong{"--test speed --transport shm", "--test speed: not one of latency, throughput"},
-                    Wrong{"--test demand --transport shm --rate 5", "a demand test is paced by --recovery"},
-                    Wrong{"--test latency --transport shm --demands 5", "--demands is for --test demand"},
-                    Wrong{"--test throughput --transport shm --recovery 5", "--recovery is for --test demand"},
-                    Wrong{"--test demand --transport shm --demands 0", "--demands: '0' is not a number of messages"},
-                    Wrong{"--test demand --transport shm --demands 1,1", "--demands: '1' is there twice"},
-                    Wrong{"--test demand --transport shm --recovery 0.5", "'0.5' is not a number of milliseconds"},
-                    Wrong{"--test demand --transport shm --recovery 60001", "'60001' is not a number of milliseconds"},
-                    Wrong{"--test latency --transport shm --output a --output b", "give them in pairs"},
-                    Wrong{"--test latency --transport shm --reporter rti --reporter native", "give them in pairs"},
-                    Wrong{"--test latency --transport shm --reporter rti --output a --reporter native --output a",
-                          "--output a is there twice"},
-                    Wrong{"--test throughput --transport shm --rate 0", "--rate 0: not a positive number"},
-                    Wrong{"--test throughput --transport shm --rate nan", "--rate nan"},
-                    Wrong{"--test latency --transport shm --verify --touch none", "--verify needs --touch"},
-                    Wrong{"--test latency --transport shm --basis one-way", "--basis one-way needs --test latency and"},
-                    Wrong{"--test throughput --transport shm --rate 5 --basis one-way", "--basis one-way needs"},
-                    Wrong{"--test latency --transport shm --rate 5 --basis one-way --verify", "one-way with --verify"},
-                    Wrong{"--test throughput --transport shm --instances 0", "--instances 0: not a number from 1 to"},
-                    Wrong{"--test demand --transport shm --instances 65537", "not a number from 1 to 65536"},
-                    Wrong{"--test latency --transport tcp --batch-bytes 4KiB", "is for --test throughput and demand"},
-                    Wrong{"--test throughput --transport tcp --batch-bytes 64KiB,16", "64KiB,16: not a size from"},
-                    Wrong{"--test throughput --transport tcp --batch-bytes 1048577",
-                          "1048577: not a size from 16 to 1MiB"},
-                    Wrong{"--test latency --transport tcp --congestion ../x", "../x: not the name of an algorithm"},
-                    Wrong{"--test latency --transport tcp --congestion abcdefghijklmnop", "not the name of an algor"},
-                    Wrong{"--test latency --transport udp --congestion reno", "--congestion is for --transport tcp"},
-                    Wrong{"--test latency --transport shm --mock lose=2", "--mock is for --transport mock"},
-                    Wrong{"--test latency --transport mock --mock lose=0", "--mock 'lose=0': neither hold=TIME"},
-                    Wrong{"--test latency --transport mock --mock=", "--mock '': neither hold=TIME"},
-                    Wrong{"--test latency --transport mock --mock lose=2 --mock lose=3", "--mock is given twice"},
-                    Wrong{"--test latency --transport mock --sizes 64,32 --mock corrupt=1:32",
-                          "a message of 32 bytes has no byte 32 (the first is 0)"},
-                    Wrong{"--test throughput --transport tcp --probe-every 0", "--probe-every 0: not a number from 1"},
-                    Wrong{"--test throughput --transport tcp --batch-bytes 0", "--batch-bytes 0: not a size"},
-                    Wrong{"--test latency --transport shm --wait park", "--wait park: not one of busy-poll, block"},
-                    Wrong{"--test latency --transport shm --sizes 8", "'8' is out of range"},
-                    Wrong{"--test latency --transport shm --sizes 64,64B", "'64B' is there twice"},
-                    Wrong{"--test latency --transport shm --sizes 64,,1", "'' is not a size"},
-                    Wrong{"--test latency --transport shm --sizes 1kB", "'1kB' is not a size"},
-                    Wrong{"--test latency --transport shm --sizes 99999999999999999999", "is not a size"},
-                    Wrong{"--test latency --transport shm --sizes 1024MiB", "out of range"},
-                    Wrong{"--test latency --transport shm --duration -1", "--duration -1"},
-                    Wrong{"--test latency --transport shm --warmup soon", "--warmup soon"},
-                    Wrong{"--test latency --transport shm --cpu-pub 4-2", "'4-2' is not a list of CPUs"},
-                    Wrong{"--test latency --transport shm --role pub --cpu-sub 1", "--cpu-sub with --role pub"},
-                    Wrong{"--test latency --transport shm --role sub --cpu-pub 1", "--cpu-pub with --role sub"},
-                    Wrong{"--test latency --transport shm --role pub --port 0", "--port 0 with --role pub"},
-                    Wrong{"--test latency --transport shm --port 65536", "--port 65536"},
-                    Wrong{"--test latency --transport shm --address nobody.invalid", "nobody.invalid: no such host"},
-                    Wrong{"--test latency --transport shm --frequency 5", "--frequency: no such option"},
-                    Wrong{"--test latency --transport shm --size 64", "--size: no such option; there is --sizes"},
-                    Wrong{"--test latency --transport shm --size=64", "--size: no such option; there is --sizes"},
-                    Wrong{"--test latency --transport shm --duration 1e30", "1e30: more than 86400 seconds"},
-                    Wrong{"--test latency --transport shm -x", "-x: no such option"},
-                    Wrong{"--test latency --transport", "--transport: its value is missing"},
-                    Wrong{"--test latency --transport shm now", "'now': options only"}));
+    testing::Values(
+        Wrong{"--test latency --transport shm --test throughput", "--test is given twice"},
+        Wrong{"--test latency --transport shm --transport shm", "--transport is given twice"},
+        Wrong{"--test latency --transport shm --sizes 64 --sizes=64", "--sizes is given twice"},
+        Wrong{"--transport shm", "--test is missing"}, Wrong{"--test latency", "--transport is missing"},
+        Wrong{"--test speed --transport shm", "--test speed: not one of latency, throughput"},
+        Wrong{"--test demand --transport shm --rate 5", "a demand test is paced by --recovery"},
+        Wrong{"--test latency --transport shm --demands 5", "--demands is for --test demand"},
+        Wrong{"--test throughput --transport shm --recovery 5", "--recovery is for --test demand"},
+        Wrong{"--test demand --transport shm --demands 0", "--demands: '0' is not a number of messages"},
+        Wrong{"--test demand --transport shm --demands 1,1", "--demands: '1' is there twice"},
+        Wrong{"--test demand --transport shm --recovery 0.5", "'0.5' is not a number of milliseconds"},
+        Wrong{"--test demand --transport shm --recovery 60001", "'60001' is not a number of milliseconds"},
+        Wrong{"--test latency --transport shm --output a --output b", "give them in pairs"},
+        Wrong{"--test latency --transport shm --reporter rti --reporter native", "give them in pairs"},
+        Wrong{"--test latency --transport shm --reporter rti --output a --reporter native --output a",
+              "--output a is there twice"},
+        Wrong{"--test throughput --transport shm --rate 0", "--rate 0: not a positive number"},
+        Wrong{"--test throughput --transport shm --rate nan", "--rate nan"},
+        Wrong{"--test latency --transport shm --verify --touch none", "--verify needs --touch"},
+        Wrong{"--test latency --transport shm --basis one-way", "--basis one-way needs --test latency and"},
+        Wrong{"--test throughput --transport shm --rate 5 --basis one-way", "--basis one-way needs"},
+        Wrong{"--test latency --transport shm --rate 5 --basis one-way --verify", "one-way with --verify"},
+        Wrong{"--test throughput --transport shm --instances 0", "--instances 0: not a number from 1 to"},
+        Wrong{"--test demand --transport shm --instances 65537", "not a number from 1 to 65536"},
+        Wrong{"--test latency --transport tcp --batch-bytes 4KiB", "is for --test throughput and demand"},
+        Wrong{"--test throughput --transport tcp --batch-bytes 64KiB,16", "64KiB,16: not a size from"},
+        Wrong{"--test throughput --transport tcp --batch-bytes 1048577", "1048577: not a size from 16 to 1MiB"},
+        Wrong{"--test latency --transport tcp --set congestion=../x", "../x: not the name of an algorithm"},
+        Wrong{"--test latency --transport tcp --set congestion=abcdefghijklmnop", "not the name of an algor"},
+        Wrong{"--test latency --transport udp --set congestion=reno",
+              "--set congestion: udp has no such setting; those that it has: none"},
+        Wrong{"--test latency --transport shm --set faults=lose=2",
+              "--set faults: shm has no such setting; those that it has: none"},
+        Wrong{"--test latency --transport mock --set faults=lose=0",
+              "--set faults=lose=0: 'lose=0' is neither hold=TIME"},
+        Wrong{"--test latency --transport mock --set faults=", "--set faults=: not NAME=VALUE"},
+        Wrong{"--test latency --transport mock --set =x", "--set =x: not NAME=VALUE"},
+        Wrong{"--test latency --transport mock --set faults", "--set faults: not NAME=VALUE"},
+        Wrong{"--test latency --transport mock --set fault=x", "those that it has: faults"},
+        Wrong{"--test latency --transport tcp --congestion reno", "--set congestion=VALUE"},
+        Wrong{"--test latency --transport mock --mock lose=2", "--set faults=VALUE"},
+        Wrong{"--test latency --transport mock --set faults=lose=2 --set faults=lose=3", "--set faults is given twice"},
+        Wrong{"--test throughput --transport tcp --probe-every 0", "--probe-every 0: not a number from 1"},
+        Wrong{"--test throughput --transport tcp --batch-bytes 0", "--batch-bytes 0: not a size"},
+        Wrong{"--test latency --transport shm --wait park", "--wait park: not one of busy-poll, block"},
+        Wrong{"--test latency --transport shm --sizes 8", "'8' is out of range"},
+        Wrong{"--test latency --transport shm --sizes 64,64B", "'64B' is there twice"},
+        Wrong{"--test latency --transport shm --sizes 64,,1", "'' is not a size"},
+        Wrong{"--test latency --transport shm --sizes 1kB", "'1kB' is not a size"},
+        Wrong{"--test latency --transport shm --sizes 99999999999999999999", "is not a size"},
+        Wrong{"--test latency --transport shm --sizes 1024MiB", "out of range"},
+        Wrong{"--test latency --transport shm --duration -1", "--duration -1"},
+        Wrong{"--test latency --transport shm --warmup soon", "--warmup soon"},
+        Wrong{"--test latency --transport shm --cpu-pub 4-2", "'4-2' is not a list of CPUs"},
+        Wrong{"--test latency --transport shm --role pub --cpu-sub 1", "--cpu-sub with --role pub"},
+        Wrong{"--test latency --transport shm --role sub --cpu-pub 1", "--cpu-pub with --role sub"},
+        Wrong{"--test latency --transport shm --role pub --port 0", "--port 0 with --role pub"},
+        Wrong{"--test latency --transport shm --port 65536", "--port 65536"},
+        Wrong{"--test latency --transport shm --address nobody.invalid", "nobody.invalid: no such host"},
+        Wrong{"--test latency --transport shm --frequency 5", "--frequency: no such option"},
+        Wrong{"--test latency --transport shm --size 64", "--size: no such option; there is --sizes"},
+        Wrong{"--test latency --transport shm --size=64", "--size: no such option; there is --sizes"},
+        Wrong{"--test latency --transport shm --duration 1e30", "1e30: more than 86400 seconds"},
+        Wrong{"--test latency --transport shm -x", "-x: no such option"},
+        Wrong{"--test latency --transport", "--transport: its value is missing"},
+        Wrong{"--test latency --transport shm now", "'now': options only"}));
 
 TEST(Options, IntervalsHaveALengthAndAnswersALimit) {
     const auto options = parse("--test latency --transport shm --interval-length 0.1 --answer-limit 2");
@@ -183,33 +189,13 @@ TEST(Options, IntervalsHaveALengthAndAnswersALimit) {
     EXPECT_EQ(plain->answer_limit_s, std::nullopt);
 }
 
-TEST(Options, ASettingOfATransportIsKeptAsGiven) {
-    const auto options = parse("--test latency --transport mock --mock lose=10,hold=1ms");
-    ASSERT_TRUE(options) << options.error().text;
-    EXPECT_EQ(options->settings, (Settings{{"mock", "lose=10,hold=1ms"}}));
+TEST(Options, ASettingOfATransportIsTheOneGivenOrItsDefault) {
+    const auto given = parse("--test latency --transport mock --set faults=lose=10,hold=1ms");
+    ASSERT_TRUE(given) << given.error().text;
+    EXPECT_EQ(given->settings, (Settings{{"faults", "lose=10,hold=1ms"}}));
+    EXPECT_EQ(parse("--test latency --transport mock")->settings, (Settings{{"faults", "none"}}));
+    EXPECT_EQ(parse("--test latency --transport mock --set faults=none")->settings, (Settings{{"faults", "none"}}));
     EXPECT_TRUE(parse("--test latency --transport shm")->settings.empty());
-}
-
-TEST(Options, EverySettingOfATransportIsAnOptionThatTheHelpExplains) {
-    const auto rows = option_table();
-    const std::string help = help_text();
-    for (const Transport* transport : all_transports()) {
-        for (const Setting& setting : transport->settings) {
-            const auto is_named = [&](const OptionRow& row) { return row.name == setting.name; };
-            EXPECT_EQ(std::count_if(rows.begin(), rows.end(), is_named), 1) << setting.name;
-            EXPECT_NE(help.find("\n  --" + std::string{setting.name} + " " + std::string{setting.value}),
-                      std::string::npos);
-            for (const auto line : split(setting.help, '\n')) {
-                EXPECT_NE(help.find(line), std::string::npos) << line;
-                EXPECT_LE(line.size(), 71U) << line;
-            }
-        }
-    }
-}
-
-TEST(Options, TheKeyOfASettingInTheLogHasNoHyphen) {
-    EXPECT_EQ(log_key("pipe-bytes"), "pipe_bytes");
-    EXPECT_EQ(log_key("mock"), "mock");
 }
 
 TEST(Options, AnIntervalHasAShortestLength) {

@@ -109,7 +109,8 @@ INSTANTIATE_TEST_SUITE_P(Keyed, PlanOfProbes,
 
 TEST(Probes, OfTwoInstancesMayOvertakeEachOther) {
     const std::string stream =
-        "--test throughput --transport mock --mock reorder=5 --probe-every 1 --sizes 64 --rate 2000 --duration 0.4 "
+        "--test throughput --transport mock --set faults=reorder=5 --probe-every 1 --sizes 64 --rate 2000 --duration "
+        "0.4 "
         "--warmup 0.1 ";
     Program apart{stream + "--instances 4"};
     Program alone{stream + "--instances 1"};
@@ -121,7 +122,7 @@ TEST(Probes, OfTwoInstancesMayOvertakeEachOther) {
 
 TEST(Probes, SeeWhatHoldsMessagesUp) {
     Program both{
-        "--test throughput --transport mock --mock hold=3ms --probe-every 5 --sizes 64 --rate 100 --duration 0.5 "
+        "--test throughput --transport mock --set faults=hold=3ms --probe-every 5 --sizes 64 --rate 100 --duration 0.5 "
         "--warmup 0"};
     ASSERT_EQ(both.wait(), 0) << both.err() << both.out();
 

@@ -21,11 +21,11 @@ namespace tacholog {
 
 class Program {
 public:
-    explicit Program(const std::string& line) {
+    explicit Program(const std::string& line, const char* program = PERFTEST) {
         folder_ = std::filesystem::temp_directory_path() / "perftest-test-XXXXXX";  // as TMPDIR says
         EXPECT_NE(::mkdtemp(folder_.data()), nullptr) << folder_;
         std::istringstream words{line};
-        std::vector<std::string> arguments{PERFTEST};
+        std::vector<std::string> arguments{program};
         for (std::string word; words >> word;) arguments.push_back(word);
         std::vector<char*> pointers;
         for (auto& argument : arguments) pointers.push_back(argument.data());
@@ -34,7 +34,7 @@ public:
         if (pid_ == 0) {
             redirect("out", STDOUT_FILENO);
             redirect("err", STDERR_FILENO);
-            ::execv(PERFTEST, pointers.data());
+            ::execv(program, pointers.data());
             ::_exit(127);
         }
     }

@@ -107,7 +107,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, FromSeveral, testing::ValuesIn(transports_of_
 
 TEST(Publishers, WhatOneLosesIsNotTheOthersLoss) {
     Program perftest{
-        "--test throughput --transport mock --mock lose=10 --publishers 2 --sizes 64 --rate 2000 "
+        "--test throughput --transport mock --set faults=lose=10 --publishers 2 --sizes 64 --rate 2000 "
         "--duration 0.3 --warmup 0.1"};
 
     EXPECT_EQ(perftest.wait(), 0) << perftest.err();

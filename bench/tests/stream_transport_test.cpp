@@ -111,7 +111,7 @@ TEST_F(StreamOfStrangeBytes, NothingFollowsAMessageGivenUpHalfway) {
 }
 
 TEST(CongestionControl, IsTheOneThatWasAskedForOnBothSides) {
-    Program both{"--test latency --transport tcp --congestion reno --sizes 64 --duration 0.05 --warmup 0"};
+    Program both{"--test latency --transport tcp --set congestion=reno --sizes 64 --duration 0.05 --warmup 0"};
 
     EXPECT_EQ(both.wait(), 0) << both.err();
     for (const std::string role : {"pub", "sub"}) {
@@ -132,19 +132,19 @@ TEST(CongestionControl, IsTheKernelsUnlessAskedFor) {
 }
 
 TEST(CongestionControl, ThatTheKernelDoesNotHaveIsNamed) {
-    Program both{"--test latency --transport tcp --congestion nobody --sizes 64 --duration 0.05"};
+    Program both{"--test latency --transport tcp --set congestion=nobody --sizes 64 --duration 0.05"};
 
     EXPECT_EQ(both.wait(), 2);
-    EXPECT_EQ(both.err().find("perftest: --congestion nobody: this kernel does not let us use it; it has "), 0U)
+    EXPECT_EQ(both.err().find("perftest: --set congestion=nobody: this kernel does not let us use it; it has "), 0U)
         << both.err();
     EXPECT_NE(both.err().find("reno"), std::string::npos) << "every kernel has it";
 }
 
 TEST(CongestionControl, IsRefusedWhereThereIsNone) {
-    Program both{"--test latency --transport udp --congestion reno"};
+    Program both{"--test latency --transport udp --set congestion=reno"};
 
     EXPECT_EQ(both.wait(), 2);
-    EXPECT_EQ(both.err(), "perftest: --congestion is for --transport tcp\n");
+    EXPECT_EQ(both.err(), "perftest: --set congestion: udp has no such setting; those that it has: none\n");
 }
 
 }  // namespace

@@ -4,12 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <iterator>
+#include <map>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "core/options.hpp"
+#include "core/text.hpp"
 #include "transports/transport.hpp"
 
 namespace tacholog {
@@ -20,6 +24,80 @@ inline std::vector<const Transport*> transports_of_one_host() {
     std::copy_if(all_transports().begin(), all_transports().end(), std::back_inserter(found),
                  [](const Transport* one) { return one->parties != Parties::hosts; });
     return found;
+}
+
+/// A transport with settings other than its defaults, which may promise something else.
+struct Variant {
+    std::string name;
+    Settings settings;
+    Transport transport;
+};
+
+/// One for each word that a setting takes besides its default.
+inline const std::deque<Variant>& variants() {
+    static const std::deque<Variant> all = [] {
+        std::deque<Variant> made;
+        for (const Transport* transport : all_transports()) {
+            for (const Setting& setting : transport->settings) {
+                for (const auto value : split(setting.values, '|')) {
+                    if (setting.values.find('|') == std::string_view::npos || value == setting.default_value) continue;
+                    const Settings given =
+                        in_effect(transport->settings, {{std::string{setting.name}, std::string{value}}});
+                    Variant& variant = made.emplace_back(Variant{
+                        std::string{transport->name} + "-" + std::string{setting.name} + "-" + std::string{value},
+                        given, adjusted(*transport, given)});
+                    variant.transport.name = variant.name;
+                }
+            }
+        }
+        return made;
+    }();
+    return all;
+}
+
+/// For tests of what a transport promises: those of one host, with their defaults and with other settings.
+inline std::vector<const Transport*> transports_with_settings() {
+    std::vector<const Transport*> found = transports_of_one_host();
+    for (const Variant& variant : variants()) {
+        if (variant.transport.parties != Parties::hosts) found.push_back(&variant.transport);
+    }
+    return found;
+}
+
+inline Settings settings_of(const Transport& transport) {
+    for (const Variant& variant : variants()) {
+        if (&variant.transport == &transport) return variant.settings;
+    }
+    return in_effect(transport.settings);
+}
+
+/// The program that a transport needs beside it: started when it is first needed, ended with the test's process.
+inline std::string companion_of(const Transport& transport) {
+    static std::map<std::string_view, std::unique_ptr<Companion>> companions;
+    if (transport.start_companion == nullptr) return "";
+    auto& companion = companions[transport.name];
+    if (companion == nullptr) {
+        RunPlan plan;
+        plan.settings = settings_of(transport);
+        plan.sizes_bytes = {64};
+        plan.address = "127.0.0.1";
+        auto started = transport.start_companion(plan);
+        EXPECT_TRUE(started) << started.error().text;
+        if (started) companion = std::move(*started);
+    }
+    return companion == nullptr ? "" : companion->address();
+}
+
+/// What the rig adds to a topic of this transport.
+inline void add_needs(const Transport& transport, Topic& topic) {
+    topic.settings = settings_of(transport);
+    topic.companion = companion_of(transport);
+}
+
+inline Topic topic_for(const Transport& transport, std::string name, std::size_t max_bytes) {
+    Topic topic{std::move(name), max_bytes, "127.0.0.1"};
+    add_needs(transport, topic);
+    return topic;
 }
 
 inline std::string transport_name(const testing::TestParamInfo<const Transport*>& info) {

@@ -72,8 +72,8 @@ Result<Injection> parse_injection(std::string_view list) {
     for (const auto item : split(list, ',')) {
         const auto equals = item.find('=');
         if (equals == std::string_view::npos || !set_item(injection, item.substr(0, equals), item.substr(equals + 1))) {
-            return Error{"--mock " + quoted(item) +
-                         ": neither hold=TIME, stall=TIME/PERIOD, send-stall=TIME/PERIOD (as 50us, 100ms, 1s) nor "
+            return Error{quoted(item) +
+                         " is neither hold=TIME, stall=TIME/PERIOD, send-stall=TIME/PERIOD (as 50us, 100ms, 1s) nor "
                          "lose=N, duplicate=N, reorder=N, corrupt=N[:BYTE[:MASK]], corrupt-answer=N[:BYTE[:MASK]]"};
         }
     }

@@ -15,34 +15,46 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// A byte that some message does not have could not be changed in it.
-Result<void> check_faults(std::string_view text, std::size_t smallest_bytes) {
+constexpr std::string_view no_faults = "none";
+
+Result<void> check_faults(std::string_view text) {
     const auto injection = parse_injection(text);
+    return injection ? Result<void>{} : injection.error();
+}
+
+constexpr std::array settings{
+    Setting{.name = "faults",
+            .values = "LIST",
+            .default_value = no_faults,
+            .meaning = "faults on the way to the subscriber, to test the figures: hold=TIME, stall=TIME/PERIOD "
+                       "(subscriber), send-stall=TIME/PERIOD (publisher); every N-th message: lose=N, duplicate=N, "
+                       "reorder=N, corrupt=N[:BYTE[:MASK]]: this byte of the message (from 0; default: the last; each: "
+                       "every one in turn) XOR MASK (default 255); corrupt-answer=... the same for the answers",
+            .check = check_faults}};
+
+Result<Injection> injection_of(const Settings& given) {
+    const std::string faults = value_of(given, "faults");
+    return faults.empty() || faults == no_faults ? Injection{} : parse_injection(faults);
+}
+
+/// A byte that some message does not have could not be changed in it.
+Result<void> ready(const RunPlan& plan) {
+    const auto injection = injection_of(plan.settings);
     if (!injection) return injection.error();
+    const std::size_t smallest_bytes = plan.smallest_bytes();
     for (const Corruption& corrupt : {injection->corrupt, injection->corrupt_answer}) {
         if (corrupt.place(smallest_bytes) < smallest_bytes) continue;
-        return Error{"--mock: a message of " + std::to_string(smallest_bytes) + " bytes has no byte " +
-                     std::to_string(*corrupt.byte) + " (the first is 0)"};
+        return Error{"--set faults=" + value_of(plan.settings, "faults") + ": a message of " +
+                     std::to_string(smallest_bytes) + " bytes has no byte " + std::to_string(*corrupt.byte) +
+                     " (the first is 0)"};
     }
     return {};
 }
 
-constexpr std::array settings{Setting{.name = "mock",
-                                      .value = "LIST",
-                                      .help = "--transport mock only: faults on the way to the subscriber, to test\n"
-                                              "the figures: hold=TIME, stall=TIME/PERIOD (subscriber), send-stall=\n"
-                                              "TIME/PERIOD (publisher); every N-th message: lose=N, duplicate=N,\n"
-                                              "reorder=N, corrupt=N[:BYTE[:MASK]]: this byte of the message (from 0;\n"
-                                              "default: the last; each: every one in turn) XOR MASK (default 255);\n"
-                                              "corrupt-answer=... the same for the answers",
-                                      .check = check_faults}};
-
 /// Faults are injected on the way to the subscriber alone: what is injected is then what a round trip shows. Answers
 /// are only ever corrupted, where that is asked for by itself.
 Result<Injection> injection_of(const Topic& topic) {
-    const std::string faults = value_of(topic.settings, "mock");
-    if (faults.empty()) return Injection{};
-    const auto injection = parse_injection(faults);
+    const auto injection = injection_of(topic.settings);
     if (!injection || topic.direction == Direction::messages) return injection;
     Injection of_answers;
     of_answers.corrupt = injection->corrupt_answer;
@@ -206,7 +218,7 @@ Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_vie
 
 extern const Transport mock{
     .name = "mock",
-    .summary = "two threads of one process, with faults as --mock says; tests the rig, measures nothing",
+    .summary = "two threads of one process, with the faults of a setting; tests the rig, measures nothing",
     .data_path = "copy",
     .reliability = Reliability::best_effort,
     .reach = Reach::process,
@@ -214,6 +226,7 @@ extern const Transport mock{
     .subscribe = subscribe,
     .advertise = advertise,
     .settings = settings,
+    .ready = ready,
 };
 
 }  // namespace tacholog::transports

@@ -68,8 +68,8 @@ ReliablePublisher::~ReliablePublisher() {
     linger();
 }
 
-std::optional<SocketBuffers> ReliablePublisher::buffers() const {
-    return buffers_of(link_.socket);
+Facts ReliablePublisher::facts() const {
+    return socket_facts(link_.socket);
 }
 
 std::uint64_t ReliablePublisher::dropped(std::size_t subscriber) const {

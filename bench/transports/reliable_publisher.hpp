@@ -37,7 +37,7 @@ public:
     ReliablePublisher(Link link, const Topic& topic, std::size_t piece_bytes);
     ~ReliablePublisher() override;
 
-    std::optional<SocketBuffers> buffers() const override;
+    Facts facts() const override;
     std::uint64_t dropped(std::size_t subscriber) const override;
 
 private:

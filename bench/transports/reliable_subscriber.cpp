@@ -41,8 +41,8 @@ ReliableSubscriber::~ReliableSubscriber() {
     for (int count = 0; count < last_words && piece_bytes_ > 0; ++count) answer(Kind::left);
 }
 
-std::optional<SocketBuffers> ReliableSubscriber::buffers() const {
-    return buffers_of(socket_);
+Facts ReliableSubscriber::facts() const {
+    return socket_facts(socket_);
 }
 
 Result<bool> ReliableSubscriber::match(Patience patience) {

@@ -39,7 +39,7 @@ public:
 
     std::string endpoint() const override { return endpoint_; }
     Result<bool> match(Patience patience) override;
-    std::optional<SocketBuffers> buffers() const override;
+    Facts facts() const override;
 
 private:
     struct Slot {

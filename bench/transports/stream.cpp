@@ -47,8 +47,8 @@ Result<void> StreamPublisher::add(Fd socket, std::string name, std::uint64_t tok
     return {};
 }
 
-std::optional<SocketBuffers> StreamPublisher::buffers() const {
-    return buffers_of(connections_.front().socket);
+Facts StreamPublisher::facts() const {
+    return socket_facts(connections_.front().socket);
 }
 
 Result<std::span<std::byte>> StreamPublisher::acquire(std::size_t bytes) {
@@ -137,9 +137,8 @@ StreamSubscriber::StreamSubscriber(std::unique_ptr<LocalDoor> door, std::uint64_
     door_ = std::move(door);
 }
 
-std::optional<SocketBuffers> StreamSubscriber::buffers() const {
-    if (!socket_) return std::nullopt;
-    return buffers_of(socket_);
+Facts StreamSubscriber::facts() const {
+    return socket_ ? socket_facts(socket_) : Facts{};
 }
 
 // A stranger who connects is let go, and the wait goes on.

@@ -57,7 +57,7 @@ public:
 
     Result<bool> flush(Patience patience) override;
     std::string_view batched_by() const override { return batch_messages_ > 1 ? "send" : ""; }
-    std::optional<SocketBuffers> buffers() const override;
+    Facts facts() const override;
 
 private:
     Result<std::span<std::byte>> acquire(std::size_t bytes) override;
@@ -100,7 +100,7 @@ public:
 
     std::string endpoint() const override { return endpoint_; }
     Result<bool> match(Patience patience) override;
-    std::optional<SocketBuffers> buffers() const override;
+    Facts facts() const override;
 
 private:
     Result<std::span<const std::byte>> receive(Patience patience) override;

@@ -25,32 +25,35 @@ Result<void> set_congestion(const Fd& socket, const std::string& name) {
     return os_error("use congestion control " + name);
 }
 
-Result<void> check_congestion(std::string_view name, std::size_t) {
+constexpr std::string_view default_of_kernel = "kernel";
+
+Result<void> check_congestion(std::string_view name) {
     constexpr std::size_t longest = 15;  // TCP_CA_NAME_MAX, with its end
-    const std::string option = "--congestion " + std::string{name} + ": ";
     const bool is_name = std::all_of(name.begin(), name.end(), [](char letter) {
         return (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') || letter == '_' || letter == '-';
     });
     if (!is_name || name.empty() || name.size() > longest)
-        return Error{option + "not the name of an algorithm, like cubic, reno or bbr"};
+        return Error{"not the name of an algorithm, like cubic, reno or bbr"};
     const Fd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     if (set_congestion(socket, std::string{name})) return {};
     std::ifstream file{"/proc/sys/net/ipv4/tcp_available_congestion_control"};
     std::string available;
     std::getline(file, available);
-    return Error{option + "this kernel does not let us use it; it has " + available};
+    return Error{"this kernel does not let us use it; it has " + available};
 }
 
-constexpr std::array settings{Setting{.name = "congestion",
-                                      .value = "NAME",
-                                      .help =
-                                          "tcp only: the algorithm of congestion control, like cubic, reno or bbr,\n"
-                                          "on both sides; the log says which it was (default: the kernel's)",
-                                      .check = check_congestion,
-                                      .in_config_line = false}};  // the `socket` line has the algorithm in effect
+constexpr std::array settings{Setting{
+    .name = "congestion",
+    .values = "NAME",
+    .default_value = default_of_kernel,
+    .meaning = "the algorithm of congestion control on both sides, like cubic, reno or bbr; kernel: the kernel's "
+               "default. The log's socket lines state the one in effect",
+    .check = check_congestion}};
 
+/// Empty: the kernel's.
 std::string congestion_of(const Topic& topic) {
-    return value_of(topic.settings, "congestion");
+    const std::string name = value_of(topic.settings, "congestion");
+    return name == default_of_kernel ? "" : name;
 }
 
 void send_at_once(const Fd& socket) {

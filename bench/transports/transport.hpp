@@ -2,6 +2,7 @@
 // subscriber. Copying and zero-copy transports share this interface, so that one rig measures both.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <memory>
@@ -10,10 +11,13 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/address.hpp"
 #include "core/audience.hpp"
 #include "core/clock.hpp"
+#include "core/facts.hpp"
+#include "core/instances.hpp"
 #include "core/message.hpp"
 #include "core/result.hpp"
 #include "core/settings.hpp"
@@ -24,23 +28,62 @@ namespace tacholog {
 /// What a topic carries: the messages that are measured, or the answers to them, which go the other way.
 enum class Direction { messages, answers };
 
+/// One channel from a publisher to its subscribers, as one of the sides sees it.
 struct Topic {
-    std::string name;                          ///< unique on this host, so that two runs at once never meet
-    std::size_t max_bytes;                     ///< the largest message sent on it
-    std::string local_address;                 ///< where the peer can reach this side, for transports with addresses
+    std::string name;           ///< of this side's end: unique on this host, so that no two ends ever meet by mistake
+    std::size_t max_bytes;      ///< the largest message sent on it
+    std::string local_address;  ///< where the peer can reach this side, for transports with addresses
     std::string peer_address = local_address;  ///< where this side was told to find the peer, if it was
     Direction direction = Direction::messages;
     Audience audience = {};                ///< who subscribes, for transports that reach several
-    Waiting waiting = Waiting::busy_poll;  ///< the same on both sides: a side that sleeps has to be woken
+    Waiting waiting = Waiting::busy_poll;  ///< the same on both sides: a side that sleeps must be woken explicitly
     std::size_t batch_messages = 1;        ///< how many may be held back to travel together, for those that batch
-    Settings settings = {};                ///< those of the transport's own that were given
+    Settings settings = {};                ///< each one that the transport declares, with the value in effect
+    /// The same on all sides: a name for middleware whose sides meet by the name of a topic. No other run has it, and
+    /// no other channel of this run. Letters, digits and '-' only.
+    std::string channel = name;
+    /// Of keyed data: how many instances there are. `instance_of` tells which one a message belongs to.
+    std::optional<std::size_t> instances = {};
+    std::string companion = {};  ///< the address of the run's Companion, where there is one
 };
 
-/// Effective sizes, as read back from the kernel.
-struct SocketBuffers {
-    int receive_bytes = 0;
-    int send_bytes = 0;
-    std::string congestion = {};  ///< TCP's algorithm of congestion control; empty of other protocols
+/// The instance (from 0) of a keyed topic to which this message belongs. The rig has written it into the message, so
+/// that transports without instances need not hand it through. For a message between writing and publishing, or a
+/// received one that is intact.
+inline std::size_t instance_of(std::span<const std::byte> message) {
+    return static_cast<std::size_t>(key_of(message_parts::load(message.data())));
+}
+
+/// What a run is going to ask of a transport.
+struct RunPlan {
+    Settings settings = {};  ///< each one that the transport declares, with the value in effect
+    std::vector<std::size_t> sizes_bytes = {};
+    Waiting waiting = Waiting::busy_poll;
+    Audience audience = {};
+    std::size_t publishers = 1;
+    std::optional<std::size_t> instances = {};
+    std::string address = {};  ///< the publisher's, as both sides know it
+    bool publishes = true;     ///< this process has the publisher...
+    bool subscribes = true;    ///< ...and these are its subscribers' too
+
+    std::size_t largest_bytes() const { return *std::max_element(sizes_bytes.begin(), sizes_bytes.end()); }
+    std::size_t smallest_bytes() const { return *std::min_element(sizes_bytes.begin(), sizes_bytes.end()); }
+};
+
+/// A program that a run needs beside its two sides, such as a broker or a daemon; it ends with this object. See
+/// core/helper_program.hpp, which starts such programs.
+class Companion {
+public:
+    virtual ~Companion() = default;
+
+    /// What both sides need to find it, for Topic::companion: "127.0.0.1:41234", or a folder.
+    virtual std::string address() const = 0;
+
+    /// For the log: its name, version and command line.
+    virtual Facts facts() const = 0;
+
+    /// Why it is no longer there, if it has ended before it was told to.
+    virtual std::optional<std::string> trouble() const { return std::nullopt; }
 };
 
 class Publisher;
@@ -85,7 +128,13 @@ public:
     /// The system call that takes a batch, for the log; empty without batching.
     virtual std::string_view batched_by() const { return ""; }
 
-    virtual std::optional<SocketBuffers> buffers() const { return std::nullopt; }
+    /// Waits until its subscribers have joined, where they find each other only after `advertise`. False if they have
+    /// not within `patience`: it is then called again. Meanwhile the peer does the same at its end, by turns with
+    /// Subscriber::match.
+    virtual Result<bool> match(Patience) { return true; }
+
+    /// What the log states about this end. Asked for once, when both sides have matched.
+    virtual Facts facts() const { return {}; }
 
     /// Messages so far that were dropped for this subscriber (in the order of their endpoints), because it was slow.
     virtual std::uint64_t dropped(std::size_t) const { return 0; }
@@ -157,7 +206,8 @@ public:
         return std::optional<Sample>{std::in_place, *this, *bytes};
     }
 
-    virtual std::optional<SocketBuffers> buffers() const { return std::nullopt; }
+    /// As Publisher::facts. Where both have a fact, the log has the subscriber's.
+    virtual Facts facts() const { return {}; }
 
 private:
     friend class Sample;
@@ -181,6 +231,9 @@ enum class Reach { process, host, network };
 /// What the two sides can be: processes, threads of one process, or (so that one command cannot start both) processes
 /// that each need a network interface of their own.
 enum class Parties { processes, threads, hosts };
+/// The way that the bytes of messages take between the sides, as far as the kernel's counters can tell ways apart:
+/// `local` is shared memory, pipes and Unix sockets; `udp` and `tcp` are counted, by the loopback too.
+enum class Way { local, udp, tcp };
 
 /// A transport is a name, what it promises, and the two ways to join a topic: subscribe first, then advertise.
 /// advertise never waits for the subscriber, so that two sides can advertise to each other. Each transport's file ends
@@ -202,7 +255,21 @@ struct Transport {
     bool drops_for_slow = false;
     /// How many bytes of messages it holds back at most, if asked to, so that they travel together; 0: none.
     std::size_t most_batch_bytes = 0;
-    std::span<const Setting> settings = {};  ///< its own options
+    std::span<const Setting> settings = {};  ///< its own, with their defaults
+    /// Changes what this struct promises, where that depends on settings: `promised` begins as a copy of it.
+    void (*adjust)(Transport& promised, const Settings& settings) = nullptr;
+    /// The way that its data is meant to take. The log then says whether the kernel's counters agree: some libraries
+    /// fall back to another way in silence. Nothing: not asked.
+    std::optional<Way> way = std::nullopt;
+    /// Whether this process can run as planned: an error says in one line what is missing and what to do about it
+    /// ("iox-roudi is not running: start it with ..."). Asked on each side before anything is measured. It must leave
+    /// no thread behind, as processes are forked later. nullptr: always.
+    Result<void> (*ready)(const RunPlan&) = nullptr;
+    /// Starts the program that the run needs, once in each process that a user starts, and before `ready` is asked. An
+    /// empty pointer: none is needed here, as the other side has it, or it runs anyway.
+    Result<std::unique_ptr<Companion>> (*start_companion)(const RunPlan&) = nullptr;
+    /// Whether each size needs a process of its own, as the library can be started only once in a process.
+    bool fresh_process_for_each_size = false;
     /// An endpoint that the peer at this host has named, as it is to be used; nothing if it is somewhere else, where
     /// the peer must not send us. nullptr: endpoints name no host, as they are on this one.
     std::optional<std::string> (*endpoint_at)(std::string_view endpoint, const Address& host) = nullptr;
@@ -215,7 +282,23 @@ Result<std::unique_ptr<Publisher>> advertise_to_one(const Topic& topic, std::str
     return to_all(topic, std::array{std::string{endpoint}});
 }
 
+/// The transport as it is with these settings.
+inline Transport adjusted(const Transport& transport, const Settings& settings) {
+    Transport promised = transport;
+    if (transport.adjust != nullptr) transport.adjust(promised, settings);
+    return promised;
+}
+
 /// Every transport of this build, by name. Written by CMake from the tacholog_transport() calls.
 std::span<const Transport* const> all_transports();
+
+/// A transport that this build does not have, and what to install for it.
+struct LeftOut {
+    std::string_view name;
+    std::string_view remedy;  ///< "install libzmq3-dev"
+};
+
+/// Written by CMake from the tacholog_left_out() calls.
+std::span<const LeftOut> transports_left_out();
 
 }  // namespace tacholog

@@ -29,7 +29,7 @@ public:
           buffer_(header_room + topic.max_bytes),
           peer_(std::move(peer)) {}
 
-    std::optional<SocketBuffers> buffers() const override { return buffers_of(socket_); }
+    Facts facts() const override { return socket_facts(socket_); }
 
 private:
     Result<std::span<std::byte>> acquire(std::size_t bytes) override {
@@ -94,7 +94,7 @@ public:
     std::string endpoint() const override { return IpEndpoint{local_address(socket_), stream_}.text(); }
     Result<bool> match(Patience) override { return true; }  // bound is all it can be
 
-    std::optional<SocketBuffers> buffers() const override { return buffers_of(socket_); }
+    Facts facts() const override { return socket_facts(socket_); }
 
 private:
     Result<std::span<const std::byte>> receive(Patience patience) override {

@@ -36,7 +36,7 @@ public:
         if (::setsockopt(socket_.get(), SOL_UDP, UDP_SEGMENT, &none, sizeof none) != 0) groups_.limit(1);
     }
 
-    std::optional<SocketBuffers> buffers() const override { return buffers_of(socket_); }
+    Facts facts() const override { return socket_facts(socket_); }
     std::string_view batched_by() const override { return groups_.limit() > 1 ? "udp-segment" : "sendmmsg"; }
 
     Result<bool> flush(Patience patience) override {
@@ -161,7 +161,7 @@ public:
     std::string endpoint() const override { return IpEndpoint{local_address(socket_), stream_}.text(); }
     Result<bool> match(Patience) override { return true; }  // bound is all it can be
 
-    std::optional<SocketBuffers> buffers() const override { return buffers_of(socket_); }
+    Facts facts() const override { return socket_facts(socket_); }
 
 private:
     static constexpr std::size_t longest_together = 65536;

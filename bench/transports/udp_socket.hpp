@@ -26,8 +26,13 @@ inline std::string congestion_of(const Fd& socket) {
     return ::getsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, name.data(), &length) == 0 ? name.data() : "";
 }
 
-inline SocketBuffers buffers_of(const Fd& socket) {
-    return {effective(socket, SO_RCVBUF), effective(socket, SO_SNDBUF), congestion_of(socket)};
+/// What the log says of a socket: what is in effect, as read back from the kernel.
+inline Facts socket_facts(const Fd& socket) {
+    Facts facts;
+    add_fact(facts, receive_buffer_key, std::to_string(effective(socket, SO_RCVBUF)));
+    add_fact(facts, send_buffer_key, std::to_string(effective(socket, SO_SNDBUF)));
+    add_fact(facts, congestion_key, congestion_of(socket));
+    return facts;
 }
 
 /// Not bound yet. Asks for buffers of 8 MiB; the kernel gives less if net.core.[rw]mem_max says so.

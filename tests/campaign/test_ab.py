@@ -144,9 +144,9 @@ def test_one_build_with_itself_is_the_calibration_whose_band_the_next_diff_uses(
 @pytest.mark.measures
 def test_five_percent_more_hold_is_found_worse(tmp_path: Path, perftest: Path) -> None:
     text = CAMPAIGN.replace("uds", "mock").replace("throughput", "latency").replace("max-rate", "closed")
-    holds = [f"{perftest} {{arguments}} --mock hold={hold}us" for hold in (HOLD_US, HOLD_US * 105 // 100)]
+    holds = [f"{perftest} {{arguments}} --set faults=hold={hold}us" for hold in (HOLD_US, HOLD_US * 105 // 100)]
 
-    done = ab(*holds, campaign(tmp_path, text), "--format", "json", "--fail-on", "worse", cwd=tmp_path)
+    done = ab(*holds, campaign(tmp_path, text), "--across", "settings", "--format", "json", "--fail-on", "worse", cwd=tmp_path)
 
     found = {row["key"]["payload_bytes"]: row for row in json.loads(done.stdout)["rows"] if row["key"]["statistic"] == "p50"}
     verdicts = {size: row["verdict"] for size, row in found.items()}

@@ -382,3 +382,32 @@ def test_a_result_told_apart_by_a_key_that_is_not_known_is_broken_not_taken_for_
 
     assert f"latency line is of something this version does not know: p_{key}=" in log.broken[-1]
     assert "latency" not in {record.test for record in log.records if record.samples and record.conditions.definition != "perftest-sending"}
+
+
+def test_the_settings_of_a_transport_are_one_condition_with_sorted_names() -> None:
+    log = read(LOGS / "throughput-zeromq-ipc.log")
+
+    assert (log.broken, log.unknown, log.account.status) == ([], [], "ok")
+    assert log.account.facts.conditions.settings == '{"high_water_mark": "500", "io_threads": "1", "sockets": "push-pull"}'
+    assert log.account.facts.conditions.reliability == "reliable"
+
+
+def test_the_library_of_a_middleware_is_the_system_and_perftest_the_tool() -> None:
+    facts = read(LOGS / "throughput-zeromq-ipc.log").account.facts
+
+    assert (facts.system, facts.system_version, facts.tool_version) == ("ZeroMQ", "4.3.4", "0.3.0")
+    assert (facts.environment["transport_pub_library"], facts.environment["transport_sub_library_version"]) == ("ZeroMQ", "4.3.4")
+    assert (facts.environment["way_expected"], facts.environment["way_agrees"]) == ("local", "yes")
+
+
+def test_a_log_without_settings_states_none() -> None:
+    assert read(LOGS / "throughput-udp.log").account.facts.conditions.settings is None
+    assert read(LOGS / "throughput-udp.log").account.facts.system is None
+
+
+def test_a_companion_program_is_a_fact(changed: Changed) -> None:
+    line = 'companion name=mosquitto version="mosquitto 2.0.11" command="/usr/sbin/mosquitto -p 41000"\n'
+    log = changed("native/latency-udp.log", "start time=", line + "start time=")
+
+    assert (log.broken, log.unknown) == ([], [])
+    assert log.account.facts.environment["companion_version"] == "mosquitto 2.0.11"

@@ -24,7 +24,7 @@ DATAGRAMS = (32, 1024, 8192, 63000)
 WAYS = {"busy": "", "blocking": " --wait block", "spin-then-block": " --wait spin-then-block"}
 BATCHED_TCP = {64: 5e6, 1024: 2e6, 65536: 92e3}  # messages a second that are aimed at, whatever the machine
 RINGS = {"bare ring": ("ring-1", "ring-8"), "bare copying-ring": ("copying-ring-1", "copying-ring-8")}
-SAME_HOST = " --congestion reno"  # Every kernel has it, and it paces nothing; BBR does, and halves what a loopback carries.
+SAME_HOST = " --set congestion=reno"  # Every kernel has it, and it paces nothing; BBR does, and halves what a loopback carries.
 UNREAD = " --touch none"  # Over sockets payloads stay untouched, as bare loops, sockperf, qperf and iperf3 leave them.
 HAND_OFF_S = 0.03  # for a look how far apart the processors are now
 MOVED = 0.25

@@ -86,7 +86,7 @@ def transports() -> list[str]:
         return ["shm"]
     listed = subprocess.run([PERFTEST, "--list-transports"], capture_output=True, text=True, check=True)
     apart = "each side needs a network interface of its own"  # bench/tests/udp_xdp_test.cpp runs it
-    return [line.split()[0] for line in listed.stdout.splitlines() if apart not in line]
+    return [line.split()[0] for line in listed.stdout.splitlines() if apart not in line and line[:1].strip()]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

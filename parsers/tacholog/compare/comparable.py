@@ -12,6 +12,8 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
+import msgspec
+
 from tacholog.compare.result import Difference
 from tacholog.runs.labels import labels_of
 
@@ -81,6 +83,7 @@ class Condition(NamedTuple):
 # A row is named by these. One side may leave one out altogether: its rows are then compared with those of the other side that state it.
 STATED = ("transport", "data_path", "type", "keyed", "publishers", "subscribers")
 _NAMING = ("participant", *STATED)
+SETTINGS = "settings"  # of the transport: a JSON object
 MACHINE = ("cpu_model", "cores", "memory", "nic", "mtu")
 LABELS = "labels"  # all labels of a side, as in the column of that name; each of them is a condition of its own (``label.plugin``)
 # A difference in the machine's name forbids no diff of releases: two machines may be alike in all that counts (`MACHINE`).
@@ -101,6 +104,8 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "offered_rate_per_s": Condition("offered_rate", _DIFF, lambda row, _: row["load_mode"] in ("open", "paced")),
         "recovery_time_ns": Condition("recovery_time", _DIFF, lambda row, _: row["test"] == "demand"),
         "instances": Condition("instances", _DIFF, lambda row, _: row["keyed"] is True),
+        # A version that states none had none, or one that another line states: its logs are compared as before.
+        SETTINGS: Condition("settings", _DIFF),
         "side": Condition("side", _DIFF),
         "waiting": Condition("waiting", _DIFF),
         "cpu_model": Condition("cpu_model", _DIFF, _always),
@@ -195,14 +200,35 @@ def is_ranked_nowhere(stated: Stated) -> bool:
 
 
 def _differences(field: str, old: Stated, new: Stated, comparison: Comparison, across: Collection[str]) -> Iterator[Difference]:
-    """Yield what differs in a condition: nothing or one difference, but one for each label."""
+    """Yield what differs in a condition: nothing or one difference, but one for each label and for each setting of a transport."""
     if field == LABELS:
         olds, news = labels_of(old[field]), labels_of(new[field])
         for label in sorted({*olds, *news} - {*across}):
             if olds.get(label) != news.get(label):
                 yield Difference(label, olds.get(label), news.get(label))
-    elif _differ(field, old[field], new[field], comparison):
+    elif not _differ(field, old[field], new[field], comparison):
+        return
+    elif field == SETTINGS:
+        yield from _different_settings(old, new)
+    else:
         yield Difference(CODES[field], as_text(old[field]), as_text(new[field]))
+
+
+def _different_settings(old: Stated, new: Stated) -> Iterator[Difference]:
+    """Yield the settings that differ. Two transports have settings of their own: only those that both have can differ."""
+    olds, news = (settings_of(side[SETTINGS]) for side in (old, new))
+    for name in sorted(olds.keys() | news.keys() if old["transport"] == new["transport"] else olds.keys() & news.keys()):
+        if olds.get(name) != news.get(name):
+            yield Difference(f"setting {name.replace('_', '-')}", olds.get(name), news.get(name))
+
+
+def settings_of(stated: str | None) -> Mapping[str, str]:
+    """The settings of a transport by name; none if they are not stated, or not as they should be."""
+    try:
+        settings = msgspec.json.decode(stated or "{}", type=dict[str, Any])
+    except msgspec.DecodeError:
+        return {"": stated or ""}
+    return {name: str(value) for name, value in settings.items()}
 
 
 def _is_needed(field: str, stated: Stated, comparison: Comparison) -> bool:

@@ -32,7 +32,7 @@ class Profile(NamedTuple):
     tool: str | None
     harness_major: str | None
     options: str | None
-    settings: str | None
+    run_settings: str | None
     labels: str | None
 
 
@@ -58,7 +58,7 @@ def _profile(run: Mapping[Hashable, Any], hosts: Mapping[str, Host]) -> Profile:
         tool=tool,
         harness_major=version.split(".")[0] if version else None,
         options=options_words(options) if options else None if stated is None else "none",
-        settings=str(settings) if settings else None,
+        run_settings=str(settings) if settings else None,
         labels=_known(run["labels"]),
         **machine,
     )

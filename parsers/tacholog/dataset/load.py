@@ -7,7 +7,7 @@ only itself, and becomes a row of ``problems``.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -23,7 +23,6 @@ from tacholog.runs.host import stated_host
 from tacholog.runs.manifest import HOSTS_FOLDER, RUN_FILE, Host, LogFile, Manifest, folders_below, read_host, read_manifest
 from tacholog.runs.problems import UNREADABLE, add_unlisted_folder, forgotten, no_files, problem, unlisted_files, utf8
 from tacholog.runs.stated import options_apart
-from tacholog.schema.conditions import Conditions, StatedConditions
 from tacholog.schema.records import Facts, number_in
 from tacholog.schema.tables import TABLES
 
@@ -94,6 +93,7 @@ def load_logs(paths: Sequence[Path], left_out: Sequence[Row] = (), *, skip_unrea
             skipped.append(problem("", path.name, 0, UNREADABLE, "", str(error)))
             continue
         (log,) = _load_logs_of(manifest, path.as_posix(), path.parent, rows, Reading(named_by_user=True))
+        rows["runs"][-1]["system"] = log.facts.system or manifest.system
         machine = stated_host(log.facts.environment)
         hosts |= machine
         rows["runs"][-1]["host"] = next(iter(machine), None)
@@ -175,7 +175,14 @@ def _load_logs_of(
     best = best_goodput(record for records in complete for _, record, _ in records)
     for log, records in zip(logs, complete, strict=True):
         load, processors = _load_at_start(log.facts, manifest, host)
-        context = RunContext(status == "failed", log.facts.environment_number("clock_overhead_ns"), load, processors, best)
+        context = RunContext(
+            failed=status == "failed",
+            clock_overhead_ns=log.facts.environment_number("clock_overhead_ns"),
+            load=load,
+            processors=processors,
+            best_goodput_bit_per_s=best,
+            took_other_way=log.facts.environment.get("way_agrees") == "no",
+        )
         for event, record, conditions in records:
             rows["results"].extend(result_rows(run, log.entry.file, event, judge(record, conditions, context), conditions))
         rows["histograms"].extend(row for row in log.histograms if row["basis"] != "one-way" or clocks.refusal is None)

@@ -44,6 +44,7 @@ class RunContext(msgspec.Struct, frozen=True):
             its two busy processes.
         processors: how many processors the machine has, from the log or the host file.
         best_goodput_bit_per_s: the highest goodput that any size of the run reached.
+        took_other_way: whether the kernel's counters contradict the way that the transport expects its data to take.
     """
 
     failed: bool = False
@@ -51,6 +52,7 @@ class RunContext(msgspec.Struct, frozen=True):
     load: float | None = None
     processors: float | None = None
     best_goodput_bit_per_s: float | None = None
+    took_other_way: bool = False
 
 
 def best_goodput(records: Iterable[Record]) -> float | None:
@@ -68,7 +70,7 @@ def judge(record: Record, conditions: Conditions, run: RunContext) -> Record:
         run: what is known about the run.
     """
     marks = {number.key: set(number.marks) for number in record.numbers}
-    for rule in (_undersampled, _timeouts, _order, _clock, _moved_nothing, _losses, _overload, _warmup, _busy):
+    for rule in (_undersampled, _timeouts, _order, _clock, _moved_nothing, _losses, _overload, _warmup, _busy, _way):
         for key, mark in rule(record, conditions, run):
             marks[key].add(mark)
     if run.failed:
@@ -189,6 +191,12 @@ def _busy(record: Record, _: Conditions, run: RunContext) -> Findings:
     for number in record.numbers:
         if number.metric in ("latency", "goodput", "message_rate"):
             yield number.key, "busy_machine"
+
+
+def _way(record: Record, _: Conditions, run: RunContext) -> Findings:
+    for number in record.numbers if run.took_other_way else ():
+        if number.metric in ("latency", "goodput", "message_rate"):
+            yield number.key, "other_way"
 
 
 def mark_republished(rows: Iterable[dict[str, Any]], releases: Mapping[str, tuple[str, str]]) -> None:

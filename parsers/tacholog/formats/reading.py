@@ -347,6 +347,7 @@ def _common(runs: Sequence[Facts]) -> Facts:
     return Facts(
         conditions=Conditions(**conditions),
         tool_version=first.tool_version if all(run.tool_version == first.tool_version for run in others) else None,
+        system=first.system if all(run.system == first.system for run in others) else None,
         system_version=first.system_version if all(run.system_version == first.system_version for run in others) else None,
         build=first.build if all(run.build == first.build for run in others) else None,
         start_time=first.start_time,

@@ -78,6 +78,12 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
             "Never steady",
             "The warm-up gave up: three intervals in a row never agreed within 5 %.",
         ),
+        "other_way": Mark(
+            "f",
+            "Not the way it says",
+            "By the kernel's counters, the data took another way than the transport expects: a library may have fallen back to the network without a "
+            "word, or another program used the network meanwhile. The log has both figures.",
+        ),
         "clock_coarse": Mark(
             "c",
             "Near the clock's own cost",

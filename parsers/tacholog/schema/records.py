@@ -155,6 +155,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         conditions: those that hold for every record of the run, unless a record states others.
         tool_version: the version of the tool that measured.
+        system: what was measured, where the log names it; else it is what the tool always measures.
         system_version: the version of what was measured.
         build: the commit that the measured program was built from.
         start_time: when the run began, as ISO 8601, whatever the log writes. Without a zone if the log states none.
@@ -165,6 +166,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 
     conditions: Conditions = Conditions()
     tool_version: str | None = None
+    system: str | None = None
     system_version: str | None = None
     build: str | None = None
     start_time: str | None = None

@@ -23,8 +23,9 @@ BASIS_WORDS = {"rtt": "round trip", "rtt/2": "half round trip", "one-way": "one 
 
 _SYSTEM = re.compile(r"windows|win\s?\d|ubuntu|debian|linux|macos|freebsd|qnx", re.IGNORECASE)
 
-#: The conditions that pages show of numbers, and tell series apart by. The reach follows from the transport.
-SHOWN_CONDITIONS = frozenset(CONDITIONS) - {"reach"}
+#: The conditions that pages show of numbers, and tell series apart by. The reach follows from the transport, whose settings stand with those of the
+#: campaign.
+SHOWN_CONDITIONS = frozenset(CONDITIONS) - {"reach", "settings"}
 
 _LABELS = "labels"
 Parts = Sequence[tuple[str, object]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from tacholog.compare.comparable import Judgement
+from tacholog.compare.comparable import Judgement, settings_of
 from tacholog.compare.result import Difference
 from tacholog.runs.labels import is_label, label_name
 from tacholog.view.names import BASIS_WORDS, participant_title
@@ -58,6 +58,8 @@ def difference_words(difference: Difference) -> str:
 def _value(code: str, value: str | None) -> str:
     if value is None:
         return NOT_STATED
+    if code == "settings":
+        return ", ".join(f"{name}={text}" for name, text in settings_of(value).items()) or "none"
     return BASIS_WORDS.get(value, value) if code == "basis" else value
 
 

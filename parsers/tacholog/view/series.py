@@ -11,6 +11,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 
 import msgspec
 
+from tacholog.compare.comparable import settings_of
 from tacholog.dataset.medians import median_place
 from tacholog.runs.labels import labels_of
 from tacholog.runs.stated import split_options
@@ -193,6 +194,7 @@ def _key(result: ResultRow) -> SeriesKey:
     parts += [(name, getattr(result.conditions, name)) for name in CONDITIONS if name in SHOWN_CONDITIONS]
     parts += [(name, getattr(result.run, name)) for name in _RUN_PARTS if name != "options"]
     options, settings = split_options(result.run.options)
+    settings = {**settings_of(result.conditions.settings), **settings}
     parts += [("options", options), ("settings", ", ".join(f"{name} {value}" for name, value in settings.items()) or None)]
     parts += [("side", result.side), ("participant", result.participant)]
     # Two published tables are never repetitions: a document that prints both describes two measurements, even if it does not say how they differ.

@@ -171,7 +171,7 @@ def _placed(profile: Profile, policy: Policy) -> Profile:
 def _compared(profile: Profile, policy: Policy) -> Profile:
     """The profile without the fields that the diff goes across."""
     machine = MACHINE if "host" in policy.across else ()
-    options = ("options", "settings") if "options" in policy.across else ()
+    options = ("options", "run_settings") if "options" in policy.across else ()
     labels = labels_text({label: value for label, value in labels_of(profile.labels).items() if label not in policy.across})
     return _placed(profile, policy)._replace(**dict.fromkeys((*machine, *options)))._replace(labels=labels)
 

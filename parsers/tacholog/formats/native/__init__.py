@@ -11,6 +11,7 @@ Source: docs/native-log.md of this project; samples in tests/formats/native/, wr
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
@@ -97,7 +98,7 @@ _REACH_BEFORE_IT_WAS_LOGGED: Mapping[str, Reach] = {
 }
 # What perftest prints on standard error, also behind the signs of progress that it prints in the hmbdc dialect.
 _MESSAGE = re.compile(r"[xC.]{0,64}perftest: (?P<note>note: )?(?P<text>.{1,1000})")
-_FACT_KINDS = ("host", "clock", "load", "affinity", "socket", "path", "note")
+_FACT_KINDS = ("host", "clock", "load", "affinity", "socket", "companion", "path", "way", "note")
 
 
 def detect(head: str) -> Detected:
@@ -374,6 +375,17 @@ def _config(fields: Fields) -> Facts:
     )
 
 
+def _settings(fields: Fields) -> Facts:
+    """All settings of the transport, as one condition: which there are depends on the transport."""
+    return Facts(conditions=Conditions(settings=json.dumps(dict(sorted(fields.items())), ensure_ascii=False)))
+
+
+def _transport(fields: Fields) -> Facts:
+    """What a transport states of itself. The library of a middleware is what was measured."""
+    stated = _facts_of("transport")(fields)
+    return msgspec.structs.replace(stated, system=fields.get("library"), system_version=fields.get("library_version"))
+
+
 def _start(fields: Fields) -> Facts:
     datetime.fromisoformat(fields["time"])  # It raises ValueError: any other text would be sorted and shown as a time.
     return Facts(start_time=fields["time"])
@@ -396,7 +408,7 @@ def _nothing(_: Fields) -> None:
 Reader = Callable[[Fields], Record | Facts | Histogram | None]
 
 
-def _facts_of(kind: str) -> Reader:
+def _facts_of(kind: str) -> Callable[[Fields], Facts]:
     def facts(fields: Fields) -> Facts:
         scope = fields.get("participant") or fields.get("role") or fields.get("at")
         prefix = f"{kind}_{scope}" if scope else kind
@@ -408,6 +420,8 @@ def _facts_of(kind: str) -> Reader:
 _KINDS: Mapping[str, Reader] = {
     "perftest": _opening,
     "config": _config,
+    "settings": _settings,
+    "transport": _transport,
     "start": _start,
     "warmup": _nothing,
     "interval": _interval,

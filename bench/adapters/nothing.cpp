@@ -1,0 +1,1 @@
+// An archive needs a source, also where no adapter can be built.

@@ -1,0 +1,331 @@
+// ZeroMQ (libzmq): sockets with queues, served by a thread of the library in each process. The subscriber binds, the
+// publisher connects to every subscriber; they meet by an abstract Unix socket, a TCP port, or within one process.
+//
+// What it guarantees depends on the setting `sockets`; messages stay in order and whole with all of them.
+//   pub-sub         PUB and SUB, as they come: best effort. A message that finds a subscriber's queue full is dropped.
+//   pub-sub-block   the same with ZMQ_XPUB_NODROP: reliable. A full queue blocks the publisher, and with it everybody.
+//   push-pull       PUSH and PULL, which users take for reliable delivery to one subscriber: a full queue blocks.
+// "Reliable" holds while both sides live: what is queued when a side is killed is lost. Messages of any size go as one.
+// Over ipc and tcp a message is written into the library's buffer, copied into the kernel and out of it; over inproc
+// its buffer changes hands. Nobody is checked who connects: on a host with strangers, use a transport of our own.
+#include <zmq.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "adapters/zeromq/socket.hpp"
+#include "transports/ip_endpoint.hpp"
+#include "transports/transport.hpp"
+
+namespace tacholog::transports {
+namespace {
+
+using namespace tacholog::zeromq;
+
+constexpr std::array settings{
+    Setting{.name = "sockets",
+            .values = "pub-sub|pub-sub-block|push-pull",
+            .default_value = "pub-sub",
+            .meaning = "the pair of ZeroMQ sockets: pub-sub drops what finds a full queue; pub-sub-block "
+                       "(ZMQ_XPUB_NODROP) and push-pull wait for room. push-pull reaches one subscriber alone"},
+    Setting{.name = "high-water-mark",
+            .values = "N",
+            .default_value = "1000",
+            .meaning =
+                "how many messages each queue holds, one at the publisher and one at the subscriber (ZMQ_SNDHWM, "
+                "ZMQ_RCVHWM); 1000 is the library's own default",
+            .check = whole_number<1, 1'000'000>},
+    Setting{.name = "io-threads",
+            .values = "N",
+            .default_value = "1",
+            .meaning = "the library's threads in each process (ZMQ_IO_THREADS); 1 is its own default",
+            .check = whole_number<1, 16>},
+};
+
+// What travels before and behind messages, all of which are longer than these.
+constexpr std::size_t farewell_bytes = 0;
+
+Facts library_facts() {
+    int major = 0;
+    int minor = 0;
+    int patch = 0;
+    ::zmq_version(&major, &minor, &patch);
+    Facts facts;
+    add_fact(facts, library_key, "ZeroMQ");
+    add_fact(facts, library_version_key,
+             std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch));
+    return facts;
+}
+
+bool is_push_pull(const Topic& topic) {
+    return value_of(topic.settings, "sockets") == "push-pull";
+}
+
+class ZeromqPublisher final : public Publisher {
+public:
+    explicit ZeromqPublisher(const Topic& topic)
+        : Publisher(topic.max_bytes),
+          channel_(topic.channel),
+          subscribes_(!is_push_pull(topic)),
+          socket_(topic, subscribes_ ? ZMQ_XPUB : ZMQ_PUSH) {
+        // Else it queues for subscribers that are gone, and never hears that they left.
+        socket_.set(ZMQ_IMMEDIATE, 1);
+        if (!subscribes_) return;
+        socket_.set(ZMQ_XPUB_VERBOSER, 1);  // each subscriber is heard of, when it comes and when it goes
+        if (value_of(topic.settings, "sockets") == "pub-sub-block") socket_.set(ZMQ_XPUB_NODROP, 1);
+    }
+    ~ZeromqPublisher() override {
+        if (matched_) ::zmq_send(socket_.get(), "", farewell_bytes, ZMQ_DONTWAIT);
+    }
+
+    Result<void> connect(const std::string& address) {
+        if (::zmq_connect(socket_.get(), address.c_str()) != 0) return zmq_error("connect ZeroMQ to " + address);
+        ++expected_;
+        return {};
+    }
+
+    /// PUB sends nothing to a subscriber that it has not heard of. Once all are there, they are told.
+    Result<bool> match(Patience patience) override {
+        if (matched_) return true;
+        if (subscribes_) {
+            const auto all = socket_.wait(ZMQ_POLLIN, patience, [this]() -> Result<bool> {
+                hear();
+                return joined_ == expected_;
+            });
+            if (!all || !*all) return all;
+        }
+        const auto greeted = socket_.wait(ZMQ_POLLOUT, patience, [this]() -> Result<bool> {
+            if (::zmq_send(socket_.get(), channel_.data(), channel_.size(), ZMQ_DONTWAIT) >= 0) return true;
+            if (would_wait()) return false;
+            return zmq_error("greet the subscribers of " + channel_);
+        });
+        matched_ = greeted && *greeted;
+        return greeted;
+    }
+
+    Facts facts() const override { return library_facts(); }
+
+private:
+    static constexpr int sends_a_look = 64;
+
+    Result<std::span<std::byte>> acquire(std::size_t bytes) override {
+        if (!message_.resize(bytes)) return zmq_error("loan " + std::to_string(bytes) + " bytes");
+        return message_.bytes();
+    }
+
+    Result<bool> commit(Patience patience) override {
+        if (subscribes_ && ++sends_ % sends_a_look == 0) {
+            hear();
+            if (joined_ < expected_) return Error{"publish on " + channel_ + ": the subscriber is gone"};
+        }
+        return socket_.wait(ZMQ_POLLOUT, patience, [this]() -> Result<bool> {
+            if (::zmq_msg_send(message_.get(), socket_.get(), ZMQ_DONTWAIT) >= 0) return true;
+            if (would_wait()) return false;
+            return zmq_error("publish on " + channel_);
+        });
+    }
+
+    void abandon() noexcept override { message_.clear(); }
+
+    /// Takes what subscribers say: 1 that they come, 0 that they go.
+    void hear() {
+        char word = 0;
+        while (::zmq_recv(socket_.get(), &word, sizeof word, ZMQ_DONTWAIT) >= 0) joined_ += word == 1 ? 1 : -1;
+    }
+
+    std::string channel_;
+    bool subscribes_;  ///< else it pushes, and hears of nobody
+    Socket socket_;
+    Message message_;
+    int expected_ = 0;
+    int joined_ = 0;
+    int sends_ = 0;
+    bool matched_ = false;
+};
+
+class ZeromqSubscriber final : public Subscriber {
+public:
+    explicit ZeromqSubscriber(const Topic& topic)
+        : channel_(topic.channel), socket_(topic, is_push_pull(topic) ? ZMQ_PULL : ZMQ_SUB) {
+        if (!is_push_pull(topic)) ::zmq_setsockopt(socket_.get(), ZMQ_SUBSCRIBE, "", 0);
+    }
+
+    Result<void> bind(const std::string& address) {
+        if (::zmq_bind(socket_.get(), address.c_str()) != 0) return zmq_error("bind ZeroMQ to " + address);
+        return {};
+    }
+
+    /// Where it is, as the library says once it is bound: "tcp://127.0.0.1:40000".
+    std::string bound_to() const {
+        std::array<char, 256> text{};
+        std::size_t size = text.size();
+        return ::zmq_getsockopt(socket_.get(), ZMQ_LAST_ENDPOINT, text.data(), &size) == 0 ? text.data() : "";
+    }
+
+    void set_endpoint(std::string endpoint) { endpoint_ = std::move(endpoint); }
+    std::string endpoint() const override { return endpoint_; }
+
+    /// The publisher says the channel's name first.
+    Result<bool> match(Patience patience) override {
+        if (matched_) return true;
+        const auto came = next(patience);
+        if (!came || !*came) return came;
+        const auto bytes = message_.bytes();
+        matched_ = bytes.size() == channel_.size() && std::memcmp(bytes.data(), channel_.data(), bytes.size()) == 0;
+        return matched_;  // what a stranger said is dropped
+    }
+
+    Facts facts() const override { return library_facts(); }
+
+private:
+    Result<bool> next(Patience patience) {
+        return socket_.wait(ZMQ_POLLIN, patience, [this]() -> Result<bool> {
+            if (::zmq_msg_recv(message_.get(), socket_.get(), ZMQ_DONTWAIT) >= 0) return true;
+            if (would_wait()) return false;
+            return zmq_error("take from " + channel_);
+        });
+    }
+
+    Result<std::span<const std::byte>> receive(Patience patience) override {
+        if (left_) return Error{"take from " + channel_ + ": the publisher is gone"};
+        const auto came = next(patience);
+        if (!came) return came.error();
+        if (!*came) return std::span<const std::byte>{};
+        left_ = message_.bytes().size() == farewell_bytes;
+        if (left_) return Error{"take from " + channel_ + ": the publisher is gone"};
+        return std::span<const std::byte>{message_.bytes()};
+    }
+
+    void release() noexcept override { message_.clear(); }
+
+    std::string channel_;
+    Socket socket_;
+    Message message_;
+    std::string endpoint_;
+    bool matched_ = false;
+    bool left_ = false;
+};
+
+Result<std::unique_ptr<Subscriber>> bound(const Topic& topic, const std::string& address, std::string endpoint) {
+    auto subscriber = std::make_unique<ZeromqSubscriber>(topic);
+    if (auto done = subscriber->bind(address); !done) return done.error();
+    subscriber->set_endpoint(std::move(endpoint));
+    return std::unique_ptr<Subscriber>{std::move(subscriber)};
+}
+
+/// `address_of` makes an address of the library's of an endpoint, if it is one.
+template <Result<std::string> (*address_of)(std::string_view endpoint, const Topic& topic)>
+Result<std::unique_ptr<Publisher>> connected(const Topic& topic, std::span<const std::string> endpoints) {
+    auto publisher = std::make_unique<ZeromqPublisher>(topic);
+    for (const std::string& endpoint : endpoints) {
+        const auto address = address_of(endpoint, topic);
+        if (!address) return address.error();
+        if (auto done = publisher->connect(*address); !done) return done.error();
+    }
+    return std::unique_ptr<Publisher>{std::move(publisher)};
+}
+
+/// An endpoint of this host is the name of a subscriber's end, as perftest makes them.
+Result<std::string> address_of_name(std::string_view scheme, std::string_view endpoint) {
+    const bool is_name = std::ranges::all_of(endpoint, [](char letter) {
+        return letter == '-' || (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z');
+    });
+    if (is_name && endpoint.starts_with("t")) return std::string{scheme} + std::string{endpoint};
+    return Error{"advertise to '" + std::string{endpoint} + "': not a ZeroMQ endpoint of this host"};
+}
+
+constexpr std::string_view ipc = "ipc://@";  // abstract: no file is made, none is left behind
+constexpr std::string_view inproc = "inproc://";
+
+Result<std::string> ipc_address(std::string_view endpoint, const Topic&) {
+    return address_of_name(ipc, endpoint);
+}
+
+Result<std::string> inproc_address(std::string_view endpoint, const Topic&) {
+    return address_of_name(inproc, endpoint);
+}
+
+Result<std::string> tcp_address(std::string_view endpoint, const Topic& topic) {
+    const auto found = subscriber_at(endpoint, topic, "ZeroMQ");
+    if (!found) return found.error();
+    return "tcp://" + to_text(found->address);
+}
+
+Result<std::unique_ptr<Subscriber>> subscribe_ipc(const Topic& topic) {
+    return bound(topic, std::string{ipc} + topic.name, topic.name);
+}
+
+Result<std::unique_ptr<Subscriber>> subscribe_inproc(const Topic& topic) {
+    return bound(topic, std::string{inproc} + topic.name, topic.name);
+}
+
+Result<std::unique_ptr<Subscriber>> subscribe_tcp(const Topic& topic) {
+    const auto own = parse_address(topic.local_address, 0);
+    if (!own) return Error{"bind ZeroMQ to " + topic.local_address + ": not an IP address"};
+    const std::string host = to_text(*own);  // with port 0, for which the library takes '*'
+    auto subscriber = std::make_unique<ZeromqSubscriber>(topic);
+    if (auto done = subscriber->bind("tcp://" + host.substr(0, host.rfind(':')) + ":*"); !done) return done.error();
+    const std::string where = subscriber->bound_to();
+    const auto port = to_number<std::uint16_t>(std::string_view{where}.substr(where.rfind(':') + 1));
+    if (!port) return Error{"bind ZeroMQ to " + host + ": it is at '" + where + "'"};
+    const auto address = parse_address(topic.local_address, *port);
+    subscriber->set_endpoint(IpEndpoint{*address, 0}.text());
+    return std::unique_ptr<Subscriber>{std::move(subscriber)};
+}
+
+/// What the sockets in use promise.
+void adjust(Transport& promised, const Settings& given) {
+    const std::string sockets = value_of(given, "sockets");
+    if (sockets != "pub-sub") promised.reliability = Reliability::reliable;
+    if (sockets == "push-pull") promised.advertise_to_all = nullptr;
+}
+
+}  // namespace
+
+extern const Transport zeromq_ipc{
+    .name = "zeromq-ipc",
+    .summary = "ZeroMQ between processes of one host, over Unix sockets; PUB/SUB, best effort unless set otherwise",
+    .data_path = "copy",
+    .reliability = Reliability::best_effort,
+    .reach = Reach::host,
+    .subscribe = subscribe_ipc,
+    .advertise = advertise_to_one<connected<ipc_address>>,
+    .advertise_to_all = connected<ipc_address>,
+    .settings = settings,
+    .adjust = adjust,
+    .way = Way::local,
+};
+
+extern const Transport zeromq_inproc{
+    .name = "zeromq-inproc",
+    .summary = "ZeroMQ between threads of one process; PUB/SUB, best effort unless set otherwise",
+    .data_path = "zero-copy",
+    .reliability = Reliability::best_effort,
+    .reach = Reach::process,
+    .parties = Parties::threads,
+    .subscribe = subscribe_inproc,
+    .advertise = advertise_to_one<connected<inproc_address>>,
+    .advertise_to_all = connected<inproc_address>,
+    .settings = settings,
+    .adjust = adjust,
+    .way = Way::local,
+};
+
+extern const Transport zeromq_tcp{
+    .name = "zeromq-tcp",
+    .summary = "ZeroMQ over TCP, IPv4 or IPv6; PUB/SUB, best effort unless set otherwise",
+    .data_path = "copy",
+    .reliability = Reliability::best_effort,
+    .reach = Reach::network,
+    .subscribe = subscribe_tcp,
+    .advertise = advertise_to_one<connected<tcp_address>>,
+    .advertise_to_all = connected<tcp_address>,
+    .settings = settings,
+    .adjust = adjust,
+    .way = Way::tcp,
+    .endpoint_at = ip_endpoint_at,
+};
+
+}  // namespace tacholog::transports

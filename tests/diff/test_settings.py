@@ -1,0 +1,65 @@
+"""Settings of a transport: two logs with different ones are not compared, and the words name the setting and both values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.command import run_tacholog_text
+
+LOG = Path(__file__).resolve().parents[1] / "formats/native/throughput-zeromq-ipc.log"
+SETTINGS = "settings high_water_mark=500 io_threads=1 sockets=push-pull\n"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A log with settings."""
+    assert SETTINGS in LOG.read_text(encoding="utf-8")
+    path = tmp_path / "old.log"
+    path.write_text(LOG.read_text(encoding="utf-8"), encoding="utf-8")
+    return path
+
+
+def other(log: Path, settings: str) -> Path:
+    """The same log with other settings, or none."""
+    path = log.with_name("new.log")
+    path.write_text(log.read_text(encoding="utf-8").replace(SETTINGS, settings), encoding="utf-8")
+    return path
+
+
+def test_each_setting_that_differs_is_named_with_both_values(log: Path) -> None:
+    new = other(log, "settings high_water_mark=1000 io_threads=1 sockets=pub-sub-block\n")
+
+    shown = run_tacholog_text("diff", log, new).stdout
+
+    assert "setting high-water-mark: 500 -> 1000" in shown
+    assert "setting sockets: push-pull -> pub-sub-block" in shown
+    assert "io-threads" not in shown
+    assert "2 not comparable." in shown
+
+
+def test_a_log_that_states_no_settings_is_compared_as_before(log: Path) -> None:
+    shown = run_tacholog_text("diff", log, other(log, "")).stdout
+
+    assert "not comparable" not in shown
+    assert "setting" not in shown
+
+
+def test_a_comparison_across_settings_says_what_they_are(log: Path) -> None:
+    new = other(log, "settings high_water_mark=500 io_threads=2 sockets=push-pull\n")
+
+    shown = run_tacholog_text("diff", log, new, "--across", "settings").stdout
+
+    assert "across: settings (settings: high_water_mark=500, io_threads=1, sockets=push-pull -> high_water_mark=500, io_threads=2" in shown
+    assert "not comparable" not in shown
+
+
+def test_two_transports_are_held_to_the_settings_that_both_have(log: Path) -> None:
+    new = other(log, "settings congestion=reno io_threads=2\n")
+    new.write_text(new.read_text(encoding="utf-8").replace("transport=zeromq-ipc", "transport=tcp"), encoding="utf-8")
+
+    shown = run_tacholog_text("diff", log, new, "--across", "transport").stdout
+
+    assert "setting io-threads: 1 -> 2" in shown
+    assert "congestion" not in shown
+    assert "sockets" not in shown
