@@ -12,7 +12,6 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "core/address.hpp"
 #include "core/fd.hpp"
@@ -161,7 +160,7 @@ Result<std::unique_ptr<HelperProgram>> HelperProgram::start(const Order& order, 
                                                             const std::function<bool(const HelperProgram&)>& is_ready) {
     const std::string name = name_of(order.words);
     const std::string output_path = folder.path() + "/" + name + ".output";
-    const Fd output{::open(output_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600)};
+    Fd output{::open(output_path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600)};
     const Fd nothing{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
     if (!output || !nothing) return os_error("open " + output_path);
     const auto words = pointers_to(order.words);
@@ -172,14 +171,14 @@ Result<std::unique_ptr<HelperProgram>> HelperProgram::start(const Order& order, 
     const pid_t pid = ::fork();
     if (pid < 0) return os_error("start " + name);
     if (pid == 0) become({folder.path().c_str(), nothing.get(), output.get(), words.data(), entries.data()}, parent);
-    std::unique_ptr<HelperProgram> program{new HelperProgram{pid, order.words, output_path}};
+    std::unique_ptr<HelperProgram> program{new HelperProgram{pid, order.words, std::move(output)}};
     const Deadline deadline{order.patience};
     while (!is_ready(*program)) {
         if (const auto trouble = program->trouble()) return Error{*trouble};
         if (deadline.passed()) {
             const std::string last = last_line(program->output());
-            return Error{name + " is not ready after " + std::to_string(static_cast<long>(order.patience.count())) + " ms" +
-                         (last.empty() ? "" : ": " + last)};
+            return Error{name + " is not ready after " + std::to_string(static_cast<long>(order.patience.count())) +
+                         " ms" + (last.empty() ? "" : ": " + last)};
         }
         pause_briefly();
     }
@@ -201,10 +200,13 @@ HelperProgram::~HelperProgram() {
 }
 
 std::string HelperProgram::output() const {
-    const std::ifstream file{output_path_};
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
+    std::string text;
+    std::array<char, 4096> piece{};
+    for (ssize_t bytes = 1; bytes > 0;) {
+        bytes = ::pread(output_.get(), piece.data(), piece.size(), static_cast<off_t>(text.size()));
+        if (bytes > 0) text.append(piece.data(), static_cast<std::size_t>(bytes));
+    }
+    return text;
 }
 
 std::optional<std::string> HelperProgram::trouble() const {

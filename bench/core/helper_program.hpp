@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/clock.hpp"
+#include "core/fd.hpp"
 #include "core/result.hpp"
 
 namespace tacholog {
@@ -79,12 +80,12 @@ public:
     std::string command() const;
 
 private:
-    HelperProgram(pid_t pid, std::vector<std::string> words, std::string output_path)
-        : pid_(pid), words_(std::move(words)), output_path_(std::move(output_path)) {}
+    HelperProgram(pid_t pid, std::vector<std::string> words, Fd output)
+        : pid_(pid), words_(std::move(words)), output_(std::move(output)) {}
 
     pid_t pid_;
     std::vector<std::string> words_;
-    std::string output_path_;
+    Fd output_;  ///< what it prints; there also if its folder has been removed
 };
 
 }  // namespace tacholog
