@@ -52,8 +52,11 @@ protected:
 TEST(Transports, ReachNoFurtherThanTheirSidesAreApart) {
     for (const Transport* transport : all_transports()) {
         EXPECT_EQ(transport->reach == Reach::process, transport->parties == Parties::threads) << transport->name;
-        EXPECT_EQ(transport->reach == Reach::network, transport->endpoint_at != nullptr)
-            << transport->name << ": endpoints name hosts where there are several";
+        // Middleware may find its peers on other hosts by a name alone.
+        if (transport->endpoint_at != nullptr) {
+            EXPECT_EQ(transport->reach, Reach::network)
+                << transport->name << ": endpoints name hosts where there are several";
+        }
     }
 }
 
