@@ -38,8 +38,8 @@ constexpr std::array settings{
             .default_value = "0",
             .meaning = "quality of service: 0 sends once, 1 sends until it is acknowledged, at each hop",
             .check = whole_number<0, 1>},
-    // Both manuals name it for latency: "at the cost of potentially increasing the number of packets being sent"
-    // (mosquitto.conf(5), set_tcp_nodelay, and mosquitto.h, MOSQ_OPT_TCP_NODELAY).
+    // Both manuals name it for latency: "reducing latency of some messages at potentially increasing the number of TCP
+    // packets being sent" (mosquitto.conf(5), set_tcp_nodelay), and likewise mosquitto.h for MOSQ_OPT_TCP_NODELAY.
     Setting{.name = "tcp-nodelay",
             .values = "library or on",
             .default_value = "library",

@@ -4,7 +4,7 @@
 //
 // What it guarantees: best effort, in order and whole. The library drops what a slow subscriber has no room for (65536
 // messages or 64 MiB in its default), and the broker closes the connection of one that does not read; what is lost is
-// counted. The broker takes messages of up to 64 MiB here: its own limit is 1 MiB, and 64 MiB is the largest it allows.
+// counted. The broker takes messages of up to 8 MiB here; its own limit is 1 MiB.
 // A message is written into a buffer of ours, copied into the library's, into the kernel and out of it, twice, and
 // read where the library has put it. Threads of the library read, and write what is not sent at once.
 // Who knows the port can join: on a host with strangers, use a transport of our own.
@@ -20,7 +20,7 @@
 namespace tacholog::transports {
 namespace {
 
-constexpr std::size_t most_payload_bytes = std::size_t{64} * 1024 * 1024;
+constexpr std::size_t most_payload_bytes = std::size_t{8} * 1024 * 1024;
 
 Result<void> check_asap(std::string_view value) {
     return value == "library" || value == "on" ? Result<void>{} : Error{"neither library nor on"};
@@ -290,7 +290,7 @@ extern const Transport nats{
     .start_companion = start_companion,
     .endpoint_at = ip_endpoint_at,
     .most_bytes = most_payload_bytes,
-    .remark = "nats: max_payload of the broker is 64 MiB, so that messages above its own limit of 1 MiB pass",
+    .remark = "nats: max_payload of the broker is 8 MiB, so that messages above its own limit of 1 MiB pass",
 };
 
 }  // namespace tacholog::transports

@@ -8,7 +8,8 @@
 // "Reliable" holds while both sides live: what is queued when a side is killed is lost. Messages of any size go as one;
 // the library's limit for received messages (NNG_OPT_RECVMAXSZ, 1 MiB in Debian's 1.5.2) is switched off for that.
 // A message is written into the library's buffer, copied into the kernel and out of it, and read where the library has
-// put it: nng_sendmsg and nng_recvmsg, as the manual advises for speed (https://nng.nanomsg.org/man/v1.5.0/nng_send.3).
+// put it: by nng_sendmsg and nng_recvmsg, "a good way to reduce the likelihood of data copies and improve application
+// performance" (manual page nng_msg(5)).
 // Nobody is checked who connects: on a host with strangers, use a transport of our own.
 #include <nng/nng.h>
 #include <nng/protocol/pipeline0/pull.h>

@@ -29,7 +29,8 @@ Result<void> check_limit(std::string_view value) {
 }
 
 constexpr std::array settings{
-    // "it is a good idea to use pipelining": https://redis.io/docs/latest/develop/use/pipelining/
+    // "Redis pipelining is a technique for improving performance by issuing multiple commands at once without waiting
+    // for the response to each individual command": https://redis.io/topics/pipelining/
     Setting{.name = "pipeline",
             .values = "N",
             .default_value = "1",
