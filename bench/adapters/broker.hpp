@@ -24,8 +24,8 @@ struct BrokerKind {
     std::string name;                            ///< of the program
     std::string package;                         ///< of Debian, for those who lack it
     std::vector<std::string> version_arguments;  ///< with which it prints its version
-    /// The arguments, once its configuration is written.
-    Result<std::vector<std::string>> (*arguments)(const RunPlan&, const BrokerPlace&, const PrivateFolder&);
+    std::vector<std::string> arguments;          ///< those in front of the path of its configuration
+    std::string (*configuration)(const RunPlan&, const BrokerPlace&);
 };
 
 class Broker final : public Companion {
@@ -38,7 +38,8 @@ public:
         constexpr int most_attempts = 5;
         for (int attempt = 1;; ++attempt) {
             auto started = start_once(kind, *program, plan);
-            if (started || attempt == most_attempts) return started;
+            const bool killed = !started && started.error().text.find("was killed by signal") != std::string::npos;
+            if (started || killed || attempt == most_attempts) return started;
         }
     }
 
@@ -50,25 +51,32 @@ private:
     Broker(std::unique_ptr<HelperProgram> program, std::string address, Facts facts)
         : program_(std::move(program)), address_(std::move(address)), facts_(std::move(facts)) {}
 
-    /// The folder goes once the broker has read its configuration: nothing is left behind if perftest is killed.
+    static std::string in_one_line(std::string text) {
+        for (auto at = text.find('\n'); at != std::string::npos; at = text.find('\n', at))
+            text.replace(at, 1, at + 1 == text.size() ? "" : "; ");
+        return text;
+    }
 
     static Result<std::unique_ptr<Companion>> start_once(const BrokerKind& kind, const std::string& path,
                                                          const RunPlan& plan) {
-        auto folder = PrivateFolder::make();
-        if (!folder) return folder.error();
         const auto port = free_port(plan.address);
         if (!port) return port.error();
-        const auto arguments = kind.arguments(plan, {plan.address, *port}, *folder);
-        if (!arguments) return arguments.error();
+        const std::string text = kind.configuration(plan, {plan.address, *port});
+        const auto configuration = MemoryFile::make(text);
+        if (!configuration) return configuration.error();
         std::vector<std::string> words{path};
-        words.insert(words.end(), arguments->begin(), arguments->end());
-        auto program = HelperProgram::start({words}, *folder, [&](const HelperProgram& started) {
+        words.insert(words.end(), kind.arguments.begin(), kind.arguments.end());
+        words.push_back(configuration->path());
+        auto program = HelperProgram::start({words}, [&](const HelperProgram& started) {
             return accepts_connections(plan.address, *port) && !started.trouble();
         });
         if (!program) return program.error();
         std::vector<std::string> version{path};
         version.insert(version.end(), kind.version_arguments.begin(), kind.version_arguments.end());
-        Facts facts{{"name", kind.name}, {"version", first_line_of(version)}, {"command", (*program)->command()}};
+        Facts facts{{"name", kind.name},
+                    {"version", first_line_of(version)},
+                    {"command", (*program)->command()},
+                    {"configuration", in_one_line(text)}};
         const auto place = parse_address(plan.address, *port);
         return std::unique_ptr<Companion>{
             new Broker{std::move(*program), IpEndpoint{*place, 0}.text(), std::move(facts)}};

@@ -336,20 +336,18 @@ Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::spa
     return std::unique_ptr<Publisher>{std::move(publisher)};
 }
 
-Result<std::vector<std::string>> configure(const RunPlan& plan, const BrokerPlace& place, const PrivateFolder& folder) {
+std::string configure(const RunPlan& plan, const BrokerPlace& place) {
     std::string text = "listener " + std::to_string(place.port) + " " + place.host + "\nallow_anonymous true\n";
     // Else it changes its user when root starts it, and the kernel then no longer kills it together with perftest.
     if (::geteuid() == 0) text += "user root\n";
     if (nodelay(plan.settings)) text += "set_tcp_nodelay true\n";
     const std::string queued = value_of(plan.settings, "max-queued-messages");
     if (queued != "library") text += "max_queued_messages " + queued + "\n";
-    const auto path = folder.write("mosquitto.conf", text);
-    if (!path) return path.error();
-    return std::vector<std::string>{"-c", *path};
+    return text;
 }
 
 Result<std::unique_ptr<Companion>> start_companion(const RunPlan& plan) {
-    return Broker::start({"mosquitto", "mosquitto", {"-h"}, configure}, plan);
+    return Broker::start({"mosquitto", "mosquitto", {"-h"}, {"-c"}, configure}, plan);
 }
 
 }  // namespace

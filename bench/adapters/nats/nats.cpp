@@ -82,6 +82,11 @@ public:
         const std::string url = "nats://" + to_text(*parse_address(broker->host, broker->port));
         ::natsOptions_SetURL(options, url.c_str());
         if (value_of(topic.settings, "send-asap") == "on") ::natsOptions_SetSendAsap(options, true);
+        // The broker throws out a subscriber that is slow, which may come back; a broker that has ended does not.
+        constexpr int most_attempts = 1;
+        constexpr std::int64_t pause_ms = 10;
+        ::natsOptions_SetMaxReconnect(options, most_attempts);
+        ::natsOptions_SetReconnectWait(options, pause_ms);
         const natsStatus status = ::natsConnection_Connect(&connection_, options);
         ::natsOptions_Destroy(options);
         return status == NATS_OK ? Result<void>{} : nats_error("connect to the broker at " + url, status);
@@ -263,15 +268,13 @@ Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::spa
     return std::unique_ptr<Publisher>{std::move(publisher)};
 }
 
-Result<std::vector<std::string>> configure(const RunPlan&, const BrokerPlace& place, const PrivateFolder& folder) {
-    const auto path = folder.write("nats.conf", "listen: \"" + to_text(*parse_address(place.host, place.port)) +
-                                                    "\"\nmax_payload: " + std::to_string(most_payload_bytes) + "\n");
-    if (!path) return path.error();
-    return std::vector<std::string>{"-c", *path};
+std::string configure(const RunPlan&, const BrokerPlace& place) {
+    return "listen: \"" + to_text(*parse_address(place.host, place.port)) +
+           "\"\nmax_payload: " + std::to_string(most_payload_bytes) + "\n";
 }
 
 Result<std::unique_ptr<Companion>> start_companion(const RunPlan& plan) {
-    return Broker::start({"nats-server", "nats-server", {"--version"}, configure}, plan);
+    return Broker::start({"nats-server", "nats-server", {"--version"}, {"-c"}, configure}, plan);
 }
 
 }  // namespace

@@ -309,17 +309,15 @@ Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::spa
 
 /// Without anything on disk, as PUBLISH stores nothing: a snapshot at the end of a run would be written into its
 /// folder.
-Result<std::vector<std::string>> configure(const RunPlan& plan, const BrokerPlace& place, const PrivateFolder& folder) {
+std::string configure(const RunPlan& plan, const BrokerPlace& place) {
     std::string text = "bind " + place.host + "\nport " + std::to_string(place.port) +
                        "\nprotected-mode no\nsave \"\"\ndaemonize no\n";
     if (value_of(plan.settings, "output-buffer-limit") == "none") text += "client-output-buffer-limit pubsub 0 0 0\n";
-    const auto path = folder.write("redis.conf", text);
-    if (!path) return path.error();
-    return std::vector<std::string>{*path};
+    return text;
 }
 
 Result<std::unique_ptr<Companion>> start_companion(const RunPlan& plan) {
-    return Broker::start({"redis-server", "redis-server", {"--version"}, configure}, plan);
+    return Broker::start({"redis-server", "redis-server", {"--version"}, {}, configure}, plan);
 }
 
 }  // namespace
