@@ -1,6 +1,7 @@
 #include "core/helper_program.hpp"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -12,7 +13,6 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "core/address.hpp"
 #include "core/fd.hpp"
@@ -106,6 +106,17 @@ Result<std::string> PrivateFolder::write(const std::string& name, const std::str
     return path;
 }
 
+Result<MemoryFile> MemoryFile::make(const std::string& text) {
+    Fd file{::memfd_create("text", MFD_CLOEXEC)};
+    if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+        return os_error("write a file in memory");
+    return MemoryFile{std::move(file)};
+}
+
+std::string MemoryFile::path() const {
+    return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(file_.get());
+}
+
 Result<int> free_port(const std::string& address) {
     const auto where = parse_address(address, 0);
     if (!where) return Error{"find a free port of " + address + ": not an IP address"};
@@ -159,11 +170,26 @@ std::string first_line_of(const std::vector<std::string>& words) {
 
 Result<std::unique_ptr<HelperProgram>> HelperProgram::start(const Order& order, const PrivateFolder& folder,
                                                             const std::function<bool(const HelperProgram&)>& is_ready) {
+    const std::string output_path = folder.path() + "/" + name_of(order.words) + ".output";
+    Fd output{::open(output_path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600)};
+    if (!output) return os_error("open " + output_path);
+    return start_in(folder.path(), std::move(output), order, is_ready);
+}
+
+Result<std::unique_ptr<HelperProgram>> HelperProgram::start(const Order& order,
+                                                            const std::function<bool(const HelperProgram&)>& is_ready) {
+    Fd output{::memfd_create("output", MFD_CLOEXEC)};
+    if (!output) return os_error("keep what " + name_of(order.words) + " prints");
+    ::fcntl(output.get(), F_SETFL, O_APPEND);
+    return start_in("/", std::move(output), order, is_ready);
+}
+
+Result<std::unique_ptr<HelperProgram>> HelperProgram::start_in(
+    const std::string& folder, Fd output, const Order& order,
+    const std::function<bool(const HelperProgram&)>& is_ready) {
     const std::string name = name_of(order.words);
-    const std::string output_path = folder.path() + "/" + name + ".output";
-    const Fd output{::open(output_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600)};
     const Fd nothing{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
-    if (!output || !nothing) return os_error("open " + output_path);
+    if (!nothing) return os_error("open /dev/null");
     const auto words = pointers_to(order.words);
     std::vector<std::string> environment = order.environment;  // getenv takes the first of two
     for (std::string& entry : own_environment()) environment.push_back(std::move(entry));
@@ -171,15 +197,15 @@ Result<std::unique_ptr<HelperProgram>> HelperProgram::start(const Order& order, 
     const pid_t parent = ::getpid();
     const pid_t pid = ::fork();
     if (pid < 0) return os_error("start " + name);
-    if (pid == 0) become({folder.path().c_str(), nothing.get(), output.get(), words.data(), entries.data()}, parent);
-    std::unique_ptr<HelperProgram> program{new HelperProgram{pid, order.words, output_path}};
+    if (pid == 0) become({folder.c_str(), nothing.get(), output.get(), words.data(), entries.data()}, parent);
+    std::unique_ptr<HelperProgram> program{new HelperProgram{pid, order.words, std::move(output)}};
     const Deadline deadline{order.patience};
     while (!is_ready(*program)) {
         if (const auto trouble = program->trouble()) return Error{*trouble};
         if (deadline.passed()) {
             const std::string last = last_line(program->output());
-            return Error{name + " is not ready after " + std::to_string(static_cast<long>(order.patience.count())) + " ms" +
-                         (last.empty() ? "" : ": " + last)};
+            return Error{name + " is not ready after " + std::to_string(static_cast<long>(order.patience.count())) +
+                         " ms" + (last.empty() ? "" : ": " + last)};
         }
         pause_briefly();
     }
@@ -201,10 +227,13 @@ HelperProgram::~HelperProgram() {
 }
 
 std::string HelperProgram::output() const {
-    const std::ifstream file{output_path_};
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
+    std::string text;
+    std::array<char, 4096> piece{};
+    for (ssize_t bytes = 1; bytes > 0;) {
+        bytes = ::pread(output_.get(), piece.data(), piece.size(), static_cast<off_t>(text.size()));
+        if (bytes > 0) text.append(piece.data(), static_cast<std::size_t>(bytes));
+    }
+    return text;
 }
 
 std::optional<std::string> HelperProgram::trouble() const {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/clock.hpp"
+#include "core/fd.hpp"
 #include "core/result.hpp"
 
 namespace tacholog {
@@ -33,6 +34,18 @@ public:
 private:
     explicit PrivateFolder(std::string path) : path_(std::move(path)) {}
     std::string path_;
+};
+
+/// A file that is in memory alone, for programs that this process starts: it has a path as long as this lives.
+class MemoryFile {
+public:
+    static Result<MemoryFile> make(const std::string& text);
+
+    std::string path() const;
+
+private:
+    explicit MemoryFile(Fd file) : file_(std::move(file)) {}
+    Fd file_;
 };
 
 /// A TCP port of this address that nobody uses now.
@@ -63,6 +76,11 @@ public:
     static Result<std::unique_ptr<HelperProgram>> start(const Order& order, const PrivateFolder& folder,
                                                         const std::function<bool(const HelperProgram&)>& is_ready);
 
+    /// The same for a program that writes no files: it runs in the folder /, and nothing is left behind even if this
+    /// process is killed meanwhile.
+    static Result<std::unique_ptr<HelperProgram>> start(const Order& order,
+                                                        const std::function<bool(const HelperProgram&)>& is_ready);
+
     HelperProgram(const HelperProgram&) = delete;
     HelperProgram& operator=(const HelperProgram&) = delete;
     ~HelperProgram();
@@ -79,12 +97,15 @@ public:
     std::string command() const;
 
 private:
-    HelperProgram(pid_t pid, std::vector<std::string> words, std::string output_path)
-        : pid_(pid), words_(std::move(words)), output_path_(std::move(output_path)) {}
+    static Result<std::unique_ptr<HelperProgram>> start_in(const std::string& folder, Fd output, const Order& order,
+                                                           const std::function<bool(const HelperProgram&)>& is_ready);
+
+    HelperProgram(pid_t pid, std::vector<std::string> words, Fd output)
+        : pid_(pid), words_(std::move(words)), output_(std::move(output)) {}
 
     pid_t pid_;
     std::vector<std::string> words_;
-    std::string output_path_;
+    Fd output_;  ///< what it prints; there also if its folder has been removed
 };
 
 }  // namespace tacholog

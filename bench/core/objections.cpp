@@ -123,6 +123,14 @@ std::optional<std::string> objection_to_fresh_processes(const Options& options, 
     return std::nullopt;
 }
 
+/// What speaks against messages so large.
+std::optional<std::string> objection_to_sizes(const Options& options, const Transport& transport) {
+    const std::size_t largest = *std::max_element(options.sizes.begin(), options.sizes.end());
+    if (transport.most_bytes == 0 || largest <= transport.most_bytes) return std::nullopt;
+    return "--sizes " + std::to_string(largest) + ": " + options.transport + " carries messages of up to " +
+           std::to_string(transport.most_bytes) + " bytes with these settings";
+}
+
 }  // namespace
 
 std::optional<std::string> objection(const Options& options, const Transport* transport) {
@@ -141,6 +149,7 @@ std::optional<std::string> objection(const Options& options, const Transport* tr
                " bytes long, and the control channel takes " + std::to_string(longest_text) +
                ": measure them in several runs";
     }
+    if (auto wrong = objection_to_sizes(options, *transport)) return wrong;
     if (auto wrong = objection_to_fresh_processes(options, *transport)) return wrong;
     if (auto wrong = objection_to_sending(options, *transport)) return wrong;
     if (auto wrong = objection_to_probes(options)) return wrong;

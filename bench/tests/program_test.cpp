@@ -177,6 +177,17 @@ TEST_P(EveryTransportRuns, TwoProcessesMeetByPort) {
     }
 }
 
+TEST_P(EveryTransportRuns, LargerMessagesThanItCarriesAreRefused) {
+    if (GetParam()->most_bytes == 0) GTEST_SKIP() << "it carries any size";
+    const std::string larger = std::to_string(GetParam()->most_bytes + 1);
+    Program perftest{"--test latency --sizes 64," + larger + transport()};
+
+    EXPECT_EQ(perftest.wait(), 2);
+    EXPECT_EQ(perftest.err(), "perftest: --sizes " + larger + ": " + std::string{GetParam()->name} +
+                                  " carries messages of up to " + std::to_string(GetParam()->most_bytes) +
+                                  " bytes with these settings\n");
+}
+
 INSTANTIATE_TEST_SUITE_P(Registry, EveryTransportRuns, testing::ValuesIn(transports_of_one_host()), transport_name);
 
 TEST(Perftest, TheKernelsCountersWitnessThePath) {

@@ -88,6 +88,11 @@ inline std::string companion_of(const Transport& transport) {
     return companion == nullptr ? "" : companion->address();
 }
 
+/// Whether a message of this size is one that it carries.
+inline bool carries(const Transport& transport, std::size_t bytes) {
+    return transport.most_bytes == 0 || bytes <= transport.most_bytes;
+}
+
 /// What the rig adds to a topic of this transport.
 inline void add_needs(const Transport& transport, Topic& topic) {
     topic.settings = settings_of(transport);

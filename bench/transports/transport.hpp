@@ -273,6 +273,7 @@ struct Transport {
     /// An endpoint that the peer at this host has named, as it is to be used; nothing if it is somewhere else, where
     /// the peer must not send us. nullptr: endpoints name no host, as they are on this one.
     std::optional<std::string> (*endpoint_at)(std::string_view endpoint, const Address& host) = nullptr;
+    std::size_t most_bytes = 0;    ///< the largest message that it carries; 0: any. A run with larger ones is refused
     std::string_view remark = {};  ///< what the log says of how it works, where a figure depends on that
 };
 

@@ -25,6 +25,11 @@ _PUBLIC_KEYS = """
 PUBLIC_SETTINGS = """
     congestion faults
     sockets high_water_mark io_threads
+    send_queue receive_queue
+    receive_buffer queue ttl
+    qos tcp_nodelay max_queued_messages
+    send_asap pending_messages
+    pipeline output_buffer_limit
 """
 PUBLIC_KEYS = frozenset(f"{_PUBLIC_KEYS} {PUBLIC_SETTINGS}".split())
 _STATISTICS = re.compile(r"(?:lateness|from_send)_(?:mean|std|min|max|p\d{2}(?:\.9{1,4})?)_ns|(?:udp6?|tcp|ip6?)_[a-z_]{1,30}")

@@ -1,0 +1,110 @@
+// What adapters with a broker share: the run starts the broker in the publisher's process, on a TCP port that nobody
+// uses, and both sides find it by the address that travels over the control channel.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/helper_program.hpp"
+#include "transports/ip_endpoint.hpp"
+#include "transports/transport.hpp"
+
+namespace tacholog {
+
+/// Where a broker is to listen.
+struct BrokerPlace {
+    std::string host;  ///< an IP address
+    int port;
+};
+
+/// How one kind of broker is started.
+struct BrokerKind {
+    std::string name;                            ///< of the program
+    std::string package;                         ///< of Debian, for those who lack it
+    std::vector<std::string> version_arguments;  ///< with which it prints its version
+    std::vector<std::string> arguments;          ///< those in front of the path of its configuration
+    std::string (*configuration)(const RunPlan&, const BrokerPlace&);
+};
+
+class Broker final : public Companion {
+public:
+    static Result<std::unique_ptr<Companion>> start(const BrokerKind& kind, const RunPlan& plan) {
+        if (!plan.publishes) return std::unique_ptr<Companion>{};
+        const auto program = find_program(kind.name, kind.package);
+        if (!program) return program.error();
+        // Another program may take the port before the broker does: then the broker ends, and gets another one.
+        constexpr int most_attempts = 5;
+        for (int attempt = 1;; ++attempt) {
+            auto started = start_once(kind, *program, plan);
+            const bool killed = !started && started.error().text.find("was killed by signal") != std::string::npos;
+            if (started || killed || attempt == most_attempts) return started;
+        }
+    }
+
+    std::string address() const override { return address_; }
+    Facts facts() const override { return facts_; }
+    std::optional<std::string> trouble() const override { return program_->trouble(); }
+
+private:
+    Broker(std::unique_ptr<HelperProgram> program, std::string address, Facts facts)
+        : program_(std::move(program)), address_(std::move(address)), facts_(std::move(facts)) {}
+
+    static std::string in_one_line(std::string text) {
+        for (auto at = text.find('\n'); at != std::string::npos; at = text.find('\n', at))
+            text.replace(at, 1, at + 1 == text.size() ? "" : "; ");
+        return text;
+    }
+
+    static Result<std::unique_ptr<Companion>> start_once(const BrokerKind& kind, const std::string& path,
+                                                         const RunPlan& plan) {
+        const auto port = free_port(plan.address);
+        if (!port) return port.error();
+        const std::string text = kind.configuration(plan, {plan.address, *port});
+        const auto configuration = MemoryFile::make(text);
+        if (!configuration) return configuration.error();
+        std::vector<std::string> words{path};
+        words.insert(words.end(), kind.arguments.begin(), kind.arguments.end());
+        words.push_back(configuration->path());
+        auto program = HelperProgram::start({words}, [&](const HelperProgram& started) {
+            return accepts_connections(plan.address, *port) && !started.trouble();
+        });
+        if (!program) return program.error();
+        std::vector<std::string> version{path};
+        version.insert(version.end(), kind.version_arguments.begin(), kind.version_arguments.end());
+        Facts facts{{"name", kind.name},
+                    {"version", first_line_of(version)},
+                    {"command", (*program)->command()},
+                    {"configuration", in_one_line(text)}};
+        const auto place = parse_address(plan.address, *port);
+        return std::unique_ptr<Companion>{
+            new Broker{std::move(*program), IpEndpoint{*place, 0}.text(), std::move(facts)}};
+    }
+
+    std::unique_ptr<HelperProgram> program_;
+    std::string address_;
+    Facts facts_;
+};
+
+/// The broker of a topic, as the libraries of its clients want it.
+struct BrokerAddress {
+    std::string host;
+    int port;
+};
+
+inline Result<BrokerAddress> broker_of(const Topic& topic) {
+    const auto place = parse_endpoint(topic.companion, topic.local_address);
+    if (!place) return Error{"join the broker at '" + topic.companion + "': not an address"};
+    return BrokerAddress{host_of(place->address), place->address.port()};
+}
+
+/// Sides that meet at a broker have the name of the channel for an endpoint.
+inline Result<void> check_endpoints(const Topic& topic, std::span<const std::string> endpoints) {
+    for (const std::string& endpoint : endpoints) {
+        if (endpoint != topic.channel) return Error{"advertise to '" + endpoint + "': it is not of " + topic.channel};
+    }
+    return {};
+}
+
+}  // namespace tacholog

@@ -1,0 +1,307 @@
+// LCM (Lightweight Communications and Marshalling): UDP multicast, without a broker. Each topic has a group and a port
+// of its own, which both sides work out from the name of the channel. One publisher reaches all subscribers with one
+// datagram; a thread of the library in each subscriber takes it from the socket.
+//
+// What it guarantees: best effort. Nobody sends again what is lost, and nobody waits for a slow subscriber: what finds
+// its socket buffer full is dropped by the kernel, what finds the library's queue full drops the oldest message there.
+// What arrives is whole and in order. A message above 65487 bytes travels in several datagrams and is lost with any
+// of them: so the largest message is the one whose datagrams fit the socket buffer together, and larger ones are
+// refused. By default datagrams do not leave the host (ttl 0). Nobody is checked who sends to the group.
+// A message is written into a buffer of ours, copied into the kernel, out of it by the library, and into a buffer of
+// ours, because the library lends what came to a callback alone.
+#include <lcm/lcm.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "core/waiting.hpp"
+#include "transports/ip_endpoint.hpp"
+#include "transports/transport.hpp"
+
+namespace tacholog::transports {
+namespace {
+
+template <std::uint64_t least, std::uint64_t most>
+Result<void> library_or_number(std::string_view value) {
+    if (value == "library") return {};
+    return whole_number<least, most>(value);
+}
+
+constexpr std::array settings{
+    // "net.core.rmem_max=2097152" is what the authors advise for lost packets:
+    // https://lcm-proj.github.io/lcm/content/multicast-setup.html
+    Setting{.name = "receive-buffer",
+            .values = "library or BYTES",
+            .default_value = "library",
+            .meaning = "the socket's receive buffer (recv_buf_size), which also limits the size of messages: up to so "
+                       "many bytes, or 102400 with the system's default buffer",
+            .check = library_or_number<65536, std::uint64_t{1} << 28>},
+    Setting{.name = "queue",
+            .values = "library or N",
+            .default_value = "library",
+            .meaning = "how many messages wait in the library for the subscriber "
+                       "(lcm_subscription_set_queue_capacity); its own default is 30",
+            .check = library_or_number<1, 1'000'000>},
+    Setting{.name = "ttl",
+            .values = "N",
+            .default_value = "0",
+            .meaning = "how many networks datagrams may enter: 0, the library's own default, keeps them on this host",
+            .check = whole_number<0, 255>},
+};
+
+bool is_set(const Settings& given, std::string_view name) {
+    return value_of(given, name) != "library";
+}
+
+/// FNV-1a: both sides, which may be different machines, must get the same number.
+std::uint64_t hash(std::string_view text) {
+    std::uint64_t value = 14695981039346656037U;
+    for (const char letter : text) {
+        value ^= static_cast<unsigned char>(letter);
+        value *= 1099511628211U;
+    }
+    return value;
+}
+
+/// A group of this organisation (239.255/16) and a port below those that the kernel gives to clients.
+struct Group {
+    std::string address;
+    int port;
+    std::string name;  ///< the channel in LCM's sense, of up to 63 letters; no other topic has it
+};
+
+Group group_of(const std::string& channel) {
+    constexpr std::uint64_t first_port = 20000;
+    constexpr std::uint64_t ports = 12000;
+    const std::uint64_t number = hash(channel);
+    // Not by operator+, of which g++ 12 warns that it might copy more than there is.
+    std::string address = "239.255.";
+    address.append(std::to_string(number >> 8 & 0xff)).append(".").append(std::to_string(number & 0xff));
+    std::string name = "c";
+    name.append(std::to_string(number));
+    return {std::move(address), static_cast<int>(first_port + (number >> 16) % ports), std::move(name)};
+}
+
+/// An instance of the library, which hears and sends to one group.
+class Instance {
+public:
+    Instance(const Settings& given, Group group) : group_(std::move(group)) {
+        std::string url =
+            "udpm://" + group_.address + ":" + std::to_string(group_.port) + "?ttl=" + value_of(given, "ttl");
+        if (is_set(given, "receive-buffer")) url.append("&recv_buf_size=").append(value_of(given, "receive-buffer"));
+        lcm_ = ::lcm_create(url.c_str());
+    }
+    Instance(const Instance&) = delete;
+    Instance& operator=(const Instance&) = delete;
+    ~Instance() {
+        if (lcm_ != nullptr) ::lcm_destroy(lcm_);
+    }
+
+    explicit operator bool() const { return lcm_ != nullptr; }
+    lcm_t* get() const { return lcm_; }
+
+    lcm_subscription_t* subscribe(lcm_msg_handler_t handler, void* object) const {
+        return ::lcm_subscribe(lcm_, group_.name.c_str(), handler, object);
+    }
+
+    bool publish(std::span<const std::byte> message) const {
+        return ::lcm_publish(lcm_, group_.name.c_str(), message.data(), static_cast<unsigned>(message.size())) == 0;
+    }
+
+    /// Has one message handled, if one is there.
+    bool handle() const { return ::lcm_handle_timeout(lcm_, 0) > 0; }
+
+private:
+    Group group_;
+    lcm_t* lcm_ = nullptr;
+};
+
+/// Where subscribers say that they leave. It is apart from the messages: a publisher would hear all of its own.
+Group farewells_of(const Topic& topic) {
+    return group_of(topic.channel + "-left");
+}
+
+Facts library_facts() {
+    Facts facts;
+    add_fact(facts, library_key, "LCM");
+    add_fact(facts, library_version_key,
+             std::to_string(LCM_MAJOR_VERSION) + "." + std::to_string(LCM_MINOR_VERSION) + "." +
+                 std::to_string(LCM_MICRO_VERSION));
+    return facts;
+}
+
+class LcmPublisher final : public Publisher {
+public:
+    explicit LcmPublisher(const Topic& topic)
+        : Publisher(topic.max_bytes),
+          channel_(topic.channel),
+          messages_(topic.settings, group_of(topic.channel)),
+          farewells_(topic.settings, farewells_of(topic)) {
+        message_.reserve(topic.max_bytes);
+    }
+
+    bool join() {
+        return messages_ && farewells_ &&
+               farewells_.subscribe([](const lcm_recv_buf_t*, const char*,
+                                       void* self) { static_cast<LcmPublisher*>(self)->left_ = true; },
+                                    this) != nullptr;
+    }
+
+    Facts facts() const override { return library_facts(); }
+
+private:
+    static constexpr int sends_a_look = 64;
+
+    Result<std::span<std::byte>> acquire(std::size_t bytes) override {
+        message_.resize(bytes);
+        return std::span{message_};
+    }
+
+    Result<bool> commit(Patience) override {
+        if (++sends_ % sends_a_look == 0) farewells_.handle();
+        if (left_) return Error{"publish on " + channel_ + ": the subscriber is gone"};
+        if (!messages_.publish(message_)) return Error{"publish on " + channel_ + ": LCM could not send it"};
+        return true;
+    }
+
+    void abandon() noexcept override {}
+
+    std::string channel_;
+    Instance messages_;
+    Instance farewells_;
+    std::vector<std::byte> message_;
+    int sends_ = 0;
+    bool left_ = false;
+};
+
+class LcmSubscriber final : public Subscriber {
+public:
+    explicit LcmSubscriber(const Topic& topic)
+        : channel_(topic.channel),
+          waiting_(topic.waiting),
+          messages_(topic.settings, group_of(topic.channel)),
+          farewells_(topic.settings, farewells_of(topic)) {
+        message_.reserve(topic.max_bytes);
+    }
+    ~LcmSubscriber() override {
+        if (farewells_) farewells_.publish(std::as_bytes(std::span{"left"}));
+    }
+
+    bool join(const Topic& topic) {
+        if (!messages_ || !farewells_) return false;
+        const auto take = [](const lcm_recv_buf_t* came, const char*, void* self) {
+            const auto* const data = static_cast<const std::byte*>(came->data);
+            static_cast<LcmSubscriber*>(self)->message_.assign(data, data + came->data_size);
+        };
+        auto* const subscription = messages_.subscribe(take, this);
+        if (subscription == nullptr) return false;
+        return !is_set(topic.settings, "queue") ||
+               ::lcm_subscription_set_queue_capacity(subscription,
+                                                     static_cast<int>(number_of(topic.settings, "queue"))) == 0;
+    }
+
+    /// Both sides know the group by the name of the channel.
+    std::string endpoint() const override { return channel_; }
+
+    /// It is in the group already: nobody says that a publisher joins.
+    Result<bool> match(Patience) override { return true; }
+
+    Facts facts() const override { return library_facts(); }
+
+private:
+    Result<std::span<const std::byte>> receive(Patience patience) override {
+        bool came = messages_.handle();
+        for (BusyPoll poll{patience, waiting_}; !came && poll.wait();) came = messages_.handle();
+        if (!came && sleeps(waiting_)) came = sleep(patience) && messages_.handle();
+        if (!came) return std::span<const std::byte>{};
+        return std::span<const std::byte>{message_};
+    }
+
+    /// Until something may be there, or the time is over.
+    bool sleep(Patience patience) const {
+        const Nanoseconds time_ns = to_nanoseconds(patience);
+        if (time_ns <= 0) return false;
+        pollfd watched{::lcm_get_fileno(messages_.get()), POLLIN, 0};
+        const timespec time{time_ns / nanoseconds_per_second, time_ns % nanoseconds_per_second};
+        return ::ppoll(&watched, 1, &time, nullptr) > 0;
+    }
+
+    void release() noexcept override {}
+
+    std::string channel_;
+    Waiting waiting_;
+    Instance messages_;
+    Instance farewells_;
+    std::vector<std::byte> message_;
+};
+
+const Error no_instance{"start LCM: it could not join its multicast group; is there a route for 239.255.0.0/16?"};
+
+Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
+    auto subscriber = std::make_unique<LcmSubscriber>(topic);
+    if (!subscriber->join(topic)) return no_instance;
+    return std::unique_ptr<Subscriber>{std::move(subscriber)};
+}
+
+Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
+    for (const std::string& endpoint : endpoints) {
+        if (endpoint != topic.channel) return Error{"advertise to '" + endpoint + "': it is not of " + topic.channel};
+    }
+    auto publisher = std::make_unique<LcmPublisher>(topic);
+    if (!publisher->join()) return no_instance;
+    return std::unique_ptr<Publisher>{std::move(publisher)};
+}
+
+/// Two datagrams of the library's largest size and a half fit the system's default buffer of 212992 bytes, in which
+/// the kernel counts the memory that a datagram takes: 128 KiB each, above 32 KiB.
+constexpr std::size_t most_bytes_by_default = std::size_t{100} * 1024;
+
+void adjust(Transport& promised, const Settings& given) {
+    if (is_set(given, "receive-buffer")) promised.most_bytes = number_of(given, "receive-buffer");
+    if (number_of(given, "ttl") == 0) return;
+    promised.reach = Reach::network;
+    promised.endpoint_at = ip_endpoint_at;
+}
+
+/// Asked of the kernel alone: the library starts threads.
+Result<void> ready(const RunPlan& plan) {
+    const Fd socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+    const auto group = parse_address("239.255.0.1", 7667);
+    if (!socket || ::connect(socket.get(), group->get(), group->length()) != 0) {
+        return Error{
+            "LCM needs a route for multicast: ip link set lo multicast on; ip route add 239.255.0.0/16 dev lo"};
+    }
+    if (!is_set(plan.settings, "receive-buffer")) return {};
+    const int wanted = static_cast<int>(number_of(plan.settings, "receive-buffer"));
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &wanted, sizeof wanted);
+    int given = 0;
+    socklen_t size = sizeof given;
+    ::getsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &given, &size);
+    if (given / 2 >= wanted) return {};
+    return Error{"--set receive-buffer=" + std::to_string(wanted) + ": this host allows " + std::to_string(given / 2) +
+                 " bytes: sysctl -w net.core.rmem_max=" + std::to_string(wanted)};
+}
+
+}  // namespace
+
+extern const Transport lcm{
+    .name = "lcm",
+    .summary = "LCM over UDP multicast, IPv4; best effort, lossy under load, up to 100 KiB unless set otherwise",
+    .data_path = "copy",
+    .reliability = Reliability::best_effort,
+    .reach = Reach::host,
+    .subscribe = subscribe,
+    .advertise = advertise_to_one<advertise_to_all>,
+    .advertise_to_all = advertise_to_all,
+    .settings = settings,
+    .adjust = adjust,
+    .way = Way::udp,
+    .ready = ready,
+    .most_bytes = most_bytes_by_default,
+};
+
+}  // namespace tacholog::transports

@@ -1,0 +1,370 @@
+// MQTT by way of Eclipse Mosquitto: the library libmosquitto on both sides, and the broker mosquitto, which the run
+// starts and ends. Each message goes over TCP twice: to the broker, and from there to the subscribers.
+//
+// What it guarantees: best effort, in order and whole, with either quality of service. The broker drops without a word
+// what a slow subscriber has no room for: with qos 1, too, once `max_queued_messages` wait (1000). What is lost is
+// counted as such. qos 2 is refused: it moves on only while the publisher's connection is read, also between messages.
+// Both sides run the library in their own threads (mosquitto_loop_read, mosquitto_loop_write), not in one of its own,
+// so that they can poll as well as sleep. A message is written into a buffer of ours, copied by the library, into the
+// kernel and out of it, twice, and copied once more for the subscriber, as the library lends it to a callback alone.
+// Who knows the port can join: on a host with strangers, use a transport of our own.
+#include <mosquitto.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <utility>
+
+#include "adapters/broker.hpp"
+#include "core/waiting.hpp"
+
+namespace tacholog::transports {
+namespace {
+
+Result<void> check_nodelay(std::string_view value) {
+    return value == "library" || value == "on" ? Result<void>{} : Error{"neither library nor on"};
+}
+
+Result<void> check_queue(std::string_view value) {
+    return value == "library" ? Result<void>{} : whole_number<0, 100'000'000>(value);
+}
+
+constexpr std::array settings{
+    Setting{.name = "qos",
+            .values = "0 or 1",
+            .default_value = "0",
+            .meaning = "quality of service: 0 sends once, 1 sends until it is acknowledged, at each hop",
+            .check = whole_number<0, 1>},
+    // Both manuals name it for latency: "reducing latency of some messages at potentially increasing the number of TCP
+    // packets being sent" (mosquitto.conf(5), set_tcp_nodelay), and likewise mosquitto.h for MOSQ_OPT_TCP_NODELAY.
+    Setting{.name = "tcp-nodelay",
+            .values = "library or on",
+            .default_value = "library",
+            .meaning = "on: the broker and both sides send small packets at once (TCP_NODELAY); the library's own "
+                       "default lets the kernel join them",
+            .check = check_nodelay},
+    Setting{.name = "max-queued-messages",
+            .values = "library or N",
+            .default_value = "library",
+            .meaning = "how many messages with qos 1 wait at the broker for a subscriber (0: any number); its own "
+                       "default is 1000",
+            .check = check_queue},
+};
+
+bool nodelay(const Settings& given) {
+    return value_of(given, "tcp-nodelay") == "on";
+}
+
+Error mqtt_error(const std::string& operation, int code) {
+    return Error{operation + ": " + ::mosquitto_strerror(code)};
+}
+
+/// Topics in MQTT's sense: one for each instance of keyed data, which the subscriber hears together.
+struct Names {
+    explicit Names(const Topic& topic) : heard(topic.instances ? topic.channel + "/#" : topic.channel) {
+        if (!topic.instances) topics.push_back(topic.channel);
+        for (std::size_t instance = 0; topic.instances && instance < *topic.instances; ++instance)
+            topics.push_back(topic.channel + "/" + std::to_string(instance));
+        left = "left/" + topic.channel;
+    }
+    std::string heard;
+    std::vector<std::string> topics;
+    std::string left;  ///< where subscribers say that they leave
+};
+
+/// A connection to the broker. The thread that uses it also reads and writes for the library.
+class Client {
+public:
+    explicit Client(const Topic& topic)
+        : qos_(static_cast<int>(number_of(topic.settings, "qos"))),
+          nodelay_(nodelay(topic.settings)),
+          waiting_(topic.waiting) {
+        static const int started = ::mosquitto_lib_init();
+        static_cast<void>(started);
+        client_ = ::mosquitto_new(nullptr, true, this);
+        ::mosquitto_int_option(client_, MOSQ_OPT_TCP_NODELAY, nodelay_ ? 1 : 0);
+        ::mosquitto_connect_callback_set(client_,
+                                         [](mosquitto*, void* self, int code) { of(self).connected_ = code == 0; });
+        ::mosquitto_subscribe_callback_set(
+            client_, [](mosquitto*, void* self, int, int, const int*) { of(self).subscribed_ = true; });
+        ::mosquitto_publish_callback_set(client_, [](mosquitto*, void* self, int) { --of(self).unanswered_; });
+        ::mosquitto_message_callback_set(client_, [](mosquitto*, void* self, const mosquitto_message* message) {
+            const auto* const bytes = static_cast<const std::byte*>(message->payload);
+            of(self).received_.emplace_back(bytes, bytes + message->payloadlen);
+        });
+    }
+    Client(const Client&) = delete;
+    Client& operator=(const Client&) = delete;
+    ~Client() { ::mosquitto_destroy(client_); }
+
+    /// With a last will: an empty message, which the broker publishes if this side is killed.
+    Result<void> connect(const Topic& topic, const std::string& will) {
+        const auto broker = broker_of(topic);
+        if (!broker) return broker.error();
+        ::mosquitto_will_set(client_, will.c_str(), 0, nullptr, qos_, false);
+        constexpr int no_keepalive = 0;
+        if (const int code = ::mosquitto_connect(client_, broker->host.c_str(), broker->port, no_keepalive); code != 0)
+            return mqtt_error("connect to the broker at " + topic.companion, code);
+        return finish("connect to the broker at " + topic.companion, connected_);
+    }
+
+    Result<void> subscribe(const std::string& name) {
+        if (const int code = ::mosquitto_subscribe(client_, nullptr, name.c_str(), qos_); code != 0)
+            return mqtt_error("subscribe to " + name, code);
+        return finish("subscribe to " + name, subscribed_);
+    }
+
+    Result<void> publish(const std::string& name, std::span<const std::byte> message) {
+        const int bytes = static_cast<int>(message.size());
+        if (const int code = ::mosquitto_publish(client_, nullptr, name.c_str(), bytes, message.data(), qos_, false);
+            code != 0)
+            return mqtt_error("publish on " + name, code);
+        ++unanswered_;  // without acknowledgements it is answered once it is written
+        return {};
+    }
+
+    bool wants_to_write() const { return ::mosquitto_want_write(client_); }
+    int unanswered() const { return unanswered_; }
+    std::deque<std::vector<std::byte>>& received() { return received_; }
+
+    /// Reads and writes what can be now.
+    Result<void> serve(const std::string& operation) {
+        constexpr int unused = 1;
+        int code = wants_to_write() ? ::mosquitto_loop_write(client_, unused) : 0;
+        if (code == 0) code = ::mosquitto_loop_read(client_, unused);
+        return code == 0 ? Result<void>{} : mqtt_error(operation, code);
+    }
+
+    /// Tries until it succeeds or fails for good. False if it could not within `patience`.
+    template <typename Attempt>
+    Result<bool> wait(Patience patience, Attempt&& attempt) {
+        auto done = attempt();
+        for (BusyPoll poll{patience, waiting_}; done && !*done && poll.wait();) done = attempt();
+        if (!done || *done || !sleeps(waiting_)) return done;
+        const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);
+        for (Nanoseconds left = to_nanoseconds(patience); done && !*done && left > 0; left = deadline - now_ns()) {
+            sleep(left);
+            done = attempt();
+        }
+        return done;
+    }
+
+    /// Takes leave in order: else the kernel throws away what the broker has not read, as it has sent answers to us
+    /// that nobody has read.
+    void leave() {
+        const Deadline deadline{longest_farewell};
+        while ((unanswered_ > 0 || wants_to_write()) && !deadline.passed() && serve("leave")) sleep(one_ms);
+        ::mosquitto_disconnect(client_);
+        while (!deadline.passed() && serve("leave")) sleep(one_ms);
+    }
+
+private:
+    static constexpr Patience longest_farewell{200};
+    static constexpr Nanoseconds one_ms = 1'000'000;
+
+    static Client& of(void* self) { return *static_cast<Client*>(self); }
+
+    /// Serves until the broker has answered.
+    Result<void> finish(const std::string& operation, const bool& done) {
+        constexpr Patience longest{10'000};
+        for (const Deadline deadline{longest}; !done;) {
+            if (auto served = serve(operation); !served) return served;
+            if (deadline.passed()) return Error{operation + ": no answer"};
+            if (!done) sleep(one_ms);
+        }
+        return {};
+    }
+
+    void sleep(Nanoseconds time_ns) const {
+        const auto events = static_cast<short>(wants_to_write() ? POLLIN | POLLOUT : POLLIN);
+        pollfd watched{::mosquitto_socket(client_), events, 0};
+        const timespec time{time_ns / nanoseconds_per_second, time_ns % nanoseconds_per_second};
+        ::ppoll(&watched, 1, &time, nullptr);
+    }
+
+    int qos_;
+    bool nodelay_;
+    Waiting waiting_;
+    mosquitto* client_ = nullptr;
+    bool connected_ = false;
+    bool subscribed_ = false;
+    int unanswered_ = 0;
+    std::deque<std::vector<std::byte>> received_;
+};
+
+Facts library_facts() {
+    int major = 0;
+    int minor = 0;
+    int revision = 0;
+    ::mosquitto_lib_version(&major, &minor, &revision);
+    Facts facts;
+    add_fact(facts, library_key, "Mosquitto");
+    add_fact(facts, library_version_key,
+             std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(revision));
+    return facts;
+}
+
+class MqttPublisher final : public Publisher {
+public:
+    explicit MqttPublisher(const Topic& topic)
+        : Publisher(topic.max_bytes), channel_(topic.channel), names_(topic), client_(topic) {
+        message_.reserve(topic.max_bytes);
+    }
+    ~MqttPublisher() override {
+        if (!joined_) return;
+        if (client_.publish(names_.topics.front(), {})) client_.leave();
+    }
+
+    /// It also hears when subscribers leave.
+    Result<void> join(const Topic& topic) {
+        if (auto done = client_.connect(topic, names_.topics.front()); !done) return done;
+        if (auto done = client_.subscribe(names_.left); !done) return done;
+        joined_ = true;
+        return {};
+    }
+
+    Facts facts() const override { return library_facts(); }
+
+private:
+    static constexpr int sends_a_look = 64;
+    static constexpr int most_unanswered = 20;  // as many as the library sends before it waits for answers
+
+    Result<std::span<std::byte>> acquire(std::size_t bytes) override {
+        message_.resize(bytes);
+        handed_over_ = false;
+        return std::span{message_};
+    }
+
+    /// Done once the kernel has all of it: nobody would write the rest while this side waits for an answer.
+    Result<bool> commit(Patience patience) override {
+        if (++sends_ % sends_a_look == 0) {
+            if (auto served = client_.serve("publish on " + channel_); !served) return served.error();
+        }
+        const auto sent = client_.wait(patience, [this]() -> Result<bool> {
+            if (!client_.received().empty()) return Error{"publish on " + channel_ + ": the subscriber is gone"};
+            if (!handed_over_ && client_.unanswered() >= most_unanswered) {
+                if (auto served = client_.serve("publish on " + channel_); !served) return served.error();
+            }
+            if (!handed_over_ && client_.unanswered() < most_unanswered) {
+                if (auto done = client_.publish(topic_of_message(), message_); !done) return done.error();
+                handed_over_ = true;
+            }
+            if (handed_over_ && !client_.wants_to_write()) return true;
+            if (auto served = client_.serve("publish on " + channel_); !served) return served.error();
+            return handed_over_ && !client_.wants_to_write();
+        });
+        if (sent && *sent) handed_over_ = false;
+        return sent;
+    }
+
+    void abandon() noexcept override {}
+
+    const std::string& topic_of_message() const {
+        return names_.topics.size() == 1 || message_.size() < message_header_bytes
+                   ? names_.topics.front()
+                   : names_.topics[instance_of(message_) % names_.topics.size()];
+    }
+
+    std::string channel_;
+    Names names_;
+    Client client_;
+    std::vector<std::byte> message_;
+    bool joined_ = false;
+    bool handed_over_ = false;  ///< the library has this loan's message, and maybe not yet the kernel
+    int sends_ = 0;
+};
+
+class MqttSubscriber final : public Subscriber {
+public:
+    explicit MqttSubscriber(const Topic& topic) : channel_(topic.channel), names_(topic), client_(topic) {}
+    ~MqttSubscriber() override {
+        if (!joined_) return;
+        if (client_.publish(names_.left, {})) client_.leave();
+    }
+
+    Result<void> join(const Topic& topic) {
+        if (auto done = client_.connect(topic, names_.left); !done) return done;
+        if (auto done = client_.subscribe(names_.heard); !done) return done;
+        joined_ = true;
+        return {};
+    }
+
+    /// The sides meet at the broker, by the name of the channel.
+    std::string endpoint() const override { return channel_; }
+
+    /// The broker has confirmed the subscription: whatever is published from now on comes.
+    Result<bool> match(Patience) override { return true; }
+
+    Facts facts() const override { return library_facts(); }
+
+private:
+    Result<std::span<const std::byte>> receive(Patience patience) override {
+        auto& received = client_.received();
+        const auto came = client_.wait(patience, [&]() -> Result<bool> {
+            if (received.empty()) {
+                if (auto served = client_.serve("take from " + channel_); !served) return served.error();
+            }
+            return !received.empty();
+        });
+        if (!came) return came.error();
+        if (!*came) return std::span<const std::byte>{};
+        if (received.front().empty()) return Error{"take from " + channel_ + ": the publisher is gone"};
+        return std::span<const std::byte>{received.front()};
+    }
+
+    void release() noexcept override { client_.received().pop_front(); }
+
+    std::string channel_;
+    Names names_;
+    Client client_;
+    bool joined_ = false;
+};
+
+Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
+    auto subscriber = std::make_unique<MqttSubscriber>(topic);
+    if (auto joined = subscriber->join(topic); !joined) return joined.error();
+    return std::unique_ptr<Subscriber>{std::move(subscriber)};
+}
+
+Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
+    if (auto fine = check_endpoints(topic, endpoints); !fine) return fine.error();
+    auto publisher = std::make_unique<MqttPublisher>(topic);
+    if (auto joined = publisher->join(topic); !joined) return joined.error();
+    return std::unique_ptr<Publisher>{std::move(publisher)};
+}
+
+std::string configure(const RunPlan& plan, const BrokerPlace& place) {
+    std::string text = "listener " + std::to_string(place.port) + " " + place.host + "\nallow_anonymous true\n";
+    // Else it changes its user when root starts it, and the kernel then no longer kills it together with perftest.
+    if (::geteuid() == 0) text += "user root\n";
+    if (nodelay(plan.settings)) text += "set_tcp_nodelay true\n";
+    const std::string queued = value_of(plan.settings, "max-queued-messages");
+    if (queued != "library") text += "max_queued_messages " + queued + "\n";
+    return text;
+}
+
+Result<std::unique_ptr<Companion>> start_companion(const RunPlan& plan) {
+    return Broker::start({"mosquitto", "mosquitto", {"-h"}, {"-c"}, configure}, plan);
+}
+
+}  // namespace
+
+extern const Transport mosquitto{
+    .name = "mosquitto",
+    .summary = "MQTT through a Mosquitto broker, which the run starts; over TCP, IPv4 or IPv6; best effort",
+    .data_path = "copy",
+    .reliability = Reliability::best_effort,
+    .reach = Reach::network,
+    .subscribe = subscribe,
+    .advertise = advertise_to_one<advertise_to_all>,
+    .advertise_to_all = advertise_to_all,
+    .settings = settings,
+    .way = Way::tcp,
+    .start_companion = start_companion,
+    .endpoint_at = ip_endpoint_at,
+};
+
+}  // namespace tacholog::transports

@@ -1,0 +1,299 @@
+// NATS: the C library of its authors on both sides, and the broker nats-server, which the run starts and ends. Core
+// NATS, without JetStream: nothing is stored. Each message goes over TCP twice: to the broker, and from there to the
+// subscribers.
+//
+// What it guarantees: best effort, in order and whole. The library drops what a slow subscriber has no room for (65536
+// messages or 64 MiB in its default), and the broker closes the connection of one that does not read; what is lost is
+// counted. The broker takes messages of up to 8 MiB here; its own limit is 1 MiB.
+// A message is written into a buffer of ours, copied into the library's, into the kernel and out of it, twice, and
+// read where the library has put it. Threads of the library read, and write what is not sent at once.
+// Who knows the port can join: on a host with strangers, use a transport of our own.
+#include <nats/nats.h>
+
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "adapters/broker.hpp"
+#include "core/waiting.hpp"
+
+namespace tacholog::transports {
+namespace {
+
+constexpr std::size_t most_payload_bytes = std::size_t{8} * 1024 * 1024;
+
+Result<void> check_asap(std::string_view value) {
+    return value == "library" || value == "on" ? Result<void>{} : Error{"neither library nor on"};
+}
+
+Result<void> check_pending(std::string_view value) {
+    return value == "library" ? Result<void>{} : whole_number<1, 100'000'000>(value);
+}
+
+constexpr std::array settings{
+    // The manual advises it for those who send one message and then wait for the other side
+    // (nats.h, natsOptions_SetSendAsap: "it makes sense for the reply to be sent right away").
+    Setting{.name = "send-asap",
+            .values = "library or on",
+            .default_value = "library",
+            .meaning = "on: each message is sent at once, by the publisher's thread; the library's own default leaves "
+                       "that to a thread of the library, which joins messages",
+            .check = check_asap},
+    Setting{.name = "pending-messages",
+            .values = "library or N",
+            .default_value = "library",
+            .meaning = "how many messages wait in the library for the subscriber, with any number of bytes "
+                       "(natsSubscription_SetPendingLimits); its own default is 65536 messages or 64 MiB",
+            .check = check_pending},
+};
+
+Error nats_error(const std::string& operation, natsStatus status) {
+    return Error{operation + ": " + ::natsStatus_GetText(status)};
+}
+
+/// Subjects: one for each instance of keyed data, which the subscriber hears together.
+struct Subjects {
+    explicit Subjects(const Topic& topic) : heard(topic.instances ? topic.channel + ".*" : topic.channel) {
+        if (!topic.instances) subjects.push_back(topic.channel);
+        for (std::size_t instance = 0; topic.instances && instance < *topic.instances; ++instance)
+            subjects.push_back(topic.channel + "." + std::to_string(instance));
+        left = "left." + topic.channel;
+    }
+    std::string heard;
+    std::vector<std::string> subjects;
+    std::string left;  ///< where subscribers say that they leave
+};
+
+class Connection {
+public:
+    Connection() = default;
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
+    ~Connection() {
+        if (subscription_ != nullptr) ::natsSubscription_Destroy(subscription_);
+        if (connection_ != nullptr) ::natsConnection_Destroy(connection_);
+    }
+
+    Result<void> connect(const Topic& topic) {
+        const auto broker = broker_of(topic);
+        if (!broker) return broker.error();
+        natsOptions* options = nullptr;
+        ::natsOptions_Create(&options);
+        const std::string url = "nats://" + to_text(*parse_address(broker->host, broker->port));
+        ::natsOptions_SetURL(options, url.c_str());
+        if (value_of(topic.settings, "send-asap") == "on") ::natsOptions_SetSendAsap(options, true);
+        // The broker throws out a subscriber that is slow, which may come back; a broker that has ended does not.
+        constexpr int most_attempts = 1;
+        constexpr std::int64_t pause_ms = 10;
+        ::natsOptions_SetMaxReconnect(options, most_attempts);
+        ::natsOptions_SetReconnectWait(options, pause_ms);
+        const natsStatus status = ::natsConnection_Connect(&connection_, options);
+        ::natsOptions_Destroy(options);
+        return status == NATS_OK ? Result<void>{} : nats_error("connect to the broker at " + url, status);
+    }
+
+    /// The broker has confirmed it when this returns.
+    Result<void> subscribe(const Topic& topic, const std::string& subject) {
+        natsStatus status = ::natsConnection_SubscribeSync(&subscription_, connection_, subject.c_str());
+        const std::string pending = value_of(topic.settings, "pending-messages");
+        if (status == NATS_OK && pending != "library") {
+            constexpr int any_bytes = -1;
+            status = ::natsSubscription_SetPendingLimits(
+                subscription_, static_cast<int>(number_of(topic.settings, "pending-messages")), any_bytes);
+        }
+        if (status == NATS_OK) status = ::natsConnection_Flush(connection_);
+        return status == NATS_OK ? Result<void>{} : nats_error("subscribe to " + subject, status);
+    }
+
+    Result<void> publish(const std::string& subject, std::span<const std::byte> message) const {
+        const natsStatus status =
+            ::natsConnection_Publish(connection_, subject.c_str(), message.data(), static_cast<int>(message.size()));
+        return status == NATS_OK ? Result<void>{} : nats_error("publish on " + subject, status);
+    }
+
+    /// The next message, or nullptr if none came in so many milliseconds.
+    Result<natsMsg*> next(std::int64_t milliseconds) const {
+        natsMsg* message = nullptr;
+        const natsStatus status = ::natsSubscription_NextMsg(&message, subscription_, milliseconds);
+        // The library says once that it has dropped messages; the rig counts them.
+        if (status == NATS_OK || status == NATS_TIMEOUT || status == NATS_SLOW_CONSUMER) return message;
+        return nats_error("take a message", status);
+    }
+
+    /// Says that this side leaves, behind all that it has published.
+    void leave(const std::string& subject) const {
+        constexpr std::int64_t longest_ms = 200;
+        if (publish(subject, {})) ::natsConnection_FlushTimeout(connection_, longest_ms);
+    }
+
+private:
+    natsConnection* connection_ = nullptr;
+    natsSubscription* subscription_ = nullptr;
+};
+
+Facts library_facts() {
+    Facts facts;
+    add_fact(facts, library_key, "NATS");
+    add_fact(facts, library_version_key, ::nats_GetVersion());
+    return facts;
+}
+
+class NatsPublisher final : public Publisher {
+public:
+    explicit NatsPublisher(const Topic& topic) : Publisher(topic.max_bytes), channel_(topic.channel), subjects_(topic) {
+        message_.reserve(topic.max_bytes);
+    }
+    ~NatsPublisher() override {
+        if (joined_) connection_.leave(subjects_.subjects.front());
+    }
+
+    /// It also hears when subscribers leave.
+    Result<void> join(const Topic& topic) {
+        if (auto done = connection_.connect(topic); !done) return done;
+        if (auto done = connection_.subscribe(topic, subjects_.left); !done) return done;
+        joined_ = true;
+        return {};
+    }
+
+    Facts facts() const override { return library_facts(); }
+
+private:
+    static constexpr int sends_a_look = 64;
+
+    Result<std::span<std::byte>> acquire(std::size_t bytes) override {
+        message_.resize(bytes);
+        return std::span{message_};
+    }
+
+    /// The library waits itself until the kernel has room.
+    Result<bool> commit(Patience) override {
+        if (++sends_ % sends_a_look == 0) {
+            const auto farewell = connection_.next(0);
+            if (!farewell) return farewell.error();
+            left_ = left_ || *farewell != nullptr;
+            ::natsMsg_Destroy(*farewell);
+        }
+        if (left_) return Error{"publish on " + channel_ + ": the subscriber is gone"};
+        if (auto done = connection_.publish(subject_of_message(), message_); !done) return done.error();
+        return true;
+    }
+
+    void abandon() noexcept override {}
+
+    const std::string& subject_of_message() const {
+        return subjects_.subjects.size() == 1 || message_.size() < message_header_bytes
+                   ? subjects_.subjects.front()
+                   : subjects_.subjects[instance_of(message_) % subjects_.subjects.size()];
+    }
+
+    std::string channel_;
+    Subjects subjects_;
+    Connection connection_;
+    std::vector<std::byte> message_;
+    bool joined_ = false;
+    bool left_ = false;
+    int sends_ = 0;
+};
+
+class NatsSubscriber final : public Subscriber {
+public:
+    explicit NatsSubscriber(const Topic& topic) : channel_(topic.channel), waiting_(topic.waiting), subjects_(topic) {}
+    ~NatsSubscriber() override {
+        release();
+        if (joined_) connection_.leave(subjects_.left);
+    }
+
+    Result<void> join(const Topic& topic) {
+        if (auto done = connection_.connect(topic); !done) return done;
+        if (auto done = connection_.subscribe(topic, subjects_.heard); !done) return done;
+        joined_ = true;
+        return {};
+    }
+
+    /// The sides meet at the broker, by the name of the channel.
+    std::string endpoint() const override { return channel_; }
+
+    /// The broker has confirmed the subscription: whatever is published from now on comes.
+    Result<bool> match(Patience) override { return true; }
+
+    Facts facts() const override { return library_facts(); }
+
+private:
+    Result<std::span<const std::byte>> receive(Patience patience) override {
+        auto came = connection_.next(0);
+        for (BusyPoll poll{patience, waiting_}; came && *came == nullptr && poll.wait();) came = connection_.next(0);
+        if (came && *came == nullptr && sleeps(waiting_)) came = sleep(patience);
+        if (!came) return came.error();
+        message_ = *came;
+        if (message_ == nullptr) return std::span<const std::byte>{};
+        const auto bytes = static_cast<std::size_t>(::natsMsg_GetDataLength(message_));
+        if (bytes == 0) return Error{"take from " + channel_ + ": the publisher is gone"};
+        return std::span{reinterpret_cast<const std::byte*>(::natsMsg_GetData(message_)), bytes};
+    }
+
+    /// The library counts in whole milliseconds: what is shorter is slept here, a little at a time.
+    Result<natsMsg*> sleep(Patience patience) const {
+        constexpr Nanoseconds one_ms = 1'000'000;
+        constexpr Nanoseconds nap_ns = 50'000;
+        const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);
+        Result<natsMsg*> came{nullptr};
+        for (Nanoseconds left = to_nanoseconds(patience); came && *came == nullptr && left > 0;
+             left = deadline - now_ns()) {
+            if (left < one_ms) sleep_until(now_ns() + std::min(nap_ns, left));
+            came = connection_.next(left < one_ms ? 0 : left / one_ms);
+        }
+        return came;
+    }
+
+    void release() noexcept override { ::natsMsg_Destroy(std::exchange(message_, nullptr)); }
+
+    std::string channel_;
+    Waiting waiting_;
+    Subjects subjects_;
+    Connection connection_;
+    natsMsg* message_ = nullptr;
+    bool joined_ = false;
+};
+
+Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
+    auto subscriber = std::make_unique<NatsSubscriber>(topic);
+    if (auto joined = subscriber->join(topic); !joined) return joined.error();
+    return std::unique_ptr<Subscriber>{std::move(subscriber)};
+}
+
+Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
+    if (auto fine = check_endpoints(topic, endpoints); !fine) return fine.error();
+    auto publisher = std::make_unique<NatsPublisher>(topic);
+    if (auto joined = publisher->join(topic); !joined) return joined.error();
+    return std::unique_ptr<Publisher>{std::move(publisher)};
+}
+
+std::string configure(const RunPlan&, const BrokerPlace& place) {
+    return "listen: \"" + to_text(*parse_address(place.host, place.port)) +
+           "\"\nmax_payload: " + std::to_string(most_payload_bytes) + "\n";
+}
+
+Result<std::unique_ptr<Companion>> start_companion(const RunPlan& plan) {
+    return Broker::start({"nats-server", "nats-server", {"--version"}, {"-c"}, configure}, plan);
+}
+
+}  // namespace
+
+extern const Transport nats{
+    .name = "nats",
+    .summary = "NATS through a nats-server, which the run starts; over TCP, IPv4 or IPv6; best effort",
+    .data_path = "copy",
+    .reliability = Reliability::best_effort,
+    .reach = Reach::network,
+    .subscribe = subscribe,
+    .advertise = advertise_to_one<advertise_to_all>,
+    .advertise_to_all = advertise_to_all,
+    .settings = settings,
+    .way = Way::tcp,
+    .start_companion = start_companion,
+    .endpoint_at = ip_endpoint_at,
+    .most_bytes = most_payload_bytes,
+    .remark = "nats: max_payload of the broker is 8 MiB, so that messages above its own limit of 1 MiB pass",
+};
+
+}  // namespace tacholog::transports

@@ -1,0 +1,419 @@
+// nng: sockets with queues, served by threads of the library in each process. The subscriber listens, the publisher
+// dials every subscriber; they meet by an abstract Unix socket or a TCP port.
+//
+// What it guarantees depends on the setting `sockets`; messages stay in order and whole with both of them.
+//   pub-sub     as they come: best effort. A publisher drops a message for a subscriber whose queue is full, and a
+//               subscriber whose own queue is full drops its oldest message.
+//   push-pull   which users take for reliable delivery to one subscriber: a full queue blocks the publisher.
+// "Reliable" holds while both sides live: what is queued when a side is killed is lost. Messages of any size go as one;
+// the library's limit for received messages (NNG_OPT_RECVMAXSZ, 1 MiB in Debian's 1.5.2) is switched off for that.
+// A message is written into the library's buffer, copied into the kernel and out of it, and read where the library has
+// put it: by nng_sendmsg and nng_recvmsg, "a good way to reduce the likelihood of data copies and improve application
+// performance" (manual page nng_msg(5)).
+// Nobody is checked who connects: on a host with strangers, use a transport of our own.
+#include <nng/nng.h>
+#include <nng/protocol/pipeline0/pull.h>
+#include <nng/protocol/pipeline0/push.h>
+#include <nng/protocol/pubsub0/pub.h>
+#include <nng/protocol/pubsub0/sub.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "core/waiting.hpp"
+#include "transports/ip_endpoint.hpp"
+#include "transports/transport.hpp"
+
+namespace tacholog::transports {
+namespace {
+
+Result<void> check_queue(std::string_view value) {
+    if (value == "library") return {};
+    return whole_number<0, 8192>(value);
+}
+
+constexpr std::array settings{
+    Setting{.name = "sockets",
+            .values = "pub-sub|push-pull",
+            .default_value = "pub-sub",
+            .meaning = "the pair of nng sockets: pub-sub drops what finds a full queue, push-pull waits for room and "
+                       "reaches one subscriber alone"},
+    Setting{.name = "send-queue",
+            .values = "library or N",
+            .default_value = "library",
+            .meaning = "how many messages wait at the publisher for each subscriber (NNG_OPT_SENDBUF); the library's "
+                       "own default is 16 for pub, 0 for push",
+            .check = check_queue},
+    Setting{.name = "receive-queue",
+            .values = "library or N",
+            .default_value = "library",
+            .meaning = "how many messages wait at the subscriber (NNG_OPT_RECVBUF), with pub-sub alone; the library's "
+                       "own default is 128",
+            .check = check_queue},
+};
+
+constexpr std::size_t farewell_bytes = 0;  // messages are longer
+
+bool is_push_pull(const Settings& given) {
+    return value_of(given, "sockets") == "push-pull";
+}
+
+Error nng_error(const std::string& operation, int code) {
+    return Error{operation + ": " + ::nng_strerror(code)};
+}
+
+/// A socket that has been opened, the peers that it is connected to, and how a side waits for it.
+class Socket {
+public:
+    Socket(nng_socket socket, Waiting waiting) : socket_(socket), waiting_(waiting) {
+        const auto came = [](nng_pipe, nng_pipe_ev, void* self) { ++static_cast<Socket*>(self)->peers_; };
+        const auto went = [](nng_pipe, nng_pipe_ev, void* self) { --static_cast<Socket*>(self)->peers_; };
+        ::nng_pipe_notify(socket_, NNG_PIPE_EV_ADD_POST, came, this);
+        ::nng_pipe_notify(socket_, NNG_PIPE_EV_REM_POST, went, this);
+        ::nng_socket_set_size(socket_, NNG_OPT_RECVMAXSZ, 0);
+    }
+    Socket(const Socket&) = delete;
+    Socket& operator=(const Socket&) = delete;
+    ~Socket() { ::nng_close(socket_); }
+
+    nng_socket get() const { return socket_; }
+
+    /// How many are connected now.
+    int peers() const { return peers_; }
+
+    /// Tries until it succeeds or fails for good, or `enough` says that trying is in vain. False if it could not within
+    /// `patience`. An attempt with the flag 0 sleeps until the time that `timeout_option` was set to is over.
+    template <typename Attempt, typename Enough>
+    Result<bool> wait(const char* timeout_option, Patience patience, Attempt&& attempt, Enough&& enough) {
+        auto done = attempt(NNG_FLAG_NONBLOCK);
+        for (BusyPoll poll{patience, waiting_}; done && !*done && !enough() && poll.wait();)
+            done = attempt(NNG_FLAG_NONBLOCK);
+        if (!done || *done || !sleeps(waiting_)) return done;
+        const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);
+        for (Nanoseconds left = to_nanoseconds(patience); done && !*done && left > 0 && !enough();
+             left = deadline - now_ns()) {
+            done = attempt(sleeps_in_the_call(timeout_option, left));
+        }
+        return done;
+    }
+
+private:
+    static constexpr Nanoseconds one_ms = 1'000'000;
+    static constexpr int longest_sleep_ms = 50;
+
+    /// The flag for an attempt that sleeps for no longer than this. The library counts in whole milliseconds: what is
+    /// shorter is slept here, a little at a time.
+    int sleeps_in_the_call(const char* timeout_option, Nanoseconds left_ns) {
+        constexpr Nanoseconds nap_ns = 50'000;
+        if (left_ns < one_ms) {
+            sleep_until(now_ns() + std::min(nap_ns, left_ns));
+            return NNG_FLAG_NONBLOCK;
+        }
+        const int timeout_ms = static_cast<int>(std::min<Nanoseconds>(left_ns / one_ms, longest_sleep_ms));
+        if (timeout_ms != timeout_ms_) ::nng_socket_set_ms(socket_, timeout_option, timeout_ms);
+        timeout_ms_ = timeout_ms;
+        return 0;
+    }
+
+    nng_socket socket_;
+    Waiting waiting_;
+    std::atomic<int> peers_{0};
+    int timeout_ms_ = -1;
+};
+
+/// Sockets of publishers that have left. Closing a socket throws away what is on its way in the library's threads, so
+/// each stays open until its subscriber has closed the other end, or is closed after a while.
+class Leaving {
+public:
+    static Leaving& instance() {
+        static Leaving all;
+        return all;
+    }
+
+    void add(std::unique_ptr<Socket> socket) {
+        const std::lock_guard lock{mutex_};
+        sockets_.push_back({std::move(socket), now_ns()});
+    }
+
+    /// Closes those that nobody needs any more.
+    void clear() {
+        constexpr Nanoseconds longest_ns = nanoseconds_per_second;
+        const std::lock_guard lock{mutex_};
+        std::erase_if(sockets_, [now = now_ns()](const Left& left) {
+            return left.socket->peers() == 0 || now - left.since_ns > longest_ns;
+        });
+    }
+
+private:
+    struct Left {
+        std::unique_ptr<Socket> socket;
+        Nanoseconds since_ns;
+    };
+    std::mutex mutex_;
+    std::vector<Left> sockets_;
+};
+
+using Open = int (*)(nng_socket*);
+
+Result<std::unique_ptr<Socket>> open_socket(const Topic& topic, Open open, std::string_view queue_setting,
+                                            const char* queue_option) {
+    Leaving::instance().clear();
+    nng_socket socket{};
+    if (const int code = open(&socket); code != 0) return nng_error("open an nng socket", code);
+    auto opened = std::make_unique<Socket>(socket, topic.waiting);
+    if (value_of(topic.settings, queue_setting) == "library") return opened;
+    const int messages = static_cast<int>(number_of(topic.settings, queue_setting));
+    if (const int code = ::nng_socket_set_int(socket, queue_option, messages); code != 0)
+        return nng_error("set " + std::string{queue_setting} + " of this nng socket", code);
+    return opened;
+}
+
+Facts library_facts() {
+    Facts facts;
+    add_fact(facts, library_key, "nng");
+    add_fact(facts, library_version_key, ::nng_version());
+    return facts;
+}
+
+class NngPublisher final : public Publisher {
+public:
+    NngPublisher(const Topic& topic, std::unique_ptr<Socket> socket)
+        : Publisher(topic.max_bytes), channel_(topic.channel), socket_(std::move(socket)) {}
+    ~NngPublisher() override {
+        abandon();
+        if (socket_->peers() == 0) return;
+        constexpr Patience longest_farewell{200};  // a subscriber that takes nothing has no room for it
+        if (::nng_msg_alloc(&message_, farewell_bytes) == 0) static_cast<void>(commit(longest_farewell));
+        abandon();
+        Leaving::instance().add(std::move(socket_));
+    }
+
+    /// Neither waits for a subscriber on another host: the library's threads connect.
+    Result<void> dial(const std::string& url, int flags) {
+        if (const int code = ::nng_dial(socket_->get(), url.c_str(), nullptr, flags); code != 0)
+            return nng_error("dial nng at " + url, code);
+        ++expected_;
+        return {};
+    }
+
+    Result<bool> match(Patience patience) override {
+        const Deadline deadline{patience};
+        while (socket_->peers() < expected_) {
+            if (deadline.passed()) return false;
+            sleep_until(now_ns() + 100'000);
+        }
+        matched_ = true;
+        return true;
+    }
+
+    Facts facts() const override { return library_facts(); }
+
+private:
+    Result<std::span<std::byte>> acquire(std::size_t bytes) override {
+        if (const int code = ::nng_msg_alloc(&message_, bytes); code != 0)
+            return nng_error("loan " + std::to_string(bytes) + " bytes", code);
+        return std::span{static_cast<std::byte*>(::nng_msg_body(message_)), bytes};
+    }
+
+    Result<bool> commit(Patience patience) override {
+        const auto alone = [this] { return matched_ && socket_->peers() < expected_; };
+        if (alone()) return Error{"publish on " + channel_ + ": the subscriber is gone"};
+        return socket_->wait(
+            NNG_OPT_SENDTIMEO, patience,
+            [this](int flags) -> Result<bool> {
+                const int code = ::nng_sendmsg(socket_->get(), message_, flags);
+                if (code == NNG_EAGAIN || code == NNG_ETIMEDOUT) return false;
+                if (code != 0) return nng_error("publish on " + channel_, code);
+                message_ = nullptr;  // the library's now
+                return true;
+            },
+            alone);
+    }
+
+    void abandon() noexcept override {
+        if (message_ != nullptr) ::nng_msg_free(std::exchange(message_, nullptr));
+    }
+
+    std::string channel_;
+    std::unique_ptr<Socket> socket_;
+    nng_msg* message_ = nullptr;
+    int expected_ = 0;
+    bool matched_ = false;
+};
+
+class NngSubscriber final : public Subscriber {
+public:
+    NngSubscriber(const Topic& topic, std::unique_ptr<Socket> socket)
+        : channel_(topic.channel), socket_(std::move(socket)) {}
+    ~NngSubscriber() override { release(); }
+
+    /// The TCP port that it got, if it is one.
+    Result<int> listen(const std::string& url) {
+        nng_listener listener{};
+        if (const int code = ::nng_listen(socket_->get(), url.c_str(), &listener, 0); code != 0)
+            return nng_error("listen with nng at " + url, code);
+        int port = 0;
+        ::nng_listener_get_int(listener, NNG_OPT_TCP_BOUND_PORT, &port);
+        return port;
+    }
+
+    void set_endpoint(std::string endpoint) { endpoint_ = std::move(endpoint); }
+    std::string endpoint() const override { return endpoint_; }
+
+    Result<bool> match(Patience patience) override {
+        const Deadline deadline{patience};
+        while (socket_->peers() == 0) {
+            if (deadline.passed()) return false;
+            sleep_until(now_ns() + 100'000);
+        }
+        matched_ = true;
+        return true;
+    }
+
+    Facts facts() const override { return library_facts(); }
+
+private:
+    Result<std::span<const std::byte>> receive(Patience patience) override {
+        const auto attempt = [this](int flags) -> Result<bool> {
+            if (left_) return false;
+            const int code = ::nng_recvmsg(socket_->get(), &message_, flags);
+            if (code == NNG_EAGAIN || code == NNG_ETIMEDOUT) return false;
+            if (code != 0) return nng_error("take from " + channel_, code);
+            left_ = ::nng_msg_len(message_) == farewell_bytes;
+            if (left_) release();
+            return !left_;
+        };
+        const auto alone = [this] { return left_ || (matched_ && socket_->peers() == 0); };
+        auto came = socket_->wait(NNG_OPT_RECVTIMEO, patience, attempt, alone);
+        if (came && !*came && alone()) {
+            came = attempt(NNG_FLAG_NONBLOCK);  // what came just before it left
+            if (came && !*came) return Error{"take from " + channel_ + ": the publisher is gone"};
+        }
+        if (!came) return came.error();
+        if (!*came) return std::span<const std::byte>{};
+        return std::span{static_cast<const std::byte*>(::nng_msg_body(message_)), ::nng_msg_len(message_)};
+    }
+
+    void release() noexcept override {
+        if (message_ != nullptr) ::nng_msg_free(std::exchange(message_, nullptr));
+    }
+
+    std::string channel_;
+    std::unique_ptr<Socket> socket_;
+    nng_msg* message_ = nullptr;
+    std::string endpoint_;
+    bool matched_ = false;
+    bool left_ = false;
+};
+
+Result<std::unique_ptr<NngSubscriber>> new_subscriber(const Topic& topic) {
+    const bool pulls = is_push_pull(topic.settings);
+    auto socket =
+        open_socket(topic, pulls ? Open{::nng_pull0_open} : Open{::nng_sub0_open}, "receive-queue", NNG_OPT_RECVBUF);
+    if (!socket) return socket.error();
+    if (!pulls) ::nng_socket_set((*socket)->get(), NNG_OPT_SUB_SUBSCRIBE, "", 0);  // every message
+    return std::make_unique<NngSubscriber>(topic, std::move(*socket));
+}
+
+/// Where and how to dial an endpoint.
+struct Called {
+    std::string url;
+    int flags;
+};
+
+template <Result<Called> (*called)(std::string_view endpoint, const Topic& topic)>
+Result<std::unique_ptr<Publisher>> dialled(const Topic& topic, std::span<const std::string> endpoints) {
+    const bool pushes = is_push_pull(topic.settings);
+    auto socket =
+        open_socket(topic, pushes ? Open{::nng_push0_open} : Open{::nng_pub0_open}, "send-queue", NNG_OPT_SENDBUF);
+    if (!socket) return socket.error();
+    auto publisher = std::make_unique<NngPublisher>(topic, std::move(*socket));
+    for (const std::string& endpoint : endpoints) {
+        const auto place = called(endpoint, topic);
+        if (!place) return place.error();
+        if (auto done = publisher->dial(place->url, place->flags); !done) return done.error();
+    }
+    return std::unique_ptr<Publisher>{std::move(publisher)};
+}
+
+constexpr std::string_view ipc = "abstract://";  // no file is made, none is left behind
+
+/// An endpoint of this host is the name of a subscriber's end, as perftest makes them. Nobody there is an error at
+/// once, as on one host connecting takes no time.
+Result<Called> called_by_name(std::string_view endpoint, const Topic&) {
+    const bool is_name = std::ranges::all_of(endpoint, [](char letter) {
+        return letter == '-' || (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z');
+    });
+    if (!is_name) return Error{"advertise to '" + std::string{endpoint} + "': not an nng endpoint of this host"};
+    return Called{std::string{ipc} + std::string{endpoint}, 0};
+}
+
+Result<Called> called_by_address(std::string_view endpoint, const Topic& topic) {
+    const auto found = subscriber_at(endpoint, topic, "nng");
+    if (!found) return found.error();
+    return Called{"tcp://" + to_text(found->address), NNG_FLAG_NONBLOCK};
+}
+
+Result<std::unique_ptr<Subscriber>> subscribe_ipc(const Topic& topic) {
+    auto subscriber = new_subscriber(topic);
+    if (!subscriber) return subscriber.error();
+    if (auto listens = (*subscriber)->listen(std::string{ipc} + topic.name); !listens) return listens.error();
+    (*subscriber)->set_endpoint(topic.name);
+    return std::unique_ptr<Subscriber>{std::move(*subscriber)};
+}
+
+Result<std::unique_ptr<Subscriber>> subscribe_tcp(const Topic& topic) {
+    const auto own = parse_address(topic.local_address, 0);
+    if (!own) return Error{"listen with nng at " + topic.local_address + ": not an IP address"};
+    auto subscriber = new_subscriber(topic);
+    if (!subscriber) return subscriber.error();
+    const auto port = (*subscriber)->listen("tcp://" + to_text(*own));
+    if (!port) return port.error();
+    (*subscriber)->set_endpoint(IpEndpoint{*parse_address(topic.local_address, *port), 0}.text());
+    return std::unique_ptr<Subscriber>{std::move(*subscriber)};
+}
+
+/// What the sockets in use promise.
+void adjust(Transport& promised, const Settings& given) {
+    if (!is_push_pull(given)) return;
+    promised.reliability = Reliability::reliable;
+    promised.advertise_to_all = nullptr;
+}
+
+}  // namespace
+
+extern const Transport nng_ipc{
+    .name = "nng-ipc",
+    .summary = "nng between processes of one host, over Unix sockets; PUB/SUB, best effort unless set otherwise",
+    .data_path = "copy",
+    .reliability = Reliability::best_effort,
+    .reach = Reach::host,
+    .subscribe = subscribe_ipc,
+    .advertise = advertise_to_one<dialled<called_by_name>>,
+    .advertise_to_all = dialled<called_by_name>,
+    .settings = settings,
+    .adjust = adjust,
+    .way = Way::local,
+    .remark = "nng: NNG_OPT_RECVMAXSZ is 0 (no limit), so that messages above the library's 1 MiB pass",
+};
+
+extern const Transport nng_tcp{
+    .name = "nng-tcp",
+    .summary = "nng over TCP, IPv4 or IPv6; PUB/SUB, best effort unless set otherwise",
+    .data_path = "copy",
+    .reliability = Reliability::best_effort,
+    .reach = Reach::network,
+    .subscribe = subscribe_tcp,
+    .advertise = advertise_to_one<dialled<called_by_address>>,
+    .advertise_to_all = dialled<called_by_address>,
+    .settings = settings,
+    .adjust = adjust,
+    .way = Way::tcp,
+    .endpoint_at = ip_endpoint_at,
+    .remark = "nng: NNG_OPT_RECVMAXSZ is 0 (no limit), so that messages above the library's 1 MiB pass",
+};
+
+}  // namespace tacholog::transports

@@ -1,0 +1,340 @@
+// Redis PUBLISH and SUBSCRIBE: the library hiredis on both sides, and the broker redis-server, which the run starts and
+// ends. Nothing is stored. Each message goes over TCP twice: to the broker, and from there to the subscribers.
+//
+// What it guarantees: best effort, in order and whole. The broker closes the connection of a subscriber for which too
+// much waits (32 MiB, or 8 MiB for a minute, in its default): what waited is lost, and so is what is published until
+// the subscriber has come back, which it does at once. What is lost is counted. The broker answers each PUBLISH with
+// the number of subscribers that it reached; the setting `pipeline` says how many answers may be outstanding.
+// A message is written into a buffer of ours, copied into the library's, into the kernel and out of it, twice, and
+// read where the library has put it. No thread of the library's runs in either side.
+// Who knows the port can join: on a host with strangers, use a transport of our own.
+#include <fcntl.h>
+#include <hiredis/hiredis.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "adapters/broker.hpp"
+#include "core/waiting.hpp"
+
+namespace tacholog::transports {
+namespace {
+
+Result<void> check_limit(std::string_view value) {
+    return value == "library" || value == "none" ? Result<void>{} : Error{"neither library nor none"};
+}
+
+constexpr std::array settings{
+    // "Redis pipelining is a technique for improving performance by issuing multiple commands at once without waiting
+    // for the response to each individual command": https://redis.io/topics/pipelining/
+    Setting{.name = "pipeline",
+            .values = "N",
+            .default_value = "1",
+            .meaning = "how many PUBLISH commands may wait for their answers; 1 waits for each, as redisCommand does",
+            .check = whole_number<1, 100'000>},
+    Setting{.name = "output-buffer-limit",
+            .values = "library or none",
+            .default_value = "library",
+            .meaning = "none: the broker keeps any number of bytes for a slow subscriber "
+                       "(client-output-buffer-limit pubsub 0 0 0); its own default is 32 MiB, or 8 MiB for 60 s",
+            .check = check_limit},
+};
+
+struct FreeContext {
+    void operator()(redisContext* context) const { ::redisFree(context); }
+};
+struct FreeReply {
+    void operator()(redisReply* reply) const { ::freeReplyObject(reply); }
+};
+using Reply = std::unique_ptr<redisReply, FreeReply>;
+
+/// A connection to the broker, whose calls never block once it is connected.
+class Connection {
+public:
+    explicit Connection(const Topic& topic) : waiting_(topic.waiting) {}
+
+    Result<void> connect(const Topic& topic) {
+        const auto broker = broker_of(topic);
+        if (!broker) return broker.error();
+        operation_ = "connect to the broker at " + topic.companion;
+        context_.reset(::redisConnect(broker->host.c_str(), broker->port));
+        if (context_ == nullptr || context_->err != 0) return trouble();
+        const int yes = 1;  // as the library does when it connects without blocking
+        ::setsockopt(context_->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+        context_->flags &= ~REDIS_BLOCK;
+        ::fcntl(context_->fd, F_SETFL, ::fcntl(context_->fd, F_GETFL) | O_NONBLOCK);
+        writing_ = false;
+        return {};
+    }
+
+    /// Adds a command of three words to those that are to be sent.
+    void append(std::string_view command, const std::string& channel, std::span<const std::byte> bytes) {
+        const std::array<const char*, 3> words{command.data(), channel.c_str(),
+                                               reinterpret_cast<const char*>(bytes.data())};
+        const std::array<std::size_t, 3> sizes{command.size(), channel.size(), bytes.size()};
+        ::redisAppendCommandArgv(context_.get(), bytes.data() == nullptr ? 2 : 3,
+                                 const_cast<const char**>(words.data()), sizes.data());
+        writing_ = true;
+    }
+
+    /// Whether the kernel has not taken all of it yet.
+    bool writing() const { return writing_; }
+
+    /// Writes what the kernel has room for.
+    Result<void> write() {
+        int done = 0;
+        if (writing_ && ::redisBufferWrite(context_.get(), &done) != REDIS_OK) return trouble();
+        writing_ = writing_ && done == 0;
+        return {};
+    }
+
+    /// The next reply that has come, or nothing. It reads once if none is there whole.
+    Result<Reply> read() {
+        void* reply = nullptr;
+        if (::redisGetReplyFromReader(context_.get(), &reply) != REDIS_OK) return trouble();
+        if (reply == nullptr) {
+            if (::redisBufferRead(context_.get()) != REDIS_OK) return trouble();
+            if (::redisGetReplyFromReader(context_.get(), &reply) != REDIS_OK) return trouble();
+        }
+        return Reply{static_cast<redisReply*>(reply)};
+    }
+
+    /// Tries until it succeeds or fails for good. False if it could not within `patience`.
+    template <typename Attempt>
+    Result<bool> wait(Patience patience, Attempt&& attempt) {
+        auto done = attempt();
+        for (BusyPoll poll{patience, waiting_}; done && !*done && poll.wait();) done = attempt();
+        if (!done || *done || !sleeps(waiting_)) return done;
+        const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);
+        for (Nanoseconds left = to_nanoseconds(patience); done && !*done && left > 0; left = deadline - now_ns()) {
+            sleep(left);
+            done = attempt();
+        }
+        return done;
+    }
+
+    void sleep(Nanoseconds time_ns) const {
+        pollfd watched{context_->fd, static_cast<short>(writing_ ? POLLIN | POLLOUT : POLLIN), 0};
+        const timespec time{time_ns / nanoseconds_per_second, time_ns % nanoseconds_per_second};
+        ::ppoll(&watched, 1, &time, nullptr);
+    }
+
+    void set_operation(std::string operation) { operation_ = std::move(operation); }
+
+private:
+    Error trouble() const { return Error{operation_ + ": " + (context_ == nullptr ? "no memory" : context_->errstr)}; }
+
+    Waiting waiting_;
+    std::unique_ptr<redisContext, FreeContext> context_;
+    std::string operation_;
+    bool writing_ = false;
+};
+
+Facts library_facts() {
+    Facts facts;
+    add_fact(facts, library_key, "Redis (hiredis)");
+    add_fact(facts, library_version_key,
+             std::to_string(HIREDIS_MAJOR) + "." + std::to_string(HIREDIS_MINOR) + "." + std::to_string(HIREDIS_PATCH));
+    return facts;
+}
+
+class RedisPublisher final : public Publisher {
+public:
+    explicit RedisPublisher(const Topic& topic)
+        : Publisher(topic.max_bytes),
+          channel_(topic.channel),
+          expected_(static_cast<long long>(topic.audience.subscribers)),
+          pipeline_(static_cast<int>(number_of(topic.settings, "pipeline"))),
+          connection_(topic) {
+        message_.reserve(topic.max_bytes);
+    }
+    /// Says that it leaves: an empty message behind the last one.
+    ~RedisPublisher() override {
+        if (!joined_) return;
+        constexpr Patience longest{200};
+        constexpr Nanoseconds one_ms = 1'000'000;
+        static constexpr std::byte nothing{};
+        connection_.append("PUBLISH", channel_, std::span{&nothing, 0});
+        ++unanswered_;
+        for (const Deadline deadline{longest}; unanswered_ > 0 && !deadline.passed() && take_answers();) {
+            if (unanswered_ > 0) connection_.sleep(one_ms);
+        }
+    }
+
+    Result<void> join(const Topic& topic) {
+        if (auto done = connection_.connect(topic); !done) return done;
+        connection_.set_operation("publish on " + channel_);
+        joined_ = true;
+        return {};
+    }
+
+    Facts facts() const override { return library_facts(); }
+
+private:
+    /// A subscriber that the broker has thrown out comes back at once: one that does not is gone.
+    static constexpr Nanoseconds longest_absence_ns = nanoseconds_per_second;
+
+    Result<std::span<std::byte>> acquire(std::size_t bytes) override {
+        message_.resize(bytes);
+        handed_over_ = false;
+        return std::span{message_};
+    }
+
+    /// Done once no more answers are outstanding than may be.
+    Result<bool> commit(Patience patience) override {
+        const auto sent = connection_.wait(patience, [this]() -> Result<bool> {
+            if (!handed_over_) {
+                connection_.append("PUBLISH", channel_, message_);
+                ++unanswered_;
+                handed_over_ = true;
+            }
+            if (auto done = take_answers(); !done) return done.error();
+            return unanswered_ < pipeline_ && !connection_.writing();
+        });
+        if (sent && *sent) handed_over_ = false;
+        return sent;
+    }
+
+    void abandon() noexcept override {}
+
+    /// Writes and reads what can be now. With a pipeline it reads only once that is full, all answers at once.
+    Result<void> take_answers() {
+        if (auto done = connection_.write(); !done) return done;
+        if (unanswered_ < pipeline_ && handed_over_) return {};
+        while (unanswered_ > 0) {
+            auto reply = connection_.read();
+            if (!reply) return reply.error();
+            if (*reply == nullptr) return {};
+            --unanswered_;
+            if ((*reply)->type == REDIS_REPLY_ERROR) return Error{"publish on " + channel_ + ": " + (*reply)->str};
+            if (auto there = note_reached((*reply)->integer); !there) return there;
+        }
+        return {};
+    }
+
+    Result<void> note_reached(long long subscribers) {
+        if (subscribers >= expected_) absent_since_ns_ = 0;
+        if (subscribers >= expected_) return {};
+        if (absent_since_ns_ == 0) absent_since_ns_ = now_ns();
+        if (now_ns() - absent_since_ns_ < longest_absence_ns) return {};
+        return Error{"publish on " + channel_ + ": the subscriber is gone"};
+    }
+
+    std::string channel_;
+    long long expected_;
+    int pipeline_;
+    Connection connection_;
+    std::vector<std::byte> message_;
+    bool joined_ = false;
+    bool handed_over_ = false;  ///< this loan's message is on its way
+    int unanswered_ = 0;
+    Nanoseconds absent_since_ns_ = 0;
+};
+
+class RedisSubscriber final : public Subscriber {
+public:
+    explicit RedisSubscriber(Topic topic) : topic_(std::move(topic)), connection_(topic_) {}
+
+    /// The broker has confirmed the subscription when this returns.
+    Result<void> join() {
+        constexpr Patience longest{10'000};
+        constexpr Nanoseconds one_ms = 1'000'000;
+        reply_.reset();
+        if (auto done = connection_.connect(topic_); !done) return done;
+        connection_.set_operation("take from " + topic_.channel);
+        connection_.append("SUBSCRIBE", topic_.channel, {});
+        for (const Deadline deadline{longest}; !deadline.passed();) {
+            if (auto done = connection_.write(); !done) return done;
+            auto reply = connection_.read();
+            if (!reply) return reply.error();
+            if (*reply != nullptr) return {};
+            connection_.sleep(one_ms);
+        }
+        return Error{"subscribe to " + topic_.channel + ": no answer"};
+    }
+
+    /// The sides meet at the broker, by the name of the channel.
+    std::string endpoint() const override { return topic_.channel; }
+
+    /// The broker has confirmed the subscription: whatever is published from now on comes.
+    Result<bool> match(Patience) override { return true; }
+
+    Facts facts() const override { return library_facts(); }
+
+private:
+    Result<std::span<const std::byte>> receive(Patience patience) override {
+        const auto came = connection_.wait(patience, [this]() -> Result<bool> {
+            auto reply = connection_.read();
+            // It was thrown out, or the broker has ended: then it cannot come back either.
+            if (!reply) {
+                if (auto back = join(); !back) return back.error();
+                return false;
+            }
+            reply_ = std::move(*reply);
+            return reply_ != nullptr && reply_->elements == message_elements;
+        });
+        if (!came) return came.error();
+        if (!*came) return std::span<const std::byte>{};
+        const redisReply& payload = *reply_->element[message_elements - 1];
+        if (payload.type != REDIS_REPLY_STRING || payload.len == 0)
+            return Error{"take from " + topic_.channel + ": the publisher is gone"};
+        return std::span{reinterpret_cast<const std::byte*>(payload.str), payload.len};
+    }
+
+    void release() noexcept override { reply_.reset(); }
+
+    static constexpr std::size_t message_elements = 3;  // "message", the channel, the payload
+
+    Topic topic_;
+    Connection connection_;
+    Reply reply_;
+};
+
+Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
+    auto subscriber = std::make_unique<RedisSubscriber>(topic);
+    if (auto joined = subscriber->join(); !joined) return joined.error();
+    return std::unique_ptr<Subscriber>{std::move(subscriber)};
+}
+
+Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
+    if (auto fine = check_endpoints(topic, endpoints); !fine) return fine.error();
+    auto publisher = std::make_unique<RedisPublisher>(topic);
+    if (auto joined = publisher->join(topic); !joined) return joined.error();
+    return std::unique_ptr<Publisher>{std::move(publisher)};
+}
+
+/// Without anything on disk, as PUBLISH stores nothing: a snapshot at the end of a run would be written into its
+/// folder.
+std::string configure(const RunPlan& plan, const BrokerPlace& place) {
+    std::string text = "bind " + place.host + "\nport " + std::to_string(place.port) +
+                       "\nprotected-mode no\nsave \"\"\ndaemonize no\n";
+    if (value_of(plan.settings, "output-buffer-limit") == "none") text += "client-output-buffer-limit pubsub 0 0 0\n";
+    return text;
+}
+
+Result<std::unique_ptr<Companion>> start_companion(const RunPlan& plan) {
+    return Broker::start({"redis-server", "redis-server", {"--version"}, {}, configure}, plan);
+}
+
+}  // namespace
+
+extern const Transport redis{
+    .name = "redis",
+    .summary = "Redis PUBLISH and SUBSCRIBE through a redis-server, which the run starts; over TCP; best effort",
+    .data_path = "copy",
+    .reliability = Reliability::best_effort,
+    .reach = Reach::network,
+    .subscribe = subscribe,
+    .advertise = advertise_to_one<advertise_to_all>,
+    .advertise_to_all = advertise_to_all,
+    .settings = settings,
+    .way = Way::tcp,
+    .start_companion = start_companion,
+    .endpoint_at = ip_endpoint_at,
+};
+
+}  // namespace tacholog::transports
