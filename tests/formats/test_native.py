@@ -388,7 +388,7 @@ def test_the_settings_of_a_transport_are_one_condition_with_sorted_names() -> No
     log = read(LOGS / "throughput-zeromq-ipc.log")
 
     assert (log.broken, log.unknown, log.account.status) == ([], [], "ok")
-    assert log.account.facts.conditions.settings == '{"high_water_mark":"500","io_threads":"1","sockets":"push-pull"}'
+    assert log.account.facts.conditions.settings == '{"high_water_mark": "500", "io_threads": "1", "sockets": "push-pull"}'
     assert log.account.facts.conditions.reliability == "reliable"
 
 

@@ -43,6 +43,7 @@ def test_all_columns_of_a_dataset_are_public_but_these() -> None:
         "problems.text": "free text",
         "problems.reason": "free text",
         "results.participant": "name",
+        "results.settings": "open",
     }
 
 
@@ -63,7 +64,10 @@ def test_each_key_of_the_native_log_is_documented_as_what_it_is_published_as() -
     free = {(kind, key) for kind, key in keys if not is_public_pair(key, "sub1")}
 
     assert len(keys) > 150
-    assert free == {("host", "name"), ("clock", "name"), ("config", "address"), ("config", "command"), ("note", "text"), ("error", "text")}
+    assert free == {
+        *(("host", "name"), ("clock", "name"), ("config", "address"), ("config", "command"), ("note", "text"), ("error", "text")),
+        *(("companion", "name"), ("companion", "command")),
+    }
 
 
 def test_of_an_open_table_the_known_keys_are_shown_and_the_others_masked() -> None:
@@ -137,3 +141,17 @@ def test_what_the_owner_wants_shown_is_shown() -> None:
 )
 def test_a_line_of_the_native_log_is_shown_by_its_keys(line: str, shown: str) -> None:
     assert re.sub("host-[0-9a-f]{6}", "host-ab35f2", native_line(line, redactor())) == shown
+
+
+def test_settings_that_nobody_knows_are_masked_and_still_differ() -> None:
+    known = '{"congestion": "reno", "sockets": "push-pull"}'
+    of_site = redactor()
+    one, other = (published_text(f'{{"acmekey": "{value}"}}', "settings", "open", of_site) for value in ("acmevalue", "acmeother"))
+
+    assert published_text(known, "settings", "open", of_site) == known
+    assert "acme" not in f"{one}{other}"
+    assert one != other
+
+
+def test_settings_that_a_manifest_states_in_other_words_are_free_text() -> None:
+    assert "acmehost" not in (published_text("host acmehost", "settings", "open", redactor()) or "")

@@ -210,9 +210,10 @@ def _differences(field: str, old: Stated, new: Stated) -> Iterator[Difference]:
 def settings_of(stated: str | None) -> Mapping[str, str]:
     """The settings of a transport by name; none if they are not stated, or not as they should be."""
     try:
-        return msgspec.json.decode(stated or "{}", type=dict[str, str])
+        settings = msgspec.json.decode(stated or "{}", type=dict[str, Any])
     except msgspec.DecodeError:
         return {"": stated or ""}
+    return {name: str(value) for name, value in settings.items()}
 
 
 def _is_needed(field: str, stated: Stated, comparison: Comparison) -> bool:

@@ -20,6 +20,7 @@ from typing import Any
 
 import msgspec
 
+from tacholog.privacy.native_log import PUBLIC_SETTINGS
 from tacholog.privacy.redactor import Redactor
 from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Source
 from tacholog.schema.columns import PrivacyClass
@@ -67,6 +68,7 @@ OPEN: Mapping[str, Mapping[str, PrivacyClass]] = {
         "sizes_bytes payload_bytes duration_s warmup_s touch transport batch_bytes reliability rate_per_s demand demands recovery_time_ms instances"
         " publishers subscribers waiting load_mode basis probe_every verify test keyed data_path",
     ),
+    "settings": _all("public", PUBLIC_SETTINGS),
     "environment": _all(
         "public",
         "governor turbo cgroup_cpus tacholog_python harness_affinity harness_git harness_dirty program_sha256 cpu_pub cpu_sub"
@@ -116,7 +118,11 @@ def published_text(text: str, field: str, class_: PrivacyClass, redactor: Redact
 
 def _open_text(text: str, table: str, redactor: Redactor) -> str:
     """Return an open table in JSON as it may be shown. Two tables that differ still differ afterwards, because they set runs apart."""
-    shown = _apart(_entry(table, str(key), value, redactor) for key, value in json.loads(text).items())
+    try:
+        entries = msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError:  # of a manifest, in which people may write anything
+        return redactor.free(text)
+    shown = _apart(_entry(table, key, value, redactor) for key, value in entries.items())
     if json.dumps(shown, ensure_ascii=False) == text:
         return text
     return json.dumps(_apart([*shown.items(), ("variant", redactor.variant(text))]), ensure_ascii=False)
@@ -129,7 +135,7 @@ def _struct(fields: Mapping[str, Any], kind: type[msgspec.Struct], redactor: Red
         if class_ == "nested":
             inner = NESTED[name]
             found[name] = [_struct(item, inner, redactor) for item in value] if isinstance(value, (list, tuple)) else _struct(value, inner, redactor)
-        elif class_ == "open":
+        elif class_ == "open" and isinstance(value, dict):
             found[name] = _apart(_entry(name, str(key), entry, redactor) for key, entry in value.items())
         elif name == "argv":
             found[name] = [_argument(word, redactor) for word in value]

@@ -17,12 +17,17 @@ _PUBLIC_KEYS = """
     overhead_ns at load1 load5 load15 time requested achieved rcvbuf_bytes sndbuf_bytes congestion payload_bytes messages duration_ns outcome
     index p50_ns p99_ns max_ns received lost samples duplicated reordered corrupted overflow mean_ns std_ns min_ns p90_ns p99.9_ns p99.99_ns
     p99.999_ns p99.9999_ns part parts bins planned sent target_rate_per_s offered_rate_per_s dropped goodput_bit_per_s send_duration_ns
-    reliability buffers depth max_samples heartbeat_ms segment_bytes data_sharing datagram_bytes writer_bytes queue queue_full
-    faults sockets high_water_mark io_threads library library_version expected carried_bytes ip_bytes agrees
+    library library_version expected carried_bytes ip_bytes agrees
     receive_duration_ns offered_goodput_bit_per_s rate_min_per_s rate_sum_per_s goodput_min_bit_per_s goodput_sum_bit_per_s user_ns system_ns
     voluntary_switches involuntary_switches peak_memory_bytes status latency throughput errors late answer_limit_ns answer_limit_s endpoints
 """
-PUBLIC_KEYS = frozenset(_PUBLIC_KEYS.split())
+# Settings of transports whose values are words of the transport's own, or numbers: no paths, no addresses.
+PUBLIC_SETTINGS = """
+    congestion faults
+    sockets high_water_mark io_threads
+    buffers data_sharing datagram_bytes depth heartbeat_ms max_samples queue queue_full reliability segment_bytes writer_bytes
+"""
+PUBLIC_KEYS = frozenset(f"{_PUBLIC_KEYS} {PUBLIC_SETTINGS}".split())
 _STATISTICS = re.compile(r"(?:lateness|from_send)_(?:mean|std|min|max|p\d{2}(?:\.9{1,4})?)_ns|(?:udp6?|tcp|ip6?)_[a-z_]{1,30}")
 _STATISTIC_SHAPES = re.compile(r"(?:lateness|from_send)_(?:mean|std|min|max|p00(?:\.0{1,4})?)_ns|(?:udp0?|tcp|ip0?)_[a-z_]{1,30}")
 _QUOTE = '"'

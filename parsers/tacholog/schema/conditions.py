@@ -85,7 +85,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     ] = None
     settings: Annotated[
         str | None,
-        _about("free text", "The transport's own settings that were in effect, defaults too, as a JSON object with sorted names."),
+        _about("open", "The transport's own settings that were in effect, defaults too, as a JSON object with sorted names."),
     ] = None
     warmup: Annotated[str | None, _about("public", "What was done before the measurement began.")] = None
     basis: Annotated[Basis | None, _about("public", "What a latency covers: one way, a round trip, or a round trip divided by two.")] = None

@@ -11,6 +11,7 @@ Source: docs/native-log.md of this project; samples in tests/formats/native/, wr
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import get_args
@@ -342,7 +343,7 @@ def _config(fields: Fields) -> Facts:
 
 def _settings(fields: Fields) -> Facts:
     """All settings of the transport, as one condition: which there are depends on the transport."""
-    return Facts(conditions=Conditions(settings=msgspec.json.encode(dict(sorted(fields.items()))).decode()))
+    return Facts(conditions=Conditions(settings=json.dumps(dict(sorted(fields.items())), ensure_ascii=False)))
 
 
 def _transport(fields: Fields) -> Facts:

@@ -1,0 +1,135 @@
+// The library's objects: the context with its threads, a socket with the rig's ways of waiting, and a message.
+#pragma once
+
+#include <poll.h>
+#include <zmq.h>
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+
+#include "core/waiting.hpp"
+#include "transports/transport.hpp"
+
+namespace tacholog::zeromq {
+
+inline Error zmq_error(const std::string& operation) {
+    return Error{operation + ": " + ::zmq_strerror(::zmq_errno())};
+}
+
+inline bool would_wait() {
+    return ::zmq_errno() == EAGAIN || ::zmq_errno() == EINTR;
+}
+
+class Context {
+public:
+    explicit Context(int io_threads) : context_(::zmq_ctx_new()) {
+        ::zmq_ctx_set(context_, ZMQ_IO_THREADS, io_threads);
+    }
+    Context(const Context&) = delete;
+    Context& operator=(const Context&) = delete;
+    ~Context() { ::zmq_ctx_term(context_); }
+
+    void* get() const { return context_; }
+
+private:
+    void* context_;
+};
+
+/// One for the whole process, as long as it is used: both ends of inproc must have the same. Made late, so that the
+/// library's threads run on the CPUs that this side is pinned to.
+inline std::shared_ptr<Context> context_for(const Topic& topic) {
+    static std::mutex mutex;
+    static std::weak_ptr<Context> shared;
+    const std::lock_guard lock{mutex};
+    auto context = shared.lock();
+    if (context == nullptr) {
+        context = std::make_shared<Context>(static_cast<int>(number_of(topic.settings, "io-threads")));
+        shared = context;
+    }
+    return context;
+}
+
+/// A socket, and how a side waits for it.
+class Socket {
+public:
+    Socket(const Topic& topic, int type)
+        : context_(context_for(topic)), socket_(::zmq_socket(context_->get(), type)), waiting_(topic.waiting) {
+        constexpr int longest_farewell_ms = 200;  // a peer that is gone takes nothing
+        const int queue = static_cast<int>(number_of(topic.settings, "high-water-mark"));
+        set(ZMQ_SNDHWM, queue);
+        set(ZMQ_RCVHWM, queue);
+        set(ZMQ_LINGER, longest_farewell_ms);
+        set(ZMQ_IPV6, parse_address(topic.local_address, 0).value_or(Address{}).family() == AF_INET6 ? 1 : 0);
+        std::size_t size = sizeof descriptor_;
+        ::zmq_getsockopt(socket_, ZMQ_FD, &descriptor_, &size);
+    }
+    Socket(const Socket&) = delete;
+    Socket& operator=(const Socket&) = delete;
+    ~Socket() { ::zmq_close(socket_); }
+
+    void* get() const { return socket_; }
+    void set(int option, int value) const { ::zmq_setsockopt(socket_, option, &value, sizeof value); }
+
+    /// Tries until it succeeds or fails for good. False if it could not within `patience`, as nothing was there.
+    template <typename Attempt>
+    Result<bool> wait(short event, Patience patience, Attempt&& attempt) const {
+        auto done = attempt();
+        for (BusyPoll poll{patience, waiting_}; done && !*done && poll.wait();) done = attempt();
+        if (!done || *done || !sleeps(waiting_)) return done;
+        const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);
+        for (Nanoseconds left = to_nanoseconds(patience); done && !*done && left > 0; left = deadline - now_ns()) {
+            sleep(event, left);
+            done = attempt();
+        }
+        return done;
+    }
+
+private:
+    /// Until something may have changed. The descriptor only tells of changes after the events have been asked for.
+    void sleep(short event, Nanoseconds time_ns) const {
+        int events = 0;
+        std::size_t size = sizeof events;
+        ::zmq_getsockopt(socket_, ZMQ_EVENTS, &events, &size);
+        if ((events & event) != 0) return;
+        pollfd watched{descriptor_, POLLIN, 0};
+        const timespec time{time_ns / nanoseconds_per_second, time_ns % nanoseconds_per_second};
+        ::ppoll(&watched, 1, &time, nullptr);
+    }
+
+    std::shared_ptr<Context> context_;
+    void* socket_;
+    int descriptor_ = -1;
+    Waiting waiting_;
+};
+
+/// A message of the library's, and its bytes.
+class Message {
+public:
+    Message() { ::zmq_msg_init(&message_); }
+    Message(const Message&) = delete;
+    Message& operator=(const Message&) = delete;
+    ~Message() { ::zmq_msg_close(&message_); }
+
+    bool resize(std::size_t bytes) {
+        ::zmq_msg_close(&message_);
+        if (::zmq_msg_init_size(&message_, bytes) == 0) return true;
+        ::zmq_msg_init(&message_);
+        return false;
+    }
+    void clear() {
+        ::zmq_msg_close(&message_);
+        ::zmq_msg_init(&message_);
+    }
+
+    zmq_msg_t* get() { return &message_; }
+    std::span<std::byte> bytes() {
+        return {static_cast<std::byte*>(::zmq_msg_data(&message_)), ::zmq_msg_size(&message_)};
+    }
+
+private:
+    zmq_msg_t message_{};
+};
+
+}  // namespace tacholog::zeromq
