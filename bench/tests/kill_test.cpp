@@ -143,11 +143,11 @@ TEST_P(AtAnyMoment, AKilledParentTakesItsSubscriberAlong) {
         SCOPED_TRACE(both);
         Program perftest{both};
         wait_a_moment();
-        const pid_t child = perftest.child();  // 0 if it had none yet
+        const auto children = perftest.children();  // none yet, or the subscriber and what the run needs
         ::kill(perftest.pid(), SIGKILL);
         perftest.wait();
 
-        EXPECT_TRUE(child == 0 || dies(child));
+        for (const pid_t child : children) EXPECT_TRUE(dies(child)) << child;
         if (HasFailure()) return;
     }
 }
@@ -166,6 +166,21 @@ TEST_P(AtAnyMoment, AKilledChildEndsItsParentWhichSaysSo) {
 
         expect_report(perftest);
         if (HasFailure()) return;
+    }
+}
+
+TEST_P(AtAnyMoment, AKilledBrokerEndsTheRunWhichSaysSo) {
+    if (GetParam()->start_companion == nullptr || GetParam()->reach != Reach::network) GTEST_SKIP() << "no broker";
+    for (const std::string test : {"latency", "throughput", "latency --rate 1000 --basis one-way"}) {
+        Program perftest{"--test " + test + " --transport " + std::string{GetParam()->name} +
+                         " --sizes 64 --timeout 2 --duration 600 --warmup 0.05"};
+        ASSERT_TRUE(perftest.says("\nwarmup")) << perftest.err() << perftest.out();
+        const pid_t broker = perftest.companion();
+        ASSERT_GT(broker, 0);
+        ::kill(broker, SIGKILL);
+
+        expect_report(perftest);
+        EXPECT_NE(perftest.err().find("was killed by signal 9"), std::string::npos) << perftest.err();
     }
 }
 

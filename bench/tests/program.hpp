@@ -74,13 +74,31 @@ public:
         return true;
     }
 
-    /// The process that it started, or 0.
-    pid_t child() const {
+    /// All processes that it has started and that have not ended: sides of the run, and programs that those need.
+    std::vector<pid_t> children() const {
         const std::string pid = std::to_string(pid_);
         std::ifstream file{"/proc/" + pid + "/task/" + pid + "/children"};
-        pid_t found = 0;
-        file >> found;
+        std::vector<pid_t> found;
+        for (pid_t child = 0; file >> child;) found.push_back(child);
         return found;
+    }
+
+    /// The side that it started, or 0. A side runs the same program; so does, for a moment, each other process that was
+    /// forked, but those are started before the log begins.
+    pid_t child() const {
+        if (out().empty()) return 0;
+        for (const pid_t child : children()) {
+            if (program_of(child) == program_of(pid_)) return child;
+        }
+        return 0;
+    }
+
+    /// A program that the run needs, such as a broker, or 0.
+    pid_t companion() const {
+        for (const pid_t child : children()) {
+            if (program_of(child) != program_of(pid_)) return child;
+        }
+        return 0;
     }
 
     static void pause() {
@@ -89,6 +107,11 @@ public:
     }
 
 private:
+    static std::string program_of(pid_t pid) {
+        std::error_code ignored;
+        return std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/exe", ignored);
+    }
+
     std::string path(const char* name) const { return folder_ + "/" + name; }
 
     void redirect(const char* name, int descriptor) const {

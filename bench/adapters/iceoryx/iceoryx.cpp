@@ -14,6 +14,7 @@
 
 #include <csignal>
 
+#include <filesystem>
 #include <fstream>
 #include <iceoryx_hoofs/log/logmanager.hpp>
 #include <iceoryx_posh/iceoryx_posh_types.hpp>
@@ -294,6 +295,17 @@ private:
     std::unique_ptr<Running> running_;
 };
 
+/// Whether the RouDi of this host is that of another run, which will end it.
+bool roudi_is_of_a_run() {
+    std::error_code ignored;
+    for (const auto& process : std::filesystem::directory_iterator{"/proc", ignored}) {
+        std::ifstream file{process.path() / "cmdline"};
+        const std::string words{std::istreambuf_iterator<char>{file}, {}};
+        if (words.find("iox-roudi") != std::string::npos && words.find("/tacholog-") != std::string::npos) return true;
+    }
+    return false;
+}
+
 Result<std::unique_ptr<Companion>> start_companion(const RunPlan& plan) {
     if (!plan.publishes) return std::unique_ptr<Companion>{};
     const auto path = find_program("iox-roudi", "iceoryx");
@@ -308,9 +320,12 @@ Result<std::unique_ptr<Companion>> start_companion(const RunPlan& plan) {
     const auto is_ready = [](const HelperProgram& program) {
         return program.output().find("RouDi is ready for clients") != std::string::npos;
     };
-    // That of a run that was killed may not have ended quite yet.
+    // That of another run ends with it, and would leave us alone: so we wait for our turn. Any other is ours to use.
     constexpr Nanoseconds nap_ns = 50'000'000;
-    for (const Deadline deadline{Patience{1000}};; sleep_until(now_ns() + nap_ns)) {
+    constexpr Patience until_another_has_ended{1000};
+    constexpr Patience our_turn{60'000};
+    const Deadline one_moment{until_another_has_ended};
+    for (const Deadline deadline{our_turn};; sleep_until(now_ns() + nap_ns)) {
         auto started = HelperProgram::start(order, *folder, is_ready);
         if (started)
             return std::unique_ptr<Companion>{
@@ -318,7 +333,8 @@ Result<std::unique_ptr<Companion>> start_companion(const RunPlan& plan) {
         std::ifstream printed{folder->path() + "/iox-roudi.output"};
         const std::string output{std::istreambuf_iterator<char>{printed}, {}};
         if (output.find("is RouDi still running") == std::string::npos) return started.error();
-        if (deadline.passed()) return std::unique_ptr<Companion>{};  // it is somebody else's, and ours to use
+        if (deadline.passed()) return Error{"iox-roudi: another run uses the one that this host can have"};
+        if (one_moment.passed() && !roudi_is_of_a_run()) return std::unique_ptr<Companion>{};
     }
 }
 
