@@ -253,11 +253,12 @@ public:
         /// Asked to end, RouDi sends SIGTERM to all processes that it knows, and aborts where one has gone already
         /// (2.0.3 with assertions, as Debian builds it). So it is killed, and its memory removed in its place.
         ~Running() {
-            ::kill(program_->pid(), SIGKILL);
-            program_.reset();
+            // The memory first: as long as this RouDi lives, there is no other whose memory it could be.
             ::shm_unlink("/iceoryx_mgmt");
             const group* own = ::getgrgid(::getegid());
             if (own != nullptr) ::shm_unlink((std::string{"/"} + own->gr_name).c_str());
+            ::kill(program_->pid(), SIGKILL);
+            program_.reset();
         }
 
         const HelperProgram& program() const { return *program_; }
