@@ -1,6 +1,7 @@
 // kill -9 of either role at any moment: the other side ends by itself and says why, and nothing is left behind. A few
 // moments each time; TACHOLOG_KILLS=100 tries a hundred a transport.
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <optional>
 #include <random>
@@ -20,9 +21,17 @@ int kills() {
     return asked == nullptr ? few_kills : std::atoi(asked);
 }
 
+/// Of middleware that keeps them by name: a process of theirs that is killed leaves them behind in any program. Fast
+/// DDS has `fastdds shm clean`, and the C library the semaphores of both; the next RouDi takes over what iceoryx left.
+bool is_of_library(const std::string& file) {
+    constexpr std::array<std::string_view, 5> begins{"fastrtps_", "fast_datasharing_", "sem.", "iceoryx_mgmt", "root"};
+    return std::ranges::any_of(begins, [&file](std::string_view begin) { return file.starts_with(begin); });
+}
+
 std::set<std::string> shared_memory_files() {
     std::set<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator{"/dev/shm"}) names.insert(entry.path());
+    for (const auto& entry : std::filesystem::directory_iterator{"/dev/shm"})
+        if (!is_of_library(entry.path().filename())) names.insert(entry.path());
     return names;
 }
 

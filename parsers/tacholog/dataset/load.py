@@ -7,7 +7,7 @@ only itself, and becomes a row of ``problems``.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from tacholog.runs.host import stated_host
 from tacholog.runs.manifest import HOSTS_FOLDER, RUN_FILE, Host, LogFile, Manifest, folders_below, read_host, read_manifest
 from tacholog.runs.problems import UNREADABLE, add_unlisted_folder, forgotten, no_files, problem, unlisted_files, utf8
 from tacholog.runs.stated import options_apart
+from tacholog.schema.conditions import Conditions, StatedConditions
 from tacholog.schema.records import Facts, number_in
 from tacholog.schema.tables import TABLES
 
