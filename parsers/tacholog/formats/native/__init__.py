@@ -79,7 +79,7 @@ STATES = {
     "throughput": States(
         always="transport reach data_path payload_touched reliability batch_bytes publishers subscribers load_mode "
         "waiting warmup definition planned_duration_s payload_bytes tool_version",
-        sometimes="keyed instances offered_rate_per_s",
+        sometimes="keyed instances offered_rate_per_s settings",
     ),
 }
 
