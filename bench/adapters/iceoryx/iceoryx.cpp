@@ -8,14 +8,8 @@
 //             finds after some 1.5 s that the subscriber has died.
 // There are no keys: messages of all instances go by one queue. A process of RouDi's that is killed leaves its memory
 // in /dev/shm, which the next RouDi takes over.
-#include <grp.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include <csignal>
-
-#include <filesystem>
-#include <fstream>
 #include <iceoryx_hoofs/log/logmanager.hpp>
 #include <iceoryx_posh/iceoryx_posh_types.hpp>
 #include <iceoryx_posh/mepoo/chunk_header.hpp>
@@ -24,12 +18,11 @@
 #include <iceoryx_posh/popo/wait_set.hpp>
 #include <iceoryx_posh/runtime/posh_runtime.hpp>
 #include <iceoryx_versions.hpp>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <utility>
 
-#include "core/helper_program.hpp"
+#include "adapters/roudi.hpp"
 #include "core/waiting.hpp"
 #include "transports/transport.hpp"
 
@@ -57,13 +50,6 @@ constexpr std::array settings{
             .check = whole_number<1, 256>},
 };
 
-constexpr std::size_t most_queued_bytes = std::size_t{8} * 1024 * 1024;
-constexpr std::size_t least_queued = 4;
-
-std::size_t queue_of(std::size_t message_bytes, std::size_t wanted) {
-    return std::min(wanted, std::max(least_queued, most_queued_bytes / message_bytes));
-}
-
 bool waits(const Settings& given) {
     return value_of(given, "queue-full") == "wait";
 }
@@ -78,7 +64,8 @@ Facts library_facts() {
 }
 
 /// The process as RouDi knows it, for as long as it lives. Made late, as the library starts a thread.
-void join_roudi() {
+Result<void> join_roudi() {
+    if (!RouDi::is_running()) return RouDi::not_running();
     static const bool joined = [] {
         // Its log goes to the standard output, where ours is.
         iox::log::LogManager::GetLogManager().SetDefaultLogLevel(iox::log::LogLevel::kOff,
@@ -88,6 +75,7 @@ void join_roudi() {
         return true;
     }();
     static_cast<void>(joined);
+    return {};
 }
 
 iox::capro::ServiceDescription service_of(const Topic& topic) {
@@ -210,7 +198,7 @@ private:
 };
 
 Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
-    join_roudi();
+    if (auto joined = join_roudi(); !joined) return joined.error();
     auto subscriber = std::make_unique<IceoryxSubscriber>(topic);
     if (subscriber->failed()) return Error{"subscribe to " + topic.channel + ": iceoryx has no WaitSet left"};
     return std::unique_ptr<Subscriber>{std::move(subscriber)};
@@ -219,124 +207,12 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
 Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
     for (const std::string& endpoint : endpoints)
         if (endpoint != topic.channel) return Error{"advertise to '" + endpoint + "': not a topic of this run"};
-    join_roudi();
+    if (auto joined = join_roudi(); !joined) return joined.error();
     return std::unique_ptr<Publisher>{std::make_unique<IceoryxPublisher>(topic)};
 }
 
-/// Its pools: sizes as those of RouDi's example, as many chunks of each as queues of a few topics take, and those that
-/// publisher and subscriber hold. For larger messages one more.
-std::string pools(const RunPlan& plan) {
-    constexpr std::array<std::size_t, 7> ladder{128, 1024, 16'384, 131'072, 524'288, 1'048'576, 4'194'304};
-    constexpr std::size_t topics = 4;
-    constexpr std::size_t held = 10;
-    std::string text = "[general]\nversion = 1\n\n[[segment]]\n";
-    const auto pool = [&](std::size_t bytes) {
-        const std::size_t chunks = topics * (queue_of(bytes, 256) + held);
-        text += "\n[[segment.mempool]]\nsize = " + std::to_string(bytes) + "\ncount = " + std::to_string(chunks) + "\n";
-    };
-    for (const std::size_t bytes : ladder) pool(bytes);
-    constexpr std::size_t alignment = 64;
-    if (plan.largest_bytes() > ladder.back()) pool((plan.largest_bytes() + alignment - 1) / alignment * alignment);
-    return text;
-}
-
-/// A running RouDi. The library takes its leave of it at the end of the process, so that it must still be there: it is
-/// kept by a variable that was made before the library's, and so goes after it.
-class RouDi final : public Companion {
-public:
-    class Running {
-    public:
-        Running(PrivateFolder folder, std::unique_ptr<HelperProgram> program)
-            : folder_(std::move(folder)), program_(std::move(program)) {}
-        Running(const Running&) = delete;
-        Running& operator=(const Running&) = delete;
-        /// Asked to end, RouDi sends SIGTERM to all processes that it knows, and aborts where one has gone already
-        /// (2.0.3 with assertions, as Debian builds it). So it is killed, and its memory removed in its place.
-        ~Running() {
-            // The memory first: as long as this RouDi lives, there is no other whose memory it could be.
-            ::shm_unlink("/iceoryx_mgmt");
-            const group* own = ::getgrgid(::getegid());
-            if (own != nullptr) ::shm_unlink((std::string{"/"} + own->gr_name).c_str());
-            ::kill(program_->pid(), SIGKILL);
-            program_.reset();
-        }
-
-        const HelperProgram& program() const { return *program_; }
-
-    private:
-        PrivateFolder folder_;
-        std::unique_ptr<HelperProgram> program_;
-    };
-
-    explicit RouDi(std::unique_ptr<Running> running) : running_(std::move(running)) { kept(); }
-    ~RouDi() override {
-        if (!Kept::is_over) kept() = std::move(running_);
-    }
-
-    std::string address() const override { return "roudi"; }  // there is one to a host
-    Facts facts() const override {
-        return {{"name", "iox-roudi"},
-                {"version", library_facts().back().value},
-                {"pid", std::to_string(running_->program().pid())},
-                {"command", running_->program().command()}};
-    }
-    std::optional<std::string> trouble() const override { return running_->program().trouble(); }
-
-private:
-    struct Kept {
-        std::unique_ptr<Running> running;
-        ~Kept() { is_over = true; }
-        inline static bool is_over = false;
-    };
-    static std::unique_ptr<Running>& kept() {
-        static Kept kept;
-        return kept.running;
-    }
-
-    std::unique_ptr<Running> running_;
-};
-
-/// Whether the RouDi of this host is that of another run, which will end it.
-bool roudi_is_of_a_run() {
-    std::error_code ignored;
-    for (const auto& process : std::filesystem::directory_iterator{"/proc", ignored}) {
-        std::ifstream file{process.path() / "cmdline"};
-        const std::string words{std::istreambuf_iterator<char>{file}, {}};
-        if (words.find("iox-roudi") != std::string::npos && words.find("/tacholog-") != std::string::npos) return true;
-    }
-    return false;
-}
-
 Result<std::unique_ptr<Companion>> start_companion(const RunPlan& plan) {
-    if (!plan.publishes) return std::unique_ptr<Companion>{};
-    const auto path = find_program("iox-roudi", "iceoryx");
-    if (!path) return path.error();
-    auto folder = PrivateFolder::make();
-    if (!folder) return folder.error();
-    const auto file = folder->write("roudi.toml", pools(plan));
-    if (!file) return file.error();
-    // Its watch over processes takes one that got no CPU for 1.5 s for dead; only a publisher that waits needs it.
-    const std::string monitoring = waits(plan.settings) ? "on" : "off";
-    const HelperProgram::Order order{.words = {*path, "--config-file", *file, "--monitoring-mode", monitoring}};
-    const auto is_ready = [](const HelperProgram& program) {
-        return program.output().find("RouDi is ready for clients") != std::string::npos;
-    };
-    // That of another run ends with it, and would leave us alone: so we wait for our turn. Any other is ours to use.
-    constexpr Nanoseconds nap_ns = 50'000'000;
-    constexpr Patience until_another_has_ended{1000};
-    constexpr Patience our_turn{60'000};
-    const Deadline one_moment{until_another_has_ended};
-    for (const Deadline deadline{our_turn};; sleep_until(now_ns() + nap_ns)) {
-        auto started = HelperProgram::start(order, *folder, is_ready);
-        if (started)
-            return std::unique_ptr<Companion>{
-                new RouDi{std::make_unique<RouDi::Running>(std::move(*folder), std::move(*started))}};
-        std::ifstream printed{folder->path() + "/iox-roudi.output"};
-        const std::string output{std::istreambuf_iterator<char>{printed}, {}};
-        if (output.find("is RouDi still running") == std::string::npos) return started.error();
-        if (deadline.passed()) return Error{"iox-roudi: another run uses the one that this host can have"};
-        if (one_moment.passed() && !roudi_is_of_a_run()) return std::unique_ptr<Companion>{};
-    }
+    return RouDi::start(plan, {.watches = waits(plan.settings), .queued = number_of(plan.settings, "queue")});
 }
 
 void adjust(Transport& promised, const Settings& given) {
