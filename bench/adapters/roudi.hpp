@@ -56,7 +56,9 @@ public:
         if (!file) return file.error();
         // Its watch takes a process that got no CPU for 1.5 s for dead; only a publisher that waits needs it.
         const std::string watch = needs.watches ? "on" : "off";
-        const HelperProgram::Order order{.words = {*path, "--config-file", *file, "--monitoring-mode", watch}};
+        constexpr Patience to_clear_its_memory{30'000};  // half a gigabyte for messages of some MiB
+        const HelperProgram::Order order{.words = {*path, "--config-file", *file, "--monitoring-mode", watch},
+                                         .patience = to_clear_its_memory};
         const auto is_ready = [](const HelperProgram& program) {
             return program.output().find("RouDi is ready for clients") != std::string::npos;
         };
@@ -157,8 +159,8 @@ private:
         return lock;
     }
 
-    /// Its pools: sizes as those of RouDi's example, as many chunks of each as queues of a few topics take, and those
-    /// that publisher and subscriber hold. For larger messages one more.
+    /// Its pools: sizes as those of RouDi's example up to the largest that the run needs, as many chunks of each as
+    /// queues of a few topics take, and those that publisher and subscriber hold.
     static std::string pools(const RunPlan& plan, const Needs& needs) {
         constexpr std::array<std::size_t, 7> ladder{128, 1024, 16'384, 131'072, 524'288, 1'048'576, 4'194'304};
         constexpr std::size_t topics = 4;
@@ -171,8 +173,11 @@ private:
             text +=
                 "\n[[segment.mempool]]\nsize = " + std::to_string(size) + "\ncount = " + std::to_string(chunks) + "\n";
         };
-        for (const std::size_t bytes : ladder) pool(bytes);
-        if (plan.largest_bytes() > ladder.back()) pool(plan.largest_bytes());
+        for (const std::size_t bytes : ladder) {
+            pool(bytes);
+            if (bytes >= plan.largest_bytes()) return text;
+        }
+        pool(plan.largest_bytes());
         return text;
     }
 
