@@ -102,6 +102,12 @@ public:
           channel_(topic.channel),
           is_keyed_(topic.instances.has_value()),
           writer_(subscribers) {}
+    ~LoaningPublisher() override {
+        // The reader's side throws away what it finds from a writer that it no longer knows, and tells nobody what it
+        // has found: so the writer stays until a thread of the reader's side has had the time to look.
+        constexpr Nanoseconds enough_ns = 200'000'000;
+        if (published_ && !writer_.left()) sleep_until(now_ns() + enough_ns);
+    }
 
     Result<void> open(const Topic& topic) {
         auto done = writer_.open(topic, FixedType{topic}.get(), over_shared_memory, qos_of(topic));
@@ -125,6 +131,7 @@ private:
         if (is_keyed_) head->instance = instance_of({static_cast<std::byte*>(loaned_) + sizeof(Head), head->length});
         const dds_return_t code = ::dds_write(writer_.get(), loaned_);
         if (code != DDS_RETCODE_OK) return failed("publish on " + channel_, code);
+        published_ = true;
         return true;
     }
 
@@ -133,6 +140,7 @@ private:
     std::string channel_;
     bool is_keyed_;
     Writer writer_;
+    bool published_ = false;
     void* loaned_ = nullptr;
 };
 
