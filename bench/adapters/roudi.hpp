@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -84,6 +86,19 @@ public:
         address.sun_family = AF_UNIX;
         std::strncpy(address.sun_path, "/tmp/roudi", sizeof address.sun_path - 1);
         return socket && ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+    }
+
+    /// To be called when the library has joined: at the end of the process it takes its leave of RouDi, and tries for
+    /// ever if that has died, as it does with the side that started it. The process then ends without.
+    static void need_no_farewell() {
+        static const int registered = ::on_exit(
+            [](int status, void*) {
+                if (is_running()) return;
+                std::fflush(nullptr);
+                ::_exit(status);
+            },
+            nullptr);
+        static_cast<void>(registered);
     }
 
     static Error not_running() { return Error{"iox-roudi is not running: start it, or the side that publishes first"}; }

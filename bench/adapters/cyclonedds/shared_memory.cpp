@@ -167,6 +167,7 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     if (!RouDi::is_running()) return RouDi::not_running();
     auto subscriber = std::make_unique<BlockSubscriber>(topic);
     if (auto done = subscriber->open(topic); !done) return done.error();
+    RouDi::need_no_farewell();
     return std::unique_ptr<Subscriber>{std::move(subscriber)};
 }
 
@@ -175,6 +176,7 @@ Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::spa
     if (!RouDi::is_running()) return RouDi::not_running();
     auto publisher = std::make_unique<LoaningPublisher>(topic, endpoints.size());
     if (auto done = publisher->open(topic); !done) return done.error();
+    RouDi::need_no_farewell();
     return std::unique_ptr<Publisher>{std::move(publisher)};
 }
 

@@ -75,6 +75,7 @@ Result<void> join_roudi() {
         return true;
     }();
     static_cast<void>(joined);
+    RouDi::need_no_farewell();
     return {};
 }
 
