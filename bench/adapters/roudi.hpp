@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -93,13 +94,17 @@ public:
     static void need_no_farewell() {
         static const int registered = ::on_exit(
             [](int status, void*) {
-                if (is_running()) return;
+                if (is_running() && !is_stuck) return;
+                kept().reset();
                 std::fflush(nullptr);
                 ::_exit(status);
             },
             nullptr);
         static_cast<void>(registered);
     }
+
+    /// The same where the library hangs already.
+    static void leave_without_farewell() { is_stuck = true; }
 
     static Error not_running() { return Error{"iox-roudi is not running: start it, or the side that publishes first"}; }
 
@@ -120,6 +125,7 @@ public:
 
 private:
     static constexpr Nanoseconds nap_ns = 50'000'000;
+    inline static std::atomic<bool> is_stuck = false;
 
     class Running {
     public:

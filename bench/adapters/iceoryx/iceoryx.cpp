@@ -10,6 +10,8 @@
 // in /dev/shm, which the next RouDi takes over.
 #include <unistd.h>
 
+#include <chrono>
+#include <future>
 #include <iceoryx_hoofs/log/logmanager.hpp>
 #include <iceoryx_posh/iceoryx_posh_types.hpp>
 #include <iceoryx_posh/mepoo/chunk_header.hpp>
@@ -20,6 +22,7 @@
 #include <iceoryx_versions.hpp>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "adapters/roudi.hpp"
@@ -129,16 +132,50 @@ private:
     void* loaned_ = nullptr;
 };
 
+iox::popo::SubscriberOptions subscriber_options_of(const Topic& topic) {
+    iox::popo::SubscriberOptions options;
+    options.queueCapacity = queue_of(topic.max_bytes, number_of(topic.settings, "queue"));
+    if (waits(topic.settings)) options.queueFullPolicy = iox::popo::QueueFullPolicy::BLOCK_PRODUCER;
+    return options;
+}
+
+/// What the library has of a subscriber.
+struct SubscriberEnd {
+    explicit SubscriberEnd(const Topic& topic) : subscriber(service_of(topic), subscriber_options_of(topic)) {}
+    SubscriberEnd(const SubscriberEnd&) = delete;
+    SubscriberEnd& operator=(const SubscriberEnd&) = delete;
+    ~SubscriberEnd() {
+        if (set) set->detachState(subscriber, iox::popo::SubscriberState::HAS_DATA);
+    }
+
+    iox::popo::UntypedSubscriber subscriber;
+    std::optional<iox::popo::WaitSet<1>> set;
+};
+
 class IceoryxSubscriber final : public Subscriber {
 public:
     explicit IceoryxSubscriber(const Topic& topic)
-        : channel_(topic.channel), waiting_(topic.waiting), subscriber_(service_of(topic), options_of(topic)) {
+        : channel_(topic.channel), waiting_(topic.waiting), end_(std::make_unique<SubscriberEnd>(topic)) {
         if (!sleeps(waiting_)) return;
-        set_.emplace();
-        failed_ = set_->attachState(subscriber_, iox::popo::SubscriberState::HAS_DATA).has_error();
+        end_->set.emplace();
+        failed_ = end_->set->attachState(end_->subscriber, iox::popo::SubscriberState::HAS_DATA).has_error();
     }
+    /// A publisher that was killed may hold a lock of this end in shared memory for ever: then the end is given up,
+    /// with the thread that waits for the lock, and the process ends without the library.
     ~IceoryxSubscriber() override {
-        if (set_) set_->detachState(subscriber_, iox::popo::SubscriberState::HAS_DATA);
+        constexpr std::chrono::seconds longest{2};
+        std::promise<void> done;
+        auto is_done = done.get_future();
+        std::thread end{[owned = std::move(end_), said = std::move(done)]() mutable {
+            owned.reset();
+            said.set_value();
+        }};
+        if (is_done.wait_for(longest) == std::future_status::ready) {
+            end.join();
+            return;
+        }
+        end.detach();
+        RouDi::leave_without_farewell();
     }
 
     bool failed() const { return failed_; }
@@ -146,8 +183,8 @@ public:
 
     Result<bool> match(Patience patience) override {
         constexpr Nanoseconds nap_ns = 200'000;
-        for (const Deadline deadline{patience}; subscriber_.getSubscriptionState() != iox::SubscribeState::SUBSCRIBED;
-             sleep_until(now_ns() + nap_ns))
+        for (const Deadline deadline{patience};
+             end_->subscriber.getSubscriptionState() != iox::SubscribeState::SUBSCRIBED; sleep_until(now_ns() + nap_ns))
             if (deadline.passed()) return false;
         return true;
     }
@@ -155,20 +192,13 @@ public:
     Facts facts() const override { return library_facts(); }
 
 private:
-    static iox::popo::SubscriberOptions options_of(const Topic& topic) {
-        iox::popo::SubscriberOptions options;
-        options.queueCapacity = queue_of(topic.max_bytes, number_of(topic.settings, "queue"));
-        if (waits(topic.settings)) options.queueFullPolicy = iox::popo::QueueFullPolicy::BLOCK_PRODUCER;
-        return options;
-    }
-
     Result<std::span<const std::byte>> receive(Patience patience) override {
         auto came = take();
         for (BusyPoll poll{patience, waiting_}; came && !*came && poll.wait();) came = take();
-        if (came && !*came && set_) {
+        if (came && !*came && end_->set) {
             const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);
             for (Nanoseconds left = to_nanoseconds(patience); came && !*came && left > 0; left = deadline - now_ns()) {
-                set_->timedWait(iox::units::Duration::fromNanoseconds(static_cast<std::uint64_t>(left)));
+                end_->set->timedWait(iox::units::Duration::fromNanoseconds(static_cast<std::uint64_t>(left)));
                 came = take();
             }
         }
@@ -179,7 +209,7 @@ private:
     }
 
     Result<bool> take() {
-        auto taken = subscriber_.take();
+        auto taken = end_->subscriber.take();
         if (!taken.has_error()) {
             taken_ = taken.value();
             return true;
@@ -188,13 +218,12 @@ private:
         return Error{"take from " + channel_ + ": too many messages are held"};
     }
 
-    void release() noexcept override { subscriber_.release(taken_); }
+    void release() noexcept override { end_->subscriber.release(taken_); }
 
     std::string channel_;
     Waiting waiting_;
     bool failed_ = false;
-    iox::popo::UntypedSubscriber subscriber_;
-    std::optional<iox::popo::WaitSet<1>> set_;
+    std::unique_ptr<SubscriberEnd> end_;
     const void* taken_ = nullptr;
 };
 
