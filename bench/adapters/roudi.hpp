@@ -51,6 +51,8 @@ public:
         if (!plan.publishes) return std::unique_ptr<Companion>{};
         const auto path = find_program("iox-roudi", "iceoryx");
         if (!path) return path.error();
+        // Tests have the companions of several transports in one process.
+        if (Running::here > 0) return std::unique_ptr<Companion>{};
         auto turn = our_turn();
         if (!turn) return turn.error();
         auto folder = PrivateFolder::make();
@@ -130,12 +132,15 @@ private:
     class Running {
     public:
         Running(Fd turn, PrivateFolder folder, std::unique_ptr<HelperProgram> program)
-            : turn_(std::move(turn)), folder_(std::move(folder)), program_(std::move(program)) {}
+            : turn_(std::move(turn)), folder_(std::move(folder)), program_(std::move(program)) {
+            ++here;
+        }
         Running(const Running&) = delete;
         Running& operator=(const Running&) = delete;
         /// Asked to end, RouDi sends SIGTERM to all processes that it knows, and aborts where one has gone already
         /// (2.0.3 with assertions, as Debian builds it). So it is killed, and its memory removed in its place.
         ~Running() {
+            --here;
             ::shm_unlink("/iceoryx_mgmt");
             const group* own = ::getgrgid(::getegid());
             if (own != nullptr) ::shm_unlink((std::string{"/"} + own->gr_name).c_str());
@@ -144,6 +149,8 @@ private:
         }
 
         const HelperProgram& program() const { return *program_; }
+
+        inline static int here = 0;
 
     private:
         Fd turn_;  ///< given back last: until then no other run starts a RouDi
