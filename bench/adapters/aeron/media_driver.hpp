@@ -13,6 +13,10 @@
 #include <utility>
 #include <vector>
 
+extern "C" {
+#include <aeronc.h>
+}
+
 #include "core/fd.hpp"
 #include "core/helper_program.hpp"
 #include "transports/transport.hpp"
@@ -85,8 +89,9 @@ public:
             return std::filesystem::exists(inner + "/cnc.dat", ignored);
         });
         if (!program) return program.error();
+        // Of the client's library: both are built from the same source.
         const Facts facts{{"name", "aeronmd"},
-                          {"version", first_line_of({path, "-v"})},
+                          {"version", ::aeron_version_text()},
                           {"pid", std::to_string((*program)->pid())},
                           {"command", (*program)->command()}};
         return std::unique_ptr<Companion>{new MediaDriver{std::move(*folder), std::move(*program), facts}};

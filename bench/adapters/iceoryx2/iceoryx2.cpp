@@ -196,7 +196,9 @@ public:
         constexpr Nanoseconds nap_ns = 200'000;
         for (const Deadline deadline{patience}; ::tacholog_iox2_publishers(end_) == 0; sleep_until(now_ns() + nap_ns))
             if (deadline.passed()) return false;
-        return true;
+        const Problem problem;
+        if (::tacholog_iox2_connect(end_, problem.place())) return true;
+        return problem.during("join the publisher of " + channel_);
     }
 
     Facts facts() const override { return library_facts(); }

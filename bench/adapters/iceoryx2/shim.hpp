@@ -42,6 +42,8 @@ tacholog_iox2_subscriber* tacholog_iox2_subscribe(const tacholog_iox2_topic* top
 void tacholog_iox2_subscriber_close(tacholog_iox2_subscriber* end);
 /// How many there are now.
 std::size_t tacholog_iox2_publishers(const tacholog_iox2_subscriber* end);
+/// Opens the queues of all publishers: what one has published is lost if it leaves before that.
+bool tacholog_iox2_connect(const tacholog_iox2_subscriber* end, const tacholog_iox2_error* error);
 /// 1: there is a message, valid until it is released. 0: there is none.
 std::int32_t tacholog_iox2_take(tacholog_iox2_subscriber* end, const std::byte** bytes, std::size_t* length,
                                 const tacholog_iox2_error* error);

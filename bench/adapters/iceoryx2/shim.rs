@@ -235,6 +235,17 @@ pub extern "C" fn tacholog_iox2_publishers(end: &SubscriberEnd) -> usize {
 }
 
 #[no_mangle]
+pub extern "C" fn tacholog_iox2_connect(end: &SubscriberEnd, error: &ErrorText) -> bool {
+    match end.subscriber.has_samples() {
+        Ok(_) => true,
+        Err(problem) => {
+            error.write(&said("connect")(&problem));
+            false
+        }
+    }
+}
+
+#[no_mangle]
 pub extern "C" fn tacholog_iox2_take(
     end: &mut SubscriberEnd,
     bytes: &mut *const u8,
