@@ -2,8 +2,8 @@
 // starts the driver and ends it. `aeron-ipc` reads what the publisher has written into the same memory; with
 // `aeron-udp` the driver sends it over UDP to a port of its own, and into another buffer from there.
 //
-// What both guarantee: reliable, in order and whole, to every subscriber. A publisher that is too far ahead of the
-// slowest one gets no room, and waits. Over UDP lost datagrams are sent again.
+// What both guarantee: reliable, in order and whole. `aeron-ipc` reaches several subscribers, `aeron-udp` one. A
+// publisher that is too far ahead of the slowest one gets no room, and waits. Over UDP lost datagrams are sent again.
 // Messages are copied: into the ring by `offer`, and out of it, as a side may keep a message; one that is larger than a
 // datagram is put together by the library in a buffer of its own, and read there.
 // There are no keys: messages of all instances go by one stream. Aeron knows no waiting but its idle strategies: a side
@@ -99,16 +99,6 @@ public:
             return aeron_error("advertise on " + uri);
         return until_done("advertise on " + uri,
                           [&] { return ::aeron_async_add_exclusive_publication_poll(&publication_, adding); });
-    }
-
-    /// Of a publication that reaches several by UDP.
-    Result<void> add_destination(const std::string& uri) {
-        aeron_async_destination_t* adding = nullptr;
-        if (::aeron_exclusive_publication_async_add_destination(&adding, client_->get(), publication_, uri.c_str()) !=
-            0)
-            return aeron_error("add the subscriber " + uri);
-        return until_done("add the subscriber " + uri,
-                          [&] { return ::aeron_exclusive_publication_async_destination_poll(adding); });
     }
 
     Result<bool> match(Patience patience) override {
@@ -295,30 +285,19 @@ Result<std::unique_ptr<Subscriber>> subscribe_udp(const Topic& topic) {
     return std::unique_ptr<Subscriber>{std::move(subscriber)};
 }
 
-/// To one by its address; to several by their addresses, at the pace of the slowest, once all of them are there.
-Result<std::unique_ptr<Publisher>> advertise_udp(const Topic& topic, std::span<const std::string> endpoints) {
-    for (const std::string& endpoint : endpoints) {
-        const auto place = endpoint.rfind(':');
-        const auto port = place == std::string::npos
-                              ? std::nullopt
-                              : to_number<std::uint16_t>(std::string_view{endpoint}.substr(place + 1));
-        const auto address = parse_address(topic.local_address, port.value_or(0));
-        if (!port || !address || to_text(*address) != endpoint)
-            return Error{"advertise to '" + endpoint + "': not an Aeron endpoint of this host"};
-    }
+Result<std::unique_ptr<Publisher>> advertise_udp(const Topic& topic, std::string_view endpoint) {
+    const auto place = endpoint.rfind(':');
+    const auto port =
+        place == std::string_view::npos ? std::nullopt : to_number<std::uint16_t>(endpoint.substr(place + 1));
+    const auto address = parse_address(topic.local_address, port.value_or(0));
+    if (!port || !address || to_text(*address) != endpoint)
+        return Error{"advertise to '" + std::string{endpoint} + "': not an Aeron endpoint of this host"};
     auto client = Client::of(topic.companion);
     if (!client) return client.error();
     const std::string parameters = publisher_parameters(topic.settings) + socket_parameters(topic.settings);
-    const bool several = endpoints.size() > 1;
-    const std::string uri =
-        several ? "aeron:udp?control-mode=manual|fc=min,g:/" + std::to_string(endpoints.size()) + parameters
-                : "aeron:udp?endpoint=" + endpoints.front() + parameters;
     auto publisher = std::make_unique<AeronPublisher>(topic, *client);
+    const std::string uri = "aeron:udp?endpoint=" + std::string{endpoint} + parameters;
     if (auto joined = publisher->join(uri, stream_of(topic)); !joined) return joined.error();
-    for (const std::string& endpoint : endpoints) {
-        if (!several) break;
-        if (auto added = publisher->add_destination("aeron:udp?endpoint=" + endpoint); !added) return added.error();
-    }
     return std::unique_ptr<Publisher>{std::move(publisher)};
 }
 
@@ -373,8 +352,7 @@ extern const Transport aeron_udp{
     .reliability = Reliability::reliable,
     .reach = Reach::host,
     .subscribe = subscribe_udp,
-    .advertise = advertise_to_one<advertise_udp>,
-    .advertise_to_all = advertise_udp,
+    .advertise = advertise_udp,
     .settings = udp_settings,
     .adjust = adjust<udp_term_bytes>,
     .way = Way::udp,

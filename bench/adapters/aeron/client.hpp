@@ -16,8 +16,9 @@ namespace tacholog::aeron {
 
 inline Error aeron_error(const std::string& operation) {
     std::string text = ::aeron_errmsg();
-    // The library adds a line for each function that the error has passed; the first one says what is wrong.
-    return Error{operation + ": Aeron: " + text.substr(0, text.find('\n'))};
+    // Its first line is the system's name of the error; what went wrong stands in the second, behind a place.
+    for (auto at = text.find('\n'); at != std::string::npos; at = text.find('\n', at)) text.replace(at, 1, "; ");
+    return Error{operation + ": Aeron: " + text};
 }
 
 /// Calls `poll`, which gives 1 when it is done and -1 when it has failed.
