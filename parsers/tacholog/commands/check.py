@@ -77,13 +77,15 @@ def _unreadable_bands(folder: Path, files: Sequence[str]) -> Iterator[str]:
 
 def _disturbed(dataset: Dataset) -> Iterator[str]:
     """Name the runs that did not hold the limits of their campaign."""
-    from tacholog.runs.disturbance import exceeded
-    from tacholog.view.views import manifest_of
+    import msgspec
 
-    for row in dataset.runs.itertuples():
-        manifest = manifest_of(row)
-        for what in exceeded(manifest.environment, manifest.limits) if manifest else ():
-            yield f"{row.run}: above the limits of its campaign: {what}"
+    from tacholog.runs.disturbance import exceeded
+    from tacholog.runs.manifest import Manifest
+
+    for row in dataset.runs.to_dict("records"):
+        manifest = msgspec.json.decode(row["manifest"], type=Manifest)
+        for what in exceeded(manifest.environment, manifest.limits):
+            yield f"{row['run']}: above the limits of its campaign: {what}"
 
 
 def _complaints(dataset: Dataset) -> Iterator[str]:

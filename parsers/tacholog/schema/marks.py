@@ -166,8 +166,8 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
         "disturbed": Mark(
             "o",
             "Others took more of the machine than allowed",
-            "Before, during or after the run, other programs or the host of the virtual machine took more processor time than the limits of the campaign "
-            "allow. The campaign has to be run again before it is published.",
+            "Before, during or after the run, other programs or the host of the virtual machine took more processor time than the limits of the "
+            "campaign allow. The campaign has to be run again before it is published.",
         ),
         "republished": Mark(
             "=",

@@ -146,8 +146,9 @@ def limits_held(folder: Path, plan: Plan, disturbed: Mapping[str, Sequence[str]]
         return [f"All runs held the limits ({limit_words(plan.limits)})."]
     runs = [f"  {name}: {', '.join(reasons)}" for name, reasons in disturbed.items()][:_SHOWN_RUNS]
     more = len(disturbed) - len(runs)
-    head = f"{len(disturbed)} of {counted(len(plan.runs), 'run')} did not hold the limits ({limit_words(plan.limits)}), so this campaign is not fit to publish"
-    return [f"{head}; do these runs again with: tacholog bench --resume {folder}", *runs, *([f"  and {more} more"] if more else [])]
+    head = f"{len(disturbed)} of {counted(len(plan.runs), 'run')} did not hold the limits ({limit_words(plan.limits)})"
+    remedy = f"so this campaign is not fit to publish; do these runs again with: tacholog bench --resume {folder}"
+    return [f"{head}, {remedy}", *runs, *([f"  and {more} more"] if more else [])]
 
 
 def duration(seconds: float) -> str:
