@@ -123,6 +123,7 @@ public:
                 {"pid", std::to_string(running_->program().pid())},
                 {"command", running_->program().command()}};
     }
+    pid_t pid() const override { return running_->program().pid(); }
     std::optional<std::string> trouble() const override { return running_->program().trouble(); }
 
 private:

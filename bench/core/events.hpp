@@ -246,6 +246,14 @@ struct Resources {
     std::string participant = {};
 };
 
+/// The processor time that all sides, and the companion program, needed for the messages of one case, warm-up included.
+struct Cost {
+    Case measured;
+    std::uint64_t messages = 0;  ///< those that arrived, at all subscribers
+    Nanoseconds sides_ns = 0;
+    std::optional<Nanoseconds> companion_ns = {};  ///< nothing: there is no companion program, or it cannot be seen
+};
+
 struct PathCounter {
     std::string key;
     std::uint64_t count = 0;

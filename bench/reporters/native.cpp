@@ -277,6 +277,15 @@ public:
                 .add("peak_memory_bytes", used.peak_memory_bytes));
     }
 
+    void write(const Cost& cost) override {
+        auto line = line_of("cost", cost.measured.payload_bytes, cost.measured.demand)
+                        .add("test", test_)
+                        .add("messages", cost.messages)
+                        .add("sides_ns", cost.sides_ns);
+        if (cost.companion_ns) line.add("companion_ns", *cost.companion_ns);
+        put(line);
+    }
+
     void write(const Path& path) override {
         Line line{"path"};
         for (const auto& [key, count] : path.counters) line.add(key, count);

@@ -19,6 +19,7 @@ from tacholog.dataset.rows import result_rows, run_ending, run_row
 from tacholog.errors import UnreadableInput
 from tacholog.formats.reading import Scan
 from tacholog.formats.source import open_log
+from tacholog.runs.disturbance import exceeded
 from tacholog.runs.host import stated_host
 from tacholog.runs.manifest import HOSTS_FOLDER, RUN_FILE, Host, LogFile, Manifest, folders_below, read_host, read_manifest
 from tacholog.runs.problems import UNREADABLE, add_unlisted_folder, forgotten, no_files, problem, unlisted_files, utf8
@@ -182,6 +183,7 @@ def _load_logs_of(
             load=load,
             processors=processors,
             best_goodput_bit_per_s=best,
+            is_disturbed=any(exceeded(manifest.environment, manifest.limits)),
             took_other_way=log.facts.environment.get("way_agrees") == "no",
         )
         for event, record, conditions in records:

@@ -44,6 +44,7 @@ class RunContext(msgspec.Struct, frozen=True):
             its two busy processes.
         processors: how many processors the machine has, from the log or the host file.
         best_goodput_bit_per_s: the highest goodput that any size of the run reached.
+        is_disturbed: whether others took more of the machine than the limits of the campaign allow.
         took_other_way: whether the kernel's counters contradict the way that the transport expects its data to take.
     """
 
@@ -52,6 +53,7 @@ class RunContext(msgspec.Struct, frozen=True):
     load: float | None = None
     processors: float | None = None
     best_goodput_bit_per_s: float | None = None
+    is_disturbed: bool = False
     took_other_way: bool = False
 
 
@@ -70,7 +72,7 @@ def judge(record: Record, conditions: Conditions, run: RunContext) -> Record:
         run: what is known about the run.
     """
     marks = {number.key: set(number.marks) for number in record.numbers}
-    for rule in (_undersampled, _timeouts, _order, _clock, _moved_nothing, _losses, _overload, _warmup, _busy, _way):
+    for rule in (_undersampled, _timeouts, _order, _clock, _moved_nothing, _losses, _overload, _warmup, _busy, _disturbed, _way):
         for key, mark in rule(record, conditions, run):
             marks[key].add(mark)
     if run.failed:
@@ -191,6 +193,12 @@ def _busy(record: Record, _: Conditions, run: RunContext) -> Findings:
     for number in record.numbers:
         if number.metric in ("latency", "goodput", "message_rate"):
             yield number.key, "busy_machine"
+
+
+def _disturbed(record: Record, _: Conditions, run: RunContext) -> Findings:
+    for number in record.numbers if run.is_disturbed else ():
+        if number.metric in ("latency", "goodput", "message_rate"):
+            yield number.key, "disturbed"
 
 
 def _way(record: Record, _: Conditions, run: RunContext) -> Findings:

@@ -23,6 +23,7 @@ import msgspec
 
 from tacholog.privacy.native_log import PUBLIC_SETTINGS
 from tacholog.privacy.redactor import Redactor
+from tacholog.runs.disturbance import Limits
 from tacholog.runs.labels import labels_text
 from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Readiness, Source
 from tacholog.schema.columns import PrivacyClass
@@ -41,7 +42,7 @@ CLASSES: Mapping[type[msgspec.Struct], Mapping[str, PrivacyClass]] = {
         **_all("name", "host session"),
         **_all("free text", "reason notes"),
         **_all("open", "labels options environment"),
-        **_all("nested", "conditions commands logs source"),
+        **_all("nested", "conditions commands logs source limits"),
     },
     LogFile: {**_all("public", "file sha256 format side results process"), "participant": "name", "path": "path"},
     Command: {
@@ -58,6 +59,7 @@ CLASSES: Mapping[type[msgspec.Struct], Mapping[str, PrivacyClass]] = {
         **_all("free text", "kind source notes"),
         **_all("open", "cpu memory storage network system"),
     },
+    Limits: _all("public", "steal_percent other_load"),
     StatedConditions: {name: column.privacy for name, column in STATED_CONDITIONS.items()},
 }
 # Public values that may look like something else: a version of four numbers is no address.
@@ -82,7 +84,8 @@ OPEN: Mapping[str, Mapping[str, PrivacyClass]] = {
     "environment": _all(
         "public",
         "governor turbo cgroup_cpus tacholog_python harness_affinity harness_git harness_dirty program_sha256 cpu_pub cpu_sub link_mtu link_nic"
-        " load1_before load5_before load15_before mhz_before throttled_before load1_after load5_after load15_after mhz_after throttled_after",
+        " load1_before load5_before load15_before mhz_before throttled_before load1_after load5_after load15_after mhz_after throttled_after"
+        " steal_percent_before steal_percent_during steal_percent_after other_load_before other_load_during other_load_after",
     ),
     "cpu": _all(
         "public",
@@ -99,6 +102,7 @@ _INTERFACE = re.compile(r"(?:eth|wlan|ib|eno|ens|enp|wlp)\d[\da-z]{0,9}")
 _OPTION = re.compile(r"--?[A-Za-z][A-Za-z_-]{0,40}")
 NESTED: Mapping[str, type[msgspec.Struct]] = {
     "conditions": StatedConditions,
+    "limits": Limits,
     "commands": Command,
     "logs": LogFile,
     "source": Source,

@@ -17,7 +17,7 @@ _PUBLIC_KEYS = """
     overhead_ns at load1 load5 load15 time requested achieved rcvbuf_bytes sndbuf_bytes congestion payload_bytes messages duration_ns outcome
     index p50_ns p99_ns max_ns received lost samples duplicated reordered corrupted overflow mean_ns std_ns min_ns p90_ns p99.9_ns p99.99_ns
     p99.999_ns p99.9999_ns part parts bins planned sent target_rate_per_s offered_rate_per_s dropped goodput_bit_per_s send_duration_ns
-    library library_version expected carried_bytes ip_bytes agrees
+    library library_version expected carried_bytes ip_bytes agrees sides_ns companion_ns
     receive_duration_ns offered_goodput_bit_per_s rate_min_per_s rate_sum_per_s goodput_min_bit_per_s goodput_sum_bit_per_s user_ns system_ns
     voluntary_switches involuntary_switches peak_memory_bytes status latency throughput errors late answer_limit_ns answer_limit_s endpoints
 """

@@ -16,7 +16,9 @@ import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
+from tacholog.runs.disturbance import ProcessorTime, processor_time
 from tacholog.runs.manifest import Host
 
 ROOT = Path("/")
@@ -105,8 +107,15 @@ def environment(root: Path = ROOT, checkout: Path | None = None, affinity: str |
     return _known(properties) | (_revision(checkout) if checkout else {})
 
 
-def moment(root: Path = ROOT) -> Properties:
-    """Return the properties that change from second to second: load, clock rate, throttling. They are read before and after each run."""
+class Moment(NamedTuple):
+    """What changes from second to second: load, clock rate and throttling, and what the processors have done so far."""
+
+    properties: Properties
+    processor_time: ProcessorTime | None
+
+
+def moment(root: Path = ROOT) -> Moment:
+    """Return what changes from second to second. It is read before and after each run."""
     load = (_text(root, "proc/loadavg") or "").split()
     throttled = [int(count) for count in _per_cpu(root, "thermal_throttle/package_throttle_count") if count.isdigit()]
     mhz = [float(text) for text in _cpuinfo(root, "cpu MHz")]
@@ -114,7 +123,8 @@ def moment(root: Path = ROOT) -> Properties:
         "mhz": _distinct(f"{value:.0f}" for value in (min(mhz), max(mhz))) if mhz else None,
         "throttled": str(max(throttled)) if throttled else None,
     }
-    return dict(zip(("load1", "load5", "load15"), load, strict=False)) | _known(properties)
+    loads = dict(zip(("load1", "load5", "load15"), load, strict=False))
+    return Moment(loads | _known(properties), processor_time(_text(root, "proc/stat") or ""))
 
 
 def _cpu(root: Path) -> Properties:

@@ -5,6 +5,7 @@ lines() { grep -H -s "$@"; }
 cpu=sys/devices/system/cpu
 
 lines '^' proc/loadavg
+lines -E '^cpu[0-9]* ' proc/stat
 lines -E '^cpu MHz' proc/cpuinfo
 for folder in $cpu/cpu[0-9]*; do echo "is $folder"; done
 lines '^' $cpu/cpu[0-9]*/online $cpu/cpu[0-9]*/thermal_throttle/package_throttle_count

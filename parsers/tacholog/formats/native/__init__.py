@@ -297,6 +297,21 @@ def _resources(fields: Fields) -> Record:
     )
 
 
+def _cost(fields: Fields) -> Record:
+    """The processor time of the sides and of the broker for each message that arrived. It belongs to the row of the throughput."""
+    messages, used_ns = count(fields, "messages"), count(fields, "sides_ns") + (count(fields, "companion_ns") if "companion_ns" in fields else 0)
+    if messages == 0:
+        raise ValueError("the cost of no messages")
+    conditions = _bursts(fields) if "demand" in fields else Conditions(definition="perftest-throughput")
+    return Record(
+        test=one_of(_TESTS, fields, "test"),
+        payload_bytes=payload_bytes(fields),
+        numbers=(Number(metric="cpu_per_message", statistic="mean", value=used_ns / messages),),
+        side="both" if "demand" in fields else "subscriber",
+        conditions=conditions,
+    )
+
+
 def _bursts(fields: Fields) -> Conditions:
     """What a line of the demand test says of its bursts."""
     demand = count(fields, "demand")
@@ -431,6 +446,7 @@ _KINDS: Mapping[str, Reader] = {
     "demand": _demand,
     "aggregate": _aggregate,
     "resources": _resources,
+    "cost": _cost,
     "sending": _sending,
     "error": _error,
     "end": _end,
