@@ -36,7 +36,7 @@ def beside(view: View, pages: PageIndex, links: Links, anchor: str) -> Html:
 def _table(rows: Sequence[BesideRow], size: int, write: CellWriter, anchor: str) -> Html:
     units = [unit_shown(METRICS[metric].unit) for metric, _, _ in COLUMNS]
     found: list[list[Cell | None]] = [[row.cells.get((metric, statistic), {}).get(size) for metric, statistic, _ in COLUMNS] for row in rows]
-    places = [column_decimals([cells[at] for cells in found if cells[at]], unit) for at, unit in enumerate(units)]
+    places = [column_decimals([cell for cells in found if (cell := cells[at])], unit) for at, unit in enumerate(units)]
     body = [
         tag(
             "tr",
