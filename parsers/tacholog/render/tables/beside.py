@@ -26,7 +26,9 @@ def beside(view: View, pages: PageIndex, links: Links, anchor: str) -> Html:
         return tag("p", _NONE, class_="tl-null")
     part = of_session(view, session)
     rows = beside_rows(part, pages)
-    shared = marks_of_cells(cell for row in rows for cells in row.cells.values() for cell in cells.values())
+    # No rule marks the processor time, so it takes no part in what all have in common.
+    marked = (cells for row in rows for (metric, _), cells in row.cells.items() if metric != "cpu_per_message")
+    shared = marks_of_cells(cell for cells in marked for cell in cells.values())
     seen = dict.fromkeys(shared)
     write = CellWriter(links, anchor, Marks(seen, shared), None)
     tables = [_table(at_size(rows, size), size, write, f"{anchor}-{size}") for size in sizes_of(rows)]
