@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+from tests.left_out import leave_out
+from tests.packaging.cmake_program import cmake
 
 pytestmark = pytest.mark.core
 
@@ -19,14 +20,13 @@ RUSTUP = "install cargo 1.89 or newer (https://rustup.rs)"
 
 def left_out(build: Path, *options: str, first_on_path: Path | None = None) -> dict[str, str]:
     """Configure the core, and return the remedy for each transport that it leaves out."""
-    cmake, compiler = shutil.which("cmake"), shutil.which("c++")
-    if cmake is None or compiler is None:
-        pytest.skip("no cmake, or no compiler")
+    compiler = shutil.which("c++")
+    if compiler is None:
+        leave_out("no C++ compiler")
     path = os.environ["PATH"] if first_on_path is None else f"{first_on_path}{os.pathsep}{os.environ['PATH']}"
-    command = [cmake, "-S", ROOT / "bench", "-B", build, f"-DCMAKE_CXX_COMPILER={compiler}", "-DBUILD_TESTING=OFF", *options]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env={**os.environ, "PATH": path})
-    assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-3000:]
-    return {found["name"]: found["remedy"] for found in LEFT_OUT.finditer(ended.stdout)}
+    environment = {**os.environ, "PATH": path}
+    said = cmake("-S", ROOT / "bench", "-B", build, f"-DCMAKE_CXX_COMPILER={compiler}", "-DBUILD_TESTING=OFF", *options, environment=environment)
+    return {found["name"]: found["remedy"] for found in LEFT_OUT.finditer(said)}
 
 
 def cargo_that(folder: Path, script: str) -> Path:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+from tests.packaging.cmake_program import cmake
 
 pytestmark = pytest.mark.core
 
@@ -19,16 +18,11 @@ LEFT_OUT = re.compile(r"^-- (?P<name>[\w-]+) is left out: (?P<remedy>.+)$", re.M
 @pytest.fixture(scope="module")
 def without_packages(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """Configure the core where CMake finds no library at all; give what it says and the folder."""
-    cmake = shutil.which("cmake")
-    if cmake is None:
-        pytest.skip("no cmake")
     folder = tmp_path_factory.mktemp("without")
     (folder / "empty").mkdir()
     hidden = [f"-DCMAKE_FIND_ROOT_PATH_MODE_{kind}=ONLY" for kind in ("LIBRARY", "INCLUDE", "PACKAGE")]
-    command = [cmake, "-S", ROOT / "bench", "-B", folder / "build", "-DBUILD_TESTING=OFF", f"-DCMAKE_FIND_ROOT_PATH={folder / 'empty'}", *hidden]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-    assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-3000:]
-    return ended.stdout, folder / "build"
+    said = cmake("-S", ROOT / "bench", "-B", folder / "build", "-DBUILD_TESTING=OFF", f"-DCMAKE_FIND_ROOT_PATH={folder / 'empty'}", *hidden)
+    return said, folder / "build"
 
 
 def test_an_adapter_without_its_library_is_left_out_with_the_package_to_install(without_packages: tuple[str, Path]) -> None:
