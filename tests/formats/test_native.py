@@ -263,6 +263,7 @@ def test_the_configuration_becomes_the_runs_conditions() -> None:
         reliability="best-effort",
         load_mode="closed",
         waiting="busy-poll",
+        tuning="none",  # of a log from before it could be asked for
         warmup="fixed",
         publishers=1,
         subscribers=1,
