@@ -292,6 +292,12 @@ def test_the_reach_of_a_transport_is_what_the_log_states_or_what_it_was_in_versi
     assert changed("native/latency-udp.log", "transport=udp", config).account.facts.conditions.reach == reach
 
 
+def test_what_was_asked_of_the_kernel_is_a_condition(changed: Changed) -> None:
+    asked = changed("native/latency-udp.log", "transport=udp", 'transport=udp tuning="real-time priority 50, locked memory"')
+
+    assert asked.account.facts.conditions.tuning == "real-time priority 50, locked memory"
+
+
 def test_a_reach_that_is_not_known_is_broken(changed: Changed) -> None:
     broken = changed("native/latency-udp.log", "transport=udp", "transport=udp reach=moon").broken
 
