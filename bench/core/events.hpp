@@ -47,6 +47,11 @@ struct Host {
     std::optional<long> threads_per_core;
     std::optional<std::uint64_t> memory_bytes;
     std::string governor;
+    std::string isolated_cpus;  ///< a list; "none" if the kernel isolates none
+    std::string idle_driver;
+    std::string idle_states;             ///< of the first CPU, as "POLL, C1, C6 (off)"
+    std::string turbo;                   ///< on or off
+    std::string transparent_huge_pages;  ///< always, madvise or never
     std::string virtualisation;
     std::string clocksource;
     std::optional<bool> mitigations_off;

@@ -318,7 +318,7 @@ Result<void> refused(const Options& options, const Transport* transport) {
     for (const auto& [role, cpus] : {std::pair{"pub", options.cpu_pub}, std::pair{"sub", options.cpu_sub}}) {
         if (const auto fine = can_pin(role, cpus); !fine) return fine;
     }
-    return {};
+    return can_apply(options.tuning);
 }
 
 }  // namespace

@@ -28,6 +28,12 @@ std::string settings(const Options& options) {
     return text;
 }
 
+std::string tuning(const Tuning& tuning) {
+    return (tuning.realtime ? " --realtime=" + std::to_string(*tuning.realtime) : "") +
+           (tuning.lock_memory ? " --lock-memory=yes" : "") +
+           (tuning.numa_node ? " --numa=" + std::to_string(*tuning.numa_node) : "");
+}
+
 }  // namespace
 
 std::string agreement(const Options& options) {
@@ -47,7 +53,7 @@ std::string agreement(const Options& options) {
            (options.interval_s == Options{}.interval_s ? ""
                                                        : " --interval-length=" + std::to_string(options.interval_s)) +
            settings(options) + (options.publishers > 1 ? " --publishers=" + std::to_string(options.publishers) : "") +
-           (options.instances ? " --instances=" + std::to_string(*options.instances) : "");
+           tuning(options.tuning) + (options.instances ? " --instances=" + std::to_string(*options.instances) : "");
 }
 
 namespace {
@@ -289,6 +295,8 @@ public:
         ++side_.case_number;
         if (monitor_) return work(side_);
         return in_fresh_process(who, side_.control.stop(), side_.log, [&]() -> Result<void> {
+            // A process does not inherit that memory is locked.
+            if (auto tuned = apply(side_.options.tuning); !tuned) return tuned;
             Monitor monitor{side_.peers(), side_.placement, side_.limit()};
             Side of_case = side_;
             of_case.monitor = &monitor;
@@ -305,6 +313,7 @@ private:
 
 Result<void> run_publisher(const Side& given) {
     Side side = given;
+    if (auto tuned = apply(side.options.tuning); !tuned) return tuned;
     if (sleeps(side.options.waiting)) wake_on_time();
     auto placement = exchange_affinity(side);
     if (!placement) return placement.error();
@@ -327,6 +336,7 @@ Result<void> run_publisher(const Side& given) {
 
 Result<void> run_subscriber(const Side& given) {
     Side side = given;
+    if (auto tuned = apply(side.options.tuning); !tuned) return tuned;
     if (sleeps(side.options.waiting)) wake_on_time();
     auto placement = pin_subscriber(side);
     if (!placement) return placement.error();

@@ -263,6 +263,7 @@ def test_the_configuration_becomes_the_runs_conditions() -> None:
         reliability="best-effort",
         load_mode="closed",
         waiting="busy-poll",
+        tuning="none",  # of a log from before it could be asked for
         warmup="fixed",
         publishers=1,
         subscribers=1,
@@ -289,6 +290,12 @@ def test_the_reach_of_a_transport_is_what_the_log_states_or_what_it_was_in_versi
     config: str, reach: str | None, changed: Changed
 ) -> None:
     assert changed("native/latency-udp.log", "transport=udp", config).account.facts.conditions.reach == reach
+
+
+def test_what_was_asked_of_the_kernel_is_a_condition(changed: Changed) -> None:
+    asked = changed("native/latency-udp.log", "transport=udp", 'transport=udp tuning="real-time priority 50, locked memory"')
+
+    assert asked.account.facts.conditions.tuning == "real-time priority 50, locked memory"
 
 
 def test_a_reach_that_is_not_known_is_broken(changed: Changed) -> None:

@@ -83,14 +83,15 @@ OPEN: Mapping[str, Mapping[str, PrivacyClass]] = {
     "settings": _all("public", PUBLIC_SETTINGS),
     "environment": _all(
         "public",
-        "governor turbo cgroup_cpus tacholog_python harness_affinity harness_git harness_dirty program_sha256 cpu_pub cpu_sub link_mtu link_nic"
+        "governor turbo idle_states transparent_huge_pages cgroup_cpus tacholog_python harness_affinity harness_git harness_dirty program_sha256"
+        " cpu_pub cpu_sub link_mtu link_nic"
         " load1_before load5_before load15_before mhz_before throttled_before load1_after load5_after load15_after mhz_after throttled_after"
         " steal_percent_before steal_percent_during steal_percent_after other_load_before other_load_during other_load_after",
     ),
     "cpu": _all(
         "public",
         "model sockets cores threads cache cache_l1d cache_l1i cache_l2 cache_l3 cache_l4 numa_nodes microcode governor min_mhz max_mhz turbo"
-        " idle_driver isolated clock",
+        " idle_driver idle_states isolated clock",
     ),
     "memory": _all("public", "size huge_pages transparent_huge_pages dev_shm modules channels"),
     "storage": _all("public", "disk"),

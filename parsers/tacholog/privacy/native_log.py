@@ -12,8 +12,9 @@ from tacholog.privacy.tokens import SHAPE
 _PUBLIC_KEYS = """
     version log git mock recovery_times_ns build compiler flags libc test transport reach data_path reliability role sizes_bytes duration_s warmup
     warmup_s touch verify waiting load_mode demands recovery_ms demand recovery_time_ns rate_per_s basis from probe_every batch_bytes batched_by
-    batch_messages publishers subscribers slow_subscriber instances instances_heard interval_s seed cpu_pub cpu_sub timeout_s guarantees kernel
-    distribution cpu_model cpus_online threads_per_core memory_bytes governor virtualisation clocksource mitigations_off name resolution_ns
+    batch_messages publishers subscribers slow_subscriber instances instances_heard interval_s seed cpu_pub cpu_sub tuning timeout_s guarantees kernel
+    distribution cpu_model cpus_online threads_per_core memory_bytes governor isolated_cpus idle_driver idle_states turbo transparent_huge_pages
+    virtualisation clocksource mitigations_off name resolution_ns
     overhead_ns at load1 load5 load15 time requested achieved rcvbuf_bytes sndbuf_bytes congestion payload_bytes messages duration_ns outcome
     index p50_ns p99_ns max_ns received lost samples duplicated reordered corrupted overflow mean_ns std_ns min_ns p90_ns p99.9_ns p99.99_ns
     p99.999_ns p99.9999_ns part parts bins planned sent target_rate_per_s offered_rate_per_s dropped goodput_bit_per_s send_duration_ns
@@ -23,7 +24,7 @@ _PUBLIC_KEYS = """
 """
 # Settings of transports whose values are words of the transport's own, or numbers: no paths, no addresses.
 PUBLIC_SETTINGS = """
-    congestion faults
+    congestion nagle faults
     sockets high_water_mark io_threads
     send_queue receive_queue
     receive_buffer queue ttl

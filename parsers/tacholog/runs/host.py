@@ -100,6 +100,8 @@ def environment(root: Path = ROOT, checkout: Path | None = None, affinity: str |
     properties = {
         "governor": _distinct(_per_cpu(root, "cpufreq/scaling_governor")),
         "turbo": _turbo(root),
+        "idle_states": _idle_states(root),
+        "transparent_huge_pages": _transparent_huge_pages(root),
         "cgroup_cpus": _cgroup_cpus(root),
         "tacholog_python": platform.python_version(),
         "harness_affinity": ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0))) if root == ROOT else affinity,
@@ -142,7 +144,8 @@ def _cpu(root: Path) -> Properties:
         "max_mhz": _mhz(_per_cpu(root, "cpufreq/cpuinfo_max_freq")),
         "turbo": _turbo(root),
         "idle_driver": _text(root, f"{_CPU}/cpuidle/current_driver"),
-        "isolated": _text(root, f"{_CPU}/isolated"),
+        "idle_states": _idle_states(root),
+        "isolated": _isolated(root),
     }
     return _known(properties)
 
@@ -174,13 +177,29 @@ def _turbo(root: Path) -> str | None:
     return next((names[text] for file, names in states.items() if (text := _text(root, f"{_CPU}/{file}")) in names), None)
 
 
+def _idle_states(root: Path) -> str | None:
+    """Return the idle states (C-states) of the first processor by name, such as ``POLL, C1, C6 (off)``."""
+    folders = sorted(root.glob(f"{_CPU}/cpu0/cpuidle/state[0-9]*"), key=lambda folder: int(folder.name.removeprefix("state")))
+    names = ((name, _text(folder, "disable") == "1") for folder in folders if (name := _text(folder, "name")))
+    return ", ".join(f"{name} (off)" if is_off else name for name, is_off in names) or None
+
+
+def _isolated(root: Path) -> str | None:
+    """Return the processors that the scheduler leaves alone, ``none`` if there are none; ``None`` if the kernel does not say."""
+    return _text(root, f"{_CPU}/isolated") or ("none" if (root / _CPU / "isolated").is_file() else None)
+
+
+def _transparent_huge_pages(root: Path) -> str | None:
+    chosen = re.search(r"\[(\w+)\]", _text(root, "sys/kernel/mm/transparent_hugepage/enabled") or "")
+    return chosen[1] if chosen else None
+
+
 def _memory(root: Path, stated: Mapping[str, str]) -> Properties:
     meminfo = dict(re.findall(r"^(\w+):\s+(\d+)", _text(root, "proc/meminfo") or "", re.MULTILINE))
-    thp = re.search(r"\[(\w+)\]", _text(root, "sys/kernel/mm/transparent_hugepage/enabled") or "")
     properties = {
         "size": _bytes(int(meminfo["MemTotal"]) * 1024) if "MemTotal" in meminfo else None,
         "huge_pages": f"{meminfo['HugePages_Total']} of {_bytes(int(meminfo['Hugepagesize']) * 1024)}" if "Hugepagesize" in meminfo else None,
-        "transparent_huge_pages": thp[1] if thp else None,
+        "transparent_huge_pages": _transparent_huge_pages(root),
         "dev_shm": _shared_memory(root, stated),
     }
     return _known(properties)

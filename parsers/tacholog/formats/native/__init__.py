@@ -68,17 +68,17 @@ DEFINITIONS = {
 STATES = {
     "demand": States(
         always="transport reach data_path payload_touched reliability demand recovery_time_ns batch_bytes publishers "
-        "subscribers load_mode waiting warmup definition planned_duration_s payload_bytes tool_version",
+        "subscribers load_mode waiting tuning warmup definition planned_duration_s payload_bytes tool_version",
         sometimes="",
     ),
     "latency": States(
         always="transport reach data_path payload_touched reliability batch_bytes publishers subscribers load_mode "
-        "waiting warmup basis definition planned_duration_s payload_bytes tool_version",
+        "waiting tuning warmup basis definition planned_duration_s payload_bytes tool_version",
         sometimes="offered_rate_per_s",
     ),
     "throughput": States(
         always="transport reach data_path payload_touched reliability batch_bytes publishers subscribers load_mode "
-        "waiting warmup definition planned_duration_s payload_bytes tool_version",
+        "waiting tuning warmup definition planned_duration_s payload_bytes tool_version",
         sometimes="keyed instances offered_rate_per_s settings",
     ),
 }
@@ -372,6 +372,7 @@ def _config(fields: Fields) -> Facts:
         "reliability": fields.get("reliability"),
         "load_mode": fields.get("load_mode"),
         "waiting": fields.get("waiting"),
+        "tuning": fields.get("tuning", "none"),  # A version that does not say it cannot ask for it.
         "warmup": fields.get("warmup"),
         "publishers": count(fields, "publishers") if "publishers" in fields else None,
         "subscribers": count(fields, "subscribers") if "subscribers" in fields else None,
