@@ -111,7 +111,7 @@ TEST(Native, TheConfigurationSaysHowItWasMeasured) {
     EXPECT_EQ(written("native", Config{options, "copy", "reliable"}),
               "config test=latency transport=shm data_path=copy reliability=reliable role=both sizes_bytes=64,1024 "
               "duration_s=5 warmup=fixed warmup_s=0.5 interval_s=1 touch=write+read verify=no waiting=busy-poll "
-              "load_mode=closed publishers=1 subscribers=1 batch_bytes=0 timeout_s=10 address=127.0.0.1 "
+              "load_mode=closed publishers=1 subscribers=1 batch_bytes=0 tuning=none timeout_s=10 address=127.0.0.1 "
               "command=\"perftest --transport "
               "shm\"\n");
 }

@@ -25,7 +25,12 @@ def main() -> None:
         subprocess.run([tacholog, "diff", "0.1.0", "0.2.0", "--data", DATA, "--format", "html", "--output", diff], check=True)
         browser = playwright.chromium.launch(executable_path=os.environ["TACHOLOG_CHROMIUM"])
         page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
-        for name, shown in (("home-page", site / "index.html"), ("transport-page", site / "rti-connext-dds/shmem.html"), ("diff-page", diff)):
+        for name, shown in (
+            ("side-by-side", site / "side-by-side.html"),
+            ("home-page", site / "index.html"),
+            ("transport-page", site / "rti-connext-dds/shmem.html"),
+            ("diff-page", diff),
+        ):
             photograph(page, shown, HERE / f"{name}.png")
         browser.close()
 

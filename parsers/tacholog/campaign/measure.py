@@ -30,7 +30,7 @@ from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.records import Side
 
 _ERRORS = "stderr.txt"  # of a run that is one command
-_REPEATED = "An earlier try of this run was interrupted or above its limits; this run was measured again from the start."  # words that publishing does not mask
+_REPEATED = "An earlier try was interrupted or above its limits; this run was measured again from the start."  # words that publishing does not mask
 _WATCHED_S = 0.2  # so long nothing of a campaign with limits runs before each run, so that the load of others can be seen
 _SIDES: Mapping[str, Side] = {"pub": "publisher", "publisher": "publisher", "sub": "subscriber", "subscriber": "subscriber", "both": "both"}
 
