@@ -96,6 +96,8 @@ def test_no_script_or_address_comes_from_a_value(sites: tuple[Path, Path]) -> No
             for address in (element.get("href"), element.get("src")):
                 parts = urlsplit(address or "")
                 assert parts.scheme in ("", "https"), (name, address)
+                if name == "fairness.html" and element.get("href") == address and f"({address})" in FAIRNESS:
+                    continue  # written in our own page: the source of an advice
                 assert parts.hostname in (None, "www.sphinx-doc.org", "pydata-sphinx-theme.readthedocs.io", "a.test"), (name, address)
                 if parts.path and not parts.scheme:
                     assert (sites[1] / name).parent.joinpath(unquote(parts.path)).is_file(), (name, address)
@@ -115,6 +117,7 @@ def test_the_policy_allows_the_scripts_of_the_theme_and_no_other(sites: tuple[Pa
 
 
 #: What a system or a release may be called, and what has failed the build or lost its page.
+FAIRNESS = Path("docs/fairness.md").read_text(encoding="utf-8")
 NAMES = (
     *(
         "Foo #2",

@@ -43,7 +43,7 @@ _WITHOUT = {
 }
 _VOID = {"meta", "link", "img", "br", "input", "hr", "path", "circle", "line", "rect", "source", "wbr", "col"}
 # What people wrote about all numbers, and pages without any: no results stand there.
-_PROSE = ("about", "definitions", "downloads", "methodology", "search", "genindex")
+_PROSE = ("about", "definitions", "downloads", "fairness", "methodology", "search", "genindex")
 # How a log may print what the schema holds in one unit: times in s, ms or us, rates in Mbit/s, Gbit/s, MB/s or MiB/s, shares in percent.
 _SCALES = {
     "ns": (1.0, 1e3, 1e6, 1e9),
