@@ -140,8 +140,8 @@ Result<void> run_processes(const Run& run, const Listener& listener, std::vector
     const auto one_ended = [&] {
         return std::any_of(children.begin(), children.end(), [](const Child& child) { return child.ended(); });
     };
-    auto done = publish_and_run(run.options, run.transport, listener, run.stop, run.log,
-                                {run.companion, secret, one_ended});
+    auto done =
+        publish_and_run(run.options, run.transport, listener, run.stop, run.log, {run.companion, secret, one_ended});
     std::string fates;
     for (Child& child : children) {
         const std::string fate = child.reap();

@@ -195,7 +195,7 @@ Result<Resources> measure_usage(const Side& side, Run&& run) {
     return counted == UsageOf::thread ? used : without(used, before, side.monitor->used());
 }
 
-/// Adds up what one case took. Of several subscribers or publishers, and of batches, there is no row that it belongs to.
+/// Adds up what one case took. Several subscribers or publishers, and batches, have no row that it belongs to.
 void tell_cost(const Side& side, Cost cost, const Resources& own, const std::vector<Frame>& theirs) {
     const bool is_plain = theirs.size() == 1 && side.options.publishers == 1 && !side.options.batch_bytes;
     if (cost.messages == 0 || !is_plain) return;

@@ -27,8 +27,7 @@ TEST_F(Needy, APublisherThatIsNeverMatchedEndsTheRun) {
     auto both = run("--test throughput --transport needy --set match=never --sizes 64 --timeout 0.5");
 
     EXPECT_EQ(both.wait(), 1);
-    EXPECT_NE(both.err().find(" has not come within the time limit"), std::string::npos)
-        << both.err();
+    EXPECT_NE(both.err().find(" has not come within the time limit"), std::string::npos) << both.err();
 }
 
 TEST_F(Needy, FactsOfBothSidesAreInTheLog) {
