@@ -39,7 +39,7 @@ def find(name: str, roots: Sequence[Path]) -> Dataset:
     """
     path = Path(name)
     if not_a_file(path) or path.exists():
-        return open_path(path, _UNUSED, as_categories=True)
+        return open_path(path, _UNUSED)
     return _release(name, roots)
 
 
