@@ -55,6 +55,7 @@ def _with_new_columns(name: str, table: pd.DataFrame, without: Collection[str]) 
     unwanted = without if name == "results" else ()
     for place, (column, declared) in enumerate((key, value) for key, value in TABLES[name].items() if key not in unwanted):
         if column not in table:
-            dtype = dtype_of(name, declared)
+            no_words = pd.CategoricalDtype(pd.Index([], dtype="str"))
+            dtype = no_words if dtype_of(name, declared) == "category" else declared.dtype
             table.insert(min(place, table.shape[1]), column, pd.Series(pd.NA, table.index, dtype=dtype))
     return table
