@@ -29,6 +29,7 @@ from tacholog.runs.problems import UNREADABLE, add_unlisted_folder, forgotten, n
 
 _REASONS_SHOWN = 3
 _MANIFESTS_AT_ONCE = 500
+PART_NUMBERS = 1_000_000
 
 
 def load(
@@ -53,11 +54,52 @@ def load(
     Raises:
         UnreadableInput: a root is no folder, or two roots hold the same run.
     """
+    (whole,) = _parts(roots, limits, progress, work, wanted, None)
+    return whole
+
+
+def load_parts(
+    roots: Sequence[Path], progress: Progress | None = None, *, work: Work | None = None, numbers: int = PART_NUMBERS
+) -> Iterator[Dataset]:
+    """Read every run below the given folders as `load` does, but in parts, of which each has about so many numbers.
+
+    Published runs come together at the end if there is more than one part: what one release repeats of another is seen only beside it.
+
+    Raises:
+        UnreadableInput: a root is no folder, or two roots hold the same run.
+    """
+    yield from _parts(roots, None, progress, work, None, numbers)
+
+
+def _parts(
+    roots: Sequence[Path],
+    limits: Limits | None,
+    progress: Progress | None,
+    work: Work | None,
+    wanted: Callable[[Manifest], bool] | None,
+    most: int | None,
+) -> Iterator[Dataset]:
     hosts: dict[str, Host] = {}
-    assembly = Assembly()
-    folders = _folders(roots, hosts, assembly.rows["problems"])
-    _assemble(assembly, folders, hosts, limits, progress, work or Work(), wanted)
-    return assembly.finish(hosts)
+    problems: list[Row] = []
+    work = work or Work()
+    folders = _folders(roots, hosts, problems)
+    published = Assembly()
+    held: list[FoundRun] = []
+    held_numbers, is_split = 0, False
+    with work.fetching(limits, progress) as fetching:
+        for number, (run, entries) in enumerate(fetching.runs(_listed(folders, work.cache, problems, wanted)), start=1):
+            opened, host = partial(open_named, run.folder, named_by_user=False), hosts.get(run.manifest.host or "")
+            held.append(FoundRun(run.run, run.folder, run.manifest, run.manifest_json, entries, opened, host))
+            held_numbers += sum(entry.columns.number_words.shape[1] for entry in entries)
+            work.tell(number, len(folders))
+            if most is not None and held_numbers >= most:
+                yield _assembled(held, published).finish(hosts)
+                held, held_numbers, is_split = [], 0, True
+    last = _assembled(held, published if is_split else None)
+    last.rows["problems"][:0] = problems
+    yield last.finish(hosts)
+    if published.rows["runs"]:
+        yield published.finish(hosts)
 
 
 def _folders(roots: Sequence[Path], hosts: dict[str, Host], problems: list[Row]) -> dict[str, Path]:
@@ -79,23 +121,14 @@ def _folders(roots: Sequence[Path], hosts: dict[str, Host], problems: list[Row])
     return seen
 
 
-def _assemble(
-    assembly: Assembly,
-    folders: Mapping[str, Path],
-    hosts: Mapping[str, Host],
-    limits: Limits | None,
-    progress: Progress | None,
-    work: Work,
-    wanted: Callable[[Manifest], bool] | None,
-) -> None:
-    problems = assembly.rows["problems"]
-    with work.fetching(limits, progress) as fetching:
-        listed = _listed(folders, work.cache, problems, wanted)
-        for number, (run, entries) in enumerate(fetching.runs(listed), start=1):
-            manifest, opened = run.manifest, partial(open_named, run.folder, named_by_user=False)
-            assembly.add(FoundRun(run.run, run.folder, manifest, run.manifest_json, entries, opened, hosts.get(manifest.host or "")))
-            problems.extend(unlisted_files(run.run, run.folder, manifest))
-            work.tell(number, len(folders))
+def _assembled(runs: Iterable[FoundRun], published: Assembly | None) -> Assembly:
+    """Return runs put together. Published ones go elsewhere if there is such a place."""
+    assembly = Assembly()
+    for run in runs:
+        part = published if published is not None and run.manifest.published else assembly
+        part.add(run)
+        part.rows["problems"].extend(unlisted_files(run.run, run.folder, run.manifest))
+    return assembly
 
 
 def _listed(folders: Mapping[str, Path], cache: Cache, problems: list[Row], wanted: Callable[[Manifest], bool] | None) -> Iterator[ListedRun]:

@@ -21,15 +21,18 @@ class Progress:
         """Start at zero."""
         self._read_bytes = 0
         self._lock = threading.Lock()  # Several processes may read, each with a thread that waits for it.
-        self._began_s = self._told_s = time.monotonic()
+        self._began: tuple[float, int] | None = None  # when the first runs were done, and how many they were
+        self._told_s = 0.0
 
     def runs(self, done: int, total: int) -> None:
         """Say how many runs of how many are done, unless that was said a moment ago."""
         now_s = time.monotonic()
+        if self._began is None:
+            self._began, self._told_s = (now_s, done), now_s
         if now_s - self._told_s < _STEP_S or done >= total:
             return
         self._told_s = now_s
-        left_s = (now_s - self._began_s) / done * (total - done)
+        left_s = (now_s - self._began[0]) / (done - self._began[1]) * (total - done)
         click.echo(f"{done} of {total} runs, about {_duration(left_s)} left", err=True)
 
     def __call__(self, log: str, count: int) -> None:

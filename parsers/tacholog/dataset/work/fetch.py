@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +14,7 @@ from tacholog.dataset.cache import Cache, Kind, key_of
 from tacholog.dataset.entries import DamagedEntry, LogEntry, decoded
 from tacholog.dataset.logs import Limits, Progress, lost_log, open_named
 from tacholog.dataset.versions import detection_digest, reader_digest
-from tacholog.dataset.work.tasks import LogTask, Readers
+from tacholog.dataset.work.tasks import LogTask, Promise, Readers
 from tacholog.errors import UnreadableInput
 from tacholog.runs.manifest import LogFile, Manifest
 from tacholog.runs.problems import UNREADABLE
@@ -64,7 +63,7 @@ class _Window(msgspec.Struct, eq=False):
 
     runs: list[ListedRun]
     logs: list[_Log]
-    reading: list[tuple[list[_Log], Future[list[bytes]]]]
+    reading: list[tuple[list[_Log], Promise]]
 
 
 class Fetching:
@@ -130,8 +129,8 @@ class Fetching:
 
     def _finished(self, window: _Window) -> Iterator[tuple[ListedRun, list[LogEntry]]]:
         """Wait for what is being read, keep it, and yield the runs."""
-        for chunk, future in window.reading:
-            contents = future.result()
+        for chunk, promise in window.reading:
+            contents = promise.result()
             for log, content in zip(chunk, contents, strict=True):
                 log.found = decoded(content)
             self._keep(chunk, contents)

@@ -10,13 +10,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
 
 import tacholog
-from tacholog.dataset.work.tasks import Heard, LogTask, lost
+from tacholog.dataset.work.tasks import Heard, LogTask, Promise, lost
 from tacholog.dataset.work.worker import LENGTH_BYTES, Answer, send
 
 PATIENCE_S = 300.0  # Without a word. The slowest format says something each few seconds, and the machine may be busy.
@@ -40,9 +40,14 @@ class Pool:
         self._processes: set[_Process] = set()
         self._patience_s = patience_s
 
-    def submit(self, tasks: Sequence[LogTask], heard: Heard) -> Future[list[bytes]]:
+    def submit(self, tasks: Sequence[LogTask], heard: Heard) -> Promise:
         """Read these logs in one of the processes."""
         return self._threads.submit(self._read, tasks, heard)
+
+    def processes(self) -> list[int]:
+        """Return the ids of the processes that were started."""
+        with self._lock:
+            return [process.id for process in self._processes]
 
     def close(self) -> None:
         """End all processes."""
@@ -164,6 +169,11 @@ class _Process:
         found = bytes(self._rest[:count])
         del self._rest[:count]
         return found
+
+    @property
+    def id(self) -> int:
+        """The id of the process."""
+        return self._process.pid
 
     def kill(self) -> None:
         """End the process at once."""

@@ -42,11 +42,18 @@ class LogTask(msgspec.Struct, frozen=True, array_like=True):
     size_bytes: int = 0
 
 
+class Promise(Protocol):
+    """Logs that are being read."""
+
+    def result(self) -> list[bytes]:
+        """Wait for their entries, and return them as bytes, in order."""
+
+
 class Readers(Protocol):
     """Something that reads logs."""
 
-    def submit(self, tasks: Sequence[LogTask], heard: Heard) -> Future[list[bytes]]:
-        """Read these logs, and return their entries as bytes, in order."""
+    def submit(self, tasks: Sequence[LogTask], heard: Heard) -> Promise:
+        """Begin to read these logs."""
 
     def close(self) -> None:
         """Read no more."""

@@ -61,7 +61,7 @@ class Work:
         if self._readers is None and self._cluster:
             from tacholog.dataset.work.cluster import Cluster
 
-            self._readers = Cluster(self._cluster)
+            self._readers = Cluster(self._cluster, self._jobs)
         if self._readers is None and self._jobs > 1 and (logs >= _WORTH_PROCESSES[0] or size_bytes >= _WORTH_PROCESSES[1]):
             from tacholog.dataset.work.pool import Pool
 
