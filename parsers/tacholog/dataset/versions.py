@@ -51,13 +51,14 @@ def reader_digest(format_name: str) -> str:
     name: str = vars(module)["__name__"]
     own = name if is_ours(module) else name.partition(".")[0]  # A package from outside may keep what its format needs anywhere.
     others = sorted({reader.__module__ for reader in readers_of_any_log()})
-    return f"{format_name} {package_of(format_name)} {code_digest(*_READERS, own, *others)}"
+    code = code_digest(*_READERS, own, *others)
+    return hashlib.sha256(f"{format_name} {package_of(format_name)} {code}".encode()).hexdigest()
 
 
 @functools.cache
 def detection_digest() -> str:
     """Return the version of all that finds the format of a log: every format has a say."""
-    return " ".join(reader_digest(name) for name in formats())
+    return hashlib.sha256(" ".join(reader_digest(name) for name in formats()).encode()).hexdigest()
 
 
 @functools.cache

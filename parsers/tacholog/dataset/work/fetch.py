@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from tacholog.dataset.cache import Cache, Kind, key_of
-from tacholog.dataset.entries import DamagedEntry, LogEntry, decoded
+from tacholog.dataset.entries import DamagedEntry, LogEntry, checked, decoded
 from tacholog.dataset.logs import Limits, Progress, lost_log, open_named
 from tacholog.dataset.versions import detection_digest, reader_digest
 from tacholog.dataset.work.tasks import LogTask, Promise, Readers
@@ -54,6 +54,7 @@ class _Log(msgspec.Struct, eq=False):
     content: bytes | None = None
     size_bytes: int = 0
     format: str | None = None
+    detection_key: bytes = b""
     key: bytes | None = None
     found: LogEntry | None = None
 
@@ -132,7 +133,7 @@ class Fetching:
         for chunk, promise in window.reading:
             contents = promise.result()
             for log, content in zip(chunk, contents, strict=True):
-                log.found = decoded(content)
+                log.found = checked(content)
             self._keep(chunk, contents)
         logs = iter(window.logs)
         for run in window.runs:
@@ -140,10 +141,11 @@ class Fetching:
 
     def _look_up(self, logs: Sequence[_Log]) -> None:
         """Find what the cache keeps of these logs."""
-        asked = {key_of(detection_digest(), log.sha256 or ""): log for log in logs if log.entry.format is None}
-        formats = self._cache.get(Kind.DETECTED, asked)
         for log in logs:
-            name = formats.get(key_of(detection_digest(), log.sha256 or "")) if log.entry.format is None else log.entry.format.encode()
+            log.detection_key = key_of(detection_digest(), log.sha256 or "") if log.entry.format is None else b""
+        formats = self._cache.get(Kind.DETECTED, {log.detection_key: None for log in logs if log.detection_key})
+        for log in logs:
+            name = formats.get(log.detection_key) if log.entry.format is None else log.entry.format.encode()
             if name is not None:
                 log.key = _key(log, name.decode())
         kept = self._cache.get(Kind.LOG, {log.key: None for log in logs if log.key})
@@ -187,7 +189,7 @@ class Fetching:
                 continue
             name = head.format or ""
             if log.entry.format is None:
-                formats[key_of(detection_digest(), log.sha256 or "")] = name.encode()
+                formats[log.detection_key] = name.encode()
             if key := _key(log, name):
                 entries[key] = content
         self._cache.put(Kind.DETECTED, formats)
