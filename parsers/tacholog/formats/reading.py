@@ -25,6 +25,7 @@ CLAIM_WINDOW_LINES = 4096
 MOST_LINE_BYTES = 1 << 22  # The highest limit that a format may ask for: a line is held in memory as a whole.
 HELD_CHARACTERS = 1 << 23  # Of lines that wait for their class, and again of those that wait to be reported, however many lines they are.
 LOOKS = 16  # After each line in doubt, the rest of its run is tried again as arrays; after so many tries it is read line by line.
+_CLASSES: dict[type, LineClass] = {Record: "record", Histogram: "record", Broken: "broken"}
 _OVER: Any = object()  # What `next` returns when the format has finished.
 UNKNOWN_IN_A_ROW = 10_000  # Longer stretches that no format knows are reported as one: a 2 GB file of noise must not fill the memory.
 
@@ -362,13 +363,7 @@ def _says(run: Facts, name: str, value: object) -> bool:
 
 
 def _kind(found: Found) -> LineClass:
-    match found.what:
-        case Record() | Histogram():
-            return "record"
-        case Broken():
-            return "broken"
-        case _:
-            return "chatter"
+    return _CLASSES.get(type(found.what), "chatter")
 
 
 class LineProblem(NamedTuple):

@@ -30,7 +30,21 @@ from tacholog.formats.ecal.latency import PING_PONG, RECEIVER, REFLECTOR, Sender
 from tacholog.formats.ecal.rows import BlockReader
 from tacholog.formats.ecal.tables import DocumentedTables
 from tacholog.formats.ecal.tools import BLOCKS, one_liner
-from tacholog.formats.kit import MICROSECOND, Broken, Conditions, Detected, Dialect, Distribution, Facts, Found, Line, Record, States, printed
+from tacholog.formats.kit import (
+    MICROSECOND,
+    Broken,
+    Conditions,
+    Detected,
+    Dialect,
+    Distribution,
+    Facts,
+    Found,
+    Line,
+    LineStart,
+    Record,
+    States,
+    printed,
+)
 
 SYSTEM = "eCAL"
 TOOL = "eCAL samples"
@@ -75,12 +89,11 @@ STATES = {
 
 _SAMPLE = re.compile(r"-?\d{1,15}")
 _ONLY_SAMPLES = re.compile(r"-?\d{1,15}(?:\r?\n-?\d{1,15})+(?:\r?\n-?)?\s*")
-_SIGNS = re.compile(  # The last is not of a table with an average, which is iceperf's own.
-    r"^Message (?:average latency|average receive time|size received) +: |^Messages received {13}: \d|^Messages sent {11}: \d"
-    r"|^Message average roundtrip time \d|^Message size \(kByte\): |^LAYER: (?:SHM|UDP|TCP)|^Service call average latency : "
-    r"|^\[ *\d+\.\d{3}\] \| cnt: |^(?:pub|sub) +\d+: +\d+ Msg/s|^\|\| Payload Size(?: \(kB\))? \|\|"
-    r"|^\| *Payload Size(?: \(kB\))? *\|(?! *Average Latency)",
-    re.MULTILINE,
+_SIGNS = LineStart(  # The last is not of a table with an average, which is iceperf's own.
+    r"Message (?:average latency|average receive time|size received) +: |Messages received {13}: \d|Messages sent {11}: \d"
+    r"|Message average roundtrip time \d|Message size \(kByte\): |LAYER: (?:SHM|UDP|TCP)|Service call average latency : "
+    r"|\[ *\d+\.\d{3}\] \| cnt: |(?:pub|sub) +\d+: +\d+ Msg/s|\|\| Payload Size(?: \(kB\))? \|\|"
+    r"|\| *Payload Size(?: \(kB\))? *\|(?! *Average Latency)"
 )
 _RULER = re.compile(r"-{27}|-{31}|-{44}")
 _CHATTER = re.compile(
@@ -94,7 +107,7 @@ _PYTHON_LOST = re.compile(r"Package lost after message \d{1,18} -> stop\.")
 
 def detect(head: str) -> Detected:
     """Say whether the log has rows that eCAL's samples print, one of its tables, or nothing but whole numbers."""
-    fits = _SIGNS.search(head) is not None or _ONLY_SAMPLES.fullmatch(head) is not None
+    fits = _SIGNS.is_in(head) or _ONLY_SAMPLES.fullmatch(head) is not None
     wants = "'Message average latency : N us' or another row of its samples, a table of 'Payload Size', or a whole head of integers, one a line"
     return Detected(fits, wants)
 

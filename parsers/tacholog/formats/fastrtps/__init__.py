@@ -27,6 +27,7 @@ from tacholog.formats.kit import (
     Facts,
     Found,
     Line,
+    LineStart,
     Number,
     Record,
     States,
@@ -83,15 +84,15 @@ STATES = {
     "throughput": States(always="definition"),
 }
 
-_SIGNS = re.compile(
-    r"\[[ \t]*Bytes,[ \t]*Demand[],]|^size, nsamples, Mbit/s, |^[ \t]*Bytes,(?:[ \t]*Samples,)?[ \t]*stdev,[ \t]*mean,"
-    r"|^Bytes,Samples,Max,Min,Mean,|^Sample,Payload \[Bytes\],Latency \[us\]|^[ \t]*Payload \[Bytes\],Demand \[|^\"Minimum of \d+ samples \("
-    r"|^\"\d+ samples of \d+ bytes \(us\)\""
-    r"|^\"\d+ bytes; demand \d+ \(|^Test of size \d+ and demand \d+ ends\.|^FAST-RTPS THROUGHPUT TEST"
-    r"|^Starting throughput test (?:publisher|subscriber) agent\s*$|^Performing test with this payloads/demands:"
-    r"|^Statistics for video test|^[ \t]*Samples,[ \t]*(?:Avg|FameDrop) stdev,"
-    r"|^Printing round-trip times in us, statistics for ",
-    re.MULTILINE,
+_HEADER_OF_BOTH = re.compile(r"\[[ \t]*Bytes,[ \t]*Demand[],]")
+_SIGNS = LineStart(
+    r"size, nsamples, Mbit/s, |[ \t]*Bytes,(?:[ \t]*Samples,)?[ \t]*stdev,[ \t]*mean,"
+    r"|Bytes,Samples,Max,Min,Mean,|Sample,Payload \[Bytes\],Latency \[us\]|[ \t]*Payload \[Bytes\],Demand \[|\"Minimum of \d+ samples \("
+    r"|\"\d+ samples of \d+ bytes \(us\)\""
+    r"|\"\d+ bytes; demand \d+ \(|Test of size \d+ and demand \d+ ends\.|FAST-RTPS THROUGHPUT TEST"
+    r"|Starting throughput test (?:publisher|subscriber) agent\s*$|Performing test with this payloads/demands:"
+    r"|Statistics for video test|[ \t]*Samples,[ \t]*(?:Avg|FameDrop) stdev,"
+    r"|Printing round-trip times in us, statistics for "
 )
 _BANNER = re.compile(r"FAST-RTPS THROUGHPUT TEST - RECOVERY TIME = (\d{1,9})\s*")
 _ROW = re.compile(r"\d{1,20},.*,.*,.*,")
@@ -118,7 +119,7 @@ def detect(head: str) -> Detected:
     wants = (
         "a header '[ Bytes,Demand' or 'Bytes, Samples, stdev', 'Test of size N and demand M ends.', or a CSV header of ThroughputTest or LatencyTest"
     )
-    return Detected(_SIGNS.search(head) is not None, wants)
+    return Detected(_SIGNS.is_in(head) or _HEADER_OF_BOTH.search(head) is not None, wants)
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Found]:

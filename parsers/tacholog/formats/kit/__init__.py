@@ -1,9 +1,9 @@
 """All that the author of a log format imports: ``from tacholog.formats.kit import Found, Line, Record, printed``.
 
 **Lines in, findings out.** `Line` is what ``parse`` gets. `Found` is what it yields: a `Record` with its `Number`s and `Conditions`, `Facts` about
-the run, part of a `Histogram`, a `Broken` line, or ``None`` for a line without meaning. ``detect`` returns `Detected`; the constant ``DIALECTS``
-holds `Dialect`s. The optional constant ``STATES`` holds `States`: which conditions the results of a test state. `found_on` makes a finding on several
-lines; `closed_cells` splits a row whose last cell may be cut.
+the run, part of a `Histogram`, a `Broken` line, or ``None`` for a line without meaning. ``detect`` returns `Detected`, and `LineStart` finds how
+lines of the head start; the constant ``DIALECTS`` holds `Dialect`s. The optional constant ``STATES`` holds `States`: which conditions the results of
+a test state. `found_on` makes a finding on several lines; `closed_cells` splits a row whose last cell may be cut.
 
 **Numbers.** `printed` makes a number that the tool rounded, `counted` an exact count, `impossible` one that cannot be true. `unit_of_last_place` and
 `unit_of_last_decimal` say how finely a number was printed; `MICROSECOND` is one in nanoseconds. `is_size`, `COUNT_LIMIT` and `VALUE_LIMIT` say what
@@ -33,7 +33,7 @@ from tacholog.formats.kit.bulk import Bulk, NumberColumn, RecordColumns, counted
 from tacholog.formats.kit.distribution import Distribution
 from tacholog.formats.kit.intervals import DERIVED, PARTIAL, Tally
 from tacholog.formats.kit.json import JsonLine, JsonMember, JsonObject, JsonReader, JsonResult, JsonScalar, json_findings, parse_json
-from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line, States, closed_cells, found_on
+from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line, LineStart, States, closed_cells, found_on
 from tacholog.formats.kit.numbers import (
     COUNT_LIMIT,
     MICROSECOND,
@@ -77,6 +77,7 @@ __all__ = [
     "JsonResult",
     "JsonScalar",
     "Line",
+    "LineStart",
     "LoadMode",
     "Number",
     "NumberColumn",

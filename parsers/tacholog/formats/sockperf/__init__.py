@@ -24,7 +24,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from tacholog.formats.kit import Detected, Dialect, Facts, Found, Line, Record, States
+from tacholog.formats.kit import Detected, Dialect, Facts, Found, Line, LineStart, Record, States
 from tacholog.formats.sockperf.blocks import STATISTICS, THROUGHPUT, StepReader, TestParameters, read_statistics, read_throughput
 from tacholog.formats.sockperf.full import Packets
 
@@ -72,16 +72,12 @@ _CHATTER = re.compile(
     r"RunTime Estimate=.{1,100}|\[Histogram\] Display .{1,100}| *bins +frequency| *-?\d{1,9}-\d{1,9} *#*(?: \(outliers\))?|"
     r"histogram was built using the following parameters: .{1,200}|bin \(usec\) +frequency"
 )
+_HEAD = LineStart(r"(?:sockperf: (?:\x1b\[[0-9;]{0,12}m)?(?:==|\[|Summary: |Total |ERROR)|sockperf\[CLIENT\] |test was performed using the)")
 
 
 def detect(head: str) -> Detected:
     """Say whether the log has the tool's prefix with one of its lines, or the parameters of a full log."""
-    fits = re.search(
-        r"^(?:sockperf: (?:\x1b\[[0-9;]{0,12}m)?(?:==|\[|Summary: |Total |ERROR)|sockperf\[CLIENT\] |test was performed using the)",
-        head,
-        re.MULTILINE,
-    )
-    return Detected(fits is not None, wants="lines that begin with 'sockperf: ', or 'test was performed using the following parameters'")
+    return Detected(_HEAD.is_in(head), wants="lines that begin with 'sockperf: ', or 'test was performed using the following parameters'")
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Found]:
