@@ -33,17 +33,23 @@ from tacholog.formats.ecal.tools import BLOCKS, one_liner
 from tacholog.formats.kit import (
     MICROSECOND,
     Broken,
+    Bulk,
     Conditions,
     Detected,
     Dialect,
     Distribution,
     Facts,
     Found,
+    FoundMany,
     Line,
+    Lines,
     LineStart,
     Record,
     States,
+    Taken,
+    lines_in,
     printed,
+    read_in_bulk,
 )
 
 SYSTEM = "eCAL"
@@ -104,6 +110,9 @@ _TITLE = re.compile(r" LATENCY / THROUGHPUT TEST\s*")
 _ZERO_COPY = re.compile(r"Zero copy mode: ([01])")
 _PYTHON_LOST = re.compile(r"Package lost after message \d{1,18} -> stop\.")
 
+# Without the sign of a latency below zero, which two clocks make.
+BULK = (Bulk(rb"\d{1,15}+"),)
+
 
 def detect(head: str) -> Detected:
     """Say whether the log has rows that eCAL's samples print, one of its tables, or nothing but whole numbers."""
@@ -112,14 +121,19 @@ def detect(head: str) -> Detected:
     return Detected(fits, wants)
 
 
-def parse(lines: Iterable[Line]) -> Iterator[Found]:
+def parse(lines: Iterable[Line | Lines]) -> Iterator[Found | FoundMany]:
     """Yield what is found; a log that starts with a bare integer is a file of single latencies."""
     waiting = iter(lines)
     first = next(waiting, None)
     if first is None:
         return
     every = chain([first], waiting)
-    yield from _samples(every) if _SAMPLE.fullmatch(first.text) else _EcalOutput().read(every)
+    if isinstance(first, Lines) or _SAMPLE.fullmatch(first.text):
+        samples = _Samples()
+        yield from read_in_bulk(every, samples.take, samples.take_many)
+        yield from samples.close()
+    else:
+        yield from _EcalOutput().read(line for piece in every for line in lines_in(piece))
 
 
 class _EcalOutput:
@@ -179,20 +193,36 @@ def _facts(line: Line) -> Facts | None:
     return None
 
 
-def _samples(lines: Iterable[Line]) -> Iterator[Found]:
+class _Samples:
     """One record of all latencies of a file; it stands on the last line, the others being chatter."""
-    seen, damaged, last = Distribution(), False, None
-    for line in lines:
+
+    def __init__(self) -> None:
+        self._seen = Distribution()
+        self._damaged = False
+        self._last: Line | None = None
+
+    def take(self, line: Line) -> Iterator[Found]:
+        """Count a latency."""
         if line.whole and _SAMPLE.fullmatch(line.text):
-            if last:
-                yield Found(last, None)
-            seen.add(int(line.text))
-            last = line
+            if self._last:
+                yield Found(self._last, None)
+            self._seen.add(int(line.text))
+            self._last = line
         elif line.text.strip():
-            damaged = True
+            self._damaged = True
             yield Found(line, Broken("not a whole number of microseconds: statistics of this file would lack it"))
-    if last:
-        yield Found(last, None if damaged else _distribution(seen))
+
+    def take_many(self, lines: Lines) -> Taken:
+        """Count many of them."""
+        before: list[Found | FoundMany] = [Found(self._last, None)] if self._last else []
+        self._seen.add_many(lines.cells[:, 0].astype("int64"))
+        self._last = lines.line(-1)
+        return Taken(lines.count, [*before, FoundMany(lines.part(0, -1), None)])
+
+    def close(self) -> Iterator[Found]:
+        """The file has ended."""
+        if self._last:
+            yield Found(self._last, None if self._damaged else _distribution(self._seen))
 
 
 def _distribution(seen: Distribution) -> Record:

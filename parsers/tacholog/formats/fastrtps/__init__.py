@@ -16,8 +16,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from tacholog.formats.fastrtps import latency, throughput, video
-from tacholog.formats.fastrtps.samples import HEADER, RawFile
+from tacholog.formats.fastrtps import bulk, latency, throughput, video
+from tacholog.formats.fastrtps.samples import HEADER, SAMPLES, RawFile
 from tacholog.formats.kit import (
     COUNT_LIMIT,
     Broken,
@@ -26,16 +26,20 @@ from tacholog.formats.kit import (
     Dialect,
     Facts,
     Found,
+    FoundMany,
     Line,
+    Lines,
     LineStart,
     Number,
     Record,
     States,
+    Taken,
     counted,
     found_on,
     impossible,
     is_size,
     printed,
+    read_in_bulk,
     unit_of_last_place,
 )
 
@@ -113,6 +117,8 @@ _CHATTER = re.compile(
     r"(?:Pub: |Sub: )?(?:Publisher )?(?:COMMAND|DATA|Command|Data) (?:Pub|Sub) Matched|(?:COMMAND|DATA) (?:PUBLISHER|SUBSCRIBER) MATCHING REMOVAL"
 )
 
+BULK = (*bulk.BULK, SAMPLES)
+
 
 def detect(head: str) -> Detected:
     """Say whether the log has the header of one of these tables or files, or lines that only these tools print."""
@@ -122,11 +128,10 @@ def detect(head: str) -> Detected:
     return Detected(_SIGNS.is_in(head) or _HEADER_OF_BOTH.search(head) is not None, wants)
 
 
-def parse(lines: Iterable[Line]) -> Iterator[Found]:
+def parse(lines: Iterable[Line | Lines]) -> Iterator[Found | FoundMany]:
     """Yield what is found."""
     output = _FastRtpsOutput()
-    for line in lines:
-        yield from output.line(line)
+    yield from read_in_bulk(lines, output.line, output.lines)
     yield from output.end()
 
 
@@ -161,6 +166,14 @@ class _FastRtpsOutput:
             yield Found(line, Broken("a row without the header of its table"))
         else:
             yield from self._words(line, squeezed)
+
+    def lines(self, lines: Lines) -> Taken:
+        """Use rows of a table of demands, or of a file of samples."""
+        if self._raw:
+            return self._raw.take_many(lines) if lines.bulk is SAMPLES else Taken()
+        if not isinstance(self._table, throughput.DemandTable) or lines.bulk is SAMPLES or self._quoted:
+            return Taken()
+        return bulk.demands(self._table, lines)
 
     def end(self) -> Iterator[Found]:
         """Yield what was still open when the log ended."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from tacholog.formats.iperf3 import bulk
 from tacholog.formats.iperf3.json import IperfDocument
 from tacholog.formats.iperf3.stream import SIGN, EventStream
 from tacholog.formats.iperf3.text import TextReport
@@ -46,6 +47,7 @@ STATES = {
 }
 
 
+BULK = bulk.BULK
 _HEAD = LineStart(
     rf"(?:{STAMP})?(?:\[ ID\](?:\[Role\])? Interval {{11}}Transfer {{5}}Bi?[at]|Connecting to host \S+, port \d+\r?$|"
     r"iperf3: (?:(?:error|interrupt) - |the (?:client|server) has )|"

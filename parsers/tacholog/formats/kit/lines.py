@@ -1,14 +1,11 @@
-"""What a format module works with: lines in, findings out."""
+"""What a format module works with: lines, and what it says of its logs as a whole."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
-
-from tacholog.schema.records import Facts, Histogram, Record
 
 
 class Line(NamedTuple):
@@ -39,23 +36,6 @@ class Broken(msgspec.Struct, frozen=True):
     """A result line that is cut, garbled or impossible. It costs only itself."""
 
     reason: str
-
-
-class Found(NamedTuple):
-    """What a format found on a line: a record, facts about the run, part of a histogram, a broken result, or ``None`` for chatter of the tool.
-
-    ``also`` are the other lines of the same finding. ``line`` is ``None`` only for what is known at the end of the log. A row of a table may hold
-    several records, each a finding on the same line; the first one gives the line its class.
-    """
-
-    line: Line | None
-    what: Record | Facts | Histogram | Broken | None
-    also: tuple[Line, ...] = ()
-
-
-def found_on(lines: Sequence[Line], what: Record | Facts | Histogram | Broken | None) -> Found:
-    """Make a finding that stands on several lines, at least one."""
-    return Found(lines[0], what, tuple(lines[1:]))
 
 
 class Detected(NamedTuple):

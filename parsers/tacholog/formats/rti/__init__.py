@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tacholog.formats.kit import Detected, Dialect, Found, Line, LineStart, Record, States
+from tacholog.formats.kit import Detected, Dialect, Found, FoundMany, Line, Lines, LineStart, Record, States, Taken, read_in_bulk
 from tacholog.formats.rti import bulk as _rti_bulk
 from tacholog.formats.rti.banner import Banner, begins_run, without_skew_notices
 from tacholog.formats.rti.csv import CsvTable, is_row
@@ -27,7 +27,7 @@ from tacholog.formats.rti.json import JsonOutput
 from tacholog.formats.rti.legacy import Legacy
 from tacholog.formats.rti.lite import Lite
 from tacholog.formats.rti.page import WebPage
-from tacholog.formats.rti.samples import LatencyFile
+from tacholog.formats.rti.samples import SAMPLES, LatencyFile
 
 SYSTEM = "RTI Connext DDS"
 TOOL = "RTI Perftest"
@@ -45,7 +45,7 @@ DIALECTS = (
     Dialect("page-micro", "published benchmark pages of Connext Micro (no p99.9999)", "published pages of Micro 2.4.14 and 3.0.3"),
     Dialect("lite", "Perftest Lite of 2026", "from source only"),
 )
-BULK = _rti_bulk.BULK
+BULK = (*_rti_bulk.BULK, SAMPLES)
 DEFINITIONS = {
     "rti-one-way": "Half of a round trip, in whole microseconds (in special builds whole nanoseconds), halved by integer division: RTI Perftest "
     "calls it one-way latency. The percentiles are fixed by the tool; how many samples are behind them is not printed.",
@@ -106,17 +106,35 @@ def _first_row(head: str) -> bool:
     return is_row(next((line for line in head[:4096].split("\n") if line.strip()), ""))
 
 
-def parse(lines: Iterable[Line]) -> Iterator[Found]:
+def parse(lines: Iterable[Line | Lines]) -> Iterator[Found | FoundMany]:
     """Yield what is found: a record, a broken result line, facts, or chatter that the tool is known to print."""
-    run = _Run()
-    for line in lines:
+    log = _Log()
+    yield from read_in_bulk(lines, log.take, log.take_many)
+    yield from log.close()
+
+
+class _Log:
+    """One run after another."""
+
+    def __init__(self) -> None:
+        self._run = _Run()
+
+    def take(self, line: Line) -> Iterator[Found]:
+        """Use one line."""
         if begins_run(line.text):
-            yield from run.close("another run begins within this")
-            yield from run.ending()
-            run = _Run()
-        yield from run.take(line)
-    yield from run.close()
-    yield from run.ending()
+            yield from self._run.close("another run begins within this")
+            yield from self._run.ending()
+            self._run = _Run()
+        yield from self._run.take(line)
+
+    def take_many(self, lines: Lines) -> Taken:
+        """Use rows of a file of samples."""
+        return self._run.take_many(lines)
+
+    def close(self) -> Iterator[Found]:
+        """The log has ended."""
+        yield from self._run.close()
+        yield from self._run.ending()
 
 
 class _Run:
@@ -147,6 +165,11 @@ class _Run:
         if around:
             yield around
         yield from self._json.noise(line)
+
+    def take_many(self, lines: Lines) -> Taken:
+        """Use rows of a file of samples, of which other readers know nothing once it has begun."""
+        taken = self._samples.take_many(lines)
+        return taken._replace(found=[self._completed(found) if isinstance(found, Found) else found for found in taken.found])
 
     def close(self, reason: str | None = None) -> Iterator[Found]:
         """Give up what the readers hold."""
