@@ -24,7 +24,12 @@ _NAMES_SHOWN = 5
 
 def problem(run: str, log: str, line: int, kind: str, text: str, reason: str) -> dict[str, Any]:
     """Return a row of the table ``problems``."""
-    return {"run": utf8(run), "log": utf8(log), "line": line, "kind": kind, "text": text[:_TEXT_SHOWN], "reason": utf8(reason)}
+    return {"run": utf8(run), "log": utf8(log), "line": line, "kind": kind, "text": text_shown(text), "reason": utf8(reason)}
+
+
+def text_shown(text: str) -> str:
+    """Return as much of a line as a table holds."""
+    return text[:_TEXT_SHOWN]
 
 
 def utf8(name: str) -> str:
