@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import msgspec
 
-from tacholog.dataset.across import mark_growing, mark_republished
-from tacholog.dataset.clocks import Clocks, clocks_of
 from tacholog.dataset.columns import NOT_STATED, NUMBER_WIDTH, RECORD_WIDTH, Columns, Name, Shape, joined_words
-from tacholog.dataset.entries import LogEntry
 from tacholog.dataset.frames import Dataset, Row, dataset
-from tacholog.dataset.quality import RunContext, judge
+from tacholog.dataset.marking.across import mark_growing, mark_republished
+from tacholog.dataset.marking.clocks import Clocks, clocks_of
+from tacholog.dataset.marking.quality import RunContext, judge
 from tacholog.dataset.rows import ReadLog, log_row, run_ending, run_row
+from tacholog.dataset.work.entries import LogEntry
 from tacholog.runs.manifest import Host, Manifest
 from tacholog.runs.problems import problem
 from tacholog.runs.stated import options_apart

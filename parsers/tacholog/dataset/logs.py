@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from tacholog.dataset.columns import NOT_STATED, ColumnBuilder, Columns, NumberColumns, RecordColumns, Shape, ShapeInLog, mark_bits
-from tacholog.dataset.entries import HistogramHead, LogEntry, LogHead, LogProblem
+from tacholog.dataset.work.entries import HistogramHead, LogEntry, LogHead, LogProblem
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import open_evidence
 from tacholog.formats.blocks import RecordBlock

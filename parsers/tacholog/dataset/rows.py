@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tacholog.dataset.entries import LogHead
 from tacholog.dataset.frames import Row
+from tacholog.dataset.work.entries import LogHead
 from tacholog.runs.labels import labels_text
 from tacholog.runs.manifest import LogFile, Manifest
 from tacholog.schema.records import SEVERITY, Facts, Status

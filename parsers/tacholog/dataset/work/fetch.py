@@ -11,9 +11,9 @@ from typing import NamedTuple
 import msgspec
 
 from tacholog.dataset.cache import Cache, Kind, key_of
-from tacholog.dataset.entries import DamagedEntry, LogEntry, checked, decoded
 from tacholog.dataset.logs import Limits, Progress, lost_log, open_named
 from tacholog.dataset.versions import detection_digest, reader_digest
+from tacholog.dataset.work.entries import DamagedEntry, LogEntry, checked, decoded
 from tacholog.dataset.work.tasks import LogTask, Promise, Readers
 from tacholog.errors import UnreadableInput
 from tacholog.runs.manifest import LogFile, Manifest
