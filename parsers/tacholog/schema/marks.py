@@ -163,6 +163,12 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
             "When the run began, more programs wanted a processor than the run's own two and a quarter of the processors. The numbers measure "
             "that other work too.",
         ),
+        "disturbed": Mark(
+            "o",
+            "Others took more of the machine than allowed",
+            "Before, during or after the run, other programs or the host of the virtual machine took more processor time than the limits of the "
+            "campaign allow. The campaign has to be run again before it is published.",
+        ),
         "republished": Mark(
             "=",
             "The same measurement, published again",
