@@ -96,9 +96,13 @@ class _Table:
 
     def exact(self, metric: str, statistic: str) -> Floats:
         """The value of this number in each record where it is no bound."""
+        return self._of_number(metric, statistic, self._exact_values)
+
+    @cached_property
+    def _exact_values(self) -> Floats:
         import numpy as np
 
-        return self._of_number(metric, statistic, np.where(self.numbers.bound == BOUNDS.index("="), self.numbers.value, np.nan))
+        return np.where(self.numbers.bound == BOUNDS.index("="), self.numbers.value, np.nan)
 
     def _of_number(self, metric: str, statistic: str, column: Floats) -> Floats:
         import numpy as np
