@@ -22,12 +22,16 @@ from tacholog.schema.tables import TABLES
 
 FORMATS = Path(__file__).parent / "formats"
 LOGS = sorted(path for path in FORMATS.glob("*/*") if path.is_file() and path.name != "README.md")
-LINE = "Length:    32  Packets: 77849677  Packets/s(ave): {:8d}  Mbps(ave):   664.2  Lost:     0 (0.00%)\n"
+
+
+def summary(rate: int) -> str:
+    """A line of RTI's, whose figures agree with each other."""
+    return f"Length:    32  Packets: {rate * 30:8d}  Packets/s(ave): {rate:8d}  Mbps(ave): {rate * 32 * 8 / 1e6:7.1f}  Lost:     0 (0.00%)\n"
 
 
 def run(folder: Path, rate: int = 2_594_706, **about: object) -> Path:
     """A run with one log."""
-    content = LINE.format(rate).encode()
+    content = summary(rate).encode()
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "sub.log").write_bytes(content)
     entry = LogFile(file="sub.log", sha256=hashlib.sha256(content).hexdigest(), participant=about.pop("participant", None))  # type: ignore[arg-type]
@@ -65,7 +69,7 @@ def test_a_changed_log_or_manifest_is_read_again(tmp_path: Path, change: str) ->
     load([tmp_path / "data"], work=Work(cache=cache))
 
     if change == "log":
-        (folder / "sub.log").write_text(LINE.format(3_000_000))
+        (folder / "sub.log").write_text(summary(3_000_000))
     elif change == "manifest":
         run(folder, release="2")
     else:
@@ -140,6 +144,7 @@ def test_parts_hold_what_the_whole_holds(tmp_path: Path) -> None:
     one_part = [tables(part) for part in load_parts([tmp_path / "data"])]
 
     assert len(parts) > 3
+    assert len(whole["results"]) >= 100
     for name, rows in whole.items():
         assert sorted(map(repr, (row for part in parts for row in part[name]))) == sorted(map(repr, rows)), name
     assert one_part == [whole]
@@ -177,3 +182,10 @@ def test_the_command_shows_and_empties_the_cache(tmp_path: Path) -> None:
     assert "  logs: 1, 0.0 MB" in shown.stdout
     assert cleared.stdout == f"{tmp_path / 'cache' / FILE} is empty\n"
     assert "  logs: 0, 0.0 MB" in run_tacholog_text("cache", environment=environment).stdout
+
+
+def test_published_runs_without_results_are_no_trouble(tmp_path: Path) -> None:
+    folder = run(tmp_path / "data" / "a", published=True, release="1")
+    (folder / "sub.log").write_text("Length:    32  Packets: 77\n")
+
+    assert len(load([tmp_path / "data"]).results) == 0

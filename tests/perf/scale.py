@@ -19,10 +19,11 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from perf_table import Effort, Goal, LeftOut, Row
 
@@ -179,10 +180,9 @@ def _workers(folder: Path, count: int) -> Iterator[str]:
         while not file.exists() or not file.read_text().endswith("}"):
             time.sleep(0.1)
         processes += [start("distributed.cli.dask_worker", "--no-nanny", "--nthreads", "1", "--no-dashboard") for _ in range(count)]
-        from distributed import Client
-
+        distributed: Any = import_module("distributed")
         address = str(json.loads(file.read_text())["address"])
-        with Client(address) as client:
+        with distributed.Client(address) as client:
             client.wait_for_workers(count)
         yield address
     finally:

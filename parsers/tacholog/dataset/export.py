@@ -40,9 +40,24 @@ def results_table(data: Dataset) -> pd.DataFrame:
         column = column.astype("category") if RUNS[name].kind == "text" else column
         results[name] = column.array.take(places[runs.codes], allow_fill=True)
     results["marks"] = _texts(results["marks"], " ".join)
-    names = zip(*(results[name].astype("object") for name in ("run", "log", "line", "metric", "statistic")), strict=True)
-    results.insert(0, "id", [number_id(*map(str, parts)) for parts in names])
+    results.insert(0, "id", _ids(data.results))
     return results
+
+
+def _ids(results: pd.DataFrame) -> list[str]:
+    """Return the id of each number. Its first half is made once for each record, its second half once for each name."""
+    import numpy as np
+
+    places = [results[name].astype("category").cat.codes.to_numpy() for name in ("run", "log")] + [results["line"].to_numpy(dtype=np.int64)]
+    starts = np.ones(len(results), dtype=bool)
+    starts[1:] = False
+    for place in places:
+        starts[1:] |= place[1:] != place[:-1]
+    rows = results.loc[starts, ["run", "log", "line"]].astype("object")
+    halves = [number_id(str(run), str(log), str(line), "", "").removesuffix(".") for run, log, line in rows.itertuples(index=False)]
+    names = {pair: f"{pair[0]}.{pair[1]}" for pair in set(zip(results["metric"], results["statistic"], strict=True))}
+    of_row = (np.cumsum(starts) - 1).tolist()
+    return [halves[row] + names[pair] for row, pair in zip(of_row, zip(results["metric"], results["statistic"], strict=True), strict=True)]
 
 
 def _texts(values: pd.Series, words: Callable[[Any], str]) -> pd.Series:

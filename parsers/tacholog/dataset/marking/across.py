@@ -106,6 +106,8 @@ def mark_republished(columns: Columns, releases: Sequence[tuple[str, str] | None
     numbers, records = columns.numbers, columns.records
     published = np.array([found is not None for found in releases])[run_of]
     places = np.flatnonzero(published[numbers.record])
+    if not len(places):
+        return  # The logs of all published runs are without results.
     record = numbers.record[places]
     system = np.array([systems[found[0]] if found else NOT_STATED for found in releases])[run_of][record]
     label = np.array([labels[found[1]] if found else NOT_STATED for found in releases])[run_of][record]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 import msgspec
@@ -37,10 +38,9 @@ class Cluster:
             TachologError: no scheduler answers at the address, it has no workers, or the extra ``cluster`` is not installed.
         """
         require("cluster", "--cluster")
-        from distributed import Client
-
+        distributed: Any = import_module("distributed")  # It comes with types for a part of it only.
         try:
-            self._client = Client(address, timeout=_CONNECT_S, set_as_default=False)
+            self._client = distributed.Client(address, timeout=_CONNECT_S, set_as_default=False)
             self._client.wait_for_workers(1, timeout=_CONNECT_S)
         except (OSError, ValueError) as error:  # TimeoutError is an OSError.
             raise TachologError(f"--cluster {address}: no scheduler of a Dask cluster with workers answers there: {error}") from error
@@ -88,6 +88,5 @@ def read_on_worker(request: bytes) -> tuple[str, list[bytes]]:
 @functools.cache
 def _pool() -> Pool:
     """Return the processes of this worker: as many as it has threads."""
-    from distributed import get_worker
-
-    return Pool(get_worker().state.nthreads)
+    distributed: Any = import_module("distributed")
+    return Pool(distributed.get_worker().state.nthreads)
