@@ -55,9 +55,11 @@ def _ids(results: pd.DataFrame) -> list[str]:
         starts[1:] |= place[1:] != place[:-1]
     rows = results.loc[starts, ["run", "log", "line"]].astype("object")
     halves = [number_id(str(run), str(log), str(line), "", "").removesuffix(".") for run, log, line in rows.itertuples(index=False)]
-    names = {pair: f"{pair[0]}.{pair[1]}" for pair in set(zip(results["metric"], results["statistic"], strict=True))}
-    of_row = (np.cumsum(starts) - 1).tolist()
-    return [halves[row] + names[pair] for row, pair in zip(of_row, zip(results["metric"], results["statistic"], strict=True), strict=True)]
+    metrics, statistics = (results[name].astype("category").cat for name in ("metric", "statistic"))
+    names = [f"{metric}.{statistic}" for metric in metrics.categories for statistic in statistics.categories]
+    of_name = metrics.codes.to_numpy(dtype=np.int64) * len(statistics.categories) + statistics.codes.to_numpy()
+    ids: list[str] = (np.array(halves, dtype=object)[np.cumsum(starts) - 1] + np.array(names, dtype=object)[of_name]).tolist()
+    return ids
 
 
 def _texts(values: pd.Series, words: Callable[[Any], str]) -> pd.Series:
