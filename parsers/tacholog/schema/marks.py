@@ -15,7 +15,7 @@ class Mark(msgspec.Struct, frozen=True):
         sign: the footnote sign that stands at the number.
         title: what was found, in a few words.
         sentence: what it means for a reader.
-        by_formats: whether a format may set it, because only the log shows it. All other marks are set by the rules of `tacholog.dataset.quality`.
+        by_formats: whether a format may set it, because only the log shows it. All other marks are set by the rules in `tacholog.dataset.marking`.
     """
 
     sign: str

@@ -19,6 +19,7 @@ from tacholog.compare.sides import of_release
 from tacholog.dataset.complaints import saved_complaints
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.logs import Progress
+from tacholog.dataset.work.work import Work
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.evidence import open_evidence
 from tacholog.render.diff.text import github
@@ -44,7 +45,15 @@ LATEST_DIFF = "downloads/latest-diff.md"
 SCHEMA_FILE = f"downloads/{SCHEMA.replace('/', '-')}.schema.json"
 
 
-def build_site(roots: Sequence[Path], site: Path, work: Path, settings: SiteSettings | None = None, progress: Progress | None = None) -> Path:
+def build_site(
+    roots: Sequence[Path],
+    site: Path,
+    work: Path,
+    settings: SiteSettings | None = None,
+    progress: Progress | None = None,
+    *,
+    reading: Work | None = None,
+) -> Path:
     """Build the site and return its first page.
 
     Args:
@@ -53,6 +62,7 @@ def build_site(roots: Sequence[Path], site: Path, work: Path, settings: SiteSett
         work: the folder for sources, dataset and Sphinx's cache. It is kept, so that the next build has less to do.
         settings: the content of ``site.toml``.
         progress: called with the name of a log and the number of bytes that were read of it.
+        reading: who reads the logs; ``None``: this process.
 
     Raises:
         TachologError: there is no run in the folders, ``site`` holds files that Tacholog did not make, or Sphinx reported a problem.
@@ -64,7 +74,7 @@ def build_site(roots: Sequence[Path], site: Path, work: Path, settings: SiteSett
         return site / "index.html"
     remove_changes(site)
     remove_stamp(site)
-    data = prepare(roots, work, settings, progress)
+    data = prepare(roots, work, settings, progress, reading)
     view = view_of(data)
     sources = Sources(work / "source")
     sources.copy_tree(site_dir())

@@ -15,6 +15,7 @@ from tacholog.dataset.complaints import complaints
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.load import load
 from tacholog.dataset.logs import Progress
+from tacholog.dataset.work.work import Work
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there, read_evidence
 from tacholog.privacy.redact import redacted
@@ -25,7 +26,7 @@ from tacholog.site.settings import SiteSettings
 _NAMED = 3  # problems named in one line; check lists them all
 
 
-def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress: Progress | None = None) -> Dataset:
+def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress: Progress | None = None, reading: Work | None = None) -> Dataset:
     """Return the dataset to show. Save it in ``work/dataset``, and redacted logs in ``work/shown``.
 
     The list of what could not be read is saved too, with the real names. `saved_complaints` returns it.
@@ -33,7 +34,7 @@ def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress:
     Raises:
         UnreadableInput: there is no run in the folders, or no run of a system that the settings name.
     """
-    data = load(roots, settings.limits.limits, progress)
+    data = load(roots, settings.limits.limits, progress, work=reading)
     complained = complaints(data)
     if data.runs.empty and data.problems[(data.problems["run"] != "") & (data.problems["kind"] != FORGOTTEN)].empty:
         raise UnreadableInput(_nothing(roots, complained.unread))
