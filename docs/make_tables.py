@@ -12,9 +12,10 @@ from typing import Literal, get_args, get_origin
 import msgspec
 
 from tacholog.campaign.machines.machine import HostEntry, Ready
-from tacholog.campaign.plan import Block, Campaign
+from tacholog.campaign.plan import Block, Campaign, Listing
 from tacholog.campaign.processes import Process
 from tacholog.formats import kit
+from tacholog.runs.disturbance import Limits
 from tacholog.schema.json_schema import results_schema
 from tacholog.schema.reference import with_tables
 
@@ -112,7 +113,15 @@ def _code(words: str) -> str:
 
 
 _KEYS = re.compile(r"<!-- keys: (?P<name>\w+) -->\n.*?<!-- end of keys -->", re.DOTALL)
-_TABLES_OF_KEYS = {"Campaign": Campaign, "Block": Block, "Process": Process, "HostEntry": HostEntry, "Ready": Ready}
+_TABLES_OF_KEYS = {
+    "Campaign": Campaign,
+    "Block": Block,
+    "Listing": Listing,
+    "Limits": Limits,
+    "Process": Process,
+    "HostEntry": HostEntry,
+    "Ready": Ready,
+}
 _KINDS = {"tuple": "list", "dict": "table", "int": "whole number", "float": "number", "str": "text", "bool": "true or false"}
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tacholog.dataset.columns import ColumnBuilder, Columns, Shape, marks_of
-from tacholog.dataset.quality import RunContext, judge
+from tacholog.dataset.marking.quality import RunContext, judge
 from tacholog.formats.reading import Event
 from tacholog.schema.conditions import Conditions, DataPath, Touched
 from tacholog.schema.records import Number, Record

@@ -20,9 +20,9 @@ import pytest
 from tests.left_out import leave_out
 
 from tacholog.dataset.cache import Cache, Kind
-from tacholog.dataset.entries import decoded
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.load import load
+from tacholog.dataset.work.entries import decoded
 from tacholog.dataset.work.pool import Pool
 from tacholog.dataset.work.tasks import InThisProcess, LogTask
 from tacholog.dataset.work.work import Work

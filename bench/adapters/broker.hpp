@@ -45,6 +45,7 @@ public:
 
     std::string address() const override { return address_; }
     Facts facts() const override { return facts_; }
+    pid_t pid() const override { return program_->pid(); }
     std::optional<std::string> trouble() const override { return program_->trouble(); }
 
 private:

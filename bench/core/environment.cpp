@@ -70,6 +70,44 @@ std::optional<std::uint64_t> memory_bytes() {
     return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
 }
 
+constexpr const char* cpus = "/sys/devices/system/cpu/";
+
+/// An empty list is known, a file that is not there is not.
+std::string isolated_cpus() {
+    const std::string path = std::string{cpus} + "isolated";
+    if (!std::ifstream{path}) return "";
+    const std::string list = first_line(path);
+    return list.empty() ? "none" : list;
+}
+
+/// Of CPU 0: state0, state1, ... as far as they go.
+std::string idle_states() {
+    std::string states;
+    for (int state = 0;; ++state) {
+        const std::string folder = std::string{cpus} + "cpu0/cpuidle/state" + std::to_string(state) + "/";
+        const std::string name = first_line(folder + "name");
+        if (name.empty()) return states;
+        states += (states.empty() ? "" : ", ") + name + (first_line(folder + "disable") == "1" ? " (off)" : "");
+    }
+}
+
+std::string turbo() {
+    const std::string not_allowed = first_line(std::string{cpus} + "intel_pstate/no_turbo");
+    if (!not_allowed.empty()) return not_allowed == "0" ? "on" : "off";
+    const std::string boost = first_line(std::string{cpus} + "cpufreq/boost");
+    if (boost.empty()) return "";
+    return boost == "1" ? "on" : "off";
+}
+
+/// "always [madvise] never" -> the one in effect.
+std::string transparent_huge_pages() {
+    const std::string choices = first_line("/sys/kernel/mm/transparent_hugepage/enabled");
+    const auto begin = choices.find('[');
+    const auto end = choices.find(']');
+    if (begin == std::string::npos || end == std::string::npos) return "";
+    return choices.substr(begin + 1, end - begin - 1);
+}
+
 }  // namespace
 
 std::vector<int> allowed_cpus() {
@@ -96,6 +134,11 @@ Host read_host() {
     host.threads_per_core = threads_per_core();
     host.memory_bytes = memory_bytes();
     host.governor = first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+    host.isolated_cpus = isolated_cpus();
+    host.idle_driver = first_line(std::string{cpus} + "cpuidle/current_driver");
+    host.idle_states = idle_states();
+    host.turbo = turbo();
+    host.transparent_huge_pages = transparent_huge_pages();
     host.virtualisation = virtualisation();
     host.clocksource = first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     const std::string kernel_command = first_line("/proc/cmdline");

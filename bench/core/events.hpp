@@ -47,6 +47,11 @@ struct Host {
     std::optional<long> threads_per_core;
     std::optional<std::uint64_t> memory_bytes;
     std::string governor;
+    std::string isolated_cpus;  ///< a list; "none" if the kernel isolates none
+    std::string idle_driver;
+    std::string idle_states;             ///< of the first CPU, as "POLL, C1, C6 (off)"
+    std::string turbo;                   ///< on or off
+    std::string transparent_huge_pages;  ///< always, madvise or never
     std::string virtualisation;
     std::string clocksource;
     std::optional<bool> mitigations_off;
@@ -244,6 +249,14 @@ struct Resources {
     std::uint64_t involuntary_switches = 0;
     std::uint64_t peak_memory_bytes = 0;
     std::string participant = {};
+};
+
+/// The processor time that all sides, and the companion program, needed for the messages of one case, warm-up included.
+struct Cost {
+    Case measured;
+    std::uint64_t messages = 0;  ///< those that arrived, at all subscribers
+    Nanoseconds sides_ns = 0;
+    std::optional<Nanoseconds> companion_ns = {};  ///< nothing: there is no companion program, or it cannot be seen
 };
 
 struct PathCounter {

@@ -79,6 +79,11 @@ Who runs where
                              pub, sub: only that side, the other is started with the same options
   --cpu-pub LIST             CPUs the publisher may run on, like 0 or 2,4-7 (default: any)
   --cpu-sub LIST             CPUs the subscriber may run on (default: any)
+  --realtime PRIORITY        both sides measure with this real-time priority, 1 to 98 (SCHED_FIFO; default:
+                             the normal scheduling). It must be permitted, as must the next two
+  --lock-memory              both sides lock their memory, so that no page of it has to be brought in
+                             while they measure
+  --numa NODE                both sides take their memory from this NUMA node alone
   --address ADDR             the publisher's address (IPv4 or IPv6) or host name: it listens there, the
                              subscriber connects there (default 127.0.0.1: this host only). A link-local
                              one has the interface of the own side: fe80::1%eth0

@@ -93,6 +93,8 @@ public:
     /// Nothing as long as it runs; else that it has ended, and what it printed last.
     std::optional<std::string> trouble() const;
 
+    const std::vector<std::string>& words() const { return words_; }
+
     /// As it was given, for the log.
     std::string command() const;
 

@@ -71,6 +71,23 @@ Result<std::size_t> how_many(std::string_view option, std::string_view text, std
     return Error{std::string{option} + " " + std::string{text} + ": not a number from 1 to " + std::to_string(most)};
 }
 
+template <int least, int most>
+Result<int> whole(std::string_view option, std::string_view text) {
+    const auto number = to_number<int>(text);
+    if (number && *number >= least && *number <= most) return *number;
+    return Error{std::string{option} + " " + std::string{text} + ": not a whole number from " + std::to_string(least) +
+                 " to " + std::to_string(most)};
+}
+
+Result<void> set_realtime(Options& options, std::string_view text) {
+    return keep(whole<1, highest_realtime>("--realtime", text), options.tuning.realtime);
+}
+
+Result<void> set_numa(Options& options, std::string_view text) {
+    constexpr int highest_node = 1023;
+    return keep(whole<0, highest_node>("--numa", text), options.tuning.numa_node);
+}
+
 Result<void> set_batch_bytes(Options& options, std::string_view text) {
     const auto sizes = parse_sizes(text);
     if (!sizes || sizes->size() != 1 || sizes->front() > most_batch_bytes) {
@@ -111,7 +128,7 @@ Result<void> nothing(Options&, std::string_view) {
 }
 
 // clang-format off
-constexpr std::array<OptionRow, 38> rows{{
+constexpr std::array<OptionRow, 41> rows{{
     {"test", [](Options& o, std::string_view t) { return choose("--test", t, tests, o.test); }},
     {"transport", [](Options& o, std::string_view t) -> Result<void> { o.transport = t; return {}; }},
     {"role", [](Options& o, std::string_view t) { return choose("--role", t, roles, o.role); }},
@@ -135,6 +152,9 @@ constexpr std::array<OptionRow, 38> rows{{
     {"slow-subscriber", [](Options& o, std::string_view t) { return choose("--slow-subscriber", t, policies, o.audience.slow); }},
     {"cpu-pub", [](Options& o, std::string_view t) { return keep(parse_cpus(t), o.cpu_pub); }},
     {"cpu-sub", [](Options& o, std::string_view t) { return keep(parse_cpus(t), o.cpu_sub); }},
+    {"realtime", set_realtime},
+    {"lock-memory", [](Options& o, std::string_view) { return set_flag(o.tuning.lock_memory); }, no_argument},
+    {"numa", set_numa},
     {"address", set_address},
     {"port", set_port},
     {"set", set_setting, required_argument, Request::run, true},

@@ -14,6 +14,7 @@
 #include "core/message.hpp"
 #include "core/result.hpp"
 #include "core/settings.hpp"
+#include "core/tuning.hpp"
 #include "core/waiting.hpp"
 
 namespace tacholog {
@@ -61,6 +62,7 @@ struct Options {
     Basis basis = Basis::round_trip;  ///< of latency
     std::vector<int> cpu_pub;
     std::vector<int> cpu_sub;
+    Tuning tuning;
     std::string address = "127.0.0.1";
     int port = -1;              ///< -1: not given
     bool any_endpoint = false;  ///< the peer may name any address to send to, not only its own

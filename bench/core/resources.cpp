@@ -1,11 +1,14 @@
 #include "core/resources.hpp"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <iterator>
 #include <sstream>
+#include <string>
 #include <string_view>
 
 #include "core/text.hpp"
@@ -104,6 +107,21 @@ Resources Usage::so_far() const {
     used.voluntary_switches -= before_.voluntary_switches;
     used.involuntary_switches -= before_.involuntary_switches;
     return used;
+}
+
+std::optional<Nanoseconds> processor_time_of(pid_t program) {
+    if (program <= 0) return std::nullopt;
+    std::ifstream file{"/proc/" + std::to_string(program) + "/stat"};
+    std::string text{std::istreambuf_iterator<char>{file}, {}};
+    // The program's name may hold blanks and brackets: what is counted comes behind the last bracket.
+    std::istringstream words{text.substr(text.rfind(')') == std::string::npos ? text.size() : text.rfind(')') + 1)};
+    std::string skipped;
+    constexpr int before_times = 11;
+    for (int at = 0; at < before_times; ++at) words >> skipped;
+    std::int64_t user = 0;
+    std::int64_t system = 0;
+    if (!(words >> user >> system)) return std::nullopt;
+    return (user + system) * (nanoseconds_per_second / ::sysconf(_SC_CLK_TCK));
 }
 
 PathCounters read_path_counters() {

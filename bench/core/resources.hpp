@@ -1,6 +1,10 @@
 // What a side used of its machine, and which way the bytes really went, both as the kernel counted them.
 #pragma once
 
+#include <sys/types.h>
+
+#include <optional>
+
 #include "core/events.hpp"
 
 namespace tacholog {
@@ -20,6 +24,10 @@ private:
     Nanoseconds start_ns_;
     Resources before_;
 };
+
+/// The processor time that a program has used so far, with all its threads, in steps of 10 ms; nothing if it is not
+/// there.
+std::optional<Nanoseconds> processor_time_of(pid_t program);
 
 /// The kernel's counters of UDP and TCP in this network namespace; empty where they cannot be read.
 PathCounters read_path_counters();

@@ -88,7 +88,7 @@ Result<void> subscribe_and_run(const Options& options, const Transport& transpor
 /// What a publisher's process has started itself. Of its subscribers: what they know, and whether one of them can no
 /// longer come.
 struct Own {
-    std::string companion;  ///< the address of its companion program, if it has one
+    const Companion* companion;  ///< nullptr: it has none
     std::uint64_t secret = 0;
     std::function<bool()> hopeless = [] { return false; };
 };
@@ -101,7 +101,10 @@ Result<void> publish_and_run(const Options& options, const Transport& transport,
     reception.strangers().tell(log);
     if (!gathered) return explained(with_origin_of_port(gathered.error(), options), subscribers);
     Side side{options, transport, subscribers.front(), &log, subscribers};
-    side.companion = own.companion;
+    if (own.companion != nullptr) {
+        side.companion = own.companion->address();
+        side.companion_pid = own.companion->pid();
+    }
     return explained(run_publisher(side), subscribers);
 }
 
@@ -138,7 +141,7 @@ Result<void> run_processes(const Run& run, const Listener& listener, std::vector
         return std::any_of(children.begin(), children.end(), [](const Child& child) { return child.ended(); });
     };
     auto done = publish_and_run(run.options, run.transport, listener, run.stop, run.log,
-                                {run.companion_address(), secret, one_ended});
+                                {run.companion, secret, one_ended});
     std::string fates;
     for (Child& child : children) {
         const std::string fate = child.reap();
@@ -161,7 +164,7 @@ Result<void> run_threads(const Run& run, const Listener& listener) {
         });
     }
     auto published = publish_and_run(run.options, run.transport, listener, run.stop, run.log,
-                                     {run.companion_address(), secret, [&] { return one_failed.load(); }});
+                                     {run.companion, secret, [&] { return one_failed.load(); }});
     for (auto& subscriber : subscribers) subscriber.join();
     const auto failed = std::find_if(ends.begin(), ends.end(), [](const auto& end) { return !end; });
     return published && failed != ends.end() ? *failed : published;
@@ -265,7 +268,7 @@ int run_role(const Run& run) {
     const PathCounters before = write_head(run);
     if (!listener) return conclude(run, with_origin_of_port(listener.error(), options), before);
     if (both) return conclude(run, run_threads(run, *listener), before);
-    return conclude(run, publish_and_run(options, transport, *listener, stop, log, {run.companion_address()}), before);
+    return conclude(run, publish_and_run(options, transport, *listener, stop, log, {companion}), before);
 }
 
 /// The files of the logs; they stay where they are as long as this lives.
@@ -315,7 +318,7 @@ Result<void> refused(const Options& options, const Transport* transport) {
     for (const auto& [role, cpus] : {std::pair{"pub", options.cpu_pub}, std::pair{"sub", options.cpu_sub}}) {
         if (const auto fine = can_pin(role, cpus); !fine) return fine;
     }
-    return {};
+    return can_apply(options.tuning);
 }
 
 }  // namespace

@@ -28,6 +28,12 @@ std::string settings(const Options& options) {
     return text;
 }
 
+std::string tuning(const Tuning& tuning) {
+    return (tuning.realtime ? " --realtime=" + std::to_string(*tuning.realtime) : "") +
+           (tuning.lock_memory ? " --lock-memory=yes" : "") +
+           (tuning.numa_node ? " --numa=" + std::to_string(*tuning.numa_node) : "");
+}
+
 }  // namespace
 
 std::string agreement(const Options& options) {
@@ -47,7 +53,7 @@ std::string agreement(const Options& options) {
            (options.interval_s == Options{}.interval_s ? ""
                                                        : " --interval-length=" + std::to_string(options.interval_s)) +
            settings(options) + (options.publishers > 1 ? " --publishers=" + std::to_string(options.publishers) : "") +
-           (options.instances ? " --instances=" + std::to_string(*options.instances) : "");
+           tuning(options.tuning) + (options.instances ? " --instances=" + std::to_string(*options.instances) : "");
 }
 
 namespace {
@@ -189,7 +195,20 @@ Result<Resources> measure_usage(const Side& side, Run&& run) {
     return counted == UsageOf::thread ? used : without(used, before, side.monitor->used());
 }
 
-Result<void> exchange_resources(const Side& side, const Case& measured, const Resources& used) {
+/// Adds up what one case took. Of several subscribers or publishers, and of batches, there is no row that it belongs to.
+void tell_cost(const Side& side, Cost cost, const Resources& own, const std::vector<Frame>& theirs) {
+    const bool is_plain = theirs.size() == 1 && side.options.publishers == 1 && !side.options.batch_bytes;
+    if (cost.messages == 0 || !is_plain) return;
+    cost.sides_ns = own.user_ns + own.system_ns;
+    for (const Frame& frame : theirs) {
+        const Resources used = ResourcesFrame::of(frame).used;
+        cost.sides_ns += used.user_ns + used.system_ns;
+    }
+    side.tell(cost);
+}
+
+Result<void> exchange_resources(const Side& side, const Cost& cost, const Resources& used) {
+    const Case& measured = cost.measured;
     // What one thread of several used is not what they all did.
     const bool several_threads = side.options.publishers > 1 && counted_for(side) == UsageOf::thread;
     if (!several_threads) tell_resources(side, "pub", "", measured, used);
@@ -198,6 +217,7 @@ Result<void> exchange_resources(const Side& side, const Case& measured, const Re
     for (std::size_t at = 0; at < theirs->size(); ++at) {
         tell_resources(side, "sub", side.participant(at), measured, ResourcesFrame::of((*theirs)[at]).used);
     }
+    if (!several_threads) tell_cost(side, cost, used, *theirs);
     return {};
 }
 
@@ -240,9 +260,19 @@ bool agreed(const Side& side, const Frame& open) {
 }
 
 Result<void> publish_case(const Side& side, const Case& measured) {
-    const auto run = side.options.test == Test::latency ? run_latency_publisher : run_throughput_publisher;
-    const auto used = measure_usage(side, [&] { return run(side, measured); });
-    return used ? exchange_resources(side, measured, *used) : used.error();
+    Cost cost{.measured = measured};
+    const auto companion_before = processor_time_of(side.companion_pid);
+    const auto used = measure_usage(side, [&]() -> Result<void> {
+        if (side.options.test == Test::latency) return run_latency_publisher(side, measured);
+        const auto arrived = run_throughput_publisher(side, measured);
+        if (!arrived) return arrived.error();
+        cost.messages = *arrived;
+        return {};
+    });
+    if (!used) return used.error();
+    const auto companion_after = processor_time_of(side.companion_pid);
+    if (companion_before && companion_after) cost.companion_ns = *companion_after - *companion_before;
+    return exchange_resources(side, cost, *used);
 }
 
 Result<void> subscribe_case(const Side& side, const Frame& open) {
@@ -265,6 +295,8 @@ public:
         ++side_.case_number;
         if (monitor_) return work(side_);
         return in_fresh_process(who, side_.control.stop(), side_.log, [&]() -> Result<void> {
+            // A process does not inherit that memory is locked.
+            if (auto tuned = apply(side_.options.tuning); !tuned) return tuned;
             Monitor monitor{side_.peers(), side_.placement, side_.limit()};
             Side of_case = side_;
             of_case.monitor = &monitor;
@@ -281,6 +313,7 @@ private:
 
 Result<void> run_publisher(const Side& given) {
     Side side = given;
+    if (auto tuned = apply(side.options.tuning); !tuned) return tuned;
     if (sleeps(side.options.waiting)) wake_on_time();
     auto placement = exchange_affinity(side);
     if (!placement) return placement.error();
@@ -303,6 +336,7 @@ Result<void> run_publisher(const Side& given) {
 
 Result<void> run_subscriber(const Side& given) {
     Side side = given;
+    if (auto tuned = apply(side.options.tuning); !tuned) return tuned;
     if (sleeps(side.options.waiting)) wake_on_time();
     auto placement = pin_subscriber(side);
     if (!placement) return placement.error();

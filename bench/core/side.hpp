@@ -31,6 +31,7 @@ struct Side {
     Placement placement = {};             ///< known once the sides have told each other their CPUs
     Monitor* monitor = nullptr;           ///< has the control channel and the log while a phase lasts
     std::string companion = {};           ///< the address of the run's companion program, if there is one
+    pid_t companion_pid = 0;              ///< of a companion program that the publisher's process has started
     std::uint64_t run_number = 0;         ///< the same on all sides, as the next: see Topic::channel
     std::size_t case_number = 0;          ///< how many cases have been opened, with this one
 
@@ -159,7 +160,8 @@ Result<void> run_open_loop_publisher(const Side& side, const Case& measured);
 Result<void> run_one_way_publisher(const Side& side, const Case& measured);
 Result<void> run_one_way_subscriber(const Side& side, const Frame& open);
 Result<void> run_latency_subscriber(const Side& side, const Frame& open);
-Result<void> run_throughput_publisher(const Side& side, const Case& measured);
+/// Gives the number of messages that arrived, at all subscribers and in the warm-up too.
+Result<std::uint64_t> run_throughput_publisher(const Side& side, const Case& measured);
 Result<void> run_throughput_subscriber(const Side& side, const Frame& open);
 
 /// What both sides must have been told alike, so that neither log says what the other side did not do.

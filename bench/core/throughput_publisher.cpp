@@ -70,10 +70,11 @@ public:
             writers_.emplace_back(side, std::move(publisher), nullptr, measured);
     }
 
-    Result<void> run() {
+    Result<std::uint64_t> run() {
         const MonitorGuard guard{*side_.monitor};
-        if (auto done = warm_up(); !done) return done;
-        return measure();
+        if (auto done = warm_up(); !done) return done.error();
+        if (auto done = measure(); !done) return done.error();
+        return arrived_;
     }
 
 private:
@@ -220,10 +221,17 @@ private:
                 }
                 if (counts[who].size() < writers_.size()) owing = who;
             }
+            if (!owing) count_arrived(counts);
             if (!owing) return writers_.size() > 1 ? counts.front() : first_of_each(counts);
             if (deadline.passed()) return side_.no_answer(*owing);
             const timespec pause{0, 500'000};
             ::nanosleep(&pause, nullptr);
+        }
+    }
+
+    void count_arrived(const std::vector<std::vector<PhaseDoneFrame>>& counts) {
+        for (const auto& of_one : counts) {
+            for (const PhaseDoneFrame& told : of_one) arrived_ += told.received;
         }
     }
 
@@ -320,6 +328,7 @@ private:
     std::optional<Demand> demand_;
     Batches batches_;
     bool measuring_ = false;
+    std::uint64_t arrived_ = 0;  ///< at all subscribers, in all phases
     static constexpr std::size_t warm_up_records = 3;
     HandOver<CountRecord> seconds_;  ///< of the warm-up
     Nanoseconds second_start_ns_ = 0;
@@ -329,7 +338,7 @@ private:
 
 }  // namespace
 
-Result<void> run_throughput_publisher(const Side& side, const Case& measured) {
+Result<std::uint64_t> run_throughput_publisher(const Side& side, const Case& measured) {
     auto channels = open_channels_as_publisher(side, measured);
     if (!channels) return channels.error();
     return Streamer{side, std::move(*channels), measured}.run();

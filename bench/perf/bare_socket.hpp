@@ -48,8 +48,11 @@ inline void send_at_once(const Fd& socket) {
     ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
 }
 
+/// Whether the kernel joins small messages into full packets (Nagle's algorithm); of streams.
+enum class Joined { no, yes };
+
 /// Two ends that hear each other alone.
-inline std::pair<Fd, Fd> connected_sockets(int kind) {
+inline std::pair<Fd, Fd> connected_sockets(int kind, Joined joined = Joined::no) {
     Fd near = bound_socket(kind);
     Fd far = bound_socket(kind);
     if (kind == SOCK_DGRAM) {
@@ -60,8 +63,10 @@ inline std::pair<Fd, Fd> connected_sockets(int kind) {
     insist(::listen(far.get(), 1) == 0, "listen");
     connect_to(near, far);
     Fd accepted{::accept4(far.get(), nullptr, nullptr, SOCK_CLOEXEC)};
-    send_at_once(near);
-    send_at_once(accepted);
+    if (joined == Joined::no) {
+        send_at_once(near);
+        send_at_once(accepted);
+    }
     return {std::move(near), std::move(accepted)};
 }
 

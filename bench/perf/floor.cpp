@@ -3,7 +3,8 @@
 //
 //   floor SECONDS [NAME[:BYTES]...]    prints a line for each measured value: NAME BYTES VALUE
 //
-// Latencies are half of a round trip's median, in nanoseconds; rates are messages received a second.
+// Latencies are half of a round trip's median (of its 99th percentile, if the name says so), in nanoseconds; rates are
+// messages received a second.
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -80,7 +81,7 @@ double futex_wake(double seconds, std::size_t) {
 }
 
 /// A hand-written ring each way, `slots` in turn; the payload is read in place.
-double ring_latency(double seconds, std::size_t bytes, std::size_t slots, Written written) {
+double ring_latency(double seconds, std::size_t bytes, std::size_t slots, Written written, double share) {
     const Shared shared{2 * BareRing::memory_bytes(bytes, slots)};
     BareRing there{shared.at(0), bytes, slots, written};
     BareRing back{shared.at(BareRing::memory_bytes(bytes, slots)), bytes, slots, written};
@@ -88,10 +89,11 @@ double ring_latency(double seconds, std::size_t bytes, std::size_t slots, Writte
         there.read();
         back.write();
     }};
-    return half_round_trip_ns(seconds, [&] {
+    const auto round_trip = [&] {
         there.write();
         back.read();
-    });
+    };
+    return half_round_trip_ns(seconds, round_trip, share);
 }
 
 /// One buffer that goes back and forth: what no two topics can do, but the least that moves.
@@ -138,11 +140,11 @@ double socket_latency(double seconds, std::size_t bytes, int kind, bool busy) {
     });
 }
 
-double socket_rate(double seconds, std::size_t bytes, int kind) {
+double socket_rate(double seconds, std::size_t bytes, int kind, bool busy, Joined joined) {
     const Shared shared{cache_line};
-    auto [near, far] = connected_sockets(kind);
-    BareSocket ours{near.get(), bytes, kind, false};
-    BareSocket theirs{far.get(), bytes, kind, false};
+    auto [near, far] = connected_sockets(kind, joined);
+    BareSocket ours{near.get(), bytes, kind, busy};
+    BareSocket theirs{far.get(), bytes, kind, busy};
     const Peer peer{[&] {
         theirs.receive();
         shared.word(0).fetch_add(1, std::memory_order_relaxed);
@@ -170,14 +172,14 @@ std::vector<Floor> floors() {
     const auto socket = [](int kind, bool busy) {
         return [kind, busy](double seconds, std::size_t bytes) { return socket_latency(seconds, bytes, kind, busy); };
     };
-    const auto ring = [](std::size_t slots, Written written) {
-        return [=](double seconds, std::size_t bytes) { return ring_latency(seconds, bytes, slots, written); };
+    const auto ring = [](std::size_t slots, Written written, double share = 0.5) {
+        return [=](double seconds, std::size_t bytes) { return ring_latency(seconds, bytes, slots, written, share); };
     };
     const auto stream = [](Written written) {
         return [written](double seconds, std::size_t bytes) { return ring_rate(seconds, bytes, written); };
     };
-    const auto rate = [](int kind) {
-        return [kind](double seconds, std::size_t bytes) { return socket_rate(seconds, bytes, kind); };
+    const auto rate = [](int kind, bool busy, Joined joined = Joined::no) {
+        return [=](double seconds, std::size_t bytes) { return socket_rate(seconds, bytes, kind, busy, joined); };
     };
     return {
         {"line", {8}, cache_line_hand_over},
@@ -186,6 +188,8 @@ std::vector<Floor> floors() {
         {"ring-8", shared, ring(8, Written::in_place)},
         {"copying-ring-1", shared, ring(1, Written::elsewhere)},
         {"copying-ring-8", shared, ring(8, Written::elsewhere)},
+        {"ring-8-p99", shared, ring(8, Written::in_place, 0.99)},
+        {"copying-ring-8-p99", shared, ring(8, Written::elsewhere, 0.99)},
         {"one-buffer", shared, one_buffer_latency},
         {"ring-rate", streamed, stream(Written::in_place)},
         {"copying-ring-rate", streamed, stream(Written::elsewhere)},
@@ -193,9 +197,13 @@ std::vector<Floor> floors() {
         {"udp-blocking", datagrams, socket(SOCK_DGRAM, false)},
         {"tcp-busy", datagrams, socket(SOCK_STREAM, true)},
         {"tcp-blocking", datagrams, socket(SOCK_STREAM, false)},
-        {"udp-rate", {64, 1024, 63000}, rate(SOCK_DGRAM)},
+        {"udp-blocking-rate", {64, 1024, 63000}, rate(SOCK_DGRAM, false)},
+        {"udp-busy-rate", {64, 1024, 63000}, rate(SOCK_DGRAM, true)},
         {"udp-segmented-rate", {64, 1024}, segmented_rate},
-        {"tcp-rate", {64, 1024, 65536}, rate(SOCK_STREAM)},
+        {"tcp-blocking-rate", {64, 1024, 65536}, rate(SOCK_STREAM, false)},
+        {"tcp-busy-rate", {64, 1024, 65536}, rate(SOCK_STREAM, true)},
+        {"tcp-joined-blocking-rate", {64, 1024, 65536}, rate(SOCK_STREAM, false, Joined::yes)},
+        {"tcp-joined-busy-rate", {64, 1024, 65536}, rate(SOCK_STREAM, true, Joined::yes)},
     };
 }
 

@@ -43,9 +43,10 @@ private:
     pid_t pid_;
 };
 
-/// Half of the median round trip, the clock read once a round trip as perftest does.
+/// Half of the median round trip, or of the one at another share of all; the clock is read once a round trip, as
+/// perftest does.
 template <typename RoundTrip>
-double half_round_trip_ns(double seconds, RoundTrip&& round_trip) {
+double half_round_trip_ns(double seconds, RoundTrip&& round_trip, double share = 0.5) {
     constexpr std::size_t most_samples = 2'000'000;
     std::vector<Nanoseconds> samples;
     samples.reserve(most_samples);
@@ -58,9 +59,9 @@ double half_round_trip_ns(double seconds, RoundTrip&& round_trip) {
         if (now > warm) samples.push_back(now - last);
         last = now;
     }
-    const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
-    std::nth_element(samples.begin(), middle, samples.end());
-    return static_cast<double>(*middle) / 2;
+    const auto wanted = samples.begin() + static_cast<std::ptrdiff_t>(static_cast<double>(samples.size()) * share);
+    std::nth_element(samples.begin(), wanted, samples.end());
+    return static_cast<double>(*wanted) / 2;
 }
 
 /// What `count` grows by in a second, while `send` is called as fast as it goes.

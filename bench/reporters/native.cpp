@@ -77,6 +77,7 @@ public:
             .add("probe_every", probe_every_)
             .add("cpu_pub", options.cpu_pub)
             .add("cpu_sub", options.cpu_sub)
+            .add("tuning", options.tuning.text())
             .add_given("timeout_s", options.timeout_s)
             .add_given("answer_limit_s", options.answer_limit_s)
             .add("address", options.address)
@@ -101,6 +102,11 @@ public:
                 .add("threads_per_core", host.threads_per_core)
                 .add("memory_bytes", host.memory_bytes)
                 .add("governor", host.governor)
+                .add("isolated_cpus", host.isolated_cpus)
+                .add("idle_driver", host.idle_driver)
+                .add("idle_states", host.idle_states)
+                .add("turbo", host.turbo)
+                .add("transparent_huge_pages", host.transparent_huge_pages)
                 .add("virtualisation", host.virtualisation)
                 .add("clocksource", host.clocksource)
                 .add("mitigations_off", host.mitigations_off));
@@ -275,6 +281,15 @@ public:
                 .add("voluntary_switches", used.voluntary_switches)
                 .add("involuntary_switches", used.involuntary_switches)
                 .add("peak_memory_bytes", used.peak_memory_bytes));
+    }
+
+    void write(const Cost& cost) override {
+        auto line = line_of("cost", cost.measured.payload_bytes, cost.measured.demand)
+                        .add("test", test_)
+                        .add("messages", cost.messages)
+                        .add("sides_ns", cost.sides_ns);
+        if (cost.companion_ns) line.add("companion_ns", *cost.companion_ns);
+        put(line);
     }
 
     void write(const Path& path) override {

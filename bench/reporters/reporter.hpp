@@ -35,6 +35,7 @@ public:
     virtual void write(const DemandResult&) {}
     virtual void write(const Aggregate&) {}
     virtual void write(const Resources&) {}
+    virtual void write(const Cost&) {}
     virtual void write(const Path&) {}
     virtual void write(const Note&) {}
     virtual void write(const Failure&) = 0;

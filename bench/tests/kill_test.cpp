@@ -23,8 +23,10 @@ int kills() {
 
 /// Of middleware that keeps them by name: a process of theirs that is killed leaves them behind in any program. Fast
 /// DDS has `fastdds shm clean`, and the C library the semaphores of both; the next RouDi takes over what iceoryx left.
+/// iceoryx2's stay if both sides are killed at once, and Aeron's until the next run with it.
 bool is_of_library(const std::string& file) {
-    constexpr std::array<std::string_view, 5> begins{"fastrtps_", "fast_datasharing_", "sem.", "iceoryx_mgmt", "root"};
+    constexpr std::array<std::string_view, 7> begins{"fastrtps_", "fast_datasharing_", "sem.", "iceoryx_mgmt", "root",
+                                                     "iox2_",     "tacholog-aeron-"};
     return std::ranges::any_of(begins, [&file](std::string_view begin) { return file.starts_with(begin); });
 }
 

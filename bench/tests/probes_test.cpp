@@ -71,8 +71,11 @@ TEST_P(EveryTransportProbed, AnswersForEveryInstanceInTurn) {
     EXPECT_LE(probes(log), sent / 6 + 1);
     if (probes(log) == 0) return;
     EXPECT_EQ(number(log, "latency", "instances"), 3U);
-    EXPECT_EQ(number(log, "latency", "instances_heard"), std::min<std::uint64_t>(3, number(log, "latency", "samples")))
-        << log;
+    if (std::get<0>(GetParam())->reliability == Reliability::reliable) {  // else an instance's few probes may be lost
+        EXPECT_EQ(number(log, "latency", "instances_heard"),
+                  std::min<std::uint64_t>(3, number(log, "latency", "samples")))
+            << log;
+    }
     EXPECT_EQ(number(log, "latency", "duplicated") + number(log, "latency", "reordered"), 0U) << log;
 }
 

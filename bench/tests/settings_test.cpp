@@ -80,7 +80,7 @@ TEST(Settings, AreListedWithDefaultAndMeaning) {
 TEST(Settings, AreAllInTheLog) {
     Program both{"--test latency --transport tcp --sizes 64 --duration 0.05 --warmup 0"};
     ASSERT_EQ(both.wait(), 0) << both.err();
-    EXPECT_NE(both.out().find("\nsettings congestion=kernel\n"), std::string::npos) << both.out();
+    EXPECT_NE(both.out().find("\nsettings congestion=kernel nagle=off\n"), std::string::npos) << both.out();
     Program without{"--test latency --transport shm --sizes 64 --duration 0.05 --warmup 0"};
     ASSERT_EQ(without.wait(), 0) << without.err();
     EXPECT_EQ(without.out().find("\nsettings"), std::string::npos) << without.out();

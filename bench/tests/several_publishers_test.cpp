@@ -49,9 +49,9 @@ TEST_P(FromSeveral, BurstsOfKeyedMessagesComeFromEachInOrder) {
     EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
     for (const auto& name : names) {
         const std::string line = "demand payload_bytes=64 demand=20 recovery_time_ns=2000000 participant=" + name;
-        EXPECT_EQ(number(perftest.out(), line, "instances_heard"), 4U) << perftest.out();
         EXPECT_EQ(number(perftest.out(), line, "reordered"), 0U) << perftest.out();
-        if (loses_nothing()) {
+        if (loses_nothing()) {  // a queue of two, as iceoryx2 has it, may lose all messages of an instance
+            EXPECT_EQ(number(perftest.out(), line, "instances_heard"), 4U) << perftest.out();
             EXPECT_EQ(number(perftest.out(), line, "lost"), 0U) << perftest.out();
         }
     }

@@ -79,7 +79,7 @@ inline std::string companion_of(const Transport& transport) {
     if (companion == nullptr) {
         RunPlan plan;
         plan.settings = settings_of(transport);
-        plan.sizes_bytes = {64};
+        plan.sizes_bytes = {64, std::size_t{4} << 20};
         plan.address = "127.0.0.1";
         auto started = transport.start_companion(plan);
         EXPECT_TRUE(started) << started.error().text;

@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -13,6 +15,17 @@
 #include "core/waiting.hpp"
 
 namespace tacholog {
+
+// send() and recv() without what the C library adds in a program of several threads: two locked instructions, so that
+// somebody could cancel the thread meanwhile. Nobody cancels ours.
+
+inline ssize_t send_bytes(int socket, const void* bytes, std::size_t count, int flags) {
+    return ::syscall(SYS_sendto, socket, bytes, count, flags, nullptr, 0);
+}
+
+inline ssize_t receive_bytes(int socket, void* bytes, std::size_t count, int flags) {
+    return ::syscall(SYS_recvfrom, socket, bytes, count, flags, nullptr, nullptr);
+}
 
 class SocketWait {
 public:

@@ -72,6 +72,8 @@ private:
 
     /// Sends all that the buffer holds, and then takes it for empty.
     Result<bool> send_all(Patience patience);
+    Result<bool> send_to_one(Patience patience);
+    Result<bool> send_to_several(Patience patience);
     /// Sends what the socket takes. False if it takes nothing now.
     Result<bool> send_some(Connection& to);
     /// Sends each connection what it takes. False if none takes anything now.
@@ -88,12 +90,16 @@ private:
     bool cut_ = false;               ///< a message was given up halfway, and nothing can follow it
 };
 
+/// Whether the sender's kernel keeps small messages back, to join them, while data is on its way.
+enum class SenderJoins { no, yes };
+
 class StreamSubscriber final : public Subscriber {
 public:
     using Prepare = void (*)(const Fd& socket);
 
-    /// `listener` listens; `prepare` sets what a connection needs.
-    StreamSubscriber(Fd listener, std::uint64_t token, const Topic& topic, std::string endpoint, Prepare prepare);
+    /// `listener` listens; `prepare` sets what a connection needs; `joins` tells how it receives (see wanted()).
+    StreamSubscriber(Fd listener, std::uint64_t token, const Topic& topic, std::string endpoint, Prepare prepare,
+                     SenderJoins joins = SenderJoins::no);
 
     /// The same behind a door, which lets nobody else in.
     StreamSubscriber(std::unique_ptr<LocalDoor> door, std::uint64_t token, const Topic& topic);
@@ -123,6 +129,7 @@ private:
     std::size_t max_bytes_;
     std::string endpoint_;
     Prepare prepare_;
+    SenderJoins joins_;
     std::vector<std::byte> buffer_;
     std::size_t begin_;     ///< what has been received and not been released lies from here...
     std::size_t end_;       ///< ...to here

@@ -1,8 +1,9 @@
-// TCP over IPv4 or IPv6, one connection a topic and subscriber, Nagle's algorithm off. Reliable and ordered: when a
-// subscriber is slow, its window closes and the publisher waits; the others then wait with it. Each message goes at
-// once behind a frame of eight bytes, to one subscriber after the other; in batches, if asked for, several go with one
-// call. A frame that announces more than was agreed is refused, and a connection that does not know the subscriber's
-// token is let go.
+// TCP over IPv4 or IPv6, one connection a topic and subscriber. Reliable and ordered: when a subscriber is slow, its
+// window closes and the publisher waits; the others then wait with it. Each message goes at once behind a frame of
+// eight bytes, to one subscriber after the other; in batches, if asked for, several go with one call. With Nagle's
+// algorithm on (a setting), each message still has a call of its own, but the kernel joins small ones into packets.
+// A frame that announces more than was agreed is refused, and a connection that does not know the subscriber's token is
+// let go.
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -42,18 +43,28 @@ Result<void> check_congestion(std::string_view name) {
     return Error{"this kernel does not let us use it; it has " + available};
 }
 
-constexpr std::array settings{Setting{
-    .name = "congestion",
-    .values = "NAME",
-    .default_value = default_of_kernel,
-    .meaning = "the algorithm of congestion control on both sides, like cubic, reno or bbr; kernel: the kernel's "
-               "default. The log's socket lines state the one in effect",
-    .check = check_congestion}};
+constexpr std::array settings{
+    Setting{.name = "congestion",
+            .values = "NAME",
+            .default_value = default_of_kernel,
+            .meaning = "the algorithm of congestion control on both sides, like cubic, reno or bbr; kernel: the "
+                       "kernel's default. The log's socket lines state the one in effect",
+            .check = check_congestion},
+    Setting{.name = "nagle",
+            .values = "on|off",
+            .default_value = "off",
+            .meaning =
+                "Nagle's algorithm; on: while data is on its way, the kernel keeps small messages back and joins "
+                "them into full packets; off: each message is sent at once (TCP_NODELAY)"}};
 
 /// Empty: the kernel's.
 std::string congestion_of(const Topic& topic) {
     const std::string name = value_of(topic.settings, "congestion");
     return name == default_of_kernel ? "" : name;
+}
+
+bool joins(const Topic& topic) {
+    return value_of(topic.settings, "nagle") == "on";
 }
 
 void send_at_once(const Fd& socket) {
@@ -72,17 +83,18 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     if (::listen(listener.get(), 4) != 0) return os_error("listen on TCP at " + topic.local_address);
     const IpEndpoint own{local_address(listener), new_token()};
     return std::unique_ptr<Subscriber>{
-        std::make_unique<StreamSubscriber>(std::move(listener), own.token, topic, own.text(), send_at_once)};
+        std::make_unique<StreamSubscriber>(std::move(listener), own.token, topic, own.text(), send_at_once,
+                                           joins(topic) ? SenderJoins::yes : SenderJoins::no)};
 }
 
 /// Connects, which takes a round trip of the network; the kernel alone would try for minutes.
-Result<Fd> connect_to(const Address& address, const std::string& congestion) {
+Result<Fd> connect_to(const Address& address, const Topic& topic) {
     constexpr int longest_ms = 5000;
     const std::string operation = "connect TCP to " + to_text(address);
     Fd socket{::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
     if (!socket) return os_error(operation);
-    if (auto set = set_congestion(socket, congestion); !set) return set.error();
-    send_at_once(socket);
+    if (auto set = set_congestion(socket, congestion_of(topic)); !set) return set.error();
+    if (!joins(topic)) send_at_once(socket);
     if (::connect(socket.get(), address.get(), address.length()) == 0) return socket;
     if (errno != EINPROGRESS) return os_error(operation);
     pollfd waiting{socket.get(), POLLOUT, 0};
@@ -99,7 +111,7 @@ Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::spa
     for (const std::string& endpoint : endpoints) {
         const auto peer = subscriber_at(endpoint, topic, "TCP");
         if (!peer) return peer.error();
-        auto socket = connect_to(peer->address, congestion_of(topic));
+        auto socket = connect_to(peer->address, topic);
         if (!socket) return socket.error();
         const auto added = publisher->add(std::move(*socket), to_text(peer->address), peer->token);
         if (!added) return added.error();
@@ -111,7 +123,7 @@ Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::spa
 
 extern const Transport tcp{
     .name = "tcp",
-    .summary = "TCP, IPv4 or IPv6; reliable, copied in and out, each message sent at once",
+    .summary = "TCP, IPv4 or IPv6; reliable, copied in and out, each message sent by itself",
     .data_path = "copy",
     .reliability = Reliability::reliable,
     .reach = Reach::network,

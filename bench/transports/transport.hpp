@@ -82,6 +82,9 @@ public:
     /// For the log: its name, version and command line.
     virtual Facts facts() const = 0;
 
+    /// The process of the program, whose processor time is part of what messages cost; 0 if nobody knows it.
+    virtual pid_t pid() const { return 0; }
+
     /// Why it is no longer there, if it has ended before it was told to.
     virtual std::optional<std::string> trouble() const { return std::nullopt; }
 };

@@ -63,7 +63,7 @@ private:
         const int flags = MSG_NOSIGNAL | wait_.flags();
         if (offset == 0) {
             std::memcpy(piece - sizeof header_, &header_, sizeof header_);
-            return ::send(socket_.get(), piece - sizeof header_, sizeof header_ + bytes, flags) >= 0;
+            return send_bytes(socket_.get(), piece - sizeof header_, sizeof header_ + bytes, flags) >= 0;
         }
         std::array<iovec, 2> parts{iovec{&header_, sizeof header_}, iovec{piece, bytes}};
         msghdr datagram{};
@@ -115,7 +115,7 @@ private:
 
     ssize_t receive_datagram(FragmentHeader& header) {
         if (const auto whole = assembly_.expected_datagram(); !whole.empty()) {
-            const auto received = ::recv(socket_.get(), whole.data(), whole.size(), wait_.flags());
+            const auto received = receive_bytes(socket_.get(), whole.data(), whole.size(), wait_.flags());
             if (received > 0) std::memcpy(&header, whole.data(), sizeof header);
             return received;
         }

@@ -9,13 +9,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.command import run_tacholog_text
+from tests.waiting import gone, until
 
 from tacholog.campaign.pairs import pairs_folder
 from tacholog.errors import UnreadableInput
@@ -44,21 +43,6 @@ def only(output: Path) -> Path:
 
 def manifests(folder: Path) -> dict[str, Manifest]:
     return {str(path.parent.relative_to(folder)): read_manifest(path) for path in sorted(folder.rglob("run.toml"))}
-
-
-def gone(pid: int) -> bool:
-    """Whether a process has ended. A zombie counts as ended."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
-
-
-def until(condition: Callable[[], object], what: str) -> None:
-    give_up = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < give_up, what
-        time.sleep(0.02)
 
 
 def test_each_run_keeps_its_log_as_printed_and_a_manifest(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from tests.campaign.ssh_campaigns import bench, lacking, manifest, run_folder
-from tests.campaign.two_hosts import TwoHosts, two_hosts, until
+from tests.campaign.two_hosts import TwoHosts, two_hosts
 from tests.left_out import leave_out
+from tests.waiting import until
 
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.load import load

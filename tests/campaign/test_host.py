@@ -50,6 +50,14 @@ BARE_METAL = CLOUD | {
     f"{CPU}/cpu0/cpufreq/cpuinfo_max_freq": "3000000\n",
     f"{CPU}/cpu1/topology/core_id": "0\n",
     f"{CPU}/intel_pstate/no_turbo": "1\n",
+    f"{CPU}/isolated": "1\n",
+    f"{CPU}/cpuidle/current_driver": "intel_idle\n",
+    f"{CPU}/cpu0/cpuidle/state0/name": "POLL\n",
+    f"{CPU}/cpu0/cpuidle/state0/disable": "0\n",
+    f"{CPU}/cpu0/cpuidle/state1/name": "C1\n",
+    f"{CPU}/cpu0/cpuidle/state10/name": "C10\n",
+    f"{CPU}/cpu0/cpuidle/state10/disable": "1\n",
+    f"{CPU}/cpu0/cpuidle/state2/name": "C1E\n",
     f"{CPU}/cpu0/cache/index0/level": "1\n",
     f"{CPU}/cpu0/cache/index0/type": "Data\n",
     f"{CPU}/cpu0/cache/index0/size": "32K\n",
@@ -101,6 +109,20 @@ def test_a_workstation_says_more(tmp_path: Path) -> None:
     assert facts.system["cgroup_cpus"] == "1.5"
 
 
+def test_a_machine_says_how_its_processors_rest_and_which_are_isolated(tmp_path: Path) -> None:
+    facts = host.this_host(machine(tmp_path, BARE_METAL))
+
+    assert (facts.cpu["isolated"], facts.cpu["idle_driver"]) == ("1", "intel_idle")
+    assert facts.cpu["idle_states"] == "POLL, C1, C1E, C10 (off)"
+    changing = host.environment(tmp_path)
+    assert (changing["idle_states"], changing["transparent_huge_pages"]) == ("POLL, C1, C1E, C10 (off)", "madvise")
+
+
+def test_no_isolated_processor_is_known_and_a_kernel_that_does_not_say_is_not(tmp_path: Path) -> None:
+    assert host.this_host(machine(tmp_path / "none", CLOUD | {f"{CPU}/isolated": "\n"})).cpu["isolated"] == "none"
+    assert "isolated" not in host.this_host(machine(tmp_path / "silent", CLOUD)).cpu
+
+
 def test_a_container_in_a_virtual_machine_is_called_both(tmp_path: Path) -> None:
     facts = host.this_host(machine(tmp_path, CLOUD | {".dockerenv": "", "sys/class/dmi/id/sys_vendor": "QEMU\n"}))
 
@@ -135,7 +157,13 @@ def test_the_pseudonym_is_the_machines_own(tmp_path: Path) -> None:
 
 
 def test_the_moment_has_load_clock_and_throttling(tmp_path: Path) -> None:
-    assert host.moment(machine(tmp_path, BARE_METAL)) == {"load1": "0.15", "load5": "0.11", "load15": "0.10", "mhz": "800", "throttled": "3"}
+    assert host.moment(machine(tmp_path, BARE_METAL)).properties == {
+        "load1": "0.15",
+        "load5": "0.11",
+        "load15": "0.10",
+        "mhz": "800",
+        "throttled": "3",
+    }
 
 
 def test_the_environment_says_which_commit_measured_and_whether_it_was_changed(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 from tests.campaign.ssh_campaigns import bench, campaign, in_own_folder, job, left, manifest, run_folder, set_login_shell
-from tests.campaign.two_hosts import TwoHosts, run, until
+from tests.campaign.two_hosts import TwoHosts, run
 from tests.left_out import leave_out
+from tests.waiting import until
 
 from tacholog.campaign.machines.machine import HostEntry, Ready
 from tacholog.campaign.machines.remote import RemoteMachine

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from tests.campaign.ssh_campaigns import bench, campaign, in_own_folder, job, left, manifest, run_folder, start_bench
-from tests.campaign.two_hosts import TwoHosts, run, until
+from tests.campaign.two_hosts import TwoHosts, run
+from tests.waiting import until
 
 from tacholog.campaign.machines.machine import CannotStart, Ended, HostEntry
 from tacholog.campaign.machines.remote import RemoteMachine

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.command import run_tacholog_text
 
 from tacholog.campaign import PlannedRun, read_campaign, schedule_runs
 from tacholog.compare.policy import MIN_RUNS
@@ -105,6 +106,60 @@ def test_a_mistake_is_named(schedule: Schedule, text: str, message: str) -> None
     assert message in str(error.value)
 
 
+SHARED = """
+command = ["seq", "{last}"]
+options = { last = 3, size = 1 }
+
+[[runs]]
+name = "plain"
+
+[[runs]]
+name = "with-{size}"
+arguments = ["--equal-width"]
+options = { size = 2 }
+"""
+
+
+def test_blocks_share_the_command_and_the_options_of_the_campaign(schedule: Schedule) -> None:
+    runs = {run.folder: run for run in schedule(SHARED)}
+
+    assert (runs["plain/01"].command, runs["plain/01"].options) == (("seq", "3"), {"last": 3, "size": 1})
+    assert (runs["with-2/01"].command, runs["with-2/01"].options) == (("seq", "3", "--equal-width"), {"last": 3, "size": 2})
+
+
+LISTED = """
+only_if_listed = { by = ["printf", "udp  over sockets\\n  left out of this build: zeromq (install libzmq3-dev)\\n"], name = "{transport}" }
+
+[[runs]]
+name = "{transport}"
+command = ["seq", "3"]
+vary.transport = ["udp", "zeromq", "tcp"]
+"""
+
+
+def test_variants_that_a_program_does_not_list_are_left_out_and_the_plan_says_why(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(HEAD + LISTED)
+
+    plan = run_tacholog_text("bench", "--plan", "small.toml", cwd=tmp_path)
+    done = run_tacholog_text("bench", "small.toml", "--output", "out", cwd=tmp_path)
+
+    assert plan.stdout.splitlines()[0] == "small: 1 variant, 3 repetitions each: 3 runs, about 46 s."
+    said = ["Left out: zeromq (left out of this build: zeromq (install libzmq3-dev)).", "Left out: tcp, which is not listed."]
+    assert [line for line in plan.stdout.splitlines() if line.startswith("Left out")] == said
+    assert [line for line in done.stderr.splitlines() if line.startswith("Left out")] == said
+    assert sorted(path.parent.name for path in tmp_path.glob("out/*/udp/*/run.toml")) == ["01", "02", "03"]
+
+
+def test_a_program_that_cannot_list_is_named_before_anything_is_run(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(HEAD + LISTED.replace('"printf"', '"false"'))
+
+    done = run_tacholog_text("bench", "small.toml", "--output", "out", cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert "ended with exit code 1, so nobody knows what it lists" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("name", ["quick", "release", "full"])
 def test_our_own_campaigns_can_be_laid_out(checkout: Path, name: str) -> None:
     campaign = read_campaign(checkout / f"bench/campaigns/{name}.toml")
@@ -125,6 +180,13 @@ def test_the_release_campaign_takes_ten_minutes_and_repeats_enough_to_name_a_bes
 
     assert campaign.repetitions >= MIN_RUNS
     assert sum(run.expected_s for run in schedule_runs(campaign, 1, CPUS)) < 660
+
+
+def test_the_campaign_of_middleware_takes_at_most_forty_minutes_and_repeats_enough_to_name_a_best(checkout: Path) -> None:
+    campaign = read_campaign(checkout / "bench/campaigns/middleware.toml")
+
+    assert campaign.repetitions >= MIN_RUNS
+    assert sum(run.expected_s for run in schedule_runs(campaign, 1, CPUS)) < 2400
 
 
 def test_the_full_campaign_repeats_each_row_twelve_times(checkout: Path) -> None:

@@ -9,12 +9,12 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.command import run_tacholog_text
+from tests.waiting import gone, until
 
 from tacholog.campaign.machines.local import LocalMachine
 from tacholog.campaign.machines.machine import HostEntry, Job
@@ -61,21 +61,6 @@ def measured(folder: Path, *processes: str, block: str = "deadline_s = 60", head
     """Run a campaign and return the manifest of its only run."""
     bench(campaign(folder, *processes, block=block, head=head))
     return read_manifest(run_folder(folder) / "run.toml")
-
-
-def gone(pid: int) -> bool:
-    """Whether a process has ended. A zombie counts as ended."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
-
-
-def until(condition: Callable[[], object], what: str) -> None:
-    give_up = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < give_up, what
-        time.sleep(0.02)
 
 
 def number_in(path: Path) -> int:

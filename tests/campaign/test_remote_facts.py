@@ -25,7 +25,11 @@ def test_each_shell_tells_of_this_machine_what_this_machine_knows_of_itself(shel
     assert printed.stderr == ""
     assert facts.describe() == host.this_host()
     assert facts.environment() == here
-    assert facts.moment().keys() == host.moment().keys()
+    assert facts.moment().properties.keys() == host.moment().properties.keys()
+    there, at_home = facts.moment().processor_time, host.moment().processor_time
+    assert there is not None
+    assert at_home is not None
+    assert there.processors == at_home.processors
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,10 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+
+from tests.waiting import until
 
 #: What the machine needs for it (Debian: openssh-server, openssh-client, iproute2, util-linux).
 PROGRAMS = ("ip", "ssh", "sshd", "ssh-keygen", "unshare", "mount", "tc")
@@ -46,14 +47,6 @@ def run(*words: str | Path) -> str:
     done = subprocess.run([*map(str, words)], capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
     assert done.returncode == 0, (words, done.stderr)
     return done.stdout
-
-
-def until(condition: Callable[[], object], what: str, timeout_s: float = TIMEOUT_S) -> None:
-    """Wait for a condition."""
-    give_up = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < give_up, what
-        time.sleep(0.05)
 
 
 class TwoHosts:

@@ -63,3 +63,14 @@ def test_two_transports_are_held_to_the_settings_that_both_have(log: Path) -> No
     assert "setting io-threads: 1 -> 2" in shown
     assert "congestion" not in shown
     assert "sockets" not in shown
+
+
+def test_two_middlewares_are_compared_across_their_transports(log: Path) -> None:
+    new = other(log, "settings queue=4\n")
+    text = new.read_text(encoding="utf-8").replace("transport=zeromq-ipc", "transport=nng-ipc").replace("library=ZeroMQ", "library=nng")
+    new.write_text(text, encoding="utf-8")
+
+    shown = run_tacholog_text("diff", log, new, "--across", "transport").stdout
+
+    assert "across: transport, system (transport: zeromq-ipc -> nng-ipc; system: ZeroMQ -> nng)" in shown
+    assert "only in old" not in shown

@@ -263,6 +263,7 @@ def test_the_configuration_becomes_the_runs_conditions() -> None:
         reliability="best-effort",
         load_mode="closed",
         waiting="busy-poll",
+        tuning="none",  # of a log from before it could be asked for
         warmup="fixed",
         publishers=1,
         subscribers=1,
@@ -289,6 +290,12 @@ def test_the_reach_of_a_transport_is_what_the_log_states_or_what_it_was_in_versi
     config: str, reach: str | None, changed: Changed
 ) -> None:
     assert changed("native/latency-udp.log", "transport=udp", config).account.facts.conditions.reach == reach
+
+
+def test_what_was_asked_of_the_kernel_is_a_condition(changed: Changed) -> None:
+    asked = changed("native/latency-udp.log", "transport=udp", 'transport=udp tuning="real-time priority 50, locked memory"')
+
+    assert asked.account.facts.conditions.tuning == "real-time priority 50, locked memory"
 
 
 def test_a_reach_that_is_not_known_is_broken(changed: Changed) -> None:
@@ -382,6 +389,29 @@ def test_a_result_told_apart_by_a_key_that_is_not_known_is_broken_not_taken_for_
 
     assert f"latency line is of something this version does not know: p_{key}=" in log.broken[-1]
     assert "latency" not in {record.test for record in log.records if record.samples and record.conditions.definition != "perftest-sending"}
+
+
+def test_the_cost_of_a_message_is_the_processor_time_of_both_sides_and_of_the_broker() -> None:
+    log = read(LOGS / "throughput-nats.log")
+    costs = [record for record in log.records if record.number("cpu_per_message", "mean")]
+
+    assert (log.broken, log.unknown, log.account.status) == ([], [], "ok")
+    found = [(record.payload_bytes, record.side, record.numbers[0].value) for record in costs]
+    assert found == [(64, "subscriber", (176977000 + 120000000) / 298946), (65536, "subscriber", (41084000 + 130000000) / 710)]
+    assert {record.conditions.definition for record in costs} == {"perftest-throughput"}
+
+
+def test_the_cost_of_no_messages_is_broken(changed: Changed) -> None:
+    log = changed("native/throughput-nats.log", "messages=710 ", "messages=0 ")
+
+    [broken] = log.broken
+    assert "the cost of no messages" in broken
+
+
+def test_a_cost_that_is_cut_is_broken(changed: Changed) -> None:
+    log = changed("native/throughput-nats.log", " sides_ns=41084000 companion_ns=130000000", "")
+
+    assert len(log.broken) == 1
 
 
 def test_the_settings_of_a_transport_are_one_condition_with_sorted_names() -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from tests.packaging.cmake_program import cmake
 
 pytestmark = pytest.mark.core
 
@@ -28,18 +28,15 @@ def run(*command: str | Path) -> str:
 @pytest.fixture(scope="module")
 def built(perftest: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give the program that the guide's project builds against an installed package."""
-    cmake = shutil.which("cmake")
-    if cmake is None:
-        pytest.skip("no cmake")
     assert perftest.is_file()
     folder = tmp_path_factory.mktemp("outside")
-    run(cmake, "--install", BUILT, "--prefix", folder / "prefix")
+    cmake("--install", BUILT, "--prefix", folder / "prefix")
     files = dict(FILE.findall(GUIDE.read_text(encoding="utf-8")))
     assert sorted(files) == ["CMakeLists.txt", "notice_board.cpp"]
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
-    run(cmake, "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={folder / 'prefix'}")
-    run(cmake, "--build", folder / "build")
+    cmake("-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={folder / 'prefix'}")
+    cmake("--build", folder / "build")
     return folder / "build/perftest"
 
 

@@ -16,7 +16,9 @@ from typing import NamedTuple
 
 from perf_figures import Best, Failed, Figure, best, floor, options, perftest, transports
 from perf_libraries import LIBRARY_BYTES
+from perf_parity import parity_rows
 from perf_peers import DDS_BYTES, peer_figures
+from perf_subscribers import subscriber_rows
 from perf_table import Effort, Goal, LeftOut, Row, Unit
 
 SHARED = (64, 1024, 16384, 65536, 1048576, 4194304)
@@ -108,6 +110,7 @@ def shared_memory_wishes() -> Iterator[Wish]:
             yield Wish((f"{transport} busy", size, "p50"), (ring, size, "p50"), at_most(1.15 if size > SHARED[0] else 1.05))
         for size in (64, 1024, 16384, 65536):
             yield Wish((f"{transport} busy", size, "p99"), (f"{transport} busy", size, "p50"), at_most(2))
+            yield Wish((f"{transport} busy", size, "p99"), (f"{ring}-8-p99", size, "p99"), None)  # the machine's own tail
         yield Wish((f"{transport} blocking", 64, "p50"), wake, at_most(1.25))
         yield Wish((f"{transport} spin-then-block", 64, "p50"), (f"{transport} busy", 64, "p50"), at_most(1.1))
         for size, factor in ((64, 0.5), (1024, 0.8), (65536, 0.9), (1048576, 0.9)):
@@ -149,7 +152,7 @@ def latency_wishes(protocol: str, way: str) -> Iterator[Wish]:
 def rate_wishes() -> Iterator[Wish]:
     """The goals for messages a second over sockets."""
     for size in (64, 1024, 63000):
-        for peer in ("iperf3 udp", "qperf udp", "bare udp-rate"):
+        for peer in ("iperf3 udp", "qperf udp", "bare udp-blocking-rate"):
             yield Wish(("udp rate", size, "rate"), (peer, size, "rate"), at_least(1))
         for transport in ("udp-reliable", "udp-multicast"):
             yield Wish((f"{transport} rate", size, "rate"), ("udp rate", size, "rate"), at_least(0.7))
@@ -160,7 +163,7 @@ def rate_wishes() -> Iterator[Wish]:
     for size in (64, 1024, 65536):
         yield Wish(("tcp batched rate", size, "rate"), ("tcp rate", size, "rate"), None)
         # The kernel joins small messages that a receiver leaves lying: bare loops carry 0.4 million or 2.4, as it happens.
-        yield Wish(("tcp rate", size, "rate"), ("bare tcp-rate", size, "rate"), at_least(1))
+        yield Wish(("tcp rate", size, "rate"), ("bare tcp-blocking-rate", size, "rate"), at_least(1))
         yield Wish(("tcp rate", size, "rate"), ("qperf tcp", size, "rate"), None)
 
 
@@ -280,5 +283,7 @@ def measure(effort: Effort) -> Iterator[Row | LeftOut]:
     found = (row(wish, rounds, best(peers)) for wish in wishes())
     yield from (each for each in found if each is not None)
     yield from absolute_rows(best(Figure(*key, value) for figures in rounds for cell in figures.values() for key, value in cell.items()))
+    yield from parity_rows(effort)
+    yield from subscriber_rows(effort)
     for name, why in {**left_out, **without}.items():
         yield LeftOut(name, why)

@@ -100,8 +100,8 @@ def floor_lines(prefix: str, lines: bytes) -> Iterator[Figure]:
     """Lines of ``NAME BYTES VALUE``."""
     for line in lines.decode().splitlines():
         name, size, value = line.split()
-        is_rate = name.endswith("-rate")
-        yield Figure(prefix + name, int(size), "rate" if is_rate else "p50", float(value))
+        statistic = next((word for word in ("rate", "p99") if name.endswith(f"-{word}")), "p50")
+        yield Figure(prefix + name, int(size), statistic, float(value))
 
 
 def best(figures: Iterable[Figure]) -> Best:

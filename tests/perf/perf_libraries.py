@@ -1,37 +1,40 @@
-"""Round trips and rates of other libraries between two processes of this host, from the programs of ``bench/perf/peers``."""
+"""Round trips and rates of other libraries between two processes of this host: the adapters of perftest, where their packages are installed."""
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from typing import NamedTuple
 
-from perf_figures import BUILD, Figure, floor_lines, run
+from perf_figures import Figure, perftest, transports
 
 LIBRARY_BYTES = (64, 1024, 65536, 1048576)
-SHARED_MEMORY = Path("/dev/shm")  # noqa: S108
-SECONDS = "0.5"
+SECONDS = 0.5
 
 
-def program(library: str) -> str:
-    """The program of a library; it is built where the library is installed."""
-    return str(BUILD / f"perf/peer-{library}")
+class Adapter(NamedTuple):
+    """A transport of perftest, and its options: nothing is lost, and a side waits as users of the library do."""
+
+    transport: str
+    options: str
+
+
+ADAPTERS = {
+    "zeromq": Adapter("zeromq-ipc", "--wait block --set sockets=push-pull"),
+    "nng": Adapter("nng-ipc", "--wait block --set sockets=push-pull"),
+    "iceoryx": Adapter("iceoryx", "--wait busy-poll --set queue-full=wait"),
+    "fastdds": Adapter("fastdds-shm", "--wait block"),
+    "fastdds-udp": Adapter("fastdds-udp", "--wait block"),
+}
+
+
+def is_built(library: str) -> bool:
+    """Whether this build of perftest has the library's transport."""
+    return ADAPTERS[library].transport in transports()
 
 
 def library_figures(library: str, sizes: tuple[int, ...] = LIBRARY_BYTES) -> Iterator[Figure]:
     """Half round trips in ns, and messages a second."""
-    with nothing_left_behind():
-        for size in sizes:
-            for what in ("latency", "rate"):
-                yield from floor_lines("", run([program(library), SECONDS, what, str(size)]))
-
-
-@contextmanager
-def nothing_left_behind() -> Iterator[None]:
-    """The peer that is killed cannot take its shared memory along."""
-    there = set(SHARED_MEMORY.iterdir())
-    yield
-    for file in set(SHARED_MEMORY.iterdir()) - there:
-        if file.name.startswith(("fastrtps_", "sem.fastrtps_", "fast_datasharing_")) or file.name in {"iceoryx_mgmt", getpass.getuser()}:
-            file.unlink(missing_ok=True)
+    transport, options = ADAPTERS[library]
+    for size in sizes:
+        yield from perftest(library, f"--test latency --transport {transport} {options}", size, SECONDS)
+        yield from perftest(f"{library}-rate", f"--test throughput --transport {transport} {options}", size, SECONDS)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from perf_figures import Failed, Figure, figures_of, records, run
-from perf_libraries import library_figures, nothing_left_behind, program
+from perf_libraries import LIBRARY_BYTES, is_built, library_figures
 
 LATENCY_BYTES = (32, 1024, 8192, 63000)
 RATE_BYTES = (64, 1024, 63000)
@@ -101,35 +101,34 @@ def ddsperf() -> Iterator[Figure]:
                 yield from of_log(run([*ACTIVE, "ddsperf", "-D", "3", "sub"]), "ddsperf", "ddsperf", size)
 
 
-def iceoryx() -> Iterator[Figure]:
-    """What iceoryx does, which knows its processes by a daemon."""
-    with nothing_left_behind(), beside(["iox-roudi", "--monitoring-mode", "off", "--log-level", "off"]):
-        yield from library_figures("iceoryx")
-
-
 class Peer(NamedTuple):
-    """A tool or library: its program, and Debian's package of it."""
+    """A tool or library: what measures it, whether it is here, and Debian's package of it."""
 
     measure: Callable[[], Iterator[Figure]]
-    program: str
+    is_here: Callable[[], bool]
     package: str
 
 
-def of_library(name: str, package: str) -> Peer:
-    """A library that needs nothing else."""
-    return Peer(lambda: library_figures(name), program(name), package)
+def of_tool(measure: Callable[[], Iterator[Figure]], program: str, package: str) -> Peer:
+    """A tool with a program of its own."""
+    return Peer(measure, lambda: shutil.which(program) is not None, package)
+
+
+def of_library(name: str, package: str, sizes: tuple[int, ...] = LIBRARY_BYTES) -> Peer:
+    """A library that is a transport of perftest."""
+    return Peer(lambda: library_figures(name, sizes), lambda: is_built(name), package)
 
 
 PEERS = {
-    "qperf": Peer(qperf, "qperf", "qperf"),
-    "sockperf": Peer(sockperf, "sockperf", "sockperf"),
-    "iperf3": Peer(iperf3, "iperf3", "iperf3"),
-    "ddsperf": Peer(ddsperf, "ddsperf", "cyclonedds-tools"),
+    "qperf": of_tool(qperf, "qperf", "qperf"),
+    "sockperf": of_tool(sockperf, "sockperf", "sockperf"),
+    "iperf3": of_tool(iperf3, "iperf3", "iperf3"),
+    "ddsperf": of_tool(ddsperf, "ddsperf", "cyclonedds-tools"),
     "zeromq": of_library("zeromq", "libzmq3-dev"),
     "nng": of_library("nng", "libnng-dev"),
-    "iceoryx": Peer(iceoryx, program("iceoryx"), "iceoryx libiceoryx-posh-dev"),
+    "iceoryx": of_library("iceoryx", "iceoryx libiceoryx-posh-dev"),
     "fastdds": of_library("fastdds", "libfastrtps-dev"),
-    "fastdds-udp": Peer(lambda: library_figures("fastdds-udp", DDS_BYTES), program("fastdds-udp"), "libfastrtps-dev"),
+    "fastdds-udp": of_library("fastdds-udp", "libfastrtps-dev", DDS_BYTES),
 }
 
 
@@ -138,7 +137,7 @@ def peer_figures() -> tuple[list[Figure], dict[str, str]]:
     figures: list[Figure] = []
     left_out: dict[str, str] = {}
     for name, peer in PEERS.items():
-        if shutil.which(peer.program) is None:
+        if not peer.is_here():
             left_out[name] = f"not installed (Debian: {peer.package})"
             continue
         try:

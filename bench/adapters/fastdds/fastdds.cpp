@@ -79,7 +79,7 @@ private:
         const auto code = writer_->loan_sample(loaned_);
         if (code != ReturnCode_t::RETCODE_OK) return failed("loan " + std::to_string(bytes) + " bytes", code);
         Slot& slot = *static_cast<Slot*>(loaned_);
-        slot.bytes = bytes;
+        slot.bytes = static_cast<std::uint32_t>(bytes);
         return std::span{slot.data(), bytes};
     }
 

@@ -114,11 +114,12 @@ inline bool is_reliable(const Settings& given) {
     return shares_data(given) || value_of(given, reliability.name) == reliable;
 }
 
-/// A message where it is loaned: in the history, so that its place has the same size whatever the message has.
+/// A message where it is loaned: in the history, so that its place has the same size whatever the message has. With
+/// data sharing that place is a multiple of 4 bytes, and no more.
 struct Slot {
-    std::uint64_t bytes;
-    std::byte first;
-    static constexpr std::size_t head = sizeof bytes;
+    std::uint32_t bytes;
+    std::uint32_t unused;
+    static constexpr std::size_t head = 2 * sizeof bytes;
 
     std::byte* data() { return reinterpret_cast<std::byte*>(this) + head; }
 };

@@ -8,14 +8,10 @@
 //             finds after some 1.5 s that the subscriber has died.
 // There are no keys: messages of all instances go by one queue. A process of RouDi's that is killed leaves its memory
 // in /dev/shm, which the next RouDi takes over.
-#include <grp.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include <csignal>
-
-#include <filesystem>
-#include <fstream>
+#include <chrono>
+#include <future>
 #include <iceoryx_hoofs/log/logmanager.hpp>
 #include <iceoryx_posh/iceoryx_posh_types.hpp>
 #include <iceoryx_posh/mepoo/chunk_header.hpp>
@@ -24,12 +20,12 @@
 #include <iceoryx_posh/popo/wait_set.hpp>
 #include <iceoryx_posh/runtime/posh_runtime.hpp>
 #include <iceoryx_versions.hpp>
-#include <iterator>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <utility>
 
-#include "core/helper_program.hpp"
+#include "adapters/roudi.hpp"
 #include "core/waiting.hpp"
 #include "transports/transport.hpp"
 
@@ -57,13 +53,6 @@ constexpr std::array settings{
             .check = whole_number<1, 256>},
 };
 
-constexpr std::size_t most_queued_bytes = std::size_t{8} * 1024 * 1024;
-constexpr std::size_t least_queued = 4;
-
-std::size_t queue_of(std::size_t message_bytes, std::size_t wanted) {
-    return std::min(wanted, std::max(least_queued, most_queued_bytes / message_bytes));
-}
-
 bool waits(const Settings& given) {
     return value_of(given, "queue-full") == "wait";
 }
@@ -78,7 +67,8 @@ Facts library_facts() {
 }
 
 /// The process as RouDi knows it, for as long as it lives. Made late, as the library starts a thread.
-void join_roudi() {
+Result<void> join_roudi() {
+    if (!RouDi::is_running()) return RouDi::not_running();
     static const bool joined = [] {
         // Its log goes to the standard output, where ours is.
         iox::log::LogManager::GetLogManager().SetDefaultLogLevel(iox::log::LogLevel::kOff,
@@ -88,6 +78,8 @@ void join_roudi() {
         return true;
     }();
     static_cast<void>(joined);
+    RouDi::need_no_farewell();
+    return {};
 }
 
 iox::capro::ServiceDescription service_of(const Topic& topic) {
@@ -140,16 +132,50 @@ private:
     void* loaned_ = nullptr;
 };
 
+iox::popo::SubscriberOptions subscriber_options_of(const Topic& topic) {
+    iox::popo::SubscriberOptions options;
+    options.queueCapacity = queue_of(topic.max_bytes, number_of(topic.settings, "queue"));
+    if (waits(topic.settings)) options.queueFullPolicy = iox::popo::QueueFullPolicy::BLOCK_PRODUCER;
+    return options;
+}
+
+/// What the library has of a subscriber.
+struct SubscriberEnd {
+    explicit SubscriberEnd(const Topic& topic) : subscriber(service_of(topic), subscriber_options_of(topic)) {}
+    SubscriberEnd(const SubscriberEnd&) = delete;
+    SubscriberEnd& operator=(const SubscriberEnd&) = delete;
+    ~SubscriberEnd() {
+        if (set) set->detachState(subscriber, iox::popo::SubscriberState::HAS_DATA);
+    }
+
+    iox::popo::UntypedSubscriber subscriber;
+    std::optional<iox::popo::WaitSet<1>> set;
+};
+
 class IceoryxSubscriber final : public Subscriber {
 public:
     explicit IceoryxSubscriber(const Topic& topic)
-        : channel_(topic.channel), waiting_(topic.waiting), subscriber_(service_of(topic), options_of(topic)) {
+        : channel_(topic.channel), waiting_(topic.waiting), end_(std::make_unique<SubscriberEnd>(topic)) {
         if (!sleeps(waiting_)) return;
-        set_.emplace();
-        failed_ = set_->attachState(subscriber_, iox::popo::SubscriberState::HAS_DATA).has_error();
+        end_->set.emplace();
+        failed_ = end_->set->attachState(end_->subscriber, iox::popo::SubscriberState::HAS_DATA).has_error();
     }
+    /// A publisher that was killed may hold a lock of this end in shared memory for ever: then the end is given up,
+    /// with the thread that waits for the lock, and the process ends without the library.
     ~IceoryxSubscriber() override {
-        if (set_) set_->detachState(subscriber_, iox::popo::SubscriberState::HAS_DATA);
+        constexpr std::chrono::seconds longest{2};
+        std::promise<void> done;
+        auto is_done = done.get_future();
+        std::thread end{[owned = std::move(end_), said = std::move(done)]() mutable {
+            owned.reset();
+            said.set_value();
+        }};
+        if (is_done.wait_for(longest) == std::future_status::ready) {
+            end.join();
+            return;
+        }
+        end.detach();
+        RouDi::leave_without_farewell();
     }
 
     bool failed() const { return failed_; }
@@ -157,8 +183,8 @@ public:
 
     Result<bool> match(Patience patience) override {
         constexpr Nanoseconds nap_ns = 200'000;
-        for (const Deadline deadline{patience}; subscriber_.getSubscriptionState() != iox::SubscribeState::SUBSCRIBED;
-             sleep_until(now_ns() + nap_ns))
+        for (const Deadline deadline{patience};
+             end_->subscriber.getSubscriptionState() != iox::SubscribeState::SUBSCRIBED; sleep_until(now_ns() + nap_ns))
             if (deadline.passed()) return false;
         return true;
     }
@@ -166,20 +192,13 @@ public:
     Facts facts() const override { return library_facts(); }
 
 private:
-    static iox::popo::SubscriberOptions options_of(const Topic& topic) {
-        iox::popo::SubscriberOptions options;
-        options.queueCapacity = queue_of(topic.max_bytes, number_of(topic.settings, "queue"));
-        if (waits(topic.settings)) options.queueFullPolicy = iox::popo::QueueFullPolicy::BLOCK_PRODUCER;
-        return options;
-    }
-
     Result<std::span<const std::byte>> receive(Patience patience) override {
         auto came = take();
         for (BusyPoll poll{patience, waiting_}; came && !*came && poll.wait();) came = take();
-        if (came && !*came && set_) {
+        if (came && !*came && end_->set) {
             const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);
             for (Nanoseconds left = to_nanoseconds(patience); came && !*came && left > 0; left = deadline - now_ns()) {
-                set_->timedWait(iox::units::Duration::fromNanoseconds(static_cast<std::uint64_t>(left)));
+                end_->set->timedWait(iox::units::Duration::fromNanoseconds(static_cast<std::uint64_t>(left)));
                 came = take();
             }
         }
@@ -190,7 +209,7 @@ private:
     }
 
     Result<bool> take() {
-        auto taken = subscriber_.take();
+        auto taken = end_->subscriber.take();
         if (!taken.has_error()) {
             taken_ = taken.value();
             return true;
@@ -199,18 +218,17 @@ private:
         return Error{"take from " + channel_ + ": too many messages are held"};
     }
 
-    void release() noexcept override { subscriber_.release(taken_); }
+    void release() noexcept override { end_->subscriber.release(taken_); }
 
     std::string channel_;
     Waiting waiting_;
     bool failed_ = false;
-    iox::popo::UntypedSubscriber subscriber_;
-    std::optional<iox::popo::WaitSet<1>> set_;
+    std::unique_ptr<SubscriberEnd> end_;
     const void* taken_ = nullptr;
 };
 
 Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
-    join_roudi();
+    if (auto joined = join_roudi(); !joined) return joined.error();
     auto subscriber = std::make_unique<IceoryxSubscriber>(topic);
     if (subscriber->failed()) return Error{"subscribe to " + topic.channel + ": iceoryx has no WaitSet left"};
     return std::unique_ptr<Subscriber>{std::move(subscriber)};
@@ -219,124 +237,12 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
 Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
     for (const std::string& endpoint : endpoints)
         if (endpoint != topic.channel) return Error{"advertise to '" + endpoint + "': not a topic of this run"};
-    join_roudi();
+    if (auto joined = join_roudi(); !joined) return joined.error();
     return std::unique_ptr<Publisher>{std::make_unique<IceoryxPublisher>(topic)};
 }
 
-/// Its pools: sizes as those of RouDi's example, as many chunks of each as queues of a few topics take, and those that
-/// publisher and subscriber hold. For larger messages one more.
-std::string pools(const RunPlan& plan) {
-    constexpr std::array<std::size_t, 7> ladder{128, 1024, 16'384, 131'072, 524'288, 1'048'576, 4'194'304};
-    constexpr std::size_t topics = 4;
-    constexpr std::size_t held = 10;
-    std::string text = "[general]\nversion = 1\n\n[[segment]]\n";
-    const auto pool = [&](std::size_t bytes) {
-        const std::size_t chunks = topics * (queue_of(bytes, 256) + held);
-        text += "\n[[segment.mempool]]\nsize = " + std::to_string(bytes) + "\ncount = " + std::to_string(chunks) + "\n";
-    };
-    for (const std::size_t bytes : ladder) pool(bytes);
-    constexpr std::size_t alignment = 64;
-    if (plan.largest_bytes() > ladder.back()) pool((plan.largest_bytes() + alignment - 1) / alignment * alignment);
-    return text;
-}
-
-/// A running RouDi. The library takes its leave of it at the end of the process, so that it must still be there: it is
-/// kept by a variable that was made before the library's, and so goes after it.
-class RouDi final : public Companion {
-public:
-    class Running {
-    public:
-        Running(PrivateFolder folder, std::unique_ptr<HelperProgram> program)
-            : folder_(std::move(folder)), program_(std::move(program)) {}
-        Running(const Running&) = delete;
-        Running& operator=(const Running&) = delete;
-        /// Asked to end, RouDi sends SIGTERM to all processes that it knows, and aborts where one has gone already
-        /// (2.0.3 with assertions, as Debian builds it). So it is killed, and its memory removed in its place.
-        ~Running() {
-            // The memory first: as long as this RouDi lives, there is no other whose memory it could be.
-            ::shm_unlink("/iceoryx_mgmt");
-            const group* own = ::getgrgid(::getegid());
-            if (own != nullptr) ::shm_unlink((std::string{"/"} + own->gr_name).c_str());
-            ::kill(program_->pid(), SIGKILL);
-            program_.reset();
-        }
-
-        const HelperProgram& program() const { return *program_; }
-
-    private:
-        PrivateFolder folder_;
-        std::unique_ptr<HelperProgram> program_;
-    };
-
-    explicit RouDi(std::unique_ptr<Running> running) : running_(std::move(running)) { kept(); }
-    ~RouDi() override {
-        if (!Kept::is_over) kept() = std::move(running_);
-    }
-
-    std::string address() const override { return "roudi"; }  // there is one to a host
-    Facts facts() const override {
-        return {{"name", "iox-roudi"},
-                {"version", library_facts().back().value},
-                {"pid", std::to_string(running_->program().pid())},
-                {"command", running_->program().command()}};
-    }
-    std::optional<std::string> trouble() const override { return running_->program().trouble(); }
-
-private:
-    struct Kept {
-        std::unique_ptr<Running> running;
-        ~Kept() { is_over = true; }
-        inline static bool is_over = false;
-    };
-    static std::unique_ptr<Running>& kept() {
-        static Kept kept;
-        return kept.running;
-    }
-
-    std::unique_ptr<Running> running_;
-};
-
-/// Whether the RouDi of this host is that of another run, which will end it.
-bool roudi_is_of_a_run() {
-    std::error_code ignored;
-    for (const auto& process : std::filesystem::directory_iterator{"/proc", ignored}) {
-        std::ifstream file{process.path() / "cmdline"};
-        const std::string words{std::istreambuf_iterator<char>{file}, {}};
-        if (words.find("iox-roudi") != std::string::npos && words.find("/tacholog-") != std::string::npos) return true;
-    }
-    return false;
-}
-
 Result<std::unique_ptr<Companion>> start_companion(const RunPlan& plan) {
-    if (!plan.publishes) return std::unique_ptr<Companion>{};
-    const auto path = find_program("iox-roudi", "iceoryx");
-    if (!path) return path.error();
-    auto folder = PrivateFolder::make();
-    if (!folder) return folder.error();
-    const auto file = folder->write("roudi.toml", pools(plan));
-    if (!file) return file.error();
-    // Its watch over processes takes one that got no CPU for 1.5 s for dead; only a publisher that waits needs it.
-    const std::string monitoring = waits(plan.settings) ? "on" : "off";
-    const HelperProgram::Order order{.words = {*path, "--config-file", *file, "--monitoring-mode", monitoring}};
-    const auto is_ready = [](const HelperProgram& program) {
-        return program.output().find("RouDi is ready for clients") != std::string::npos;
-    };
-    // That of another run ends with it, and would leave us alone: so we wait for our turn. Any other is ours to use.
-    constexpr Nanoseconds nap_ns = 50'000'000;
-    constexpr Patience until_another_has_ended{1000};
-    constexpr Patience our_turn{60'000};
-    const Deadline one_moment{until_another_has_ended};
-    for (const Deadline deadline{our_turn};; sleep_until(now_ns() + nap_ns)) {
-        auto started = HelperProgram::start(order, *folder, is_ready);
-        if (started)
-            return std::unique_ptr<Companion>{
-                new RouDi{std::make_unique<RouDi::Running>(std::move(*folder), std::move(*started))}};
-        std::ifstream printed{folder->path() + "/iox-roudi.output"};
-        const std::string output{std::istreambuf_iterator<char>{printed}, {}};
-        if (output.find("is RouDi still running") == std::string::npos) return started.error();
-        if (deadline.passed()) return Error{"iox-roudi: another run uses the one that this host can have"};
-        if (one_moment.passed() && !roudi_is_of_a_run()) return std::unique_ptr<Companion>{};
-    }
+    return RouDi::start(plan, {.watches = waits(plan.settings), .queued = number_of(plan.settings, "queue")});
 }
 
 void adjust(Transport& promised, const Settings& given) {

@@ -18,6 +18,7 @@
 #include <memory>
 #include <utility>
 
+#include "adapters/name_hash.hpp"
 #include "core/waiting.hpp"
 #include "transports/ip_endpoint.hpp"
 #include "transports/transport.hpp"
@@ -57,16 +58,6 @@ bool is_set(const Settings& given, std::string_view name) {
     return value_of(given, name) != "library";
 }
 
-/// FNV-1a: both sides, which may be different machines, must get the same number.
-std::uint64_t hash(std::string_view text) {
-    std::uint64_t value = 14695981039346656037U;
-    for (const char letter : text) {
-        value ^= static_cast<unsigned char>(letter);
-        value *= 1099511628211U;
-    }
-    return value;
-}
-
 /// A group of this organisation (239.255/16) and a port below those that the kernel gives to clients.
 struct Group {
     std::string address;
@@ -77,7 +68,7 @@ struct Group {
 Group group_of(const std::string& channel) {
     constexpr std::uint64_t first_port = 20000;
     constexpr std::uint64_t ports = 12000;
-    const std::uint64_t number = hash(channel);
+    const std::uint64_t number = name_hash(channel);
     // Not by operator+, of which g++ 12 warns that it might copy more than there is.
     std::string address = "239.255.";
     address.append(std::to_string(number >> 8 & 0xff)).append(".").append(std::to_string(number & 0xff));

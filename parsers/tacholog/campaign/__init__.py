@@ -21,6 +21,7 @@ from tacholog.campaign.plan import Campaign, Plan, PlannedRun, read_campaign, sc
 from tacholog.campaign.runs import (
     campaign_folders,
     copy_to_data,
+    disturbed,
     failure_reason,
     newest_unfinished,
     only_one_harness,
@@ -39,6 +40,7 @@ __all__ = [
     "PlannedRun",
     "campaign_folders",
     "copy_to_data",
+    "disturbed",
     "failure_reason",
     "find_programs",
     "measure",

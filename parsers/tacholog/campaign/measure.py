@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
@@ -12,6 +14,7 @@ import msgspec
 from tacholog.campaign.execution import Outcome, ProcessStep, run_steps
 from tacholog.campaign.machines.clocks import ClockReports, clock_entry
 from tacholog.campaign.machines.links import HostLink, read_link
+from tacholog.campaign.machines.local import LocalMachine
 from tacholog.campaign.machines.machine import Ended, Machine
 from tacholog.campaign.machines.places import machine_name, opened, program_key
 from tacholog.campaign.plan import Plan, PlannedRun
@@ -21,12 +24,14 @@ from tacholog.campaign.tools import measured_program, sha256
 from tacholog.campaign.wrappers import behind_wrappers
 from tacholog.errors import TachologError
 from tacholog.runs.clocks import CLOCK_FILE
+from tacholog.runs.disturbance import ProcessorTime, as_environment, disturbance
 from tacholog.runs.manifest import RUN_FILE, Command, LogFile, Manifest, Readiness, write
 from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.records import Side
 
 _ERRORS = "stderr.txt"  # of a run that is one command
 _REPEATED = "An earlier try of this run was interrupted; this run was measured again from the start."  # words that publishing does not mask
+_WATCHED_S = 0.2  # so long nothing of a campaign with limits runs before each run, so that the load of others can be seen
 _SIDES: Mapping[str, Side] = {"pub": "publisher", "publisher": "publisher", "sub": "subscriber", "subscriber": "subscriber", "both": "both"}
 
 
@@ -77,6 +82,7 @@ def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path]
         conditions=_with_link(run.conditions, link_bit_per_s),
         options=run.options,
         environment=dict(environment),
+        limits=plan.limits,
         commands=tuple(_command(process, plan, run, outcome.ended.get(process.name)) for process in processes),
         logs=(*_logs(processes, run_folder, plan, run), *_clock_log(run_folder)),
     )
@@ -110,11 +116,16 @@ def _run(processes: tuple[Process, ...], folder: Path, plan: Plan, run: PlannedR
         environment = {key: text for prefix, machine in _distinct(machines) for key, text in _prefixed(prefix, machine.environment()).items()}
         link = read_link(machines, plan.hosts) if run.processes else HostLink({}, None)
         clocks = ClockReports(machines)
-        before = {**link.environment, **_moments(machines, "before")}
+        watched = _watched(machines, "before") if plan.limits else {}
+        before, begin = _moments(machines)
         clocks.take("before")
         steps = [_step(process, machines, is_only=not run.processes) for process in processes]
         outcome = run_steps(steps, folder, run.deadline_s)
-        environment |= before | _moments(machines, "after")
+        after, end = _moments(machines)
+        environment |= {**link.environment, **_named(before, "before"), **_named(after, "after"), **watched}
+        environment |= _taken_by_others(machines, (begin, end), _used(steps, outcome), "during")
+        if plan.limits and run.order_index == max(planned.order_index for planned in plan.runs):
+            environment |= _watched(machines, "after")
         clocks.take("after")
         clocks.write(folder)
     for step in steps:
@@ -146,12 +157,71 @@ def _distinct(machines: Mapping[str, Machine]) -> list[tuple[str, Machine]]:
     return list(found.values())
 
 
-def _prefixed(prefix: str, values: Mapping[str, str], suffix: str = "") -> dict[str, str]:
-    return {f"{prefix}{name}{suffix}": value for name, value in values.items()}
+def _prefixed(prefix: str, values: Mapping[str, str]) -> dict[str, str]:
+    return {f"{prefix}{name}": value for name, value in values.items()}
 
 
-def _moments(machines: Mapping[str, Machine], when: str) -> dict[str, str]:
-    return {key: text for prefix, machine in _distinct(machines) for key, text in _prefixed(prefix, machine.moment(), f"_{when}").items()}
+def _named(values: Mapping[str, str], moment: str) -> dict[str, str]:
+    return {f"{name}_{moment}": value for name, value in values.items()}
+
+
+class _Reading(NamedTuple):
+    """What the processors of each machine have done so far, by its prefix, and what the harness and its children used, in seconds."""
+
+    machines: Mapping[str, ProcessorTime | None]
+    harness_s: float
+
+
+def _moments(machines: Mapping[str, Machine]) -> tuple[dict[str, str], _Reading]:
+    """Return what changes from second to second on each machine."""
+    found = {prefix: machine.moment() for prefix, machine in _distinct(machines)}
+    properties = {key: text for prefix, moment in found.items() for key, text in _prefixed(prefix, moment.properties).items()}
+    return properties, _Reading({prefix: moment.processor_time for prefix, moment in found.items()}, sum(os.times()[:4]))
+
+
+def _watched(machines: Mapping[str, Machine], moment: str) -> dict[str, str]:
+    """Return what others take of each machine while nothing of the campaign runs."""
+    begin = _moments(machines)[1]
+    time.sleep(_WATCHED_S)
+    return _taken_by_others(machines, (begin, _moments(machines)[1]), {}, moment)
+
+
+def _taken_by_others(
+    machines: Mapping[str, Machine], readings: tuple[_Reading, _Reading], used_s: Mapping[str, float | None], moment: str
+) -> dict[str, str]:
+    """Return what others took of each machine between two readings.
+
+    Args:
+        machines: by their names.
+        readings: the two readings.
+        used_s: the processor time of the run's processes, by the name of the machine; ``None`` if it is not known.
+        moment: ``before``, ``during`` or ``after`` the run.
+    """
+    early, late = readings
+    found: dict[str, str] = {}
+    for prefix, machine in _distinct(machines):
+        own = [used_s.get(name, 0.0) for name, other in machines.items() if (other.boot_id or name) == (machine.boot_id or name)]
+        own_s = None if None in own else sum(used or 0 for used in own)
+        if own_s is not None and isinstance(machine, LocalMachine):
+            own_s = max(own_s, late.harness_s - early.harness_s)  # the harness has waited for the run's processes: they are its children
+        begin, end = early.machines[prefix], late.machines[prefix]
+        if begin and end:
+            found |= _prefixed(prefix, as_environment(disturbance(begin, end, own_s), moment))
+    return found
+
+
+def _used(steps: Sequence[ProcessStep], outcome: Outcome) -> dict[str, float | None]:
+    """Return the processor time of the processes of each machine, by its name; ``None`` if it is not known of one of them."""
+    used: dict[str, float | None] = {}
+    for step in steps:
+        end = outcome.ended.get(step.process.name)
+        resources = end.resources if end else None
+        so_far, name = used.get(machine_name(step.process), 0.0), machine_name(step.process)
+        if resources is None or resources.user_cpu_ns is None or resources.system_cpu_ns is None or so_far is None:
+            used[name] = None
+        else:
+            used[name] = so_far + (resources.user_cpu_ns + resources.system_cpu_ns) / 1e9
+    return used
 
 
 def _command(process: Process, plan: Plan, run: PlannedRun, ended: Ended | None) -> Command:

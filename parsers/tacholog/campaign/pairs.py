@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -26,6 +26,7 @@ from tacholog.campaign.runs import (
     copy_hosts_to_data,
     copy_to_data,
     default_cpus,
+    listed_names,
     make_campaign_folder,
     make_plan,
     pending,
@@ -84,10 +85,18 @@ class Pairs(NamedTuple):
         return min(variants.values(), default=0)
 
 
-def schedule_pairs(campaigns: tuple[Campaign, Campaign], seed: int) -> tuple[tuple[PlannedRun, ...], tuple[PlannedRun, ...]]:
-    """Return the runs of both sides, in one common order. With the same seed, more repetitions only add runs at the end."""
+def schedule_pairs(
+    campaigns: tuple[Campaign, Campaign], seed: int, listed: Collection[str] | None = None
+) -> tuple[tuple[PlannedRun, ...], tuple[PlannedRun, ...]]:
+    """Return the runs of both sides, in one common order. With the same seed, more repetitions only add runs at the end.
+
+    Args:
+        campaigns: of the old and of the new side.
+        seed: of the random order.
+        listed: the names that both sides list (``only_if_listed``); ``None`` if nobody asked.
+    """
     cpus = default_cpus()
-    unordered = [schedule_runs(campaign, seed, cpus) for campaign in campaigns]
+    unordered = [schedule_runs(campaign, seed, cpus, listed) for campaign in campaigns]
     ordered: tuple[list[PlannedRun], list[PlannedRun]] = ([], [])
     for index, pair in enumerate(zip(*unordered, strict=True)):
         variant = pair[0].folder.rpartition("/")[0]
@@ -160,13 +169,18 @@ def _plans(
     name: str, campaign: Campaign, seed: int, builds: tuple[Build, Build], pairs: int, releases: tuple[str | None, str | None]
 ) -> tuple[Plan, Plan]:
     campaigns = with_template(campaign, builds[0], pairs), with_template(campaign, builds[1], pairs)
-    runs_of_sides = schedule_pairs(campaigns, seed)
+    runs_of_sides = schedule_pairs(campaigns, seed, _listed_by_both(campaigns, builds))
     plans = (
         make_plan(side_campaign, name, runs, build.tools, label)
         for side_campaign, runs, build, label in zip(campaigns, runs_of_sides, builds, releases, strict=True)
     )
     old, new = (msgspec.structs.replace(plan, seed=seed) for plan in plans)
     return old, new
+
+
+def _listed_by_both(campaigns: tuple[Campaign, Campaign], builds: tuple[Build, Build]) -> frozenset[str] | None:
+    old, new = (listed_names(campaign, build.tools) for campaign, build in zip(campaigns, builds, strict=True))
+    return old if new is None else new if old is None else old & new
 
 
 def resume_pairs(path: Path, output: Path, builds: tuple[Build, Build], pairs: int | None) -> Pairs:

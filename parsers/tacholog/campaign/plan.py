@@ -6,7 +6,7 @@ import itertools
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -18,6 +18,7 @@ from tacholog.campaign.placeholders import Value, Values, fill, fill_value
 from tacholog.campaign.processes import Process, addresses, check_hosts, check_processes, filled
 from tacholog.errors import UnreadableInput
 from tacholog.formats.registry import format_named
+from tacholog.runs.disturbance import Limits
 from tacholog.runs.manifest import FileName, LabelName, LabelValue, in_words, read_evidence_toml, read_toml
 from tacholog.schema.conditions import StatedConditions
 
@@ -26,12 +27,25 @@ class _Toml(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     """A table of a TOML file. An unknown key is an error."""
 
 
+class Listing(_Toml, frozen=True, kw_only=True, omit_defaults=True):
+    """What a program lists: ``only_if_listed``. Variants that it does not list are left out.
+
+    Attributes:
+        by: the program on this machine that prints the list, and its arguments. A name begins a line. Lines that begin with a blank list nothing.
+        name: the name that a variant needs, such as ``{transport}``.
+    """
+
+    by: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
+    name: str
+
+
 class Block(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     """A block of runs: ``[[runs]]``. Its runs share a command, or the commands of several processes.
 
     Attributes:
         name: the name of each variant, which becomes a folder. It holds a placeholder for each list in ``vary``.
-        command: the program and its arguments, if a run is one process. No shell reads it.
+        command: the program and its arguments, if a run is one process. No shell reads it. Without it, that of the campaign.
+        arguments: words behind the command.
         processes: the processes of a run, if there are several: ``[[runs.processes]]``.
         labels: words of your own for these runs, added to those of the campaign.
         vary: lists of values. Each combination of them is one variant. The values are recorded as options.
@@ -45,6 +59,7 @@ class Block(_Toml, frozen=True, kw_only=True, omit_defaults=True):
 
     name: str
     command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] | None = None
+    arguments: tuple[str, ...] = ()
     processes: tuple[Process, ...] = ()
     labels: dict[LabelName, str] = {}
     vary: dict[str, list[Value]] = {}
@@ -69,6 +84,10 @@ class Campaign(_Toml, frozen=True, kw_only=True, omit_defaults=True):
         tool_version: the version of the tool, if no command prints it.
         hosts: the hosts that processes run on, by their names: ``hosts.NAME``.
         labels: words of your own for all runs, such as ``{ kernel = "6.1" }``. They are part of a row's name, and a filter on pages.
+        command: of all blocks that have neither a command nor processes.
+        options: of all blocks, which may state other values.
+        only_if_listed: leaves out the variants that a program does not list, such as transports that a build does not have.
+        limits: how much other programs and the host may disturb a run.
         seed: of the random order. Without it, a seed is chosen and recorded.
         notes: sentences that stand on the page of each run.
     """
@@ -83,6 +102,10 @@ class Campaign(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     tool_version: str | None = None
     hosts: dict[str, HostEntry] = {}
     labels: dict[LabelName, str] = {}
+    command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] | None = None
+    options: Values = {}
+    only_if_listed: Listing | None = None
+    limits: Limits | None = None
     seed: int | None = None
     notes: tuple[str, ...] = ()
 
@@ -129,6 +152,7 @@ class Plan(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     host_ids: dict[str, str] = {}
     release: str | None = None
     notes: tuple[str, ...] = ()
+    limits: Limits | None = None
     runs: tuple[PlannedRun, ...]
 
 
@@ -144,7 +168,18 @@ def read_campaign(path: Path) -> Campaign:
     for block in campaign.runs:
         for process in block.processes:
             _check_format(f"{path}: block {block.name!r}, process {process.name!r}: format", process.format)
-    return campaign
+    with named(path):
+        return msgspec.structs.replace(campaign, runs=tuple(_complete(block, campaign) for block in campaign.runs))
+
+
+def _complete(block: Block, campaign: Campaign) -> Block:
+    """Return a block with what the campaign states for all its blocks, and with its arguments behind its command."""
+    if block.processes and block.arguments:
+        raise UnreadableInput(f"block {block.name!r}: arguments belong to a command; the commands of its processes have their own")
+    command = block.command or (None if block.processes else campaign.command)
+    return msgspec.structs.replace(
+        block, command=(*command, *block.arguments) if command else None, arguments=(), options={**campaign.options, **block.options}
+    )
 
 
 @contextmanager
@@ -183,7 +218,7 @@ def read_plan(path: Path) -> Plan:
     return plan
 
 
-def schedule_runs(campaign: Campaign, seed: int, cpus: tuple[str, str]) -> tuple[PlannedRun, ...]:
+def schedule_runs(campaign: Campaign, seed: int, cpus: tuple[str, str], listed: Collection[str] | None = None) -> tuple[PlannedRun, ...]:
     """Return all runs of a campaign, in the order in which they will be done.
 
     Each repetition is a round over all variants, in a new random order. So a slow drift of the machine affects all variants alike.
@@ -192,13 +227,14 @@ def schedule_runs(campaign: Campaign, seed: int, cpus: tuple[str, str]) -> tuple
         campaign: what to run.
         seed: seed of the random order; the same seed gives the same plan.
         cpus: the CPU lists for the threads of the publisher and of the subscriber.
+        listed: the names that the program of ``only_if_listed`` lists. Variants with another name are left out. ``None``: none is left out.
 
     Raises:
         UnreadableInput: a placeholder has no value, two variants have the same name, or the processes of a block cannot make a run.
     """
     check_hosts(campaign.hosts)
     random_order = random.Random(seed)  # noqa: S311 - an order, not a secret
-    variants = [(block, dict(zip(block.vary, values, strict=True))) for block in campaign.runs for values in itertools.product(*block.vary.values())]
+    variants = [(block, varied) for block, varied, name in _variants(campaign) if listed is None or name is None or name in listed]
     runs: list[PlannedRun] = []
     for repetition in range(1, campaign.repetitions + 1):
         for block, varied in random_order.sample(variants, len(variants)):
@@ -211,6 +247,20 @@ def schedule_runs(campaign: Campaign, seed: int, cpus: tuple[str, str]) -> tuple
             f"two runs are called {duplicates[0]}: put what varies into the name of the block, as in name = 'latency-{{transport}}'"
         )
     return tuple(runs)
+
+
+def left_out(campaign: Campaign, listed: Collection[str]) -> list[str]:
+    """Return the names that variants need and that the program of ``only_if_listed`` does not list, each once."""
+    return list(dict.fromkeys(name for _, _, name in _variants(campaign) if name is not None and name not in listed))
+
+
+def _variants(campaign: Campaign) -> Iterator[tuple[Block, dict[str, Value], str | None]]:
+    """Yield each combination of the lists of each block, and the name that it needs in the list of ``only_if_listed``."""
+    for block in campaign.runs:
+        for values in itertools.product(*block.vary.values()):
+            varied = dict(zip(block.vary, values, strict=True))
+            needed = campaign.only_if_listed
+            yield block, varied, fill(needed.name, {**block.options, **varied}) if needed else None
 
 
 def _shuffled(options: Values, names: tuple[str, ...], random_order: random.Random) -> Values:

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from tacholog.campaign.foresight import Foresight, foresee, variant_of
 from tacholog.campaign.machines.machine import HostEntry
-from tacholog.campaign.plan import Campaign, Plan, PlannedRun, schedule_runs
+from tacholog.campaign.plan import Campaign, Plan, PlannedRun, left_out, schedule_runs
 from tacholog.campaign.runs import default_cpus
-from tacholog.campaign.tools import sha256, tool_version
+from tacholog.campaign.tools import Listed, listed, sha256, tool_version
 from tacholog.campaign.wrappers import MeasuredProgram, behind_wrappers
 from tacholog.errors import TachologError
 
@@ -51,6 +51,7 @@ class Preview(NamedTuple):
         variants: in the order of the file.
         programs: each measured program on each host.
         foresight: what comparisons of the results will lack.
+        left_out: what variants need and the program of ``only_if_listed`` does not list, with what it says of it; empty: it says nothing.
     """
 
     campaign: Campaign
@@ -58,6 +59,7 @@ class Preview(NamedTuple):
     variants: tuple[Variant, ...]
     programs: tuple[FoundProgram, ...]
     foresight: Foresight
+    left_out: Mapping[str, str] = {}
 
 
 def preview(campaign: Campaign, name: str, tools: Mapping[str, Path]) -> Preview:
@@ -71,6 +73,7 @@ def preview(campaign: Campaign, name: str, tools: Mapping[str, Path]) -> Preview
     Raises:
         UnreadableInput: the campaign cannot be planned, because a placeholder has no value, for example.
     """
+    found = _listed(campaign, tools)
     plan = Plan(
         campaign=name,
         system=campaign.system,
@@ -82,9 +85,22 @@ def preview(campaign: Campaign, name: str, tools: Mapping[str, Path]) -> Preview
         format=campaign.format,
         tool_version=_version(campaign, tools),
         hosts=campaign.hosts,
-        runs=schedule_runs(campaign, campaign.seed or 0, default_cpus()),
+        runs=schedule_runs(campaign, campaign.seed or 0, default_cpus(), found.names if found else None),
+        limits=campaign.limits,
     )
-    return Preview(campaign, plan, _variants(plan.runs), _programs(plan, tools), foresee(plan))
+    return Preview(campaign, plan, _variants(plan.runs), _programs(plan, tools), foresee(plan), what_is_left_out(campaign, found))
+
+
+def _listed(campaign: Campaign, tools: Mapping[str, Path]) -> Listed | None:
+    """Return what the program of ``only_if_listed`` lists; ``None`` if there is none, or if it is missing: the preview then names it."""
+    if campaign.only_if_listed is None or not (tools.get(campaign.only_if_listed.by[0]) or shutil.which(campaign.only_if_listed.by[0])):
+        return None
+    return listed(campaign.only_if_listed.by, tools)
+
+
+def what_is_left_out(campaign: Campaign, found: Listed | None) -> dict[str, str]:
+    """Return the names that variants need and that are not listed, and what the program says of them; empty texts: nothing."""
+    return {name: found.others.get(name, "") for name in left_out(campaign, found.names)} if found else {}
 
 
 def _version(campaign: Campaign, tools: Mapping[str, Path]) -> str | None:

@@ -20,11 +20,12 @@ from tacholog.campaign.machines.places import describe_hosts, find_campaign_prog
 from tacholog.campaign.measure import utc_now
 from tacholog.campaign.plan import Campaign, Plan, PlannedRun, named, read_campaign, read_plan, schedule_runs
 from tacholog.campaign.processes import RESOURCES_FILE, errors_file
-from tacholog.campaign.tools import find_program, measured_program, sha256, tool_version
+from tacholog.campaign.tools import find_program, listed, measured_program, sha256, tool_version
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.formats.reading import Event, Scan
 from tacholog.formats.registry import formats
 from tacholog.formats.source import open_log_in
+from tacholog.runs.disturbance import exceeded
 from tacholog.runs.manifest import HOSTS_FOLDER, PLAN_FILE, RUN_FILE, LogFile, Manifest, check_release_name, read_manifest, write
 from tacholog.runs.stated import contradictions, stated
 from tacholog.schema.records import Record
@@ -43,12 +44,17 @@ def start(path: Path, output: Path, tools: Mapping[str, Path], release: str | No
     seed = campaign.seed if campaign.seed is not None else secrets.randbelow(2**31)
     # The plan is made before the folder: if the plan is wrong, no empty folder stays behind.
     with named(path):
-        runs = schedule_runs(campaign, seed, default_cpus())
+        runs = schedule_runs(campaign, seed, default_cpus(), listed_names(campaign, tools))
     plan = make_plan(campaign, path.stem, runs, tools, release)
     folder, place = make_campaign_folder(output, path.stem, plan.hosts, tools)
     plan = msgspec.structs.replace(plan, seed=seed, session=place.session, host=place.host, host_ids=place.host_ids)
     write_plan(folder, plan)
     return folder, plan
+
+
+def listed_names(campaign: Campaign, tools: Mapping[str, Path]) -> frozenset[str] | None:
+    """Return the names that the program of ``only_if_listed`` lists; ``None`` if the campaign asks none."""
+    return listed(campaign.only_if_listed.by, tools).names if campaign.only_if_listed else None
 
 
 class CampaignFolder(NamedTuple):
@@ -97,6 +103,7 @@ def make_plan(campaign: Campaign, name: str, runs: tuple[PlannedRun, ...], tools
         hosts=campaign.hosts,
         release=release,
         notes=campaign.notes,
+        limits=campaign.limits,
         runs=runs,
     )
 
@@ -168,8 +175,18 @@ def _labelled(folder: Path) -> bool:
 
 
 def pending(folder: Path, plan: Plan) -> list[PlannedRun]:
-    """Return the runs of a campaign that are still to be done, in their order."""
-    return [run for run in plan.runs if not (folder / run.folder / RUN_FILE).is_file()]
+    """Return the runs of a campaign that are still to be done, in their order. Runs that were disturbed too much are done again."""
+    again = disturbed(folder, plan)
+    return [run for run in plan.runs if run.folder in again or not (folder / run.folder / RUN_FILE).is_file()]
+
+
+def disturbed(folder: Path, plan: Plan) -> dict[str, list[str]]:
+    """Return the runs of a campaign during which others took more of the machine than its limits allow, and what they took."""
+    if plan.limits is None:
+        return {}
+    done = {run.folder: folder / run.folder / RUN_FILE for run in plan.runs}
+    found = {name: [*exceeded(read_manifest(file).environment, plan.limits)] for name, file in done.items() if file.is_file()}
+    return {name: reasons for name, reasons in found.items() if reasons}
 
 
 def failure_reason(folder: Path, run: PlannedRun) -> str | None:

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from tacholog.campaign.wrappers import behind_wrappers
 from tacholog.errors import TachologError
@@ -61,6 +62,31 @@ def tool_version(command: Sequence[str] | None, tools: Mapping[str, Path]) -> st
         return None
     found = re.search(r"\d+(?:\.\d+)+\S*", done.stdout)
     return found[0] if found else None
+
+
+class Listed(NamedTuple):
+    """What a program lists: the names that begin its lines, and what it says of others, by their names, in lines that begin with a blank."""
+
+    names: frozenset[str]
+    others: Mapping[str, str]
+
+
+def listed(command: Sequence[str], tools: Mapping[str, Path]) -> Listed:
+    """Return what a program lists, such as the transports of a perftest.
+
+    Raises:
+        TachologError: the program is missing, or it fails.
+    """
+    words = [str(find_program(command[0], tools)), *command[1:]]
+    try:
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=20, check=False)
+    except subprocess.TimeoutExpired:
+        raise TachologError(f"`{' '.join(command)}` does not end, so nobody knows what it lists") from None
+    if done.returncode != 0:
+        raise TachologError(f"`{' '.join(command)}` ended with exit code {done.returncode}, so nobody knows what it lists")
+    lines = [line for line in done.stdout.splitlines() if line.strip()]
+    others = {word: line.strip() for line in lines if line[0].isspace() for word in line.split()}
+    return Listed(frozenset(line.split()[0] for line in lines if not line[0].isspace()), others)
 
 
 def sha256(path: Path) -> str:

@@ -7,7 +7,10 @@ CAMPAIGN is a file that lists what to measure, such as bench/campaigns/quick.tom
 Each campaign gets a new folder under --output, with its plan and one folder for each run. After each run, its log is read to check that it
 has results. A failed run is kept, with the reason. --resume continues a campaign that was interrupted.
 
-Exit code 1: all runs were tried, but some failed, or their logs cannot be read. 2: nothing was run, or
+A campaign may state limits: how much of the machine other programs and the host may take before, during and after a run. If a run did not hold
+them, the campaign is not copied for publication, and --resume does that run again.
+
+Exit code 1: all runs were tried, but some failed, or their logs cannot be read, or a limit was not held. 2: nothing was run, or
 --plan found that a program is missing. 130: interrupted.
 """
 
@@ -25,10 +28,11 @@ from tacholog.campaign import Plan
 from tacholog.campaign.foresight import foresee
 from tacholog.campaign.pairs import Task
 from tacholog.campaign.plan import named
-from tacholog.campaign.preview import preview
+from tacholog.campaign.preview import preview, what_is_left_out
+from tacholog.campaign.tools import listed
 from tacholog.commands.shared.measuring import measure_all
 from tacholog.commands.shared.paths import Folder
-from tacholog.commands.shared.planning import gap_words, preview_words
+from tacholog.commands.shared.planning import gap_words, left_out_words, limits_held, preview_words
 from tacholog.errors import TachologError
 from tacholog.resources import checkout
 
@@ -61,6 +65,10 @@ def bench(
             campaign.release_folder(data, campaign.read_campaign(path).tool, release)  # check this now, not after hours of measuring
         folder, plan = _started(path, output, tools) if resume else campaign.start(path, output, tools, release)
         foresight = foresee(plan)
+        if not resume:
+            planned = campaign.read_campaign(path)
+            for line in left_out_words(what_is_left_out(planned, listed(planned.only_if_listed.by, tools) if planned.only_if_listed else None)):
+                click.echo(line, err=True)
         for line in gap_words(foresight.gaps):
             click.echo(line, err=True)
         try:
@@ -73,7 +81,12 @@ def bench(
         bad = sum(campaign.failure_reason(folder, run) is not None for run in plan.runs)
         failures += bad
         click.echo(f"{len(plan.runs) - bad} of {len(plan.runs)} runs are good: {folder}")
-        if plan.release and bad == len(plan.runs):
+        failures += len(too_disturbed := campaign.disturbed(folder, plan))
+        for line in limits_held(folder, plan, too_disturbed):
+            click.echo(line)
+        if plan.release and too_disturbed:
+            click.echo(f"tacholog: {folder}: not copied to {data}, because the campaign did not hold its limits", err=True)
+        elif plan.release and bad == len(plan.runs):
             click.echo(f"tacholog: {folder}: no run is good, so nothing was copied to {data}", err=True)
         elif plan.release:
             click.echo(f"copied for publication: {campaign.copy_to_data(folder, plan, data)}")

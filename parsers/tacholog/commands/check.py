@@ -77,6 +77,19 @@ def _unreadable_bands(folder: Path, files: Sequence[str]) -> Iterator[str]:
             yield str(error)
 
 
+def _disturbed(dataset: Dataset) -> Iterator[str]:
+    """Name the runs that did not hold the limits of their campaign."""
+    import msgspec
+
+    from tacholog.runs.disturbance import exceeded
+    from tacholog.runs.manifest import Manifest
+
+    for row in dataset.runs.to_dict("records"):
+        manifest = msgspec.json.decode(row["manifest"], type=Manifest)
+        for what in exceeded(manifest.environment, manifest.limits):
+            yield f"{row['run']}: above the limits of its campaign: {what}"
+
+
 def _complaints(dataset: Dataset) -> Iterator[str]:
     from tacholog.dataset.complaints import complaint
     from tacholog.runs.problems import FORGOTTEN
@@ -86,5 +99,6 @@ def _complaints(dataset: Dataset) -> Iterator[str]:
     for row in dataset.runs.to_dict("records"):
         if row["status"] in ENDED_BADLY:
             yield f"{row['run']}: {row['status']}: {row['reason']}"
+    yield from _disturbed(dataset)
     for host in sorted(set(dataset.runs["host"].dropna()) - dataset.hosts.keys()):
         yield f"hosts/{host}.toml: missing, although a run names this host"

@@ -108,6 +108,7 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         SETTINGS: Condition("settings", _DIFF),
         "side": Condition("side", _DIFF),
         "waiting": Condition("waiting", _DIFF),
+        "tuning": Condition("tuning", _DIFF),
         "cpu_model": Condition("cpu_model", _DIFF, _always),
         "cores": Condition("cores_smt", _DIFF, _always),
         "memory": Condition("memory", _DIFF, _always),

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import msgspec
 
-from tacholog.dataset.across import mark_growing, mark_republished
-from tacholog.dataset.clocks import Clocks, clocks_of
 from tacholog.dataset.columns import NOT_STATED, NUMBER_WIDTH, RECORD_WIDTH, Columns, Name, Shape, joined_words
-from tacholog.dataset.entries import LogEntry
 from tacholog.dataset.frames import Dataset, Row, dataset
-from tacholog.dataset.quality import RunContext, judge
+from tacholog.dataset.marking.across import mark_growing, mark_republished
+from tacholog.dataset.marking.clocks import Clocks, clocks_of
+from tacholog.dataset.marking.quality import RunContext, judge
 from tacholog.dataset.rows import ReadLog, log_row, run_ending, run_row
+from tacholog.dataset.work.entries import LogEntry
+from tacholog.runs.disturbance import exceeded
 from tacholog.runs.manifest import Host, Manifest
 from tacholog.runs.problems import problem
 from tacholog.runs.stated import options_apart
@@ -92,10 +93,9 @@ class Assembly:
             self._add_columns(run, log.entry.file, read.columns)
             self._contexts.append(_context(log.head.facts, manifest, found.host, failed=status == "failed"))
             self._add_histograms(run, log.entry.file, read, clocks)
-        self._releases.append((manifest.system, manifest.release) if manifest.published and manifest.release else None)
-        self.rows["runs"].append(
-            run_row(run, found.folder, manifest, found.manifest_json, [log.head.facts for log in logs], (status, reason), options)
-        )
+        row = run_row(run, found.folder, manifest, found.manifest_json, [log.head.facts for log in logs], (status, reason), options)
+        self._releases.append((row["system"], manifest.release) if manifest.published and manifest.release else None)
+        self.rows["runs"].append(row)
 
     def finish(self, hosts: dict[str, Host]) -> Dataset:
         """Return all runs as a dataset, with quality marks."""
@@ -178,5 +178,6 @@ def _context(facts: Facts, manifest: Manifest, host: Host | None, *, failed: boo
         clock_overhead_ns=facts.environment_number("clock_overhead_ns"),
         load=load,
         processors=processors,
+        is_disturbed=any(exceeded(manifest.environment, manifest.limits)),
         took_other_way=facts.environment.get("way_agrees") == "no",
     )

@@ -45,7 +45,7 @@ class Kind(StrEnum):
 
     DETECTED = "detected"  #: the name of the format that a log is in
     MANIFEST = "manifest"  #: a manifest, decoded
-    LOG = "log"  #: what a log gives: see `tacholog.dataset.entries`
+    LOG = "log"  #: what a log gives: see `tacholog.dataset.work.entries`
     PUBLISHED = "published"  #: what pages show of logs: redacted text, digests of pages
 
 
@@ -191,7 +191,7 @@ def _unpacked(kind: Kind, key: bytes, stored: object) -> bytes | None:
     packed = stored[_CHECKSUM_BYTES:]
     if stored[:_CHECKSUM_BYTES] != _checksum(kind, key, packed):
         return None
-    return packed[1:] if packed[:1] == _PLAIN else zstd.decompress(packed[1:])
+    return packed[1:] if packed[:1] == _PLAIN else zstd.ZstdDecompressor().decompress(packed[1:])
 
 
 def _checksum(kind: Kind, key: bytes, packed: bytes) -> bytes:
@@ -207,12 +207,8 @@ def _batches(keys: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 def key_of(*parts: str | bytes) -> bytes:
     """Return the key of what is made from these parts: the SHA-256 of all of them, each with its length."""
-    found = hashlib.sha256()
-    for part in parts:
-        content = part.encode() if isinstance(part, str) else part
-        found.update(len(content).to_bytes(8, "little"))
-        found.update(content)
-    return found.digest()
+    contents = [part.encode() if isinstance(part, str) else part for part in parts]
+    return hashlib.sha256(b"".join(piece for content in contents for piece in (len(content).to_bytes(8, "little"), content))).digest()
 
 
 def cache_folder() -> Path | None:

@@ -46,7 +46,7 @@ class Shape(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
     conditions: Conditions
 
 
-class RecordColumns(NamedTuple):
+class RecordArrays(NamedTuple):
     """One value for each record; `NOT_STATED` where there is none. ``shape`` is a place in the list of shapes."""
 
     line: Integers
@@ -57,7 +57,7 @@ class RecordColumns(NamedTuple):
     samples: Integers
 
 
-class NumberColumns(NamedTuple):
+class NumberArrays(NamedTuple):
     """One value for each number; NaN where a value or a resolution is ``None``, `NOT_STATED` where a number has no line of its own.
 
     ``record`` is a place in the columns of records, ``name`` one in the list of names, ``bound`` one in `BOUNDS`, ``marks`` bits of `MARK_BITS`.
@@ -96,18 +96,18 @@ class Columns(msgspec.Struct):
     number_words: Integers
 
     @property
-    def records(self) -> RecordColumns:
+    def records(self) -> RecordArrays:
         """The columns of the records. A change of a column changes it here."""
-        return RecordColumns(*self.record_words)
+        return RecordArrays(*self.record_words)
 
     @property
-    def numbers(self) -> NumberColumns:
+    def numbers(self) -> NumberArrays:
         """The columns of the numbers. A change of a column changes it here."""
         record, name, value, resolution, *others = self.number_words
-        return NumberColumns(record, name, value.view("float64"), resolution.view("float64"), *others)
+        return NumberArrays(record, name, value.view("float64"), resolution.view("float64"), *others)
 
 
-RECORD_WIDTH, NUMBER_WIDTH = len(RecordColumns._fields), len(NumberColumns._fields)
+RECORD_WIDTH, NUMBER_WIDTH = len(RecordArrays._fields), len(NumberArrays._fields)
 
 
 class ShapeInLog(NamedTuple):

@@ -38,7 +38,7 @@ def results_table(data: Dataset) -> pd.DataFrame:
     for name in OFFERED_OF_RUNS:
         column = data.runs[name]
         column = column.astype("category") if RUNS[name].kind == "text" else column
-        results[name] = column.array.take(places[runs.codes])
+        results[name] = column.array.take(places[runs.codes], allow_fill=True)
     results["marks"] = _texts(results["marks"], " ".join)
     names = zip(*(results[name].astype("object") for name in ("run", "log", "line", "metric", "statistic")), strict=True)
     results.insert(0, "id", [number_id(*map(str, parts)) for parts in names])
@@ -142,7 +142,10 @@ def _parquet_schema(results: pd.DataFrame) -> Any:  # noqa: ANN401 - pyarrow com
 def _as_arrow(results: pd.DataFrame, schema: Any) -> Any:  # noqa: ANN401 - pyarrow comes without types
     import pyarrow as pa
 
-    return pa.table([pa.array(results[field.name]).cast(field.type) for field in schema], schema=schema)
+    columns = ((results[field.name], field.type) for field in schema)
+    return pa.table(
+        [pa.array(column.astype("category") if pa.types.is_dictionary(type_) else column).cast(type_) for column, type_ in columns], schema=schema
+    )
 
 
 def write_hdr(data: Dataset, folder: Path) -> int:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from tacholog.dataset.columns import NOT_STATED, ColumnBuilder, Columns, NumberColumns, RecordColumns, Shape, ShapeInLog, mark_bits
-from tacholog.dataset.entries import HistogramHead, LogEntry, LogHead, LogProblem
+from tacholog.dataset.columns import NOT_STATED, ColumnBuilder, Columns, NumberArrays, RecordArrays, Shape, ShapeInLog, mark_bits
+from tacholog.dataset.work.entries import HistogramHead, LogEntry, LogHead, LogProblem
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import open_evidence
 from tacholog.formats.blocks import RecordBlock
@@ -202,7 +202,7 @@ class _Reader:
         bins = np.concatenate(self._bins) if self._bins else np.zeros((0, 3), dtype=np.int64)
         return LogEntry(head, columns, bins)
 
-    def _complete_from_manifest(self, shapes: list[ShapeInLog], records: RecordColumns, numbers: NumberColumns, account: Account) -> None:
+    def _complete_from_manifest(self, shapes: list[ShapeInLog], records: RecordArrays, numbers: NumberArrays, account: Account) -> None:
         """Fill in the size that only the manifest states, and report and mark each contradiction between the manifest and the log."""
         found: list[tuple[int, list[Contradiction]]] = []
         for code, shape in enumerate(shapes):

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tacholog.dataset.entries import LogHead
 from tacholog.dataset.frames import Row
+from tacholog.dataset.work.entries import LogHead
 from tacholog.runs.labels import labels_text
 from tacholog.runs.manifest import LogFile, Manifest
 from tacholog.schema.records import SEVERITY, Facts, Status
@@ -41,11 +41,16 @@ def run_row(
     ending: tuple[Status | None, str | None],
     options: str | None,
 ) -> Row:
-    """Return a run's row. What the manifest leaves open, the first log fills that states it."""
+    """Return a run's row. What the manifest leaves open, the first log fills that states it.
+
+    A log that names what it measured, as that of perftest names the library of a middleware, knows it better than the campaign, which measures many.
+    """
+    measured = next((f for f in facts if f.system), None)
+    stated_version = next((f.system_version for f in facts if f.system_version), None)
     return {
         "run": run,
-        "system": manifest.system,
-        "system_version": manifest.system_version or next((f.system_version for f in facts if f.system_version), None),
+        "system": measured.system if measured else manifest.system,
+        "system_version": measured.system_version if measured else manifest.system_version or stated_version,
         "tool": manifest.tool,
         "tool_version": manifest.tool_version or next((f.tool_version for f in facts if f.tool_version), None),
         "release": manifest.release,

@@ -15,8 +15,8 @@ _FORMATS = "tacholog.formats"
 #: What turns a log into columns, whatever its format is. The modules that all formats share, and those of its own format, belong to it besides.
 _READERS = (
     f"{_FORMATS}.kit",
-    *("tacholog.schema", "tacholog.runs.manifest", "tacholog.runs.problems", "tacholog.runs.stated"),
-    *("tacholog.dataset.columns", "tacholog.dataset.entries", "tacholog.dataset.logs"),
+    *("tacholog.schema", "tacholog.runs.disturbance", "tacholog.runs.manifest", "tacholog.runs.problems", "tacholog.runs.stated"),
+    *("tacholog.dataset.columns", "tacholog.dataset.work.entries", "tacholog.dataset.logs"),
 )
 
 
@@ -73,4 +73,4 @@ def detection_digest() -> str:
 @functools.cache
 def manifest_digest() -> str:
     """Return the version of what reads manifests."""
-    return code_digest("tacholog.runs.manifest", "tacholog.schema")
+    return code_digest("tacholog.runs.disturbance", "tacholog.runs.manifest", "tacholog.schema")

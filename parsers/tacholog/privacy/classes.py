@@ -23,6 +23,7 @@ import msgspec
 
 from tacholog.privacy.native_log import PUBLIC_SETTINGS
 from tacholog.privacy.redactor import Redactor
+from tacholog.runs.disturbance import Limits
 from tacholog.runs.labels import labels_text
 from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Readiness, Source
 from tacholog.schema.columns import PrivacyClass
@@ -41,7 +42,7 @@ CLASSES: Mapping[type[msgspec.Struct], Mapping[str, PrivacyClass]] = {
         **_all("name", "host session"),
         **_all("free text", "reason notes"),
         **_all("open", "labels options environment"),
-        **_all("nested", "conditions commands logs source"),
+        **_all("nested", "conditions commands logs source limits"),
     },
     LogFile: {**_all("public", "file sha256 format side results process"), "participant": "name", "path": "path"},
     Command: {
@@ -58,6 +59,7 @@ CLASSES: Mapping[type[msgspec.Struct], Mapping[str, PrivacyClass]] = {
         **_all("free text", "kind source notes"),
         **_all("open", "cpu memory storage network system"),
     },
+    Limits: _all("public", "steal_percent other_load"),
     StatedConditions: {name: column.privacy for name, column in STATED_CONDITIONS.items()},
 }
 # Public values that may look like something else: a version of four numbers is no address.
@@ -81,13 +83,15 @@ OPEN: Mapping[str, Mapping[str, PrivacyClass]] = {
     "settings": _all("public", PUBLIC_SETTINGS),
     "environment": _all(
         "public",
-        "governor turbo cgroup_cpus tacholog_python harness_affinity harness_git harness_dirty program_sha256 cpu_pub cpu_sub link_mtu link_nic"
-        " load1_before load5_before load15_before mhz_before throttled_before load1_after load5_after load15_after mhz_after throttled_after",
+        "governor turbo idle_states transparent_huge_pages cgroup_cpus tacholog_python harness_affinity harness_git harness_dirty program_sha256"
+        " cpu_pub cpu_sub link_mtu link_nic"
+        " load1_before load5_before load15_before mhz_before throttled_before load1_after load5_after load15_after mhz_after throttled_after"
+        " steal_percent_before steal_percent_during steal_percent_after other_load_before other_load_during other_load_after",
     ),
     "cpu": _all(
         "public",
         "model sockets cores threads cache cache_l1d cache_l1i cache_l2 cache_l3 cache_l4 numa_nodes microcode governor min_mhz max_mhz turbo"
-        " idle_driver isolated clock",
+        " idle_driver idle_states isolated clock",
     ),
     "memory": _all("public", "size huge_pages transparent_huge_pages dev_shm modules channels"),
     "storage": _all("public", "disk"),
@@ -99,6 +103,7 @@ _INTERFACE = re.compile(r"(?:eth|wlan|ib|eno|ens|enp|wlp)\d[\da-z]{0,9}")
 _OPTION = re.compile(r"--?[A-Za-z][A-Za-z_-]{0,40}")
 NESTED: Mapping[str, type[msgspec.Struct]] = {
     "conditions": StatedConditions,
+    "limits": Limits,
     "commands": Command,
     "logs": LogFile,
     "source": Source,

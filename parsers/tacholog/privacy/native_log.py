@@ -12,18 +12,19 @@ from tacholog.privacy.tokens import SHAPE
 _PUBLIC_KEYS = """
     version log git mock recovery_times_ns build compiler flags libc test transport reach data_path reliability role sizes_bytes duration_s warmup
     warmup_s touch verify waiting load_mode demands recovery_ms demand recovery_time_ns rate_per_s basis from probe_every batch_bytes batched_by
-    batch_messages publishers subscribers slow_subscriber instances instances_heard interval_s seed cpu_pub cpu_sub timeout_s guarantees kernel
-    distribution cpu_model cpus_online threads_per_core memory_bytes governor virtualisation clocksource mitigations_off name resolution_ns
+    batch_messages publishers subscribers slow_subscriber instances instances_heard interval_s seed cpu_pub cpu_sub tuning timeout_s guarantees kernel
+    distribution cpu_model cpus_online threads_per_core memory_bytes governor isolated_cpus idle_driver idle_states turbo transparent_huge_pages
+    virtualisation clocksource mitigations_off name resolution_ns
     overhead_ns at load1 load5 load15 time requested achieved rcvbuf_bytes sndbuf_bytes congestion payload_bytes messages duration_ns outcome
     index p50_ns p99_ns max_ns received lost samples duplicated reordered corrupted overflow mean_ns std_ns min_ns p90_ns p99.9_ns p99.99_ns
     p99.999_ns p99.9999_ns part parts bins planned sent target_rate_per_s offered_rate_per_s dropped goodput_bit_per_s send_duration_ns
-    library library_version expected carried_bytes ip_bytes agrees
+    library library_version expected carried_bytes ip_bytes agrees sides_ns companion_ns
     receive_duration_ns offered_goodput_bit_per_s rate_min_per_s rate_sum_per_s goodput_min_bit_per_s goodput_sum_bit_per_s user_ns system_ns
     voluntary_switches involuntary_switches peak_memory_bytes status latency throughput errors late answer_limit_ns answer_limit_s endpoints
 """
 # Settings of transports whose values are words of the transport's own, or numbers: no paths, no addresses.
 PUBLIC_SETTINGS = """
-    congestion faults
+    congestion nagle faults
     sockets high_water_mark io_threads
     send_queue receive_queue
     receive_buffer queue ttl
@@ -31,6 +32,8 @@ PUBLIC_SETTINGS = """
     send_asap pending_messages
     pipeline output_buffer_limit
     buffers data_sharing datagram_bytes depth heartbeat_ms max_samples queue queue_full reliability segment_bytes writer_bytes
+    history
+    threading idle mtu term_length window
 """
 PUBLIC_KEYS = frozenset(f"{_PUBLIC_KEYS} {PUBLIC_SETTINGS}".split())
 _STATISTICS = re.compile(r"(?:lateness|from_send)_(?:mean|std|min|max|p\d{2}(?:\.9{1,4})?)_ns|(?:udp6?|tcp|ip6?)_[a-z_]{1,30}")

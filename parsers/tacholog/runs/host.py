@@ -16,7 +16,9 @@ import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
+from tacholog.runs.disturbance import ProcessorTime, processor_time
 from tacholog.runs.manifest import Host
 
 ROOT = Path("/")
@@ -98,6 +100,8 @@ def environment(root: Path = ROOT, checkout: Path | None = None, affinity: str |
     properties = {
         "governor": _distinct(_per_cpu(root, "cpufreq/scaling_governor")),
         "turbo": _turbo(root),
+        "idle_states": _idle_states(root),
+        "transparent_huge_pages": _transparent_huge_pages(root),
         "cgroup_cpus": _cgroup_cpus(root),
         "tacholog_python": platform.python_version(),
         "harness_affinity": ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0))) if root == ROOT else affinity,
@@ -105,8 +109,15 @@ def environment(root: Path = ROOT, checkout: Path | None = None, affinity: str |
     return _known(properties) | (_revision(checkout) if checkout else {})
 
 
-def moment(root: Path = ROOT) -> Properties:
-    """Return the properties that change from second to second: load, clock rate, throttling. They are read before and after each run."""
+class Moment(NamedTuple):
+    """What changes from second to second: load, clock rate and throttling, and what the processors have done so far."""
+
+    properties: Properties
+    processor_time: ProcessorTime | None
+
+
+def moment(root: Path = ROOT) -> Moment:
+    """Return what changes from second to second. It is read before and after each run."""
     load = (_text(root, "proc/loadavg") or "").split()
     throttled = [int(count) for count in _per_cpu(root, "thermal_throttle/package_throttle_count") if count.isdigit()]
     mhz = [float(text) for text in _cpuinfo(root, "cpu MHz")]
@@ -114,7 +125,8 @@ def moment(root: Path = ROOT) -> Properties:
         "mhz": _distinct(f"{value:.0f}" for value in (min(mhz), max(mhz))) if mhz else None,
         "throttled": str(max(throttled)) if throttled else None,
     }
-    return dict(zip(("load1", "load5", "load15"), load, strict=False)) | _known(properties)
+    loads = dict(zip(("load1", "load5", "load15"), load, strict=False))
+    return Moment(loads | _known(properties), processor_time(_text(root, "proc/stat") or ""))
 
 
 def _cpu(root: Path) -> Properties:
@@ -132,7 +144,8 @@ def _cpu(root: Path) -> Properties:
         "max_mhz": _mhz(_per_cpu(root, "cpufreq/cpuinfo_max_freq")),
         "turbo": _turbo(root),
         "idle_driver": _text(root, f"{_CPU}/cpuidle/current_driver"),
-        "isolated": _text(root, f"{_CPU}/isolated"),
+        "idle_states": _idle_states(root),
+        "isolated": _isolated(root),
     }
     return _known(properties)
 
@@ -164,13 +177,29 @@ def _turbo(root: Path) -> str | None:
     return next((names[text] for file, names in states.items() if (text := _text(root, f"{_CPU}/{file}")) in names), None)
 
 
+def _idle_states(root: Path) -> str | None:
+    """Return the idle states (C-states) of the first processor by name, such as ``POLL, C1, C6 (off)``."""
+    folders = sorted(root.glob(f"{_CPU}/cpu0/cpuidle/state[0-9]*"), key=lambda folder: int(folder.name.removeprefix("state")))
+    names = ((name, _text(folder, "disable") == "1") for folder in folders if (name := _text(folder, "name")))
+    return ", ".join(f"{name} (off)" if is_off else name for name, is_off in names) or None
+
+
+def _isolated(root: Path) -> str | None:
+    """Return the processors that the scheduler leaves alone, ``none`` if there are none; ``None`` if the kernel does not say."""
+    return _text(root, f"{_CPU}/isolated") or ("none" if (root / _CPU / "isolated").is_file() else None)
+
+
+def _transparent_huge_pages(root: Path) -> str | None:
+    chosen = re.search(r"\[(\w+)\]", _text(root, "sys/kernel/mm/transparent_hugepage/enabled") or "")
+    return chosen[1] if chosen else None
+
+
 def _memory(root: Path, stated: Mapping[str, str]) -> Properties:
     meminfo = dict(re.findall(r"^(\w+):\s+(\d+)", _text(root, "proc/meminfo") or "", re.MULTILINE))
-    thp = re.search(r"\[(\w+)\]", _text(root, "sys/kernel/mm/transparent_hugepage/enabled") or "")
     properties = {
         "size": _bytes(int(meminfo["MemTotal"]) * 1024) if "MemTotal" in meminfo else None,
         "huge_pages": f"{meminfo['HugePages_Total']} of {_bytes(int(meminfo['Hugepagesize']) * 1024)}" if "Hugepagesize" in meminfo else None,
-        "transparent_huge_pages": thp[1] if thp else None,
+        "transparent_huge_pages": _transparent_huge_pages(root),
         "dev_shm": _shared_memory(root, stated),
     }
     return _known(properties)

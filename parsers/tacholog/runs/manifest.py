@@ -17,6 +17,7 @@ import tomli_w
 
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.evidence import read_evidence
+from tacholog.runs.disturbance import Limits
 from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.records import Side, Status
 
@@ -129,6 +130,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     """``run.toml``: one measurement. Only the system and the logs are required.
 
     Attributes:
+        limits: how much others may have disturbed the run, by its campaign; ``environment`` says how much it was.
         clocks: ``several`` if the processes ran on machines with clocks of their own; ``None`` if they shared one, or if nobody says.
     """
 
@@ -154,6 +156,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     conditions: StatedConditions = StatedConditions()
     options: dict[str, Any] = {}
     environment: dict[str, str] = {}
+    limits: Limits | None = None
     commands: tuple[Command, ...] = ()
     logs: tuple[LogFile, ...]
     source: Source | None = None

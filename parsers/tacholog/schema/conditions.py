@@ -87,6 +87,13 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
         str | None,
         _about("open", "The transport's own settings that were in effect, defaults too, as a JSON object with sorted names."),
     ] = None
+    tuning: Annotated[
+        str | None,
+        _about(
+            "public",
+            "What the tool asked of the kernel for its processes: a real-time priority, locked memory, memory of one NUMA node. none: nothing of it.",
+        ),
+    ] = None
     warmup: Annotated[str | None, _about("public", "What was done before the measurement began.")] = None
     basis: Annotated[Basis | None, _about("public", "What a latency covers: one way, a round trip, or a round trip divided by two.")] = None
     definition: Annotated[

@@ -15,7 +15,7 @@ class Mark(msgspec.Struct, frozen=True):
         sign: the footnote sign that stands at the number.
         title: what was found, in a few words.
         sentence: what it means for a reader.
-        by_formats: whether a format may set it, because only the log shows it. All other marks are set by the rules of `tacholog.dataset.quality`.
+        by_formats: whether a format may set it, because only the log shows it. All other marks are set by the rules in `tacholog.dataset.marking`.
     """
 
     sign: str
@@ -162,6 +162,12 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
             "The machine was busy",
             "When the run began, more programs wanted a processor than the run's own two and a quarter of the processors. The numbers measure "
             "that other work too.",
+        ),
+        "disturbed": Mark(
+            "o",
+            "Others took more of the machine than allowed",
+            "Before, during or after the run, other programs or the host of the virtual machine took more processor time than the limits of the "
+            "campaign allow. The campaign has to be run again before it is published.",
         ),
         "republished": Mark(
             "=",

@@ -59,6 +59,7 @@ METRICS: dict[str, Metric] = {
     "cpu": Metric("percent", "lower", "Processor time; 100 % is one core"),
     "cpu_of_machine": Metric("percent", "lower", "Processor time; 100 % is all cores"),
     "cpu_cost": Metric("ns_per_gigabyte", "lower", "Processor time for 10^9 bytes"),
+    "cpu_per_message": Metric("ns", "lower", "Processor time for each message that arrived"),
     "cpu_time": Metric("ns", "lower", "Processor time used"),
     "context_switches": Metric("switches", "lower", "Context switches"),
     "peak_memory": Metric("bytes", "lower", "Largest resident set"),

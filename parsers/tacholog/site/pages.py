@@ -16,15 +16,18 @@ from tacholog.runs.labels import label_fields, labels_of
 from tacholog.schema.metrics import METRICS
 from tacholog.site.result_pages import DEFAULT, PageGroup, ResultPage, groups_title, options_of, page_groups
 from tacholog.site.script import is_perftest
+from tacholog.view.beside import session_of_several
 from tacholog.view.history import METRICS_SHOWN, diff_documents, history_document, latest, neighbours, since, tested
 from tacholog.view.names import SHOWN_CONDITIONS, joined, words
 from tacholog.view.news import news
 from tacholog.view.numerals import NOT_STATED, size
 from tacholog.view.page_index import PagePart
+from tacholog.view.results import RunRow
 from tacholog.view.views import TESTS, Selection, View, log_document, manifest_of
 from tacholog.visible import drawn
 
 LOGS = "logs"
+_BESIDE = "side-by-side"
 _OWN_FORMAT = "native"
 _FIGURES = {"latency": ("latency",), "throughput": ("goodput", "messages", "loss"), "demand": ("goodput", "messages", "loss")}
 _TITLES = {"latency": "Latency", "throughput": "Throughput", "demand": "Throughput in bursts"}
@@ -45,7 +48,8 @@ def plan(view: View, fields: tuple[str, ...] = DEFAULT) -> list[SitePage]:
     index = _index(view, groups)
     pages = [index, *_group_pages(view, groups, index.context["diffs"]), *(page for _, page in results)]
     pages += [
-        *(SitePage(name, f"{name}.md.jinja", pages[0].context) for name in ("systems", "compare", "quality", "releases", "downloads")),
+        *(SitePage(name, f"{name}.md.jinja", index.context) for name in ("systems", "compare", "quality", "releases", "downloads")),
+        *([SitePage(_BESIDE, f"{_BESIDE}.md.jinja", index.context)] if index.context["has_beside"] else []),
         _hosts_page(view),
         _about(view),
         *_diff_pages(view),
@@ -67,6 +71,7 @@ def _result_page(view: View, page: ResultPage) -> SitePage:
         "repeated": any(part["repeated"] for part in parts),
         "kind": _kind(whole),
         "keywords": _keywords(whole),
+        "has_fairness": any(_is_of_library(run) for run in whole.runs.values()),
     }
     return SitePage(page.document, "transport.md.jinja", context)
 
@@ -163,11 +168,19 @@ def _index(view: View, groups: Sequence[PageGroup]) -> SitePage:
         "groups": [{"name": group.title, "document": group.document, "pages": _links(group)} for group in groups],
         "news": news(view),
         "min_runs": MIN_RUNS,
+        "has_beside": session_of_several(view) is not None,
+        "has_fairness": any(_is_of_library(run) for run in view.runs.values()),
         **_again(view),
         **_compared(view),
         "keywords": ", ".join(_size_words(view)),
     }
     return SitePage("index", "index.md.jinja", context)
+
+
+def _is_of_library(run: RunRow) -> bool:
+    """Whether a log names the library that was measured, where its campaign names the tool's own system."""
+    manifest = manifest_of(run)
+    return manifest is not None and not run.published and run.system != manifest.system
 
 
 def _links(group: PageGroup) -> list[dict[str, str]]:

@@ -21,6 +21,7 @@ from tacholog.render.html import Html, tag
 from tacholog.render.myst import unquoted
 from tacholog.render.remarks import remarks
 from tacholog.render.tables import definitions, logs, summary, tables
+from tacholog.render.tables.beside import beside
 from tacholog.render.tables.comparison import compare
 from tacholog.render.tables.hosts import host_card
 from tacholog.render.tables.overview import overview
@@ -303,6 +304,7 @@ def setup(app: Sphinx) -> None:
         ("perf-host", PerfHost),
         ("perf-log", PerfLog),
         ("perf-overview", PerfOverview),
+        ("perf-beside", PerfBeside),
         ("perf-compare", PerfCompare),
         ("perf-doubts", PerfDoubts),
         ("perf-glance", PerfGlance),
@@ -371,6 +373,14 @@ class PerfGlance(PerfOverview):
     def made(self, part: View, pages: PageIndex, wanted: Selection) -> Html:
         """Return the tables of each machine."""
         return rankings(part, pages, self.links, self.anchor(wanted), self.env.found_docs)
+
+
+class PerfBeside(PerfOverview):
+    """``{perf-beside}``: several systems that one campaign measured with one tool. The body is that of the overview."""
+
+    def made(self, part: View, pages: PageIndex, wanted: Selection) -> Html:
+        """Return a table for each size."""
+        return beside(part, pages, self.links, self.anchor(wanted) or "beside")
 
 
 class PerfCompare(PerfOverview):

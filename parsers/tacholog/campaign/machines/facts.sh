@@ -5,6 +5,7 @@ lines() { grep -H -s "$@"; }
 cpu=sys/devices/system/cpu
 
 lines '^' proc/loadavg
+lines -E '^cpu[0-9]* ' proc/stat
 lines -E '^cpu MHz' proc/cpuinfo
 for folder in $cpu/cpu[0-9]*; do echo "is $folder"; done
 lines '^' $cpu/cpu[0-9]*/online $cpu/cpu[0-9]*/thermal_throttle/package_throttle_count
@@ -15,6 +16,7 @@ lines '^' $cpu/cpu[0-9]*/topology/physical_package_id $cpu/cpu[0-9]*/topology/co
 lines '^' $cpu/cpu[0-9]*/cpufreq/scaling_governor $cpu/cpu[0-9]*/cpufreq/cpuinfo_min_freq $cpu/cpu[0-9]*/cpufreq/cpuinfo_max_freq
 lines '^' $cpu/cpu0/cache/index[0-9]*/level $cpu/cpu0/cache/index[0-9]*/type $cpu/cpu0/cache/index[0-9]*/size
 lines '^' $cpu/intel_pstate/no_turbo $cpu/cpufreq/boost $cpu/cpuidle/current_driver $cpu/isolated $cpu/vulnerabilities/*
+lines '^' $cpu/cpu0/cpuidle/state[0-9]*/name $cpu/cpu0/cpuidle/state[0-9]*/disable
 for folder in sys/devices/system/node sys/devices/system/node/node[0-9]*; do test -d "$folder" && echo "is $folder"; done
 
 lines -E '^(MemTotal|HugePages_Total|Hugepagesize):' proc/meminfo

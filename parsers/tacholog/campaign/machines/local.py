@@ -21,6 +21,7 @@ from tacholog.campaign.machines.machine import GRACE_S, CannotStart, Ended, Ende
 from tacholog.campaign.tools import find_program, sha256
 from tacholog.errors import TachologError
 from tacholog.runs import host
+from tacholog.runs.host import Moment
 from tacholog.runs.manifest import Host
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
@@ -105,7 +106,7 @@ class LocalMachine:
         """Return what may change between two runs."""
         return host.environment(checkout=self._checkout)
 
-    def moment(self) -> Mapping[str, str]:
+    def moment(self) -> Moment:
         """Return what changes from second to second."""
         return host.moment()
 

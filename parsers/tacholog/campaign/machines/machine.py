@@ -14,6 +14,7 @@ from typing import Annotated, Literal, Protocol
 import msgspec
 
 from tacholog.errors import TachologError
+from tacholog.runs.host import Moment
 from tacholog.runs.manifest import Host
 
 EndedBy = Literal["itself", "harness", "lost"]
@@ -185,8 +186,8 @@ class Machine(Protocol):
         """Return what may change between two runs, such as the governor."""
         ...
 
-    def moment(self) -> Mapping[str, str]:
-        """Return what changes from second to second, such as the load."""
+    def moment(self) -> Moment:
+        """Return what changes from second to second, such as the load, and what the processors have done so far."""
         ...
 
     def is_listening(self, port: int) -> bool:

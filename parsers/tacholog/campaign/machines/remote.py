@@ -14,6 +14,7 @@ from tacholog.campaign.machines.remote_facts import FACTS, HostFacts, facts_from
 from tacholog.campaign.machines.remote_running import Check, RemoteRunning
 from tacholog.campaign.machines.ssh import Connection, Lost, whole_number
 from tacholog.errors import TachologError
+from tacholog.runs.host import Moment
 from tacholog.runs.manifest import Host
 from tacholog.visible import drawn_in_line
 
@@ -104,12 +105,12 @@ class RemoteMachine:
         """Return what may change between two runs."""
         return self._read_facts("all").environment()
 
-    def moment(self) -> Mapping[str, str]:
+    def moment(self) -> Moment:
         """Return what changes from second to second; nothing if the connection is lost."""
         try:
             return self._read_facts("moment").moment()
         except TachologError:  # lost, or its disk is full: the run says so
-            return {}
+            return Moment({}, None)
 
     def is_listening(self, port: int) -> bool:
         """Whether any process there listens on this port, in the network namespace where the prefix leads."""

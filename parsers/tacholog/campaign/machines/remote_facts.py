@@ -58,7 +58,7 @@ class HostFacts(msgspec.Struct, frozen=True):
             found = host.environment(root, affinity=_single_numbers(self.stated.get("affinity", "")))
         return {name: text for name, text in found.items() if name != "tacholog_python"}  # that is this machine's
 
-    def moment(self) -> host.Properties:
+    def moment(self) -> host.Moment:
         """Return what changes from second to second."""
         with self.tree() as root:
             return host.moment(root)

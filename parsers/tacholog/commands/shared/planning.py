@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from tacholog.campaign.foresight import SIZE, VERSION, FirstLook, Foresight, Gap
 from tacholog.campaign.machines.machine import HostEntry
+from tacholog.campaign.plan import Plan
 from tacholog.campaign.preview import FoundProgram, Preview
 from tacholog.commands.shared.listing import counted
+from tacholog.runs.disturbance import limit_words
 from tacholog.visible import drawn_in_line
 
 _SHOWN_VARIANTS = 3
+_SHOWN_RUNS = 10
 _MINUTES_AN_HOUR = 60
 
 
@@ -22,15 +26,23 @@ def preview_words(preview: Preview) -> list[str]:
     head = f"{preview.plan.campaign}: {counted(len(preview.variants), 'variant')}, {counted(preview.campaign.repetitions, 'repetition')} each: "
     lines = [f"{head}{counted(len(runs), 'run')}, about {duration(seconds)}."]
     lines += [f"  {variant.name}: {counted(variant.runs, 'run')} of about {duration(variant.expected_s)}" for variant in preview.variants]
+    lines += left_out_words(preview.left_out)
     seed = "chosen at the start" if preview.campaign.seed is None else str(preview.campaign.seed)
     lines.append(f"Order: each repetition runs all variants in a new random order (seed: {seed}).")
     lines += [f"Host {name}: {_host(entry)}." for name, entry in preview.plan.hosts.items()]
     lines += [f"Program {_program(program)}." for program in preview.programs]
     if preview.plan.tool_version:
         lines.append(f"Version of {preview.plan.tool}: {preview.plan.tool_version}.")
+    if preview.plan.limits:
+        lines.append(f"Limits of each run: {limit_words(preview.plan.limits)}.")
     gaps = foresight_words(preview.foresight)
     lines += [*gaps, "docs/conditions.md explains each condition."] if gaps else ["All conditions that comparisons need will be stated."]
     return [drawn_in_line(line) for line in lines]
+
+
+def left_out_words(left_out: Mapping[str, str]) -> list[str]:
+    """Return a line for each name that variants need and that the program of ``only_if_listed`` does not list."""
+    return [f"Left out: {name}{f' ({said})' if said else ', which is not listed'}." for name, said in left_out.items()]
 
 
 def foresight_words(foresight: Foresight) -> list[str]:
@@ -124,6 +136,19 @@ def _program(program: FoundProgram) -> str:
     if program.path is None:
         return f"{program.name}{behind}: NOT FOUND on this machine; install it, or put it on the PATH"
     return f"{program.name}{behind}: {program.path}, SHA-256 {(program.checksum or '')[:12]}"
+
+
+def limits_held(folder: Path, plan: Plan, disturbed: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return whether a campaign held its limits, in one line, and a line for each of the first runs that did not."""
+    if plan.limits is None:
+        return []
+    if not disturbed:
+        return [f"All runs held the limits ({limit_words(plan.limits)})."]
+    runs = [f"  {name}: {', '.join(reasons)}" for name, reasons in disturbed.items()][:_SHOWN_RUNS]
+    more = len(disturbed) - len(runs)
+    head = f"{len(disturbed)} of {counted(len(plan.runs), 'run')} did not hold the limits ({limit_words(plan.limits)})"
+    remedy = f"so this campaign is not fit to publish; do these runs again with: tacholog bench --resume {folder}"
+    return [f"{head}, {remedy}", *runs, *([f"  and {more} more"] if more else [])]
 
 
 def duration(seconds: float) -> str:

@@ -46,6 +46,14 @@ def check_across(fields: Iterable[str]) -> None:
         raise TachologError(f"--across {unknown[0]}: choose from {', '.join(ACROSS)}, label.NAME")
 
 
+def _across_libraries(policy: Policy, old: Dataset, new: Dataset) -> Policy:
+    """Return the policy: whoever compares the transports of two middlewares compares two systems, since each names its library as its system."""
+    is_wanted = "transport" in policy.across and "system" not in policy.across
+    if not is_wanted or set(old.runs["system"]) == set(new.runs["system"]):
+        return policy
+    return msgspec.structs.replace(policy, across=(*policy.across, "system"))
+
+
 def compare(
     old: Dataset,
     new: Dataset,
@@ -64,6 +72,7 @@ def compare(
         everything: whether the numbers that are never tested go into the report too.
         measured: the band of one build on this machine, if somebody measured it.
     """
+    policy = _across_libraries(policy, old, new)
     profiles = [_placed(profile, policy) for side in (old, new) for profile in profiles_of(side)]
     order = _run_orders(old, "old") + _run_orders(new, "new")
     known: dict[Profile, int] = {}

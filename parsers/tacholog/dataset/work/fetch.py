@@ -11,9 +11,9 @@ from typing import NamedTuple
 import msgspec
 
 from tacholog.dataset.cache import Cache, Kind, key_of
-from tacholog.dataset.entries import DamagedEntry, LogEntry, checked, decoded
 from tacholog.dataset.logs import Limits, Progress, lost_log, open_named
 from tacholog.dataset.versions import detection_digest, reader_digest
+from tacholog.dataset.work.entries import DamagedEntry, LogEntry, checked, decoded
 from tacholog.dataset.work.tasks import LogTask, Promise, Readers
 from tacholog.errors import UnreadableInput
 from tacholog.runs.manifest import LogFile, Manifest
@@ -37,7 +37,7 @@ class ListedRun(NamedTuple):
     named_by_user: bool = False
 
 
-class Tally(msgspec.Struct):
+class LogCount(msgspec.Struct):
     """How many logs were taken from the cache, and how many were read."""
 
     kept: int = 0
@@ -79,7 +79,7 @@ class Fetching:
             limits: how much of one log is read.
             progress: is told which log is being read, and how far.
         """
-        self.tally = Tally()
+        self.tally = LogCount()
         self._cache, self._readers, self._limits, self._progress = cache, readers, limits, progress
 
     def runs(self, listed: Iterable[ListedRun]) -> Iterator[tuple[ListedRun, list[LogEntry]]]:

@@ -39,6 +39,7 @@ class Pool:
         self._lock = threading.Lock()
         self._processes: set[_Process] = set()
         self._patience_s = patience_s
+        self._is_closed = False
 
     def submit(self, tasks: Sequence[LogTask], heard: Heard) -> Promise:
         """Read these logs in one of the processes."""
@@ -51,9 +52,14 @@ class Pool:
 
     def close(self) -> None:
         """End all processes."""
-        self._threads.shutdown(cancel_futures=True)
-        for process in self._processes:
-            process.kill()
+        self._is_closed = True
+        with self._lock:
+            ended = [*self._processes]
+        for process in ended:
+            process.end()
+        self._threads.shutdown(cancel_futures=True)  # Only then no thread waits at a pipe.
+        for process in ended:
+            process.close()
         self._processes.clear()
 
     def _read(self, tasks: Sequence[LogTask], heard: Heard) -> list[bytes]:
@@ -66,6 +72,8 @@ class Pool:
                     entries.append(entry)
                     attempts = 0
             except (_Died, OSError) as error:
+                if self._is_closed:
+                    raise
                 self._replace()
                 attempts += 1
                 if attempts >= _ATTEMPTS or isinstance(error, _Hung):
@@ -86,7 +94,8 @@ class Pool:
         """End the process of this thread; the next log starts another one."""
         process: _Process | None = getattr(self._own, "process", None)
         if process is not None:
-            process.kill()
+            process.end()
+            process.close()
             with self._lock:
                 self._processes.discard(process)
             self._own.process = None
@@ -175,10 +184,13 @@ class _Process:
         """The id of the process."""
         return self._process.pid
 
-    def kill(self) -> None:
+    def end(self) -> None:
         """End the process at once."""
         self._process.kill()
         self._process.wait()
+
+    def close(self) -> None:
+        """Close the pipes of a process that has ended."""
         for pipe in (self._process.stdin, self._process.stdout):
             with contextlib.suppress(OSError):
                 if pipe:

@@ -10,8 +10,8 @@ from typing import Protocol
 
 import msgspec
 
-from tacholog.dataset.entries import encoded
 from tacholog.dataset.logs import Limits, lost_log, open_named, read_log
+from tacholog.dataset.work.entries import encoded
 from tacholog.errors import UnreadableInput
 from tacholog.runs.manifest import Manifest
 from tacholog.runs.problems import UNREADABLE

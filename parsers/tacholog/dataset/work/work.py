@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from tacholog.dataset.cache import Cache, open_cache
 from tacholog.dataset.logs import Limits, Progress
-from tacholog.dataset.work.fetch import Fetching, Tally
+from tacholog.dataset.work.fetch import Fetching, LogCount
 from tacholog.dataset.work.tasks import InThisProcess, Readers
 
 _WORTH_PROCESSES = 300, 2_000_000  # Logs, bytes. A process takes a third of a second to start.
@@ -33,7 +33,7 @@ class Work:
             cache: where entries are looked up and kept; ``None``: in the user's cache.
             told: is told how many runs of how many are done.
         """
-        self.tally = Tally()
+        self.tally = LogCount()
         self.cache = open_cache() if cache is None else cache
         self._jobs, self._cluster, self._told = jobs, cluster, told
         self._readers: Readers | None = None

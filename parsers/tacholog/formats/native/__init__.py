@@ -79,18 +79,18 @@ DEFINITIONS = {
 STATES = {
     "demand": States(
         always="transport reach data_path payload_touched reliability demand recovery_time_ns batch_bytes publishers "
-        "subscribers load_mode waiting warmup definition planned_duration_s payload_bytes tool_version",
+        "subscribers load_mode waiting tuning warmup definition planned_duration_s payload_bytes tool_version",
         sometimes="",
     ),
     "latency": States(
         always="transport reach data_path payload_touched reliability batch_bytes publishers subscribers load_mode "
-        "waiting warmup basis definition planned_duration_s payload_bytes tool_version",
+        "waiting tuning warmup basis definition planned_duration_s payload_bytes tool_version",
         sometimes="offered_rate_per_s",
     ),
     "throughput": States(
         always="transport reach data_path payload_touched reliability batch_bytes publishers subscribers load_mode "
-        "waiting warmup definition planned_duration_s payload_bytes tool_version",
-        sometimes="keyed instances offered_rate_per_s",
+        "waiting tuning warmup definition planned_duration_s payload_bytes tool_version",
+        sometimes="keyed instances offered_rate_per_s settings",
     ),
 }
 
@@ -339,6 +339,21 @@ def _resources(fields: Fields) -> Record:
     )
 
 
+def _cost(fields: Fields) -> Record:
+    """The processor time of the sides and of the broker for each message that arrived. It belongs to the row of the throughput."""
+    messages, used_ns = count(fields, "messages"), count(fields, "sides_ns") + (count(fields, "companion_ns") if "companion_ns" in fields else 0)
+    if messages == 0:
+        raise ValueError("the cost of no messages")
+    conditions = _bursts(fields) if "demand" in fields else Conditions(definition="perftest-throughput")
+    return Record(
+        test=one_of(_TESTS, fields, "test"),
+        payload_bytes=payload_bytes(fields),
+        numbers=(Number(metric="cpu_per_message", statistic="mean", value=used_ns / messages),),
+        side="both" if "demand" in fields else "subscriber",
+        conditions=conditions,
+    )
+
+
 def _bursts(fields: Fields) -> Conditions:
     """What a line of the demand test says of its bursts."""
     demand = count(fields, "demand")
@@ -409,6 +424,7 @@ def _config(fields: Fields) -> Facts:
         "reliability": fields.get("reliability"),
         "load_mode": fields.get("load_mode"),
         "waiting": fields.get("waiting"),
+        "tuning": fields.get("tuning", "none"),  # A version that does not say it cannot ask for it.
         "warmup": fields.get("warmup"),
         "publishers": count(fields, "publishers") if "publishers" in fields else None,
         "subscribers": count(fields, "subscribers") if "subscribers" in fields else None,
@@ -483,6 +499,7 @@ _KINDS: Mapping[str, Reader] = {
     "demand": _demand,
     "aggregate": _aggregate,
     "resources": _resources,
+    "cost": _cost,
     "sending": _sending,
     "error": _error,
     "end": _end,

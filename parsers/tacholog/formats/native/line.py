@@ -30,6 +30,7 @@ _BEHIND: Mapping[str, Sequence[tuple[str, str]]] = {
     "aggregate": (("always", "duplicated"), ("rate_min_per_s", "goodput_min_bit_per_s"), ("rate_sum_per_s", "goodput_sum_bit_per_s")),
     "interval": (("counted", "max_ns"), ("received", "lost")),
     "resources": (("always", "peak_memory_bytes"),),
+    "cost": (("always", "sides_ns"),),
 }
 # What stands before the first number of a result says what it is of, and how it was measured.
 _OF = {"payload_bytes", "demand", "recovery_time_ns", "basis", "from", "probe_every", "test", "role", "participant", "publishers", "subscribers"}

@@ -25,6 +25,7 @@ _COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("message_rate", "mean", "received rate"),
     ("goodput", "mean", "goodput"),
     ("offered_rate", "mean", "offered rate"),
+    ("cpu_per_message", "mean", "processor time per message"),
     ("messages_sent", "total", "sent"),
     ("messages_received", "total", "received"),
     ("messages_lost", "total", "lost"),

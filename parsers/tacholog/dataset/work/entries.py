@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tacholog.dataset.columns import BOUNDS, MARK_NAMES, NUMBER_WIDTH, RECORD_WIDTH, Columns, Name, NumberColumns, RecordColumns, Shape
+from tacholog.dataset.columns import BOUNDS, MARK_NAMES, NUMBER_WIDTH, RECORD_WIDTH, Columns, Name, NumberArrays, RecordArrays, Shape
 from tacholog.errors import TachologError
 from tacholog.formats.reading import LineClass
 from tacholog.schema.conditions import Basis
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _BIN_WIDTH = 3
 _WORD_BYTES = 8
-_CODES = [NumberColumns._fields.index(name) for name in ("record", "name", "bound", "marks")]
-_SHAPE = RecordColumns._fields.index("shape")
+_CODES = [NumberArrays._fields.index(name) for name in ("record", "name", "bound", "marks")]
+_SHAPE = RecordArrays._fields.index("shape")
 
 
 class DamagedEntry(TachologError):

@@ -45,6 +45,7 @@ class RunContext(msgspec.Struct, frozen=True):
         load: the load average when the run began, from the log or from the program that started the run. The run before it may still be in it, with
             its two busy processes.
         processors: how many processors the machine has, from the log or the host file.
+        is_disturbed: whether others took more of the machine than the limits of the campaign allow.
         took_other_way: whether the kernel's counters contradict the way that the transport expects its data to take.
     """
 
@@ -52,6 +53,7 @@ class RunContext(msgspec.Struct, frozen=True):
     clock_overhead_ns: float | None = None
     load: float | None = None
     processors: float | None = None
+    is_disturbed: bool = False
     took_other_way: bool = False
 
     @property
@@ -70,7 +72,7 @@ def judge(columns: Columns, contexts: Sequence[RunContext], context_of: Integers
         run_of: for each record the number of its run.
     """
     table = _Table(columns, contexts, context_of, run_of)
-    for rule in (_undersampled, _timeouts, _order, _clock, _moved_nothing, _losses, _overload, _warmup, _busy, _way, _failed):
+    for rule in (_undersampled, _timeouts, _order, _clock, _moved_nothing, _losses, _overload, _warmup, _busy, _disturbed, _way, _failed):
         rule(table)
 
 
@@ -94,9 +96,13 @@ class _Table:
 
     def exact(self, metric: str, statistic: str) -> Floats:
         """The value of this number in each record where it is no bound."""
+        return self._of_number(metric, statistic, self._exact_values)
+
+    @cached_property
+    def _exact_values(self) -> Floats:
         import numpy as np
 
-        return self._of_number(metric, statistic, np.where(self.numbers.bound == BOUNDS.index("="), self.numbers.value, np.nan))
+        return np.where(self.numbers.bound == BOUNDS.index("="), self.numbers.value, np.nan)
 
     def _of_number(self, metric: str, statistic: str, column: Floats) -> Floats:
         import numpy as np
@@ -256,6 +262,10 @@ def _warmup(table: _Table) -> None:
 
 def _busy(table: _Table) -> None:
     table.mark_metrics("busy_machine", table.of_contexts(lambda context: context.is_busy, "bool"), _MAIN_METRICS)
+
+
+def _disturbed(table: _Table) -> None:
+    table.mark_metrics("disturbed", table.of_contexts(lambda context: context.is_disturbed, "bool"), _MAIN_METRICS)
 
 
 def _way(table: _Table) -> None:

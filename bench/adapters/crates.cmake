@@ -1,0 +1,59 @@
+# Middleware that comes as crates, from crates.io, by `cargo`. All that is fetched and built stays below TACHOLOG_CRATES_DIR, which builds may share:
+# it is built once, optimised and without sanitizers, whatever the rest is built with. (What cargo downloads is in its own cache, CARGO_HOME.)
+option(TACHOLOG_CRATES "Adapters whose libraries are crates; cargo fetches and builds them" ON)
+set(TACHOLOG_CRATES_DIR ${PROJECT_BINARY_DIR}/crates CACHE PATH "Where crates are built")
+set(tacholog_least_cargo 1.89)  # iceoryx2 needs it; Debian's is older
+
+# Sets `variable` to what has to be done before cargo can be used here; empty if it can be used.
+function(tacholog_find_cargo variable)
+  set(needed "install cargo ${tacholog_least_cargo} or newer (https://rustup.rs)")
+  set(${variable} "" PARENT_SCOPE)
+  if(NOT TACHOLOG_CRATES)
+    set(${variable} "configure with -DTACHOLOG_CRATES=ON" PARENT_SCOPE)
+    return()
+  endif()
+  find_program(TACHOLOG_CARGO cargo NO_CACHE)
+  if(NOT TACHOLOG_CARGO)
+    set(${variable} "${needed}" PARENT_SCOPE)
+    return()
+  endif()
+  execute_process(COMMAND ${TACHOLOG_CARGO} --version OUTPUT_VARIABLE said ERROR_QUIET TIMEOUT 10)
+  string(REGEX MATCH "[0-9]+\\.[0-9]+\\.[0-9]+" version "${said}")
+  if(NOT version OR version VERSION_LESS tacholog_least_cargo)
+    set(${variable} "${needed}: ${TACHOLOG_CARGO} is ${version}" PARENT_SCOPE)
+  endif()
+  set(TACHOLOG_CARGO ${TACHOLOG_CARGO} PARENT_SCOPE)
+endfunction()
+
+# Fetches what the Cargo.lock of this folder names, and sets `variable` as above. What cargo has already needs no network. Without one, the attempt
+# to reach crates.io ends after seconds.
+function(tacholog_fetch_crates folder variable)
+  set(${variable} "" PARENT_SCOPE)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${folder}/Cargo.lock)
+  set(fetch ${TACHOLOG_CARGO} fetch --locked --quiet --manifest-path ${folder}/Cargo.toml)
+  execute_process(COMMAND ${fetch} --offline RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET TIMEOUT 60)
+  if(failed)
+    message(STATUS "fetching the crates of ${folder}")
+    execute_process(COMMAND ${CMAKE_COMMAND} -E env CARGO_NET_RETRY=1 CARGO_HTTP_TIMEOUT=5 ${fetch}
+      RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET TIMEOUT 120)
+  endif()
+  if(failed)
+    set(${variable} "cargo cannot fetch its crates: connect to crates.io, and configure again" PARENT_SCOPE)
+  endif()
+endfunction()
+
+# Sets `variable` to the folder with the source of a crate, which has been fetched.
+function(tacholog_crate_source folder crate variable)
+  execute_process(COMMAND ${TACHOLOG_CARGO} metadata --locked --offline --quiet --format-version 1 --manifest-path ${folder}/Cargo.toml
+    OUTPUT_VARIABLE metadata TIMEOUT 60 COMMAND_ERROR_IS_FATAL ANY)
+  string(JSON count LENGTH "${metadata}" packages)
+  math(EXPR last "${count} - 1")
+  foreach(index RANGE ${last})
+    string(JSON name GET "${metadata}" packages ${index} name)
+    if(name STREQUAL crate)
+      string(JSON manifest GET "${metadata}" packages ${index} manifest_path)
+      get_filename_component(source ${manifest} DIRECTORY)
+      set(${variable} ${source} PARENT_SCOPE)
+    endif()
+  endforeach()
+endfunction()

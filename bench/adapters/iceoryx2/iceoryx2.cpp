@@ -1,0 +1,291 @@
+// iceoryx2: messages in shared memory, written and read in place; the publisher puts the place of a message into each
+// subscriber's queue. There is no daemon. A side that sleeps is woken by an event service of the library's, which is a
+// second call for each message: with `--wait busy` there is none.
+//
+// What it guarantees depends on the setting `queue-full`; messages stay in order and whole with both.
+//   discard   as it comes: best effort. A full queue loses its oldest message.
+//   wait      reliable. The publisher waits for room within the library, which knows no patience; after 10 s it gives
+//   up
+//             with an error, as the subscriber may be dead.
+// There are no keys: messages of all instances go by one queue. Each channel has files of its own in /dev/shm, which
+// nobody else uses and whoever ends last removes. Only if all sides are killed at once does something stay there.
+#include <array>
+#include <filesystem>
+#include <iomanip>
+#include <memory>
+#include <sstream>
+#include <utility>
+
+#include "adapters/iceoryx2/shim.hpp"
+#include "adapters/name_hash.hpp"
+#include "core/waiting.hpp"
+#include "transports/transport.hpp"
+
+namespace tacholog::transports {
+namespace {
+
+constexpr std::string_view library_version = TACHOLOG_ICEORYX2_VERSION;  // exactly the one of Cargo.toml
+
+/// Not a list of words: the tests over all transports would run twice.
+Result<void> queue_full_word(std::string_view value) {
+    return value == "discard" || value == "wait" ? Result<void>{} : Error{"neither discard nor wait"};
+}
+
+constexpr std::array settings{
+    Setting{.name = "queue-full",
+            .values = "WORD",
+            .default_value = "discard",
+            .meaning = "what happens to a message that finds a subscriber's queue full: discard the oldest one there "
+                       "(safe overflow), which is the library's default, or wait for room (RetryUntilDelivered)",
+            .check = queue_full_word},
+    Setting{.name = "queue",
+            .values = "N",
+            .default_value = "2",
+            .meaning = "how many messages each subscriber's queue holds (subscriber_max_buffer_size); 2 is the "
+                       "library's own default",
+            .check = whole_number<1, 65'536>},
+    Setting{.name = "history",
+            .values = "N",
+            .default_value = "0",
+            .meaning = "how many messages the publisher keeps for subscribers that come late (history_size); 0 is the "
+                       "library's own default",
+            .check = whole_number<0, 65'536>},
+};
+
+constexpr std::string_view memory_folder = "/dev/shm/";
+constexpr std::uint64_t longest_wait_ms = 10'000;
+
+bool waits(const Settings& given) {
+    return value_of(given, "queue-full") == "wait";
+}
+
+Facts library_facts() {
+    Facts facts;
+    add_fact(facts, library_key, "iceoryx2");
+    add_fact(facts, library_version_key, std::string{library_version});
+    return facts;
+}
+
+/// Where a function of the library's writes what went wrong.
+class Problem {
+public:
+    Problem() = default;
+    Problem(const Problem&) = delete;
+    Problem& operator=(const Problem&) = delete;
+
+    const tacholog_iox2_error* place() const { return &place_; }
+    Error during(const std::string& operation) const { return Error{operation + ": iceoryx2 error " + text_.data()}; }
+
+private:
+    std::array<char, 256> text_{};
+    tacholog_iox2_error place_{text_.data(), text_.size()};
+};
+
+/// The files of a channel: in a folder, and beside it those of the library's shared memory. Both begin as the library's
+/// own do, so that their owner is known. Their names are short, as some are those of sockets (108 bytes with the path).
+class Files {
+public:
+    explicit Files(const std::string& channel) {
+        std::ostringstream name;
+        name << "iox2_" << std::hex << std::setfill('0') << std::setw(16) << name_hash(channel);
+        prefix_ = name.str() + "_";
+        root_ = std::string{memory_folder} + name.str();
+    }
+    Files(const Files&) = delete;
+    Files& operator=(const Files&) = delete;
+    /// The library keeps the folders that it has made, and a file that counts its nodes. Folders in which the other
+    /// side still has files stay: then that side removes them.
+    ~Files() {
+        std::error_code problem;
+        for (const std::string inner : {"/nodes", "/services", ""}) std::filesystem::remove(root_ + inner, problem);
+        if (std::filesystem::exists(root_, problem)) return;
+        for (const auto& entry : std::filesystem::directory_iterator{memory_folder, problem})
+            if (entry.path().filename().string().starts_with(prefix_)) std::filesystem::remove(entry.path(), problem);
+    }
+
+    tacholog_iox2_topic describe(const Topic& topic) const {
+        return {.root = root_.c_str(),
+                .prefix = prefix_.c_str(),
+                .name = topic.channel.c_str(),
+                .max_bytes = topic.max_bytes,
+                .subscribers = topic.audience.subscribers,
+                .queue = number_of(topic.settings, "queue"),
+                .history = number_of(topic.settings, "history"),
+                .discards = !waits(topic.settings),
+                .sleeps = sleeps(topic.waiting),
+                .longest_wait_ms = longest_wait_ms};
+    }
+
+private:
+    std::string prefix_;
+    std::string root_;
+};
+
+class Iceoryx2Publisher final : public Publisher {
+public:
+    explicit Iceoryx2Publisher(const Topic& topic)
+        : Publisher(topic.max_bytes),
+          channel_(topic.channel),
+          subscribers_(topic.audience.subscribers),
+          files_(topic.channel) {}
+    ~Iceoryx2Publisher() override {
+        if (end_ != nullptr) ::tacholog_iox2_publisher_close(end_);
+    }
+
+    Result<void> join(const Topic& topic) {
+        const Problem problem;
+        const auto described = files_.describe(topic);
+        end_ = ::tacholog_iox2_advertise(&described, problem.place());
+        return end_ != nullptr ? Result<void>{} : problem.during("advertise " + channel_);
+    }
+
+    Result<bool> match(Patience patience) override {
+        constexpr Nanoseconds nap_ns = 200'000;
+        for (const Deadline deadline{patience}; ::tacholog_iox2_subscribers(end_) < subscribers_;
+             sleep_until(now_ns() + nap_ns))
+            if (deadline.passed()) return false;
+        return true;
+    }
+
+    Facts facts() const override { return library_facts(); }
+
+private:
+    Result<std::span<std::byte>> acquire(std::size_t bytes) override {
+        const Problem problem;
+        std::byte* place = ::tacholog_iox2_loan(end_, bytes, problem.place());
+        if (place == nullptr) return problem.during("loan " + std::to_string(bytes) + " bytes");
+        return std::span{place, bytes};
+    }
+
+    Result<bool> commit(Patience) override {
+        const Problem problem;
+        const std::int64_t reached = ::tacholog_iox2_publish(end_, problem.place());
+        if (reached < 0) return problem.during("publish on " + channel_);
+        if (static_cast<std::size_t>(reached) < subscribers_ && ::tacholog_iox2_subscribers(end_) < subscribers_)
+            return Error{"publish on " + channel_ + ": the subscriber is gone"};
+        return true;
+    }
+
+    void abandon() noexcept override { ::tacholog_iox2_abandon(end_); }
+
+    std::string channel_;
+    std::size_t subscribers_;
+    Files files_;
+    tacholog_iox2_publisher* end_ = nullptr;
+};
+
+class Iceoryx2Subscriber final : public Subscriber {
+public:
+    explicit Iceoryx2Subscriber(const Topic& topic)
+        : channel_(topic.channel), waiting_(topic.waiting), files_(topic.channel) {}
+    ~Iceoryx2Subscriber() override {
+        if (end_ != nullptr) ::tacholog_iox2_subscriber_close(end_);
+    }
+
+    Result<void> join(const Topic& topic) {
+        const Problem problem;
+        const auto described = files_.describe(topic);
+        end_ = ::tacholog_iox2_subscribe(&described, problem.place());
+        return end_ != nullptr ? Result<void>{} : problem.during("subscribe to " + channel_);
+    }
+
+    /// The sides meet by the name of the channel.
+    std::string endpoint() const override { return channel_; }
+
+    Result<bool> match(Patience patience) override {
+        constexpr Nanoseconds nap_ns = 200'000;
+        for (const Deadline deadline{patience}; ::tacholog_iox2_publishers(end_) == 0; sleep_until(now_ns() + nap_ns))
+            if (deadline.passed()) return false;
+        const Problem problem;
+        if (::tacholog_iox2_connect(end_, problem.place())) return true;
+        return problem.during("join the publisher of " + channel_);
+    }
+
+    Facts facts() const override { return library_facts(); }
+
+private:
+    Result<std::span<const std::byte>> receive(Patience patience) override {
+        auto came = take();
+        for (BusyPoll poll{patience, waiting_}; came && came->data() == nullptr && poll.wait();) came = take();
+        if (came && came->data() == nullptr && sleeps(waiting_)) came = sleep(patience);
+        if (!came || came->data() != nullptr || ::tacholog_iox2_publishers(end_) > 0) return came;
+        // It may have published once more before it left.
+        came = take();
+        if (came && came->data() == nullptr) return Error{"take from " + channel_ + ": the publisher is gone"};
+        return came;
+    }
+
+    Result<std::span<const std::byte>> sleep(Patience patience) {
+        Result<std::span<const std::byte>> came{std::span<const std::byte>{}};
+        const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);
+        for (Nanoseconds left = to_nanoseconds(patience); came && came->data() == nullptr && left > 0;
+             left = deadline - now_ns()) {
+            const Problem problem;
+            if (!::tacholog_iox2_wait(end_, static_cast<std::uint64_t>(left), problem.place()))
+                return problem.during("wait for " + channel_);
+            came = take();
+        }
+        return came;
+    }
+
+    Result<std::span<const std::byte>> take() {
+        const Problem problem;
+        const std::byte* bytes = nullptr;
+        std::size_t length = 0;
+        const auto came = ::tacholog_iox2_take(end_, &bytes, &length, problem.place());
+        if (came < 0) return problem.during("take from " + channel_);
+        return came == 0 ? std::span<const std::byte>{} : std::span{bytes, length};
+    }
+
+    void release() noexcept override { ::tacholog_iox2_release(end_); }
+
+    std::string channel_;
+    Waiting waiting_;
+    Files files_;
+    tacholog_iox2_subscriber* end_ = nullptr;
+};
+
+Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
+    auto subscriber = std::make_unique<Iceoryx2Subscriber>(topic);
+    if (auto joined = subscriber->join(topic); !joined) return joined.error();
+    return std::unique_ptr<Subscriber>{std::move(subscriber)};
+}
+
+Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
+    for (const std::string& endpoint : endpoints)
+        if (endpoint != topic.channel) return Error{"advertise to '" + endpoint + "': not a topic of this run"};
+    auto publisher = std::make_unique<Iceoryx2Publisher>(topic);
+    if (auto joined = publisher->join(topic); !joined) return joined.error();
+    return std::unique_ptr<Publisher>{std::move(publisher)};
+}
+
+Result<void> ready(const RunPlan& plan) {
+    if (number_of(plan.settings, "history") > number_of(plan.settings, "queue"))
+        return Error{"iceoryx2: a history longer than the queue would be lost at once: set queue, too"};
+    std::error_code problem;
+    if (std::filesystem::is_directory(memory_folder, problem)) return {};
+    return Error{"iceoryx2: there is no folder /dev/shm, where shared memory is: mount a tmpfs there"};
+}
+
+void adjust(Transport& promised, const Settings& given) {
+    if (waits(given)) promised.reliability = Reliability::reliable;
+}
+
+}  // namespace
+
+extern const Transport iceoryx2{
+    .name = "iceoryx2",
+    .summary = "iceoryx2 between processes of one host, in place in shared memory; best effort unless set otherwise",
+    .data_path = "zero-copy",
+    .reliability = Reliability::best_effort,
+    .reach = Reach::host,
+    .subscribe = subscribe,
+    .advertise = advertise_to_one<advertise_to_all>,
+    .advertise_to_all = advertise_to_all,
+    .settings = settings,
+    .adjust = adjust,
+    .way = Way::local,
+    .ready = ready,
+};
+
+}  // namespace tacholog::transports

@@ -1,0 +1,216 @@
+// What adapters over iceoryx share: RouDi, the daemon that owns its shared memory. The run starts one and ends it,
+// unless the user has started one: a host can have one alone. A second run waits for its turn.
+#pragma once
+
+#include <fcntl.h>
+#include <grp.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "core/fd.hpp"
+#include "core/helper_program.hpp"
+#include "transports/transport.hpp"
+
+namespace tacholog {
+
+/// How many messages of this size wait in a queue of `wanted`: of large ones as many as fit into 8 MiB, at least 4.
+inline std::size_t queue_of(std::size_t message_bytes, std::size_t wanted) {
+    constexpr std::size_t most_queued_bytes = std::size_t{8} * 1024 * 1024;
+    constexpr std::size_t least_queued = 4;
+    return std::min(wanted, std::max(least_queued, most_queued_bytes / message_bytes));
+}
+
+/// A running RouDi. The library takes its leave of it at the end of the process, so that it must still be there: it is
+/// kept by a variable that was made before the library's, and so goes after it.
+class RouDi final : public Companion {
+public:
+    struct Needs {
+        bool watches = false;            ///< whether it looks for processes that have died; see below
+        std::size_t queued = 256;        ///< the longest queue that a subscriber asks for
+        std::size_t overhead_bytes = 0;  ///< what the library adds to a message
+    };
+
+    /// One for a run; none if the user's own runs already, and none for a side that only subscribes.
+    static Result<std::unique_ptr<Companion>> start(const RunPlan& plan, const Needs& needs) {
+        if (!plan.publishes) return std::unique_ptr<Companion>{};
+        const auto path = find_program("iox-roudi", "iceoryx");
+        if (!path) return path.error();
+        // Tests have the companions of several transports in one process.
+        if (Running::here > 0) return std::unique_ptr<Companion>{};
+        auto turn = our_turn();
+        if (!turn) return turn.error();
+        auto folder = PrivateFolder::make();
+        if (!folder) return folder.error();
+        const auto file = folder->write("roudi.toml", pools(plan, needs));
+        if (!file) return file.error();
+        // Its watch takes a process that got no CPU for 1.5 s for dead; only a publisher that waits needs it.
+        const std::string watch = needs.watches ? "on" : "off";
+        constexpr Patience to_clear_its_memory{30'000};  // half a gigabyte for messages of some MiB
+        const HelperProgram::Order order{.words = {*path, "--config-file", *file, "--monitoring-mode", watch},
+                                         .patience = to_clear_its_memory};
+        const auto is_ready = [](const HelperProgram& program) {
+            return program.output().find("RouDi is ready for clients") != std::string::npos;
+        };
+        // It is our turn: one that still runs is of a run that was killed, and about to die, or it is the user's.
+        constexpr Patience until_it_has_died{1000};
+        for (const Deadline deadline{until_it_has_died};; sleep_until(now_ns() + nap_ns)) {
+            if (is_running()) {
+                if (deadline.passed()) return std::unique_ptr<Companion>{};
+                continue;
+            }
+            auto started = HelperProgram::start(order, *folder, is_ready);
+            if (started)
+                return std::unique_ptr<Companion>{
+                    new RouDi{std::make_unique<Running>(std::move(*turn), std::move(*folder), std::move(*started))}};
+            if (deadline.passed()) return started.error();
+        }
+    }
+
+    /// Whether somebody listens where RouDi does. Without it, the library would wait for ever.
+    static bool is_running() {
+        const Fd socket{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+        sockaddr_un address{};
+        address.sun_family = AF_UNIX;
+        std::strncpy(address.sun_path, "/tmp/roudi", sizeof address.sun_path - 1);
+        return socket && ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+    }
+
+    /// To be called when the library has joined: at the end of the process it takes its leave of RouDi, and tries for
+    /// ever if that has died, as it does with the side that started it. The process then ends without.
+    static void need_no_farewell() {
+        static const int registered = ::on_exit(
+            [](int status, void*) {
+                if (is_running() && !is_stuck) return;
+                kept().reset();
+                std::fflush(nullptr);
+                ::_exit(status);
+            },
+            nullptr);
+        static_cast<void>(registered);
+    }
+
+    /// The same where the library hangs already.
+    static void leave_without_farewell() { is_stuck = true; }
+
+    static Error not_running() { return Error{"iox-roudi is not running: start it, or the side that publishes first"}; }
+
+    ~RouDi() override {
+        if (!Kept::is_over) kept() = std::move(running_);
+    }
+
+    std::string address() const override { return "roudi"; }  // there is one to a host
+    Facts facts() const override {
+        // "RouDi version: 2.0.3"
+        const std::string version = first_line_of({running_->program().words().front(), "--version"});
+        return {{"name", "iox-roudi"},
+                {"version", version.substr(version.find_last_of(' ') + 1)},
+                {"pid", std::to_string(running_->program().pid())},
+                {"command", running_->program().command()}};
+    }
+    pid_t pid() const override { return running_->program().pid(); }
+    std::optional<std::string> trouble() const override { return running_->program().trouble(); }
+
+private:
+    static constexpr Nanoseconds nap_ns = 50'000'000;
+    inline static std::atomic<bool> is_stuck = false;
+
+    class Running {
+    public:
+        Running(Fd turn, PrivateFolder folder, std::unique_ptr<HelperProgram> program)
+            : turn_(std::move(turn)), folder_(std::move(folder)), program_(std::move(program)) {
+            ++here;
+        }
+        Running(const Running&) = delete;
+        Running& operator=(const Running&) = delete;
+        /// Asked to end, RouDi sends SIGTERM to all processes that it knows, and aborts where one has gone already
+        /// (2.0.3 with assertions, as Debian builds it). So it is killed, and its memory removed in its place.
+        ~Running() {
+            --here;
+            ::shm_unlink("/iceoryx_mgmt");
+            const group* own = ::getgrgid(::getegid());
+            if (own != nullptr) ::shm_unlink((std::string{"/"} + own->gr_name).c_str());
+            ::kill(program_->pid(), SIGKILL);
+            program_.reset();
+        }
+
+        const HelperProgram& program() const { return *program_; }
+
+        inline static int here = 0;
+
+    private:
+        Fd turn_;  ///< given back last: until then no other run starts a RouDi
+        PrivateFolder folder_;
+        std::unique_ptr<HelperProgram> program_;
+    };
+
+    struct Kept {
+        std::unique_ptr<Running> running;
+        ~Kept() { is_over = true; }
+        inline static bool is_over = false;
+    };
+    static std::unique_ptr<Running>& kept() {
+        static Kept kept;
+        return kept.running;
+    }
+
+    explicit RouDi(std::unique_ptr<Running> running) : running_(std::move(running)) { kept(); }
+
+    /// A lock that runs of all users share, in the folder where RouDi has its own. That one does not help: it cannot
+    /// be told from outside whether the RouDi that holds it is about to end with its run.
+    static Result<Fd> our_turn() {
+        const std::string path = "/tmp/tacholog-roudi.lock";
+        constexpr Patience longest_run{60'000};
+        constexpr int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+        // Another user's file must not be opened with O_CREAT in /tmp (protected_regular).
+        Fd lock{::open(path.c_str(), flags)};
+        if (!lock) lock = Fd{::open(path.c_str(), flags | O_CREAT, 0644)};
+        if (!lock) return os_error("open " + path);
+        for (const Deadline deadline{longest_run}; ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0;
+             sleep_until(now_ns() + nap_ns))
+            if (deadline.passed())
+                return Error{"iox-roudi: another run uses it, and a host can have one alone: try again after that run"};
+        return lock;
+    }
+
+    /// Its pools: sizes as those of RouDi's example up to the largest that the run needs, as many chunks of each as
+    /// queues of a few topics take, and those that publisher and subscriber hold.
+    static std::string pools(const RunPlan& plan, const Needs& needs) {
+        constexpr std::array<std::size_t, 7> ladder{128, 1024, 16'384, 131'072, 524'288, 1'048'576, 4'194'304};
+        constexpr std::size_t topics = 4;
+        constexpr std::size_t held = 10;
+        constexpr std::size_t alignment = 64;
+        std::string text = "[general]\nversion = 1\n\n[[segment]]\n";
+        const auto pool = [&](std::size_t bytes) {
+            const std::size_t size = (bytes + needs.overhead_bytes + alignment - 1) / alignment * alignment;
+            const std::size_t chunks = topics * (queue_of(bytes, needs.queued) + held);
+            text +=
+                "\n[[segment.mempool]]\nsize = " + std::to_string(size) + "\ncount = " + std::to_string(chunks) + "\n";
+        };
+        for (const std::size_t bytes : ladder) {
+            pool(bytes);
+            if (bytes >= plan.largest_bytes()) return text;
+        }
+        pool(plan.largest_bytes());
+        return text;
+    }
+
+    std::unique_ptr<Running> running_;
+};
+
+}  // namespace tacholog

@@ -1,0 +1,122 @@
+"""How much other programs and the host took of a machine's processor time, and whether that was more than a campaign allows.
+
+The kernel counts the time of all processors in ``/proc/stat``. What is neither idle time nor that of the run's own processes was taken by other
+programs. Unlike a load average, that holds for the moment of the run and leaves out the run itself. Interrupts count for nobody, because most of them
+are the run's own network traffic. Steal is what the host of a virtual machine gave to others.
+
+Steal and load of others are recorded before the run, while nothing of the campaign runs, during the run, and behind the last run of a campaign.
+
+Source: proc_stat(5): user, nice, system, idle, iowait, irq, softirq and steal, in ticks; user holds the time of guests too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+TICKS_PER_S = 100  # USER_HZ, which is 100 on every machine that this project knows
+MOMENTS = ("before", "during", "after")
+STEAL, OTHERS = "steal_percent", "other_load"
+_ALL = re.compile(r"^cpu +(\d+(?: \d+){7,})$", re.MULTILINE)
+_EACH = re.compile(r"^cpu\d+ ", re.MULTILINE)
+Share = Annotated[float, msgspec.Meta(ge=0)]
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """How much other programs and the host may disturb a run, before it, during it and after it.
+
+    Attributes:
+        steal_percent: the share of all processor time that the host may take, in percent.
+        other_load: how many processors all other programs may keep busy, on average.
+    """
+
+    steal_percent: Share | None = None
+    other_load: Share | None = None
+
+
+class ProcessorTime(NamedTuple):
+    """What the kernel has counted since the machine started, in ticks, and the number of processors.
+
+    Attributes:
+        programs: what programs and the kernel on their behalf took.
+        interrupts: what interrupts took.
+        idle: nothing ran, also while waiting for a disk.
+        steal: the host ran others.
+    """
+
+    processors: int
+    programs: int
+    interrupts: int
+    idle: int
+    steal: int
+
+
+class Disturbance(NamedTuple):
+    """What others took between two readings. ``other_load`` is ``None`` if nobody knows what the run itself took."""
+
+    steal_percent: float
+    other_load: float | None
+
+
+def processor_time(text: str) -> ProcessorTime | None:
+    """Return what ``/proc/stat`` states; ``None`` if it does not state it."""
+    total, processors = _ALL.search(text), len(_EACH.findall(text))
+    if total is None or not processors:
+        return None
+    user, nice, system, idle, waiting, hard, soft, steal = (int(word) for word in total[1].split()[:8])
+    return ProcessorTime(processors, user + nice + system, hard + soft, idle + waiting, steal)
+
+
+def disturbance(before: ProcessorTime, after: ProcessorTime, own_s: float | None) -> Disturbance | None:
+    """Return what others took between two readings; ``None`` if no time passed, or if processors came or went.
+
+    Args:
+        before: the first reading.
+        after: the second reading.
+        own_s: the processor time of the run's own processes, in seconds.
+    """
+    programs, interrupts, idle, steal = (late - early for early, late in zip(before[1:], after[1:], strict=True))
+    total = programs + interrupts + idle + steal
+    if total <= 0 or before.processors != after.processors:
+        return None
+    seconds = total / TICKS_PER_S / before.processors
+    # The kernel attributes whole ticks by sampling: a little less than the run's own time is no negative load.
+    others = None if own_s is None else max(0.0, programs / TICKS_PER_S - own_s) / seconds
+    return Disturbance(100 * max(0, steal) / total, others)
+
+
+def as_environment(found: Disturbance | None, moment: str) -> dict[str, str]:
+    """Return what others took as facts of a run: ``steal_percent_before``."""
+    if found is None:
+        return {}
+    stated = {STEAL: f"{found.steal_percent:.2f}", OTHERS: None if found.other_load is None else f"{found.other_load:.2f}"}
+    return {f"{name}_{moment}": text for name, text in stated.items() if text is not None}
+
+
+def exceeded(environment: Mapping[str, str], limits: Limits | None) -> Iterator[str]:
+    """Yield in words each limit that a run did not hold, on any of its machines. What is not known holds no limit and breaks none."""
+    for name, text in environment.items():
+        fact = name.rpartition(".")[2]
+        for moment in MOMENTS:
+            for kind, limit, words in _kinds(limits):
+                value = _number(text) if fact == f"{kind}_{moment}" else None
+                if value is not None and limit is not None and value > limit:
+                    yield f"{words.format(value)} {moment} the run" + (f" ({name.rpartition('.')[0]})" if "." in name else "")
+
+
+def _kinds(limits: Limits | None) -> tuple[tuple[str, float | None, str], ...]:
+    if limits is None:
+        return ()
+    return ((STEAL, limits.steal_percent, "steal {:g} %"), (OTHERS, limits.other_load, "load of others {:g}"))
+
+
+def limit_words(limits: Limits) -> str:
+    """Return limits in words: ``steal 2 %, load of others 0.5``."""
+    return ", ".join(words.format(limit) for _, limit, words in _kinds(limits) if limit is not None)
+
+
+def _number(text: str) -> float | None:
+    return float(text) if re.fullmatch(r"\d{1,9}(?:\.\d{1,9})?", text) else None

@@ -1,0 +1,111 @@
+"""Several systems that one campaign measured with one tool: what each reaches at each size, by transport, variant and way of waiting.
+
+One row joins the series of a round trip and of a stream at full rate that were measured the same way. Nothing is ranked: rows differ in what they
+promise, and their names say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf
+
+import msgspec
+
+from tacholog.runs.labels import label_fields, labels_of
+from tacholog.view.names import words
+from tacholog.view.numerals import NOT_STATED
+from tacholog.view.page_index import PageIndex
+from tacholog.view.ranking_groups import Compared, compared
+from tacholog.view.series import Cell
+from tacholog.view.views import View
+
+#: What is shown of each row, with its heading: the round trip at its median and 99 %, then the stream.
+COLUMNS = (
+    ("latency", "p50", "round trip, median"),
+    ("latency", "p99", "round trip, 99 %"),
+    ("message_rate", "mean", "messages received"),
+    ("cpu_per_message", "mean", "processor time per message"),
+)
+SIZES = (64, 1024, 65536, 1048576)
+_TESTS = ("latency", "throughput")
+_ALIKE = ("labels", "transport", "data_path", "reliability", "waiting", "settings", "host", "system_version")
+_LEAST = 2
+
+
+class BesideRow(msgspec.Struct, frozen=True):
+    """A transport of a system in one variant.
+
+    Attributes:
+        name: system and transport.
+        how: what sets it apart from other rows of the same name: labels, reliability, way of waiting.
+        document: the page that shows it; ``None`` if none does.
+        cells: its numbers by metric and statistic, and by size.
+    """
+
+    name: str
+    how: str
+    document: str | None
+    cells: Mapping[tuple[str, str], Mapping[int | None, Cell]]
+
+
+def session_of_several(view: View) -> str | None:
+    """Return the newest session with own runs of several systems by one tool; ``None`` if there is none."""
+    found: dict[str, dict[str, set[str]]] = {}
+    newest: dict[str, str] = {}
+    for run in view.runs.values():
+        if run.session is None or run.published or run.tool is None or run.system is None:
+            continue
+        found.setdefault(run.session, {}).setdefault(run.tool, set()).add(run.system)
+        newest[run.session] = max(newest.get(run.session, ""), run.start_time or "")
+    several = [session for session, tools in found.items() if any(len(systems) >= _LEAST for systems in tools.values())]
+    return max(several, key=lambda session: newest[session], default=None)
+
+
+def of_session(view: View, session: str) -> View:
+    """Return the part of a view that was measured in a session."""
+    runs = {name: run for name, run in view.runs.items() if run.session == session and not run.published}
+    by_run = {name: results for name, results in view.by_run.items() if name in runs}
+    return msgspec.structs.replace(view, by_run=by_run, runs=runs)
+
+
+def beside_rows(view: View, pages: PageIndex) -> list[BesideRow]:
+    """Return a row for each transport of each system in each variant."""
+    rows: dict[tuple[object, ...], list[Compared]] = {}
+    for one in compared(view, pages):
+        key = dict(one.series.key)
+        if one.series.results[0].test in _TESTS and key.get("basis") in (None, "rtt") and key.get("load_mode") in ("closed", "max-rate"):
+            rows.setdefault((one.system, *(key.get(name) for name in _ALIKE)), []).append(one)
+    return [_row(members) for members in rows.values()]
+
+
+def at_size(rows: Iterable[BesideRow], size: int) -> list[BesideRow]:
+    """Return the rows that have numbers of a size, those with the shortest round trip first, and last those without one."""
+    found = [row for row in rows if any(size in cells for cells in row.cells.values())]
+    return sorted(found, key=lambda row: (_median(row, size), row.name, row.how))
+
+
+def sizes_of(rows: Sequence[BesideRow]) -> list[int]:
+    """Return those of the usual sizes that any row has."""
+    return [size for size in SIZES if any(size in cells for row in rows for cells in row.cells.values())]
+
+
+def _median(row: BesideRow, size: int) -> float:
+    cell = row.cells.get(("latency", "p50"), {}).get(size)
+    return inf if cell is None or cell.value is None else cell.value
+
+
+def _row(members: Sequence[Compared]) -> BesideRow:
+    first = members[0]
+    key = dict(first.series.key)
+    text = key.get("labels")
+    labels = labels_of(None if text is None else str(text))
+    own = [str(labels[name]) for name in label_fields([None if text is None else str(text)])]
+    how = [*own, *(words(name, key.get(name)) for name in ("reliability", "waiting"))]
+    cells: dict[tuple[str, str], Mapping[int | None, Cell]] = {}
+    for metric, statistic, _ in COLUMNS:
+        for one in members:
+            if found := one.series.cells(metric, statistic):
+                cells[metric, statistic] = found
+    document = next((one.document for one in members if one.part), None)
+    name = ", ".join(dict.fromkeys((first.system or NOT_STATED, first.transport)))
+    return BesideRow(name, ", ".join(filter(None, how)), document, cells)

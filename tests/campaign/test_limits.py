@@ -1,0 +1,136 @@
+"""What others take of a machine: how it is computed, what a campaign with limits records, and what happens above a limit."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.campaign.test_bench import HEAD, bench, manifests, only
+from tests.command import run_tacholog_text
+
+from tacholog.runs.disturbance import Disturbance, Limits, ProcessorTime, as_environment, disturbance, exceeded, processor_time
+
+# Of a virtual machine with two processors, one second apart: 0.80 s of programs, 0.05 s of interrupts, 1.11 s idle, 0.04 s stolen.
+FIRST = """cpu  4936942 492537 1140360 1275095 13200 0 66877 4219 0 0
+cpu0 2438337 229336 545228 709673 3691 0 35377 2099 0 0
+cpu1 2498605 263201 595131 565422 9509 0 31499 2119 0 0
+intr 49384716 0 0 1 2
+ctxt 634387176
+"""
+SECOND = FIRST.replace("cpu  4936942 492537 1140360 1275095 13200 0 66877 4219", "cpu  4936992 492547 1140380 1275205 13201 2 66880 4223")
+QUIET = '[[runs]]\nname = "to-{last}"\ncommand = ["seq", "{last}"]\nvary.last = [3, 5]\n'
+UNREACHABLE = "limits = { steal_percent = 100, other_load = 100000 }\n"
+BUSY = '[[runs]]\nname = "busy"\ncommand = ["sh", "-c", "seq 3"]\n'
+
+
+def reading(text: str) -> ProcessorTime:
+    found = processor_time(text)
+    assert found is not None
+    return found
+
+
+def test_time_of_programs_interrupts_idleness_and_steal_are_told_apart() -> None:
+    assert reading(FIRST) == ProcessorTime(2, 4936942 + 492537 + 1140360, 66877, 1275095 + 13200, 4219)
+
+
+def test_what_the_run_used_itself_is_not_load_of_others() -> None:
+    found = disturbance(reading(FIRST), reading(SECOND), own_s=0.5)
+
+    assert found is not None
+    assert found.steal_percent == pytest.approx(2.0)
+    assert found.other_load == pytest.approx(0.3)
+
+
+def test_the_load_of_others_is_unknown_if_nobody_knows_what_the_run_used() -> None:
+    assert disturbance(reading(FIRST), reading(SECOND), own_s=None) == Disturbance(2.0, None)
+
+
+def test_a_run_that_used_more_than_the_kernel_sampled_has_no_load_of_others_below_zero() -> None:
+    assert disturbance(reading(FIRST), reading(SECOND), own_s=0.83) == Disturbance(2.0, 0.0)
+
+
+@pytest.mark.parametrize("text", ["", "cpu  1 2 3\ncpu0 1 2 3\n", "cpu  a b c d e f g h\ncpu0 1\n", "cpu  1 2 3 4 5 6 7 8\n"])
+def test_a_kernel_that_does_not_count_all_of_it_states_nothing(text: str) -> None:
+    assert processor_time(text) is None
+
+
+def test_no_time_between_two_readings_states_nothing() -> None:
+    assert disturbance(reading(FIRST), reading(FIRST), 0) is None
+
+
+def test_processors_that_came_or_went_between_two_readings_state_nothing() -> None:
+    assert disturbance(reading(FIRST), reading(SECOND + "cpu2 1 2 3 4 5 6 7 8 0 0\n"), 0) is None
+
+
+def test_each_moment_and_each_machine_is_held_against_the_limits() -> None:
+    during = as_environment(Disturbance(0, 0.7), "during")
+    facts = as_environment(Disturbance(2.5, 0.3), "before") | {f"b.{name}": text for name, text in during.items()}
+
+    assert facts == {"steal_percent_before": "2.50", "other_load_before": "0.30", "b.steal_percent_during": "0.00", "b.other_load_during": "0.70"}
+    assert [*exceeded(facts, Limits(steal_percent=2, other_load=0.5))] == ["steal 2.5 % before the run", "load of others 0.7 during the run (b)"]
+    assert [*exceeded(facts, Limits(steal_percent=3))] == []
+    assert [*exceeded(facts, None)] == []
+
+
+def test_what_is_no_number_breaks_no_limit() -> None:
+    assert [*exceeded({"steal_percent_before": "nan", "other_load_during": "1e9", "load1_before": "9"}, Limits(steal_percent=0, other_load=0))] == []
+
+
+def test_a_campaign_with_limits_records_what_others_took_before_during_and_after_its_runs(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(HEAD + UNREACHABLE + QUIET)
+
+    done = bench("small.toml", "--output", "out", cwd=tmp_path)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1] == "All runs held the limits (steal 100 %, load of others 100000)."
+    runs = manifests(only(tmp_path / "out"))
+    assert all({"steal_percent_before", "other_load_before"} <= run.environment.keys() for run in runs.values())
+    last = max(runs.values(), key=lambda run: run.order_index or 0)
+    assert [run for run in runs.values() if "steal_percent_after" in run.environment] == [last]
+    assert {run.limits for run in runs.values()} == {Limits(steal_percent=100, other_load=100000)}
+
+
+def disturbed(tmp_path: Path) -> Path:
+    """Return the folder of a campaign whose first run was disturbed, as its manifest says."""
+    (tmp_path / "small.toml").write_text(HEAD + UNREACHABLE + QUIET)
+    bench("small.toml", "--output", "out", cwd=tmp_path)
+    folder = only(tmp_path / "out")
+    file = folder / "to-3/01/run.toml"
+    lines = [line for line in file.read_text().splitlines() if not line.startswith("other_load_before")]
+    place = lines.index("[environment]") + 1
+    file.write_text("\n".join([*lines[:place], 'other_load_before = "200000.00"', *lines[place:]]) + "\n")
+    return folder
+
+
+def test_a_campaign_above_its_limits_says_so_and_its_disturbed_runs_are_done_again(tmp_path: Path) -> None:
+    folder = disturbed(tmp_path)
+    before = json.dumps({name: run.start_time for name, run in manifests(folder).items() if name != "to-3/01"})
+
+    checked = run_tacholog_text("check", folder, cwd=tmp_path)
+    done = bench(folder, "--resume", cwd=tmp_path)
+
+    assert "to-3/01: above the limits of its campaign: load of others 200000 before the run" in checked.stdout
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "All runs held the limits" in done.stdout
+    runs = manifests(folder)
+    assert float(runs["to-3/01"].environment["other_load_before"]) < 100000
+    assert json.dumps({name: run.start_time for name, run in runs.items() if name != "to-3/01"}) == before
+
+
+def test_a_campaign_above_its_limits_is_not_copied_for_publication(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(HEAD + "limits = { other_load = 0 }\n" + BUSY)
+    other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        done = bench("small.toml", "--output", "out", "--release", "1.0", cwd=tmp_path)
+    finally:
+        other.kill()
+        other.wait()
+
+    assert done.returncode == 1
+    assert "did not hold the limits (load of others 0), so this campaign is not fit to publish" in done.stdout
+    assert f"tacholog bench --resume {only(tmp_path / 'out').relative_to(tmp_path)}" in done.stdout
+    assert "not copied to data, because the campaign did not hold its limits" in done.stderr
+    assert not (tmp_path / "data").exists()

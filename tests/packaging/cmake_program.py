@@ -1,0 +1,22 @@
+"""CMake for tests that configure the core: that of the shared environment, which is not on the path."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.left_out import leave_out
+
+
+def cmake(*arguments: str | Path, environment: Mapping[str, str] | None = None) -> str:
+    """Run CMake, which must succeed, and return what it prints."""
+    program = shutil.which("cmake", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    if program is None:
+        leave_out("no cmake")
+    ended = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=600, env=environment)
+    assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-3000:]
+    return ended.stdout

@@ -1,0 +1,179 @@
+"""What the cache gives of logs is what reading them gives; what it cannot know, or what was damaged, is read."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from pathlib import Path
+
+import pytest
+from tests.command import run_tacholog_text
+
+from tacholog.compare.sides import find
+from tacholog.dataset.cache import FILE, Cache
+from tacholog.dataset.frames import Dataset
+from tacholog.dataset.load import load, load_logs, load_parts
+from tacholog.dataset.logs import Limits
+from tacholog.dataset.work.work import Work
+from tacholog.privacy.redact import redacted
+from tacholog.privacy.settings import Privacy
+from tacholog.runs.manifest import LogFile, Manifest, write
+from tacholog.schema.tables import TABLES
+
+FORMATS = Path(__file__).parent / "formats"
+LOGS = sorted(path for path in FORMATS.glob("*/*") if path.is_file() and path.name != "README.md")
+LINE = "Length:    32  Packets: 77849677  Packets/s(ave): {:8d}  Mbps(ave):   664.2  Lost:     0 (0.00%)\n"
+
+
+def run(folder: Path, rate: int = 2_594_706, **about: object) -> Path:
+    """A run with one log."""
+    content = LINE.format(rate).encode()
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "sub.log").write_bytes(content)
+    entry = LogFile(file="sub.log", sha256=hashlib.sha256(content).hexdigest(), participant=about.pop("participant", None))  # type: ignore[arg-type]
+    write(folder / "run.toml", Manifest(system="rti", logs=(entry,), **about))  # type: ignore[arg-type]
+    return folder
+
+
+def tables(dataset: Dataset) -> dict[str, list[list[object]]]:
+    found = {name: getattr(dataset, name).astype("object") for name in TABLES}
+    if "bins" in found["histograms"]:
+        found["histograms"]["bins"] = [bins.tolist() for bins in found["histograms"]["bins"]]
+    return {name: table.where(table.notna(), None).to_numpy().tolist() for name, table in found.items()}
+
+
+def counts(work: Work) -> tuple[int, int]:
+    return work.tally.read, work.tally.kept
+
+
+def test_every_sample_log_comes_out_of_the_cache_as_it_was_read(tmp_path: Path) -> None:
+    first, second = Work(cache=Cache(tmp_path)), Work(cache=Cache(tmp_path))
+
+    read = tables(load_logs(LOGS, skip_unreadable=True, work=first))
+    kept = tables(load_logs(LOGS, skip_unreadable=True, work=second))
+
+    assert kept == read
+    assert read == tables(load_logs(LOGS, skip_unreadable=True, work=Work(cache=Cache(None))))
+    assert first.tally.kept == 0
+    assert second.tally.kept > 200
+
+
+@pytest.mark.parametrize("change", ["log", "manifest", "name"])
+def test_a_changed_log_or_manifest_is_read_again(tmp_path: Path, change: str) -> None:
+    cache = Cache(tmp_path / "cache")
+    folder = run(tmp_path / "data" / "a", release="1")
+    load([tmp_path / "data"], work=Work(cache=cache))
+
+    if change == "log":
+        (folder / "sub.log").write_text(LINE.format(3_000_000))
+    elif change == "manifest":
+        run(folder, release="2")
+    else:
+        folder.rename(tmp_path / "data" / "b")
+    work = Work(cache=cache)
+    found = load([tmp_path / "data"], work=work)
+
+    assert counts(work) == ((0, 1) if change == "name" else (1, 0))
+    assert tables(found) == tables(load([tmp_path / "data"], work=Work(cache=Cache(None))))
+
+
+def test_a_log_that_cannot_be_read_is_tried_again(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+    folder = run(tmp_path / "data" / "a")
+    (folder / "sub.log").write_text("no log of any tool\n")
+    assert load([tmp_path / "data"], work=Work(cache=cache)).problems["kind"].tolist() == ["unreadable"]
+
+    work = Work(cache=cache)
+    load([tmp_path / "data"], work=work)
+
+    assert counts(work) == (1, 0)
+
+
+def test_limits_hold_for_a_log_that_was_kept_without_them(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+    run(tmp_path / "data" / "a")
+    load([tmp_path / "data"], work=Work(cache=cache))
+
+    for limits in (Limits(50, 1000), Limits(1000, 3)):
+        kept = load([tmp_path / "data"], limits, work=Work(cache=cache))
+
+        assert tables(kept) == tables(load([tmp_path / "data"], limits, work=Work(cache=Cache(None))))
+        assert len(kept.results) == 0
+
+
+def test_an_entry_that_is_damaged_or_of_another_log_is_never_believed(tmp_path: Path) -> None:
+    for number in range(3):
+        run(tmp_path / "data" / str(number), 2_000_000 + number)
+    cache = Cache(tmp_path / "cache")
+    right = tables(load([tmp_path / "data"], work=Work(cache=cache)))
+    cache.close()
+    with sqlite3.connect(tmp_path / "cache" / FILE) as file:
+        stored = file.execute("SELECT key, value FROM log").fetchall()
+    file.close()
+
+    values = [value for _, value in stored]
+    for changed in (
+        [values[0], values[0], values[2]],  # of another log
+        [values[0], values[1][:-1], b""],  # cut
+        [bytes([values[0][0] ^ 1]) + values[0][1:], values[1], values[2]],
+        [b"something else"] * 3,
+    ):
+        with sqlite3.connect(tmp_path / "cache" / FILE) as file:
+            file.executemany("UPDATE log SET value = ? WHERE key = ?", [(value, key) for value, (key, _) in zip(changed, stored, strict=True)])
+        file.close()
+        work = Work(cache=Cache(tmp_path / "cache"))
+
+        assert tables(load([tmp_path / "data"], work=work)) == right
+        wrong = sum(one != other for one, other in zip(changed, values, strict=True))
+        assert counts(work) == (wrong, 3 - wrong)
+        again = Work(cache=Cache(tmp_path / "cache"))
+        load([tmp_path / "data"], work=again)
+        assert counts(again) == (0, 3)
+
+
+def test_parts_hold_what_the_whole_holds(tmp_path: Path) -> None:
+    for number in range(20):
+        run(tmp_path / "data" / f"{number:02d}", 2_000_000 + number, published=number % 3 == 0, release=f"{number % 2}")
+    whole = tables(load([tmp_path / "data"]))
+
+    parts = [tables(part) for part in load_parts([tmp_path / "data"], numbers=20)]
+    one_part = [tables(part) for part in load_parts([tmp_path / "data"])]
+
+    assert len(parts) > 3
+    for name, rows in whole.items():
+        assert sorted(map(repr, (row for part in parts for row in part[name]))) == sorted(map(repr, rows)), name
+    assert one_part == [whole]
+
+
+def test_a_release_is_compared_without_reading_the_others(tmp_path: Path) -> None:
+    for number in range(6):
+        run(tmp_path / "data" / str(number), 2_000_000 + number, release=f"{number % 3}.0")
+    work = Work(cache=Cache(tmp_path / "cache"))
+
+    side = find("1.0", [tmp_path / "data"], work)
+
+    assert counts(work) == (2, 0)
+    assert side.runs["run"].tolist() == ["1", "4"]
+
+
+def test_names_in_the_results_of_own_runs_are_replaced(tmp_path: Path) -> None:
+    run(tmp_path / "data" / "a", host="acme-secret-box", participant="acme-secret-box")
+
+    shown = redacted(load([tmp_path / "data"]), Privacy(), tmp_path / "shown")
+
+    assert not shown.results.astype("string").map(lambda cell: "secret" in str(cell)).to_numpy().any()
+    assert len(shown.results) > 0
+
+
+def test_the_command_shows_and_empties_the_cache(tmp_path: Path) -> None:
+    run(tmp_path / "data" / "a")
+    environment = {"TACHOLOG_CACHE": str(tmp_path / "cache")}
+    run_tacholog_text("check", tmp_path / "data", environment=environment)
+
+    shown = run_tacholog_text("cache", environment=environment)
+    cleared = run_tacholog_text("cache", "--clear", environment=environment)
+
+    assert shown.stdout.splitlines()[0].startswith(f"{tmp_path / 'cache' / FILE}: 0.0 MB")
+    assert "  logs: 1, 0.0 MB" in shown.stdout
+    assert cleared.stdout == f"{tmp_path / 'cache' / FILE} is empty\n"
+    assert "  logs: 0, 0.0 MB" in run_tacholog_text("cache", environment=environment).stdout
