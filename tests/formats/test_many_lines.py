@@ -38,6 +38,10 @@ from tacholog.formats.waiting import WaitingLines
 PAIRS = Bulk(rb"\d{1,9}+ \d{1,9}+")
 LIKE = Record(test="latency", payload_bytes=64, numbers=(), conditions=Conditions(definition="some"))
 
+NOT_MANY: Any = LIKE
+FLOATS: Any = np.full(5, 64.0)
+TASTE: Any = "taste"
+
 
 def five_lines(number: int = 1) -> Lines:
     return Lines(number, b"1 10\n2 20\r\n3 30\n4 40\n5 50\n", PAIRS)
@@ -77,13 +81,13 @@ def test_what_a_format_finds_on_many_lines_is_valid() -> None:
     "wrong",
     [
         lambda lines: FoundMany(lines.line(0), None),
-        lambda lines: FoundMany(lines, LIKE),
+        lambda lines: FoundMany(lines, NOT_MANY),
         lambda lines: FoundMany(Lines(lines.number + 1, b"1 1\n" * 5, PAIRS), None),
         lambda lines: FoundMany(lines.part(2, 2), None),
         lambda lines: Found(lines, None),
         lambda lines: Found(lines.line(0), LIKE, (five_lines(3),)),
         lambda lines: FoundMany(lines, Records(LIKE, columns(4))),
-        lambda lines: FoundMany(lines, Records(LIKE, columns()._replace(payload_bytes=np.full(5, 64.0)))),
+        lambda lines: FoundMany(lines, Records(LIKE, columns()._replace(payload_bytes=FLOATS))),
         lambda lines: FoundMany(lines, Records(LIKE, columns(value=-1.0))),
         lambda lines: FoundMany(lines, Records(LIKE, columns(value=np.nan))),
         lambda lines: FoundMany(lines, Records(LIKE, columns(value=np.inf))),
@@ -93,7 +97,7 @@ def test_what_a_format_finds_on_many_lines_is_valid() -> None:
         lambda lines: FoundMany(lines, Records(LIKE, columns(2), np.array([4, 1]))),
         lambda lines: FoundMany(lines, Records(LIKE, columns(2), np.array([1, 5]))),
         lambda lines: FoundMany(lines, Records(LIKE, columns(2), np.array([-1, 1]))),
-        lambda lines: FoundMany(lines, Records(Record(test="taste", payload_bytes=64, numbers=()), columns())),  # type: ignore[arg-type]
+        lambda lines: FoundMany(lines, Records(Record(test=TASTE, payload_bytes=64, numbers=()), columns())),
     ],
 )
 def test_what_cannot_be_found_on_many_lines_is_refused(wrong: Callable[[Lines], FoundMany]) -> None:

@@ -16,7 +16,6 @@ _DIGITS = rb"(?:\d\.\d\d|[1-9]\d\.\d|[1-9]\d{2,6}+)"
 _START = rb"\[ *+\d{1,5}+\] {1,4}+\d{1,6}+\.\d\d-\d{1,6}+\.\d\d {1,5}+sec"
 _RATES = rb"%b {1,4}+%b [KMG]Bytes {1,4}+%b [KMG]bits/sec" % (_START, _DIGITS, _DIGITS)
 _LETTERS = (("K", "1"), ("M", "2"), ("G", "3"))
-_FEW_DIGITS = ((10.0, 0.01), (100.0, 0.1))
 
 
 class _Traffic(NamedTuple):
