@@ -160,6 +160,13 @@ def _whole_numbers(dice: Dice) -> Iterator[str]:
         yield str(dice.randint(1, 40))
 
 
+def _histograms(_: Dice) -> Iterator[str]:
+    size = (HERE / "native/latency-udp.log").read_text()
+    block = size[size.index("interval payload") : size.index("warmup payload_bytes=1024")].splitlines()
+    while True:
+        yield from block
+
+
 _IPERF3_TCP = _above("iperf3/tcp.log", "Cwnd", included=True)
 LONG_LOGS = {
     "RTI summaries": LongLog("rti", "", _rti_summaries),
@@ -197,3 +204,5 @@ LONG_LOGS = {
     "perftest intervals of latency": LongLog("native", _above("native/latency-udp.log", "interval payload"), _native_latencies),
     "eCAL samples": LongLog("ecal", "", _whole_numbers),
 }
+#: A log of long lines, which are not read in bulk.
+HISTOGRAMS = LongLog("native", _above("native/latency-udp.log", "interval payload"), _histograms)

@@ -11,7 +11,8 @@ import pytest
 from tests.command import run_tacholog_text
 
 from tacholog.dataset.load import load_logs
-from tacholog.formats.reading import HeldRecords, read
+from tacholog.formats.held import HeldRecords
+from tacholog.formats.reading import read
 from tacholog.schema.conditions import Conditions
 from tacholog.schema.records import Record
 

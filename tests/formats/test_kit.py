@@ -20,6 +20,7 @@ READING = {
     "blocks",
     "bulk",
     "expand",
+    "held",
     "reading",
     "registry",
     "source",

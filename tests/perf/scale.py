@@ -31,7 +31,7 @@ from tacholog.runs.manifest import LogFile, Manifest, read_manifest, write
 
 ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT))
-from tests.long_logs import LONG_LOGS  # noqa: E402 - the logs that the tests of the readers use
+from tests.long_logs import HISTOGRAMS, LONG_LOGS  # noqa: E402 - the logs that the tests of the readers use
 
 RUNS = [int(count) for count in os.environ.get("TACHOLOG_SCALE_RUNS", "200,800").split(",")]
 LOGS = int(os.environ.get("TACHOLOG_SCALE_LOGS", "4000"))
@@ -81,7 +81,7 @@ def _ingest(folder: Path) -> Iterator[Row]:
     """Each format with a long log: a run with that log becomes Parquet, nothing in the cache."""
     empty = _run(folder / "empty" / "run", b"Length:  32  Packets: 7  Packets/s(ave): 7  Mbps(ave): 0.0  Lost: 0 (0.00%)\n", format="rti")
     start = cost(["export", "--data", str(empty.parent), "--format", "parquet", "--output", "x.parquet"], folder / "cache")
-    for name, log in LONG_LOGS.items():
+    for name, log in (LONG_LOGS | {"perftest histograms": HISTOGRAMS}).items():
         rows = 4000
         rows = max(rows, rows * LOG_BYTES // len(log.text(rows)))
         run = _run(folder / "data" / "run", log.text(rows).encode(), format=log.format)

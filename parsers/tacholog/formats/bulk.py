@@ -20,7 +20,7 @@ from tacholog.formats.kit.found import Records
 if TYPE_CHECKING:
     from tacholog.schema.records import Record
 
-RUN_LINES = 64  # In a shorter run, starting the arrays costs more than they save.
+RUN_LINES = 24  # In a shorter run, starting the arrays costs more than they save.
 
 
 class RunCutter:

@@ -18,7 +18,7 @@ from tacholog.formats.kit.lines import Broken, Line
 from tacholog.formats.kit.numbers import COUNT_LIMIT, VALUE_LIMIT
 from tacholog.schema.conditions import Basis, Conditions
 from tacholog.schema.marks import FORMAT_MARKS
-from tacholog.schema.records import Facts, Histogram, Number, Record, Scope, Side, Test
+from tacholog.schema.records import Bins, Facts, Histogram, Number, Record, Scope, Side, Test
 
 if TYPE_CHECKING:
     import numpy as np
@@ -201,7 +201,7 @@ def _defect_of_text(what: str, text: object) -> str | None:
 def _defect_of_histogram(histogram: Histogram) -> str | None:
     size, bins = histogram.payload_bytes, histogram.bins
     is_size = size is None or (type(size) is int and 0 <= size < COUNT_LIMIT)
-    if not is_size or histogram.basis not in _BASES or type(bins) is not tuple:
+    if not is_size or histogram.basis not in _BASES or type(bins) not in (tuple, Bins):
         return "has a histogram that is none"
     return next((f"has a histogram with the bin {edges!r:.80}" for edges in bins if not _is_bin(edges)), None)
 

@@ -20,6 +20,7 @@ from tacholog.formats.kit import (
     exact_column,
     first_false,
     printed_column,
+    rounded,
 )
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _rate(metric: str, cells: NDArray[np.float64], unit: float, counts: NDArray[
     """A rate, which is exactly none where nothing was counted."""
     import numpy as np
 
-    column = printed_column(metric, "mean", np.round(cells * unit, 3), 0.001 * unit)
+    column = printed_column(metric, "mean", rounded(cells * unit), 0.001 * unit)
     none = counts == 0
     return column._replace(
         values=np.where(none, 0.0, column.values), resolutions=np.where(none, np.nan, column.resolutions), below=column.below & ~none
@@ -120,7 +121,7 @@ def _latencies(cells: NDArray[np.float64], like: Record) -> RecordColumns | None
     ordered = np.stack([values[name] for name in ("min", "p50", "p90", "p99", "p99.99", "max") if name in values])
     valid = (ordered[1:] >= ordered[:-1]).all(axis=0) & (ordered[0] <= values["mean"]) & (values["mean"] <= ordered[-1])
     numbers = tuple(
-        printed_column("latency", number.statistic, np.round(values[number.statistic] * MICROSECOND, 3), number.resolution or np.nan)
+        printed_column("latency", number.statistic, rounded(values[number.statistic] * MICROSECOND), number.resolution or np.nan)
         for number in statistics
     )
     samples = cells[:, 1].astype("int64") if counted else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from tacholog.formats.kit import Bulk, NumberColumn, Record, RecordColumns, counted_column, exact_column, printed_column
+from tacholog.formats.kit import Bulk, NumberColumn, Record, RecordColumns, counted_column, exact_column, printed_column, rounded
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,7 +16,6 @@ _DIGITS = rb"(?:\d\.\d\d|[1-9]\d\.\d|[1-9]\d{2,6}+)"
 _START = rb"\[ *+\d{1,5}+\] {1,4}+\d{1,6}+\.\d\d-\d{1,6}+\.\d\d {1,5}+sec"
 _RATES = rb"%b {1,4}+%b [KMG]Bytes {1,4}+%b [KMG]bits/sec" % (_START, _DIGITS, _DIGITS)
 _LETTERS = (("K", "1"), ("M", "2"), ("G", "3"))
-_FEW_DIGITS = ((10.0, 0.01), (100.0, 0.1))
 
 
 class _Traffic(NamedTuple):
@@ -40,8 +39,8 @@ def _traffic(cells: NDArray[np.float64], like: Record) -> _Traffic:
     valid = (stream == stream[0]) & (seconds > 0.02) & follows  # noqa: PLR2004 - shorter ones are not judged by their rate
     valid[1:] &= (start[1:] >= end[:-1]) & (start[1:] > start[:-1])
     names = [(number.metric, number.statistic) for number in like.numbers[:3]]
-    printed = ((speed, speed_step), (amount, amount_step), (seconds * 1e9, np.float64(0.01e9)))
-    columns = [printed_column(*name, np.round(values, 3), np.round(steps, 3)) for name, (values, steps) in zip(names, printed, strict=True)]
+    printed = ((speed, speed_step), (amount, amount_step), (seconds * 1e9, np.full(len(cells), 0.01e9)))
+    columns = [printed_column(*name, rounded(values), rounded(steps)) for name, (values, steps) in zip(names, printed, strict=True)]
     return _Traffic(valid, *columns)
 
 
@@ -85,7 +84,7 @@ def _with_losses(cells: NDArray[np.float64], like: Record) -> RecordColumns | No
     traffic = _traffic(cells, like)
     valid = traffic.valid & (total > 0) & (lost <= total)
     more = (
-        printed_column("jitter", "mean", np.round(jitter * 1e6, 3), 1000.0),
+        printed_column("jitter", "mean", rounded(jitter * 1e6), 1000.0),
         counted_column("messages_lost", lost),
         exact_column("loss", "total", lost / np.maximum(total, 1)),
     )

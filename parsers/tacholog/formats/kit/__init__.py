@@ -1,9 +1,10 @@
 """All that the author of a log format imports: ``from tacholog.formats.kit import Found, Line, Record, printed``.
 
 **Lines in, findings out.** `Line` is what ``parse`` gets. `Found` is what it yields: a `Record` with its `Number`s and `Conditions`, `Facts` about
-the run, part of a `Histogram`, a `Broken` line, or ``None`` for a line without meaning. ``detect`` returns `Detected`, and `LineStart` finds how
-lines of the head start; the constant ``DIALECTS`` holds `Dialect`s. The optional constant ``STATES`` holds `States`: which conditions the results of
-a test state. `found_on` makes a finding on several lines; `closed_cells` splits a row whose last cell may be cut.
+the run, part of a `Histogram` (its `Bins`, or a tuple of them), a `Broken` line, or ``None`` for a line without meaning. ``detect`` returns
+`Detected`, and `LineStart` finds how lines of the head start; the constant ``DIALECTS`` holds `Dialect`s. The optional constant ``STATES`` holds
+`States`: which conditions the results of a test state. `found_on` makes a finding on several lines; `closed_cells` splits a row whose last cell may
+be cut.
 
 **Numbers.** `printed` makes a number that the tool rounded, `counted` an exact count, `impossible` one that cannot be true. `unit_of_last_place` and
 `unit_of_last_decimal` say how finely a number was printed; `MICROSECOND` is one in nanoseconds. `is_size`, `COUNT_LIMIT` and `VALUE_LIMIT` say what
@@ -19,7 +20,8 @@ with the line of each `JsonMember`. A function that reads a result yields
 **Results in bulk (optional).** A format whose tool prints thousands of lines of one shape in a row may have a constant ``BULK`` of `Bulk`s. Their
 functions give `RecordColumns` of `NumberColumn`s (`printed_column`, `counted_column`, `exact_column`), one array element for each record. Where lines
 do not stand by themselves, ``parse`` gets `Lines` (`lines_in` gives them one by one) and yields `FoundMany`, with `Records` or without;
-`read_in_bulk` gives them to a function that says what it has `Taken`, for which `first_false` is of use.
+`read_in_bulk` gives them to a function that says what it has `Taken`, for which `first_false` is of use. `rounded` rounds an
+array as ``round`` does a number.
 
 The contract:
 
@@ -31,7 +33,18 @@ The contract:
 - A format imports nothing else of Tacholog, opens no files, reads no environment, and keeps a bounded number of lines.
 """
 
-from tacholog.formats.kit.bulk import Bulk, Lines, NumberColumn, RecordColumns, counted_column, exact_column, first_false, lines_in, printed_column
+from tacholog.formats.kit.bulk import (
+    Bulk,
+    Lines,
+    NumberColumn,
+    RecordColumns,
+    counted_column,
+    exact_column,
+    first_false,
+    lines_in,
+    printed_column,
+    rounded,
+)
 from tacholog.formats.kit.distribution import Distribution
 from tacholog.formats.kit.found import Found, FoundMany, Records, Taken, found_on, read_in_bulk
 from tacholog.formats.kit.intervals import DERIVED, PARTIAL, Tally
@@ -50,7 +63,7 @@ from tacholog.formats.kit.numbers import (
 )
 from tacholog.schema.conditions import Basis, Conditions, DataPath, LoadMode, Reach, Reliability, Touched
 from tacholog.schema.metrics import METRICS
-from tacholog.schema.records import Bound, Facts, Histogram, Number, Record, Scope, Side, Status, Test
+from tacholog.schema.records import Bins, Bound, Facts, Histogram, Number, Record, Scope, Side, Status, Test
 from tacholog.schema.statistics import STATISTICS
 
 __all__ = [
@@ -62,6 +75,7 @@ __all__ = [
     "STATISTICS",
     "VALUE_LIMIT",
     "Basis",
+    "Bins",
     "Bound",
     "Broken",
     "Bulk",
@@ -113,6 +127,7 @@ __all__ = [
     "printed",
     "printed_column",
     "read_in_bulk",
+    "rounded",
     "unit_of_last_decimal",
     "unit_of_last_place",
 ]

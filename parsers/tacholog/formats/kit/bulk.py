@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _KEPT = b"0123456789."
+_ROUNDED_WELL_BELOW = 2.0**38
 
 
 class NumberColumn(NamedTuple):
@@ -157,21 +158,23 @@ class _RunText:
     def __init__(self, text: bytes, bulk: Bulk) -> None:
         self.text, self.bulk = text, bulk
         self.count = text.count(b"\n")
+        self._cells: NDArray[np.float64] | None = None
+        self._ends: NDArray[np.int64] | None = None
 
-    @functools.cached_property
+    @property
     def cells(self) -> NDArray[np.float64]:
-        import numpy as np
+        if self._cells is None:
+            import numpy as np
 
-        text = self.text.translate(_table(self.bulk.letters)).decode("ascii")
-        return np.fromstring(text, dtype=np.float64, sep=" ").reshape(self.count, -1)
-
-    @functools.cached_property
-    def _ends(self) -> NDArray[np.int64]:
-        import numpy as np
-
-        return np.flatnonzero(np.frombuffer(self.text, dtype=np.uint8) == ord("\n"))
+            text = self.text.translate(_table(self.bulk.letters)).decode("ascii")
+            self._cells = np.fromstring(text, dtype=np.float64, sep=" ").reshape(self.count, -1)
+        return self._cells
 
     def text_of(self, place: int) -> str:
+        if self._ends is None:
+            import numpy as np
+
+            self._ends = np.flatnonzero(np.frombuffer(self.text, dtype=np.uint8) == ord("\n"))
         start = int(self._ends[place - 1]) + 1 if place else 0
         return self.text[start : int(self._ends[place])].removesuffix(b"\r").decode("ascii")
 
@@ -202,7 +205,17 @@ def printed_column(metric: str, statistic: str, values: NDArray[np.float64], res
     import numpy as np
 
     below = values == 0
-    return NumberColumn(metric, statistic, np.where(below, resolution, values), np.broadcast_to(np.float64(resolution), values.shape), below)
+    return NumberColumn(metric, statistic, np.where(below, resolution, values), np.full(len(values), resolution), below)
+
+
+def rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Round to three decimals as ``round`` does. NumPy alone is wrong for large numbers, which it multiplies by a thousand first."""
+    import numpy as np
+
+    found = np.round(values, 3)
+    large = np.flatnonzero(values >= _ROUNDED_WELL_BELOW)
+    found[large] = [round(value, 3) for value in values[large].tolist()]
+    return found
 
 
 def first_false(valid: NDArray[np.bool_]) -> int:

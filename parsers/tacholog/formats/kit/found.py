@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _LOOKS = 16  # After each line in doubt, the rest of its run is tried again at once; after so many tries it is read line by line.
+_LINES_A_LOOK = 500  # So many lines that were read earn another try: samples come in stretches.
 
 
 class Found(NamedTuple):
@@ -83,7 +84,7 @@ def read_in_bulk(
 def _run_in_bulk(run: Lines, one: Callable[[Line], Iterable[Found]], many: Callable[[Lines], Taken]) -> Iterator[Found | FoundMany]:
     place = looks = 0
     while place < run.count:
-        taken = many(run.part(place)) if looks < _LOOKS else Taken()
+        taken = many(run.part(place)) if looks < _LOOKS + place // _LINES_A_LOOK else Taken()
         looks += 1
         yield from taken.found
         place += taken.lines

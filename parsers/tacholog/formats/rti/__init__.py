@@ -108,12 +108,12 @@ def _first_row(head: str) -> bool:
 
 def parse(lines: Iterable[Line | Lines]) -> Iterator[Found | FoundMany]:
     """Yield what is found: a record, a broken result line, facts, or chatter that the tool is known to print."""
-    log = _Log()
+    log = _PerftestOutput()
     yield from read_in_bulk(lines, log.take, log.take_many)
     yield from log.close()
 
 
-class _Log:
+class _PerftestOutput:
     """One run after another."""
 
     def __init__(self) -> None:

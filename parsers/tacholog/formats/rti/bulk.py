@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from tacholog.formats.kit import Bulk, NumberColumn, Record, RecordColumns, counted_column, printed_column
+from tacholog.formats.kit import Bulk, NumberColumn, Record, RecordColumns, counted_column, printed_column, rounded
 from tacholog.formats.rti import figures
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _answers(cells: NDArray[np.float64], like: Record) -> RecordColumns | None:
     valid[1:] &= (low[1:] <= low[:-1]) & (high[1:] >= high[:-1])  # where they go back, another size has begun
     unit = figures.MICROSECONDS.unit_ns
     numbers = tuple(
-        printed_column("latency", name, np.round(values * unit, 3), unit * (0.1 if name == "std" else 1))
+        printed_column("latency", name, rounded(values * unit), unit * (0.1 if name == "std" else 1))
         for name, values in zip(figures.RUNNING, (last, mean, deviation, low, high), strict=True)
     )
     return RecordColumns(valid, np.full(len(cells), like.payload_bytes), None, numbers)
@@ -99,7 +99,7 @@ def _printed_like(like: Record, values: Mapping[str, NDArray[np.float64]]) -> tu
 
     resolutions = {number.statistic: number.resolution for number in like.numbers if number.metric == "latency"}
     unit = resolutions["max"] or np.nan  # Of whole numbers it is the unit that they were printed in.
-    return tuple(printed_column("latency", name, np.round(column * unit, 3), resolutions[name] or np.nan) for name, column in values.items())
+    return tuple(printed_column("latency", name, rounded(column * unit), resolutions[name] or np.nan) for name, column in values.items())
 
 
 def _running_csv(cells: NDArray[np.float64], like: Record) -> RecordColumns | None:
