@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import os
@@ -193,18 +194,56 @@ def test_a_failed_run_without_numbers_is_on_its_transports_page(page: Reader) ->
     assert "rti/failed" in page(UDP).text
 
 
-def test_raw_logs_are_offered_as_text_byte_for_byte(site: Path, data: Path) -> None:
-    assert (site / "raw/evil/run/sub.log.txt").read_bytes() == (data / "evil/run/sub.log").read_bytes()
+def test_a_raw_log_is_offered_byte_for_byte_under_the_checksum_that_its_page_states(site: Path, data: Path, page: Reader) -> None:
+    log = (data / "rti/copy/sub.log").read_bytes()
+    offered = f"raw/{hashlib.sha256(log).hexdigest()[:2]}/{hashlib.sha256(log).hexdigest()}.gz"
+
+    assert gzip.decompress((site / offered).read_bytes()) == log
+    assert f"../../../{offered}" in page("logs/rti/copy/sub.log").links
+
+
+def test_two_logs_with_the_same_content_are_one_file(page: Reader) -> None:
+    offered = [next(link for link in page(f"logs/own/{run}/sub.log").links if link.endswith(".gz")) for run in ("latency", "latency-again")]
+
+    assert offered[0] == offered[1]
+
+
+def test_a_raw_log_of_a_run_that_is_gone_is_no_longer_offered(copied: Path) -> None:
+    offered = copied / "site" / "raw" / raw_log(copied / "data/rti/zero-copy/sub.log")
+    assert offered.is_file()
+    shutil.rmtree(copied / "data/rti/zero-copy")
+
+    build_site([copied / "data"], copied / "site", copied)
+
+    assert not offered.exists()
+    assert not (copied / "site/raw/rti/zero-copy").exists()
+
+
+def raw_log(log: Path) -> str:
+    """The name under which a log of a published run is offered."""
+    digest = hashlib.sha256(log.read_bytes()).hexdigest()
+    return f"{digest[:2]}/{digest}.gz"
 
 
 def test_the_numbers_of_a_page_and_of_the_site_are_offered_for_other_tools(site: Path, page: Reader) -> None:
-    link = next(link for link in page(SHMEM).links if link.endswith(".csv"))
-    rows = (site / SHMEM).parent.joinpath(link).resolve().read_text().splitlines()
+    link = next(link for link in page(SHMEM).links if link.endswith(".csv.gz"))
+    rows = gzip.decompress((site / SHMEM).parent.joinpath(link).resolve().read_bytes()).decode().splitlines()
 
     assert rows[0].startswith("id,run,log,line,")
     assert sum("2386046" in row for row in rows) == 1
-    for name in ("index", "downloads"):
-        assert {"csv", "json", "parquet"} <= {link.rpartition(".")[2] for link in page(name).links}
+    files = {link.rpartition("/")[2].partition(".")[2] for link in page("downloads").links}
+    assert {"csv.gz", "jsonl.gz", "parquet"} <= files
+    assert {"data/results.parquet", "downloads.html"} <= set(page("index").links)
+
+
+def test_the_files_of_a_release_hold_its_numbers_once(site: Path, page: Reader) -> None:
+    lines = gzip.decompress((site / "data/releases/rti-connext-dds-not-stated.jsonl.gz").read_bytes()).decode().splitlines()
+    table = gzip.decompress((site / "data/releases/rti-connext-dds-not-stated.csv.gz").read_bytes()).decode().splitlines()
+
+    assert {json.loads(line)["system"] for line in lines} == {"RTI Connext DDS"}
+    assert len(lines) == len(table) - 1
+    assert sum(json.loads(line)["value"] == 2386046 for line in lines) == 2  # of the published run, and of an own one with the same log
+    assert "data/releases/rti-connext-dds-not-stated.csv.gz" in page("downloads").links
 
 
 def test_a_run_leads_to_its_manifest(site: Path, data: Path, page: Reader) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -21,10 +21,11 @@ from tacholog.view.names import SHOWN_CONDITIONS, joined, words
 from tacholog.view.news import news
 from tacholog.view.numerals import NOT_STATED, size
 from tacholog.view.page_index import PagePart
-from tacholog.view.views import TESTS, Selection, View, log_document, manifest_of
+from tacholog.view.views import TESTS, Selection, View, manifest_of
 from tacholog.visible import drawn
 
 LOGS = "logs"
+FRAME = f"{LOGS}/frame"  # the page without content, from which the pages of logs are made
 _OWN_FORMAT = "native"
 _FIGURES = {"latency": ("latency",), "throughput": ("goodput", "messages", "loss"), "demand": ("goodput", "messages", "loss")}
 _TITLES = {"latency": "Latency", "throughput": "Throughput", "demand": "Throughput in bursts"}
@@ -39,18 +40,17 @@ class SitePage(msgspec.Struct, frozen=True):
 
 
 def plan(view: View, fields: tuple[str, ...] = DEFAULT) -> list[SitePage]:
-    """Return all pages of the site; ``fields`` is what makes a page of results (``pages`` of ``site.toml``)."""
+    """Return all pages that Sphinx writes; ``fields`` is what makes a page of results (``pages`` of ``site.toml``)."""
     groups = page_groups(view, fields)
-    results = [(page, _result_page(view, page)) for group in groups for page in group.pages]
     index = _index(view, groups)
-    pages = [index, *_group_pages(view, groups, index.context["diffs"]), *(page for _, page in results)]
+    pages = [index, *_group_pages(view, groups, index.context["diffs"]), *(_result_page(view, page) for group in groups for page in group.pages)]
     pages += [
         *(SitePage(name, f"{name}.md.jinja", pages[0].context) for name in ("systems", "compare", "quality", "releases", "downloads")),
         _hosts_page(view),
         _about(view),
         *_diff_pages(view),
     ]
-    return [*pages, *_log_pages(view, [page for page, _ in results])]
+    return [*pages, SitePage(FRAME, "frame.md.jinja", {})]
 
 
 def _result_page(view: View, page: ResultPage) -> SitePage:
@@ -239,11 +239,10 @@ def _compared(view: View) -> dict[str, Any]:
     }
 
 
-def _log_pages(view: View, pages: Iterable[ResultPage]) -> Iterator[SitePage]:
-    parents: dict[str, list[dict[str, str]]] = {}
-    for page in pages:
+def parents_of_runs(view: View, fields: tuple[str, ...] = DEFAULT) -> dict[str, list[tuple[str, str]]]:
+    """Return the pages of results of each run, by document and title."""
+    parents: dict[str, list[tuple[str, str]]] = {}
+    for page in (page for group in page_groups(view, fields) for page in group.pages):
         for run in view.only(page.selection).runs:
-            parents.setdefault(run, []).append({"title": page.long_name, "document": page.document})
-    for log in view.logs:
-        context = {"run": log.run, "log": log.log, "parents": parents.get(log.run, [])}
-        yield SitePage(log_document(LOGS, log.run, log.log), "log.md.jinja", context)
+            parents.setdefault(run, []).append((page.document, page.long_name))
+    return parents

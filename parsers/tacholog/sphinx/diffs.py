@@ -24,9 +24,10 @@ from tacholog.render.diff.page import brief, fragment
 from tacholog.render.html import tag
 from tacholog.render.tables.history import finder, history
 from tacholog.runs.labels import label_name
+from tacholog.site.shown import State, state_of
 from tacholog.slugs import slug
 from tacholog.sphinx.directives import Perf
-from tacholog.sphinx.store import State, dataset_folder, state_of, view
+from tacholog.sphinx.store import dataset_folder, view
 from tacholog.view.history import diff_documents, neighbours
 from tacholog.view.views import Selection, View
 

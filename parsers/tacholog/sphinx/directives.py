@@ -30,9 +30,10 @@ from tacholog.render.tables.schema import schema_table
 from tacholog.render.tables.side_by_side import side_by_side
 from tacholog.render.tables.tables import Links
 from tacholog.runs.labels import labels_asked
-from tacholog.site.downloads import download_links
+from tacholog.site.downloads import all_downloads, download_links
 from tacholog.site.logpage import log_page
 from tacholog.site.offered import offered_log
+from tacholog.site.output.log_pages import linked_lines
 from tacholog.site.script import shell_script
 from tacholog.sphinx.node import PerfHtml, words_of
 from tacholog.sphinx.store import view
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger(__name__)
 _LABEL = "label"
+_DOWNLOADS = "downloads"  # the page that lists all files
 _OPTIONS = dict.fromkeys((*(name for name in Selection.__struct_fields__ if name != "labels"), _LABEL), directives.unchanged_required)
 
 
@@ -154,8 +156,12 @@ class PerfDownloads(Perf):
 
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
         """Return the links."""
-        file = self.options.get("file")
-        return self.html(download_links(wanted.system, wanted.transport, str(file) if file else None)) if part.results else []
+        if not part.by_run:
+            return []
+        file, everything = self.options.get("file"), wanted == Selection()
+        if everything and self.env.docname != _DOWNLOADS and _DOWNLOADS in self.env.found_docs:
+            return self.html(all_downloads())
+        return self.html(download_links(part, wanted.system, wanted.transport, str(file) if file else None))
 
 
 class PerfSummary(Perf):
@@ -255,21 +261,13 @@ class PerfLog(Perf):
         found = next((log for log in part.logs if log.log == self.subject), None)
         if run is None or run.root is None or found is None:
             return self.warn(f"no log {self.subject!r} in {_described(wanted)}")
-        lines = _linked_lines(part, self.subject)
+        results = [result for result in part.results if result.log == found.log]
+        lines = linked_lines(results, [problem for problem in part.problems if problem.log == found.log])
         path = Path(run.root, found.log)
         if path.exists():  # a log that is not shown has no file, and Sphinx would read its page again at each build
             self.env.note_dependency(str(path))
         facts = logs.log_facts(part, run.run, found.log, offered_log, self.env.found_docs)
-        return self.html(facts + log_page(path, found.format, lines, [result for result in part.results if result.log == found.log]))
-
-
-def _linked_lines(part: View, log: str) -> set[int]:
-    """Return the line numbers that something on the site links to."""
-    found = [
-        *(line for result in part.results if result.log == log for line in (result.line, result.place)),
-        *(problem.line for problem in part.problems if problem.log == log),
-    ]
-    return {line for line in found if line}
+        return self.html(facts + log_page(path, found.format, lines, results))
 
 
 _NUMBERS = ("latency", "throughput", "demand")

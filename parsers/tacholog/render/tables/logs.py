@@ -65,7 +65,7 @@ def _process(name: str | None) -> Iterator[Html]:
 def _checksums(log: LogRow, offered: OfferedLog) -> Iterator[Html]:
     """Yield the SHA-256 of a log and, if the log is redacted, of the file that is offered: readers can only check the latter."""
     yield tag("code", (log.sha256 or "")[:_SHA_SHOWN], title=f"SHA-256 of the log as it was written: {log.sha256}")
-    if offered.sha256 != log.sha256:
+    if log.sha256 and offered.sha256 != log.sha256:
         title = f"SHA-256 of the redacted file that is offered: {offered.sha256}"
         yield tag("span", "offered: ", tag("code", offered.sha256[:_SHA_SHOWN], title=title))
 
@@ -74,9 +74,14 @@ def _manifest_link(run: str, links: Links) -> Html:
     return tag("a", run, href=f"root:{raw_name(run, RUN_FILE)}", title="The run's manifest") if links.logs is not None else esc(run)
 
 
-def raw_name(run: str, log: str) -> str:
-    """Return the address of a raw file. It always ends in .txt, so that no browser displays a file from outside as a page."""
-    return f"raw/{path_slug(f'{run}/{log}')}.txt"
+def raw_name(run: str, file: str) -> str:
+    """Return the address of a manifest. It always ends in .txt, so that no browser displays a file from outside as a page."""
+    return f"raw/{path_slug(f'{run}/{file}')}.txt"
+
+
+def raw_log_name(sha256: str) -> str:
+    """Return the address of a compressed raw log. It is the same in all sites that offer the same text."""
+    return f"raw/{sha256[:2]}/{sha256}.gz"
 
 
 def log_facts(view: View, run: str, log: str, offer: Offer, documents: Collection[str] = ()) -> Html:
@@ -85,7 +90,7 @@ def log_facts(view: View, run: str, log: str, offer: Offer, documents: Collectio
     if found is None:
         return NOTHING
     offered = offer(view.runs[run], found)
-    is_redacted = offered.sha256 != (found.sha256 or "")
+    is_redacted = bool(found.sha256) and offered.sha256 != found.sha256
     pairs = [
         ("run", tag("code", tag("a", run, href=f"root:{raw_name(run, RUN_FILE)}", title="The run's manifest"))),
         ("machine", _machine(view, run, documents)),
@@ -95,12 +100,17 @@ def log_facts(view: View, run: str, log: str, offer: Offer, documents: Collectio
         ("lines", str(found.lines) if found.lines is not None else null()),
         ("SHA-256 of the original" if is_redacted else "SHA-256", tag("code", found.sha256 or NOT_STATED, class_="tl-sha")),
         *([("SHA-256 of the file offered here", tag("code", offered.sha256, class_="tl-sha"))] if is_redacted else []),
-        ("raw file", tag("a", log, href=f"root:{raw_name(run, log)}", download=PurePath(log).name) if offered.is_readable else "cannot be read"),
+        ("raw file", _download(log, offered) if offered.is_readable and offered.sha256 else "cannot be read"),
     ]
     facts = tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs), class_="tl-facts")
     notes = [_REDACTED] if is_redacted else []
     notes += [f"{offered.withheld}."] if offered.withheld else []
     return join([facts, *(tag("p", note, class_="tl-note") for note in notes)])
+
+
+def _download(log: str, offered: OfferedLog) -> Html:
+    name = f"{PurePath(log).name}.gz"
+    return tag("a", name, href=f"root:{raw_log_name(offered.sha256)}", download=name)
 
 
 def _written_by(run: RunRow, log: str) -> Iterator[tuple[str, str]]:
