@@ -39,6 +39,7 @@ def report(folders: tuple[Path, ...], roots: tuple[Path, ...], config: Path | No
     from tacholog.site.build import build_site
     from tacholog.site.bundle import plotly_bundle
     from tacholog.site.settings import read_settings
+    from tacholog.site.stamp import large_of
 
     given = (*folders, *roots)
     data = given or default_roots()
@@ -62,6 +63,8 @@ def report(folders: tuple[Path, ...], roots: tuple[Path, ...], config: Path | No
         _tell_missing_labels(settings.pages, work / "dataset", config)
     if note := plotly_bundle().note:
         click.echo(note)
+    for sentence in large_of(site):
+        terminal.line(f"tacholog: {sentence}", err=True)
     click.echo(f"The site is in {site}")
     click.echo(f"Open it with: xdg-open {index}   (or any browser: {index.as_uri()})")
     sys.exit(exit_code)

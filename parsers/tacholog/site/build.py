@@ -10,12 +10,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from tacholog.compare.bands import known
-from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.compare.renames import find_renames, renamed
 from tacholog.compare.result import SCHEMA, json_schema
-from tacholog.compare.sides import of_release
 from tacholog.dataset.complaints import saved_complaints
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.logs import Progress
@@ -24,15 +20,17 @@ from tacholog.render.diff.text import github
 from tacholog.render.templates import myst_templates
 from tacholog.resources import site_dir
 from tacholog.site.downloads import write_downloads
+from tacholog.site.output.diffs import comparison
 from tacholog.site.output.log_pages import LogPage, PageMaker, log_pages, write_log_pages
 from tacholog.site.output.page_frame import PageFrame
+from tacholog.site.output.parts import part_names, write_parts
 from tacholog.site.output.raw_logs import write_raw
 from tacholog.site.output.styles import styles_refreshed
 from tacholog.site.output_folder import claim
 from tacholog.site.pages import FRAME, LOGS, parents_of_runs, plan
 from tacholog.site.prepare import prepared
 from tacholog.site.settings import Link, SiteSettings
-from tacholog.site.shown import keep
+from tacholog.site.shown import keep, state_of
 from tacholog.site.sources import Sources, delete_orphans
 from tacholog.site.stamp import is_built_of, remove_changes, remove_stamp, write_stamp
 from tacholog.site.unchanged import inputs_of
@@ -41,7 +39,7 @@ from tacholog.view.run_digests import digest, run_digests
 from tacholog.view.views import View, view_of
 from tacholog.visible import drawn
 
-_OTHER_PAGES = "other-pages.json"
+_OTHER_PAGES, _PARTS = "other-pages.json", "parts"
 CHECKS = ("every page was built without a warning", "every reference leads somewhere")
 LATEST_DIFF = "downloads/latest-diff.md"
 SCHEMA_FILE = f"downloads/{SCHEMA.replace('/', '-')}.schema.json"
@@ -80,7 +78,8 @@ def build_site(roots: Sequence[Path], site: Path, work: Path, settings: SiteSett
     (work / _OTHER_PAGES).write_text(json.dumps([page.document for page in logs]), encoding="utf-8")
     _run_sphinx(sources.folder, site, work)
     _write_files(site, work, _Shown(data, view, settings, inputs.code), logs, frozenset(documents))
-    delete_orphans(site, set(documents) - {FRAME})
+    parts = part_names(work / _PARTS, documents)
+    delete_orphans(site, {*documents, *parts} - {FRAME})
     write_stamp(site, inputs.text, CHECKS, len(saved_complaints(work).unread), settings.limits.sizes)
     return site / "index.html"
 
@@ -100,10 +99,11 @@ def _write_files(site: Path, work: Path, shown: _Shown, logs: Sequence[LogPage],
     folders = {name: Sources(site / name) for name in (LOGS, "raw", "data", "downloads")}
     maker = PageMaker(site, work / "log-pages.json", PageFrame(site / f"{FRAME}.html"))
     write_log_pages(maker, folders[LOGS], logs, shown.view, runs, documents)
+    write_parts(maker, Sources(site), work / _PARTS, sorted(documents), documents, shown.code)
     maker.save()
     write_raw(folders["raw"], shown.view)
     write_downloads(folders["data"], work / "downloads.json", shown.data, shown.view, runs, shown.settings.pages)
-    _write_latest(folders["downloads"], work / "dataset", shown.data, shown.view)
+    _write_latest(folders["downloads"], work / "dataset", shown.view)
     folders["downloads"].write(SCHEMA_FILE.removeprefix("downloads/"), json.dumps(json_schema(), indent=2))
     for folder in folders.values():
         folder.tidy()
@@ -128,15 +128,13 @@ def _write_pages(sources: Sources, view: View, settings: SiteSettings) -> list[s
     return [page.document for page in pages]
 
 
-def _write_latest(into: Sources, dataset: Path, data: Dataset, view: View) -> None:
+def _write_latest(into: Sources, dataset: Path, view: View) -> None:
     """Write a summary of the newest comparison of two releases, which `tacholog publish` prints."""
     pair = latest(list(view.runs.values()))
     if pair is None:
         return
     system, *releases = pair
-    named = renamed(data, find_renames([dataset]))
-    old, new = (of_release(named, release, system) for release in releases)
-    report = compare(old, new, Policy(), (releases[0], releases[1]), everything=False, measured=known((old, new), (dataset,)))
+    report = comparison(dataset.resolve(), state_of(dataset), (system, releases[0], releases[1]), Policy())
     into.write(LATEST_DIFF.removeprefix("downloads/"), github(report))
 
 
@@ -151,6 +149,7 @@ def _run_sphinx(source: Path, site: Path, work: Path) -> None:
     unfinished.touch()
     folders = ["-d", str(trees), str(source), str(site)]
     settings = {"tacholog_dataset": str((work / "dataset").resolve()), "tacholog_logs": LOGS, "tacholog_csp": "1"}
+    settings["tacholog_parts"] = str((work / _PARTS).resolve())
     settings["tacholog_other_pages"] = str((work / _OTHER_PAGES).resolve())
     overrides = [word for name, value in settings.items() for word in ("-D", f"{name}={value}")]
     if build_main(["-q", "-N", "-W", "--keep-going", "-b", "html", *overrides, *folders]):

@@ -11,6 +11,7 @@ from tacholog.compare.policy import MIN_RUNS
 from tacholog.dataset.export import number_id
 from tacholog.render.figures.figures import FIGURES
 from tacholog.render.figures.intervals import interval_figures
+from tacholog.render.portion import DRAWN, TEST_TITLES
 from tacholog.render.tables.side_by_side import has_side_by_side
 from tacholog.runs.labels import label_fields, labels_of
 from tacholog.schema.metrics import METRICS
@@ -19,16 +20,15 @@ from tacholog.site.script import is_perftest
 from tacholog.view.history import METRICS_SHOWN, diff_documents, history_document, latest, neighbours, since, tested
 from tacholog.view.names import SHOWN_CONDITIONS, joined, words
 from tacholog.view.news import news
-from tacholog.view.numerals import NOT_STATED, size
+from tacholog.view.numerals import NOT_STATED, natural, size
 from tacholog.view.page_index import PagePart
+from tacholog.view.portions import portions
 from tacholog.view.views import TESTS, Selection, View, manifest_of
 from tacholog.visible import drawn
 
 LOGS = "logs"
 FRAME = f"{LOGS}/frame"  # the page without content, from which the pages of logs are made
 _OWN_FORMAT = "native"
-_FIGURES = {"latency": ("latency",), "throughput": ("goodput", "messages", "loss"), "demand": ("goodput", "messages", "loss")}
-_TITLES = {"latency": "Latency", "throughput": "Throughput", "demand": "Throughput in bursts"}
 
 
 class SitePage(msgspec.Struct, frozen=True):
@@ -64,6 +64,7 @@ def _result_page(view: View, page: ResultPage) -> SitePage:
         "selection": options_of(page.selection),
         "common": _common_labels(whole, page),
         "parts": parts,
+        "older": any(part["others"] for part in parts),
         "repeated": any(part["repeated"] for part in parts),
         "kind": _kind(whole),
         "keywords": _keywords(whole),
@@ -79,20 +80,25 @@ def _common_labels(view: View, page: ResultPage) -> str:
 
 
 def _part_context(view: View, part: PagePart, page: ResultPage) -> dict[str, Any]:
-    """Return the values for a part of a page: its tests, and what is drawn of each."""
+    """Return the values for a part of a page: its tests, what is drawn of each, and which releases it does not show at once."""
     shown = view.only(part.selection)
+    first, *rest = portions(shown)
     tests, repeated = [], False
     for test in TESTS:
-        series = shown.only(Selection(test=test)).series()
+        of_test = shown.only(Selection(test=test))
+        series = [member for member in of_test.series() if first.has(test, member)]
         if series:
             repeated |= any(member.repeated for member in series)
-            drawn = [name for name in _FIGURES[test] if FIGURES[name](series)]
+            drawn = [name for name in DRAWN[test] if FIGURES[name](series)]
             drawn += ["distribution"] if test == "latency" and shown.histograms else []
-            drawn += ["intervals"] if interval_figures(shown.only(Selection(test=test)).intervals()) else []
-            tests.append({"name": test, "title": _TITLES[test], "figures": drawn, "side_by_side": has_side_by_side(series)})
+            drawn += ["intervals"] if interval_figures(of_test.intervals(), lambda curve: first.has_run(curve.results[0].run)) else []
+            tests.append({"name": test, "title": TEST_TITLES[test], "figures": drawn, "side_by_side": has_side_by_side(series)})
     stated = part.transport if part.transport != NOT_STATED else f"transport {NOT_STATED}"
     title = stated if "system" in page.fields else f"{part.system}, {stated}" if "transport" not in page.fields else part.system
-    return {"title": title, "tests": tests, "repeated": repeated, "selection": options_of(part.selection)}
+    newest = sorted({release for _, release in first.systems if release}, key=natural)
+    page_title = page.title if len(page.parts) == 1 else f"{page.title}, {title}"
+    others = {"page_title": page_title, "newest": ", ".join(newest), "others": ", ".join(portion.title for portion in rest)}
+    return {"title": title, "tests": tests, "repeated": repeated, "selection": options_of(part.selection), **others}
 
 
 def _keywords(part: View) -> str:

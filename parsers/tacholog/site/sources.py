@@ -57,9 +57,9 @@ class Sources:
 
 
 def delete_orphans(site: Path, documents: Iterable[str]) -> None:
-    """Delete built pages whose source is gone. Sphinx keeps them, and they would show old numbers."""
-    wanted = {site / f"{name}.html" for name in (*documents, "search", "genindex")}
-    for page in site.rglob("*.html"):
-        top = page.relative_to(site).parts[0]
-        if page not in wanted and top not in KEPT_IN_OUTPUT and not top.startswith("."):
-            page.unlink()
+    """Delete built pages whose source is gone, and the scripts of their parts. Sphinx keeps them, and they would show old numbers."""
+    wanted = {*documents, "search", "genindex", "searchindex"}
+    for file in (path for ending in ("html", "js") for path in site.rglob(f"*.{ending}")):
+        name = file.relative_to(site)
+        if name.with_suffix("").as_posix() not in wanted and name.parts[0] not in KEPT_IN_OUTPUT and not name.parts[0].startswith("."):
+            file.unlink()

@@ -59,7 +59,7 @@ def write_stamp(site: Path, inputs: str, checks: tuple[str, ...], problems: int,
 
 def restamp(site: Path, stamp: Stamp, inputs: str, changed: Iterable[str]) -> None:
     """Declare a site finished again after some of its files were written anew."""
-    fresh = {name: digest for name in changed if (digest := _sha256(site / name))}
+    fresh = {name: digest for name in changed if (digest := sha256_of(site / name))}
     files = stamp.files | fresh
     _write(site, msgspec.structs.replace(stamp, inputs=inputs, digest=_list_digest(files), files=files))
 
@@ -119,6 +119,14 @@ def stamp_of(site: Path) -> Stamp | None:
     return None if changed_files(site, stamp) else stamp
 
 
+def large_of(site: Path) -> tuple[str, ...]:
+    """Return what is so large in a built site that a hoster may refuse it, in sentences; nothing if there is no stamp."""
+    try:
+        return _read(site).large
+    except UnreadableInput:
+        return ()
+
+
 def finished(site: Path) -> Stamp:
     """Return the stamp of a finished site whose files are those that were built.
 
@@ -176,7 +184,7 @@ def _list_digest(files: dict[str, str]) -> str:
 
 def _digests(site: Path) -> dict[str, str | None]:
     """Return the SHA-256 of each file, ``None`` for what is no regular file: a link, or a pipe."""
-    return {name: _sha256(site / name) for name in _files(site)}
+    return {name: sha256_of(site / name) for name in _files(site)}
 
 
 def _files(site: Path) -> Iterator[str]:
@@ -190,7 +198,8 @@ def _files(site: Path) -> Iterator[str]:
         yield from ((inside / name).as_posix() for name in (*files, *links))
 
 
-def _sha256(path: Path) -> str | None:
+def sha256_of(path: Path) -> str | None:
+    """Return the SHA-256 of a file; ``None`` for what is no regular file."""
     if path.is_symlink() or not path.is_file():
         return None
     with path.open("rb") as file:

@@ -15,6 +15,7 @@ from tacholog.errors import TachologError
 from tacholog.runs.labels import has_labels
 from tacholog.site.shown import BAND_FILES, State, opened, state_of
 from tacholog.view.numerals import NOT_STATED
+from tacholog.view.portions import Portion, portions
 from tacholog.view.run_digests import digest, run_digests
 from tacholog.view.views import Selection, View, transport_of
 
@@ -97,6 +98,22 @@ def view(env: BuildEnvironment, selection: Selection) -> View:
         raise TachologError("no data set: in conf.py, set tacholog_data to a folder of runs or tacholog_dataset to a saved dataset")
     _shown(env).pages.setdefault(env.docname, set()).add(selection)
     return _selected(folder, _shown(env).now or state_of(folder), selection)
+
+
+def first_portion(env: BuildEnvironment, selection: Selection) -> Portion:
+    """Return what a page that shows a selection shows of it at once.
+
+    Raises:
+        TachologError: as `view`.
+    """
+    view(env, selection)
+    folder = dataset_folder(env)
+    return _first_portion(folder, _shown(env).now or state_of(folder), selection)
+
+
+@lru_cache(maxsize=16)
+def _first_portion(folder: Path, state: State, selection: Selection) -> Portion:
+    return portions(_selected(folder, state, selection))[0]
 
 
 def dataset_folder(env: BuildEnvironment) -> Path:
