@@ -7,7 +7,7 @@ import hashlib
 import os
 import shutil
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,17 @@ ROOT = Path(__file__).resolve().parent.parent
 # A shell's background job ignores Ctrl-C, and so would all programs that the tests start and interrupt.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the cache of the tests apart from the user's."""
+    before = os.environ.get("TACHOLOG_CACHE")
+    os.environ["TACHOLOG_CACHE"] = str(tmp_path_factory.getbasetemp() / "tacholog-cache")
+    yield
+    os.environ.pop("TACHOLOG_CACHE")
+    if before is not None:
+        os.environ["TACHOLOG_CACHE"] = before
 
 
 @pytest.fixture(scope="session")

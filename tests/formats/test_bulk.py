@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacholog.formats.bulk import BulkRecords
+from tacholog.formats.blocks import RecordBlock
 from tacholog.formats.kit.lines import Broken
 from tacholog.formats.reading import Event, Scan
 from tacholog.formats.source import LogText
@@ -107,7 +107,7 @@ def test_a_long_run_is_read_at_once(line: Callable[[int], str], records: int) ->
 
     batches = list(Scan(LogText(io.BytesIO(text.encode())), "rti").batches())
 
-    assert sum(len(batch) for batch in batches if isinstance(batch, BulkRecords)) == records - 2  # the first and the last are the format's
+    assert sum(len(batch) for batch in batches if isinstance(batch, RecordBlock)) == records - 2  # the first and the last are the format's
 
 
 def test_a_line_in_doubt_costs_only_itself() -> None:

@@ -21,7 +21,7 @@ from tacholog import terminal
 from tacholog.commands.shared.listing import LISTINGS, LineListing, Listing, LogComplaints, Place, Totals, kind_of
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there
-from tacholog.formats.bulk import BulkRecords
+from tacholog.formats.blocks import RecordBlock
 from tacholog.formats.reading import Event, HeldRecords, Scan
 from tacholog.formats.registry import detect, format_named
 from tacholog.formats.source import LogText, open_log
@@ -111,7 +111,7 @@ def _parse_one(path: str, log_format: str | None, listing: Listing | None, total
         asked = log_format or stated_format
         scan = Scan(text, asked)
         for event in scan if listing else scan.batches():
-            if isinstance(event, BulkRecords):
+            if isinstance(event, RecordBlock):
                 kinds[kind_of(event.like)] += len(event)
                 continue
             if isinstance(listing, LineListing):

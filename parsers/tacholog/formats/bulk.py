@@ -1,7 +1,7 @@
 """Reading many result lines at once: what makes a log of two million lines a matter of seconds.
 
 Where a log holds a run of lines of a shape that its format names (`tacholog.formats.kit.Bulk`), `RunCutter` cuts the run out whole, and its numbers
-become arrays (`BulkRecords`) without an object for each line. The format reads the first and the last line of a run like any other line: the first
+become arrays (`RecordBlock`) without an object for each line. The format reads the first and the last line of a run like any other line: the first
 gives the record that the others are like; the last leaves the format in the state that it would have after reading all of them. A line that is in
 any doubt ends its run and is read like any other line, so that nothing is judged here that the format would judge differently.
 """
@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-import msgspec
-
-from tacholog.formats.kit.bulk import Bulk, NumberColumn, RecordColumns
+from tacholog.formats.blocks import RecordBlock
+from tacholog.formats.kit.bulk import Bulk, RecordColumns
 from tacholog.formats.kit.lines import Line
 from tacholog.formats.kit.numbers import VALUE_LIMIT
-from tacholog.schema.records import Number, Record
+from tacholog.schema.records import Record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,33 +51,6 @@ class LineRun:
         return np.fromstring(text, dtype=np.float64, sep=" ").reshape(len(self) - place, -1)
 
 
-class BulkRecords(NamedTuple):
-    """Records on consecutive lines of a run, from ``place`` on: all like ``like`` but for size, samples and numbers."""
-
-    run: LineRun
-    place: int
-    like: Record
-    columns: RecordColumns
-
-    def __len__(self) -> int:
-        """How many records these are."""
-        return len(self.columns.payload_bytes)
-
-    def records(self) -> Iterator[tuple[Line, Record]]:
-        """The records, one by one, each with its line."""
-        sizes = self.columns.payload_bytes.tolist()
-        samples = self.columns.samples.tolist() if self.columns.samples is not None else [self.like.samples] * len(sizes)
-        numbers = zip(*(_numbers(column) for column in self.columns.numbers), strict=True)
-        for place, (size, count, cells) in enumerate(zip(sizes, samples, numbers, strict=True), start=self.place):
-            yield self.run.line(place), msgspec.structs.replace(self.like, payload_bytes=size, samples=count, numbers=cells)
-
-
-def _numbers(column: NumberColumn) -> Iterator[Number]:
-    for value, resolution, below in zip(column.values.tolist(), column.resolutions.tolist(), column.below.tolist(), strict=True):
-        known = resolution if resolution == resolution else None  # noqa: PLR0124 - NaN is what does not equal itself
-        yield Number(metric=column.metric, statistic=column.statistic, value=value, resolution=known, bound="<" if below else "=")
-
-
 class RunCutter:
     """Cuts the whole lines of a chunk into runs of these shapes and what is between them."""
 
@@ -101,7 +73,7 @@ class RunCutter:
             yield lines[end:], None
 
 
-def rows_of(run: LineRun, place: int, like: Record) -> BulkRecords | None:
+def rows_of(run: LineRun, place: int, like: Record) -> RecordBlock | None:
     """The records of the lines behind ``place``, up to the first that is in doubt but without the last before it; ``None`` if there are none.
 
     ``like`` is the record of the line at ``place``, as the format read it.
@@ -109,14 +81,19 @@ def rows_of(run: LineRun, place: int, like: Record) -> BulkRecords | None:
     Raises:
         TypeError: the columns are not of one length, or not of the types that `RecordColumns` says.
     """
+    import numpy as np
+
     columns = run.bulk.read(run.cells(place), like)
     if columns is None:
         return None
     columns = columns._replace(valid=columns.valid & _possible(columns, len(run) - place))
-    if [(n.metric, n.statistic, ()) for n in columns.numbers] != [(n.metric, n.statistic, n.marks) for n in like.numbers]:
+    if [(n.metric, n.statistic, n.marks) for n in columns.numbers] != [(n.metric, n.statistic, n.marks) for n in like.numbers]:
         return None
     end = _first_false(columns.valid[1:])  # of those behind the first; the last before the doubt is the format's
-    return BulkRecords(run, place + 1, like, _part(columns, slice(1, end))) if end > 1 else None
+    if end <= 1:
+        return None
+    lines = np.arange(run.number + place + 1, run.number + place + end)
+    return RecordBlock(like, lines, _part(columns, slice(1, end)), lambda number: run.line(number - run.number).text)
 
 
 def _possible(columns: RecordColumns, count: int) -> NDArray[np.bool_]:
@@ -144,5 +121,5 @@ def _part(columns: RecordColumns, rows: slice) -> RecordColumns:
         columns.valid[rows],
         columns.payload_bytes[rows],
         columns.samples[rows] if columns.samples is not None else None,
-        tuple(NumberColumn(c.metric, c.statistic, c.values[rows], c.resolutions[rows], c.below[rows]) for c in columns.numbers),
+        tuple(c._replace(values=c.values[rows], resolutions=c.resolutions[rows], below=c.below[rows]) for c in columns.numbers),
     )

@@ -12,7 +12,8 @@ from typing import IO, Any, Literal, NamedTuple
 import msgspec
 
 from tacholog.errors import UnreadableInput
-from tacholog.formats.bulk import RUN_LINES, BulkRecords, LineRun, RunCutter, rows_of
+from tacholog.formats.blocks import RecordBlock
+from tacholog.formats.bulk import RUN_LINES, LineRun, RunCutter, rows_of
 from tacholog.formats.kit.lines import Broken, Found, Line
 from tacholog.formats.registry import Format, describe_error, detect, format_named, is_ours, package_of, readers_of_any_log
 from tacholog.formats.source import LINE_BYTES, LogText, open_log
@@ -140,20 +141,21 @@ class Scan:
         self._late: list[Line] = []
         self._late_characters = 0
         self._stretch: list[int] = []  # First and last number, and count, of unknown lines that are too many to list.
-        self._bulk: list[BulkRecords] = []
+        self._found_blocks: list[RecordBlock] = []
         self._latest: Found | None = None
         self._records_before = 0  # In the log, where the present run began.
 
     def __iter__(self) -> Iterator[Event]:
         """Yield every event. A line that the format did not claim in time is an event of kind ``unknown``."""
         for batch in self.batches():
-            if isinstance(batch, BulkRecords):
-                for line, record in batch.records():
-                    yield Event(line.number, line.number, (line.number,), line.text, "record", record, len(self.account.runs))
+            if isinstance(batch, RecordBlock):
+                for line, last_line, record in batch.records():
+                    lines = range(line, last_line + 1)
+                    yield Event(line, last_line, tuple(lines), batch.text_of(line), "record", record, len(self.account.runs))
             else:
                 yield batch
 
-    def batches(self) -> Iterator[Event | BulkRecords]:
+    def batches(self) -> Iterator[Event | RecordBlock]:
         """Yield every event, and many records at once where the format can read them as arrays.
 
         Raises:
@@ -173,14 +175,14 @@ class Scan:
                 break
             if not self._ours and (defect := defect_of(found, self._reached)):
                 raise FormatFailure(f"{self._format_words} {defect} (at line {self._reached})")
-            if self._bulk:
-                yield from self._bulk_records()
+            if self._found_blocks:
+                yield from self._blocks()
             if self._late or self._stretch:
                 yield from self._expired()
             yield self._claimed(found)
         while self._guarded(lambda: next(lines, _OVER)) is not _OVER:  # Lines that the format did not take are unknown.
             yield from self._expired()
-        yield from self._bulk_records()
+        yield from self._blocks()
         if self._text.trouble:
             self._learn(Facts(status="truncated", reason=self._text.trouble))
         self._expire(0, 0)
@@ -210,12 +212,12 @@ class Scan:
     def _format_words(self) -> str:
         return f"the format {self.format_name} of {package_of(self.format_name)}"
 
-    def _bulk_records(self) -> Iterator[BulkRecords]:
-        for rows in self._bulk:
+    def _blocks(self) -> Iterator[RecordBlock]:
+        for rows in self._found_blocks:
             self.account.lines["record"] += len(rows)
             self.account.records += len(rows)
             yield rows
-        self._bulk = []
+        self._found_blocks = []
 
     def _lines(self) -> Iterator[Line]:
         pieces = self._text.pieces(self._runs, min(int(getattr(self.format, "LINE_BYTES", LINE_BYTES)), MOST_LINE_BYTES))
@@ -238,7 +240,7 @@ class Scan:
             if looks < LOOKS and (like := self._record_on(line)):
                 looks += 1
                 if rows := rows_of(run, place, like):
-                    self._bulk.append(rows)
+                    self._found_blocks.append(rows)
                     place += len(rows)
             place += 1
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from tacholog.schema.records import Record
+from tacholog.schema.records import Bound, Record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,13 +17,18 @@ if TYPE_CHECKING:
 
 
 class NumberColumn(NamedTuple):
-    """One number of many records: the fields of `Number`, each an array with one value for each record. A resolution of NaN means none."""
+    """One number of many records: the fields of `Number`, each an array with one value for each record.
+
+    A value or a resolution of NaN means ``None``.
+    """
 
     metric: str
     statistic: str
     values: NDArray[np.float64]
     resolutions: NDArray[np.float64]
     below: NDArray[np.bool_]  #: where the bound is "<"
+    marks: tuple[str, ...] = ()  #: of all of them
+    bound: Bound = "="  #: where it is not "<"
 
 
 class RecordColumns(NamedTuple):

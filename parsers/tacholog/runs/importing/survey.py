@@ -13,7 +13,7 @@ import msgspec
 
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import open_evidence
-from tacholog.formats.bulk import BulkRecords
+from tacholog.formats.blocks import RecordBlock
 from tacholog.formats.reading import Account, Scan
 from tacholog.formats.registry import format_named
 from tacholog.formats.source import LogText
@@ -191,7 +191,7 @@ def _kinds_of(scan: Scan) -> dict[tuple[Record, int], frozenset[str]]:
     """Return the kinds of records of a log and the metrics of each, by the record without its numbers and the run in the log."""
     found: dict[tuple[Record, int], frozenset[str]] = {}
     for event in scan.batches():
-        record, run = (event.like, len(scan.account.runs)) if isinstance(event, BulkRecords) else (event.what, event.run)
+        record, run = (event.like, len(scan.account.runs)) if isinstance(event, RecordBlock) else (event.what, event.run)
         if not isinstance(record, Record) or record.scope == "resources":
             continue
         plain = msgspec.structs.replace(record, numbers=(), samples=None, scope="summary")

@@ -1,0 +1,66 @@
+"""Which version of the code something was made with: a part of every key of the cache, so that changed code never meets old results."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import sys
+from pathlib import Path
+
+from tacholog.formats.registry import format_named, formats, is_ours, package_of, readers_of_any_log
+
+_FORMATS = "tacholog.formats"
+#: What turns a log into columns, whatever its format is. Each format has its own modules besides.
+_READERS = (
+    *(f"{_FORMATS}.{name}" for name in ("kit", "blocks", "bulk", "expand", "reading", "registry", "source", "validity")),
+    *("tacholog.schema", "tacholog.runs.manifest", "tacholog.runs.problems", "tacholog.runs.stated"),
+    *("tacholog.dataset.columns", "tacholog.dataset.entries", "tacholog.dataset.logs"),
+)
+
+
+@functools.cache
+def code_digest(*names: str) -> str:
+    """Return the SHA-256 of the sources of these modules and packages, in hexadecimal."""
+    found = hashlib.sha256(f"Python {sys.version_info[:2]}".encode())
+    for name in names:
+        for path in _files(name):
+            found.update(f"{name}/{path.name}\0{path.stat().st_size}\0".encode())
+            found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+def _files(name: str) -> list[Path]:
+    """Return the files that a module consists of; of a package all below it."""
+    spec = importlib.util.find_spec(name)
+    if spec is None:
+        return []
+    if spec.submodule_search_locations:
+        return sorted(path for folder in spec.submodule_search_locations for path in Path(folder).rglob("*.py"))
+    return [Path(spec.origin)] if spec.origin and Path(spec.origin).is_file() else []
+
+
+@functools.cache
+def reader_digest(format_name: str) -> str:
+    """Return the version of all that reads a log of this format.
+
+    Raises:
+        UnreadableInput: there is no such format.
+    """
+    module = format_named(format_name)
+    name = module.__name__  # type: ignore[attr-defined] - a format is a module
+    own = name if is_ours(module) else name.partition(".")[0]  # A package from outside may keep what its format needs anywhere.
+    others = sorted({reader.__module__ for reader in readers_of_any_log()})
+    return f"{format_name} {package_of(format_name)} {code_digest(*_READERS, own, *others)}"
+
+
+@functools.cache
+def detection_digest() -> str:
+    """Return the version of all that finds the format of a log: every format has a say."""
+    return " ".join(reader_digest(name) for name in formats())
+
+
+@functools.cache
+def manifest_digest() -> str:
+    """Return the version of what reads manifests."""
+    return code_digest("tacholog.runs.manifest", "tacholog.schema")

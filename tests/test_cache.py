@@ -1,0 +1,224 @@
+"""The cache returns what was put into it, or nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacholog.dataset.cache import FILE, Cache, Kind, cache_folder, key_of
+from tacholog.dataset.versions import code_digest, detection_digest, reader_digest
+
+KEY = key_of("a log", b"\x00\x01")
+LONG = b"a value that is worth packing " * 100
+
+
+def changed_bytes(path: Path, place: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[place] ^= 0x10
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("value", [b"", b"short", LONG])
+def test_a_value_comes_back_in_another_process_too(tmp_path: Path, value: bytes) -> None:
+    Cache(tmp_path).put(Kind.LOG, {KEY: value})
+
+    assert Cache(tmp_path).get(Kind.LOG, [KEY, key_of("another")]) == {KEY: value}
+
+
+def test_a_value_is_found_only_under_its_kind_and_its_key(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    cache.put(Kind.LOG, {KEY: LONG})
+    cache.put(Kind.PUBLISHED, {key_of("another"): b"x"})
+    cache.close()
+    with sqlite3.connect(tmp_path / FILE) as file:  # as if somebody put the value in another place
+        file.execute("INSERT INTO published SELECT key, value FROM log")
+        file.execute("UPDATE log SET key = ?", (key_of("another"),))
+    file.close()
+
+    again = Cache(tmp_path)
+
+    assert again.get(Kind.PUBLISHED, [KEY]) == {}
+    assert again.get(Kind.LOG, [KEY, key_of("another")]) == {}
+
+
+def test_parts_of_a_key_do_not_run_into_each_other() -> None:
+    assert len({key_of("ab", "c"), key_of("a", "bc"), key_of("abc"), key_of("abc", "")}) == 4
+
+
+def test_a_flipped_byte_of_an_entry_costs_that_entry(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    cache.put(Kind.LOG, {KEY: LONG, key_of("other"): b"other"})
+    cache.close()
+    with sqlite3.connect(tmp_path / FILE) as file:
+        (stored,) = file.execute("SELECT value FROM log WHERE key = ?", (KEY,)).fetchone()
+        for place in range(len(stored)):
+            damaged = bytearray(stored)
+            damaged[place] ^= 1
+            file.execute("UPDATE log SET value = ? WHERE key = ?", (bytes(damaged), KEY))
+            file.commit()
+            again = Cache(tmp_path)
+            assert again.get(Kind.LOG, [KEY, key_of("other")]) == {key_of("other"): b"other"}, place
+            again.close()
+    file.close()
+
+    rebuilt = Cache(tmp_path)
+    rebuilt.put(Kind.LOG, {KEY: LONG})
+
+    assert rebuilt.get(Kind.LOG, [KEY]) == {KEY: LONG}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_a_damaged_file_gives_right_values_or_none_and_can_be_filled_again(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    folder = tmp_path_factory.mktemp("cache")
+    values = {key_of(str(number)): bytes([number]) * 400 for number in range(50)}
+    cache = Cache(folder)
+    cache.put(Kind.LOG, values)
+    cache.close()
+    size = (folder / FILE).stat().st_size
+    if data.draw(st.booleans()):
+        for place in data.draw(st.lists(st.integers(0, size - 1), min_size=1, max_size=20)):
+            changed_bytes(folder / FILE, place)
+    else:
+        os.truncate(folder / FILE, data.draw(st.integers(0, size)))
+
+    damaged = Cache(folder)
+
+    assert damaged.get(Kind.LOG, values).items() <= values.items()
+    damaged.put(Kind.LOG, values)
+    damaged.close()
+    again = Cache(folder)
+    found = again.get(Kind.LOG, values)
+    again.close()
+    assert found.items() <= values.items()
+    if not found:  # The damage was found only when the file was written. From then on it is a new file.
+        again = Cache(folder)
+        again.put(Kind.LOG, values)
+        assert again.get(Kind.LOG, values).items() <= values.items()
+
+
+@pytest.mark.parametrize("content", [b"no database at all, but a long enough text to be looked at" * 20, b"SQLite format 3\x00" + b"\xff" * 4096])
+def test_a_file_that_is_no_cache_is_made_anew(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / FILE).write_bytes(content)
+
+    cache = Cache(tmp_path)
+    cache.put(Kind.LOG, {KEY: b"x"})
+
+    assert cache.get(Kind.LOG, [KEY]) == {KEY: b"x"}
+
+
+def test_a_database_of_another_program_is_made_anew(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / FILE) as file:
+        file.execute("PRAGMA application_id = 7")
+        file.execute("CREATE TABLE log (something TEXT)")
+    file.close()
+
+    cache = Cache(tmp_path)
+    cache.put(Kind.LOG, {KEY: b"x"})
+
+    assert cache.get(Kind.LOG, [KEY]) == {KEY: b"x"}
+
+
+def test_without_a_place_to_write_nothing_is_kept_and_nothing_fails(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    for cache in (Cache(None), Cache(tmp_path / "file" / "below")):
+        cache.put(Kind.LOG, {KEY: b"x"})
+
+        assert cache.get(Kind.LOG, [KEY]) == {}
+        assert cache.sizes() == {}
+        cache.clear()
+
+
+def test_a_process_that_is_killed_while_it_writes_leaves_whole_values(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from tacholog.dataset.cache import Cache, Kind, key_of\n"
+        "cache = Cache(Path(sys.argv[1]))\n"
+        "for start in range(0, 10**7, 20):\n"
+        "    cache.put(Kind.LOG, {key_of(str(n)): str(n).encode() * 200 for n in range(start, start + 20)})\n"
+        "    print(start, flush=True)\n"
+    )
+    values = {key_of(str(n)): str(n).encode() * 200 for n in range(2000)}
+    for _ in range(3):
+        with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            process.stdout.readline()
+            process.send_signal(signal.SIGKILL)
+
+        found = Cache(tmp_path).get(Kind.LOG, values)
+
+        assert len(found) >= 20
+        assert found.items() <= values.items()
+
+
+def test_two_processes_fill_it_at_once(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from tacholog.dataset.cache import Cache, Kind, key_of\n"
+        "cache = Cache(Path(sys.argv[1]))\n"
+        "for start in range(0, 400, 20):\n"
+        "    cache.put(Kind.LOG, {key_of(str(n)): str(n).encode() * 200 for n in range(start, start + 20)})\n"
+    )
+    processes = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path)]) for _ in range(2)]
+    assert [process.wait() for process in processes] == [0, 0]
+
+    values = {key_of(str(n)): str(n).encode() * 200 for n in range(400)}
+    assert Cache(tmp_path).get(Kind.LOG, values) == values
+
+
+def test_its_file_is_readable_by_its_owner_only(tmp_path: Path) -> None:
+    Cache(tmp_path / "new").put(Kind.LOG, {KEY: b"x"})
+
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "new" / FILE).stat().st_mode & 0o777 == 0o600
+
+
+def test_clearing_forgets_everything(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    cache.put(Kind.LOG, {KEY: LONG})
+    assert cache.sizes()[Kind.LOG].entries == 1
+
+    cache.clear()
+
+    assert cache.sizes()[Kind.LOG] == (0, 0)
+    assert cache.get(Kind.LOG, [KEY]) == {}
+
+
+def test_the_folder_is_the_one_that_is_named_or_the_users(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TACHOLOG_CACHE", str(tmp_path))
+    assert cache_folder() == tmp_path
+    monkeypatch.delenv("TACHOLOG_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    assert cache_folder() == Path("/somewhere/tacholog")
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setenv("HOME", "/home/me")
+    assert cache_folder() == Path("/home/me/.cache/tacholog")
+
+
+def test_changed_code_has_another_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "some_package_for_digests"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "part.py").write_text("x = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    first = code_digest("some_package_for_digests")
+    code_digest.cache_clear()
+    assert code_digest("some_package_for_digests") == first
+
+    (package / "part.py").write_text("x = 2\n")
+    code_digest.cache_clear()
+
+    assert code_digest("some_package_for_digests") != first
+
+
+def test_each_format_has_a_digest_of_its_own_and_detection_has_all_of_them() -> None:
+    assert reader_digest("rti") != reader_digest("native")
+    assert reader_digest("rti") in detection_digest()
+    assert reader_digest("native") in detection_digest()
