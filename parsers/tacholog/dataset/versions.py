@@ -48,7 +48,7 @@ def reader_digest(format_name: str) -> str:
         UnreadableInput: there is no such format.
     """
     module = format_named(format_name)
-    name = module.__name__  # type: ignore[attr-defined] - a format is a module
+    name: str = vars(module)["__name__"]
     own = name if is_ours(module) else name.partition(".")[0]  # A package from outside may keep what its format needs anywhere.
     others = sorted({reader.__module__ for reader in readers_of_any_log()})
     return f"{format_name} {package_of(format_name)} {code_digest(*_READERS, own, *others)}"
