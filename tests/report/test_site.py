@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
+from zlib import crc32
 
 import pytest
 from tests.report.conftest import FIRST, add_run, rti
@@ -455,6 +456,46 @@ def test_a_changed_log_rebuilds_only_the_pages_that_show_it(copied: Path) -> Non
     assert not {"rti-connext-dds/udpv4.html", "tacholog-perftest/udp.html", "tacholog-perftest/index.html", "methodology.html"} & written
     assert [name for name in written if name.startswith("logs/")] == ["logs/rti/copy/sub.log.html"]
     assert "71\u202f581\u202f305" in (copied / "site/rti-connext-dds/shmem.html").read_text()
+
+
+@pytest.fixture
+def editable(copied: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the templates and of the prose that can be edited, and the site built from them."""
+    tree = copied / "tree"
+    for name in ("site", "templates"):
+        shutil.copytree(checkout / name, tree / name)
+    monkeypatch.setattr("tacholog.resources._PACKAGE", tree / "parsers" / "tacholog")
+    build_site([copied / "data"], copied / "site", copied)
+    return tree
+
+
+def test_a_changed_style_sheet_makes_no_page_again_and_every_page_loads_the_new_one(copied: Path, editable: Path) -> None:
+    style = editable / "site/_static/tacholog.css"
+    style.write_text(f"{style.read_text()}/* more */")
+    read: list[str] = []
+    environment = (copied / "doctrees/environment.pickle").stat()
+
+    build_site([copied / "data"], copied / "site", copied, progress=lambda log, _: read.append(log))
+
+    assert read == []
+    assert (copied / "doctrees/environment.pickle").stat().st_mtime_ns == environment.st_mtime_ns  # Sphinx was not asked
+    assert (copied / "site/_static/tacholog.css").read_text().endswith("/* more */")
+    version = f"tacholog.css?v={crc32(style.read_bytes()):08x}"
+    assert [path for path in pages(copied / "site") if version not in path.read_text()] == []
+    assert finished(copied / "site").problems == 0
+
+
+def test_a_changed_template_reads_no_log_again_and_changes_only_its_page(copied: Path, editable: Path) -> None:
+    before, read = ages(copied / "site"), list[str]()
+    about = editable / "templates/about.md.jinja"
+    about.write_text(f"{about.read_text()}\nOne more sentence.\n")
+
+    build_site([copied / "data"], copied / "site", copied, progress=lambda log, _: read.append(log))
+
+    after = ages(copied / "site")
+    assert read == []
+    assert "One more sentence." in (copied / "site/about.html").read_text()
+    assert {name for name in after if after[name] != before[name]} == {"about.html", "index.html"}  # which lists it
 
 
 def test_a_machine_that_is_described_better_is_so_on_its_pages(copied: Path) -> None:

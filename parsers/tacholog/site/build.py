@@ -145,6 +145,9 @@ def _run_sphinx(source: Path, site: Path, work: Path) -> None:
     trees, unfinished = work / "doctrees", work / "doctrees" / "unfinished"
     if unfinished.exists():
         shutil.rmtree(trees)
+    if not (work / _PARTS).is_dir():
+        shutil.rmtree(trees, ignore_errors=True)  # the directives put the parts of pages there when Sphinx reads the pages
+    (work / _PARTS).mkdir(parents=True, exist_ok=True)
     trees.mkdir(parents=True, exist_ok=True)
     unfinished.touch()
     folders = ["-d", str(trees), str(source), str(site)]

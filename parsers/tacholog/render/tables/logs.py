@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tacholog.render.html import NOTHING, Html, esc, join, tag, visible
 from tacholog.render.tables.hosts import host_anchor
-from tacholog.render.tables.plain import null, plain_table
+from tacholog.render.tables.plain import first_rows, null, plain_table
 from tacholog.render.tables.tables import Links, badge
 from tacholog.runs.labels import label_name, labels_of
 from tacholog.runs.manifest import RUN_FILE
@@ -19,6 +19,7 @@ from tacholog.view.results import LogRow, ProblemRow, RunRow
 from tacholog.view.views import View, differing_labels, manifest_of
 
 _SHA_SHOWN = 12
+_MOST_PROBLEMS = 500
 _REDACTED = (
     "This log is redacted, here and in the file for download. Pseudonyms such as host-3fa94c, user-1, address-1 and path-1 stand for names that the "
     "owner of this site does not show; within a run, each stands for one original. […] stands for words that are not known to be public. Lines that "
@@ -53,7 +54,8 @@ def runs_table(view: View, links: Links, offer: Offer) -> Html:
         rows.append([shown, *labelled, badge(published=run.published), run.start_time or null(), *built, run.host or null(), ended, join(files)])
     head = ("build",) if builds else ()
     heads = ("run", *map(label_name, labels), "kind", "started", *head, "host", "status", "raw log and its SHA-256")
-    return plain_table("Runs", heads, rows)
+    listed, more = first_rows(rows, "runs", "the CSV file of this page names all")
+    return plain_table("Runs", heads, listed) + more
 
 
 def _process(name: str | None) -> Iterator[Html]:
@@ -148,7 +150,8 @@ def problems_table(view: View, links: Links) -> Html:
         ]
         for problem in view.problems
     ]
-    return plain_table("Problems", ("where", "run", "kind", "reason", "text"), rows)
+    listed, more = first_rows(rows, "lines and files", "the pages of the logs mark all lines", _MOST_PROBLEMS)
+    return plain_table("Problems", ("where", "run", "kind", "reason", "text"), listed) + more
 
 
 def bad_runs_table(view: View) -> Html:
@@ -158,7 +161,8 @@ def bad_runs_table(view: View) -> Html:
         return tag("p", "No run is known to have failed.")
     rows = [[tag("code", run.run), run.system or null(), _status(run.status, None), run.reason or null()] for run in bad]
     rows += [[tag("code", lost.run or lost.log), null(), _status("not read", None), lost.reason or null()] for lost in view.unread]
-    return plain_table("Runs that did not end well", ("run", "system", "status", "reason"), rows)
+    listed, more = first_rows(rows, "runs", "the page of each transport says how its runs ended")
+    return plain_table("Runs that did not end well", ("run", "system", "status", "reason"), listed) + more
 
 
 def _log_link(run: str, log: str, links: Links) -> Html:
