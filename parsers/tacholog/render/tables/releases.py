@@ -14,7 +14,7 @@ from tacholog.view.numerals import NOT_STATED, grouped
 from tacholog.view.results import RunRow
 from tacholog.view.views import View, transport_of
 
-_MOST_RUNS = 100  # of a release that are listed
+_MOST_RUNS = 200  # of a release that are listed
 
 
 def releases_table(view: View, links: Links) -> Html:
