@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import re
-import zlib
 from pathlib import Path
 
 import msgspec
 import pytest
 from tests.report.conftest import FIRST, SECOND, Page, add_run, rti
 from tests.report.test_label_pages import dead_links
+from tests.unpacked import pieces_of
 
 from tacholog.dataset.load import load
 from tacholog.site.build import build_site
@@ -55,15 +52,6 @@ def test_more_series_than_a_page_can_hold_are_a_portion_of_their_own(tmp_path: P
     first, more = portions(view_of(load([tmp_path])))
 
     assert (len(first.series), len(more.series), more.title) == (MOST_SERIES, 1, "more series")
-
-
-def pieces_of(script: Path) -> dict[str, str]:
-    """What a script gives to the page that loads it."""
-    found = re.fullmatch(r'tachologPart\("([^"]+)", "([^"]+)"\);\n', script.read_text())
-    assert found
-    assert found[1] == script.name
-    pieces: dict[str, str] = json.loads(zlib.decompress(base64.b64decode(found[2])))
-    return pieces
 
 
 @pytest.mark.site

@@ -59,13 +59,17 @@ class _Place:
 
 def _test(part: View, portion: Portion, series: Sequence[Series], place: _Place) -> Html:
     make = summary.latency_summary if place.test == "latency" else summary.throughput_summary
-    beside = [side_by_side(series, place.links, f"{place.figure('side-by-side')}-{place.suffix}")] if has_side_by_side(series) else []
+    title = TEST_TITLES[place.test]
+    beside: list[Html] = []
+    if has_side_by_side(series):
+        beside = [tag("h3", f"{title}: side by side"), side_by_side(series, place.links, f"{place.figure('side-by-side')}-{place.suffix}")]
     return join(
         [
-            tag("h2", TEST_TITLES[place.test], id=f"{place.test}-{place.suffix}"),
+            tag("h2", title, id=f"{place.test}-{place.suffix}"),
             make(series, place.links),
             *_figures(part, portion, series, place),
             *beside,
+            tag("h3", f"{title}: all numbers"),
             tables.numbers(series, place.links, place.numbers, place.apart, f"{place.numbers}-{place.suffix}"),
         ]
     )

@@ -284,7 +284,8 @@ class PerfScript(Perf):
 
     def _block(self, run: str, text: str, *, folded: bool) -> list[nodes.Node]:
         text = drawn(text)
-        block = nodes.literal_block(text, text, language="sh")
+        # Colours are an element for each word: several scripts had more elements than all tables of a page.
+        block = nodes.literal_block(text, text, language="none" if folded else "sh")
         self.set_source_info(block)
         if not folded:
             return [block]

@@ -21,7 +21,7 @@ from tacholog.view.series import Cell, Series
 from tacholog.view.views import Selection, log_document
 
 _MAX_PAD = 3
-MOST_EACH = 500  # numbers of single runs in the tables of a test on a page; more are loaded when somebody asks for them
+MOST_EACH = 200  # numbers of single runs in the tables of a test on a page; more are loaded when somebody asks for them
 _TO = "\u2013"  # an en dash
 
 
