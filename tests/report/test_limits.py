@@ -101,4 +101,4 @@ def test_report_names_what_it_left_out_and_tells_how_far_it_is(data: Path, tmp_p
     assert f"tacholog: {data}/large/some.log: unreadable: its text is longer than 17 MB, the limit (log_text_mb), so it was not read" in done.stderr
     quality = (tmp_path / "site/quality.html").read_text()
     assert "its text is longer than 17 MB, the limit (log_text_mb), so it was not read" in quality
-    assert [path for path in (tmp_path / "site/raw").rglob("*.gz") if b"a line of noise" in content_of(path)] == []
+    assert [path for path in (tmp_path / "site/raw").rglob("*.gz") if len(content_of(path)) > 1_000_000] == []
