@@ -88,6 +88,8 @@ def test_what_a_manifest_lacks_is_said_in_words_and_once(tmp_path: Path) -> None
 def changed(dataset: Dataset, column: str, value: object) -> Dataset:
     """The dataset with one value of its results replaced."""
     results = dataset.results.copy()
+    if isinstance(value, str):
+        results[column] = results[column].cat.add_categories([value])
     results.loc[0, column] = value  # type: ignore[call-overload]
     tables = {name: getattr(dataset, name) for name in ("runs", "logs", "problems", "histograms", "hosts")}
     return Dataset(**tables, results=results)

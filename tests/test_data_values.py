@@ -157,7 +157,7 @@ def test_bounds_of_hmbdc(edition: str, row: tuple[Any, ...], dataset: Dataset) -
 
 def test_as_many_rows_are_published_as_the_documents_hold(dataset: Dataset) -> None:
     rows = dataset.results.drop_duplicates(["run", "log", "line", "participant", "data_path", "payload_bytes", "demand", "test"])
-    of = rows["run"].str.split("/").str[0] + " " + rows["test"]
+    of = rows["run"].str.split("/").str[0] + " " + rows["test"].astype("str")
 
     assert of[~of.str.startswith("perftest")].value_counts().to_dict() == {
         "rti throughput": 177,

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import pytest
 
+from tacholog.dataset.columns import ColumnBuilder, Columns, Shape, marks_of
 from tacholog.dataset.quality import RunContext, judge
+from tacholog.formats.reading import Event
 from tacholog.schema.conditions import Conditions, DataPath, Touched
 from tacholog.schema.records import Number, Record
 
@@ -25,10 +30,23 @@ def throughput(goodput: float = 1e9, received: float = 1000, lost: float = 0) ->
     return Record(test="throughput", payload_bytes=64, numbers=numbers)
 
 
-def marked(record: Record, conditions: Conditions = Conditions(), run: RunContext = RunContext()) -> dict[str, tuple[str, ...]]:  # noqa: B008
-    """The marks by statistic, or metric where the statistic is a total or mean."""
-    judged = judge(record, conditions, run)
-    return {n.statistic if n.metric == "latency" else n.metric: n.marks for n in judged.numbers if n.marks}
+def marked(
+    record: Record,
+    conditions: Conditions = Conditions(),  # noqa: B008
+    run: RunContext = RunContext(),  # noqa: B008
+    others: Sequence[Record] = (),
+) -> dict[str, tuple[str, ...]]:
+    """The marks of a record in a run that has other records too: by statistic, or metric where the statistic is a total or mean."""
+    builder = ColumnBuilder()
+    for line, one in enumerate((record, *others), start=1):
+        builder.add(Event(line, line, (line,), "", "record", one), one)
+    shapes, names, *words = builder.finish()
+    columns = Columns([Shape(shape.scope, shape.test, shape.side, shape.participant, conditions) for shape in shapes], names, *words)
+    one_run = np.zeros(len(columns.records.line), dtype=np.int64)
+    judge(columns, [run], one_run, one_run)
+    count = len(record.numbers)
+    found = zip(record.numbers, columns.numbers.marks[:count].tolist(), strict=True)
+    return {n.statistic if n.metric == "latency" else n.metric: marks_of(bits) for n, bits in found if bits}
 
 
 @pytest.mark.parametrize(("samples", "expected"), [(99_999, {"p99.99": ("undersampled",)}), (100_000, {})])
@@ -120,7 +138,7 @@ def test_where_the_path_of_the_bytes_is_not_stated_a_rate_beyond_any_memory_says
 ) -> None:
     conditions = Conditions(data_path=path)  # type: ignore[arg-type]
 
-    assert marked(throughput(), conditions, RunContext(best_goodput_bit_per_s=best)).get("goodput") == expected
+    assert marked(throughput(), conditions, others=[throughput(goodput=best)]).get("goodput") == expected
 
 
 def test_more_than_one_percent_lost_is_marked() -> None:
@@ -129,10 +147,10 @@ def test_more_than_one_percent_lost_is_marked() -> None:
 
 
 def test_an_offered_load_beyond_what_the_run_ever_delivered_is_marked() -> None:
-    run = RunContext(best_goodput_bit_per_s=9.9e9)
+    best = [throughput(goodput=9.9e9)]
 
-    assert "messages_lost" in marked(throughput(goodput=9e9, received=800, lost=200), run=run)
-    assert "messages_lost" not in marked(throughput(goodput=5e9, received=800, lost=200), run=run)
+    assert "messages_lost" in marked(throughput(goodput=9e9, received=800, lost=200), others=best)
+    assert "messages_lost" not in marked(throughput(goodput=5e9, received=800, lost=200), others=best)
 
 
 @pytest.mark.parametrize(("warmup", "mark"), [("fixed", "warmup_fixed"), ("not_steady", "not_steady"), ("steady", None)])

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import io
+import random
 from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.long_logs import LONG_LOGS, LongLog
 
 from tacholog.formats.blocks import RecordBlock
 from tacholog.formats.kit.lines import Broken
-from tacholog.formats.reading import Event, Scan
+from tacholog.formats.reading import ChatterEvent, Event, Scan
 from tacholog.formats.source import LogText
+from tacholog.formats.testing.properties import check_bulk
 
 NEVER = 1_000_000
 BANNER = "RTI Perftest 3.0.1 (RTI Connext DDS 6.0.1)\n\nPerftest Configuration:\n\tReliability: Best Effort\n\tKeyed: No\n"
@@ -76,8 +79,8 @@ stretches = st.one_of(
 logs = st.lists(stretches, min_size=1, max_size=8).map(lambda parts: [line for part in parts for line in part])
 
 
-def events(text: str, run_lines: int) -> tuple[list[Event], Scan]:
-    scan = Scan(LogText(io.BytesIO(text.encode())), "rti", run_lines)
+def events(text: str, run_lines: int, name: str = "rti") -> tuple[list[Event], Scan]:
+    scan = Scan(LogText(io.BytesIO(text.encode())), name, run_lines)
     return sorted(scan, key=lambda event: (event.line, event.kind)), scan
 
 
@@ -128,3 +131,34 @@ def test_a_printed_zero_is_a_bound_among_many() -> None:
     record = found[200].what
     low = record.number("latency", "min")  # type: ignore[union-attr]
     assert (low.value, low.bound, low.resolution) == (1000, "<", 1000)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("log", LONG_LOGS.values(), ids=LONG_LOGS)
+def test_a_long_log_of_each_shape_is_read_at_once(log: LongLog) -> None:
+    text = log.text(2000)
+    scan = Scan(LogText(io.BytesIO(text.encode())), log.format)
+
+    singly = sum(1 for batch in scan.batches() if not isinstance(batch, (RecordBlock, ChatterEvent)))
+
+    assert singly < 40
+    assert scan.account.lines["broken"] == scan.account.lines["unknown"] == 0
+    assert scan.account.total == text.count("\n")
+
+
+@pytest.mark.parametrize("log", LONG_LOGS.values(), ids=LONG_LOGS)
+def test_a_long_log_says_the_same_read_at_once_and_line_by_line(log: LongLog) -> None:
+    check_bulk(log.format, log.text(2000).encode())
+
+
+@pytest.mark.parametrize("log", LONG_LOGS.values(), ids=LONG_LOGS)
+@settings(deadline=None, max_examples=10, derandomize=True)
+@given(seed=st.integers(0, 2**32))
+def test_a_long_log_with_changed_numbers_says_the_same_read_at_once_and_line_by_line(log: LongLog, seed: int) -> None:
+    """A digit that becomes another one leaves the line's shape as it is: only the checks of its numbers see it."""
+    chance = random.Random(seed)  # noqa: S311
+    text = bytearray(log.text(60, seed).encode())
+    digits = [place for place, byte in enumerate(text) if chr(byte).isdigit() and place >= len(log.head)]
+    for place in chance.sample(digits, chance.randint(1, 12)):
+        text[place] = ord(chance.choice("0123456789"))
+
+    check_bulk(log.format, bytes(text))

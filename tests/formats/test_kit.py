@@ -15,7 +15,18 @@ from tacholog.formats.registry import formats
 
 FORMATS = Path(tacholog.formats.__file__).parent
 KIT = sorted((FORMATS / "kit").glob("*.py"))
-READING = {"__init__", "bulk", "expand", "reading", "registry", "source", "testing", "validity"}  # the room's own modules: no formats
+READING = {
+    "__init__",
+    "blocks",
+    "bulk",
+    "expand",
+    "reading",
+    "registry",
+    "source",
+    "testing",
+    "validity",
+    "waiting",
+}  # the room's own modules: no formats
 OURS = sorted(path for path in FORMATS.rglob("*.py") if path not in KIT and path.relative_to(FORMATS).parts[0].removesuffix(".py") not in READING)
 
 

@@ -20,6 +20,7 @@ import click
 from tacholog import terminal
 from tacholog.commands.shared.listing import ENDED_BADLY, counted
 from tacholog.commands.shared.paths import Folder
+from tacholog.commands.shared.reading import reading_options, work_of
 from tacholog.errors import UnreadableInput
 
 if TYPE_CHECKING:
@@ -31,12 +32,13 @@ NOT_LOGS = (".toml", ".md")
 
 @click.command(help=__doc__)
 @click.argument("folder", type=Folder(exists=True))
-def check(folder: Path) -> None:
+@reading_options
+def check(folder: Path, *, jobs: int | None, cluster: str | None) -> None:
     """Load the folder as a dataset and print its problems."""
     from tacholog.dataset.checks import violations
     from tacholog.dataset.load import load
 
-    dataset = load([folder])
+    dataset = load([folder], work=work_of(jobs, cluster))
     problems = [*_not_read(folder), *_complaints(dataset), *violations(dataset)]
     for line in problems:
         terminal.line(line)

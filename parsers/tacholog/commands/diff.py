@@ -35,6 +35,7 @@ import msgspec
 from tacholog import terminal
 from tacholog.commands.shared.complaints import UNREADABLE_EXIT, tell
 from tacholog.commands.shared.paths import write_output
+from tacholog.commands.shared.reading import reading_options, work_of
 from tacholog.compare.result import VERDICTS, Report
 from tacholog.errors import TachologError
 
@@ -96,6 +97,7 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
     "--fail-on", multiple=True, type=click.Choice(FAIL_ON), help="Exit with 3 (implausible: 5) if there is such a row; see above. May be repeated."
 )
 @click.option("--limit", type=click.IntRange(0), help="Rows to list of each verdict; 0: all.  [default: 20; markdown: 50; html: 500]")
+@reading_options
 @click.option("--schema", is_flag=True, is_eager=True, expose_value=False, callback=_print_schema, help="Print the JSON Schema of --format json.")
 def diff(
     *,
@@ -114,6 +116,8 @@ def diff(
     renames: Path | None,
     fail_on: tuple[str, ...],
     limit: int | None,
+    jobs: int | None,
+    cluster: str | None,
 ) -> None:
     """Read both sides, compare, print."""
     from tacholog.compare.bands import known
@@ -130,8 +134,8 @@ def diff(
     policy = msgspec.structs.replace(given, **chosen)
     policy.tests()
     names = read_renames(renames) if renames else find_renames(roots or known_roots())
-    asked = labels_asked(labels, "--label")
-    sides = [of_labels(renamed(find(name, roots or known_roots()), names), asked) for name in (old, new)]
+    asked, work = labels_asked(labels, "--label"), work_of(jobs, cluster)
+    sides = [of_labels(renamed(find(name, roots or known_roots(), work), names), asked) for name in (old, new)]
     for name, side in zip((old, new), sides, strict=True):
         _mention_import(Path(name), side)
     lost = max(tell(map(complaints, sides)), *map(_cut, sides))

@@ -12,21 +12,23 @@ Exit code 2: a run, a log or a folder could not be read (all others are written)
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from tacholog import terminal
 from tacholog.commands.report import default_roots
 from tacholog.commands.shared.complaints import tell
-from tacholog.commands.shared.paths import write_output
+from tacholog.commands.shared.paths import text_output, whole_file
+from tacholog.commands.shared.progress import Progress
+from tacholog.commands.shared.reading import reading_options, work_of
 from tacholog.errors import UnreadableInput
 from tacholog.extras import require
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from tacholog.dataset.complaints import Complaints
+    from tacholog.dataset.frames import Dataset
 
 
 @click.command(help=__doc__)
@@ -35,30 +37,68 @@ if TYPE_CHECKING:
 @click.option(
     "--output", "path", metavar="PATH", type=click.Path(path_type=Path), help="The file to write, or the folder for hdr.  [default: standard output]"
 )
-def export(*, roots: tuple[Path, ...], kind: str, path: Path | None) -> None:
+@reading_options
+def export(*, roots: tuple[Path, ...], kind: str, path: Path | None, jobs: int | None, cluster: str | None) -> None:
     """Read the data and write it in the chosen format."""
-    from tacholog.dataset.complaints import complaints
-    from tacholog.dataset.export import as_csv, as_json, as_parquet, results_table, write_hdr
-    from tacholog.dataset.load import load
-
     if kind == "parquet":
         require("parquet", "--format parquet")
+    if path is None and kind in ("parquet", "hdr"):
+        raise UnreadableInput(f"--format {kind} writes a {'file' if kind == 'parquet' else 'folder'}: give its name with --output")
+    from tacholog.dataset.load import load_parts
+
     folders = roots or default_roots()
-    data = load(folders)
-    exit_code = tell([complaints(data)])
-    if data.runs.empty and not exit_code:
-        raise UnreadableInput(f"nothing to export: no run.toml in {', '.join(map(str, folders))} or subfolders")
+    progress = Progress()
+    parts = _told(load_parts(folders, progress, work=work_of(jobs, cluster, progress)), folders)
     if kind == "hdr":
-        if path is None:
-            raise UnreadableInput("--format hdr writes a folder: give its name with --output")
-        click.echo(f"{write_hdr(data, path)} histograms in {path}")
-        sys.exit(exit_code)
-    writers: Mapping[str, Callable[[pd.DataFrame], bytes]] = {"csv": as_csv, "json": as_json, "parquet": as_parquet}
-    content = writers[kind](results_table(data))
-    if path is None:
-        if kind == "parquet":
-            raise UnreadableInput("--format parquet writes a file: give its name with --output")
-        terminal.data(content.decode())
-    else:
-        write_output(path, content)
-    sys.exit(exit_code)
+        assert path is not None  # noqa: S101 - refused above
+        sys.exit(_export_hdr(parts, path))
+    sys.exit(_export_results(parts, kind, path))
+
+
+Part = tuple["Dataset", "Complaints"]
+
+
+def _told(parts: Iterable[Dataset], folders: Sequence[Path]) -> Iterator[Part]:
+    """Yield each part with what could not be read.
+
+    Raises:
+        UnreadableInput: there is no run, and nothing that could not be read.
+    """
+    from tacholog.dataset.complaints import complaints
+
+    is_empty = True
+    for part in parts:
+        found = complaints(part)
+        is_empty = is_empty and part.runs.empty and not found.unread
+        yield part, found
+    if is_empty:
+        raise UnreadableInput(f"nothing to export: no run.toml in {', '.join(map(str, folders))} or subfolders")
+
+
+def _export_hdr(parts: Iterable[Part], folder: Path) -> int:
+    """Write histograms, and return the exit code."""
+    from tacholog.dataset.export import write_hdr
+
+    told, count = [], 0
+    for data, complained in parts:
+        count += write_hdr(data, folder)
+        told.append(complained)
+    if not count:
+        raise UnreadableInput("no log has a distribution: nothing to write")
+    exit_code = tell(told)
+    click.echo(f"{count} histograms in {folder}")
+    return exit_code
+
+
+def _export_results(parts: Iterable[Part], kind: str, path: Path | None) -> int:
+    """Write all numbers part by part, and return the exit code. A file has its name only when it is whole."""
+    from tacholog.dataset.export import ResultsFile, results_table
+
+    told = []
+    with whole_file(path) if path else text_output() as stream:
+        file = ResultsFile(kind, stream)
+        for data, complained in parts:
+            told.append(complained)
+            file.write(results_table(data))
+        file.close()
+    return tell(told)

@@ -21,6 +21,7 @@ from tacholog.campaign import campaign_folders
 from tacholog.commands.shared.complaints import tell
 from tacholog.commands.shared.paths import Folder, home
 from tacholog.commands.shared.progress import Progress
+from tacholog.commands.shared.reading import reading_options, tally_words, work_of
 from tacholog.errors import UnreadableInput
 from tacholog.extras import require
 
@@ -31,8 +32,11 @@ from tacholog.extras import require
 @click.option(
     "--site", "config", metavar="FILE", type=click.Path(path_type=Path), help="A site.toml with name, logo, systems and privacy.  [default: none]"
 )
+@reading_options
 @click.option("--output", metavar="DIR", type=Folder(), help="The folder for the site.  [default: build/site]")
-def report(folders: tuple[Path, ...], roots: tuple[Path, ...], config: Path | None, output: Path | None) -> None:
+def report(
+    *, folders: tuple[Path, ...], roots: tuple[Path, ...], config: Path | None, jobs: int | None, cluster: str | None, output: Path | None
+) -> None:
     """Find the data, build the site, and print where it is."""
     require("site", "tacholog report")
     from tacholog.dataset.complaints import saved_complaints
@@ -57,12 +61,16 @@ def report(folders: tuple[Path, ...], roots: tuple[Path, ...], config: Path | No
     # With --output, the working folder is beside the site: two sites must not share one Sphinx cache.
     work = site.parent if output is None else site.with_name(f".{site.name}-build")
     settings = read_settings(config) if config else None
-    index = build_site(data, site, work, settings, Progress())
+    progress = Progress()
+    reading = work_of(jobs, cluster, progress)
+    index = build_site(data, site, work, settings, progress, reading=reading)
     exit_code = tell([saved_complaints(work)])
     if settings:
         _tell_missing_labels(settings.pages, work / "dataset", config)
     if note := plotly_bundle().note:
         click.echo(note)
+    if reading.tally.kept + reading.tally.read:
+        click.echo(tally_words(reading))
     for sentence in large_of(site):
         terminal.line(f"tacholog: {sentence}", err=True)
     click.echo(f"The site is in {site}")

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.inputs import open_path
 from tacholog.dataset.load import load
+from tacholog.dataset.work.work import Work
 from tacholog.errors import UnreadableInput
 from tacholog.formats.source import not_a_file
 from tacholog.runs.labels import has_labels, label_name, labels_of
+from tacholog.runs.manifest import Manifest
 from tacholog.schema.tables import TABLES
 
 if TYPE_CHECKING:
@@ -27,20 +29,21 @@ _UNUSED = (
 )  # No row of a comparison names its place in a log: for a million rows this saves 40 MB.
 
 
-def find(name: str, roots: Sequence[Path]) -> Dataset:
+def find(name: str, roots: Sequence[Path], work: Work | None = None) -> Dataset:
     """Read one side of a diff.
 
     Args:
         name: a path, or a release label that is looked for in ``roots``.
         roots: folders of runs.
+        work: who reads the logs; ``None``: this process.
 
     Raises:
         UnreadableInput: there is nothing of that name, or nothing in it.
     """
     path = Path(name)
     if not_a_file(path) or path.exists():
-        return open_path(path, _UNUSED, as_categories=True)
-    return _release(name, roots)
+        return open_path(path, _UNUSED, work=work)
+    return _release(name, roots, work)
 
 
 def _only(dataset: Dataset, runs: pd.DataFrame) -> Dataset:
@@ -85,14 +88,19 @@ def _there(releases: set[str]) -> str:
     return f"there are: {', '.join(sorted(releases))}" if releases else "no run there has a release label"
 
 
-def _release(label: str, roots: Sequence[Path]) -> Dataset:
-    """The runs of that release, in all of the roots."""
+def _release(label: str, roots: Sequence[Path], work: Work | None) -> Dataset:
+    """The runs of that release, in the first of the roots that has some. Only their logs are read."""
     there: set[str] = set()
+
+    def wanted(manifest: Manifest) -> bool:
+        if manifest.release is not None:
+            there.add(manifest.release)
+        # Published figures are compared with those of all other releases: some are the same measurement, published again.
+        return manifest.release is not None and (manifest.release == label or manifest.published)
+
     for root in roots:
-        dataset = load([root])
-        found = set(dataset.runs["release"].dropna())
-        if label in found:
+        dataset = load([root], work=work, wanted=wanted)
+        if label in set(dataset.runs["release"].dropna()):
             return of_release(dataset, label)
-        there |= found
     places = ", ".join(map(str, roots)) or "any folder"
     raise UnreadableInput(f"{label}: no such file or folder, and no release with this name in {places} ({_there(there)})")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from tacholog.dataset.frames import dtype_of
 from tacholog.formats.registry import formats
 from tacholog.schema.columns import SchemaColumn
 from tacholog.schema.marks import MARKS
@@ -30,7 +31,7 @@ def violations(dataset: Dataset) -> list[str]:
 
     found: list[str] = []
     for name, declared in TABLES.items():
-        columns = {column: _column(about) for column, about in declared.items()}
+        columns = {column: _column(about, dtype_of(name, about)) for column, about in declared.items()}
         try:
             pa.DataFrameSchema(columns).validate(getattr(dataset, name), lazy=True)
         except pandera.errors.SchemaErrors as errors:
@@ -59,7 +60,7 @@ def _same_bytes(dataset: Dataset) -> list[str]:
     return [f"{run}: {' and '.join(sorted(names))} hold the same bytes" for (run, _), names in named.items() if len(names) > 1]
 
 
-def _column(column: SchemaColumn) -> pa.Column:
+def _column(column: SchemaColumn, dtype: str) -> pa.Column:
     """Return the check that the schema's declaration of a column asks for."""
     import pandera.pandas as pa
 
@@ -70,7 +71,7 @@ def _column(column: SchemaColumn) -> pa.Column:
         checks.append(pa.Check.ge(column.at_least))
     if column.above is not None:
         checks.append(pa.Check.gt(column.above))
-    return pa.Column(column.dtype, checks, nullable=not column.required, unique=column.unique)
+    return pa.Column(dtype, checks, nullable=not column.required, unique=column.unique)
 
 
 def _lines_add_up(logs: pd.DataFrame) -> pd.Series:

@@ -6,21 +6,23 @@ clocks may be apart, this error stands beside each one-way latency. If they do n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import BinaryIO
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
+from tacholog.dataset.columns import BOUNDS, NOT_STATED, Columns, mark_bits
 from tacholog.dataset.frames import Row
 from tacholog.errors import UnreadableInput
-from tacholog.formats.reading import Event
 from tacholog.runs.clocks import CLOCK_FILE, NoWitness, clock_error_ns
 from tacholog.runs.manifest import Manifest
 from tacholog.runs.problems import CLOCKS, problem
-from tacholog.schema.conditions import Conditions
-from tacholog.schema.records import Number, Record
 
-Read = tuple[Event, Record, Conditions]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_ERROR = ("clock_error", "max")
 _LARGEST_BYTES = 2**20
 _RELEVANT_SHARE = 0.1
 
@@ -36,39 +38,59 @@ class Clocks(msgspec.Struct, frozen=True):
     error_ns: float | None = None
     refusal: str | None = None
 
-    def applied(self, records: Sequence[Read]) -> list[Read]:
-        """Return the records of a log with the error of the clocks beside each one-way latency, or without the latency."""
-        return [(event, self._applied(record, conditions), conditions) for event, record, conditions in records]
+    def apply(self, columns: Columns) -> int | None:
+        """Put the error of the clocks beside each one-way latency of a log, or take the latency away.
 
-    def problems(self, run: str, logs: Iterable[tuple[str, Sequence[Read]]]) -> Iterator[Row]:
-        """Yield a problem for each log whose one-way latencies are refused."""
-        for name, records in logs:
-            refused = next((event for event, record, _ in records if any("two_clocks" in number.marks for number in record.numbers)), None)
-            if refused is not None:
-                yield problem(run, name, refused.line, CLOCKS, "", self.refusal or "")
-
-    def _applied(self, record: Record, conditions: Conditions) -> Record:
-        if conditions.basis != "one-way" or not any(number.metric == "latency" for number in record.numbers):
-            return record
+        Returns:
+            The line of the first latency that was taken away; ``None`` if none was.
+        """
+        if (self.error_ns is None and self.refusal is None) or not columns.number_words.shape[1]:
+            return None
+        records, numbers = columns.records, columns.numbers
+        one_way = _flags(shape.conditions.basis == "one-way" for shape in columns.shapes)[records.shape]
+        latency = _flags(metric == "latency" for metric, _ in columns.names)[numbers.name] & one_way[numbers.record]
+        if not latency.any():
+            return None
         if self.refusal is not None:
-            return msgspec.structs.replace(record, numbers=tuple(_refused(number) for number in record.numbers))
-        if self.error_ns is None:
-            return record
-        numbers = tuple(self._marked(number) for number in record.numbers)
-        return msgspec.structs.replace(record, numbers=(*numbers, Number(metric="clock_error", statistic="max", value=self.error_ns)))
+            numbers.value[latency] = numbers.resolution[latency] = float("nan")
+            numbers.bound[latency] = BOUNDS.index("=")
+            numbers.marks[latency] |= mark_bits(("two_clocks",))
+            return int(records.line[numbers.record[latency.argmax()]])
+        self._add_error(columns, latency)
+        return None
 
-    def _marked(self, number: Number) -> Number:
-        """Mark a latency if the error of the clocks is a large part of it. A standard deviation does not depend on an offset."""
-        is_large = number.value is not None and (self.error_ns or 0) > _RELEVANT_SHARE * abs(number.value)
-        if number.metric != "latency" or number.statistic == "std" or not is_large:
-            return number
-        return msgspec.structs.replace(number, marks=(*number.marks, "clock_error"))
+    def problem(self, run: str, log: str, line: int) -> Row:
+        """Return the problem that the one-way latencies of a log, of which this line has the first, are refused."""
+        return problem(run, log, line, CLOCKS, "", self.refusal or "")
+
+    def _add_error(self, columns: Columns, latency: NDArray[np.bool_]) -> None:
+        """Add the error to each record with such latencies, and mark those of which it is a large part.
+
+        A standard deviation does not depend on an offset.
+        """
+        import numpy as np
+
+        error_ns, numbers = self.error_ns or 0.0, columns.numbers
+        spread = _flags(statistic == "std" for _, statistic in columns.names)[numbers.name]
+        is_large = error_ns > _RELEVANT_SHARE * np.abs(numbers.value)
+        numbers.marks[latency & ~spread & is_large] |= mark_bits(("clock_error",))
+        if _ERROR not in columns.names:
+            columns.names = [*columns.names, _ERROR]
+        of_records = np.unique(numbers.record[latency])
+        ends = np.searchsorted(numbers.record, of_records, side="right")
+        added = np.full((len(columns.number_words), len(of_records)), NOT_STATED)
+        columns.number_words = np.insert(columns.number_words, ends, added, axis=1)
+        numbers = columns.numbers
+        places = ends + np.arange(len(ends))
+        numbers.record[places], numbers.name[places] = of_records, columns.names.index(_ERROR)
+        numbers.value[places], numbers.resolution[places] = error_ns, np.nan
+        numbers.bound[places], numbers.marks[places] = BOUNDS.index("="), 0
 
 
-def _refused(number: Number) -> Number:
-    if number.metric != "latency":
-        return number
-    return msgspec.structs.replace(number, value=None, resolution=None, bound="=", marks=(*number.marks, "two_clocks"))
+def _flags(found: Iterable[bool]) -> NDArray[np.bool_]:
+    import numpy as np
+
+    return np.fromiter(found, dtype=bool)
 
 
 def clocks_of(manifest: Manifest, open_log: Callable[[str], BinaryIO]) -> Clocks:

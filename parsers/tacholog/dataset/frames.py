@@ -8,12 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from tacholog.dataset.columns import BOUNDS, NOT_STATED, Columns, Shape, marks_of
 from tacholog.extras import require
 from tacholog.runs.manifest import Host
+from tacholog.schema.columns import SchemaColumn
+from tacholog.schema.conditions import CONDITIONS, Conditions
+from tacholog.schema.metrics import METRICS
 from tacholog.schema.tables import TABLES
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
+
+    from tacholog.dataset.columns import Integers
 
 #: One row of a table, by the names of its columns.
 Row = dict[str, Any]
@@ -27,8 +35,9 @@ class Dataset(msgspec.Struct, frozen=True):
         runs: one row a run.
         logs: one row a log, with the number of its lines by class.
         problems: one row for each line or file that could not be used.
-        results: one row a number, in the unit that `tacholog.schema.metrics.METRICS` gives its metric.
-        histograms: one row for each latency record that has a distribution.
+        results: one row a number, in the unit that `tacholog.schema.metrics.METRICS` gives its metric. Its text columns are categories, which hold
+            each word once: as plain text, a million rows take 15 MB a column.
+        histograms: one row for each latency record that has a distribution: an array of bins, shape (n, 3).
         hosts: the machines, by their ids.
     """
 
@@ -42,10 +51,17 @@ class Dataset(msgspec.Struct, frozen=True):
     def save(self, folder: Path) -> None:
         """Write the tables as Parquet files and the hosts as JSON; `tacholog.dataset.saved.open_saved` reads them."""
         require("parquet", f"{folder}: saving a dataset")
+        from tacholog.dataset.parquet import write_table
+
         folder.mkdir(parents=True, exist_ok=True)
         for name in TABLES:
-            getattr(self, name).to_parquet(folder / f"{name}.parquet", compression="zstd", index=False)
+            write_table(getattr(self, name), folder / f"{name}.parquet")
         (folder / HOSTS_FILE).write_bytes(msgspec.json.encode(self.hosts, order="sorted"))
+
+
+def dtype_of(table: str, column: SchemaColumn) -> str:
+    """Return the dtype of a column of a table."""
+    return "category" if table == "results" and column.kind == "text" else column.dtype
 
 
 def frame(table: str, rows: Sequence[Row]) -> pd.DataFrame:
@@ -56,6 +72,81 @@ def frame(table: str, rows: Sequence[Row]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def dataset(rows: dict[str, list[Row]], hosts: dict[str, Host]) -> Dataset:
-    """Return the rows of all tables as a dataset."""
-    return Dataset(**{name: frame(name, rows[name]) for name in TABLES}, hosts=hosts)
+def dataset(rows: dict[str, list[Row]], columns: Columns, places: Sequence[tuple[str, str]], log_of: Integers, hosts: dict[str, Host]) -> Dataset:
+    """Return the rows of the small tables, and the columns of the results, as a dataset.
+
+    Args:
+        rows: the rows of all tables but the results.
+        columns: the results.
+        places: the run and the name of each log.
+        log_of: for each record the place of its log in ``places``.
+        hosts: the machines.
+    """
+    small = {name: frame(name, rows[name]) for name in TABLES if name != "results"}
+    return Dataset(**small, results=results_frame(columns, places, log_of), hosts=hosts)
+
+
+def results_frame(columns: Columns, places: Sequence[tuple[str, str]], log_of: Integers) -> pd.DataFrame:
+    """Return results as a frame. Its text columns hold each word once, as categories."""
+    import numpy as np
+    import pandas as pd
+
+    records, numbers = columns.records, columns.numbers
+    log, shape = log_of[numbers.record], records.shape[numbers.record]
+    made: dict[str, Any] = {
+        "run": _words([run for run, _ in places], log),
+        "log": _words([name for _, name in places], log),
+        **{name: _words([getattr(one, name) for one in columns.shapes], shape) for name in ("scope", "test", "side", "participant")},
+        **{name: _of_conditions(name, columns.shapes, shape) for name in Conditions.__struct_fields__},
+        "metric": _words([metric for metric, _ in columns.names], numbers.name),
+        "statistic": _words([statistic for _, statistic in columns.names], numbers.name),
+        "unit": _words([METRICS[metric].unit for metric, _ in columns.names], numbers.name),
+        "bound": _words(BOUNDS, numbers.bound),
+        "value": pd.arrays.FloatingArray(numbers.value.copy(), np.isnan(numbers.value)),
+        "resolution": pd.arrays.FloatingArray(numbers.resolution.copy(), np.isnan(numbers.resolution)),
+        "value_line": pd.arrays.IntegerArray(numbers.value_line.copy(), numbers.value_line == NOT_STATED),
+        "marks": _marks(numbers.marks),
+    }
+    for name in ("line", "last_line", "payload_bytes", "payload_bytes_high", "samples"):
+        values = getattr(records, name)[numbers.record]
+        made[name] = pd.arrays.IntegerArray(values, values == NOT_STATED)
+    return pd.DataFrame({name: made[name] for name in TABLES["results"]}, copy=False)
+
+
+def _words(words: Sequence[str | None], codes: Integers) -> pd.Categorical:
+    """Return a column of words as categories, in the order in which the words are first used.
+
+    Args:
+        words: the word of each code; it may occur several times. ``None`` becomes ``<NA>``.
+        codes: a place in ``words`` for each row.
+    """
+    import numpy as np
+    import pandas as pd
+
+    is_used = np.zeros(len(words), dtype=bool)
+    is_used[codes] = True
+    known: dict[str, int] = {}
+    meant = [known.setdefault(word, len(known)) if used and word is not None else -1 for word, used in zip(words, is_used.tolist(), strict=True)]
+    least = np.min_scalar_type(-max(len(known), 1))
+    return pd.Categorical.from_codes(np.array(meant, dtype=least)[codes], pd.Index(list(known), dtype="str"))
+
+
+def _of_conditions(name: str, shapes: Sequence[Shape], codes: Integers) -> Any:  # noqa: ANN401 - an array of pandas
+    """Return the column of a condition."""
+    import pandas as pd
+
+    values = [getattr(shape.conditions, name) for shape in shapes]
+    if CONDITIONS[name].kind == "text":
+        return _words(values, codes)
+    return pd.Series(values, dtype=CONDITIONS[name].dtype).array.take(codes)
+
+
+def _marks(bits: Integers) -> NDArray[np.object_]:
+    """Return a column of marks. Rows with the same marks share them."""
+    import numpy as np
+
+    different, codes = np.unique(bits, return_inverse=True)
+    sets = np.empty(len(different), dtype=object)
+    for place, one in enumerate(different.tolist()):
+        sets[place] = marks_of(one)
+    return sets[codes]

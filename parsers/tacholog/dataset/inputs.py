@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.load import load, load_logs, run_folders
 from tacholog.dataset.saved import is_saved, open_saved
+from tacholog.dataset.work.work import Work
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there
 from tacholog.formats.source import not_a_file
@@ -17,14 +19,17 @@ from tacholog.runs.manifest import HOSTS_FOLDER, folders_below, read_host
 from tacholog.runs.problems import no_files
 from tacholog.schema.tables import TABLES
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def open_path(path: Path, without: Collection[str] = (), *, as_categories: bool = False) -> Dataset:
+
+def open_path(path: Path, without: Collection[str] = (), *, work: Work | None = None) -> Dataset:
     """Read one folder or one log.
 
     Args:
         path: a folder of runs, a log, a folder of logs, or a folder in which `Dataset.save` wrote.
         without: of a saved dataset: columns of the results that the caller does not need.
-        as_categories: of a saved dataset: see `open_saved`.
+        work: who reads the logs; ``None``: this process.
 
     Raises:
         UnreadableInput: there is nothing, or nothing that can be read.
@@ -32,14 +37,14 @@ def open_path(path: Path, without: Collection[str] = (), *, as_categories: bool 
     if wrong := not_a_file(path):
         raise UnreadableInput(f"{path}: {wrong}, and is not read")
     if path.is_file():
-        return load_logs([path])
+        return load_logs([path], work=work)
     if not path.is_dir():
         raise UnreadableInput(f"{path}: no such file or folder")
     if is_saved(path):
-        return open_saved(path, without, as_categories=as_categories)
+        return open_saved(path, without)
     if next(run_folders(path), None) is not None:
-        return with_hosts_above(load([path]), path)
-    return _load_folder_of_logs(path)
+        return with_hosts_above(load([path], work=work), path)
+    return _load_folder_of_logs(path, work)
 
 
 def open_paths(paths: Sequence[Path]) -> Dataset:
@@ -58,13 +63,13 @@ def open_paths(paths: Sequence[Path]) -> Dataset:
     return joined(parts)
 
 
-def _load_folder_of_logs(path: Path) -> Dataset:
+def _load_folder_of_logs(path: Path, work: Work | None) -> Dataset:
     folders = list(folders_below(path))
     logs = [folder / file for folder, files in folders for file in files if Path(file).suffix not in (".toml", ".md")]
     left_out = [row for folder, _ in folders for row in no_files(folder)]
     if not logs:
         raise UnreadableInput("; ".join((f"{path}: no run.toml, no saved dataset and no log below it", *(row["reason"] for row in left_out))))
-    return load_logs(logs, left_out, skip_unreadable=True)
+    return load_logs(logs, left_out, skip_unreadable=True, work=work)
 
 
 def with_hosts_above(dataset: Dataset, path: Path) -> Dataset:
@@ -88,8 +93,20 @@ def joined(parts: Sequence[Dataset]) -> Dataset:
 
     if len(parts) == 1:
         return parts[0]
-    tables = {name: pd.concat([getattr(part, name) for part in parts], ignore_index=True) for name in TABLES}
+    tables = {name: pd.concat([getattr(part, name) for part in parts], ignore_index=True) for name in TABLES if name != "results"}
+    tables["results"] = _joined_results([part.results for part in parts])
     runs = tables["runs"]["run"]
     if runs.duplicated().any():
         raise UnreadableInput(f"the run {runs[runs.duplicated()].iloc[0]} was given twice; its numbers would count twice")
     return Dataset(**tables, hosts={name: host for part in parts for name, host in part.hosts.items()})
+
+
+def _joined_results(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return several frames of results as one. Columns of categories stay such, although their words differ."""
+    import pandas as pd
+    from pandas.api.types import union_categoricals
+
+    is_text = {name: all(isinstance(frame[name].dtype, pd.CategoricalDtype) for frame in frames) for name in frames[0].columns}
+    others = pd.concat([frame[[name for name in frame.columns if not is_text[name]]] for frame in frames], ignore_index=True)
+    made = {name: union_categoricals([frame[name].array for frame in frames]) if is_text[name] else others[name] for name in frames[0].columns}
+    return pd.DataFrame(made)

@@ -7,30 +7,39 @@ only itself, and becomes a row of ``problems``.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from tacholog.dataset.clocks import clocks_of
-from tacholog.dataset.frames import Dataset, Row, dataset
-from tacholog.dataset.logs import Limits, LoadedLog, Progress, Reading
-from tacholog.dataset.quality import RunContext, best_goodput, judge, mark_growing, mark_republished
-from tacholog.dataset.rows import result_rows, run_ending, run_row
+import msgspec
+
+from tacholog.dataset.assembly import Assembly, FoundRun
+from tacholog.dataset.cache import Cache, Kind, key_of
+from tacholog.dataset.frames import Dataset, Row
+from tacholog.dataset.logs import Limits, Progress, open_named
+from tacholog.dataset.versions import manifest_digest
+from tacholog.dataset.work.fetch import ListedRun
+from tacholog.dataset.work.work import Work
 from tacholog.errors import UnreadableInput
 from tacholog.formats.reading import Scan
 from tacholog.formats.source import open_log
 from tacholog.runs.host import stated_host
-from tacholog.runs.manifest import HOSTS_FOLDER, RUN_FILE, Host, LogFile, Manifest, folders_below, read_host, read_manifest
+from tacholog.runs.manifest import HOSTS_FOLDER, RUN_FILE, Host, LogFile, Manifest, folders_below, manifest_bytes, manifest_of, read_host
 from tacholog.runs.problems import UNREADABLE, add_unlisted_folder, forgotten, no_files, problem, unlisted_files, utf8
-from tacholog.runs.stated import options_apart
-from tacholog.schema.conditions import Conditions, StatedConditions
-from tacholog.schema.records import Facts, number_in
-from tacholog.schema.tables import TABLES
 
 _REASONS_SHOWN = 3
+_MANIFESTS_AT_ONCE = 500
+PART_NUMBERS = 1_000_000
 
 
-def load(roots: Sequence[Path], limits: Limits | None = None, progress: Progress | None = None) -> Dataset:
+def load(
+    roots: Sequence[Path],
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+    *,
+    work: Work | None = None,
+    wanted: Callable[[Manifest], bool] | None = None,
+) -> Dataset:
     """Read every run below the given folders.
 
     A run's id is its folder's path below its root. Hosts are read from ``hosts/`` in a root and in any folder above a run.
@@ -39,35 +48,130 @@ def load(roots: Sequence[Path], limits: Limits | None = None, progress: Progress
         roots: the folders; runs are looked for in all folders below them.
         limits: how much of one log is read; ``None``: all of it.
         progress: is told which log is being read, and how far.
+        work: who reads the logs; ``None``: this process.
+        wanted: says of which manifests the logs are read; ``None``: of all. Other runs are not in the dataset.
 
     Raises:
         UnreadableInput: a root is no folder, or two roots hold the same run.
     """
-    rows: dict[str, list[Row]] = {name: [] for name in TABLES}
+    (whole,) = _parts(roots, limits, progress, work, wanted, None)
+    return whole
+
+
+def load_parts(
+    roots: Sequence[Path], progress: Progress | None = None, *, work: Work | None = None, numbers: int = PART_NUMBERS
+) -> Iterator[Dataset]:
+    """Read every run below the given folders as `load` does, but in parts, of which each has about so many numbers.
+
+    Published runs come together at the end if there is more than one part: what one release repeats of another is seen only beside it.
+
+    Raises:
+        UnreadableInput: a root is no folder, or two roots hold the same run.
+    """
+    yield from _parts(roots, None, progress, work, None, numbers)
+
+
+def _parts(
+    roots: Sequence[Path],
+    limits: Limits | None,
+    progress: Progress | None,
+    work: Work | None,
+    wanted: Callable[[Manifest], bool] | None,
+    most: int | None,
+) -> Iterator[Dataset]:
     hosts: dict[str, Host] = {}
+    problems: list[Row] = []
+    work = work or Work()
+    folders = _folders(roots, hosts, problems)
+    published = Assembly()
+    held: list[FoundRun] = []
+    held_numbers, is_split = 0, False
+    with work.fetching(limits, progress) as fetching:
+        for number, (run, entries) in enumerate(fetching.runs(_listed(folders, work.cache, problems, wanted)), start=1):
+            opened, host = partial(open_named, run.folder, named_by_user=False), hosts.get(run.manifest.host or "")
+            held.append(FoundRun(run.run, run.folder, run.manifest, run.manifest_json, entries, opened, host))
+            held_numbers += sum(entry.columns.number_words.shape[1] for entry in entries)
+            work.tell(number, len(folders))
+            if most is not None and held_numbers >= most:
+                yield _assembled(held, published).finish(hosts)
+                held, held_numbers, is_split = [], 0, True
+    last = _assembled(held, published if is_split else None)
+    last.rows["problems"][:0] = problems
+    yield last.finish(hosts)
+    if published.rows["runs"]:
+        yield published.finish(hosts)
+
+
+def _folders(roots: Sequence[Path], hosts: dict[str, Host], problems: list[Row]) -> dict[str, Path]:
+    """Return the folder of each run. All hosts are read: a run's marks depend on its host, and "hosts" is not the first folder in order."""
     seen: dict[str, Path] = {}
-    # All hosts are read before the first run: a run's marks depend on the processors of its host, and "hosts" is not the first folder in order.
     for root in roots:
         if not root.is_dir():
             raise UnreadableInput(f"{root}: no such folder")
-        for folder, files in folders_below(root, partial(add_unlisted_folder, root, rows["problems"])):
+        for folder, files in folders_below(root, partial(add_unlisted_folder, root, problems)):
             if folder.name == HOSTS_FOLDER:
-                _load_hosts(folder, files, hosts, rows["problems"])
+                _load_hosts(folder, files, hosts, problems)
             if RUN_FILE not in files:
-                rows["problems"].extend((*no_files(folder), *forgotten(root, folder, files)))
+                problems.extend((*no_files(folder), *forgotten(root, folder, files)))
                 continue
             run = folder.relative_to(root).as_posix()
             if run in seen:
                 raise UnreadableInput(f"{folder}: the run {run} is in {seen[run]} too")
             seen[run] = folder
-    for run, folder in seen.items():
-        _load_run(run, folder, rows, hosts, Reading(limits, progress))
-    mark_growing(rows["results"])
-    mark_republished(rows["results"], {row["run"]: (row["system"], row["release"]) for row in rows["runs"] if row["published"] and row["release"]})
-    return dataset(rows, hosts)
+    return seen
 
 
-def load_logs(paths: Sequence[Path], left_out: Sequence[Row] = (), *, skip_unreadable: bool = False) -> Dataset:
+def _assembled(runs: Iterable[FoundRun], published: Assembly | None) -> Assembly:
+    """Return runs put together. Published ones go elsewhere if there is such a place."""
+    assembly = Assembly()
+    for run in runs:
+        part = published if published is not None and run.manifest.published else assembly
+        part.add(run)
+        part.rows["problems"].extend(unlisted_files(run.run, run.folder, run.manifest))
+    return assembly
+
+
+def _listed(folders: Mapping[str, Path], cache: Cache, problems: list[Row], wanted: Callable[[Manifest], bool] | None) -> Iterator[ListedRun]:
+    """Yield the runs whose manifests can be read. A manifest that is known is taken from the cache: TOML takes longer to read than small logs."""
+    rest = list(folders.items())
+    for start in range(0, len(rest), _MANIFESTS_AT_ONCE):
+        contents: dict[str, bytes] = {}
+        for run, folder in rest[start : start + _MANIFESTS_AT_ONCE]:
+            try:
+                _check_name(run)
+                contents[run] = manifest_bytes(folder / RUN_FILE)
+            except UnreadableInput as error:
+                problems.append(problem(run, RUN_FILE, 0, UNREADABLE, "", str(error)))
+        keys = {run: key_of(manifest_digest(), content) for run, content in contents.items()}
+        kept, fresh = cache.get(Kind.MANIFEST, keys.values()), dict[bytes, bytes]()
+        for run, content in contents.items():
+            try:
+                found = _manifest(folders[run] / RUN_FILE, content, kept.get(keys[run]))
+            except UnreadableInput as error:
+                problems.append(problem(run, RUN_FILE, 0, UNREADABLE, "", str(error)))
+                continue
+            if keys[run] not in kept:
+                fresh[keys[run]] = found[1]
+            if wanted is None or wanted(found[0]):
+                yield ListedRun(run, folders[run], *found)
+        cache.put(Kind.MANIFEST, fresh)
+
+
+_decode_manifest = msgspec.json.Decoder(Manifest).decode
+
+
+def _manifest(path: Path, content: bytes, kept: bytes | None) -> tuple[Manifest, bytes]:
+    """Return a manifest, and the same as JSON."""
+    if kept is not None:
+        try:
+            return _decode_manifest(kept), kept
+        except msgspec.DecodeError:
+            pass
+    manifest = manifest_of(path, content)
+    return manifest, msgspec.json.encode(manifest)
+
+
+def load_logs(paths: Sequence[Path], left_out: Sequence[Row] = (), *, skip_unreadable: bool = False, work: Work | None = None) -> Dataset:
     """Read raw logs that have no manifest.
 
     Each log is a run of its own. Its system is the one that its format measures, and its host is the machine that the log states.
@@ -77,14 +181,31 @@ def load_logs(paths: Sequence[Path], left_out: Sequence[Row] = (), *, skip_unrea
         left_out: rows of ``problems`` about what lies beside the logs and is no log.
         skip_unreadable: whether a log that cannot be read becomes a row of ``problems``, as long as another one can be read. A folder of logs may
             hold other files too. A file that the user named must be readable.
+        work: who reads the logs; ``None``: this process.
 
     Raises:
         UnreadableInput: a log cannot be opened, or its format is not known; with ``skip_unreadable``: none of the logs can be read.
     """
-    rows: dict[str, list[Row]] = {name: [] for name in TABLES}
+    assembly, work = Assembly(), work or Work()
+    rows, hosts, skipped = assembly.rows, dict[str, Host](), list[Row]()
     rows["problems"].extend(left_out)
-    hosts: dict[str, Host] = {}
-    skipped: list[Row] = []
+    with work.fetching() as fetching:
+        for run, entries in fetching.runs(_assumed(paths, skipped, skip_unreadable=skip_unreadable)):
+            opened = partial(open_named, run.folder, named_by_user=True)
+            assembly.add(FoundRun(run.run, run.folder, run.manifest, run.manifest_json, entries, opened))
+            facts = entries[0].head.facts
+            rows["runs"][-1]["system"] = facts.system or run.manifest.system
+            machine = stated_host(facts.environment)
+            hosts |= machine
+            rows["runs"][-1]["host"] = next(iter(machine), None)
+    if skipped and not rows["runs"]:
+        more = f"; and {len(skipped) - _REASONS_SHOWN} more files" if len(skipped) > _REASONS_SHOWN else ""
+        raise UnreadableInput("; ".join(row["reason"] for row in skipped[:_REASONS_SHOWN]) + more)
+    rows["problems"].extend(skipped)
+    return assembly.finish(hosts)
+
+
+def _assumed(paths: Iterable[Path], skipped: list[Row], *, skip_unreadable: bool) -> Iterator[ListedRun]:
     for path in paths:
         try:
             manifest = _assumed_manifest(path)
@@ -93,17 +214,7 @@ def load_logs(paths: Sequence[Path], left_out: Sequence[Row] = (), *, skip_unrea
                 raise
             skipped.append(problem("", path.name, 0, UNREADABLE, "", str(error)))
             continue
-        (log,) = _load_logs_of(manifest, path.as_posix(), path.parent, rows, Reading(named_by_user=True))
-        rows["runs"][-1]["system"] = log.facts.system or manifest.system
-        machine = stated_host(log.facts.environment)
-        hosts |= machine
-        rows["runs"][-1]["host"] = next(iter(machine), None)
-    if skipped and not rows["runs"]:
-        more = f"; and {len(skipped) - _REASONS_SHOWN} more files" if len(skipped) > _REASONS_SHOWN else ""
-        raise UnreadableInput("; ".join(row["reason"] for row in skipped[:_REASONS_SHOWN]) + more)
-    rows["problems"].extend(skipped)
-    mark_growing(rows["results"])
-    return dataset(rows, hosts)
+        yield ListedRun(path.as_posix(), path.parent, manifest, msgspec.json.encode(manifest), named_by_user=True)
 
 
 def _assumed_manifest(path: Path) -> Manifest:
@@ -141,69 +252,3 @@ def _load_hosts(folder: Path, files: Sequence[str], hosts: dict[str, Host], prob
             hosts[file.removesuffix(".toml")] = read_host(folder / file)
         except UnreadableInput as error:
             problems.append(problem("", file, 0, UNREADABLE, "", str(error)))
-
-
-def _load_run(run: str, folder: Path, rows: dict[str, list[Row]], hosts: Mapping[str, Host], reading: Reading) -> None:
-    try:
-        _check_name(run)
-        manifest = read_manifest(folder / RUN_FILE)
-    except UnreadableInput as error:
-        rows["problems"].append(problem(run, RUN_FILE, 0, UNREADABLE, "", str(error)))
-        return
-    _load_logs_of(manifest, run, folder, rows, reading, hosts.get(manifest.host or ""))
-    rows["problems"].extend(unlisted_files(run, folder, manifest))
-
-
-def _load_logs_of(
-    manifest: Manifest, run: str, folder: Path, rows: dict[str, list[Row]], reading: Reading, host: Host | None = None
-) -> list[LoadedLog]:
-    """Read the logs of a manifest, and add the rows of its run to all tables."""
-    logs = [LoadedLog(run, folder, manifest, entry, reading) for entry in manifest.logs]
-    for log in logs:
-        log.complete_from_manifest()
-        rows["logs"].append(log.row())
-        rows["problems"].extend(sorted(log.problems, key=lambda problem: int(problem["line"])))
-    status, _ = run_ending(manifest, logs)
-    clocks = clocks_of(manifest, partial(reading.open, folder))
-    complete = [[(event, record, log.conditions(record, event.run)) for event, record in log.records] for log in logs]
-    own = {conditions for log, records in zip(logs, complete, strict=True) if not log.is_of_processes for _, _, conditions in records}
-    shared = _shared(own)
-    complete = [
-        [(event, record, shared.over(conditions)) for event, record, conditions in records] if log.is_of_processes else clocks.applied(records)
-        for log, records in zip(logs, complete, strict=True)
-    ]
-    rows["problems"].extend(clocks.problems(run, [(log.entry.file, records) for log, records in zip(logs, complete, strict=True)]))
-    best = best_goodput(record for records in complete for _, record, _ in records)
-    for log, records in zip(logs, complete, strict=True):
-        load, processors = _load_at_start(log.facts, manifest, host)
-        context = RunContext(
-            failed=status == "failed",
-            clock_overhead_ns=log.facts.environment_number("clock_overhead_ns"),
-            load=load,
-            processors=processors,
-            best_goodput_bit_per_s=best,
-            took_other_way=log.facts.environment.get("way_agrees") == "no",
-        )
-        for event, record, conditions in records:
-            rows["results"].extend(result_rows(run, log.entry.file, event, judge(record, conditions, context), conditions))
-        rows["histograms"].extend(row for row in log.histograms if row["basis"] != "one-way" or clocks.refusal is None)
-    options = options_apart(manifest, [(record, conditions) for records in complete for _, record, conditions in records])
-    rows["runs"].append(run_row(run, folder, manifest, logs, options))
-    return logs
-
-
-def _shared(found: Collection[Conditions]) -> Conditions:
-    """Return the conditions that all results of a run have in common, without those that only say what a latency is."""
-    names = [name for name in Conditions.__struct_fields__ if name not in ("basis", "definition")]
-    values = {name: {getattr(conditions, name) for conditions in found} for name in names}
-    return StatedConditions(**{name: next(iter(known)) for name, known in values.items() if len(known) == 1})
-
-
-def _load_at_start(facts: Facts, manifest: Manifest, host: Host | None) -> tuple[float | None, float | None]:
-    """Return the load average when the run began and the number of processors: of the log, else of the manifest and of the host file."""
-    load, processors = facts.environment_number("load_start_load1"), facts.environment_number("host_cpus_online")
-    if load is None:
-        load = number_in(manifest.environment, "load1_before")
-    if processors is None and host is not None:
-        processors = number_in(host.cpu, "threads")
-    return load, processors

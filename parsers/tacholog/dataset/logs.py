@@ -1,25 +1,27 @@
-"""One log of a run: its records, its problems, and what the manifest adds to them."""
+"""Read one log of a run: its results as columns, its problems, and what the manifest adds to them."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-import msgspec
-
-from tacholog.dataset.frames import Row
+from tacholog.dataset.columns import NOT_STATED, ColumnBuilder, Columns, NumberColumns, RecordColumns, Shape, ShapeInLog, mark_bits
+from tacholog.dataset.entries import HistogramHead, LogEntry, LogHead, LogProblem
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import open_evidence
+from tacholog.formats.blocks import RecordBlock
 from tacholog.formats.kit.lines import Broken
-from tacholog.formats.reading import Account, Event, LineClass, Scan
+from tacholog.formats.reading import Account, Event, Scan
 from tacholog.formats.source import LogText
 from tacholog.runs.manifest import LogFile, Manifest
-from tacholog.runs.problems import ALTERED, CONTRADICTED, UNREADABLE, problem
-from tacholog.runs.stated import Contradiction, attributed, contradictions, sized, stated
+from tacholog.runs.problems import ALTERED, CONTRADICTED, UNREADABLE, text_shown, utf8
+from tacholog.runs.stated import Contradiction, attributed, contradictions, stated
 from tacholog.schema.conditions import Conditions, StatedConditions
-from tacholog.schema.records import Facts, Histogram, Record, Status
+from tacholog.schema.records import Facts, Histogram, Record
+
+if TYPE_CHECKING:
+    from tacholog.dataset.columns import Integers
 
 #: Is called with the log that is being read, and how many more bytes of its text are read now.
 Progress = Callable[[str, int], object]
@@ -31,97 +33,124 @@ class Limits(NamedTuple):
     text_bytes: int
     numbers: int
 
+    def refusal(self, text_bytes: int, numbers: int) -> str | None:
+        """Say that a log is too long; ``None`` if it is not."""
+        if text_bytes > self.text_bytes:
+            return f"its text is longer than {self.text_bytes / 1e6:g} MB, the limit (log_text_mb), so it was not read"
+        return f"it holds more than {self.numbers} numbers, the limit (log_numbers), so it was not read" if numbers > self.numbers else None
 
-class Reading(NamedTuple):
-    """How logs are read.
 
-    Attributes:
-        limits: how much of each log is read; ``None``: all of it.
-        progress: is told how far the reading is.
-        named_by_user: whether the user typed the names of the logs. Otherwise a manifest names them, and no name may lead out of its folder.
+def open_named(folder: Path, name: str, named_by_user: bool) -> BinaryIO:
+    """Open a log.
+
+    Args:
+        folder: the folder of its run.
+        name: its name there.
+        named_by_user: whether the user typed the name. Otherwise a manifest names it, and no name may lead out of its folder.
     """
-
-    limits: Limits | None = None
-    progress: Progress | None = None
-    named_by_user: bool = False
-
-    def open(self, folder: Path, name: str) -> BinaryIO:
-        """Open a log."""
-        return (folder / name).open("rb") if self.named_by_user else open_evidence(folder, name)
+    return (folder / name).open("rb") if named_by_user else open_evidence(folder, name)
 
 
-class LoadedLog:
-    """One log of a run, read."""
+def read_log(
+    stream: BinaryIO, manifest: Manifest, entry: LogFile, limits: Limits | None = None, heard: Callable[[int], object] | None = None
+) -> LogEntry:
+    """Read a log that a manifest lists. If it cannot be read, it has no results and one problem.
 
-    def __init__(self, run: str, folder: Path, manifest: Manifest, entry: LogFile, reading: Reading) -> None:
-        """Read the log. A log that cannot be read has no records and one problem."""
-        self.entry = entry
-        self.records: list[tuple[Event, Record]] = []
-        self.histograms: list[Row] = []
-        self.problems: list[Row] = []
-        self.account: Account | None = None
-        self._run = run
-        self._manifest = manifest
+    Args:
+        stream: the log, opened.
+        manifest: of the run.
+        entry: the log in the manifest.
+        limits: how much is read.
+        heard: is told how many more bytes of text are read now.
+    """
+    reader = _Reader(manifest, entry, limits, heard)
+    try:
+        return reader.read(stream)
+    except UnreadableInput as error:
+        return lost_log(entry, reader.kind_if_lost, str(error), reader.format, reader.text_bytes)
+
+
+def lost_log(entry: LogFile, kind: str, reason: str, log_format: str | None = None, text_bytes: int = 0) -> LogEntry:
+    """Return a log that could not be read. If a format fails in the middle of a log, its beginning is not trusted either."""
+    import numpy as np
+
+    facts = Facts(status="failed", reason=f"{entry.file} cannot be read")
+    status, why = (facts.status, facts.reason) if entry.results else (None, None)
+    problems = [LogProblem(0, kind, "", utf8(reason))]
+    head = LogHead(log_format or entry.format, None, None, {}, facts, status, why, problems, [], text_bytes, is_lost=True)
+    words = ColumnBuilder().finish()
+    return LogEntry(head, Columns([], [], *words[2:]), np.zeros((0, 3), dtype=np.int64))
+
+
+class _Reader:
+    """Reads one log."""
+
+    def __init__(self, manifest: Manifest, entry: LogFile, limits: Limits | None, heard: Callable[[int], object] | None) -> None:
+        """Prepare to read."""
+        self.format = entry.format
+        self.kind_if_lost = UNREADABLE
+        self.text_bytes = 0
+        self._manifest, self._entry, self._limits, self._heard = manifest, entry, limits, heard
         self._stated = stated(manifest)
-        self._completed: dict[tuple[Conditions, int], Conditions] = {}
-        self._format: str | None = entry.format
-        self._reading, self._text_bytes, self._numbers = reading, 0, 0
-        self._kind_if_lost = UNREADABLE
-        try:
-            self._read(folder)
-        except UnreadableInput as error:
-            self.records.clear()  # If a format fails in the middle of a log, its beginning is not trusted either.
-            self.histograms.clear()
-            self.problems.clear()
-            self._add_problem(0, self._kind_if_lost, "", str(error))
+        self._columns = ColumnBuilder()
+        self._problems: list[LogProblem] = []
+        self._histograms: list[HistogramHead] = []
+        self._bins: list[Integers] = []
 
-    def _read(self, folder: Path) -> None:
-        if not self.entry.results:
-            self._read_without_results(folder)
-            return
-        with self._reading.open(folder, self.entry.file) as stream:
-            if self._manifest.status not in (None, "ok"):
-                self._kind_if_lost = "failed"  # A run that failed may have left a file that is no log. Its manifest says already that it failed.
-            scan = Scan(LogText(stream, self._before_reading), self.entry.format)
-            self._format = scan.format_name
-            for event in scan:
-                self._take(event)
-        self.account = scan.account
-        self._check_content()
+    def read(self, stream: BinaryIO) -> LogEntry:
+        """Return what the log gives.
 
-    def _read_without_results(self, folder: Path) -> None:
+        Raises:
+            UnreadableInput: it cannot be read.
+        """
+        text = LogText(stream, self._before_reading)
+        account = self._read_results(text) if self._entry.results else self._read_without_results(text)
+        if account.sha256 != self._entry.sha256:
+            self._add_problem(0, ALTERED, "", f"the log's SHA-256 is {account.sha256}, run.toml says {self._entry.sha256}")
+        return self._entry_of(account)
+
+    def _read_results(self, text: LogText) -> Account:
+        if self._manifest.status not in (None, "ok"):
+            self.kind_if_lost = "failed"  # A run that failed may have left a file that is no log. Its manifest says already that it failed.
+        scan = Scan(text, self._entry.format)
+        self.format = scan.format_name
+        for batch in scan.batches():
+            if isinstance(batch, RecordBlock):
+                self._columns.add_block(batch, len(scan.account.runs))
+                self._check_limits()
+            else:
+                self._take(batch)
+        return scan.account
+
+    def _read_without_results(self, text: LogText) -> Account:
         """Read a log that holds no results. Its format is found if it has one, so that a page can show its lines; none of its lines is a problem."""
-        with self._reading.open(folder, self.entry.file) as stream:
-            text = LogText(stream, self._before_reading)
-            try:
-                self._format = Scan(text, self.entry.format).format_name
-            except UnreadableInput:
-                self._format = None
-            lines = sum(1 for _ in text.lines())
-            size_bytes, checksum = text.identity()
-        self.account = Account(lines=Counter[LineClass]({"chatter": lines}), size_bytes=size_bytes, sha256=checksum)
-        self._check_content()
-
-    def _check_content(self) -> None:
-        if self.account is None:
-            return
-        if self.account.sha256 != self.entry.sha256:
-            self._add_problem(0, ALTERED, "", f"the log's SHA-256 is {self.account.sha256}, run.toml says {self.entry.sha256}")
+        try:
+            self.format = Scan(text, self._entry.format).format_name
+        except UnreadableInput:
+            self.format = None
+        account = Account()
+        account.lines["chatter"] = sum(1 for _ in text.lines())
+        account.size_bytes, account.sha256 = text.identity()
+        return account
 
     def _before_reading(self, count: int) -> None:
         """Check the limit and report the progress before so many more bytes of text are read."""
-        self._text_bytes += count
-        limits = self._reading.limits
-        if limits and self._text_bytes > limits.text_bytes:
-            self._kind_if_lost = UNREADABLE
-            raise UnreadableInput(f"its text is longer than {limits.text_bytes / 1e6:g} MB, the limit (log_text_mb), so it was not read")
-        if self._reading.progress:
-            self._reading.progress(f"{self._run}/{self.entry.file}", count)
+        self.text_bytes += count
+        self._check_limits()
+        if self._heard:
+            self._heard(count)
+
+    def _check_limits(self) -> None:
+        if self._limits and (refusal := self._limits.refusal(self.text_bytes, self._columns.number_count)):
+            self.kind_if_lost = UNREADABLE
+            raise UnreadableInput(refusal)
 
     def _take(self, event: Event) -> None:
         match event.what:
             case Record() as record:
-                self._add_record(event, record)
+                self._columns.add(event, record)
+                if self._limits:
+                    self._check_limits()
             case Histogram() as histogram:
                 self._add_histogram(histogram)
             case Broken() as broken:
@@ -131,95 +160,78 @@ class LoadedLog:
             case _:
                 pass
 
-    def _add_record(self, event: Event, record: Record) -> None:
-        self.records.append((event, attributed(record, self.entry)))
-        self._numbers += len(record.numbers)
-        limits = self._reading.limits
-        if limits and self._numbers > limits.numbers:
-            self._kind_if_lost = UNREADABLE
-            raise UnreadableInput(f"it holds more than {limits.numbers} numbers, the limit (log_numbers), so it was not read")
-
     def _add_histogram(self, histogram: Histogram) -> None:
         """Join the parts of one histogram, which belongs to the record before it."""
-        line = self.records[-1][0].line if self.records else 0
-        bins = [list(edges) for edges in histogram.bins]
-        if self.histograms and self.histograms[-1]["line"] == line:
-            self.histograms[-1]["bins"].extend(bins)
+        import numpy as np
+
+        line = self._columns.last_line_read
+        bins = np.asarray(histogram.bins, dtype=np.int64).reshape(-1, 3)
+        self._bins.append(bins)
+        if self._histograms and self._histograms[-1].line == line:
+            self._histograms[-1].bins += len(bins)
             return
-        place = {"run": self._run, "log": self.entry.file, "line": line}
-        self.histograms.append({**place, "payload_bytes": histogram.payload_bytes, "basis": histogram.basis, "bins": bins})
+        payload_bytes = self._stated.payload_bytes if histogram.payload_bytes is None else histogram.payload_bytes
+        self._histograms.append(HistogramHead(line, payload_bytes, histogram.basis, len(bins)))
 
     def _add_problem(self, line: int, kind: str, text: str, reason: str) -> None:
-        self.problems.append(problem(self._run, self.entry.file, line, kind, text, reason))
+        self._problems.append(LogProblem(line, kind, text_shown(text), utf8(reason)))
 
-    def complete_from_manifest(self) -> None:
+    def _entry_of(self, account: Account) -> LogEntry:
+        import numpy as np
+
+        shapes, names, record_words, number_words = self._columns.finish()
+        columns = Columns([], names, record_words, number_words)
+        if self._stated != StatedConditions():
+            self._complete_from_manifest(shapes, columns.records, columns.numbers, account)
+        columns.shapes = [_completed(shape, self._entry, account, self._stated) for shape in shapes]
+        self._problems.sort(key=lambda problem: problem.line)
+        status, reason = (account.status, account.reason) if self._entry.results else (None, None)
+        lines = dict(account.lines)
+        head = LogHead(
+            self.format,
+            account.size_bytes,
+            account.sha256,
+            lines,
+            account.facts,
+            status,
+            reason,
+            self._problems,
+            self._histograms,
+            self.text_bytes,
+        )
+        bins = np.concatenate(self._bins) if self._bins else np.zeros((0, 3), dtype=np.int64)
+        return LogEntry(head, columns, bins)
+
+    def _complete_from_manifest(self, shapes: list[ShapeInLog], records: RecordColumns, numbers: NumberColumns, account: Account) -> None:
         """Fill in the size that only the manifest states, and report and mark each contradiction between the manifest and the log."""
-        manifest = self._stated
-        if manifest == StatedConditions():
-            return
-        for histogram in self.histograms:
-            if histogram["payload_bytes"] is None:
-                histogram["payload_bytes"] = manifest.payload_bytes
-        found: dict[tuple[object, ...], list[Contradiction]] = {}  # Many records share their conditions.
+        found: list[tuple[int, list[Contradiction]]] = []
+        for code, shape in enumerate(shapes):
+            in_log = account.conditions(shape.run)
+            of_shape = records.shape == code
+            measured = shape.scope != "resources"
+            by_size = measured and bool(self._stated.payload_bytes)
+            for size in {*records.payload_bytes[of_shape].tolist()} if by_size else (NOT_STATED,):
+                known = None if size == NOT_STATED else size
+                one = Record(test=shape.test, payload_bytes=known, numbers=(), scope=shape.scope, conditions=shape.conditions)
+                if contradicted := contradictions(one, in_log, self._stated):
+                    here = of_shape & (records.payload_bytes == size) if by_size else of_shape
+                    found.append((int(here.argmax()), contradicted))
+                    numbers.marks[here[numbers.record]] |= mark_bits(("contradicted",))
+            if measured and self._stated.payload_bytes is not None:
+                here = of_shape & (records.payload_bytes == NOT_STATED)
+                records.payload_bytes[here] = self._stated.payload_bytes
+                numbers.marks[here[numbers.record]] |= mark_bits(("size_from_manifest",))
         reported: set[Contradiction] = set()
-        for place, (event, record) in enumerate(self.records):
-            key = (record.conditions, record.scope, record.payload_bytes if manifest.payload_bytes else None, event.run)
-            if key not in found:
-                found[key] = contradictions(record, self._conditions_in_log(event.run), manifest)
-            for contradiction in found[key]:
+        for first, contradicted in sorted(found, key=lambda pair: pair[0]):
+            for contradiction in contradicted:
                 if contradiction not in reported:
-                    self._add_problem(event.line, CONTRADICTED, "", str(contradiction))
-            reported.update(found[key])
-            completed = sized(record, manifest)
-            if found[key]:
-                numbers = tuple(msgspec.structs.replace(number, marks=(*number.marks, "contradicted")) for number in completed.numbers)
-                completed = msgspec.structs.replace(completed, numbers=numbers)
-            self.records[place] = event, completed
+                    self._add_problem(int(records.line[first]), CONTRADICTED, "", str(contradiction))
+            reported.update(contradicted)
 
-    def _conditions_in_log(self, run: int) -> Conditions:
-        return self.account.conditions(run) if self.account else Conditions()
 
-    def conditions(self, record: Record, run: int) -> Conditions:
-        """Return the conditions of a record: its own, then those that the log states for its run, then those of the manifest.
-
-        Many records share their conditions, so each combination is completed once.
-        """
-        key = (record.conditions, run)
-        if key not in self._completed:
-            self._completed[key] = record.conditions.over(self._conditions_in_log(run).over(self._stated))
-        return self._completed[key]
-
-    @property
-    def is_of_processes(self) -> bool:
-        """Whether this is the log of what the processes of the run used. It states no conditions, and holds under those of the results."""
-        return self._format == "resources"
-
-    @property
-    def facts(self) -> Facts:
-        """What the log says of its run; nothing if it could not be read."""
-        return self.account.facts if self.account else Facts(status="failed", reason=f"{self.entry.file} cannot be read")
-
-    @property
-    def status(self) -> tuple[Status | None, str | None]:
-        """How the run ended and why, as far as the log says."""
-        if not self.entry.results:
-            return None, None
-        return (self.account.status, self.account.reason) if self.account else ("failed", self.facts.reason)
-
-    def row(self) -> Row:
-        """Return this log's row of ``logs``."""
-        lines = self.account.lines if self.account else {}
-        return {
-            "run": self._run,
-            "log": self.entry.file,
-            "sha256": self.account.sha256 if self.account else None,
-            "bytes": self.account.size_bytes if self.account else None,
-            "format": self._format,
-            "side": self.entry.side,
-            "lines": self.account.total if self.account else None,
-            "records": lines.get("record", 0),
-            "chatter": lines.get("chatter", 0),
-            "broken": lines.get("broken", 0),
-            "unknown": lines.get("unknown", 0),
-            "status": self.status[0],
-        }
+def _completed(shape: ShapeInLog, entry: LogFile, account: Account, manifest: StatedConditions) -> Shape:
+    """Return a shape with the conditions of its run in the log and those of the manifest, and the side and participant that the manifest states."""
+    known = attributed(Record(test=shape.test, payload_bytes=None, numbers=(), side=shape.side, participant=shape.participant), entry)
+    complete = shape.conditions.over(account.conditions(shape.run).over(manifest))
+    conditions = Conditions(**{name: value for name in Conditions.__struct_fields__ if (value := getattr(complete, name)) is not None})
+    return Shape(shape.scope, shape.test, known.side, known.participant, conditions)

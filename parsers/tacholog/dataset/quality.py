@@ -1,6 +1,6 @@
 """The quality rules: they mark numbers that a reader should not trust without a second look. They never change a number.
 
-`tacholog.schema.marks` explains each mark.
+`tacholog.schema.marks` explains each mark. Each rule looks at all records at once, as columns.
 
 Source of the rules: elementary counting (how many samples can lie beyond a percentile), the arithmetic of the tools' own figures, and physical
 limits.
@@ -8,34 +8,36 @@ limits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, pairwise
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from tacholog.dataset.columns import BOUNDS, NOT_STATED, Columns, mark_bits
 from tacholog.schema.conditions import Conditions
-from tacholog.schema.records import Record
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Flags = NDArray[np.bool_]
+    Floats = NDArray[np.float64]
+    Integers = NDArray[np.int64]
 
 SAMPLES_BEYOND = 10  # With fewer samples beyond it, a percentile is mostly too good.
 LOSS_LIMIT = 0.01
 TIMEOUT_NS = (99.9e6, 100.2e6)  # Half of the 200 ms that the tool waits for a lost answer, and the time until it notices.
 OWN_LOAD = 2  # The load average may still hold the publisher and the subscriber of the run before, which both polled.
 DELIVERY_MARGIN = 1.05  # Well above the rounding of the figures, which is at most 2 %.
-COINCIDENCE = 3  # So many equal figures are no accident. Fewer may be, unless they are bounds.
 NO_MEMORY_BIT_PER_S = 1e12  # More than twice of what one core can read from memory, or from a cache that is too small for large messages.
-GROWTH = 2  # From the smallest to the largest size. Noise changes a median by less, and copying bytes changes it by more.
-MIDDLES = ("p50", "mean", "typical", "min")
-#: Columns of the results in which the numbers of one series differ. All other columns set series apart.
-_VARYING = (
-    *("run", "log", "line", "last_line", "value_line", "payload_bytes", "payload_bytes_high", "samples"),
-    *("value", "bound", "resolution", "marks"),
-)
 ORDERED = ("min", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999", "max")
+_MAIN_METRICS = ("latency", "goodput", "message_rate")
 
 
 class RunContext(msgspec.Struct, frozen=True):
-    """What the rules need to know about the run that a record belongs to.
+    """What the rules need to know about the log that a record stands in, and about its run.
 
     Attributes:
         failed: whether the run failed.
@@ -43,7 +45,6 @@ class RunContext(msgspec.Struct, frozen=True):
         load: the load average when the run began, from the log or from the program that started the run. The run before it may still be in it, with
             its two busy processes.
         processors: how many processors the machine has, from the log or the host file.
-        best_goodput_bit_per_s: the highest goodput that any size of the run reached.
         took_other_way: whether the kernel's counters contradict the way that the transport expects its data to take.
     """
 
@@ -51,212 +52,215 @@ class RunContext(msgspec.Struct, frozen=True):
     clock_overhead_ns: float | None = None
     load: float | None = None
     processors: float | None = None
-    best_goodput_bit_per_s: float | None = None
     took_other_way: bool = False
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether the machine did more than this run and a quarter of what it can do."""
+        return self.load is not None and self.processors is not None and self.load > OWN_LOAD + self.processors / 4
 
-def best_goodput(records: Iterable[Record]) -> float | None:
-    """Return the highest goodput among the records, in bit/s; ``None`` if none of them states any."""
-    found = [number.value for record in records if (number := record.number("goodput", "mean")) and number.value is not None]
-    return max(found, default=None)
 
-
-def judge(record: Record, conditions: Conditions, run: RunContext) -> Record:
-    """Return the record with the marks that the rules set on its numbers.
+def judge(columns: Columns, contexts: Sequence[RunContext], context_of: Integers, run_of: Integers) -> None:
+    """Set the marks of the rules that look at one record, or at one run.
 
     Args:
-        record: as the log prints it.
-        conditions: the record's own, completed from its run.
-        run: what is known about the run.
+        columns: the results, completed from their runs. Their marks are changed.
+        contexts: what is known about the logs.
+        context_of: for each record the place of its log in ``contexts``.
+        run_of: for each record the number of its run.
     """
-    marks = {number.key: set(number.marks) for number in record.numbers}
-    for rule in (_undersampled, _timeouts, _order, _clock, _moved_nothing, _losses, _overload, _warmup, _busy, _way):
-        for key, mark in rule(record, conditions, run):
-            marks[key].add(mark)
-    if run.failed:
-        for found in marks.values():
-            found.add("run_failed")
-    numbers = tuple(msgspec.structs.replace(number, marks=tuple(sorted(marks[number.key]))) for number in record.numbers)
-    return msgspec.structs.replace(record, numbers=numbers)
+    table = _Table(columns, contexts, context_of, run_of)
+    for rule in (_undersampled, _timeouts, _order, _clock, _moved_nothing, _losses, _overload, _warmup, _busy, _way, _failed):
+        rule(table)
 
 
-#: Pairs of a number's key and the mark that it gets.
-Findings = Iterable[tuple[str, str]]
+class _Table:
+    """Columns with what the rules ask of them: one value for each record, NaN where there is none."""
+
+    def __init__(self, columns: Columns, contexts: Sequence[RunContext], context_of: Integers, run_of: Integers) -> None:
+        self.columns, self.records, self.numbers = columns, columns.records, columns.numbers
+        self.codes = {name: code for code, name in enumerate(columns.names)}
+        self._contexts, self._context_of, self._run_of = contexts, context_of, run_of
+
+    def value(self, metric: str, statistic: str) -> Floats:
+        """The value of this number in each record."""
+        return self._of_number(metric, statistic, self.numbers.value)
+
+    def resolution(self, metric: str, statistic: str) -> Floats:
+        """The resolution of this number in each record; 0 if it is unknown."""
+        import numpy as np
+
+        return np.nan_to_num(self._of_number(metric, statistic, self.numbers.resolution))
+
+    def exact(self, metric: str, statistic: str) -> Floats:
+        """The value of this number in each record where it is no bound."""
+        import numpy as np
+
+        return self._of_number(metric, statistic, np.where(self.numbers.bound == BOUNDS.index("="), self.numbers.value, np.nan))
+
+    def _of_number(self, metric: str, statistic: str, column: Floats) -> Floats:
+        import numpy as np
+
+        found = np.full(len(self.records.line), np.nan)
+        places = np.flatnonzero(self.numbers.name == self.codes.get((metric, statistic), NOT_STATED))[::-1]
+        found[self.numbers.record[places]] = column[places]  # Backwards: of two numbers of one name the first counts.
+        return found
+
+    def of_shapes(self, values: Sequence[object], dtype: str) -> Any:  # noqa: ANN401 - an array of that dtype
+        """Return for each record the value of its shape."""
+        import numpy as np
+
+        return np.array(values, dtype=dtype)[self.records.shape]
+
+    @property
+    def conditions(self) -> list[Conditions]:
+        """The conditions of each shape."""
+        return [shape.conditions for shape in self.columns.shapes]
+
+    def of_contexts(self, choose: Callable[[RunContext], Any], dtype: str) -> Any:  # noqa: ANN401 - an array of that dtype
+        """Return a value of what is known about each record's log."""
+        import numpy as np
+
+        return np.array([choose(context) for context in self._contexts], dtype=dtype)[self._context_of]
+
+    @cached_property
+    def best_goodput(self) -> Floats:
+        """The highest goodput that any record of its run states, for each record."""
+        import numpy as np
+
+        goodput = self.value("goodput", "mean")
+        best = np.full(int(self._run_of.max(initial=-1)) + 1, np.nan)
+        np.fmax.at(best, self._run_of, goodput)
+        return best[self._run_of]
+
+    def numbers_where(self, wanted: Callable[[str, str], bool]) -> Flags:
+        """Return which numbers have a name like this."""
+        import numpy as np
+
+        return np.array([wanted(*name) for name in self.columns.names], dtype=bool)[self.numbers.name]
+
+    def mark(self, mark: str, records: Flags, names: Collection[tuple[str, str]]) -> None:
+        """Mark the numbers of these names in these records."""
+        if records.any():
+            self.mark_numbers(mark, records[self.numbers.record] & self.numbers_where(lambda metric, statistic: (metric, statistic) in names))
+
+    def mark_metrics(self, mark: str, records: Flags, metrics: Collection[str]) -> None:
+        """Mark all numbers of these metrics in these records."""
+        if records.any():
+            self.mark_numbers(mark, records[self.numbers.record] & self.numbers_where(lambda metric, _: metric in metrics))
+
+    def mark_numbers(self, mark: str, numbers: Flags) -> None:
+        """Mark these numbers."""
+        self.numbers.marks[numbers] |= mark_bits((mark,))
 
 
-def samples_at_most(record: Record, conditions: Conditions) -> float | None:
-    """Return how many samples are behind a latency record: the number that it states, else the most that fit into the planned time.
+def samples_at_most(table: _Table) -> Floats:
+    """Return how many samples are behind each latency record: the number that it states, else the most that fit into the planned time.
 
     A closed loop has one message outstanding. In ``planned_duration_s`` it cannot take more samples than there are mean round trips in that time.
-    Returns ``None`` if neither is known.
+    NaN if neither is known.
     """
-    if record.samples is not None:
-        return record.samples
-    mean = record.number("latency", "mean")
-    if conditions.load_mode != "closed" or conditions.planned_duration_s is None or mean is None or not mean.value:
-        return None
-    round_trip_ns = mean.value * (2 if conditions.basis == "rtt/2" else 1)
-    return conditions.planned_duration_s * 1e9 / round_trip_ns
+    import numpy as np
+
+    planned = table.of_shapes([one.planned_duration_s if one.load_mode == "closed" else None for one in table.conditions], "float64")
+    trips = table.of_shapes([2 if one.basis == "rtt/2" else 1 for one in table.conditions], "float64")
+    mean = table.value("latency", "mean")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fitting = np.where(mean == 0, np.nan, planned * 1e9 / (mean * trips))
+    return np.where(table.records.samples == NOT_STATED, fitting, table.records.samples)
 
 
-def _undersampled(record: Record, conditions: Conditions, _: RunContext) -> Findings:
-    samples = samples_at_most(record, conditions)
-    for number in record.numbers if samples is not None else ():
-        if number.metric == "latency" and number.statistic.startswith("p"):
-            beyond = (samples or 0) * (1 - float(number.statistic[1:]) / 100)
-            if beyond < SAMPLES_BEYOND * (1 - 1e-9):
-                yield number.key, "undersampled"
+def _undersampled(table: _Table) -> None:
+    import numpy as np
+
+    shares = [1 - float(statistic[1:]) / 100 if metric == "latency" and statistic.startswith("p") else np.nan for metric, statistic in table.codes]
+    beyond = samples_at_most(table)[table.numbers.record] * np.array(shares, dtype=float)[table.numbers.name]
+    table.mark_numbers("undersampled", beyond < SAMPLES_BEYOND * (1 - 1e-9))
 
 
-def _timeouts(record: Record, conditions: Conditions, _: RunContext) -> Findings:
-    if conditions.definition != "rti-one-way":
+def _timeouts(table: _Table) -> None:
+    largest = table.value("latency", "max")
+    here = table.of_shapes([one.definition == "rti-one-way" for one in table.conditions], "bool")
+    here &= (largest >= TIMEOUT_NS[0]) & (largest <= TIMEOUT_NS[1])
+    if not here.any():
         return
-    largest = record.number("latency", "max")
-    if largest is None or largest.value is None or not TIMEOUT_NS[0] <= largest.value <= TIMEOUT_NS[1]:
-        return
-    for number in record.numbers:
-        late = number.value is not None and number.value >= TIMEOUT_NS[0]
-        if number.metric == "latency" and (late or number.statistic in ("mean", "std")):
-            yield number.key, "timeout_artefact"
+    spoiled = (table.numbers.value >= TIMEOUT_NS[0]) | table.numbers_where(lambda _, statistic: statistic in ("mean", "std"))
+    is_latency = table.numbers_where(lambda metric, _: metric == "latency")
+    table.mark_numbers("timeout_artefact", here[table.numbers.record] & is_latency & spoiled)
 
 
-def _order(record: Record, _: Conditions, __: RunContext) -> Findings:
+def _order(table: _Table) -> None:
     """Mark each pair of statistics of which the lower one is above the higher one by more than the rounding of both."""
-    known = [n for name in ORDERED if (n := record.number("latency", name)) and n.value is not None and n.bound == "="]
-    if all((low.value or 0) <= (high.value or 0) for low, high in pairwise(known)):
-        return  # Almost all records; the loop below compares each number with all others.
+    import numpy as np
+
+    known = {name: value for name in ORDERED if ("latency", name) in table.codes and not np.isnan(value := table.exact("latency", name)).all()}
+    if not known:
+        return
+    highest, suspect = np.full(len(table.records.line), -np.inf), np.zeros(len(table.records.line), dtype=bool)
+    for value in known.values():
+        suspect |= value < highest
+        highest = np.fmax(highest, value)
+    if not suspect.any():
+        return  # Almost all logs; the loop below compares each number with all others.
+    resolutions = {name: table.resolution("latency", name) for name in known}
     for low, high in combinations(known, 2):
-        rounding = (low.resolution or 0) + (high.resolution or 0)
         # A tool may round each statistic to another unit: 1.42 s and 1416.192 ms can be the same latency. The factor absorbs the error of floats.
-        if (low.value or 0) - (high.value or 0) > rounding * (1 + 1e-9):
-            yield low.key, "out_of_order"
-            yield high.key, "out_of_order"
+        here = suspect & (known[low] - known[high] > (resolutions[low] + resolutions[high]) * (1 + 1e-9))
+        table.mark("out_of_order", here, (("latency", low), ("latency", high)))
 
 
-def _clock(record: Record, _: Conditions, run: RunContext) -> Findings:
-    median = record.number("latency", "p50")
-    if median and median.value is not None and run.clock_overhead_ns and median.value < 20 * run.clock_overhead_ns:
-        yield median.key, "clock_coarse"
+def _clock(table: _Table) -> None:
+    overhead = table.of_contexts(lambda context: context.clock_overhead_ns or None, "float64")
+    table.mark("clock_coarse", table.value("latency", "p50") < 20 * overhead, (("latency", "p50"),))
 
 
-def _moved_nothing(record: Record, conditions: Conditions, run: RunContext) -> Findings:
-    goodput = record.number("goodput", "mean")
-    beyond = conditions.data_path is None and (run.best_goodput_bit_per_s or 0) > NO_MEMORY_BIT_PER_S
-    if goodput and (beyond or _by_reference(conditions)):
-        yield goodput.key, "no_bytes_moved"
-    for number in record.numbers if _by_reference(conditions) else ():
-        if number.metric == "latency":
-            yield number.key, "reference_only"
+def _moved_nothing(table: _Table) -> None:
+    by_reference = table.of_shapes([_by_reference(one) for one in table.conditions], "bool")
+    beyond = table.of_shapes([one.data_path is None for one in table.conditions], "bool") & (table.best_goodput > NO_MEMORY_BIT_PER_S)
+    table.mark("no_bytes_moved", beyond | by_reference, (("goodput", "mean"),))
+    table.mark_metrics("reference_only", by_reference, ("latency",))
 
 
 def _by_reference(conditions: Conditions) -> bool:
     return conditions.data_path in ("zero-copy", "pointer") and conditions.payload_touched in (None, "none")
 
 
-def _losses(record: Record, _: Conditions, __: RunContext) -> Findings:
-    loss = record.number("loss", "total")
-    if loss and loss.value is not None and loss.value > LOSS_LIMIT:
-        for metric, statistic in (("loss", "total"), ("goodput", "mean"), ("message_rate", "mean")):
-            if number := record.number(metric, statistic):
-                yield number.key, "loss"
+def _losses(table: _Table) -> None:
+    table.mark("loss", table.value("loss", "total") > LOSS_LIMIT, (("loss", "total"), ("goodput", "mean"), ("message_rate", "mean")))
 
 
-def _overload(record: Record, conditions: Conditions, run: RunContext) -> Findings:
-    offered = _offered_bit_per_s(record)
-    limits = [limit for limit in (conditions.link_bit_per_s, run.best_goodput_bit_per_s) if limit]
-    lost = record.number("messages_lost", "total")
-    if offered is not None and limits and lost and lost.value and offered > min(limits) * DELIVERY_MARGIN:
-        yield lost.key, "offered_above_delivered"
+def _overload(table: _Table) -> None:
+    import numpy as np
+
+    lost = table.value("messages_lost", "total")
+    link = table.of_shapes([one.link_bit_per_s for one in table.conditions], "float64")
+    limit = np.fmin(link, np.where(table.best_goodput == 0, np.nan, table.best_goodput))
+    table.mark("offered_above_delivered", (lost != 0) & (_offered_bit_per_s(table, lost) > limit * DELIVERY_MARGIN), (("messages_lost", "total"),))
 
 
-def _offered_bit_per_s(record: Record) -> float | None:
+def _offered_bit_per_s(table: _Table, lost: Floats) -> Floats:
     """Return what the publisher offered: the goodput, enlarged by the share of messages that were lost."""
-    values = [record.number(*name) for name in (("goodput", "mean"), ("messages_received", "total"), ("messages_lost", "total"))]
-    goodput, received, lost = (number.value if number else None for number in values)
-    if goodput is None or not received or lost is None:
-        return None
-    return goodput * (received + lost) / received
+    import numpy as np
+
+    received = table.value("messages_received", "total")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        offered = table.value("goodput", "mean") * (received + lost) / received
+    return np.where(received == 0, np.nan, offered)
 
 
-def _warmup(record: Record, conditions: Conditions, _: RunContext) -> Findings:
-    mark = {"fixed": "warmup_fixed", "not_steady": "not_steady"}.get(conditions.warmup or "")
-    for number in record.numbers if mark and record.scope == "summary" else ():
-        if number.metric in ("latency", "goodput", "message_rate"):
-            yield number.key, mark or ""
+def _warmup(table: _Table) -> None:
+    for word, mark in (("fixed", "warmup_fixed"), ("not_steady", "not_steady")):
+        summaries = [shape.scope == "summary" and shape.conditions.warmup == word for shape in table.columns.shapes]
+        table.mark_metrics(mark, table.of_shapes(summaries, "bool"), _MAIN_METRICS)
 
 
-def _busy(record: Record, _: Conditions, run: RunContext) -> Findings:
-    if run.load is None or run.processors is None or run.load <= OWN_LOAD + run.processors / 4:
-        return
-    for number in record.numbers:
-        if number.metric in ("latency", "goodput", "message_rate"):
-            yield number.key, "busy_machine"
+def _busy(table: _Table) -> None:
+    table.mark_metrics("busy_machine", table.of_contexts(lambda context: context.is_busy, "bool"), _MAIN_METRICS)
 
 
-def _way(record: Record, _: Conditions, run: RunContext) -> Findings:
-    for number in record.numbers if run.took_other_way else ():
-        if number.metric in ("latency", "goodput", "message_rate"):
-            yield number.key, "other_way"
+def _way(table: _Table) -> None:
+    table.mark_metrics("other_way", table.of_contexts(lambda context: context.took_other_way, "bool"), _MAIN_METRICS)
 
 
-def mark_republished(rows: Iterable[dict[str, Any]], releases: Mapping[str, tuple[str, str]]) -> None:
-    """Mark results that another release of the same system is published with too, size for size.
-
-    Args:
-        rows: rows of ``results``; marks are added to them.
-        releases: the system and the release of each published run.
-    """
-    series: dict[tuple[object, ...], dict[str, list[dict[str, Any]]]] = {}
-    for row in rows:
-        if row["run"] in releases:
-            system, release = releases[row["run"]]
-            key = (system, *(row[name] for name in row if name not in _VARYING))
-            series.setdefault(key, {}).setdefault(release, []).append(row)
-    for by_release in series.values():
-        for members in _equal_releases(by_release):
-            for row in members:
-                row["marks"].append("republished")
-
-
-def mark_growing(rows: Iterable[dict[str, Any]]) -> None:
-    """Replace the mark ``reference_only`` where a latency grows with the size.
-
-    Handing over a reference takes the same time at any size. Where the latency grows, somebody wrote, read or copied the bytes. Only the whole series
-    shows it.
-
-    Args:
-        rows: rows of ``results``; their marks are changed.
-    """
-    series: dict[tuple[object, ...], list[dict[str, Any]]] = {}
-    for row in rows:
-        if "reference_only" in row["marks"]:
-            key = (row["run"], *(row[name] for name in row if name not in (*_VARYING, "statistic")))
-            series.setdefault(key, []).append(row)
-    for members in series.values():
-        if _grows(members):
-            for row in members:
-                row["marks"] = sorted({*row["marks"], "grows_with_size"} - {"reference_only"})
-
-
-def _grows(members: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether the middle of the distribution is much higher at the largest size than at the smallest."""
-    middle = next((name for name in MIDDLES if any(row["statistic"] == name for row in members)), None)
-    known = [row for row in members if row["statistic"] == middle and row["value"] is not None and row["payload_bytes"] is not None]
-    if not known:
-        return False
-    least, most = (choose(known, key=lambda row: row["payload_bytes"])["value"] for choose in (min, max))
-    return bool(most >= GROWTH * least)
-
-
-def _equal_releases(by_release: Mapping[str, list[dict[str, Any]]]) -> Iterator[list[dict[str, Any]]]:
-    """Yield the results of releases that have the same figures as another one, if there are too many of them for an accident."""
-    equal: dict[frozenset[object], list[list[dict[str, Any]]]] = {}
-    for members in by_release.values():
-        equal.setdefault(frozenset(_figure(row) for row in members), []).append(members)
-    for figures, released in equal.items():
-        if len(released) > 1 and (len(figures) >= COINCIDENCE or all(row["bound"] != "=" for row in released[0])):
-            yield from released
-
-
-def _figure(row: Mapping[str, Any]) -> tuple[object, ...]:
-    return tuple(row[name] for name in ("payload_bytes", "payload_bytes_high", "value", "bound"))
+def _failed(table: _Table) -> None:
+    table.mark_numbers("run_failed", table.of_contexts(lambda context: context.failed, "bool")[table.numbers.record])

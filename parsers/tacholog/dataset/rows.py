@@ -1,38 +1,47 @@
-"""The rows of the tables ``runs`` and ``results``, from a manifest and the records of its logs."""
+"""The rows of the tables ``runs`` and ``logs``, from a manifest and what its logs give."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-import msgspec
-
+from tacholog.dataset.entries import LogHead
 from tacholog.dataset.frames import Row
-from tacholog.dataset.logs import LoadedLog
-from tacholog.formats.reading import Event
 from tacholog.runs.labels import labels_text
-from tacholog.runs.manifest import Manifest
-from tacholog.schema.conditions import Conditions
-from tacholog.schema.metrics import METRICS
-from tacholog.schema.records import SEVERITY, Record, Status
+from tacholog.runs.manifest import LogFile, Manifest
+from tacholog.schema.records import SEVERITY, Facts, Status
 
 
-def run_ending(manifest: Manifest, logs: Sequence[LoadedLog]) -> tuple[Status | None, str | None]:
+class ReadLog(NamedTuple):
+    """A log as its manifest lists it, and what it gave."""
+
+    entry: LogFile
+    head: LogHead
+
+
+def run_ending(manifest: Manifest, logs: Sequence[ReadLog], *, has_results: bool) -> tuple[Status | None, str | None]:
     """Return how a run ended and why: the worst ending that its manifest or one of its logs states; ``None`` if none of them states any.
 
     A log without results does not make a run empty whose other logs have some: often only one side prints them.
     """
-    in_logs = [log.status for log in logs] or [("empty", "the run has no log")]
-    if any(record.scope != "resources" for log in logs for _, record in log.records):
+    in_logs = [(log.head.status, log.head.reason) for log in logs] or [("empty", "the run has no log")]
+    if has_results:
         in_logs = [ending for ending in in_logs if ending[0] != "empty"]
     endings = [(manifest.status, manifest.reason), *in_logs]
     return max((ending for ending in endings if ending[0]), key=lambda ending: SEVERITY[ending[0]], default=(None, None))
 
 
-def run_row(run: str, folder: Path, manifest: Manifest, logs: Sequence[LoadedLog], options: str | None) -> Row:
+def run_row(
+    run: str,
+    folder: Path,
+    manifest: Manifest,
+    manifest_json: bytes,
+    facts: Sequence[Facts],
+    ending: tuple[Status | None, str | None],
+    options: str | None,
+) -> Row:
     """Return a run's row. What the manifest leaves open, the first log fills that states it."""
-    facts = [log.facts for log in logs]
-    status, reason = run_ending(manifest, logs)
     return {
         "run": run,
         "system": manifest.system,
@@ -42,8 +51,8 @@ def run_row(run: str, folder: Path, manifest: Manifest, logs: Sequence[LoadedLog
         "release": manifest.release,
         "host": manifest.host,
         "published": manifest.published,
-        "status": status,
-        "reason": reason,
+        "status": ending[0],
+        "reason": ending[1],
         "start_time": manifest.start_time or next((f.start_time for f in facts if f.start_time), None),
         "order_index": manifest.order_index,
         "session": manifest.session,
@@ -53,34 +62,24 @@ def run_row(run: str, folder: Path, manifest: Manifest, logs: Sequence[LoadedLog
         "labels": labels_text(manifest.labels),
         "build": next((f.build for f in facts if f.build), None),
         "root": str(folder),
-        "manifest": msgspec.json.encode(manifest).decode(),
+        "manifest": manifest_json.decode(),
     }
 
 
-def result_rows(run: str, log: str, event: Event, record: Record, conditions: Conditions) -> Iterator[Row]:
-    """Yield a row for each number of a record."""
-    shared: Row = {
+def log_row(run: str, log: ReadLog) -> Row:
+    """Return a log's row."""
+    head = log.head
+    return {
         "run": run,
-        "log": log,
-        "line": event.line,
-        "last_line": event.last_line,
-        "scope": record.scope,
-        "test": record.test,
-        "side": record.side,
-        "participant": record.participant,
-        **msgspec.structs.asdict(conditions),
-        "payload_bytes": record.payload_bytes,
-        "payload_bytes_high": record.payload_bytes_high,
-        "samples": record.samples,
+        "log": log.entry.file,
+        "sha256": head.sha256,
+        "bytes": head.size_bytes,
+        "format": head.format,
+        "side": log.entry.side,
+        "lines": None if head.is_lost else sum(head.lines.values()),
+        "records": head.lines.get("record", 0),
+        "chatter": head.lines.get("chatter", 0),
+        "broken": head.lines.get("broken", 0),
+        "unknown": head.lines.get("unknown", 0),
+        "status": head.status,
     }
-    for number in record.numbers:
-        yield shared | {
-            "value_line": number.line,
-            "metric": number.metric,
-            "statistic": number.statistic,
-            "value": number.value,
-            "unit": METRICS[number.metric].unit,
-            "bound": number.bound,
-            "resolution": number.resolution,
-            "marks": list(number.marks),
-        }

@@ -8,12 +8,13 @@ import importlib.util
 import sys
 from pathlib import Path
 
+import tacholog.formats
 from tacholog.formats.registry import format_named, formats, is_ours, package_of, readers_of_any_log
 
 _FORMATS = "tacholog.formats"
-#: What turns a log into columns, whatever its format is. Each format has its own modules besides.
+#: What turns a log into columns, whatever its format is. The modules that all formats share, and those of its own format, belong to it besides.
 _READERS = (
-    *(f"{_FORMATS}.{name}" for name in ("kit", "blocks", "bulk", "expand", "reading", "registry", "source", "validity")),
+    f"{_FORMATS}.kit",
     *("tacholog.schema", "tacholog.runs.manifest", "tacholog.runs.problems", "tacholog.runs.stated"),
     *("tacholog.dataset.columns", "tacholog.dataset.entries", "tacholog.dataset.logs"),
 )
@@ -51,13 +52,22 @@ def reader_digest(format_name: str) -> str:
     name: str = vars(module)["__name__"]
     own = name if is_ours(module) else name.partition(".")[0]  # A package from outside may keep what its format needs anywhere.
     others = sorted({reader.__module__ for reader in readers_of_any_log()})
-    return f"{format_name} {package_of(format_name)} {code_digest(*_READERS, own, *others)}"
+    code = code_digest(*_READERS, *_shared_modules(), own, *others)
+    return hashlib.sha256(f"{format_name} {package_of(format_name)} {code}".encode()).hexdigest()
+
+
+@functools.cache
+def _shared_modules() -> list[str]:
+    """Return the modules beside those of the formats, which read logs of all formats."""
+    own = {vars(module)["__name__"] for module in formats().values()}
+    names = (f"{_FORMATS}.{path.stem}" for path in Path(tacholog.formats.__file__).parent.glob("*.py"))
+    return sorted(name for name in names if name not in own)
 
 
 @functools.cache
 def detection_digest() -> str:
     """Return the version of all that finds the format of a log: every format has a say."""
-    return " ".join(reader_digest(name) for name in formats())
+    return hashlib.sha256(" ".join(reader_digest(name) for name in formats()).encode()).hexdigest()
 
 
 @functools.cache

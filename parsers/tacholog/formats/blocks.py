@@ -48,7 +48,7 @@ class RecordBlock(NamedTuple):
         lines = self.lines.tolist()
         last_lines = self.last_lines.tolist() if self.last_lines is not None else lines
         for line, last_line, size, count, cells in zip(lines, last_lines, sizes, samples, numbers, strict=True):
-            yield line, last_line, msgspec.structs.replace(self.like, payload_bytes=size, samples=count, numbers=cells)
+            yield line, last_line, msgspec.structs.replace(self.like, payload_bytes=_stated(size), samples=_stated(count), numbers=cells)
 
 
 def _numbers(column: NumberColumn) -> Iterator[Number]:
@@ -61,6 +61,10 @@ def _numbers(column: NumberColumn) -> Iterator[Number]:
             bound="<" if below else column.bound,
             marks=column.marks,
         )
+
+
+def _stated(count: int | None) -> int | None:
+    return None if count == -1 else count
 
 
 def _known(value: float) -> float | None:

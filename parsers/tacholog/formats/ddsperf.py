@@ -35,6 +35,7 @@ from tacholog.formats.kit import (
     Facts,
     Found,
     Line,
+    LineStart,
     Number,
     Record,
     States,
@@ -100,11 +101,10 @@ _REMARK = re.compile(
     r"\[\d{1,10}\] (?:ping timed out \(total \d+ times\) \.\.\. sending new ping|endpoint [0-9a-f]+ not found|participant [0-9a-f]+ no longer exists"
     r"|note: .{0,200})|write error: -10|get_pong_writer: \w+ handle [0-9a-f]+ not found|file size limit reached"
 )
-_HEAD = re.compile(
-    r"^\[\d{1,10}\] (?:participant \S{1,150}:\d{1,10}: (?:new|gone)"
+_HEAD = LineStart(
+    r"\[\d{1,10}\] (?:participant \S{1,150}:\d{1,10}: (?:new|gone)"
     r"|-?\d{1,10}\.\d{3}  (?:size \d+ total|\S{1,160} size \d+ mean|sublat |rss:\d|vcsw:\d)"
-    r"|-?\d{1,10}\.\d{3} +[\d.e+]{1,12}[kM]?/s +\d*\w+ [^|\n]{0,8}\|)",
-    re.MULTILINE,
+    r"|-?\d{1,10}\.\d{3} +[\d.e+]{1,12}[kM]?/s +\d*\w+ [^|\n]{0,8}\|)"
 )
 _MEBIBYTE, _KIBIBYTE = 1048576, 1024
 _PROCESSES, _SERIES = 16, 64  # As many as a log that is a log can have; more would let a hostile one fill the memory.
@@ -114,9 +114,7 @@ _PERCENTILES = frozenset({"p50", "p90", "p99"})
 
 def detect(head: str) -> Detected:
     """Say whether the log has lines that open with a process in brackets and say what ddsperf says."""
-    return Detected(
-        _HEAD.search(head) is not None, wants="a line '[PID] SECONDS  size N total ...', '... mean Nus min', 'rss:', or '[PID] participant'"
-    )
+    return Detected(_HEAD.is_in(head), wants="a line '[PID] SECONDS  size N total ...', '... mean Nus min', 'rss:', or '[PID] participant'")
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Found]:

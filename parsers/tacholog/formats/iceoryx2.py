@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
-from tacholog.formats.kit import Broken, Conditions, Detected, Dialect, Found, Line, Number, Record, States, printed
+from tacholog.formats.kit import Broken, Conditions, Detected, Dialect, Found, Line, LineStart, Number, Record, States, printed
 
 SYSTEM = "iceoryx2"
 TOOL = "iceoryx2 benchmarks"
@@ -53,12 +53,12 @@ _CHATTER = re.compile(
     r"|Please use either '--bench-all' or select a specific benchmark\. See `--help` for details\."
     r"|\s{0,8}(?:Finished|Compiling|Running|Updating|Downloading|Downloaded|Locking|Blocking) .{0,400}"
 )
-_HEAD = re.compile(r"^(?:\[(?:REQUESTS|RESPONSE_STREAM)\] )?iceoryx2[\w:<>, ]{1,240} ::: ", re.MULTILINE)
+_HEAD = LineStart(r"(?:\[(?:REQUESTS|RESPONSE_STREAM)\] )?iceoryx2[\w:<>, ]{1,240} ::: ")
 
 
 def detect(head: str) -> Detected:
     """Say whether a line opens with the type of a service and three colons."""
-    return Detected(_HEAD.search(head) is not None, wants="a line 'iceoryx2::service::... ::: ... Latency: N ns'")
+    return Detected(_HEAD.is_in(head), wants="a line 'iceoryx2::service::... ::: ... Latency: N ns'")
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Found]:

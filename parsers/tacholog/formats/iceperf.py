@@ -25,7 +25,7 @@ from enum import IntEnum
 
 import msgspec
 
-from tacholog.formats.kit import Broken, Conditions, Detected, Dialect, Facts, Found, Line, Number, Record, States
+from tacholog.formats.kit import Broken, Conditions, Detected, Dialect, Facts, Found, Line, LineStart, Number, Record, States
 
 SYSTEM = "iceoryx"
 TOOL = "iceperf"
@@ -58,7 +58,7 @@ _CHATTER = re.compile(
     r"|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \[[ A-Za-z]{5,9}\]: ?.{0,2000}"
     r"|(?:Log level set to: .{0,80}|Reserving \d+ bytes in the shared memory .{0,200}|\[ Reserving shared memory successful \])|\s*"
 )
-_HEAD = re.compile(rf"^(?:{_SECTION.pattern}|{_HEADER.pattern})\r?$", re.MULTILINE)
+_HEAD = LineStart(rf"(?:{_SECTION.pattern}|{_HEADER.pattern})\r?$")
 _UNITS = {None: 1024, "B": 1, "kB": 1024, "MB": 1024**2, "GB": 1024**3}
 _COPIED = {"MESSAGE QUEUE": "message queue", "UNIX DOMAIN SOCKET": "Unix domain socket"}
 _HANDED_OVER = {"ICEORYX": "iceoryx", "ICEORYX C API": "iceoryx C API", "ICEORYX WAITSET": "iceoryx waitset"}
@@ -93,9 +93,7 @@ class _Section(msgspec.Struct):
 
 def detect(head: str) -> Detected:
     """Say whether the log has a section or a table of iceperf."""
-    return Detected(
-        _HEAD.search(head) is not None, wants="'****** ICEORYX ********' (or another section), or '| Payload Size [kB] | Average Latency [us] |'"
-    )
+    return Detected(_HEAD.is_in(head), wants="'****** ICEORYX ********' (or another section), or '| Payload Size [kB] | Average Latency [us] |'")
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Found]:

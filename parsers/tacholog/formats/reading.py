@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import heapq
 import io
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
@@ -13,21 +16,22 @@ import msgspec
 
 from tacholog.errors import UnreadableInput
 from tacholog.formats.blocks import RecordBlock
-from tacholog.formats.bulk import RUN_LINES, LineRun, RunCutter, rows_of
-from tacholog.formats.kit.lines import Broken, Found, Line
+from tacholog.formats.bulk import RUN_LINES, RunCutter, block_of, rows_of
+from tacholog.formats.kit.bulk import Lines
+from tacholog.formats.kit.found import Found, FoundMany, Records
+from tacholog.formats.kit.lines import Broken, Line
 from tacholog.formats.registry import Format, describe_error, detect, format_named, is_ours, package_of, readers_of_any_log
 from tacholog.formats.source import LINE_BYTES, LogText, open_log
-from tacholog.formats.validity import defect_of, impossible_number
+from tacholog.formats.validity import defect_of, defect_of_records, impossible_number
+from tacholog.formats.waiting import WaitingLines
 from tacholog.schema.conditions import Conditions
 from tacholog.schema.records import SEVERITY, Facts, Histogram, Record, Status
 
 LineClass = Literal["record", "chatter", "broken", "unknown"]
-CLAIM_WINDOW_LINES = 4096
 MOST_LINE_BYTES = 1 << 22  # The highest limit that a format may ask for: a line is held in memory as a whole.
-HELD_CHARACTERS = 1 << 23  # Of lines that wait for their class, and again of those that wait to be reported, however many lines they are.
 LOOKS = 16  # After each line in doubt, the rest of its run is tried again as arrays; after so many tries it is read line by line.
+_CLASSES: dict[type, LineClass] = {Record: "record", Histogram: "record", Broken: "broken"}
 _OVER: Any = object()  # What `next` returns when the format has finished.
-UNKNOWN_IN_A_ROW = 10_000  # Longer stretches that no format knows are reported as one: a 2 GB file of noise must not fill the memory.
 
 
 class FormatFailure(UnreadableInput):
@@ -48,6 +52,17 @@ class Event(NamedTuple):
     kind: LineClass
     what: Record | Facts | Histogram | Broken | None
     run: int = 0
+
+
+class ChatterEvent(Event):
+    """The event of many lines without meaning for results, or that were counted into a result that stands elsewhere."""
+
+    of: Lines
+
+    def one_by_one(self) -> Iterator[Event]:
+        """Yield an event for each line."""
+        for number in self.lines:
+            yield Event(number, number, (number,), self.of.line(number - self.line).text, "chatter", None, self.run)
 
 
 class Account(msgspec.Struct):
@@ -134,26 +149,27 @@ class Scan:
         self._ours = is_ours(self.format)  # Tests check what these yield; checking each record here would cost a quarter of the time.
         self.account = Account()
         self._unreadable: OSError | UnreadableInput | None = None  # Why the log itself could not be read on: not the format's fault.
-        self._reached = 0
         self._runs: RunCutter = self._guarded(lambda: RunCutter(getattr(self.format, "BULK", ()), run_lines))
-        self._waiting: dict[int, Line] = {}
-        self._waiting_characters = 0
-        self._late: list[Line] = []
-        self._late_characters = 0
-        self._stretch: list[int] = []  # First and last number, and count, of unknown lines that are too many to list.
+        self._waiting = WaitingLines()
         self._found_blocks: list[RecordBlock] = []
         self._latest: Found | None = None
         self._records_before = 0  # In the log, where the present run began.
 
     def __iter__(self) -> Iterator[Event]:
         """Yield every event. A line that the format did not claim in time is an event of kind ``unknown``."""
+        blocks: list[Iterator[Event]] = []  # Several blocks may stand on the same lines in turn.
         for batch in self.batches():
             if isinstance(batch, RecordBlock):
-                for line, last_line, record in batch.records():
-                    lines = range(line, last_line + 1)
-                    yield Event(line, last_line, tuple(lines), batch.text_of(line), "record", record, len(self.account.runs))
+                blocks.append(_events_of(batch, len(self.account.runs)))
+                continue
+            if blocks:
+                yield from heapq.merge(*blocks, key=attrgetter("line"))
+                blocks = []
+            if isinstance(batch, ChatterEvent):
+                yield from batch.one_by_one()
             else:
                 yield batch
+        yield from heapq.merge(*blocks, key=attrgetter("line"))
 
     def batches(self) -> Iterator[Event | RecordBlock]:
         """Yield every event, and many records at once where the format can read them as arrays.
@@ -173,19 +189,19 @@ class Scan:
                 raise self._failure(error) from error
             if found is _OVER:
                 break
-            if not self._ours and (defect := defect_of(found, self._reached)):
-                raise FormatFailure(f"{self._format_words} {defect} (at line {self._reached})")
+            if not self._ours and (defect := defect_of(found, self._waiting.reached)):
+                raise self._distrust(defect)
             if self._found_blocks:
                 yield from self._blocks()
-            if self._late or self._stretch:
+            if self._waiting.late or self._waiting.stretch:
                 yield from self._expired()
-            yield self._claimed(found)
+            yield self._claimed(found) if type(found) is Found else self._claimed_many(found)
         while self._guarded(lambda: next(lines, _OVER)) is not _OVER:  # Lines that the format did not take are unknown.
             yield from self._expired()
         yield from self._blocks()
         if self._text.trouble:
             self._learn(Facts(status="truncated", reason=self._text.trouble))
-        self._expire(0, 0)
+        self._waiting.expire()
         yield from self._expired()
         self.account.runs.append(self.account.facts)
         self.account.facts = _common(self.account.runs)
@@ -205,8 +221,11 @@ class Scan:
         if error is self._unreadable:
             if isinstance(self._unreadable, UnreadableInput):
                 return self._unreadable
-            return UnreadableInput(f"cannot be read beyond line {self._reached}: {self._unreadable.strerror}")
-        return FormatFailure(f"{self._format_words} failed at line {self._reached}: {describe_error(error)}")
+            return UnreadableInput(f"cannot be read beyond line {self._waiting.reached}: {self._unreadable.strerror}")
+        return FormatFailure(f"{self._format_words} failed at line {self._waiting.reached}: {describe_error(error)}")
+
+    def _distrust(self, defect: str) -> FormatFailure:
+        return FormatFailure(f"{self._format_words} {defect} (at line {self._waiting.reached})")
 
     @property
     def _format_words(self) -> str:
@@ -219,27 +238,33 @@ class Scan:
             yield rows
         self._found_blocks = []
 
-    def _lines(self) -> Iterator[Line]:
+    def _lines(self) -> Iterator[Line | Lines]:
         pieces = self._text.pieces(self._runs, min(int(getattr(self.format, "LINE_BYTES", LINE_BYTES)), MOST_LINE_BYTES))
+        waiting = self._waiting
         try:
             for piece in pieces:
-                if isinstance(piece, LineRun):
+                if not isinstance(piece, Lines):
+                    waiting.give(piece)
+                    yield piece
+                elif piece.bulk.read:
                     yield from self._lines_of_run(piece)
                 else:
-                    yield self._hand_out(piece)
+                    waiting.give_run(piece)
+                    yield piece
         except (OSError, UnreadableInput) as error:
             self._unreadable = error
             raise
 
-    def _lines_of_run(self, run: LineRun) -> Iterator[Line]:
+    def _lines_of_run(self, run: Lines) -> Iterator[Line]:
         """Yield the lines of a run that the format must see. The others become records like the one before them."""
         place, looks = 0, 0
-        while place < len(run):
+        while place < run.count:
             line, self._latest = run.line(place), None
-            yield self._hand_out(line)
+            self._waiting.give(line)
+            yield line
             if looks < LOOKS and (like := self._record_on(line)):
                 looks += 1
-                if rows := rows_of(run, place, like):
+                if rows := rows_of(run.part(place), like):
                     self._found_blocks.append(rows)
                     place += len(rows)
             place += 1
@@ -249,40 +274,14 @@ class Scan:
         found = self._latest
         return found.what if found and found.line == line and not found.also and isinstance(found.what, Record) else None
 
-    def _hand_out(self, line: Line) -> Line:
-        self._waiting[line.number] = line
-        self._waiting_characters += len(line.text)
-        self._reached = line.number
-        if len(self._waiting) > CLAIM_WINDOW_LINES or self._waiting_characters > HELD_CHARACTERS:
-            self._expire(CLAIM_WINDOW_LINES, HELD_CHARACTERS)
-        return line
-
-    def _claim(self, number: int) -> Line | None:
-        """Claim a line; return it if nothing had claimed it before."""
-        line = self._waiting.pop(number, None)
-        self._waiting_characters -= len(line.text) if line else 0
-        return line
-
-    def _expire(self, lines: int, characters: int) -> None:
-        """Count the oldest waiting lines as unknown, until no more than so many lines and characters wait."""
-        while len(self._waiting) > lines or self._waiting_characters > characters:
-            number = next(iter(self._waiting))
-            line = self._claim(number)
-            if line and len(self._late) < UNKNOWN_IN_A_ROW and self._late_characters < HELD_CHARACTERS:
-                self._late.append(line)
-                self._late_characters += len(line.text)
-            else:
-                first, _, count = self._stretch or (number, number, 0)
-                self._stretch = [first, number, count + 1]
-
     def _expired(self) -> Iterator[Event]:
-        for line in self._late:
+        for line in self._waiting.late:
             yield self._unclaimed(line)
-        if self._stretch:
-            first, last, count = self._stretch
+        if self._waiting.stretch:
+            first, last, count = self._waiting.stretch
             self.account.lines["unknown"] += count
             yield Event(first, last, range(first, last + 1), f"{count} more lines that no rule knows", "unknown", None, len(self.account.runs))
-        self._late, self._late_characters, self._stretch = [], 0, []
+        self._waiting.reported()
 
     def _unclaimed(self, line: Line) -> Event:
         """Make the event of a line that the log's format did not claim: unknown, unless another tool prints it into logs of any format."""
@@ -299,13 +298,44 @@ class Scan:
         self._latest = found
         if isinstance(found.what, Facts):
             self._learn(found.what)
-        lines = (found.line, *found.also) if found.line else found.also
+        lines: tuple[Line, ...] = (found.line,) if found.line else ()
         if found.also:
-            lines = tuple(sorted(lines))
-        given = tuple(own for line in lines if (own := self._claim(line.number)))
+            if any(isinstance(line, Lines) for line in found.also):
+                return self._claimed_pieces(found)
+            lines = tuple(sorted((*lines, *(line for line in found.also if isinstance(line, Line)))))
+        given = tuple(own for line in lines if (own := self._waiting.claim(line.number)))
         if len(given) == len(lines):
             lines = given  # The text of a line is that of the log, even if the format changed it.
         return self._event(lines, _kind(found), found.what, tuple(line.number for line in given))
+
+    def _claimed_many(self, found: FoundMany) -> Event | RecordBlock:
+        """Claim lines that were given at once."""
+        lines, what = found
+        if what is not None:
+            return self._claimed_records(lines, what)
+        numbers = self._waiting.claim_all(lines)
+        self.account.lines["chatter"] += len(numbers)
+        event = ChatterEvent(lines.number, lines.number + lines.count - 1, numbers, "", "chatter", None, len(self.account.runs))
+        event.of = lines
+        return event
+
+    def _claimed_records(self, lines: Lines, records: Records) -> RecordBlock:
+        if defect := defect_of_records(records, lines.count):
+            raise self._distrust(defect)
+        block = block_of(lines, records)
+        if not self._waiting.claim_places(lines, block.lines - lines.number):
+            raise self._distrust("finds records on lines that it had claimed before, or was not given last")
+        self.account.lines["record"] += len(block)
+        self.account.records += len(block)
+        return block
+
+    def _claimed_pieces(self, found: Found) -> Event:
+        """Claim the lines of one finding, of which some were given at once."""
+        pieces = sorted((piece for piece in (found.line, *found.also) if piece), key=lambda piece: piece.number)
+        numbers = tuple(chain.from_iterable(self._waiting.claim_all(piece) for piece in pieces))
+        first, last = (piece.line(place) if isinstance(piece, Lines) else piece for piece, place in ((pieces[0], 0), (pieces[-1], -1)))
+        self._latest = found
+        return self._event((first, last), _kind(found), found.what, numbers)
 
     def _event(self, lines: tuple[Line, ...], kind: LineClass, what: Record | Facts | Histogram | Broken | None, claimed: tuple[int, ...]) -> Event:
         self.account.lines[kind] += len(claimed)
@@ -327,6 +357,11 @@ class Scan:
         known["conditions"] = facts.conditions.over(old.conditions)
         known["environment"] = old.environment | facts.environment
         self.account.facts = msgspec.structs.replace(old, **known)
+
+
+def _events_of(block: RecordBlock, run: int) -> Iterator[Event]:
+    for first, last, record in block.records():
+        yield Event(first, last, tuple(range(first, last + 1)), block.text_of(first), "record", record, run)
 
 
 def _detected(text: LogText) -> str:
@@ -364,13 +399,7 @@ def _says(run: Facts, name: str, value: object) -> bool:
 
 
 def _kind(found: Found) -> LineClass:
-    match found.what:
-        case Record() | Histogram():
-            return "record"
-        case Broken():
-            return "broken"
-        case _:
-            return "chatter"
+    return _CLASSES.get(type(found.what), "chatter")
 
 
 class LineProblem(NamedTuple):

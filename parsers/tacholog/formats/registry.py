@@ -12,7 +12,9 @@ from itertools import pairwise
 from typing import NamedTuple, Protocol, cast
 
 from tacholog.errors import UnreadableInput
-from tacholog.formats.kit.lines import Detected, Dialect, Found, Line, States
+from tacholog.formats.kit.bulk import Lines
+from tacholog.formats.kit.found import Found, FoundMany
+from tacholog.formats.kit.lines import Detected, Dialect, Line, States
 
 GROUP = "tacholog.formats"
 _PARTS = ("SYSTEM", "TOOL", "DIALECTS", "DEFINITIONS", "detect", "parse")
@@ -47,8 +49,8 @@ class Format(Protocol):
         """Say whether the start of a log (up to 1 MiB of text) is of this format."""
         ...
 
-    def parse(self, lines: Iterable[Line]) -> Iterator[Found]:
-        """Yield what is found, in order."""
+    def parse(self, lines: Iterable[Line | Lines]) -> Iterator[Found | FoundMany]:
+        """Yield what is found, in order. Only a format with a ``BULK`` is given `Lines`."""
         ...
 
 

@@ -14,8 +14,9 @@ from typing import BinaryIO
 
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import open_evidence
-from tacholog.formats.bulk import LineRun, RunCutter
+from tacholog.formats.bulk import RunCutter
 from tacholog.formats.expand import CHUNK_BYTES, Damaged, Packing, expanded, packing_of
+from tacholog.formats.kit.bulk import Lines
 from tacholog.formats.kit.lines import Line, QuotedLine
 
 HEAD_BYTES = 1 << 20
@@ -103,7 +104,7 @@ class LogText:
         """
         return (piece for piece in self.pieces(RunCutter((), 1)) if isinstance(piece, Line))
 
-    def pieces(self, runs: RunCutter, limit: int = LINE_BYTES) -> Iterator[Line | LineRun]:
+    def pieces(self, runs: RunCutter, limit: int = LINE_BYTES) -> Iterator[Line | Lines]:
         """Yield each line as `lines` does, and whole runs of lines as they stand in the log; a run ends where a chunk does.
 
         A line over ``limit`` bytes is cut there.
@@ -118,8 +119,9 @@ class LogText:
             number += 1
             for text, bulk in runs.cut(chunk[begin + 1 : end]):
                 if bulk:
-                    yield LineRun(number, text, bulk)
-                    number += text.count(b"\n")
+                    run = Lines(number, text, bulk)
+                    yield run
+                    number += run.count
                     continue
                 for raw in text[:-1].split(b"\n"):
                     yield _line(number, *_clip(raw, limit))

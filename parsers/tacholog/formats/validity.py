@@ -8,15 +8,21 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import isfinite
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
-from tacholog.formats.kit.lines import Broken, Found, Line
+from tacholog.formats.kit.bulk import Lines
+from tacholog.formats.kit.found import Found, FoundMany, Records
+from tacholog.formats.kit.lines import Broken, Line
 from tacholog.formats.kit.numbers import COUNT_LIMIT, VALUE_LIMIT
 from tacholog.schema.conditions import Basis, Conditions
 from tacholog.schema.marks import FORMAT_MARKS
 from tacholog.schema.records import Facts, Histogram, Number, Record, Scope, Side, Test
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _LONGEST_TEXT = 4096
 _TESTS, _SCOPES, _SIDES, _BASES = (frozenset(get_args(kind)) for kind in (Test, Scope, Side, Basis))
@@ -40,8 +46,10 @@ def _clocks_apart(record: Record, number: Number) -> bool:
     return number.metric == "latency" and record.conditions.basis in ("one-way", None)
 
 
-def defect_of(found: Found, reached: int) -> str | None:
+def defect_of(found: Found | FoundMany, reached: int) -> str | None:
     """Say why this is not a valid finding in a log of which ``reached`` lines were handed out; ``None`` if it is valid."""
+    if type(found) is FoundMany:
+        return _defect_of_many(found, reached)
     if type(found) is not Found:
         return f"yields {type(found).__name__}, not Found"
     line, what, also = found
@@ -70,10 +78,45 @@ def _defect_of_line(line: object, reached: int) -> str | None:
     return None if 0 < line.number <= reached else f"names line {line.number}, of which it was not given any"
 
 
-def _defect_of_others(also: tuple[Line, ...], reached: int) -> str | None:
+def _defect_of_lines(lines: Line | Lines, reached: int) -> str | None:
+    if type(lines) is not Lines:
+        return _defect_of_line(lines, reached)
+    given = lines.number > 0 and 0 < lines.count <= reached - lines.number + 1
+    return None if given else f"names {lines.count} lines from {lines.number} on, of which it was not given all"
+
+
+def _defect_of_many(found: FoundMany, reached: int) -> str | None:
+    lines, what = found
+    if type(lines) is not Lines or (defect := _defect_of_lines(lines, reached)):
+        return defect if type(lines) is Lines else f"finds many records on {type(lines).__name__}, not on Lines"
+    if what is not None and type(what) is not Records:
+        return f"finds {type(what).__name__} on many lines, which is neither Records nor None"
+    return defect_of_records(what, lines.count) if what else None
+
+
+def defect_of_records(records: Records, count: int) -> str | None:
+    """Say why these are no records on that many lines; ``None`` if they are."""
+    columns, places = records.columns, records.places
+    if places is not None and not (places.dtype.kind == "i" and places.ndim == 1 and len(places) and _ascending(places, count)):
+        return "finds Records on places that are not ascending, or not within their Lines"
+    try:
+        columns.check(count if places is None else len(places))
+        names = [Number(metric=c.metric, statistic=c.statistic, value=None, bound=c.bound, marks=c.marks) for c in columns.numbers]
+    except (TypeError, ValueError) as error:
+        return f"finds Records with columns that are none: {error}"
+    if not columns.possible().all():
+        return "finds Records with sizes or numbers that cannot be"
+    return _defect_of_record(msgspec.structs.replace(records.like, numbers=tuple(names)))
+
+
+def _ascending(places: NDArray[np.int64], count: int) -> bool:
+    return bool(places[0] >= 0 and places[-1] < count and (places[1:] > places[:-1]).all())
+
+
+def _defect_of_others(also: tuple[Line | Lines, ...], reached: int) -> str | None:
     if type(also) is not tuple:
         return f"names other lines as {type(also).__name__}, not as a tuple"
-    return next((defect for line in also if (defect := _defect_of_line(line, reached))), None)
+    return next((defect for line in also if (defect := _defect_of_lines(line, reached))), None)
 
 
 def _defect_of_record(record: Record) -> str | None:

@@ -278,19 +278,36 @@ def _problems(table: pd.DataFrame, shown: Mapping[str, _ShownRun], privacy: Priv
 def _table(name: str, table: pd.DataFrame, published: frozenset[str], redactors: Mapping[str, Redactor], everyone: Redactor) -> pd.DataFrame:
     """Return a redacted table. Each text is redacted by its class and for its run; a text without a run is redacted with all known names."""
     fresh = table.copy()
-    runs = table["run"].fillna("").astype(str)
-    own = [run not in published for run in runs]  # a run whose manifest cannot be read may be an own run
-    for column in [column for column in table.columns if table[column].dtype == "string"]:
+    for column in [column for column in table.columns if column not in TABLES[name] or TABLES[name][column].kind == "text"]:
         class_ = TABLES[name][column].privacy if column in TABLES[name] else "never"
         if class_ == "never":
             continue  # `_runs` replaces `root` and `manifest`
-        redacted_texts = {
-            pair: _redacted_text(pair[1], column, class_, redactors.get(pair[0], everyone))
-            for pair in sorted({(run, text) for run, text, mine in zip(runs, table[column], own, strict=True) if mine and isinstance(text, str)})
-        }
-        fresh[column] = [redacted_texts.get((run, text), text) if mine else text for run, text, mine in zip(runs, table[column], own, strict=True)]
-        fresh[column] = fresh[column].astype("string")
+
+        def shown(run: str, text: str, column: str = column, class_: PrivacyClass = class_) -> str | None:
+            if run in published:  # A run whose manifest cannot be read may be an own run.
+                return text
+            return _redacted_text(text, column, class_, redactors.get(run, everyone))
+
+        fresh[column] = _replaced_texts(table["run"], table[column], shown)
     return fresh
+
+
+def _replaced_texts(runs: pd.Series, texts: pd.Series, shown: Callable[[str, str], str | None]) -> pd.Series:
+    """Return a column with other texts. Each pair of a run and a text is looked at once."""
+    import numpy as np
+    import pandas as pd
+
+    run_codes, run_names = pd.factorize(runs.astype("category"), use_na_sentinel=False)
+    codes, words = pd.factorize(texts.astype("category"))
+    width = len(words) + 1  # and one for no text
+    pairs, place = np.unique(run_codes * width + codes + 1, return_inverse=True)
+    asked = [("" if pd.isna(run := run_names[pair // width]) else str(run), pair % width - 1) for pair in pairs.tolist()]
+    known = {(run, str(words[code])) for run, code in asked if code >= 0}
+    made = {pair: shown(*pair) for pair in sorted(known)}
+    fresh = pd.Series([made[run, str(words[code])] if code >= 0 else None for run, code in asked], dtype="str")
+    if isinstance(texts.dtype, pd.CategoricalDtype):
+        return pd.Series(fresh.astype("category").array.take(place), index=texts.index)
+    return pd.Series(fresh.astype("string").array.take(place), index=texts.index)
 
 
 def _redacted_text(text: str, column: str, class_: PrivacyClass, redactor: Redactor) -> str | None:

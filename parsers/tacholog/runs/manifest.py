@@ -180,7 +180,16 @@ def read_manifest(path: Path) -> Manifest:
     Raises:
         UnreadableInput: it is missing, no TOML, or not of this schema; the message names file and key.
     """
-    manifest = read_evidence_toml(path, Manifest)
+    return manifest_of(path, manifest_bytes(path))
+
+
+def manifest_of(path: Path, content: bytes) -> Manifest:
+    """Return the manifest that these bytes of a ``run.toml`` are.
+
+    Raises:
+        UnreadableInput: they are no TOML, or not of this schema; the message names file and key.
+    """
+    manifest = _decoded(path, content, Manifest)
     manifest = msgspec.structs.replace(manifest, options={name: _in_json(value) for name, value in manifest.options.items()})
     if manifest.schema != 1:
         raise UnreadableInput(f"{path}: schema {manifest.schema} is not known; this version reads schema 1")
@@ -236,13 +245,13 @@ def folders_below(root: Path, trouble: Callable[[OSError], object] = lambda _: N
     for folder, names, files in os.walk(root, onerror=trouble):
         names[:] = sorted(name for name in names if not name.startswith("."))
         shown = (file for file in files if not file.startswith("."))
-        yield Path(folder), sorted(file for file in shown if not regular or _may_be_read(Path(folder, file)))
+        yield Path(folder), sorted(file for file in shown if not regular or _may_be_read(f"{folder}/{file}"))
 
 
-def _may_be_read(path: Path) -> bool:
+def _may_be_read(path: str) -> bool:
     """Return whether opening a file cannot block. A link that leads nowhere counts, so that opening it reports the error."""
     try:
-        return stat.S_ISREG(path.stat().st_mode)
+        return stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116 - a path for each of a million files would take longer than to ask
     except OSError:
         return True
 
@@ -273,11 +282,19 @@ def read_evidence_toml(path: Path, kind: type[Content]) -> Content:
     Raises:
         UnreadableInput: it is missing, no regular file, no TOML, or not of that kind; the message names file and key.
     """
+    return _decoded(path, manifest_bytes(path), kind)
+
+
+def manifest_bytes(path: Path) -> bytes:
+    """Return the bytes of a TOML file in a folder of runs. It must be a regular file and no link.
+
+    Raises:
+        UnreadableInput: it is missing, or no regular file.
+    """
     try:
-        content = read_evidence(path.parent, path.name)
+        return read_evidence(path.parent, path.name)
     except UnreadableInput as error:
         raise UnreadableInput(f"{path}: {str(error).removeprefix('cannot open: ')}") from error
-    return _decoded(path, content, kind)
 
 
 def _decoded(path: Path, content: bytes, kind: type[Content]) -> Content:

@@ -97,27 +97,27 @@ def contradictions(record: Record, log: Conditions, manifest: StatedConditions) 
     return [Contradiction(name, stated, logged) for name, stated, logged in known if not _same(stated, logged)]
 
 
-def options_apart(manifest: Manifest, records: Iterable[tuple[Record, Conditions]]) -> str | None:
+def options_apart(manifest: Manifest, measured: Iterable[tuple[int | None, Conditions]]) -> str | None:
     """Return the options that set this run apart from others and are not in its conditions already, as a JSON object.
 
     The machines of processes that ran elsewhere than the run's host are among them: a server on another machine is another measurement.
 
     Args:
         manifest: of the run.
-        records: every record with its conditions, as they stand in the results.
+        measured: the size and the conditions of every result, as they stand in the results; without those of scope ``resources``.
 
     Returns:
         ``{}`` if the conditions cover all options; ``None`` if the manifest has no options, so that nobody knows what was set.
     """
-    finished = [(record, conditions) for record, conditions in records if record.scope != "resources"]
+    found = list(measured)
     apart = {}
     for name, value in sorted(manifest.options.items()):
         if not _changes_what_is_measured(name, value):
             continue
         field = MEANT.get(name, name)
-        measured = {_value_in(record, conditions, field) for record, conditions in finished} if field in FIELDS else set()
+        in_results = {size if field == SIZE else getattr(conditions, field) for size, conditions in found} if field in FIELDS else set()
         wanted = value if isinstance(value, list) else [value]
-        if measured and all(found is not None and any(_same(found, option) for option in wanted) for found in measured):
+        if in_results and all(known is not None and any(_same(known, option) for option in wanted) for known in in_results):
             continue  # It is among the conditions already.
         apart[name] = sorted(value, key=str) if isinstance(value, list) else value  # The order does not change what is measured.
     elsewhere = {f"{command.name or command.role}{_ON}": command.host for command in manifest.commands if command.host is not None}
@@ -127,10 +127,6 @@ def options_apart(manifest: Manifest, records: Iterable[tuple[Record, Conditions
 def is_of_machine(option: str) -> bool:
     """Return whether an entry that `options_apart` found names the host of a process, and not an option."""
     return option.endswith(_ON)
-
-
-def _value_in(record: Record, conditions: Conditions, field: str) -> object:
-    return record.payload_bytes if field == SIZE else getattr(conditions, field)
 
 
 def options_words(text: str) -> str:

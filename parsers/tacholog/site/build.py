@@ -15,6 +15,7 @@ from tacholog.compare.result import SCHEMA, json_schema
 from tacholog.dataset.complaints import saved_complaints
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.logs import Progress
+from tacholog.dataset.work.work import Work
 from tacholog.errors import TachologError
 from tacholog.render.diff.text import github
 from tacholog.render.templates import myst_templates
@@ -45,7 +46,15 @@ LATEST_DIFF = "downloads/latest-diff.md"
 SCHEMA_FILE = f"downloads/{SCHEMA.replace('/', '-')}.schema.json"
 
 
-def build_site(roots: Sequence[Path], site: Path, work: Path, settings: SiteSettings | None = None, progress: Progress | None = None) -> Path:
+def build_site(
+    roots: Sequence[Path],
+    site: Path,
+    work: Path,
+    settings: SiteSettings | None = None,
+    progress: Progress | None = None,
+    *,
+    reading: Work | None = None,
+) -> Path:
     """Build the site and return its first page.
 
     Args:
@@ -54,6 +63,7 @@ def build_site(roots: Sequence[Path], site: Path, work: Path, settings: SiteSett
         work: the folder for sources, dataset and Sphinx's cache. It is kept, so that the next build has less to do.
         settings: the content of ``site.toml``.
         progress: called with the name of a log and the number of bytes that were read of it.
+        reading: who reads the logs; ``None``: this process.
 
     Raises:
         TachologError: there is no run in the folders, ``site`` holds files that Tacholog did not make, or Sphinx reported a problem.
@@ -65,7 +75,7 @@ def build_site(roots: Sequence[Path], site: Path, work: Path, settings: SiteSett
         return site / "index.html"
     remove_changes(site)
     remove_stamp(site)
-    data = prepared(roots, work, settings, inputs.data, progress)
+    data = prepared(roots, work, settings, inputs.data, progress, reading)
     view = view_of(data)
     keep(work / "dataset", view)
     sources = Sources(work / "source")

@@ -18,6 +18,7 @@ from tacholog.dataset.frames import Dataset
 from tacholog.dataset.load import load
 from tacholog.dataset.logs import Progress
 from tacholog.dataset.saved import open_saved
+from tacholog.dataset.work.work import Work
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there, read_evidence
 from tacholog.privacy.redact import redacted
@@ -38,7 +39,9 @@ class _Prepared(msgspec.Struct, frozen=True):
     files: str
 
 
-def prepared(roots: Sequence[Path], work: Path, settings: SiteSettings, inputs: str, progress: Progress | None = None) -> Dataset:
+def prepared(
+    roots: Sequence[Path], work: Path, settings: SiteSettings, inputs: str, progress: Progress | None = None, reading: Work | None = None
+) -> Dataset:
     """Return the dataset to show: that of the last build if the digest of its ``inputs`` is the same, else what `prepare` returns.
 
     Raises:
@@ -52,7 +55,7 @@ def prepared(roots: Sequence[Path], work: Path, settings: SiteSettings, inputs: 
     if known == _Prepared(inputs, _files_of(work)):
         return open_saved(work / "dataset")
     memory.unlink(missing_ok=True)
-    data = prepare(roots, work, settings, progress)
+    data = prepare(roots, work, settings, progress, reading)
     memory.write_bytes(msgspec.json.encode(_Prepared(inputs, _files_of(work))))
     return data
 
@@ -66,7 +69,7 @@ def _files_of(work: Path) -> str:
     return digest.hexdigest()
 
 
-def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress: Progress | None = None) -> Dataset:
+def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress: Progress | None = None, reading: Work | None = None) -> Dataset:
     """Return the dataset to show. Save it in ``work/dataset``, and redacted logs in ``work/shown``.
 
     The list of what could not be read is saved too, with the real names. `saved_complaints` returns it.
@@ -74,7 +77,7 @@ def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress:
     Raises:
         UnreadableInput: there is no run in the folders, or no run of a system that the settings name.
     """
-    data = load(roots, settings.limits.limits, progress)
+    data = load(roots, settings.limits.limits, progress, work=reading)
     complained = complaints(data)
     if data.runs.empty and data.problems[(data.problems["run"] != "") & (data.problems["kind"] != FORGOTTEN)].empty:
         raise UnreadableInput(_nothing(roots, complained.unread))

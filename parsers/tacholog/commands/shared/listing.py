@@ -15,7 +15,8 @@ import msgspec
 
 from tacholog import terminal
 from tacholog.formats.kit.lines import Broken
-from tacholog.formats.reading import CLAIM_WINDOW_LINES, Account, Event
+from tacholog.formats.reading import Account, Event
+from tacholog.formats.waiting import CLAIM_WINDOW_LINES
 from tacholog.schema.conditions import Conditions
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.records import Number, Record

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import click
 
+from tacholog import terminal
 from tacholog.errors import TachologError
 from tacholog.resources import checkout
 
@@ -33,6 +36,40 @@ def home() -> Path:
     """Return the folder that holds ``data`` and ``build``: the checkout if the current folder is in it, else the current folder."""
     root, here = checkout(), Path.cwd()
     return root if root is not None and here.resolve().is_relative_to(root) else here
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """Open the file that the user asked for, for writing. It appears under its name when it is whole. Missing folders are created.
+
+    Raises:
+        TachologError: the file cannot be written; the message names it.
+    """
+    part = path.with_name(f".{path.name}.part") if path.is_file() or not path.exists() else path  # /dev/stdout stays what it is.
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("wb") as stream:
+            yield stream
+        if part != path:
+            part.replace(path)
+    except OSError as error:
+        raise TachologError(f"{path}: {error.strerror or error}") from error
+    finally:
+        if part != path:
+            with suppress(OSError):
+                part.unlink()
+
+
+@contextmanager
+def text_output() -> Iterator[BinaryIO]:
+    """Return standard output as a file for data that is text."""
+    yield cast("BinaryIO", _Text())
+
+
+class _Text:
+    def write(self, content: bytes) -> int:
+        terminal.data(content.decode())
+        return len(content)
 
 
 def write_output(path: Path, content: bytes) -> None:

@@ -30,7 +30,27 @@ from tacholog.formats.ecal.latency import PING_PONG, RECEIVER, REFLECTOR, Sender
 from tacholog.formats.ecal.rows import BlockReader
 from tacholog.formats.ecal.tables import DocumentedTables
 from tacholog.formats.ecal.tools import BLOCKS, one_liner
-from tacholog.formats.kit import MICROSECOND, Broken, Conditions, Detected, Dialect, Distribution, Facts, Found, Line, Record, States, printed
+from tacholog.formats.kit import (
+    MICROSECOND,
+    Broken,
+    Bulk,
+    Conditions,
+    Detected,
+    Dialect,
+    Distribution,
+    Facts,
+    Found,
+    FoundMany,
+    Line,
+    Lines,
+    LineStart,
+    Record,
+    States,
+    Taken,
+    lines_in,
+    printed,
+    read_in_bulk,
+)
 
 SYSTEM = "eCAL"
 TOOL = "eCAL samples"
@@ -75,12 +95,11 @@ STATES = {
 
 _SAMPLE = re.compile(r"-?\d{1,15}")
 _ONLY_SAMPLES = re.compile(r"-?\d{1,15}(?:\r?\n-?\d{1,15})+(?:\r?\n-?)?\s*")
-_SIGNS = re.compile(  # The last is not of a table with an average, which is iceperf's own.
-    r"^Message (?:average latency|average receive time|size received) +: |^Messages received {13}: \d|^Messages sent {11}: \d"
-    r"|^Message average roundtrip time \d|^Message size \(kByte\): |^LAYER: (?:SHM|UDP|TCP)|^Service call average latency : "
-    r"|^\[ *\d+\.\d{3}\] \| cnt: |^(?:pub|sub) +\d+: +\d+ Msg/s|^\|\| Payload Size(?: \(kB\))? \|\|"
-    r"|^\| *Payload Size(?: \(kB\))? *\|(?! *Average Latency)",
-    re.MULTILINE,
+_SIGNS = LineStart(  # The last is not of a table with an average, which is iceperf's own.
+    r"Message (?:average latency|average receive time|size received) +: |Messages received {13}: \d|Messages sent {11}: \d"
+    r"|Message average roundtrip time \d|Message size \(kByte\): |LAYER: (?:SHM|UDP|TCP)|Service call average latency : "
+    r"|\[ *\d+\.\d{3}\] \| cnt: |(?:pub|sub) +\d+: +\d+ Msg/s|\|\| Payload Size(?: \(kB\))? \|\|"
+    r"|\| *Payload Size(?: \(kB\))? *\|(?! *Average Latency)"
 )
 _RULER = re.compile(r"-{27}|-{31}|-{44}")
 _CHATTER = re.compile(
@@ -91,22 +110,30 @@ _TITLE = re.compile(r" LATENCY / THROUGHPUT TEST\s*")
 _ZERO_COPY = re.compile(r"Zero copy mode: ([01])")
 _PYTHON_LOST = re.compile(r"Package lost after message \d{1,18} -> stop\.")
 
+# Without the sign of a latency below zero, which two clocks make.
+BULK = (Bulk(rb"\d{1,15}+"),)
+
 
 def detect(head: str) -> Detected:
     """Say whether the log has rows that eCAL's samples print, one of its tables, or nothing but whole numbers."""
-    fits = _SIGNS.search(head) is not None or _ONLY_SAMPLES.fullmatch(head) is not None
+    fits = _SIGNS.is_in(head) or _ONLY_SAMPLES.fullmatch(head) is not None
     wants = "'Message average latency : N us' or another row of its samples, a table of 'Payload Size', or a whole head of integers, one a line"
     return Detected(fits, wants)
 
 
-def parse(lines: Iterable[Line]) -> Iterator[Found]:
+def parse(lines: Iterable[Line | Lines]) -> Iterator[Found | FoundMany]:
     """Yield what is found; a log that starts with a bare integer is a file of single latencies."""
     waiting = iter(lines)
     first = next(waiting, None)
     if first is None:
         return
     every = chain([first], waiting)
-    yield from _samples(every) if _SAMPLE.fullmatch(first.text) else _EcalOutput().read(every)
+    if isinstance(first, Lines) or _SAMPLE.fullmatch(first.text):
+        samples = _Samples()
+        yield from read_in_bulk(every, samples.take, samples.take_many)
+        yield from samples.close()
+    else:
+        yield from _EcalOutput().read(line for piece in every for line in lines_in(piece))
 
 
 class _EcalOutput:
@@ -166,20 +193,36 @@ def _facts(line: Line) -> Facts | None:
     return None
 
 
-def _samples(lines: Iterable[Line]) -> Iterator[Found]:
+class _Samples:
     """One record of all latencies of a file; it stands on the last line, the others being chatter."""
-    seen, damaged, last = Distribution(), False, None
-    for line in lines:
+
+    def __init__(self) -> None:
+        self._seen = Distribution()
+        self._damaged = False
+        self._last: Line | None = None
+
+    def take(self, line: Line) -> Iterator[Found]:
+        """Count a latency."""
         if line.whole and _SAMPLE.fullmatch(line.text):
-            if last:
-                yield Found(last, None)
-            seen.add(int(line.text))
-            last = line
+            if self._last:
+                yield Found(self._last, None)
+            self._seen.add(int(line.text))
+            self._last = line
         elif line.text.strip():
-            damaged = True
+            self._damaged = True
             yield Found(line, Broken("not a whole number of microseconds: statistics of this file would lack it"))
-    if last:
-        yield Found(last, None if damaged else _distribution(seen))
+
+    def take_many(self, lines: Lines) -> Taken:
+        """Count many of them."""
+        before: list[Found | FoundMany] = [Found(self._last, None)] if self._last else []
+        self._seen.add_many(lines.cells[:, 0].astype("int64"))
+        self._last = lines.line(-1)
+        return Taken(lines.count, [*before, FoundMany(lines.part(0, -1), None)])
+
+    def close(self) -> Iterator[Found]:
+        """The file has ended."""
+        if self._last:
+            yield Found(self._last, None if self._damaged else _distribution(self._seen))
 
 
 def _distribution(seen: Distribution) -> Record:

@@ -16,8 +16,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from tacholog.formats.fastrtps import latency, throughput, video
-from tacholog.formats.fastrtps.samples import HEADER, RawFile
+from tacholog.formats.fastrtps import bulk, latency, throughput, video
+from tacholog.formats.fastrtps.samples import HEADER, SAMPLES, RawFile
 from tacholog.formats.kit import (
     COUNT_LIMIT,
     Broken,
@@ -26,15 +26,20 @@ from tacholog.formats.kit import (
     Dialect,
     Facts,
     Found,
+    FoundMany,
     Line,
+    Lines,
+    LineStart,
     Number,
     Record,
     States,
+    Taken,
     counted,
     found_on,
     impossible,
     is_size,
     printed,
+    read_in_bulk,
     unit_of_last_place,
 )
 
@@ -83,15 +88,15 @@ STATES = {
     "throughput": States(always="definition"),
 }
 
-_SIGNS = re.compile(
-    r"\[[ \t]*Bytes,[ \t]*Demand[],]|^size, nsamples, Mbit/s, |^[ \t]*Bytes,(?:[ \t]*Samples,)?[ \t]*stdev,[ \t]*mean,"
-    r"|^Bytes,Samples,Max,Min,Mean,|^Sample,Payload \[Bytes\],Latency \[us\]|^[ \t]*Payload \[Bytes\],Demand \[|^\"Minimum of \d+ samples \("
-    r"|^\"\d+ samples of \d+ bytes \(us\)\""
-    r"|^\"\d+ bytes; demand \d+ \(|^Test of size \d+ and demand \d+ ends\.|^FAST-RTPS THROUGHPUT TEST"
-    r"|^Starting throughput test (?:publisher|subscriber) agent\s*$|^Performing test with this payloads/demands:"
-    r"|^Statistics for video test|^[ \t]*Samples,[ \t]*(?:Avg|FameDrop) stdev,"
-    r"|^Printing round-trip times in us, statistics for ",
-    re.MULTILINE,
+_HEADER_OF_BOTH = re.compile(r"\[[ \t]*Bytes,[ \t]*Demand[],]")
+_SIGNS = LineStart(
+    r"size, nsamples, Mbit/s, |[ \t]*Bytes,(?:[ \t]*Samples,)?[ \t]*stdev,[ \t]*mean,"
+    r"|Bytes,Samples,Max,Min,Mean,|Sample,Payload \[Bytes\],Latency \[us\]|[ \t]*Payload \[Bytes\],Demand \[|\"Minimum of \d+ samples \("
+    r"|\"\d+ samples of \d+ bytes \(us\)\""
+    r"|\"\d+ bytes; demand \d+ \(|Test of size \d+ and demand \d+ ends\.|FAST-RTPS THROUGHPUT TEST"
+    r"|Starting throughput test (?:publisher|subscriber) agent\s*$|Performing test with this payloads/demands:"
+    r"|Statistics for video test|[ \t]*Samples,[ \t]*(?:Avg|FameDrop) stdev,"
+    r"|Printing round-trip times in us, statistics for "
 )
 _BANNER = re.compile(r"FAST-RTPS THROUGHPUT TEST - RECOVERY TIME = (\d{1,9})\s*")
 _ROW = re.compile(r"\d{1,20},.*,.*,.*,")
@@ -112,20 +117,21 @@ _CHATTER = re.compile(
     r"(?:Pub: |Sub: )?(?:Publisher )?(?:COMMAND|DATA|Command|Data) (?:Pub|Sub) Matched|(?:COMMAND|DATA) (?:PUBLISHER|SUBSCRIBER) MATCHING REMOVAL"
 )
 
+BULK = (*bulk.BULK, SAMPLES)
+
 
 def detect(head: str) -> Detected:
     """Say whether the log has the header of one of these tables or files, or lines that only these tools print."""
     wants = (
         "a header '[ Bytes,Demand' or 'Bytes, Samples, stdev', 'Test of size N and demand M ends.', or a CSV header of ThroughputTest or LatencyTest"
     )
-    return Detected(_SIGNS.search(head) is not None, wants)
+    return Detected(_SIGNS.is_in(head) or _HEADER_OF_BOTH.search(head) is not None, wants)
 
 
-def parse(lines: Iterable[Line]) -> Iterator[Found]:
+def parse(lines: Iterable[Line | Lines]) -> Iterator[Found | FoundMany]:
     """Yield what is found."""
     output = _FastRtpsOutput()
-    for line in lines:
-        yield from output.line(line)
+    yield from read_in_bulk(lines, output.line, output.lines)
     yield from output.end()
 
 
@@ -160,6 +166,14 @@ class _FastRtpsOutput:
             yield Found(line, Broken("a row without the header of its table"))
         else:
             yield from self._words(line, squeezed)
+
+    def lines(self, lines: Lines) -> Taken:
+        """Use rows of a table of demands, or of a file of samples."""
+        if self._raw:
+            return self._raw.take_many(lines) if lines.bulk is SAMPLES else Taken()
+        if not isinstance(self._table, throughput.DemandTable) or lines.bulk is SAMPLES or self._quoted:
+            return Taken()
+        return bulk.demands(self._table, lines)
 
     def end(self) -> Iterator[Found]:
         """Yield what was still open when the log ended."""

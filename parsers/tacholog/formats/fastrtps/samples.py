@@ -8,12 +8,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tacholog.formats.kit import Broken, Conditions, Distribution, Found, Line, Record, printed, unit_of_last_place
+from tacholog.formats.kit import (
+    Broken,
+    Bulk,
+    Conditions,
+    Distribution,
+    Found,
+    FoundMany,
+    Line,
+    Lines,
+    Record,
+    Taken,
+    first_false,
+    printed,
+    unit_of_last_place,
+)
 
 HEADER = "Sample,Payload[Bytes],Latency[us]"
 _SAMPLE = re.compile(r"(\d{1,15}),(\d{1,15}),(\d{1,12}(?:\.\d{1,12})?(?:e[+-]\d\d)?)")
 _UNITS_PER_MICROSECOND = 10**6  # Kept to the picosecond: six digits of a microsecond.
 _NS_PER_UNIT = 1e-3
+# At most six digits behind the point, and no exponent: all others are rounded, one by one.
+SAMPLES = Bulk(rb"\d{1,15}+,\d{1,15}+,\d{1,9}+(?:\.\d{1,6}+)?+")
 
 
 class RawFile:
@@ -43,6 +59,23 @@ class RawFile:
             self._damaged = True
         self._number, self._payload_bytes, self._last = number, payload_bytes, line
         self._seen.add(round(float(found[3]) * _UNITS_PER_MICROSECOND))
+
+    def take_many(self, lines: Lines) -> Taken:
+        """Count samples of the present payload, as far as none is missing."""
+        import numpy as np
+
+        number, payload_bytes, latency = lines.cells.T
+        valid = (number == np.arange(self._number + 1, self._number + 1 + lines.count)) & (payload_bytes == self._payload_bytes)
+        count = first_false(valid)
+        if count == 0 or self._last is None:
+            return Taken()
+        found: list[Found | FoundMany] = [Found(self._last, None)]
+        if count > 1:
+            found.append(FoundMany(lines.part(0, count - 1), None))
+        self._number += count
+        self._last = lines.line(count - 1)
+        self._seen.add_many(np.rint(latency[:count] * _UNITS_PER_MICROSECOND).astype("int64"))
+        return Taken(count, found)
 
     def close(self) -> Iterator[Found]:
         """The record of the payload that ends here; it stands on its last line."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tacholog.formats.kit import (
     COUNT_LIMIT,
@@ -26,11 +26,15 @@ from tacholog.formats.kit import (
     unit_of_last_place,
 )
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 _MILLISECOND = 1_000_000
 _COUNT = r"\d{1,20}"
 _THREE = r"\d{1,24}\.\d{3}"
 _ROW_ENDS = r"(?:[^\d.,].*)?"  # Text of a page that stuck to the last row of its table.
-_ROUNDING = 0.0006  # Half a unit of the third decimal, and what binary fractions add.
+ROUNDING = 0.0006  # Half a unit of the third decimal, and what binary fractions add.
 _WAITS_LEFT_OUT = 0.8  # A publisher's time this much shorter than the subscriber's lacks the waits between bursts.
 
 
@@ -96,28 +100,41 @@ class DemandTable:
 
     def __init__(self, form: DemandForm, recovery_ms: int | None = None) -> None:
         """Open a table below its header."""
-        self._form = form
+        self.form = form
         self._recovery_ms = recovery_ms
-        self._payload_bytes = 0
+        self.payload_bytes = 0
 
     def row(self, line: Line, squeezed: str) -> Record | Broken:
         """The record of a row, given without its blanks and tabs. Where the log ends within it, what its closed cells say."""
-        found = self._form.row.fullmatch(squeezed) if self._form.fixed or line.whole else None
+        found = self.form.row.fullmatch(squeezed) if self.form.fixed or line.whole else None
         if found is None and not line.whole:
             closed = closed_cells(line._replace(text=squeezed))
-            found = self._form.closed[len(closed)].fullmatch(",".join(closed)) if len(closed) in self._form.closed else None
+            found = self.form.closed[len(closed)].fullmatch(",".join(closed)) if len(closed) in self.form.closed else None
         if found is None:
             return Broken("a row of this table is cut short or garbled")
-        cells = dict(zip(self._form.columns, found.groups(), strict=False))
+        cells = dict(zip(self.form.columns, found.groups(), strict=False))
         payload_bytes, demand = int(cells["bytes"]), int(cells["demand"])
         if not is_size(payload_bytes) or not is_size(demand):
             return Broken("a message size or demand that cannot be")
-        if payload_bytes < self._payload_bytes:
+        if payload_bytes < self.payload_bytes:
             return Broken("sizes only grow within a table: this row is of another one")
         if trouble := _miscounted(cells, demand) or _contradiction(cells, payload_bytes):
             return Broken(trouble)
-        self._payload_bytes = payload_bytes
+        self.payload_bytes = payload_bytes
         return self._record(cells, payload_bytes, demand)
+
+    def record(self, line: Line) -> Record | None:
+        """The record of a row of which it is known that it is whole and in order; the table does not remember it."""
+        found = self.form.row.fullmatch("".join(line.text.split()))
+        if found is None:
+            return None
+        cells = dict(zip(self.form.columns, found.groups(), strict=False))
+        return self._record(cells, int(cells["bytes"]), int(cells["demand"]))
+
+    def waits_left_out(self, cells: Mapping[str, NDArray[np.float64]]) -> NDArray[np.bool_]:
+        """Where a row of a table that does not say so is of a version that leaves the waits out of the publisher's time."""
+        short = cells["sent_time"] < _WAITS_LEFT_OUT * cells["received_time"]
+        return short if self.form.definition == "fastrtps-demand-1.7" else short & False
 
     def _record(self, cells: Mapping[str, str], payload_bytes: int, demand: int) -> Record:
         received = _count(cells.get("received"))
@@ -131,7 +148,7 @@ class DemandTable:
             conditions=Conditions(
                 demand=demand,
                 recovery_time_ns=None if recovery_ms is None else recovery_ms * _MILLISECOND,
-                definition=_definition(self._form.definition, cells),
+                definition=_definition(self.form.definition, cells),
             ),
         )
 
@@ -164,7 +181,7 @@ def _contradiction(cells: Mapping[str, str], payload_bytes: int) -> str | None:
         slack = 1.1 / time_us if "." not in cells[f"{side}_time"] else 0.0011 / time_us
         rates = ((f"{side}_mbit", count * payload_bytes * 8 / time_us), (f"{side}_rate", count * 1e6 / time_us))
         for key, expected in rates:
-            printed_to = _ROUNDING if re.fullmatch(_THREE, cells.get(key, "0.000")) else expected * 0.01
+            printed_to = ROUNDING if re.fullmatch(_THREE, cells.get(key, "0.000")) else expected * 0.01
             if key in cells and abs(float(cells[key]) - expected) > printed_to + expected * slack:
                 return "the rates of this row do not belong to its samples, size and time"
     return None

@@ -21,7 +21,22 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
 from tacholog.formats.hmbdc.sample import TITLE, SamplePage
-from tacholog.formats.kit import Bound, Broken, Conditions, DataPath, Detected, Dialect, Facts, Found, Line, Number, Record, States, impossible
+from tacholog.formats.kit import (
+    Bound,
+    Broken,
+    Conditions,
+    DataPath,
+    Detected,
+    Dialect,
+    Facts,
+    Found,
+    Line,
+    LineStart,
+    Number,
+    Record,
+    States,
+    impossible,
+)
 
 SYSTEM = "hmbdc"
 TOOL = "tips-ping-pong"
@@ -69,13 +84,13 @@ _DATA_PATHS: dict[str, DataPath] = {"Ping": "copy", "PingGT1K": "copy", "Ping0cp
 _LOGGED_BETWEEN = 100  # Lines of the logger that may come between a size and its result.
 
 
-_SAMPLE = re.compile(rf"^ *{TITLE} \(updated with release ", re.MULTILINE)
+_SAMPLE = LineStart(rf" *{TITLE} \(updated with release ")
 
 
 def detect(head: str) -> Detected:
     """Say whether the log has a line of the pinger or the ponger, or the sample's title."""
     marks = ("round trip time (sec):(", "Started Pinger with the first", "Started Ponger, press ctrl-c", _ONE_WAY)
-    fits = any(mark in head for mark in marks) or _SAMPLE.search(head) is not None
+    fits = any(mark in head for mark in marks) or _SAMPLE.is_in(head)
     return Detected(fits, wants=f"'Started Pinger', 'Started Ponger', 'round trip time (sec):(' or '{TITLE}'")
 
 

@@ -15,14 +15,14 @@ Source: the reports of iperf3 3.12 and 3.17, logs recorded with 3.12, and publis
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
+from tacholog.formats.iperf3 import bulk
 from tacholog.formats.iperf3.json import IperfDocument
 from tacholog.formats.iperf3.stream import SIGN, EventStream
 from tacholog.formats.iperf3.text import TextReport
 from tacholog.formats.iperf3.times import STAMP
-from tacholog.formats.kit import Detected, Dialect, Facts, Found, Line, States
+from tacholog.formats.kit import Detected, Dialect, Facts, Found, Line, LineStart, States
 
 SYSTEM = "Sockets"
 TOOL = "iperf3"
@@ -47,21 +47,21 @@ STATES = {
 }
 
 
+BULK = bulk.BULK
+_HEAD = LineStart(
+    rf"(?:{STAMP})?(?:\[ ID\](?:\[Role\])? Interval {{11}}Transfer {{5}}Bi?[at]|Connecting to host \S+, port \d+\r?$|"
+    r"iperf3: (?:(?:error|interrupt) - |the (?:client|server) has )|"
+    rf"Server listening on \d+(?: \(test #\d+\))?\s{{1,3}}(?:{STAMP})?-{{20}})|"
+    rf"\s*\"version\":\s*\"iperf 3\.|{SIGN.pattern}"
+)
+
+
 def detect(head: str) -> Detected:
     """Say whether the log has the header of its rows, one of its first lines, or its version in JSON."""
-    fits = re.search(
-        rf"^(?:{STAMP})?(?:\[ ID\](?:\[Role\])? Interval {{11}}Transfer {{5}}Bi?[at]|Connecting to host \S+, port \d+\r?$|"
-        r"iperf3: (?:(?:error|interrupt) - |the (?:client|server) has )|"
-        rf"Server listening on \d+(?: \(test #\d+\))?\s{{1,3}}(?:{STAMP})?-{{20}})|"
-        r"^\s*\"version\":\s*\"iperf 3\.",
-        head,
-        re.MULTILINE,
-    )
-    fits = fits or re.search(rf"^{SIGN.pattern}", head, re.MULTILINE)
     wants = (
         '\'[ ID] Interval           Transfer     Bitrate\', \'iperf3: error - \', \'"version": "iperf 3.\' in JSON, or \'{"event":"start","data":\''
     )
-    return Detected(fits is not None, wants)
+    return Detected(_HEAD.is_in(head), wants)
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Found]:

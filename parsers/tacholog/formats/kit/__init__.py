@@ -1,9 +1,9 @@
 """All that the author of a log format imports: ``from tacholog.formats.kit import Found, Line, Record, printed``.
 
 **Lines in, findings out.** `Line` is what ``parse`` gets. `Found` is what it yields: a `Record` with its `Number`s and `Conditions`, `Facts` about
-the run, part of a `Histogram`, a `Broken` line, or ``None`` for a line without meaning. ``detect`` returns `Detected`; the constant ``DIALECTS``
-holds `Dialect`s. The optional constant ``STATES`` holds `States`: which conditions the results of a test state. `found_on` makes a finding on several
-lines; `closed_cells` splits a row whose last cell may be cut.
+the run, part of a `Histogram`, a `Broken` line, or ``None`` for a line without meaning. ``detect`` returns `Detected`, and `LineStart` finds how
+lines of the head start; the constant ``DIALECTS`` holds `Dialect`s. The optional constant ``STATES`` holds `States`: which conditions the results of
+a test state. `found_on` makes a finding on several lines; `closed_cells` splits a row whose last cell may be cut.
 
 **Numbers.** `printed` makes a number that the tool rounded, `counted` an exact count, `impossible` one that cannot be true. `unit_of_last_place` and
 `unit_of_last_decimal` say how finely a number was printed; `MICROSECOND` is one in nanoseconds. `is_size`, `COUNT_LIMIT` and `VALUE_LIMIT` say what
@@ -16,8 +16,10 @@ single samples in bounded memory.
 with the line of each `JsonMember`. A function that reads a result yields
 `JsonResult`s from `JsonScalar`s. `JsonReader` is what it is made of, line by line (`JsonLine`). `parse_json` reads one text that is one object.
 
-**Results in bulk (optional).** A format whose tool prints results by the hundred thousand may have a constant ``BULK`` of `Bulk`s. They give
-`RecordColumns` of `NumberColumn`s (`printed_column`, `counted_column`), one array element for each record.
+**Results in bulk (optional).** A format whose tool prints thousands of lines of one shape in a row may have a constant ``BULK`` of `Bulk`s. Their
+functions give `RecordColumns` of `NumberColumn`s (`printed_column`, `counted_column`, `exact_column`), one array element for each record. Where lines
+do not stand by themselves, ``parse`` gets `Lines` (`lines_in` gives them one by one) and yields `FoundMany`, with `Records` or without;
+`read_in_bulk` gives them to a function that says what it has `Taken`, for which `first_false` is of use.
 
 The contract:
 
@@ -29,11 +31,12 @@ The contract:
 - A format imports nothing else of Tacholog, opens no files, reads no environment, and keeps a bounded number of lines.
 """
 
-from tacholog.formats.kit.bulk import Bulk, NumberColumn, RecordColumns, counted_column, printed_column
+from tacholog.formats.kit.bulk import Bulk, Lines, NumberColumn, RecordColumns, counted_column, exact_column, first_false, lines_in, printed_column
 from tacholog.formats.kit.distribution import Distribution
+from tacholog.formats.kit.found import Found, FoundMany, Records, Taken, found_on, read_in_bulk
 from tacholog.formats.kit.intervals import DERIVED, PARTIAL, Tally
 from tacholog.formats.kit.json import JsonLine, JsonMember, JsonObject, JsonReader, JsonResult, JsonScalar, json_findings, parse_json
-from tacholog.formats.kit.lines import Broken, Detected, Dialect, Found, Line, States, closed_cells, found_on
+from tacholog.formats.kit.lines import Broken, Detected, Dialect, Line, LineStart, States, closed_cells
 from tacholog.formats.kit.numbers import (
     COUNT_LIMIT,
     MICROSECOND,
@@ -69,6 +72,7 @@ __all__ = [
     "Distribution",
     "Facts",
     "Found",
+    "FoundMany",
     "Histogram",
     "JsonLine",
     "JsonMember",
@@ -77,30 +81,38 @@ __all__ = [
     "JsonResult",
     "JsonScalar",
     "Line",
+    "LineStart",
+    "Lines",
     "LoadMode",
     "Number",
     "NumberColumn",
     "Reach",
     "Record",
     "RecordColumns",
+    "Records",
     "Reliability",
     "Scope",
     "Side",
     "States",
     "Status",
+    "Taken",
     "Tally",
     "Test",
     "Touched",
     "closed_cells",
     "counted",
     "counted_column",
+    "exact_column",
+    "first_false",
     "found_on",
     "impossible",
     "is_size",
     "json_findings",
+    "lines_in",
     "parse_json",
     "printed",
     "printed_column",
+    "read_in_bulk",
     "unit_of_last_decimal",
     "unit_of_last_place",
 ]

@@ -1,19 +1,24 @@
-"""Reading many result lines at once, as arrays: optional, for tools that print results by the hundred thousand.
+"""Reading many result lines at once, as arrays: optional, for tools that print lines by the hundred thousand.
 
-A format lists the shapes of such lines in its constant ``BULK``. The format still reads the first and the last line of each run of such lines in
-``parse``; only those between them are read as arrays. A line in any doubt is read one by one, and judged in ``parse``.
+A format lists the shapes of such lines in its constant ``BULK``. What is read at once is what reading line by line would give: a line in any doubt is
+read one by one, and judged in ``parse``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from tacholog.formats.kit.lines import Line
+from tacholog.formats.kit.numbers import VALUE_LIMIT
 from tacholog.schema.records import Bound, Record
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+_KEPT = b"0123456789."
 
 
 class NumberColumn(NamedTuple):
@@ -32,36 +37,174 @@ class NumberColumn(NamedTuple):
 
 
 class RecordColumns(NamedTuple):
-    """The records of many lines, as columns of one length. Lines where ``valid`` is false are read one by one instead."""
+    """The records of many lines, as columns of one length. Lines where ``valid`` is false are read one by one instead.
+
+    A size or a number of samples of -1 is not stated.
+    """
 
     valid: NDArray[np.bool_]
     payload_bytes: NDArray[np.int64]
     samples: NDArray[np.int64] | None
     numbers: tuple[NumberColumn, ...]
 
+    def rows(self, rows: slice | NDArray[np.int64]) -> RecordColumns:
+        """Return some of the records."""
+        return RecordColumns(
+            self.valid[rows],
+            self.payload_bytes[rows],
+            None if self.samples is None else self.samples[rows],
+            tuple(c._replace(values=c.values[rows], resolutions=c.resolutions[rows], below=c.below[rows]) for c in self.numbers),
+        )
+
+    def check(self, count: int) -> None:
+        """Check lengths and types.
+
+        Raises:
+            TypeError: the columns are not of this length, or not of the types that this class says.
+        """
+        kinds = [(self.valid, "b"), (self.payload_bytes, "i"), *(() if self.samples is None else ((self.samples, "i"),))]
+        kinds += [pair for column in self.numbers for pair in zip((column.values, column.resolutions, column.below), "ffb", strict=True)]
+        if any(array.shape != (count,) or array.dtype.kind != kind for array, kind in kinds):
+            raise TypeError(f"the columns are not each of {count} rows and of the type that tacholog.formats.kit.RecordColumns says")
+
+    def possible(self) -> NDArray[np.bool_]:
+        """Return where a record that is valid can have these sizes and numbers."""
+        import numpy as np
+
+        possible = self.valid & (self.payload_bytes != 0) & (self.payload_bytes >= -1)
+        if self.samples is not None:
+            possible &= self.samples >= -1
+        for column in self.numbers:
+            unknown = np.isnan(column.values) & bool(column.marks)  # Only a mark says why a value is not known.
+            possible &= (unknown | ((column.values >= 0) & (column.values <= VALUE_LIMIT))) & ~(column.resolutions <= 0)
+        return np.asarray(possible)
+
 
 class Bulk(NamedTuple):
-    """A shape of result line of which a log has thousands in a row.
+    r"""A shape of line of which a log has thousands in a row.
 
     ``line`` is a pattern that matches one such line without its end: ASCII, always with the same count of numbers, none of more than 15 digits,
-    none with a sign. In a run of such lines each line is one record like that of the run's first line, and shares its conditions. ``read`` takes the
-    numbers (an array with a row for each line) and the first line's record. It returns the columns, or ``None``: read these lines one by one.
+    none with a sign. It must not backtrack: end each repetition with ``+``, as in ``\d{1,15}+``.
+
+    With ``read``, each line of a run is one record like that of the run's first line, and shares its conditions. ``parse`` reads the first and the
+    last line as ever, and ``read`` those between: it takes the numbers (an array with a row for each line) and the first line's record, and returns
+    the columns, or ``None``: read these lines one by one.
+
+    Without ``read``, ``parse`` is given the run as `Lines`; `read_in_bulk` helps with them.
+
+    ``letters`` stand for digits, such as ``{"G": "3"}`` where a line has "5.84 GBytes": a unit becomes one more number of the line.
     """
 
     line: bytes
-    read: Callable[[NDArray[np.float64], Record], RecordColumns | None]
+    read: Callable[[NDArray[np.float64], Record], RecordColumns | None] | None = None
+    letters: tuple[tuple[str, str], ...] = ()
+
+
+class Lines:
+    """Many lines of one shape in a row. The first is line ``number`` of the log, and they are ``count``."""
+
+    def __init__(self, number: int, text: bytes, bulk: Bulk) -> None:
+        """Take the text of whole lines, ends included."""
+        self._run = _RunText(text, bulk)
+        self._first = number
+        self._start, self._stop = 0, self._run.count
+
+    @property
+    def number(self) -> int:
+        """The number of the first line."""
+        return self._first + self._start
+
+    @property
+    def count(self) -> int:
+        """How many lines these are."""
+        return self._stop - self._start
+
+    @property
+    def bulk(self) -> Bulk:
+        """Their shape."""
+        return self._run.bulk
+
+    @property
+    def cells(self) -> NDArray[np.float64]:
+        """The numbers in the lines, a row a line."""
+        return self._run.cells[self._start : self._stop]
+
+    def line(self, place: int) -> Line:
+        """Return one of the lines; the first is at place 0, the last at -1."""
+        at = (self._start if place >= 0 else self._stop) + place
+        return Line(self._first + at, self._run.text_of(at))
+
+    def part(self, start: int, stop: int | None = None) -> Lines:
+        """Return the lines from one place to before another, which may count from the end as in a slice."""
+        part = object.__new__(Lines)
+        part._run, part._first = self._run, self._first
+        part._start = self._start + start
+        part._stop = self._stop if stop is None else stop + (self._start if stop >= 0 else self._stop)
+        return part
+
+
+def lines_in(piece: Line | Lines) -> Iterator[Line]:
+    """Yield the lines of what ``parse`` was given, one by one."""
+    if isinstance(piece, Lines):
+        yield from (piece.line(place) for place in range(piece.count))
+    else:
+        yield piece
+
+
+class _RunText:
+    """The text of a run, and what is known of it once it was asked for."""
+
+    def __init__(self, text: bytes, bulk: Bulk) -> None:
+        self.text, self.bulk = text, bulk
+        self.count = text.count(b"\n")
+
+    @functools.cached_property
+    def cells(self) -> NDArray[np.float64]:
+        import numpy as np
+
+        text = self.text.translate(_table(self.bulk.letters)).decode("ascii")
+        return np.fromstring(text, dtype=np.float64, sep=" ").reshape(self.count, -1)
+
+    @functools.cached_property
+    def _ends(self) -> NDArray[np.int64]:
+        import numpy as np
+
+        return np.flatnonzero(np.frombuffer(self.text, dtype=np.uint8) == ord("\n"))
+
+    def text_of(self, place: int) -> str:
+        start = int(self._ends[place - 1]) + 1 if place else 0
+        return self.text[start : int(self._ends[place])].removesuffix(b"\r").decode("ascii")
+
+
+@functools.lru_cache(maxsize=64)
+def _table(letters: tuple[tuple[str, str], ...]) -> bytes:
+    """What becomes of each byte of a run: numbers stay, all else becomes blank."""
+    table = bytearray(code if code in _KEPT else ord(" ") for code in range(256))
+    for letter, digit in letters:
+        table[ord(letter)] = ord(digit)
+    return bytes(table)
 
 
 def counted_column(metric: str, counts: NDArray[np.float64]) -> NumberColumn:
     """Make a column of exact counts: what `counted` is for one number."""
+    return exact_column(metric, "total", counts)
+
+
+def exact_column(metric: str, statistic: str, values: NDArray[np.float64], marks: tuple[str, ...] = ()) -> NumberColumn:
+    """Make a column of numbers that were not rounded."""
     import numpy as np
 
-    return NumberColumn(metric, "total", counts, np.full(len(counts), np.nan), np.zeros(len(counts), dtype=np.bool_))
+    return NumberColumn(metric, statistic, values, np.full(len(values), np.nan), np.zeros(len(values), dtype=np.bool_), marks)
 
 
-def printed_column(metric: str, statistic: str, values: NDArray[np.float64], resolution: float) -> NumberColumn:
+def printed_column(metric: str, statistic: str, values: NDArray[np.float64], resolution: float | NDArray[np.float64]) -> NumberColumn:
     """Make a column of numbers that were rounded to ``resolution``: what `printed` is for one number."""
     import numpy as np
 
     below = values == 0
-    return NumberColumn(metric, statistic, np.where(below, resolution, values), np.full(len(values), resolution), below)
+    return NumberColumn(metric, statistic, np.where(below, resolution, values), np.broadcast_to(np.float64(resolution), values.shape), below)
+
+
+def first_false(valid: NDArray[np.bool_]) -> int:
+    """Return how many of the first are true."""
+    return len(valid) if valid.all() else int(valid.argmin())

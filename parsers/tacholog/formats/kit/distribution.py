@@ -11,6 +11,11 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 from math import ceil, isqrt
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 DIFFERENT_VALUES = 1 << 16
 KEPT_DIGITS = 11
@@ -38,6 +43,23 @@ class Distribution:
         self._total += value
         self._squares += value * value
         self._counts[_coarse(value) if self._coarse else value] += 1
+        if len(self._counts) > DIFFERENT_VALUES and not self._coarse:
+            self._coarsen()
+
+    def add_many(self, values: NDArray[np.int64]) -> None:
+        """Count many samples, none below zero."""
+        import numpy as np
+
+        if not len(values):
+            return
+        different, counts = (array.tolist() for array in np.unique(values, return_counts=True))
+        self._minimum = min(self._minimum, different[0]) if self.count else different[0]
+        self._maximum = max(self._maximum, different[-1]) if self.count else different[-1]
+        self.count += len(values)
+        for value, count in zip(different, counts, strict=True):
+            self._total += value * count
+            self._squares += value * value * count
+            self._counts[_coarse(value) if self._coarse else value] += count
         if len(self._counts) > DIFFERENT_VALUES and not self._coarse:
             self._coarsen()
 

@@ -12,7 +12,8 @@ from fractions import Fraction
 
 import msgspec
 
-from tacholog.formats.kit.lines import Found, Line
+from tacholog.formats.kit.found import Found
+from tacholog.formats.kit.lines import Line
 from tacholog.schema.records import Number, Record
 
 DERIVED = "derived"

@@ -13,7 +13,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from tacholog.formats.kit.lines import Broken, Found, Line
+from tacholog.formats.kit.found import Found
+from tacholog.formats.kit.lines import Broken, Line
 from tacholog.formats.kit.numbers import COUNT_LIMIT, VALUE_LIMIT, impossible, unit_of_last_decimal
 from tacholog.schema.records import Facts, Number, Record
 

@@ -15,13 +15,14 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
 from tacholog.formats.kit import (
     Basis,
     Broken,
+    Bulk,
     Conditions,
     Detected,
     Dialect,
@@ -32,11 +33,20 @@ from tacholog.formats.kit import (
     Number,
     Reach,
     Record,
+    RecordColumns,
     Side,
     States,
     Test,
+    counted_column,
+    exact_column,
 )
 from tacholog.formats.native.line import Fields, count, decimal, lacks, one_of, pairs_of, payload_bytes, unknown_kind_of_result
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Count = tuple[str, NDArray[np.float64]]
 
 SYSTEM = "Tacholog perftest"
 TOOL = "perftest"
@@ -98,7 +108,38 @@ _REACH_BEFORE_IT_WAS_LOGGED: Mapping[str, Reach] = {
 }
 # What perftest prints on standard error, also behind the signs of progress that it prints in the hmbdc dialect.
 _MESSAGE = re.compile(r"[xC.]{0,64}perftest: (?P<note>note: )?(?P<text>.{1,1000})")
+_BIN = re.compile(r"[0-9]{1,19}+:[0-9]{1,19}+:[0-9]{1,19}+")
+_BINS = re.compile(rf"(?:{_BIN.pattern},)*+{_BIN.pattern}")
 _FACT_KINDS = ("host", "clock", "load", "affinity", "socket", "companion", "path", "way", "note")
+
+
+# Intervals are what a long run prints most of; the others stand once a size.
+_INTERVAL = rb"interval payload_bytes=\d{1,15}+ index=\d{1,15}+ duration_ns=\d{1,15}+ "
+
+
+def _throughput_intervals(cells: NDArray[np.float64], like: Record) -> RecordColumns | None:
+    size, _, duration, received, lost = cells.T
+    return _intervals(like, size, received, (("messages_received", received), ("messages_lost", lost), ("duration", duration)))
+
+
+def _latency_intervals(cells: NDArray[np.float64], like: Record) -> RecordColumns | None:
+    size, _, duration, messages, _, p50, _, p99, high = cells.T  # Two are of the names "p50_ns" and "p99_ns".
+    more = _intervals(like, size, messages, (("messages_received", messages), ("duration", duration)))
+    latencies = tuple(exact_column("latency", name, values) for name, values in (("p50", p50), ("p99", p99), ("max", high)))
+    return more and more._replace(numbers=(*latencies, *more.numbers))
+
+
+def _intervals(like: Record, size: NDArray[np.float64], samples: NDArray[np.float64], counts: Iterable[Count]) -> RecordColumns | None:
+    if like.scope != "interval" or like.test == "demand":
+        return None
+    numbers = tuple(counted_column(metric, values) for metric, values in counts)
+    return RecordColumns(size == like.payload_bytes, size.astype("int64"), samples.astype("int64"), numbers)
+
+
+BULK = (
+    Bulk(_INTERVAL + rb"received=\d{1,15}+ lost=\d{1,15}+", _throughput_intervals),
+    Bulk(_INTERVAL + rb"messages=\d{1,15}+ p50_ns=\d{1,15}+ p99_ns=\d{1,15}+ max_ns=\d{1,15}+", _latency_intervals),
+)
 
 
 def detect(head: str) -> Detected:
@@ -334,13 +375,12 @@ def _of_latency(fields: Fields) -> Conditions:
 
 
 def _histogram(fields: Fields) -> Histogram:
-    bins: list[tuple[int, int, int]] = []
-    for text in fields["bins"].split(","):
-        edges = re.fullmatch(r"(\d{1,19}):(\d{1,19}):(\d{1,19})", text)
-        if edges is None:
-            raise ValueError(f"bin {text[:40]!r} is not lower:upper:count")
-        bins.append((int(edges[1]), int(edges[2]), int(edges[3])))
-    return Histogram(payload_bytes=payload_bytes(fields), basis=_basis(fields), bins=tuple(bins))
+    text = fields["bins"]
+    if _BINS.fullmatch(text) is None:
+        wrong = next((text for text in text.split(",") if _BIN.fullmatch(text) is None), "")
+        raise ValueError(f"bin {wrong[:40]!r} is not lower:upper:count")
+    numbers = map(int, text.replace(",", ":").split(":"))
+    return Histogram(payload_bytes=payload_bytes(fields), basis=_basis(fields), bins=tuple(zip(numbers, numbers, numbers, strict=True)))
 
 
 def _opening(fields: Fields) -> Facts:

@@ -22,7 +22,22 @@ from math import isfinite
 
 import msgspec
 
-from tacholog.formats.kit import DERIVED, PARTIAL, Broken, Conditions, Detected, Dialect, Facts, Found, Line, LoadMode, Record, States, Tally
+from tacholog.formats.kit import (
+    DERIVED,
+    PARTIAL,
+    Broken,
+    Conditions,
+    Detected,
+    Dialect,
+    Facts,
+    Found,
+    Line,
+    LineStart,
+    LoadMode,
+    Record,
+    States,
+    Tally,
+)
 from tacholog.formats.performance_test.json import ACCUMULATING, SIGN, accumulated, looks_like_document, read_document, taken_apart, without_latencies
 from tacholog.formats.performance_test.row import ExperimentRow, columns_of, read_row
 
@@ -68,11 +83,12 @@ _MEANINGS = {"NONE": _ONE_WAY, "RELAY": _ONE_WAY, "MAIN": Conditions(basis="rtt"
 _WITHOUT_MODES = "Communication mean"  # What versions print that know no modes, and some that do;
 _WITH_MODES = {"Shared memory transfer", "Unbounded message size", "Ignore seconds from beginning"}  # and what only those print that do.
 _KEYS = 60  # The tool prints about twenty, and whatever the environment variable APEX_PERFORMANCE_TEST holds.
+_HEAD = LineStart(rf"{_START}|{SIGN.pattern}")
 
 
 def detect(head: str) -> Detected:
     """Say whether the log has the mark that stands before the table, the table's first columns, or the first members of the JSON."""
-    fits = f"\n{_START}" in f"\n{head}" or (re.search(_HEADER.pattern, head) or re.search(rf"^{SIGN.pattern}", head, re.MULTILINE)) is not None
+    fits = _HEAD.is_in(head) or _HEADER.search(head) is not None
     return Detected(fits, wants=f"'{_START}', a header 'T_experiment, T_loop, received, ...', or its JSON on one line, as it prints it")
 
 

@@ -6,6 +6,8 @@ of each line is read here: a point for a decimal sign, microseconds.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tacholog.formats.kit import Bulk, NumberColumn, Record, RecordColumns, counted_column, printed_column
@@ -15,17 +17,19 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-
+_Read = Callable[["NDArray[np.float64]", Record], RecordColumns | None]
 _COUNT = rb"\d{1,15}+"
 _MBIT = rb"\d{1,15}+\.\d"
-_LOST = rb"Lost: +%b \(\d{1,3}+\.\d\d%%\)" % _COUNT
-_SUMMARY = rb"Length: +%b +Packets: +%b +Packets/s\(ave\): +%b +Mbps\(ave\): +%b +%b" % (_COUNT, _COUNT, _COUNT, _MBIT, _LOST)
-_RUNNING = rb" *Packets: +%b +Packets/s: +%b +Packets/s\(ave\): +%b +Mbps: +%b +Mbps\(ave\): +%b +%b" % (_COUNT, _COUNT, _COUNT, _MBIT, _MBIT, _LOST)
-_ANSWER = rb"One[ -][wW]ay Latency: +%b us +Ave +%b us +Std +%b us +Min +%b us +Max +%b(?: us)? *" % (_COUNT, _COUNT, _MBIT, _COUNT, _COUNT)
+_LOST = rb"Lost: ++%b \(\d{1,3}+\.\d\d%%\)" % _COUNT
+_SUMMARY = rb"Length: ++%b ++Packets: ++%b ++Packets/s\(ave\): ++%b ++Mbps\(ave\): ++%b ++%b" % (_COUNT, _COUNT, _COUNT, _MBIT, _LOST)
+_RATES = rb"Packets/s: ++%b ++Packets/s\(ave\): ++%b ++Mbps: ++%b ++Mbps\(ave\): ++%b" % (_COUNT, _COUNT, _MBIT, _MBIT)
+_RUNNING = rb" *+Packets: ++%b ++%b ++%b" % (_COUNT, _RATES, _LOST)
+_EXTREMES = rb"Min ++%b us ++Max ++%b(?: us)?+" % (_COUNT, _COUNT)
+_ANSWER = rb"One[ -][wW]ay Latency: ++%b us ++Ave ++%b us ++Std ++%b us ++%b" % (_COUNT, _COUNT, _MBIT, _EXTREMES)
 
 
 def _summaries(cells: NDArray[np.float64], like: Record) -> RecordColumns | None:
-    if like.scope != "summary" or like.test != "throughput":
+    if like.scope != "summary" or like.test != "throughput" or like.conditions.definition != "rti-throughput":
         return None
     size, received, rate, mbit, lost, percent = cells.T
     consistent = (size > 0) & _rates_agree(size, rate, mbit, messages=1.01)
@@ -61,18 +65,81 @@ def _answers(cells: NDArray[np.float64], like: Record) -> RecordColumns | None:
     return RecordColumns(valid, np.full(len(cells), like.payload_bytes), None, numbers)
 
 
-def _with_cpu(bulk: Bulk, statistic: str) -> Bulk:
+def _latencies(cells: NDArray[np.float64], like: Record) -> RecordColumns | None:
+    """Summaries of latencies, as CSV has them."""
+    import numpy as np
+
+    if like.scope != "summary" or like.test != "latency" or like.conditions.definition != "rti-one-way":
+        return None
+    size, values = cells[:, 0], dict(zip(figures.STATISTICS, cells[:, 1:].T, strict=True))
+    order = sorted(figures.ORDER.items(), key=lambda item: item[1])
+    levels = [(share, values[name]) for name, share in order if name in values]
+    pairs = list(pairwise(levels))
+    least = sum(((above - share) * low for (share, low), (above, _) in pairs), np.zeros(len(cells)))
+    most = sum(((above - share) * high for (share, _), (above, high) in pairs), np.zeros(len(cells)))
+    valid = (least - 1 <= values["mean"]) & (values["mean"] <= most + 1)
+    for (_, low), (_, high) in pairs:
+        valid &= low <= high
+    valid &= values["p99.9999"] > values["min"]  # Otherwise Java may have printed the smallest sample for it.
+    return RecordColumns(valid, size.astype("int64"), None, _printed_like(like, values))
+
+
+def _running_latencies(cells: NDArray[np.float64], like: Record) -> RecordColumns | None:
+    """Intervals of latencies, as CSV has them."""
+    if like.scope != "interval" or like.test != "latency" or like.conditions.definition != "rti-one-way-running":
+        return None
+    size, last, mean, _, low, high = cells.T
+    valid = (low <= last) & (last <= high) & (low - 1 <= mean) & (mean <= high + 1)
+    return RecordColumns(valid, size.astype("int64"), None, _printed_like(like, dict(zip(figures.RUNNING, cells[:, 1:].T, strict=True))))
+
+
+def _printed_like(like: Record, values: Mapping[str, NDArray[np.float64]]) -> tuple[NumberColumn, ...]:
+    """Numbers that were printed as finely as those of a record: of one shape, in microseconds or nanoseconds."""
+    import numpy as np
+
+    resolutions = {number.statistic: number.resolution for number in like.numbers if number.metric == "latency"}
+    unit = resolutions["max"] or np.nan  # Of whole numbers it is the unit that they were printed in.
+    return tuple(printed_column("latency", name, np.round(column * unit, 3), resolutions[name] or np.nan) for name, column in values.items())
+
+
+def _running_csv(cells: NDArray[np.float64], like: Record) -> RecordColumns | None:
+    """Intervals of throughput, as CSV has them: the size stands in each row."""
+    if like.scope != "interval" or like.test != "throughput" or like.conditions.definition != "rti-throughput-running":
+        return None
+    size, received, last_rate, rate, last_mbit, mbit, lost, percent = cells.T
+    consistent = (size > 0) & _rates_agree(size, rate, mbit, messages=1.6) & _rates_agree(size, last_rate, last_mbit, messages=1.01)
+    numbers = (*_counts(received, lost), *_rates("mean", rate, mbit), *_rates("last", last_rate, last_mbit))
+    return _throughput(size, consistent, numbers, (received, lost, percent))
+
+
+def _with_cpu(line: bytes, read: _Read, statistic: str, cpu: bytes = rb" CPU: ++\d{1,3}+\.\d\d%") -> Bulk:
     """The same line with the processor time behind it, as options of some versions have it."""
 
-    def read(cells: NDArray[np.float64], like: Record) -> RecordColumns | None:
-        columns = bulk.read(cells[:, :-1], like)
+    def read_both(cells: NDArray[np.float64], like: Record) -> RecordColumns | None:
+        columns = read(cells[:, :-1], like)
         return columns and columns._replace(numbers=(*columns.numbers, printed_column("cpu_of_machine", statistic, cells[:, -1], 0.01)))
 
-    return Bulk(bulk.line + rb" CPU: +\d{1,3}+\.\d\d%", read)
+    return Bulk(line + cpu, read_both)
 
 
-_PLAIN = ((Bulk(_SUMMARY, _summaries), "mean"), (Bulk(_RUNNING, _running), "last"), (Bulk(_ANSWER, _answers), "last"))
-BULK = (*(bulk for bulk, _ in _PLAIN), *(_with_cpu(bulk, statistic) for bulk, statistic in _PLAIN))
+def _row(decimals: Sequence[int]) -> bytes:
+    """A row of CSV as C++ pads it."""
+    return rb" *+" + rb", *+".join(rb"\d{1,15}+\.\d{%d}" % places if places else _COUNT for places in decimals)
+
+
+_PLAIN = ((_SUMMARY, _summaries, "mean"), (_RUNNING, _running, "last"), (_ANSWER, _answers, "last"))
+_CSV = (
+    (_row((0, 0, 0, 1, 0, 2)), _summaries, "mean"),
+    (_row((0, 0, 0, 0, 1, 1, 0, 2)), _running_csv, "last"),
+    (_row((0, 0, 1, 0, 0, 0, 0, 0, 0, 0)), _latencies, "mean"),
+    (_row((0, 0, 0, 1, 0, 0)), _running_latencies, "last"),
+)
+BULK = (
+    *(Bulk(line + rb" *+", read) for line, read, _ in _PLAIN),
+    *(_with_cpu(*plain) for plain in _PLAIN),
+    *(Bulk(line + rb" *+", read) for line, read, _ in _CSV),
+    *(_with_cpu(*row, rb", *+\d{1,3}+\.\d\d *+") for row in _CSV),
+)
 
 
 def _throughput(

@@ -20,7 +20,7 @@ RUNNING = ("last", "mean", "std", "min", "max")
 UNIT = "us|ns|[\u03bc\u00b5]s"
 CUT = Broken("the log ends within this line")
 OUT_OF_PLACE = Broken("cells of this row are missing or out of place")
-_ORDER = {"min": 0.0, "p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999, "p99.9999": 0.999999, "max": 1.0}
+ORDER = {"min": 0.0, "p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999, "p99.9999": 0.999999, "max": 1.0}
 _STYLES = ({"0"}, {"0", "3"})  # Decimals of the whole numbers, and of all numbers in builds of high resolution.
 SHARE_SLACK = 0.006  # Half of the last printed place of a percentage, and what single precision adds to it.
 RATE_SLACK_BIT_PER_S = 0.06e6  # Half of the last printed place of Mbps, and a little.
@@ -139,7 +139,7 @@ def _smallest_for_percentiles(values: Mapping[str, float]) -> tuple[str, ...]:
 
 def _contradictory(values: Mapping[str, float]) -> bool:
     """Whether the statistics are out of order, or their mean is where no distribution with these percentiles can have it."""
-    levels = [(share, values[name]) for name, share in _ORDER.items() if name in values]
+    levels = [(share, values[name]) for name, share in ORDER.items() if name in values]
     if any(low > high for (_, low), (_, high) in pairwise(levels)):
         return True
     least = sum((above - share) * low for (share, low), (above, _) in pairwise(levels))

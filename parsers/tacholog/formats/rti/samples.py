@@ -11,11 +11,17 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
-from tacholog.formats.kit import Broken, Conditions, Found, Line, Record, Scope, found_on, printed
+from tacholog.formats.kit import Broken, Bulk, Conditions, Found, Line, Lines, Record, Scope, Taken, first_false, found_on, printed
 from tacholog.formats.rti.figures import CUT
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 BATCH = 1000
+SAMPLES = Bulk(rb"\d{1,15}+, *+\d{1,15}+ *+")
 _HEAD = re.compile(r"\s*Sample Number, ?Value\s*")
 _ROW = re.compile(r"\s*(?P<number>\d{1,15}), *(?P<value>\d{1,15})\s*")
 _VALUES = 1 << 16  # Different values that are counted; a run has some thousands of microseconds at the most.
@@ -31,22 +37,40 @@ class Samples:
         self.size: int | None = None
         self._conditions = conditions
         self._marks = ("derived", *marks)
-        self._lines: list[Line] = []
+        self._lines: list[Line | Lines] = []
+        self._count = 0
         self._interval: Counter[int] = Counter()
         self._run: Counter[int] = Counter()
         self._complete = True
 
+    def add_many(self, lines: Lines, microseconds: NDArray[np.int64]) -> Iterator[Found]:
+        """Take many samples."""
+        import numpy as np
+
+        at = 0
+        while at < lines.count:
+            end = min(at + BATCH - self._count, lines.count)
+            values, counts = np.unique(microseconds[at:end], return_counts=True)
+            self._interval.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+            self._lines.append(lines.part(at, end))
+            self._count += end - at
+            at = end
+            if self._count == BATCH:
+                yield from self.flush()
+
     def add(self, line: Line, microseconds: int) -> Iterator[Found]:
         """Take a sample; a thousand of them are an interval."""
         self._lines.append(line)
+        self._count += 1
         self._interval[microseconds] += 1
-        if len(self._lines) == BATCH:
+        if self._count == BATCH:
             yield from self.flush()
 
     def hold(self, line: Line) -> Iterator[Found]:
         """Take a sample of an interval that others are missing from."""
         self._lines.append(line)
-        if len(self._lines) == BATCH:
+        self._count += 1
+        if self._count == BATCH:
             yield from self.drop(_MISSING)
 
     def flush(self) -> Iterator[Found]:
@@ -55,13 +79,13 @@ class Samples:
             yield found_on(self._lines, self._record(self._interval, "interval"))
             if len(self._run) <= _VALUES:
                 self._run += self._interval
-        self._lines, self._interval = [], Counter()
+        self._lines, self._count, self._interval = [], 0, Counter()
 
     def drop(self, reason: str) -> Iterator[Found]:
         """Samples that are not all of their interval; the run's summary would lack them too."""
         if self._lines:
             yield found_on(self._lines, Broken(reason))
-        self._lines, self._interval, self._complete = [], Counter(), False
+        self._lines, self._count, self._interval, self._complete = [], 0, Counter(), False
 
     def summary(self) -> Record | None:
         """The summary of a run that ended; ``None`` if samples are missing or there are too many different values to count."""
@@ -111,6 +135,19 @@ class LatencyFile:
             self._next, self._spoiled = None, False
             return [*done, Found(line, self._samples.summary())]
         return None
+
+    def take_many(self, lines: Lines) -> Taken:
+        """Use samples as far as they are the next ones of a run that has begun."""
+        import numpy as np
+
+        if self._samples is None or self._next is None or self._spoiled:
+            return Taken()
+        numbers, values = lines.cells.T
+        count = first_false(numbers == np.arange(self._next, self._next + lines.count))
+        if count == 0:
+            return Taken()
+        self._next += count
+        return Taken(count, list(self._samples.add_many(lines.part(0, count), values[:count].astype("int64"))))
 
     def close(self, reason: str) -> Iterator[Found]:
         """Give up the samples that are not a whole interval."""

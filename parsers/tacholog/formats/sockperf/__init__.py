@@ -24,9 +24,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from tacholog.formats.kit import Detected, Dialect, Facts, Found, Line, Record, States
+from tacholog.formats.kit import Detected, Dialect, Facts, Found, FoundMany, Line, Lines, LineStart, Record, States, Taken, read_in_bulk
 from tacholog.formats.sockperf.blocks import STATISTICS, THROUGHPUT, StepReader, TestParameters, read_statistics, read_throughput
-from tacholog.formats.sockperf.full import Packets
+from tacholog.formats.sockperf.full import PACKETS, Packets
 
 SYSTEM = "Sockets"
 TOOL = "sockperf"
@@ -72,23 +72,20 @@ _CHATTER = re.compile(
     r"RunTime Estimate=.{1,100}|\[Histogram\] Display .{1,100}| *bins +frequency| *-?\d{1,9}-\d{1,9} *#*(?: \(outliers\))?|"
     r"histogram was built using the following parameters: .{1,200}|bin \(usec\) +frequency"
 )
+_HEAD = LineStart(r"(?:sockperf: (?:\x1b\[[0-9;]{0,12}m)?(?:==|\[|Summary: |Total |ERROR)|sockperf\[CLIENT\] |test was performed using the)")
+
+BULK = (PACKETS,)
 
 
 def detect(head: str) -> Detected:
     """Say whether the log has the tool's prefix with one of its lines, or the parameters of a full log."""
-    fits = re.search(
-        r"^(?:sockperf: (?:\x1b\[[0-9;]{0,12}m)?(?:==|\[|Summary: |Total |ERROR)|sockperf\[CLIENT\] |test was performed using the)",
-        head,
-        re.MULTILINE,
-    )
-    return Detected(fits is not None, wants="lines that begin with 'sockperf: ', or 'test was performed using the following parameters'")
+    return Detected(_HEAD.is_in(head), wants="lines that begin with 'sockperf: ', or 'test was performed using the following parameters'")
 
 
-def parse(lines: Iterable[Line]) -> Iterator[Found]:
+def parse(lines: Iterable[Line | Lines]) -> Iterator[Found | FoundMany]:
     """Yield a record a server or throughput test, and the distribution of a full log."""
     client = _Client()
-    for line in lines:
-        yield from client.take(line)
+    yield from read_in_bulk(lines, client.take, client.take_many)
     yield from client.close()
 
 
@@ -133,6 +130,10 @@ class _Client:
             return
         yield from (*self._statistics.close(), *self._throughput.close())
         yield from self._other(line, text)
+
+    def take_many(self, lines: Lines) -> Taken:
+        """Use rows of a full log."""
+        return self._packets.take_many(lines)
 
     def close(self) -> Iterator[Found]:
         """The log has ended."""

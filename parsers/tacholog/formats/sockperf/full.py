@@ -11,11 +11,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from tacholog.formats.kit import Broken, Facts, Found, Histogram, Line, Record
+from tacholog.formats.kit import Broken, Bulk, Facts, Found, FoundMany, Histogram, Line, Lines, Record, Taken, first_false
 
 _HEADER = re.compile(r"packet, txTime\(sec\), rxTime\(sec\), (?:latency|rtt)\(usec\)")
 _ROW_MARK = re.compile(r"\d{1,18}, ")
 _ROW = re.compile(r"(?P<packet>\d{1,12}), (?P<tx>\d{1,9}\.\d{9}), (?P<rx>\d{1,9}\.\d{9}), (?P<us>\d{1,9}\.\d{3})")
+# Times of fewer digits before the point, so that they are exact as floating point; logs begin at zero.
+PACKETS = Bulk(rb"\d{1,12}+, \d{1,6}+\.\d{9}, \d{1,6}+\.\d{9}, \d{1,9}+\.\d{3}")
 _KEPT_DIGITS = 11  # Binary digits: bins are at most 1/1024 of their value wide.
 
 
@@ -50,6 +52,27 @@ class Packets:
         if row is None or not self._count(row):
             return [Found(line, Broken("a packet's row that is cut, garbled or out of its place"))]
         return [Found(line, None)]
+
+    def take_many(self, lines: Lines) -> Taken:
+        """Use rows as far as they are the next ones of the table."""
+        import numpy as np
+
+        if not self._open or self._record is None:
+            return Taken()
+        packet, sent, received, latency = lines.cells.T
+        latency_ns, trip_ns = np.rint(latency * 1e3), np.rint(received * 1e9) - np.rint(sent * 1e9)
+        expected_ns = trip_ns if self._record.conditions.basis == "rtt" else trip_ns / 2
+        valid = (packet == np.arange(self._rows, self._rows + lines.count)) & (abs(latency_ns - expected_ns) <= 1)
+        count = first_false(valid)
+        if count == 0:
+            return Taken()
+        counted = latency_ns[:count].astype("int64")
+        self._rows += count
+        self._largest_ns = max(self._largest_ns, int(counted.max()))
+        dropped = np.maximum(np.frexp(counted)[1] - _KEPT_DIGITS, 0)
+        for low, often in zip(*np.unique(counted >> dropped << dropped, return_counts=True), strict=True):
+            self._counts[int(low)] += int(often)
+        return Taken(count, [FoundMany(lines.part(0, count), None)])
 
     def close(self, line: Line | None) -> list[Found]:
         """End the table: its distribution, if it holds all packets of the summary; else the log is not whole."""

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tacholog.formats.expand import packing_of
-from tacholog.formats.kit.lines import Found, Line
+from tacholog.formats.kit.found import Found
+from tacholog.formats.kit.lines import Line
 from tacholog.formats.reading import Event, Scan
 from tacholog.formats.registry import format_named
 from tacholog.formats.source import UTF16_MARKS, LogText
@@ -36,6 +37,7 @@ from tacholog.schema.records import Record
 _EXAMPLES = 60
 _SMALL_BYTES = 20_000  # Logs that are read again and again.
 _SHOWN_LINES = 60
+_SHORTEST_RUN = 2
 # Other examples each time, so many times as many, to look for faults; otherwise always the same, so that no luck decides.
 _RANDOM = int(os.environ.get("TACHOLOG_RANDOM") or 0)
 _WORDS = ["Length:", "Packets:", "Latency: Ave", "us", "Mbps(ave):", "Lost:", "99.9999% (\u03bcs)", "Sample Size (Bytes)", "\u2022 Reliable"]
@@ -65,6 +67,8 @@ class FormatUnderTest:
         format_named(self.name).detect(text.head)
         scan = Scan(text, self.name)
         events = list(scan)
+        if hasattr(scan.format, "BULK"):
+            check_bulk(self.name, log)
         numbers = sorted(number for event in events for number in event.lines)
         if numbers != list(range(1, scan.account.total + 1)):
             raise AssertionError("a line is in no class, or in two")
@@ -168,6 +172,17 @@ class FormatUnderTest:
         if not flipped.startswith(UTF16_MARKS):
             with _shown(bytes(flipped), f"bytes flipped, seed {seed}"):
                 self.events(bytes(flipped))
+
+
+def check_bulk(name: str, log: bytes) -> None:
+    """Check that reading as many lines at once as can be gives what reading them one by one gives."""
+    at_once, one_by_one = (Scan(LogText(io.BytesIO(log)), name, run_lines) for run_lines in (_SHORTEST_RUN, len(log) + 1))
+    found, expected = (sorted(scan, key=lambda event: (event.line, event.kind)) for scan in (at_once, one_by_one))
+    for one, other in zip(found, expected, strict=False):
+        if one._replace(lines=tuple(one.lines)) != other._replace(lines=tuple(other.lines)):
+            raise AssertionError(f"read at once, the log yields\n{one}\nand line by line\n{other}")
+    if len(found) != len(expected) or at_once.account != one_by_one.account:
+        raise AssertionError(f"read at once, the log has the account\n{at_once.account}\nand line by line\n{one_by_one.account}")
 
 
 @contextmanager

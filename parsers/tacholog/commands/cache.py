@@ -1,0 +1,39 @@
+"""Show what the cache of logs takes, or empty it.
+
+Tacholog keeps what it read of each log, so that no log is read twice. The cache holds nothing that cannot be made again: it is safe to empty or to
+delete it at any time. It may hold private data of the logs, and only its owner can read it.
+
+It is in the folder that TACHOLOG_CACHE names, otherwise in ~/.cache/tacholog.
+"""
+
+from __future__ import annotations
+
+import click
+
+from tacholog.errors import TachologError
+
+
+@click.command(help=__doc__)
+@click.option("--clear", is_flag=True, help="Empty the cache.")
+def cache(*, clear: bool) -> None:
+    """Print a line for each kind of content, or empty the cache."""
+    from tacholog.dataset.cache import open_cache
+
+    found = open_cache()
+    if found.path is None:
+        raise TachologError("there is no folder for a cache: name one with TACHOLOG_CACHE")
+    if clear:
+        found.clear()
+        click.echo(f"{found.path} is empty")
+        return
+    sizes = found.sizes()
+    click.echo(f"{found.path}: {_megabytes(sum(size.stored_bytes for size in sizes.values()))}")
+    for kind, size in sizes.items():
+        click.echo(f"  {_WORDS[kind]}: {size.entries}, {_megabytes(size.stored_bytes)}")
+
+
+_WORDS = {"detected": "formats of logs", "manifest": "manifests", "log": "logs", "published": "redacted logs and pages"}
+
+
+def _megabytes(count: int) -> str:
+    return f"{count / 1e6:.1f} MB"

@@ -1,0 +1,182 @@
+"""From what single logs give to the tables of a dataset: what holds for a whole run, and what holds across runs."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Collection, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+
+import msgspec
+
+from tacholog.dataset.across import mark_growing, mark_republished
+from tacholog.dataset.clocks import Clocks, clocks_of
+from tacholog.dataset.columns import NOT_STATED, NUMBER_WIDTH, RECORD_WIDTH, Columns, Name, Shape, joined_words
+from tacholog.dataset.entries import LogEntry
+from tacholog.dataset.frames import Dataset, Row, dataset
+from tacholog.dataset.quality import RunContext, judge
+from tacholog.dataset.rows import ReadLog, log_row, run_ending, run_row
+from tacholog.runs.manifest import Host, Manifest
+from tacholog.runs.problems import problem
+from tacholog.runs.stated import options_apart
+from tacholog.schema.conditions import Conditions, StatedConditions
+from tacholog.schema.records import Facts, number_in
+from tacholog.schema.tables import TABLES
+
+if TYPE_CHECKING:
+    from tacholog.dataset.columns import Integers
+
+_RESOURCES = "resources"  # The format of the log of what processes used. It states no conditions, and holds under those of the results.
+
+
+class FoundRun(NamedTuple):
+    """A run with its logs, all of them read.
+
+    Attributes:
+        run: its id.
+        folder: where it is.
+        manifest: its manifest.
+        manifest_json: the same as JSON.
+        entries: what each log of the manifest gives, in its order.
+        open_log: opens a file of the run.
+        host: its machine, if that is described.
+    """
+
+    run: str
+    folder: Path
+    manifest: Manifest
+    manifest_json: bytes
+    entries: Sequence[LogEntry]
+    open_log: Callable[[str], BinaryIO]
+    host: Host | None = None
+
+
+class Assembly:
+    """Collects runs, and makes a dataset of them."""
+
+    def __init__(self) -> None:
+        """Start without runs."""
+        self.rows: dict[str, list[Row]] = {name: [] for name in TABLES if name != "results"}
+        self._shapes: dict[Shape, int] = {}
+        self._names: dict[Name, int] = {}
+        self._record_parts: list[Integers] = []
+        self._number_parts: list[Integers] = []
+        self._record_count = 0
+        self._places: list[tuple[str, str]] = []  # the run and the name of each log
+        self._run_numbers: list[int] = []  # of each log
+        self._counts: list[int] = []  # how many records each log has
+        self._contexts: list[RunContext] = []  # of each log
+        self._releases: list[tuple[str, str] | None] = []  # of each run
+        self.number_count = 0
+
+    def add(self, found: FoundRun) -> None:
+        """Add a run with its logs. Their entries become part of the dataset, and are changed."""
+        run, manifest = found.run, found.manifest
+        logs = [ReadLog(entry, read.head) for entry, read in zip(manifest.logs, found.entries, strict=True)]
+        for log in logs:
+            self.rows["logs"].append(log_row(run, log))
+            self.rows["problems"].extend(problem(run, log.entry.file, each.line, each.kind, each.text, each.reason) for each in log.head.problems)
+        clocks = clocks_of(manifest, found.open_log)
+        status, reason = run_ending(
+            manifest, logs, has_results=any(shape.scope != "resources" for read in found.entries for shape in read.columns.shapes)
+        )
+        of_results = [read for read in found.entries if read.head.format != _RESOURCES]
+        options = options_apart(manifest, _measured(found.entries) if manifest.options else ())
+        for log, read in zip(logs, found.entries, strict=True):
+            if read.head.format == _RESOURCES:
+                read.columns.shapes = _under(
+                    _shared({shape.conditions for other in of_results for shape in other.columns.shapes}), read.columns.shapes
+                )
+            elif (line := clocks.apply(read.columns)) is not None:
+                self.rows["problems"].append(clocks.problem(run, log.entry.file, line))
+            self._add_columns(run, log.entry.file, read.columns)
+            self._contexts.append(_context(log.head.facts, manifest, found.host, failed=status == "failed"))
+            self._add_histograms(run, log.entry.file, read, clocks)
+        self._releases.append((manifest.system, manifest.release) if manifest.published and manifest.release else None)
+        self.rows["runs"].append(
+            run_row(run, found.folder, manifest, found.manifest_json, [log.head.facts for log in logs], (status, reason), options)
+        )
+
+    def finish(self, hosts: dict[str, Host]) -> Dataset:
+        """Return all runs as a dataset, with quality marks."""
+        import numpy as np
+
+        records = joined_words(self._record_parts, RECORD_WIDTH)
+        numbers = joined_words(self._number_parts, NUMBER_WIDTH)
+        self._record_parts, self._number_parts = [], []  # The joined ones are copies.
+        columns = Columns(list(self._shapes), list(self._names), records, numbers)
+        log_of = np.repeat(np.arange(len(self._counts)), self._counts)
+        run_of = np.array(self._run_numbers, dtype=np.int64)[log_of]
+        judge(columns, self._contexts, log_of, run_of)
+        mark_growing(columns, run_of)
+        mark_republished(columns, self._releases, run_of)
+        return dataset(self.rows, columns, self._places, log_of, hosts)
+
+    def _add_columns(self, run: str, log: str, columns: Columns) -> None:
+        """Add the results of a log. Their shapes and names get the numbers that they have here."""
+        import numpy as np
+
+        records, numbers = columns.record_words, columns.number_words
+        shapes = [self._shapes.setdefault(shape, len(self._shapes)) for shape in columns.shapes]
+        names = [self._names.setdefault(name, len(self._names)) for name in columns.names]
+        if records.shape[1]:
+            records[_SHAPE] = np.array(shapes, dtype=np.int64)[records[_SHAPE]]
+        if numbers.shape[1]:
+            numbers[0] += self._record_count
+            numbers[1] = np.array(names, dtype=np.int64)[numbers[1]]
+        self._record_parts.append(records)
+        self._number_parts.append(numbers)
+        self._record_count += records.shape[1]
+        self.number_count += numbers.shape[1]
+        self._places.append((run, log))
+        self._run_numbers.append(len(self._releases))
+        self._counts.append(records.shape[1])
+
+    def _add_histograms(self, run: str, log: str, read: LogEntry, clocks: Clocks) -> None:
+        ends = itertools.accumulate(histogram.bins for histogram in read.head.histograms)
+        for histogram, end in zip(read.head.histograms, ends, strict=True):
+            if histogram.basis == "one-way" and clocks.refusal is not None:
+                continue
+            place = {"run": run, "log": log, "line": histogram.line}
+            bins = read.bins[end - histogram.bins : end]
+            self.rows["histograms"].append({**place, "payload_bytes": histogram.payload_bytes, "basis": histogram.basis, "bins": bins})
+
+
+_SHAPE = 2  # the place of this column in the words of the records
+
+
+def _shared(found: Collection[Conditions]) -> Conditions:
+    """Return the conditions that all results of a run have in common, without those that only say what a latency is."""
+    names = [name for name in Conditions.__struct_fields__ if name not in ("basis", "definition")]
+    values = {name: {getattr(conditions, name) for conditions in found} for name in names}
+    return StatedConditions(**{name: next(iter(known)) for name, known in values.items() if len(known) == 1})
+
+
+def _under(conditions: Conditions, shapes: Iterable[Shape]) -> list[Shape]:
+    return [msgspec.structs.replace(shape, conditions=conditions.over(shape.conditions)) for shape in shapes]
+
+
+def _measured(entries: Iterable[LogEntry]) -> set[tuple[int | None, Conditions]]:
+    """Return the sizes and conditions of the results of a run."""
+    found: set[tuple[int | None, Conditions]] = set()
+    for entry in entries:
+        records, shapes = entry.columns.records, entry.columns.shapes
+        pairs = set(zip(records.shape.tolist(), records.payload_bytes.tolist(), strict=True))
+        found |= {(None if size == NOT_STATED else size, shapes[code].conditions) for code, size in pairs if shapes[code].scope != "resources"}
+    return found
+
+
+def _context(facts: Facts, manifest: Manifest, host: Host | None, *, failed: bool) -> RunContext:
+    """Return what the quality rules need to know: the load and the processors as the log states them, else as manifest and host file do."""
+    load, processors = facts.environment_number("load_start_load1"), facts.environment_number("host_cpus_online")
+    if load is None:
+        load = number_in(manifest.environment, "load1_before")
+    if processors is None and host is not None:
+        processors = number_in(host.cpu, "threads")
+    return RunContext(
+        failed=failed,
+        clock_overhead_ns=facts.environment_number("clock_overhead_ns"),
+        load=load,
+        processors=processors,
+        took_other_way=facts.environment.get("way_agrees") == "no",
+    )

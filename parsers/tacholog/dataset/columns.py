@@ -1,0 +1,278 @@
+"""The numbers of logs as columns: a few arrays instead of an object for each number.
+
+A record has a place in the arrays of records, and each of its numbers has a place in the arrays of numbers. What many records share is kept once: the
+`Shape` of a record and the name of a number. A log with a million numbers takes some 60 MB so, and objects would take 600.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+
+import msgspec
+
+from tacholog.formats.blocks import RecordBlock
+from tacholog.formats.reading import Event
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.marks import MARKS
+from tacholog.schema.records import Bound, Number, Record, Scope, Side, Test
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Integers = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+BOUNDS: tuple[Bound, ...] = get_args(Bound)
+_BOUND_CODES: Mapping[str, int] = {bound: code for code, bound in enumerate(BOUNDS)}
+MARK_NAMES = tuple(sorted(MARKS))
+#: The bit of each mark. The marks of a number are one integer, in which a sorted list of names is in the order of the bits.
+MARK_BITS: Mapping[str, int] = {name: 1 << place for place, name in enumerate(MARK_NAMES)}
+NOT_STATED = -1  # in columns of integers, of which none can be negative
+_HELD_NUMBERS = 50_000  # So many stay objects until they become arrays.
+
+
+class Shape(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What many records share: everything but the place, the size and the numbers.
+
+    ``conditions`` are complete: those of the record, of its run in the log, and of the manifest.
+    """
+
+    scope: Scope
+    test: Test
+    side: Side | None
+    participant: str | None
+    conditions: Conditions
+
+
+class RecordColumns(NamedTuple):
+    """One value for each record; `NOT_STATED` where there is none. ``shape`` is a place in the list of shapes."""
+
+    line: Integers
+    last_line: Integers
+    shape: Integers
+    payload_bytes: Integers
+    payload_bytes_high: Integers
+    samples: Integers
+
+
+class NumberColumns(NamedTuple):
+    """One value for each number; NaN where a value or a resolution is ``None``, `NOT_STATED` where a number has no line of its own.
+
+    ``record`` is a place in the columns of records, ``name`` one in the list of names, ``bound`` one in `BOUNDS`, ``marks`` bits of `MARK_BITS`.
+    """
+
+    record: Integers
+    name: Integers
+    value: Floats
+    resolution: Floats
+    bound: Integers
+    value_line: Integers
+    marks: Integers
+
+
+#: The metric and the statistic of a number.
+Name = tuple[str, str]
+
+
+class Columns(msgspec.Struct):
+    """The results of one log, or of many.
+
+    Every column has eight bytes a value, so all columns of the records are one array, and those of the numbers another. Arrays of many small logs
+    are joined and saved at once: a dozen arrays for each log would take longer than to read it.
+
+    Attributes:
+        shapes: what the column ``shape`` of the records refers to.
+        names: what the column ``name`` of the numbers refers to.
+        record_words: the columns of the records, shape (6, records), in the order of the results.
+        number_words: the columns of the numbers, shape (7, numbers), those of one record after those of the one before it. The bits of a float stand
+            for it.
+    """
+
+    shapes: list[Shape]
+    names: list[Name]
+    record_words: Integers
+    number_words: Integers
+
+    @property
+    def records(self) -> RecordColumns:
+        """The columns of the records. A change of a column changes it here."""
+        return RecordColumns(*self.record_words)
+
+    @property
+    def numbers(self) -> NumberColumns:
+        """The columns of the numbers. A change of a column changes it here."""
+        record, name, value, resolution, *others = self.number_words
+        return NumberColumns(record, name, value.view("float64"), resolution.view("float64"), *others)
+
+
+RECORD_WIDTH, NUMBER_WIDTH = len(RecordColumns._fields), len(NumberColumns._fields)
+
+
+class ShapeInLog(NamedTuple):
+    """The shape of records as their log states it. ``run`` is the number of their run in the log, whose conditions hold for them too."""
+
+    scope: Scope
+    test: Test
+    side: Side | None
+    participant: str | None
+    conditions: Conditions
+    run: int
+
+
+class ColumnBuilder:
+    """Makes columns of records that come one by one or in blocks."""
+
+    def __init__(self) -> None:
+        """Start without records."""
+        self.number_count = 0
+        self.last_line_read = 0  # the first line of the latest record
+        self._shapes: dict[ShapeInLog, int] = {}
+        self._names: dict[Name, int] = {}
+        self._held_records: list[tuple[int, ...]] = []
+        self._held_counts: list[int] = []
+        self._held_numbers: list[Number] = []
+        self._record_parts: list[Integers] = []
+        self._number_parts: list[Integers] = []
+        self._finished = 0  # records that are arrays already
+
+    def add(self, event: Event, record: Record) -> None:
+        """Add one record."""
+        high, samples, size = record.payload_bytes_high, record.samples, record.payload_bytes
+        self._held_records.append(
+            (
+                event.line,
+                event.last_line,
+                self._shape_of(record, event.run),
+                NOT_STATED if size is None else size,
+                NOT_STATED if high is None else high,
+                NOT_STATED if samples is None else samples,
+            )
+        )
+        self._held_counts.append(len(record.numbers))
+        self._held_numbers.extend(record.numbers)
+        self.number_count += len(record.numbers)
+        self.last_line_read = event.line
+        if len(self._held_numbers) >= _HELD_NUMBERS:
+            self._flush()
+
+    def add_block(self, block: RecordBlock, run: int) -> None:
+        """Add the records of a block, which are in this run of the log."""
+        import numpy as np
+
+        if not len(block):
+            return
+        self._flush()
+        count, like, columns = len(block), block.like, block.columns
+        high = NOT_STATED if like.payload_bytes_high is None else like.payload_bytes_high
+        like_samples = NOT_STATED if like.samples is None else like.samples
+        records = (
+            block.lines,
+            block.lines if block.last_lines is None else block.last_lines,
+            np.full(count, self._shape_of(like, run)),
+            columns.payload_bytes,
+            np.full(count, high),
+            np.full(count, like_samples) if columns.samples is None else columns.samples,
+        )
+        per_record = len(columns.numbers)
+        names = [self._name_of((number.metric, number.statistic)) for number in columns.numbers]
+        bounds = [np.where(number.below, _BOUND_CODES["<"], _BOUND_CODES[number.bound]) for number in columns.numbers]
+        marks = [mark_bits(number.marks) for number in columns.numbers]
+        numbers = (
+            np.repeat(np.arange(self._finished, self._finished + count), per_record),
+            np.tile(np.array(names, dtype=np.int64), count),
+            _interleaved([number.values for number in columns.numbers], np.float64).view(np.int64),
+            _interleaved([number.resolutions for number in columns.numbers], np.float64).view(np.int64),
+            _interleaved(bounds, np.int64),
+            np.full(count * per_record, NOT_STATED),
+            np.tile(np.array(marks, dtype=np.int64), count),
+        )
+        self._append(records, numbers)
+        self.number_count += count * per_record
+        self.last_line_read = int(block.lines[-1])
+
+    def finish(self) -> tuple[list[ShapeInLog], list[Name], Integers, Integers]:
+        """Return the shapes as the log states them, the names, and the words of all records and numbers, in the order of their lines."""
+        import numpy as np
+
+        self._flush()
+        records = joined_words(self._record_parts, RECORD_WIDTH)
+        numbers = joined_words(self._number_parts, NUMBER_WIDTH)
+        if (np.diff(records[0]) < 0).any():
+            records, numbers = _in_order_of_lines(records, numbers)
+        return list(self._shapes), list(self._names), records, numbers
+
+    def _shape_of(self, record: Record, run: int) -> int:
+        shape = ShapeInLog(record.scope, record.test, record.side, record.participant, record.conditions, run)
+        return self._shapes.setdefault(shape, len(self._shapes))
+
+    def _name_of(self, name: Name) -> int:
+        return self._names.setdefault(name, len(self._names))
+
+    def _flush(self) -> None:
+        """Make arrays of the records that are held as objects."""
+        import numpy as np
+
+        if not self._held_records:
+            return
+        count, held, name_of = len(self._held_records), self._held_numbers, self._name_of
+        records = np.array(self._held_records, dtype=np.int64).T
+        numbers = (
+            np.repeat(np.arange(self._finished, self._finished + count), self._held_counts),
+            np.array([name_of((number.metric, number.statistic)) for number in held], dtype=np.int64),
+            np.array([number.value for number in held], dtype=np.float64).view(np.int64),  # None becomes NaN
+            np.array([number.resolution for number in held], dtype=np.float64).view(np.int64),
+            np.array([_BOUND_CODES[number.bound] for number in held], dtype=np.int64),
+            np.array([number.line or NOT_STATED for number in held], dtype=np.int64),
+            np.array([mark_bits(number.marks) if number.marks else 0 for number in held], dtype=np.int64),
+        )
+        self._held_records, self._held_counts, self._held_numbers = [], [], []
+        self._append(records, numbers)
+
+    def _append(self, records: Sequence[Integers] | Integers, numbers: Sequence[Integers]) -> None:
+        import numpy as np
+
+        self._record_parts.append(np.asarray(records, dtype=np.int64))
+        self._number_parts.append(np.asarray(numbers, dtype=np.int64))
+        self._finished += self._record_parts[-1].shape[1]
+
+
+def mark_bits(marks: Iterable[str]) -> int:
+    """Return marks as bits."""
+    bits = 0
+    for mark in marks:
+        bits |= MARK_BITS[mark]
+    return bits
+
+
+def marks_of(bits: int) -> tuple[str, ...]:
+    """Return the names of marks, sorted."""
+    return tuple(name for place, name in enumerate(MARK_NAMES) if bits >> place & 1)
+
+
+def joined_words(parts: Sequence[Integers], width: int) -> Integers:
+    """Return the columns of several parts, each of shape (width, n), as those of one."""
+    import numpy as np
+
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate(parts, axis=1) if parts else np.zeros((width, 0), dtype=np.int64)
+
+
+def _interleaved(arrays: Sequence[Any], dtype: Any) -> Any:  # noqa: ANN401 - arrays of numpy
+    """Return the values of all arrays, those of the first record before those of the second."""
+    import numpy as np
+
+    return np.stack(arrays, axis=1).astype(dtype, copy=False).ravel() if arrays else np.zeros(0, dtype)
+
+
+def _in_order_of_lines(records: Integers, numbers: Integers) -> tuple[Integers, Integers]:
+    """Sort the records by their first lines. Those on one line stay in the order in which they were found."""
+    import numpy as np
+
+    order = np.argsort(records[0], kind="stable")
+    places = np.empty_like(order)
+    places[order] = np.arange(len(order))
+    numbers[0] = places[numbers[0]]
+    return records[:, order], numbers[:, np.argsort(numbers[0], kind="stable")]

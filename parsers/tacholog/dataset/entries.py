@@ -1,0 +1,169 @@
+"""What one log gives, as the cache keeps it and as workers send it: a head and the columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tacholog.dataset.columns import BOUNDS, MARK_NAMES, NUMBER_WIDTH, RECORD_WIDTH, Columns, Name, NumberColumns, RecordColumns, Shape
+from tacholog.errors import TachologError
+from tacholog.formats.reading import LineClass
+from tacholog.schema.conditions import Basis
+from tacholog.schema.records import Facts, Status
+
+if TYPE_CHECKING:
+    from tacholog.dataset.columns import Integers
+
+_BIN_WIDTH = 3
+_WORD_BYTES = 8
+_CODES = [NumberColumns._fields.index(name) for name in ("record", "name", "bound", "marks")]
+_SHAPE = RecordColumns._fields.index("shape")
+
+
+class DamagedEntry(TachologError):
+    """The bytes are no entry of this version."""
+
+
+class LogProblem(msgspec.Struct, frozen=True, array_like=True):
+    """A problem of a log: a row of the table ``problems`` without its place."""
+
+    line: int
+    kind: str
+    text: str
+    reason: str
+
+
+class HistogramHead(msgspec.Struct, array_like=True):
+    """A distribution without its bins, of which it has ``bins``."""
+
+    line: int
+    payload_bytes: int | None
+    basis: Basis
+    bins: int
+
+
+class LogHead(msgspec.Struct, array_like=True):
+    """Everything about a log but its numbers.
+
+    Attributes:
+        format: the format that it was read in.
+        size_bytes: its size; ``None`` if it could not be read, as ``sha256``.
+        lines: how many lines of each class it has.
+        facts: what it says of its run.
+        status: how the run ended, as far as the log says; ``reason``: why.
+        problems: what is wrong with it.
+        histograms: its distributions.
+        text_bytes: the size of its text, which is longer than the log if that is compressed.
+        is_lost: whether it could not be read. Then its problem says why.
+    """
+
+    format: str | None
+    size_bytes: int | None
+    sha256: str | None
+    lines: dict[LineClass, int]
+    facts: Facts
+    status: Status | None
+    reason: str | None
+    problems: list[LogProblem]
+    histograms: list[HistogramHead]
+    text_bytes: int
+    is_lost: bool = False
+
+
+class LogEntry(msgspec.Struct):
+    """What one log gives: ``bins`` are those of all histograms, one after the other, shape (n, 3): lower end, upper end, count."""
+
+    head: LogHead
+    columns: Columns
+    bins: Integers
+
+
+class _Encoded(msgspec.Struct, array_like=True):
+    head: LogHead
+    shapes: list[msgspec.Raw]  # Many logs have the same ones. Each is decoded once.
+    names: list[Name]
+    records: int
+    numbers: int
+    bins: int
+    words: bytes
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(_Encoded).decode
+_decode_shape = msgspec.msgpack.Decoder(Shape).decode
+_SHAPES: dict[bytes, Shape] = {}
+_MOST_SHAPES = 10_000
+
+
+def encoded(entry: LogEntry) -> bytes:
+    """Return an entry as bytes: the same for the same log, whoever read it."""
+    columns = entry.columns
+    words = b"".join(array.astype("<i8", copy=False).tobytes() for array in (columns.record_words, columns.number_words, entry.bins))
+    shapes = [msgspec.Raw(_encode(shape)) for shape in columns.shapes]
+    counts = columns.record_words.shape[1], columns.number_words.shape[1], len(entry.bins)
+    return _encode(_Encoded(entry.head, shapes, columns.names, *counts, words))
+
+
+def decoded(content: bytes) -> LogEntry:
+    """Return the entry that these bytes are.
+
+    Raises:
+        DamagedEntry: they are none, or its columns contradict each other.
+    """
+    import numpy as np
+
+    try:
+        found = _decode(content)
+        shapes = [_shape(raw) for raw in found.shapes]
+    except (msgspec.DecodeError, ValueError) as error:
+        raise DamagedEntry(str(error)) from error
+    sizes = RECORD_WIDTH * found.records, NUMBER_WIDTH * found.numbers, _BIN_WIDTH * found.bins
+    if min(sizes) < 0 or len(found.words) != _WORD_BYTES * sum(sizes):
+        raise DamagedEntry("its columns are not of the size that it says")
+    words = np.frombuffer(found.words, dtype="<i8").astype(np.int64)  # A copy, which can be changed.
+    records = words[: sizes[0]].reshape(RECORD_WIDTH, found.records)
+    numbers = words[sizes[0] : sizes[0] + sizes[1]].reshape(NUMBER_WIDTH, found.numbers)
+    bins = words[sizes[0] + sizes[1] :].reshape(found.bins, _BIN_WIDTH)
+    entry = LogEntry(found.head, Columns(shapes, found.names, records, numbers), bins)
+    if sum(histogram.bins for histogram in found.head.histograms) != found.bins:
+        raise DamagedEntry("its distributions are not of the size that it says")
+    return entry
+
+
+def checked(content: bytes) -> LogEntry:
+    """Return the entry that another process sent. What the cache returns needs no such check: it is what was put into it.
+
+    Raises:
+        DamagedEntry: the bytes are none, its columns contradict each other, or refer to what is not there.
+    """
+    entry = decoded(content)
+    if not _refers_to_what_is_there(entry.columns):
+        raise DamagedEntry("its columns refer to what is not there")
+    return entry
+
+
+def _refers_to_what_is_there(columns: Columns) -> bool:
+    """Return whether each code in the columns has a meaning."""
+    records, numbers = columns.record_words, columns.number_words
+    known = (
+        (records, {_SHAPE: len(columns.shapes)}),
+        (numbers, dict(zip(_CODES, (records.shape[1], len(columns.names), len(BOUNDS), 1 << len(MARK_NAMES)), strict=True))),
+    )
+    for words, limits in known:
+        if not words.shape[1]:
+            continue
+        lowest, highest = words.min(axis=1).tolist(), words.max(axis=1).tolist()
+        if not all(lowest[column] >= 0 and highest[column] < limit for column, limit in limits.items()):
+            return False
+    return True
+
+
+def _shape(raw: msgspec.Raw) -> Shape:
+    content = bytes(raw)
+    known = _SHAPES.get(content)
+    if known is None:
+        known = _decode_shape(content)
+        if len(_SHAPES) < _MOST_SHAPES:
+            _SHAPES[content] = known
+    return known

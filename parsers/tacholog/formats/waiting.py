@@ -1,0 +1,121 @@
+"""The lines of a log that its format was given: each waits here for its class, and no line disappears."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tacholog.formats.kit.bulk import Bulk, Lines
+from tacholog.formats.kit.lines import Line
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+CLAIM_WINDOW_LINES = 4096
+HELD_CHARACTERS = 1 << 23  # Of lines that wait for their class, and again of those that wait to be reported, however many lines they are.
+UNKNOWN_IN_A_ROW = 10_000  # Longer stretches that no format knows are reported as one: a 2 GB file of noise must not fill the memory.
+_NO_RUN = Lines(0, b"", Bulk(b""))
+
+
+class WaitingLines:
+    """The lines that a format was given and has not claimed.
+
+    Attributes:
+        reached: the number of the last line that the format was given.
+        late: lines that were not claimed in time, and wait to be reported.
+        stretch: of more such lines, the first and the last number, and how many they are.
+    """
+
+    def __init__(self) -> None:
+        """Begin before the first line."""
+        self.reached = 0
+        self.late: list[Line] = []
+        self.stretch: tuple[int, int, int] | None = None
+        self._late_characters = 0
+        self._lines: dict[int, Line] = {}
+        self._characters = 0
+        self._run = _NO_RUN  # The one that was given last, and which of its lines were claimed.
+        self._claimed = bytearray()
+
+    def give(self, line: Line) -> None:
+        """Note that the format is given a line."""
+        if self._claimed:
+            self._settle()
+        self._hold(line)
+        self.reached = line.number
+
+    def give_run(self, run: Lines) -> None:
+        """Note that the format is given many lines at once. It may claim some of them later, as it may of other lines."""
+        if self._claimed:
+            self._settle()
+        self._run, self._claimed = run, bytearray(run.count)
+        self.reached = run.number + run.count - 1
+
+    def claim(self, number: int) -> Line | None:
+        """Claim a line; return it if nothing had claimed it before."""
+        place = number - self._run.number
+        if 0 <= place < len(self._claimed):
+            claimed, self._claimed[place] = self._claimed[place], 1
+            return None if claimed else self._run.line(place)
+        line = self._lines.pop(number, None)
+        self._characters -= len(line.text) if line else 0
+        return line
+
+    def claim_all(self, lines: Line | Lines) -> Sequence[int]:
+        """Claim lines; return the numbers of those that nothing had claimed before."""
+        if isinstance(lines, Line):
+            return (lines.number,) if self.claim(lines.number) else ()
+        start = lines.number - self._run.number
+        places = slice(start, start + lines.count)
+        if start >= 0 and self._claimed[places] == bytes(lines.count):
+            self._claimed[places] = b"\x01" * lines.count
+            return range(lines.number, lines.number + lines.count)
+        return [number for number in range(lines.number, lines.number + lines.count) if self.claim(number)]
+
+    def claim_places(self, lines: Lines, places: NDArray[np.int64]) -> bool:
+        """Claim some lines of the run that was given last; return whether they are of it and nothing had claimed any of them before."""
+        import numpy as np
+
+        claimed = np.frombuffer(self._claimed, dtype=np.uint8)
+        start = lines.number - self._run.number
+        if start < 0 or start + lines.count > len(claimed) or claimed[start + places].any():
+            return False
+        claimed[start + places] = 1
+        return True
+
+    def expire(self) -> None:
+        """Give up all lines that still wait: the log has ended."""
+        self._settle()
+        self._expire(0, 0)
+
+    def reported(self) -> None:
+        """Forget the lines that were late."""
+        self.late, self.stretch, self._late_characters = [], None, 0
+
+    def _settle(self) -> None:
+        """Let those lines of the run that were not claimed wait like any others."""
+        run, claimed = self._run, self._claimed
+        self._run, self._claimed = _NO_RUN, bytearray()
+        place = claimed.find(0)
+        while place >= 0:
+            self._hold(run.line(place))
+            place = claimed.find(0, place + 1)
+
+    def _hold(self, line: Line) -> None:
+        self._lines[line.number] = line
+        self._characters += len(line.text)
+        if len(self._lines) > CLAIM_WINDOW_LINES or self._characters > HELD_CHARACTERS:
+            self._expire(CLAIM_WINDOW_LINES, HELD_CHARACTERS)
+
+    def _expire(self, lines: int, characters: int) -> None:
+        """Count the oldest waiting lines as late, until no more than so many lines and characters wait."""
+        while len(self._lines) > lines or self._characters > characters:
+            number = next(iter(self._lines))
+            line = self.claim(number)
+            if line and len(self.late) < UNKNOWN_IN_A_ROW and self._late_characters < HELD_CHARACTERS:
+                self.late.append(line)
+                self._late_characters += len(line.text)
+            else:
+                first, _, count = self.stretch or (number, number, 0)
+                self.stretch = (first, number, count + 1)

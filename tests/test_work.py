@@ -1,0 +1,214 @@
+"""Logs are read in several processes and on a cluster as they are in one process; a process that is lost costs only what it was reading."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import pytest
+from tests.left_out import leave_out
+
+from tacholog.dataset.cache import Cache, Kind
+from tacholog.dataset.entries import decoded
+from tacholog.dataset.frames import Dataset
+from tacholog.dataset.load import load
+from tacholog.dataset.work.pool import Pool
+from tacholog.dataset.work.tasks import InThisProcess, LogTask
+from tacholog.dataset.work.work import Work
+from tacholog.errors import TachologError
+from tacholog.runs.manifest import LogFile, Manifest, write
+from tacholog.schema.tables import TABLES
+
+LINE = "Length:    32  Packets: {:8d}  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)\n"
+TIMEOUT_S = 60
+
+
+def runs(root: Path, count: int) -> None:
+    """So many runs, each with one small log."""
+    for number in range(count):
+        content = LINE.format(77_841_180 + number).encode()
+        folder = root / f"{number:04d}"
+        folder.mkdir(parents=True)
+        (folder / "sub.log").write_bytes(content)
+        write(folder / "run.toml", Manifest(system="rti", logs=(LogFile(file="sub.log", sha256=hashlib.sha256(content).hexdigest()),)))
+
+
+def tables(dataset: Dataset) -> dict[str, list[list[object]]]:
+    found = {name: getattr(dataset, name).astype("object") for name in TABLES}
+    return {name: table.where(table.notna(), None).to_numpy().tolist() for name, table in found.items()}
+
+
+def contents(cache: Cache) -> set[tuple[bytes, bytes]]:
+    """The entries of logs that a cache keeps, as they were put into it."""
+    assert cache.path
+    import sqlite3
+
+    with sqlite3.connect(cache.path) as file:
+        keys = [key for (key,) in file.execute("SELECT key FROM log")]
+    file.close()
+    return set(cache.get(Kind.LOG, keys).items())
+
+
+def task(content: bytes, log_format: str | None = None) -> LogTask:
+    entry = LogFile(file="some.log", sha256=hashlib.sha256(content).hexdigest(), format=log_format)
+    return LogTask(msgspec.json.encode(Manifest(system="rti", logs=(entry,))), 0, content, "/nowhere", size_bytes=len(content))
+
+
+GOOD = [task(LINE.format(77_841_180 + number).encode()) for number in range(3)]
+HANGING = """
+import os, time
+from tacholog.formats.kit import Detected
+SYSTEM, TOOL, DIALECTS, DEFINITIONS = "x", "x", (), {}
+def detect(head): return Detected("poison" in head, "a line with 'poison'")
+def parse(lines):
+    for line in lines:
+        if "hang" in line.text: time.sleep(3600)
+        if "die" in line.text: os.kill(os.getpid(), 9)
+        if "print" in line.text: print("what a format prints")
+        yield from ()
+"""
+
+
+@pytest.fixture
+def poisoned_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A format of somebody else that hangs or dies."""
+    folder = tmp_path / "installed"
+    (folder / "poisoned_format-1.0.dist-info").mkdir(parents=True)
+    (folder / "poisoned_format.py").write_text(HANGING)
+    (folder / "poisoned_format-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: poisoned-format\nVersion: 1.0\n")
+    (folder / "poisoned_format-1.0.dist-info" / "entry_points.txt").write_text("[tacholog.formats]\npoisoned = poisoned_format\n")
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+
+
+def test_several_processes_give_the_same_bytes_as_one() -> None:
+    pool = Pool(2)
+    in_pool = [pool.submit([one], lambda _place, _count: None) for one in GOOD * 5]
+    here = [InThisProcess().submit([one], lambda _place, _count: None) for one in GOOD * 5]
+
+    assert [promise.result() for promise in in_pool] == [promise.result() for promise in here]
+    pool.close()
+
+
+@pytest.mark.usefixtures("poisoned_format")
+@pytest.mark.parametrize(
+    ("poison", "reason"),
+    [
+        ("poison: hang", "reading it took too long: nothing happened for 5 s"),
+        ("poison: die", "the process that read it ended (SIGKILL)"),
+    ],
+)
+def test_a_log_that_hangs_or_kills_its_reader_costs_only_itself(poison: str, reason: str) -> None:
+    pool = Pool(1, patience_s=5)
+    tasks = [GOOD[0], task(f"{poison}\n".encode()), GOOD[1], task(b"poison: print\n"), GOOD[2]]
+
+    entries = [decoded(content) for content in pool.submit(tasks, lambda _place, _count: None).result()]
+
+    pool.close()
+    assert [entry.head.is_lost for entry in entries] == [False, True, False, False, False]
+    assert [problem.reason for problem in entries[1].head.problems] == [reason]
+    assert [len(entry.columns.records.line) for entry in entries] == [1, 0, 1, 0, 1]
+
+
+def test_a_process_that_is_lost_once_costs_nothing() -> None:
+    pool = Pool(1)
+    first = pool.submit(GOOD[:1], lambda _place, _count: None).result()
+    for process in pool.processes():
+        os.kill(process, signal.SIGKILL)
+
+    again = pool.submit(GOOD[:1], lambda _place, _count: None).result()
+
+    pool.close()
+    assert again == first
+
+
+def test_the_cache_is_filled_with_the_same_bytes_by_one_process_and_by_several(tmp_path: Path) -> None:
+    runs(tmp_path / "data", 400)
+    one, several = Cache(tmp_path / "one"), Cache(tmp_path / "several")
+    work = Work(2, cache=several)
+
+    alone = tables(load([tmp_path / "data"], work=Work(1, cache=one)))
+
+    assert tables(load([tmp_path / "data"], work=work)) == alone
+    assert (work.tally.read, work.tally.kept) == (400, 0)
+    assert contents(one) == contents(several)
+    assert tables(load([tmp_path / "data"], work=work)) == alone
+    assert (work.tally.read, work.tally.kept) == (400, 400)
+
+
+class Running(NamedTuple):
+    """A scheduler with two workers."""
+
+    address: str
+    workers: list[subprocess.Popen[bytes]]
+
+
+def needs_dask() -> None:
+    if find_spec("distributed") is None:
+        leave_out("the package distributed is not installed")
+
+
+@contextmanager
+def cluster(folder: Path) -> Iterator[Running]:
+    """Start a scheduler and two workers."""
+    file = folder / "scheduler.json"
+    quiet = {**os.environ, "DASK_DISTRIBUTED__LOGGING__DISTRIBUTED": "critical"}
+
+    def start(*words: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-m", *words, "--scheduler-file", str(file)], env=quiet, cwd=folder, stderr=subprocess.DEVNULL)
+
+    processes = [start("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-jupyter")]
+    try:
+        until = time.monotonic() + TIMEOUT_S
+        while not file.exists() or not file.read_text().endswith("}"):
+            assert processes[0].poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        address = json.loads(file.read_text())["address"]
+        processes += [start("distributed.cli.dask_worker", "--no-nanny", "--nthreads", "1", "--no-dashboard") for _ in range(2)]
+        yield Running(address, processes[1:])
+    finally:
+        for process in reversed(processes):
+            process.kill()
+            process.wait()
+
+
+def test_a_cluster_gives_what_one_process_gives_although_a_worker_is_killed_in_the_middle(tmp_path: Path) -> None:
+    needs_dask()
+    runs(tmp_path / "data", 2500)  # three windows of work
+    one, of_cluster = Cache(tmp_path / "one"), Cache(tmp_path / "cluster")
+    alone = tables(load([tmp_path / "data"], work=Work(1, cache=one)))
+    killed: list[int] = []
+
+    with cluster(tmp_path) as running:
+
+        def kill_one(done: int, total: int) -> None:
+            if not killed and done < total:
+                running.workers[0].kill()
+                killed.append(done)
+
+        work = Work(1, running.address, cache=of_cluster, told=kill_one)
+        found = tables(load([tmp_path / "data"], work=work))
+
+    assert killed == [1]
+    assert work.tally.read == 2500
+    assert found == alone
+    assert contents(one) == contents(of_cluster)
+
+
+def test_where_no_scheduler_answers_the_address_is_named(tmp_path: Path) -> None:
+    needs_dask()
+    runs(tmp_path / "data", 1)
+
+    with pytest.raises(TachologError, match=r"^--cluster tcp://127.0.0.1:9: no scheduler"):
+        load([tmp_path / "data"], work=Work(1, "tcp://127.0.0.1:9", cache=Cache(None)))
