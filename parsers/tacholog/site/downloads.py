@@ -6,13 +6,14 @@ No file holds more than one release as text, because text grows too large: 387 r
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import io
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from tacholog.dataset.export import as_json, as_parquet, csv_rows, results_table
+from tacholog.dataset.export import ResultsFile, as_json, csv_rows, results_table
 from tacholog.render.html import Html, join, tag
 from tacholog.render.tables.plain import count_of, null, plain_table
 from tacholog.site.result_pages import DEFAULT, Values, csv_name, csv_names, numbered, runs_of_pages, values_of_rows
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 ALL = "data/results.parquet"
 _RELEASES = "data/releases"
+_RUNS_AT_ONCE = 300  # whose rows are in memory as text: 300 runs have 50 MB of JSON
 _LEVEL = 6  # of compression: level 9 takes twice the time for 3 % less
 _CSV, _JSON, _PARQUET = ".csv.gz", ".jsonl.gz", ".parquet"
 
@@ -98,22 +100,40 @@ def _files(view: View, fields: Sequence[str]) -> Iterator[tuple[str, _File]]:
 
 
 def _write(into: Sources, files: Mapping[str, _File], data: Dataset, fields: Sequence[str]) -> None:
-    """Write files. Only the runs in them become text, and each run once: a page and a release share their rows."""
-    texts = [file for file in files.values() if file.rows_with is not None]
-    wanted = {run for file in texts for run in file.runs}
-    results = results_table(msgspec.structs.replace(data, results=data.results[data.results["run"].isin(wanted)]))
-    rows = csv_rows(results) if texts else []
-    lines = as_json(results).splitlines(keepends=True) if any(_JSON in file.endings for file in texts) else []
-    of_page = _places(results, fields)
-    of_release = _places(results, ("system", "release"))
+    """Write files. Runs become text in groups, and each run once: a page and a release share its rows. Never all of them are in memory as text."""
+    wanted = {run for file in files.values() for run in file.runs}
+    whole = ResultsFile("parquet", packed := io.BytesIO()) if ALL.removesuffix(_PARQUET) in files else None
+    texts = {name: file for name, file in files.items() if file.rows_with is not None}
+    in_texts = {run for file in texts.values() for run in file.runs}
+    streams = {f"{name}{ending}": _Packed() for name, file in texts.items() for ending in file.endings}
+    for group in _groups(sorted(wanted)):
+        results = results_table(msgspec.structs.replace(data, results=data.results[data.results["run"].isin(group)]))
+        if whole:
+            whole.write(results)
+        if not in_texts.isdisjoint(group):
+            _add_texts(streams, texts, results[results["run"].isin(in_texts)], fields)
+    for name, stream in streams.items():
+        into.write(_inside(into, name), stream.content())
+    if whole:
+        whole.close()
+        into.write(_inside(into, ALL), packed.getvalue())
+
+
+def _add_texts(streams: Mapping[str, _Packed], files: Mapping[str, _File], results: pd.DataFrame, fields: Sequence[str]) -> None:
+    """Add rows to the files that they belong to."""
+    head, *rows = csv_rows(results)
+    lines = as_json(results).splitlines(keepends=True) if any(_JSON in file.endings for file in files.values()) else []
+    of_page, of_release = _places(results, fields), _places(results, ("system", "release"))
     for name, file in files.items():
-        if file.rows_with is None:
-            into.write(_inside(into, f"{name}{_PARQUET}"), as_parquet(results_table(data)))
-            continue
-        places = (of_release if _JSON in file.endings else of_page).get(file.rows_with, [])
-        into.write(_inside(into, f"{name}{_CSV}"), _packed([rows[0], *(rows[place + 1] for place in places)]))
+        places = (of_release if _JSON in file.endings else of_page).get(file.rows_with or (), [])
+        streams[f"{name}{_CSV}"].add([rows[place] for place in places], head)
         if _JSON in file.endings:
-            into.write(_inside(into, f"{name}{_JSON}"), _packed(lines[place] for place in places))
+            streams[f"{name}{_JSON}"].add([lines[place] for place in places])
+
+
+def _groups(runs: Sequence[str]) -> Iterator[frozenset[str]]:
+    for start in range(0, len(runs), _RUNS_AT_ONCE):
+        yield frozenset(runs[start : start + _RUNS_AT_ONCE])
 
 
 def _places(results: pd.DataFrame, fields: Sequence[str]) -> dict[Values, list[int]]:
@@ -124,8 +144,22 @@ def _places(results: pd.DataFrame, fields: Sequence[str]) -> dict[Values, list[i
     return places
 
 
-def _packed(parts: Iterable[bytes]) -> bytes:
-    return gzip.compress(b"".join(parts), _LEVEL, mtime=0)
+class _Packed:
+    """A compressed text that grows by rows."""
+
+    def __init__(self) -> None:
+        self._buffer = io.BytesIO()
+        self._file = gzip.GzipFile(fileobj=self._buffer, mode="wb", compresslevel=_LEVEL, mtime=0)
+
+    def add(self, rows: Sequence[bytes], head: bytes = b"") -> None:
+        """Add rows, and before the first ones the head."""
+        if rows:
+            self._file.write(b"".join(rows if self._file.tell() else [head, *rows]))
+
+    def content(self) -> bytes:
+        """Return the whole text, compressed."""
+        self._file.close()
+        return self._buffer.getvalue()
 
 
 def _inside(into: Sources, name: str) -> str:
