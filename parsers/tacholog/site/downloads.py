@@ -16,6 +16,7 @@ import msgspec
 from tacholog.dataset.export import ResultsFile, as_json, csv_rows, results_table
 from tacholog.render.html import Html, join, tag
 from tacholog.render.tables.plain import count_of, null, plain_table
+from tacholog.site.output.memory import remember, remembered
 from tacholog.site.result_pages import DEFAULT, Values, csv_name, csv_names, numbered, runs_of_pages, values_of_rows
 from tacholog.site.sources import Sources
 from tacholog.view.numerals import NOT_STATED
@@ -68,7 +69,7 @@ def write_downloads(into: Sources, memory: Path, data: Dataset, view: View, runs
         runs: the digest of each run.
         fields: what makes a page (``pages`` of ``site.toml``).
     """
-    before, now = _read(memory), {}
+    before, now = remembered(memory), dict[str, str]()
     outdated: dict[str, _File] = {}
     for name, file in _files(view, fields):
         now[name] = digest(sorted(runs[run] for run in file.runs))
@@ -77,7 +78,7 @@ def write_downloads(into: Sources, memory: Path, data: Dataset, view: View, runs
             outdated[name] = file
     if outdated:
         _write(into, outdated, data, fields)
-    memory.write_bytes(msgspec.json.encode(now))
+    remember(memory, now)
 
 
 class _File(NamedTuple):
@@ -164,13 +165,6 @@ class _Packed:
 
 def _inside(into: Sources, name: str) -> str:
     return name.removeprefix(f"{into.folder.name}/")
-
-
-def _read(memory: Path) -> dict[str, str]:
-    try:
-        return msgspec.json.decode(memory.read_bytes(), type=dict[str, str])
-    except (OSError, msgspec.DecodeError):
-        return {}
 
 
 def download_links(view: View, system: str | None, transport: str | None, file: str | None = None) -> Html:

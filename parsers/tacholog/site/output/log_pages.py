@@ -11,13 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
 from tacholog.render.addresses import address_from, with_addresses
 from tacholog.render.html import Html, esc, join, tag
 from tacholog.render.tables.logs import log_facts
 from tacholog.site.logpage import log_page
 from tacholog.site.offered import offered_log
+from tacholog.site.output.memory import remember, remembered
 from tacholog.site.output.page_frame import PageFrame
 from tacholog.site.sources import Sources
 from tacholog.view.results import LogRow, ProblemRow, ResultRow
@@ -52,7 +51,7 @@ class PageMaker:
     def __init__(self, site: Path, memory: Path, frame: PageFrame) -> None:
         """``memory`` is the file that keeps the keys between builds."""
         self._site, self._memory, self._frame = site, memory, frame
-        self._before = _read(memory)
+        self._before = remembered(memory)
         self._now: dict[str, str] = {}
 
     def known(self, document: str, key: str) -> str | None:
@@ -66,16 +65,14 @@ class PageMaker:
         name = Path(f"{document}.html").relative_to(into.folder.relative_to(self._site))
         into.write(name.as_posix(), self._frame.page(document, title, body))
 
+    def is_current(self, name: str, key: str) -> bool:
+        """Note that a file that is no page is made of this, and return whether it was written so before and is still there."""
+        self._now[name] = key
+        return self._before.get(name) == key and (self._site / name).is_file()
+
     def save(self) -> None:
         """Keep the keys for the next build."""
-        self._memory.write_bytes(msgspec.json.encode(self._now))
-
-
-def _read(memory: Path) -> dict[str, str]:
-    try:
-        return msgspec.json.decode(memory.read_bytes(), type=dict[str, str])
-    except (OSError, msgspec.DecodeError):
-        return {}
+        remember(self._memory, self._now)
 
 
 def write_log_pages(
@@ -96,7 +93,9 @@ def write_log_pages(
         problems.setdefault((problem.run, problem.log or ""), []).append(problem)
     for page in pages:
         offered = offered_log(view.runs[page.log.run], page.log)
-        key = digest([runs[page.log.run], page.log.log, list(offered), page.parents, "hosts" in documents])
+        key = digest(
+            [runs[page.log.run], page.log.log, list(offered), page.parents, "hosts" in documents, view.runs[page.log.run].host in view.hosts]
+        )
         body = maker.known(page.document, key)
         if body is None:
             found = problems.get((page.log.run, page.log.log), [])
@@ -119,7 +118,7 @@ def _body(page: LogPage, view: View, problems: Sequence[ProblemRow], documents: 
 
 def heading(title: str) -> Html:
     """Return the heading of a page with the anchors that Sphinx and MyST give it."""
-    anchor = _NOT_IN_ID.sub("-", title.lower()).strip("-0123456789") or "top"
+    anchor = _NOT_IN_ID.sub("-", title.lower()).lstrip("-0123456789").rstrip("-") or "top"
     other = _NOT_IN_ANCHOR.sub("", title.lower()).replace(" ", "-")
     link = tag("a", "#", href=f"#{anchor}", class_="headerlink", title="Link to this heading")
     return join([tag("span", id=other) if other != anchor else "", tag("h1", esc(title), link, id=anchor)])

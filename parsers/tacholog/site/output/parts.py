@@ -77,12 +77,13 @@ def write_parts(maker: PageMaker, into: Sources, parts: Path, documents: Iterabl
     """
     for document in documents:
         for part in parts_of(parts, document):
-            pieces = {name: with_addresses(text, checked(partial(address_from, document), known)) for name, text in part.pieces.items()}
-            into.write(f"{_beside(document, part.name)}.js", script_of(part.name, pieces))
+            name = _beside(document, part.name)
+            pieces = {place: with_addresses(text, checked(partial(address_from, document), known)) for place, text in part.pieces.items()}
+            if not maker.is_current(f"{name}.js", digest([code, pieces])):
+                into.write(f"{name}.js", script_of(part.name, pieces))
             if part.title:
-                page = _beside(document, part.name)
                 body = _page_body(document, part.title, pieces[""])
-                maker.write(page, digest([code, body]), part.title, body, into)
+                maker.write(name, digest([code, body]), part.title, body, into)
 
 
 def _page_body(document: str, title: str, content: str) -> str:
