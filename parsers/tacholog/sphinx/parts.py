@@ -41,7 +41,7 @@ class PerfReleases(Perf):
         count = tag("span", f"{len(portion.series)} series of {runs} run{'s' if runs != 1 else ''}", class_="tl-muted stat-label")
         link = tag("p", tag("a", "Open as a page of its own", href=f"{name}.html"), class_="tl-note")
         places = [tag("span", id=place, class_="tl-place") for place in _ID.findall(str(content))] if number < _WITH_ANCHORS else []
-        summary = tag("summary", f"{words[0].upper()}{words[1:]} ", count)
+        summary = tag("summary", tag("span", f"{words[0].upper()}{words[1:]}", class_="stat-label"), " ", count)
         return tag("details", summary, tag("div", link, *places), class_="tl-release", data_part=f"{name}.js", id=f"{name}-here")
 
 
