@@ -116,7 +116,7 @@ def numerals(site: Path) -> Iterator[Numeral]:
             yield from reader.found
     for script in sorted(site.glob("*/*-runs.js")):  # older releases are pages too, tables of single runs are only here
         reader = _Reader(script.relative_to(site).with_suffix("").as_posix())
-        reader.feed("".join(pieces_of(script).values()))
+        reader.feed(f"<article>{''.join(pieces_of(script).values())}</article>")
         yield from reader.found
 
 
