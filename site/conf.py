@@ -12,7 +12,7 @@ copyright = _site["copyright"]
 
 extensions = ["myst_parser", "sphinx_copybutton", "tacholog.sphinx"]
 templates_path = []  # a new list: the theme appends to the default list, so a second build in the same process would differ from the first
-exclude_patterns = ["_extra", "**/_*.md"]
+exclude_patterns = ["**/_*.md"]
 nitpicky = True
 smartquotes = False  # names are shown exactly as written
 
@@ -43,7 +43,6 @@ html_theme_options = {
 # No navigation in a sidebar: on some pages it would have more bytes than the page. The header and the pages of the systems have the links instead.
 html_sidebars = {"**": []}
 html_static_path = ["_static"]
-html_extra_path = ["_extra"]
 html_favicon = "_static/favicon.svg"
 html_copy_source = False
 html_show_sourcelink = False

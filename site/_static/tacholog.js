@@ -143,11 +143,67 @@
 
   const redraw = () => live.forEach((state) => draw(state));
 
-  // A link to a number in a folded table opens the table.
-  function unfold() {
-    const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    if (target instanceof HTMLDetailsElement) target.open = true;
+  // What a page does not hold at once, such as older releases, is in scripts beside it: a page on a local disk may load nothing else.
+  const parts = new Map(); // file -> promise of its pieces
+  const packed = new Map();
+  window.tachologPart = (file, content) => packed.set(file, content);
+
+  async function unpacked(content) {
+    const bytes = Uint8Array.from(atob(content), (sign) => sign.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return JSON.parse(await new Response(stream).text());
   }
+
+  function part(file) {
+    if (!parts.has(file)) {
+      const loaded = new Promise((resolve, reject) => {
+        const script = document.createElement("script");
+        script.src = file;
+        script.onload = () => resolve(packed.get(file));
+        script.onerror = reject;
+        document.head.append(script);
+      });
+      parts.set(file, loaded.then(unpacked));
+    }
+    return parts.get(file);
+  }
+
+  // Fills a folded element with its piece. If that fails, its text still says where else the numbers are.
+  async function fill(details) {
+    const file = details.dataset.part;
+    if (!file) return;
+    delete details.dataset.part;
+    try {
+      const pieces = await part(file);
+      const box = document.createElement("div");
+      box.innerHTML = pieces[details.id] ?? pieces[""];
+      details.querySelectorAll(".tl-place").forEach((place) => place.remove()); // their ids are in the piece
+      if (details.matches(".tl-each")) details.lastElementChild.replaceWith(box); else details.append(box);
+      window.tachologTables?.start(box);
+      box.querySelectorAll(".tl-figure").forEach((figure) => seen.observe(figure));
+    } catch (problem) {
+      details.dataset.part = file;
+    }
+  }
+
+  // A link to a number in a folded table opens the table, and loads it if need be.
+  async function unfold() {
+    const id = location.hash.length > 1 && decodeURIComponent(location.hash.slice(1));
+    const target = id && document.getElementById(id);
+    if (!target) return;
+    for (let outer = target.closest("details"); outer; outer = outer.parentElement.closest("details")) {
+      outer.open = true;
+      await fill(outer);
+    }
+    const found = document.getElementById(id);
+    if (found instanceof HTMLDetailsElement) {
+      found.open = true;
+      await fill(found);
+    }
+    if (found && (found !== target || found.matches(".tl-each"))) found.scrollIntoView();
+  }
+
+  document.addEventListener("toggle", (event) => { if (event.target.open) fill(event.target); }, true); // this event does not bubble
 
   addEventListener("DOMContentLoaded", () => {
     document.querySelectorAll(".tl-figure").forEach((figure) => seen.observe(figure));

@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Locator, Page
 
 Opener = Callable[..., AbstractContextManager[Page]]
 
@@ -243,3 +244,67 @@ def test_a_table_of_words_filters_and_sorts_on_a_phone(opened: Opener) -> None:
         assert page.locator(".tl-words thead th").nth(3).get_attribute("aria-sort") == "ascending"
         known = [value for value in values(page, 3) if value is not None]
         assert known == sorted(known)
+
+
+OLDER = "tacholog-perftest/udp.html"
+OLD_SERIES = "tl-latency-tacholog-perftest-udp-1"  # of release 0.1.0
+
+
+def old_release(page: Page) -> Locator:
+    """The release that has that series."""
+    return page.locator("details.tl-release").filter(has_text="Release 0.1.0")
+
+
+def test_an_older_release_is_loaded_from_a_disk_when_it_is_opened(opened: Opener) -> None:
+    with opened(OLDER) as page:
+        release = old_release(page)
+        assert release.locator("table").count() == 0
+
+        release.locator("summary").first.click()
+        release.locator("table.tl-table").first.wait_for()
+
+        assert release.locator("button.tl-sort").count() > 0
+        assert page.locator(f"[id='{OLD_SERIES}']").count() == 1
+
+
+def test_an_old_link_to_the_numbers_of_each_run_of_an_older_release_opens_them(opened: Opener) -> None:
+    with opened(f"{OLDER}#{OLD_SERIES}-each") as page:
+        table = page.locator(f"[id='{OLD_SERIES}-each'] table")
+        table.wait_for()
+
+        assert table.locator("a[href*='logs/perftest/']").count() > 10
+
+
+def test_each_runs_numbers_are_loaded_when_they_are_opened(opened: Opener) -> None:
+    with opened(OLDER) as page:
+        each = page.locator("details.tl-each").first
+        assert each.locator("table").count() == 0
+
+        each.locator("summary").click()
+        each.locator("table").wait_for()
+
+        assert each.locator("tbody tr").count() > 5
+
+
+def test_an_older_release_is_a_page_of_its_own_without_scripts(site: Path, browser: Browser) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto((site / OLDER).as_uri())
+    old_release(page).locator("summary").first.click()
+
+    old_release(page).get_by_role("link", name="Open as a page of its own").click()
+
+    assert page.locator(f"[id='{OLD_SERIES}'] table").count() == 1
+    assert "release 0.1.0" in page.title()
+    context.close()
+
+
+def test_no_page_has_more_elements_than_a_browser_lays_out_at_once(site: Path, browser: Browser) -> None:
+    page = browser.new_context().new_page()
+    largest = sorted(site.rglob("*.html"), key=lambda path: path.read_text(encoding="utf-8").count("<"))[-4:]
+    counts = {}
+    for path in largest:
+        page.goto(path.as_uri())
+        counts[path.relative_to(site).as_posix()] = page.evaluate("document.getElementsByTagName('*').length")
+
+    assert [(name, count) for name, count in counts.items() if count > 5000] == []

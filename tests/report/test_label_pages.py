@@ -260,10 +260,10 @@ def test_each_page_offers_its_own_numbers_and_links_of_rankings_lead_to_the_numb
 
     site = build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work", SiteSettings(pages=("system", "label.plugin"))).parent
 
-    numbers = pd.read_csv(site / "data/s-flannel.csv")
+    numbers = pd.read_csv(site / "data/s-flannel.csv.gz")
     assert set(numbers["labels"]) == {'{"plugin": "flannel"}'}
     assert set(numbers["transport"]) == {"udp", "tcp"}
-    assert sorted(path.name for path in (site / "data").glob("s-*.csv")) == ["s-calico.csv", "s-flannel.csv"]
+    assert sorted(path.name for path in (site / "data").glob("s-*.csv.gz")) == ["s-calico.csv.gz", "s-flannel.csv.gz"]
     pages = {path.relative_to(site).as_posix(): Page(path) for path in site.rglob("*.html") if "_static" not in path.parts}
     each = [link for link in pages["index.html"].links if link.endswith("-each")]
     assert {link.partition("#")[0] for link in each} == {"s/flannel.html", "s/calico.html"}

@@ -32,16 +32,16 @@ def test_systems_and_releases_that_differ_in_capitals_only_and_a_system_called_l
     assert len(documents) == len(set(documents))
     assert not [name for name in documents if name.startswith("about.html/")]
     assert csv_names([("X", "udp"), ("x", "udp"), ("x", "tcp"), ("x t", "cp"), ("x", "t cp")]) == {
-        ("X", "udp"): "data/x-udp.csv",
-        ("x", "udp"): "data/x-udp-2.csv",
-        ("x", "tcp"): "data/x-tcp.csv",
-        ("x", "t cp"): "data/x-t-cp.csv",
-        ("x t", "cp"): "data/x-t-cp-2.csv",
+        ("X", "udp"): "data/x-udp.csv.gz",
+        ("x", "udp"): "data/x-udp-2.csv.gz",
+        ("x", "tcp"): "data/x-tcp.csv.gz",
+        ("x", "t cp"): "data/x-t-cp.csv.gz",
+        ("x t", "cp"): "data/x-t-cp-2.csv.gz",
     }
     assert [page.context["file"] for page in plan(view) if "file" in page.context] == [
-        "data/about.html-udp.csv",
-        "data/x-udp.csv",
-        "data/x-udp-2.csv",
+        "data/about.html-udp.csv.gz",
+        "data/x-udp.csv.gz",
+        "data/x-udp-2.csv.gz",
     ]
     assert diff_documents(view.runs.values()) == {
         ("X", "1-rc", "1-RC"): "diffs/x-1-rc-to-1-rc",

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 import pandas as pd
 import pytest
+from tests.unpacked import content_of
 
 from tacholog.dataset.load import load
 from tacholog.errors import UnreadableInput
@@ -139,7 +140,7 @@ def texts(site: Path) -> Iterator[tuple[str, str]]:
     """Every file of a site as text, tables in Parquet too, and every file's name."""
     for path in (path for path in site.rglob("*") if path.is_file()):
         yield f"name {path}", path.relative_to(site).as_posix()
-        content = path.read_bytes()
+        content = content_of(path)
         if path.suffix == ".parquet":
             yield str(path), pd.read_parquet(io.BytesIO(content)).to_csv()
         elif "_static" not in path.parts:
@@ -167,7 +168,7 @@ def test_no_file_of_the_site_tells_a_secret(telling: Path, tmp_path: Path) -> No
         assert "SHA-256 of the original" in text
         offered = re.search(r"SHA-256 of the file offered here</dt><dd><code[^>]*>([0-9a-f]{64})", text)
         assert offered
-        assert offered[1] in {hashlib.sha256(path.read_bytes()).hexdigest() for path in site.rglob("raw/**/*.txt")}
+        assert offered[1] in {hashlib.sha256(content_of(path)).hexdigest() for path in site.rglob("raw/**/*.gz")}
     originals = [hashlib.sha256(path.read_bytes()).hexdigest() for path in telling.rglob("*.log")]
     assert all(any(sha256 in text for text in pages.values()) for sha256 in originals)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +16,7 @@ from click.testing import CliRunner
 from tacholog.commands.publish import publish as publish_command
 from tacholog.errors import UnreadableInput
 from tacholog.site.publish import publish, publish_branch, published
-from tacholog.site.stamp import STAMP, write_stamp
+from tacholog.site.stamp import STAMP, Sizes, write_stamp
 
 
 def built(folder: Path, **pages: str) -> Path:
@@ -57,6 +59,55 @@ def test_an_address_that_is_gone_leads_to_the_version_that_had_it(tmp_path: Path
     assert (target / "raw/sub.log.txt").read_text() == "Length: 32"
     publish(built(tmp_path / "three", rti__shmem="again"), target, "3")
     assert (target / "rti/shmem.html").read_text() == "again"
+
+
+def with_raw_log(site: Path, text: str) -> str:
+    """Add a page that leads to a raw log to a finished site; return the address of the log."""
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    address = f"raw/{digest[:2]}/{digest}.gz"
+    (site / address).parent.mkdir(parents=True)
+    (site / address).write_text(text)
+    (site / "logs/a").mkdir(parents=True)
+    (site / "logs/a/sub.log.html").write_text(f'<a href="../../{address}">')
+    write_stamp(site, "0" * 64, ("a check",), problems=0)
+    return address
+
+
+def test_a_raw_log_is_kept_once_for_all_versions_and_every_page_leads_to_it(tmp_path: Path) -> None:
+    target = tmp_path / "public"
+    one, two = built(tmp_path / "one"), built(tmp_path / "two")
+    first, second = with_raw_log(one, "Length: 32"), with_raw_log(two, "Length: 64")
+    publish(one, target, "1")
+
+    publish(two, target, "2")
+
+    assert sorted(path.relative_to(target).as_posix() for path in target.rglob("*.gz")) == sorted((first, second))
+    for page, address in (("logs/a/sub.log.html", second), ("versions/1/logs/a/sub.log.html", first), ("versions/2/logs/a/sub.log.html", second)):
+        found = re.search(r'href="([^"]*)"', (target / page).read_text())
+        assert found
+        assert (target / page).parent.joinpath(found[1]).resolve() == target / address
+
+
+def test_a_file_that_did_not_change_is_not_written_again(tmp_path: Path) -> None:
+    target = tmp_path / "public"
+    publish(built(tmp_path / "one", udp="same", tcp="old"), target, "1")
+    before = {name: (target / name).stat().st_ino for name in ("udp.html", "tcp.html", "versions/1/udp.html")}
+
+    publish(built(tmp_path / "two", udp="same", tcp="new"), target, "2")
+
+    after = {name: (target / name).stat().st_ino for name in before}
+    assert [name for name in before if after[name] != before[name]] == ["tcp.html"]
+
+
+def test_a_file_that_a_hoster_may_refuse_is_said_before_publishing(tmp_path: Path) -> None:
+    site = built(tmp_path / "one", udp="x" * 2000)
+    write_stamp(site, "0" * 64, (), 0, Sizes(file=1000, site=3000))
+
+    done = CliRunner().invoke(publish_command, [str(site), "--release", "1", "--output", str(tmp_path / "public")])
+
+    assert done.exit_code == 0
+    assert "udp.html has 0 MB; a hoster may refuse files above 0.001 MB" in done.stderr
+    assert (tmp_path / "public/versions/1/udp.html").is_file()
 
 
 def test_a_published_release_is_not_overwritten_unless_asked(tmp_path: Path) -> None:

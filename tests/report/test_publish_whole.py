@@ -101,7 +101,7 @@ def test_killed_at_any_step_the_root_is_the_old_or_the_new_version_and_a_retry_w
 
 
 def test_when_the_disk_is_full_the_root_stays_as_it_was_and_a_retry_works(tmp_path: Path) -> None:
-    big = "x" * 60_000
+    big = "x" * 90_000
     old, new = site(tmp_path / "one", udp="old"), site(tmp_path / "two", udp="new", big=big, bigger=big)
     small = tmp_path / "small"
     small.mkdir()

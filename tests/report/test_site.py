@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import os
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
+from zlib import crc32
 
 import pytest
 from tests.report.conftest import FIRST, add_run, rti
@@ -195,18 +197,56 @@ def test_a_failed_run_without_numbers_is_on_its_transports_page(page: Reader) ->
     assert "rti/failed" in page(UDP).text
 
 
-def test_raw_logs_are_offered_as_text_byte_for_byte(site: Path, data: Path) -> None:
-    assert (site / "raw/evil/run/sub.log.txt").read_bytes() == (data / "evil/run/sub.log").read_bytes()
+def test_a_raw_log_is_offered_byte_for_byte_under_the_checksum_that_its_page_states(site: Path, data: Path, page: Reader) -> None:
+    log = (data / "rti/copy/sub.log").read_bytes()
+    offered = f"raw/{hashlib.sha256(log).hexdigest()[:2]}/{hashlib.sha256(log).hexdigest()}.gz"
+
+    assert gzip.decompress((site / offered).read_bytes()) == log
+    assert f"../../../{offered}" in page("logs/rti/copy/sub.log").links
+
+
+def test_two_logs_with_the_same_content_are_one_file(page: Reader) -> None:
+    offered = [next(link for link in page(f"logs/own/{run}/sub.log").links if link.endswith(".gz")) for run in ("latency", "latency-again")]
+
+    assert offered[0] == offered[1]
+
+
+def test_a_raw_log_of_a_run_that_is_gone_is_no_longer_offered(copied: Path) -> None:
+    offered = copied / "site" / "raw" / raw_log(copied / "data/rti/zero-copy/sub.log")
+    assert offered.is_file()
+    shutil.rmtree(copied / "data/rti/zero-copy")
+
+    build_site([copied / "data"], copied / "site", copied)
+
+    assert not offered.exists()
+    assert not (copied / "site/raw/rti/zero-copy").exists()
+
+
+def raw_log(log: Path) -> str:
+    """The name under which a log of a published run is offered."""
+    digest = hashlib.sha256(log.read_bytes()).hexdigest()
+    return f"{digest[:2]}/{digest}.gz"
 
 
 def test_the_numbers_of_a_page_and_of_the_site_are_offered_for_other_tools(site: Path, page: Reader) -> None:
-    link = next(link for link in page(SHMEM).links if link.endswith(".csv"))
-    rows = (site / SHMEM).parent.joinpath(link).resolve().read_text().splitlines()
+    link = next(link for link in page(SHMEM).links if link.endswith(".csv.gz"))
+    rows = gzip.decompress((site / SHMEM).parent.joinpath(link).resolve().read_bytes()).decode().splitlines()
 
     assert rows[0].startswith("id,run,log,line,")
     assert sum("2386046" in row for row in rows) == 1
-    for name in ("index", "downloads"):
-        assert {"csv", "json", "parquet"} <= {link.rpartition(".")[2] for link in page(name).links}
+    files = {link.rpartition("/")[2].partition(".")[2] for link in page("downloads").links}
+    assert {"csv.gz", "jsonl.gz", "parquet"} <= files
+    assert {"data/results.parquet", "downloads.html"} <= set(page("index").links)
+
+
+def test_the_files_of_a_release_hold_its_numbers_once(site: Path, page: Reader) -> None:
+    lines = gzip.decompress((site / "data/releases/rti-connext-dds-not-stated.jsonl.gz").read_bytes()).decode().splitlines()
+    table = gzip.decompress((site / "data/releases/rti-connext-dds-not-stated.csv.gz").read_bytes()).decode().splitlines()
+
+    assert {json.loads(line)["system"] for line in lines} == {"RTI Connext DDS"}
+    assert len(lines) == len(table) - 1
+    assert sum(json.loads(line)["value"] == 2386046 for line in lines) == 2  # of the published run, and of an own one with the same log
+    assert "data/releases/rti-connext-dds-not-stated.csv.gz" in page("downloads").links
 
 
 def test_a_run_leads_to_its_manifest(site: Path, data: Path, page: Reader) -> None:
@@ -418,6 +458,46 @@ def test_a_changed_log_rebuilds_only_the_pages_that_show_it(copied: Path) -> Non
     assert not {"rti-connext-dds/udpv4.html", "tacholog-perftest/udp.html", "tacholog-perftest/index.html", "methodology.html"} & written
     assert [name for name in written if name.startswith("logs/")] == ["logs/rti/copy/sub.log.html"]
     assert "71\u202f581\u202f305" in (copied / "site/rti-connext-dds/shmem.html").read_text()
+
+
+@pytest.fixture
+def editable(copied: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the templates and of the prose that can be edited, and the site built from them."""
+    tree = copied / "tree"
+    for name in ("site", "templates"):
+        shutil.copytree(checkout / name, tree / name)
+    monkeypatch.setattr("tacholog.resources._PACKAGE", tree / "parsers" / "tacholog")
+    build_site([copied / "data"], copied / "site", copied)
+    return tree
+
+
+def test_a_changed_style_sheet_makes_no_page_again_and_every_page_loads_the_new_one(copied: Path, editable: Path) -> None:
+    style = editable / "site/_static/tacholog.css"
+    style.write_text(f"{style.read_text()}/* more */")
+    read: list[str] = []
+    environment = (copied / "doctrees/environment.pickle").stat()
+
+    build_site([copied / "data"], copied / "site", copied, progress=lambda log, _: read.append(log))
+
+    assert read == []
+    assert (copied / "doctrees/environment.pickle").stat().st_mtime_ns == environment.st_mtime_ns  # Sphinx was not asked
+    assert (copied / "site/_static/tacholog.css").read_text().endswith("/* more */")
+    version = f"tacholog.css?v={crc32(style.read_bytes()):08x}"
+    assert [path for path in pages(copied / "site") if version not in path.read_text()] == []
+    assert finished(copied / "site").problems == 0
+
+
+def test_a_changed_template_reads_no_log_again_and_changes_only_its_page(copied: Path, editable: Path) -> None:
+    before, read = ages(copied / "site"), list[str]()
+    about = editable / "templates/about.md.jinja"
+    about.write_text(f"{about.read_text()}\nOne more sentence.\n")
+
+    build_site([copied / "data"], copied / "site", copied, progress=lambda log, _: read.append(log))
+
+    after = ages(copied / "site")
+    assert read == []
+    assert "One more sentence." in (copied / "site/about.html").read_text()
+    assert {name for name in after if after[name] != before[name]} == {"about.html", "index.html"}  # which lists it
 
 
 def test_a_machine_that_is_described_better_is_so_on_its_pages(copied: Path) -> None:

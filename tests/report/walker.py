@@ -12,6 +12,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.unpacked import pieces_of
+
 from tacholog.render.named_statistics import STATISTICS
 from tacholog.schema.metrics import METRICS
 from tacholog.view.numerals import SECONDS, rounded, steps_of, unit_shown
@@ -105,13 +107,17 @@ class _Reader(HTMLParser):
 
 
 def numerals(site: Path) -> Iterator[Numeral]:
-    """Yield every number in the sentences and tables of all pages but those of logs."""
+    """Yield every number in the sentences and tables of all pages but those of logs, and of what these pages load."""
     for file in sorted(site.rglob("*.html")):
         page = file.relative_to(site).with_suffix("").as_posix()
         if not page.startswith(("logs/", "raw/", "_static/", "downloads/")) and page not in _PROSE:
             reader = _Reader(page)
             reader.feed(file.read_text(encoding="utf-8"))
             yield from reader.found
+    for script in sorted(site.glob("*/*-runs.js")):  # older releases are pages too, tables of single runs are only here
+        reader = _Reader(script.relative_to(site).with_suffix("").as_posix())
+        reader.feed(f"<article>{''.join(pieces_of(script).values())}</article>")
+        yield from reader.found
 
 
 @lru_cache(maxsize=4096)

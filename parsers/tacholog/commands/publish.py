@@ -18,6 +18,7 @@ from pathlib import Path
 
 import click
 
+from tacholog import terminal
 from tacholog.commands.shared.paths import Folder, home
 from tacholog.extras import require
 
@@ -34,10 +35,13 @@ def publish(*, site: Path | None, label: str, output: Path | None, branch: str |
     """Publish into a folder or on a branch, and summarise what changed."""
     from tacholog.site.publish import publish as publish_folder
     from tacholog.site.publish import publish_branch
+    from tacholog.site.stamp import large_of
 
     if (output is None) == (branch is None):
         raise click.UsageError("give either --output DIR or --branch NAME")
     built = (site or home() / "build" / "site").resolve()
+    for sentence in large_of(built):
+        terminal.line(f"tacholog: {sentence}", err=True)
     if branch is not None:
         require("site", "tacholog publish --branch")
         publish_branch(built, branch, label, replace=replace, incomplete=incomplete, push=push)

@@ -43,6 +43,7 @@ def report(
     from tacholog.site.build import build_site
     from tacholog.site.bundle import plotly_bundle
     from tacholog.site.settings import read_settings
+    from tacholog.site.stamp import large_of
 
     given = (*folders, *roots)
     data = given or default_roots()
@@ -70,6 +71,8 @@ def report(
         click.echo(note)
     if reading.tally.kept + reading.tally.read:
         click.echo(tally_words(reading))
+    for sentence in large_of(site):
+        terminal.line(f"tacholog: {sentence}", err=True)
     click.echo(f"The site is in {site}")
     click.echo(f"Open it with: xdg-open {index}   (or any browser: {index.as_uri()})")
     sys.exit(exit_code)

@@ -14,7 +14,7 @@ from tacholog.runs.problems import FORGOTTEN, LOST, UNREADABLE
 if TYPE_CHECKING:
     from tacholog.dataset.frames import Dataset
 
-_FILE = "complaints.json"
+FILE = "complaints.json"
 
 
 class Complaints(msgspec.Struct, frozen=True):
@@ -31,7 +31,7 @@ class Complaints(msgspec.Struct, frozen=True):
     def save(self, folder: Path) -> None:
         """Write them beside a dataset. The dataset may hide names; the person who builds the site needs the true ones."""
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / _FILE).write_bytes(msgspec.json.encode(self))
+        (folder / FILE).write_bytes(msgspec.json.encode(self))
 
 
 def complaints(data: Dataset) -> Complaints:
@@ -43,7 +43,7 @@ def complaints(data: Dataset) -> Complaints:
 
 def saved_complaints(folder: Path) -> Complaints:
     """Return what `Complaints.save` wrote; nothing if it wrote nothing."""
-    path = folder / _FILE
+    path = folder / FILE
     return msgspec.json.decode(path.read_bytes(), type=Complaints) if path.is_file() else Complaints()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from tacholog.privacy.find_names import NAME, find_names, may_hold_name
 from tacholog.privacy.pseudonyms import HOST_PSEUDONYM, host_pseudonym
@@ -18,6 +18,7 @@ _EVERYDAY = frozenset(
     )
 )
 _SHORTEST = 3
+FoundNames = list[tuple[str, str, bool]]  # kind, name, and whether it is the name of another machine than the one that wrote it
 
 
 class KnownNames:
@@ -37,14 +38,29 @@ class KnownNames:
 
     def learn(self, line: str, host: str | None = None) -> None:
         """Collect the names of machines and users in a line. ``host`` is the pseudonym of the machine that wrote the line."""
-        if self.harmless(line):
-            return
-        for found in find_names(line, self.harmless):
-            name = line[found.start : found.end]
-            if found.kind == "host" and self.privacy.hosts == "pseudonym":
-                self.add_host(name, None if found.is_other_host else host)
-            elif found.kind == "user" and self.privacy.users == "pseudonym" and self.hides(name) and not _is_number(name):
+        self.add(self.found_in([line]), host)
+
+    def found_in(self, lines: Iterable[str]) -> FoundNames:
+        """Return the names of machines and users in lines, each once and in order. They do not depend on the settings of a site."""
+        names: dict[tuple[str, str, bool], None] = {}
+        for line in lines:
+            if not self.harmless(line):
+                found = (name for name in find_names(line, self.harmless) if name.kind in ("host", "user"))
+                names |= {(name.kind, line[name.start : name.end], name.is_other_host): None for name in found}
+        return list(names)
+
+    def add(self, names: FoundNames, host: str | None = None) -> None:
+        """Add names that were found in lines that the machine ``host`` wrote."""
+        for kind, name, is_other_host in names:
+            if kind == "host" and self.privacy.hosts == "pseudonym":
+                self.add_host(name, None if is_other_host else host)
+            elif kind == "user" and self.privacy.users == "pseudonym" and self.hides(name) and not _is_number(name):
                 self.users.add(name.lower())
+
+    def state(self) -> list[object]:
+        """Return all names, for the key of what is redacted with them."""
+        own = {pseudonym: sorted(names) for pseudonym, names in self.own.items()}
+        return [self.hosts, sorted(self._stated), own, sorted(self.users), sorted(self._keep)]
 
     def add_host(self, name: str, pseudonym: str | None = None) -> None:
         """Add the name of a machine, and its short form."""

@@ -12,6 +12,7 @@ import hmac
 import os
 import re
 
+KEY_VARIABLE = "TACHOLOG_PSEUDONYM_KEY"
 HOST_PSEUDONYM = re.compile(r"^host-[0-9a-f]{6}$")
 NUMBERED_PSEUDONYM = re.compile(r"\b(?:user|address|path|secret)-\d+\b")
 
@@ -21,5 +22,5 @@ def host_pseudonym(name: str, kind: str = "host") -> str:
 
     It is a hash of the name. With ``TACHOLOG_PSEUDONYM_KEY`` set, only somebody who has the key can check a guessed name against it.
     """
-    key = os.environ.get("TACHOLOG_PSEUDONYM_KEY", "")
+    key = os.environ.get(KEY_VARIABLE, "")
     return f"{kind}-" + hmac.new(key.encode(), name.lower().encode(), hashlib.sha256).hexdigest()[:6]

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from tacholog.dataset.cache import open_cache
 from tacholog.dataset.frames import Dataset, Row
 from tacholog.dataset.logs import Progress
 from tacholog.errors import UnreadableInput
 from tacholog.privacy import logs as logtext
 from tacholog.privacy.classes import published_host, published_manifest, published_text
+from tacholog.privacy.kept import KeptLog, KeptRun, RedactionCache, names_key, run_key
 from tacholog.privacy.known_names import KnownNames
 from tacholog.privacy.logs import Ranges, ShownLines
 from tacholog.privacy.pseudonyms import HOST_PSEUDONYM, host_pseudonym
@@ -56,12 +58,11 @@ def redacted(data: Dataset, privacy: Privacy, folder: Path, progress: Progress |
     logs: dict[str, list[Row]] = {}
     for log in tables["logs"].to_dict("records"):
         logs.setdefault(str(log["run"]), []).append({str(name): value for name, value in log.items()})
-    redaction = _Redaction(privacy, folder, progress, text_bytes)
-    for row in rows:
-        for line in _texts_of(row, logs.get(str(row["run"]), ()), redaction):
-            names.learn(line, _shown_host(str(row["host"]), ids))
+    redaction = _Redaction(privacy, folder, progress, text_bytes, RedactionCache(open_cache()), names)
+    _learn(rows, logs, ids, redaction)
     redactors = {str(row["run"]): Redactor(names, _shown_host(str(row["host"]), ids)) for row in rows}
     shown = {str(row["run"]): _shown_run(row, logs.get(str(row["run"]), []), redactors[str(row["run"])], redaction) for row in rows}
+    redaction.cache.flush()
     _forget(folder, {run.root for run in shown.values()})
     everyone = Redactor(names)
     tables["problems"] = _problems(tables["problems"], shown, privacy)
@@ -104,13 +105,26 @@ def _host(name: str, host: Host, privacy: Privacy, redactor: Redactor) -> Host:
     return msgspec.structs.replace(shown, name=described)
 
 
-def _texts_of(row: Row, logs: list[Row] | tuple[()], redaction: _Redaction) -> Iterator[str]:
-    """Yield all texts of a run: the lines of its logs and the strings of its manifest. Strings under naming keys also come as ``key=value``."""
-    for log in logs:
-        if not _may_be_shown(log, redaction.privacy):
-            continue
-        yield from logtext.learn_lines(Path(str(row["root"])), str(log["log"]), redaction.byte_counter(f"{row['run']}/{log['log']}"))
-    yield from _strings(msgspec.json.decode(str(row["manifest"])))
+def _learn(rows: list[Row], logs: Mapping[str, list[Row]], ids: Mapping[str, str], redaction: _Redaction) -> None:
+    """Learn the names in all texts: the lines of the logs, and the strings of the manifests. Strings under naming keys also come as ``key=value``."""
+    names, host = redaction.names, {str(row["run"]): _shown_host(str(row["host"]), ids) for row in rows}
+    keys = {(run, str(log["log"])): names_key(log, redaction.text_bytes) for run, found in logs.items() if run in host for log in found}
+    known = redaction.cache.names(key for key in keys.values() if key)
+    for row in rows:
+        run = str(row["run"])
+        for log in logs.get(run, ()):
+            if not _may_be_shown(log, redaction.privacy):
+                continue
+            key = keys[run, str(log["log"])]
+            found = known.get(key) if key else None
+            if found is None:
+                root, count_bytes = Path(str(row["root"])), redaction.byte_counter(f"{run}/{log['log']}")
+                found = names.found_in(logtext.learn_lines(root, str(log["log"]), count_bytes))
+                if key:
+                    redaction.cache.keep(key, found)
+            names.add(found, host[run])
+        for text in _strings(msgspec.json.decode(str(row["manifest"]))):
+            names.learn(text, host[run])
 
 
 def _strings(value: object, key: str = "") -> Iterator[str]:
@@ -135,6 +149,8 @@ class _Redaction(NamedTuple):
     folder: Path
     progress: Progress | None
     text_bytes: int
+    cache: RedactionCache
+    names: KnownNames
 
     def byte_counter(self, log: str) -> Callable[[int], object]:
         """Return a function that is called with the bytes read of a log. It reports progress, and refuses a log that is too large."""
@@ -155,23 +171,66 @@ def _shown_run(row: Row, logs: list[Row], redactor: Redactor, redaction: _Redact
     """Write the redacted logs of a run. A log that could not be read is not shown, because nobody knows what it is."""
     run, root = str(row["run"]), Path(str(row["root"]))
     target = redaction.folder / hashlib.sha256(run.encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    withheld: dict[str, Ranges] = {}
-    unshown: dict[str, str] = {}
-    kept: set[str] = set()
     manifest = msgspec.json.decode(str(row["manifest"]), type=Manifest)
     without_results = {entry.file for entry in manifest.logs if not entry.results}  # that no format knows their lines is no problem
+    key = run_key(logs, redaction.names, redactor.machine, redaction.text_bytes)
+    known = _known(root, logs, redaction.cache.run(key)) if key else None
+    if known is not None:
+        shown, unshown = _restored(known, target, redactor), dict[str, str]()
+    else:
+        shown, unshown = _written(root, logs, target, redactor, redaction)
+        if key and not unshown:
+            redaction.cache.keep(key, _to_keep(target, shown, redactor))
+    _tidy(target, {name for name, _ in shown.values()})
+    withheld = {name: lines.withheld for name, (_, lines) in shown.items() if lines.withheld and name not in without_results}
+    return _ShownRun(target, msgspec.json.encode(published_manifest(manifest, redactor)).decode(), withheld, unshown)
+
+
+_Shown = dict[str, tuple[str, ShownLines]]  # by the name of a log, the name that is shown and the lines by class
+
+
+def _written(root: Path, logs: list[Row], target: Path, redactor: Redactor, redaction: _Redaction) -> tuple[_Shown, dict[str, str]]:
+    """Redact the logs of a run and write them. Return what is shown of each, and why others are not shown."""
+    shown: _Shown = {}
+    unshown: dict[str, str] = {}
     for log in logs:
         name, shown_name = str(log["log"]), redactor.identifier(str(log["log"]))
         try:
-            shown = _write(root, log, target, shown_name, redactor, redaction)
+            lines = _write(root, log, target, shown_name, redactor, redaction)
         except UnreadableInput as error:
             unshown[name] = str(error)
             continue
-        if shown is not None:
-            kept.add(shown_name)
-            withheld |= {name: shown.withheld} if shown.withheld and name not in without_results else {}
-    _tidy(target, kept)
-    return _ShownRun(target, msgspec.json.encode(published_manifest(manifest, redactor)).decode(), withheld, unshown)
+        if lines is not None:
+            shown[name] = shown_name, lines
+    return shown, unshown
+
+
+def _known(root: Path, logs: list[Row], kept: KeptRun | None) -> KeptRun | None:
+    """Return a run that was redacted before, if its logs are still those that were redacted, and nothing if not."""
+    if kept is None or kept.logs.keys() != {str(log["log"]) for log in logs}:
+        return None
+    return kept if all(logtext.sha256_of(root, str(log["log"])) == log["sha256"] for log in logs) else None
+
+
+def _restored(kept: KeptRun, target: Path, redactor: Redactor) -> _Shown:
+    """Write the logs of a run as they were redacted before. A file that is there already is not written."""
+    target.mkdir(parents=True, exist_ok=True)
+    for log in kept.logs.values():
+        if logtext.sha256_of(target, log.name) != log.sha256:
+            part = target / ".part"
+            part.write_bytes(log.text)
+            part.replace(target / log.name)
+        logtext.save_shown(target, log.name, log.shown)
+    redactor.go_on(kept.numbers)
+    return {name: (log.name, log.shown) for name, log in kept.logs.items()}
+
+
+def _to_keep(target: Path, shown: _Shown, redactor: Redactor) -> KeptRun:
+    logs = {}
+    for name, (shown_name, lines) in shown.items():
+        text = (target / shown_name).read_bytes()
+        logs[name] = KeptLog(shown_name, hashlib.sha256(text).hexdigest(), text, lines)
+    return KeptRun(logs, redactor.numbers)
 
 
 def _may_be_shown(log: Row, privacy: Privacy) -> bool:

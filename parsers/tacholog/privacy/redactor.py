@@ -31,13 +31,22 @@ class Redactor:
     def __init__(self, names: KnownNames, machine: str | None = None) -> None:
         """``machine`` is the pseudonym of the machine that the run was made on."""
         self.privacy = names.privacy
-        self._names, self._machine = names, machine
+        self._names, self.machine = names, machine
         self._numbers: dict[str, dict[str, int]] = {}
         self._hidden = {word.lower() for word in self.privacy.hide if word}
         self._find_hidden = WordFinder(self._hidden)
         self._find_known = WordFinder(names.everywhere())
         self._harmless = HarmlessTokens(self._may_be_replaced)
         self._harmless_by_rule: dict[Callable[[str], bool], HarmlessTokens] = {}
+
+    @property
+    def numbers(self) -> dict[str, dict[str, int]]:
+        """The numbers that the names in this run have got so far, by their kind."""
+        return self._numbers
+
+    def go_on(self, numbers: dict[str, dict[str, int]]) -> None:
+        """Go on after texts that were redacted before, and in which names got these numbers."""
+        self._numbers = numbers
 
     def variant(self, text: str) -> int:
         """Return the number of a masked text. The same text of any run has the same number, and nobody can guess the text from it, as from a hash."""
@@ -128,8 +137,8 @@ class Redactor:
         lower = word.lower()
         if lower in self._hidden:
             return self._numbered("hidden", lower)
-        if self._machine is not None and lower in self._names.own.get(self._machine, ()):
-            return self._machine
+        if self.machine is not None and lower in self._names.own.get(self.machine, ()):
+            return self.machine
         known = self._names.hosts.get(lower) if self._names.hides(word) else None
         if known is not None:
             return known

@@ -11,7 +11,7 @@ _TYPES: dict[Kind, str] = {"text": "string", "integer": "integer", "number": "nu
 
 
 def results_schema() -> dict[str, Any]:
-    """Return the JSON Schema of one line of ``results.json``, or of what ``tacholog export --format json`` prints."""
+    """Return the JSON Schema of one line of the JSON lines that a site offers, or that ``tacholog export --format json`` prints."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "One number of a Tacholog dataset",

@@ -5,41 +5,42 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
-from tacholog.compare.bands import known
-from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.compare.renames import find_renames, renamed
 from tacholog.compare.result import SCHEMA, json_schema
-from tacholog.compare.sides import of_release
 from tacholog.dataset.complaints import saved_complaints
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.logs import Progress
 from tacholog.dataset.work.work import Work
-from tacholog.errors import TachologError, UnreadableInput
-from tacholog.evidence import open_evidence
+from tacholog.errors import TachologError
 from tacholog.render.diff.text import github
-from tacholog.render.tables.logs import raw_name
 from tacholog.render.templates import myst_templates
 from tacholog.resources import site_dir
-from tacholog.runs.manifest import RUN_FILE, as_toml
 from tacholog.site.downloads import write_downloads
+from tacholog.site.output.diffs import comparison
+from tacholog.site.output.log_pages import LogPage, PageMaker, log_pages, write_log_pages
+from tacholog.site.output.page_frame import PageFrame
+from tacholog.site.output.parts import part_names, write_parts
+from tacholog.site.output.raw_logs import write_raw
+from tacholog.site.output.styles import styles_refreshed
 from tacholog.site.output_folder import claim
-from tacholog.site.pages import LOGS, plan
-from tacholog.site.prepare import prepare
+from tacholog.site.pages import FRAME, LOGS, parents_of_runs, plan
+from tacholog.site.prepare import prepared
 from tacholog.site.settings import Link, SiteSettings
+from tacholog.site.shown import keep, state_of
 from tacholog.site.sources import Sources, delete_orphans
 from tacholog.site.stamp import is_built_of, remove_changes, remove_stamp, write_stamp
-from tacholog.site.unchanged import state_of
+from tacholog.site.unchanged import inputs_of
 from tacholog.view.history import latest
-from tacholog.view.views import View, manifest_of, view_of
+from tacholog.view.run_digests import digest, run_digests
+from tacholog.view.views import View, view_of
 from tacholog.visible import drawn
 
-_EXTRA = "_extra"
+_OTHER_PAGES, _PARTS = "other-pages.json", "parts"
 CHECKS = ("every page was built without a warning", "every reference leads somewhere")
 LATEST_DIFF = "downloads/latest-diff.md"
 SCHEMA_FILE = f"downloads/{SCHEMA.replace('/', '-')}.schema.json"
@@ -69,26 +70,53 @@ def build_site(
     """
     settings = settings or SiteSettings()
     claim(site, roots)
-    state = state_of(roots, settings)
-    if is_built_of(site, state):
+    inputs = inputs_of(roots, settings)
+    if is_built_of(site, inputs.text) or styles_refreshed(site, inputs):
         return site / "index.html"
     remove_changes(site)
     remove_stamp(site)
-    data = prepare(roots, work, settings, progress, reading)
+    data = prepared(roots, work, settings, inputs.data, progress, reading)
     view = view_of(data)
+    keep(work / "dataset", view)
     sources = Sources(work / "source")
     sources.copy_tree(site_dir())
     _write_settings(sources, settings)
     documents = _write_pages(sources, view, settings)
-    _offer_raw(sources, view)
-    write_downloads(sources, _EXTRA, data, settings.pages)
-    _write_latest(sources, data, view)
-    sources.write(f"{_EXTRA}/{SCHEMA_FILE}", json.dumps(json_schema(), indent=2))
     sources.tidy()
+    logs = log_pages(view, LOGS, parents_of_runs(view, settings.pages))
+    documents = [*documents, *(page.document for page in logs), *(path.stem for path in site_dir().glob("*.md"))]
+    (work / _OTHER_PAGES).write_text(json.dumps([page.document for page in logs]), encoding="utf-8")
     _run_sphinx(sources.folder, site, work)
-    delete_orphans(site, [*documents, *(path.stem for path in site_dir().glob("*.md"))])
-    write_stamp(site, state, CHECKS, len(saved_complaints(work).unread))
+    _write_files(site, work, _Shown(data, view, settings, inputs.code), logs, frozenset(documents))
+    parts = part_names(work / _PARTS, documents)
+    delete_orphans(site, {*documents, *parts} - {FRAME})
+    write_stamp(site, inputs.text, CHECKS, len(saved_complaints(work).unread), settings.limits.sizes)
     return site / "index.html"
+
+
+class _Shown(NamedTuple):
+    """What a build shows: the dataset, as tables and as rows, and the digest of the code."""
+
+    data: Dataset
+    view: View
+    settings: SiteSettings
+    code: str
+
+
+def _write_files(site: Path, work: Path, shown: _Shown, logs: Sequence[LogPage], documents: frozenset[str]) -> None:
+    """Write what Sphinx does not: pages of logs, raw logs and downloads. What is no longer wanted in their folders is deleted."""
+    runs = {run: digest([shown.code, made]) for run, made in run_digests(shown.view).items()}
+    folders = {name: Sources(site / name) for name in (LOGS, "raw", "data", "downloads")}
+    maker = PageMaker(site, work / "log-pages.json", PageFrame(site / f"{FRAME}.html"))
+    write_log_pages(maker, folders[LOGS], logs, shown.view, runs, documents)
+    write_parts(maker, Sources(site), work / _PARTS, sorted(documents), documents, shown.code)
+    maker.save()
+    write_raw(folders["raw"], shown.view)
+    write_downloads(folders["data"], work / "downloads.json", shown.data, shown.view, runs, shown.settings.pages)
+    _write_latest(folders["downloads"], work / "dataset", shown.view)
+    folders["downloads"].write(SCHEMA_FILE.removeprefix("downloads/"), json.dumps(json_schema(), indent=2))
+    for folder in folders.values():
+        folder.tidy()
 
 
 def _write_settings(sources: Sources, settings: SiteSettings) -> None:
@@ -110,29 +138,14 @@ def _write_pages(sources: Sources, view: View, settings: SiteSettings) -> list[s
     return [page.document for page in pages]
 
 
-def _write_latest(sources: Sources, data: Dataset, view: View) -> None:
+def _write_latest(into: Sources, dataset: Path, view: View) -> None:
     """Write a summary of the newest comparison of two releases, which `tacholog publish` prints."""
     pair = latest(list(view.runs.values()))
     if pair is None:
         return
     system, *releases = pair
-    dataset = sources.folder.parent / "dataset"
-    named = renamed(data, find_renames([dataset]))
-    old, new = (of_release(named, release, system) for release in releases)
-    report = compare(old, new, Policy(), (releases[0], releases[1]), everything=False, measured=known((old, new), (dataset,)))
-    sources.write(f"{_EXTRA}/{LATEST_DIFF}", github(report))
-
-
-def _offer_raw(sources: Sources, view: View) -> None:
-    """Copy raw logs and manifests to where they can be downloaded."""
-    for log in view.logs:
-        root = view.runs[log.run].root
-        if root is not None:
-            with suppress(UnreadableInput), open_evidence(Path(root), log.log) as stream:
-                sources.copy_stream(f"{_EXTRA}/{raw_name(log.run, log.log)}", stream)
-    for run in view.runs.values():
-        if manifest := manifest_of(run):
-            sources.write(f"{_EXTRA}/{raw_name(run.run, RUN_FILE)}", as_toml(manifest))
+    report = comparison(dataset.resolve(), state_of(dataset), (system, releases[0], releases[1]), Policy())
+    into.write(LATEST_DIFF.removeprefix("downloads/"), github(report))
 
 
 def _run_sphinx(source: Path, site: Path, work: Path) -> None:
@@ -142,10 +155,15 @@ def _run_sphinx(source: Path, site: Path, work: Path) -> None:
     trees, unfinished = work / "doctrees", work / "doctrees" / "unfinished"
     if unfinished.exists():
         shutil.rmtree(trees)
+    if not (work / _PARTS).is_dir():
+        shutil.rmtree(trees, ignore_errors=True)  # the directives put the parts of pages there when Sphinx reads the pages
+    (work / _PARTS).mkdir(parents=True, exist_ok=True)
     trees.mkdir(parents=True, exist_ok=True)
     unfinished.touch()
     folders = ["-d", str(trees), str(source), str(site)]
     settings = {"tacholog_dataset": str((work / "dataset").resolve()), "tacholog_logs": LOGS, "tacholog_csp": "1"}
+    settings["tacholog_parts"] = str((work / _PARTS).resolve())
+    settings["tacholog_other_pages"] = str((work / _OTHER_PAGES).resolve())
     overrides = [word for name, value in settings.items() for word in ("-D", f"{name}={value}")]
     if build_main(["-q", "-N", "-W", "--keep-going", "-b", "html", *overrides, *folders]):
         raise TachologError(f"Sphinx found problems in {source} (they are named above); the site is not complete")

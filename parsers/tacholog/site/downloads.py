@@ -1,49 +1,206 @@
-"""The files for download: the numbers of each page as CSV, all numbers of the site as CSV, JSON and Parquet."""
+"""The files for download: all numbers as Parquet; those of each page as CSV; those of each release of a system as CSV and JSON lines, compressed.
+
+No file holds more than one release as text, because text grows too large: 387 runs had 52 MB of JSON.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import gzip
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
-from tacholog.dataset.export import as_json, as_parquet, csv_rows, results_table
-from tacholog.render.html import Html, tag
-from tacholog.site.result_pages import DEFAULT, Values, csv_name, csv_names, values_of_rows
+import msgspec
+
+from tacholog.dataset.export import ResultsFile, as_json, csv_rows, results_table
+from tacholog.render.html import Html, join, tag
+from tacholog.render.tables.plain import count_of, null, plain_table
+from tacholog.site.output.memory import remember, remembered
+from tacholog.site.result_pages import DEFAULT, Values, csv_name, csv_names, numbered, runs_of_pages, values_of_rows
 from tacholog.site.sources import Sources
+from tacholog.view.numerals import NOT_STATED
+from tacholog.view.run_digests import digest
+from tacholog.view.views import View
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from tacholog.dataset.frames import Dataset
 
-ALL = "data/results"
+ALL = "data/results.parquet"
+_RELEASES = "data/releases"
+_RUNS_AT_ONCE = 300  # whose rows are in memory as text: 300 runs have 50 MB of JSON
+_LEVEL = 6  # of compression: level 9 takes twice the time for 3 % less
+_CSV, _JSON, _PARQUET = ".csv.gz", ".jsonl.gz", ".parquet"
 
 
-def write_downloads(sources: Sources, folder: str, data: Dataset, fields: Sequence[str] = DEFAULT) -> None:
-    """Write one CSV file for each page of results, and all numbers as CSV, JSON and Parquet.
+class ReleaseFile(NamedTuple):
+    """The numbers of a release: system, release, how many, and the address of its files without the last endings."""
+
+    system: str
+    release: str
+    numbers: int
+    name: str
+
+
+def release_files(view: View) -> list[ReleaseFile]:
+    """Return the files of each system and release that has numbers."""
+    counts: dict[tuple[str, str], int] = {}
+    for run, results in view.by_run.items():
+        pair = _release(view, run)
+        counts[pair] = counts.get(pair, 0) + len(results)
+    names = numbered(counts)
+    return [ReleaseFile(*pair, counts[pair], f"{_RELEASES}/{names[pair]}") for pair in sorted(counts)]
+
+
+def _release(view: View, run: str) -> tuple[str, str]:
+    return view.runs[run].system or NOT_STATED, view.runs[run].release or NOT_STATED
+
+
+def write_downloads(into: Sources, memory: Path, data: Dataset, view: View, runs: Mapping[str, str], fields: Sequence[str] = DEFAULT) -> None:
+    """Write the files whose runs changed.
 
     Args:
-        sources: where the files are written.
-        folder: the folder for files that are copied to the site as they are.
+        into: the folder ``data`` of the site.
+        memory: the file that keeps between builds what each file was made of.
         data: the dataset.
+        view: the same dataset.
+        runs: the digest of each run.
         fields: what makes a page (``pages`` of ``site.toml``).
     """
-    results = results_table(data)
-    rows = csv_rows(results)
+    before, now = remembered(memory), dict[str, str]()
+    outdated: dict[str, _File] = {}
+    for name, file in _files(view, fields):
+        now[name] = digest(sorted(runs[run] for run in file.runs))
+        there = [into.kept(_inside(into, f"{name}{ending}")) for ending in file.endings]
+        if before.get(name) != now[name] or not all(there):
+            outdated[name] = file
+    if outdated:
+        _write(into, outdated, data, fields)
+    remember(memory, now)
+
+
+class _File(NamedTuple):
+    """A file for download, or two of the same numbers: its runs, the values that its rows have, and its endings."""
+
+    runs: frozenset[str]
+    rows_with: Values | None
+    endings: tuple[str, ...]
+
+
+def _files(view: View, fields: Sequence[str]) -> Iterator[tuple[str, _File]]:
+    """Yield each file with its address without the endings."""
+    pages = runs_of_pages(view, fields)
+    for values, name in csv_names(pages).items():
+        yield name.removesuffix(_CSV), _File(frozenset(pages[values]), values, (_CSV,))
+    for file in release_files(view):
+        runs = frozenset(run for run in view.by_run if _release(view, run) == (file.system, file.release))
+        yield file.name, _File(runs, (file.system, file.release), (_CSV, _JSON))
+    yield ALL.removesuffix(_PARQUET), _File(frozenset(view.by_run), None, (_PARQUET,))
+
+
+def _write(into: Sources, files: Mapping[str, _File], data: Dataset, fields: Sequence[str]) -> None:
+    """Write files. Runs become text in groups, and each run once: a page and a release share its rows. Never all of them are in memory as text."""
+    wanted = {run for file in files.values() for run in file.runs}
+    whole = ResultsFile("parquet", packed := io.BytesIO()) if ALL.removesuffix(_PARQUET) in files else None
+    texts = {name: file for name, file in files.items() if file.rows_with is not None}
+    in_texts = {run for file in texts.values() for run in file.runs}
+    streams = {f"{name}{ending}": _Packed() for name, file in texts.items() for ending in file.endings}
+    for group in _groups(sorted(wanted)):
+        results = results_table(msgspec.structs.replace(data, results=data.results[data.results["run"].isin(group)]))
+        if whole:
+            whole.write(results)
+        if not in_texts.isdisjoint(group):
+            _add_texts(streams, texts, results[results["run"].isin(in_texts)], fields)
+    for name, stream in streams.items():
+        into.write(_inside(into, name), stream.content())
+    if whole:
+        whole.close()
+        into.write(_inside(into, ALL), packed.getvalue())
+
+
+def _add_texts(streams: Mapping[str, _Packed], files: Mapping[str, _File], results: pd.DataFrame, fields: Sequence[str]) -> None:
+    """Add rows to the files that they belong to."""
+    head, *rows = csv_rows(results)
+    lines = as_json(results).splitlines(keepends=True) if any(_JSON in file.endings for file in files.values()) else []
+    of_page, of_release = _places(results, fields), _places(results, ("system", "release"))
+    for name, file in files.items():
+        places = (of_release if _JSON in file.endings else of_page).get(file.rows_with or (), [])
+        streams[f"{name}{_CSV}"].add([rows[place] for place in places], head)
+        if _JSON in file.endings:
+            streams[f"{name}{_JSON}"].add([lines[place] for place in places])
+
+
+def _groups(runs: Sequence[str]) -> Iterator[frozenset[str]]:
+    for start in range(0, len(runs), _RUNS_AT_ONCE):
+        yield frozenset(runs[start : start + _RUNS_AT_ONCE])
+
+
+def _places(results: pd.DataFrame, fields: Sequence[str]) -> dict[Values, list[int]]:
+    """Return the places of the rows that have the same values."""
     places: dict[Values, list[int]] = {}
     for place, values in enumerate(zip(*values_of_rows(results, fields), strict=True)):
         places.setdefault(values, []).append(place)
-    for values, name in csv_names(places).items():
-        sources.write(f"{folder}/{name}", b"".join([rows[0], *(rows[place + 1] for place in places[values])]))
-    sources.write(f"{folder}/{ALL}.csv", b"".join(rows))
-    sources.write(f"{folder}/{ALL}.json", as_json(results))
-    sources.write(f"{folder}/{ALL}.parquet", as_parquet(results))
+    return places
 
 
-def download_links(system: str | None, transport: str | None, file: str | None = None) -> Html:
+class _Packed:
+    """A compressed text that grows by rows."""
+
+    def __init__(self) -> None:
+        self._buffer = io.BytesIO()
+        self._file = gzip.GzipFile(fileobj=self._buffer, mode="wb", compresslevel=_LEVEL, mtime=0)
+
+    def add(self, rows: Sequence[bytes], head: bytes = b"") -> None:
+        """Add rows, and before the first ones the head."""
+        if rows:
+            self._file.write(b"".join(rows if self._file.tell() else [head, *rows]))
+
+    def content(self) -> bytes:
+        """Return the whole text, compressed."""
+        self._file.close()
+        return self._buffer.getvalue()
+
+
+def _inside(into: Sources, name: str) -> str:
+    return name.removeprefix(f"{into.folder.name}/")
+
+
+def download_links(view: View, system: str | None, transport: str | None, file: str | None = None) -> Html:
     """Return links to the downloads: of one page, if its file or system and transport are given, else of the whole site."""
     named = file or (csv_name(system, transport) if system and transport else None)
     if named:
-        return tag("p", "The numbers of this page: ", tag("a", "CSV", href=f"root:{named}", download=True), class_="tl-download")
-    forms = (("csv", "CSV"), ("json", "JSON lines"), ("parquet", "Parquet"))
-    links: list[object] = ["All numbers of this site: "]
-    for ending, words in forms:
-        links += [tag("a", words, href=f"root:{ALL}.{ending}", download=True), ", " if ending != "parquet" else "."]
-    return tag("p", *links, class_="tl-download")
+        return tag("p", "The numbers of this page: ", tag("a", "CSV (gzip)", href=f"root:{named}", download=True), class_="tl-download")
+    whole = tag("a", "Parquet", href=f"root:{ALL}", download=True)
+    files = release_files(view)
+    rows = [
+        [
+            file.system if file.system != NOT_STATED else null(),
+            file.release if file.release != NOT_STATED else null(),
+            count_of(file.numbers),
+            _links(file),
+        ]
+        for file in files
+    ]
+    table = plain_table("Numbers by release", ("system", "release", "numbers", "files"), rows)
+    return join([tag("p", "All numbers of this site: ", whole, ".", class_="tl-download"), table])
+
+
+def _links(file: ReleaseFile) -> Html:
+    forms = ((_CSV, "CSV"), (_JSON, "JSON lines"))
+    return join((tag("a", words, href=f"root:{file.name}{ending}", download=True) for ending, words in forms), ", ")
+
+
+def all_downloads() -> Html:
+    """Return the links of a page that is not about downloads."""
+    whole = tag("a", "Parquet", href=f"root:{ALL}", download=True)
+    return tag(
+        "p",
+        "All numbers of this site: ",
+        whole,
+        ", or by release as ",
+        tag("a", "CSV and JSON lines", href="doc:downloads"),
+        ".",
+        class_="tl-download",
+    )

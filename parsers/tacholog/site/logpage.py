@@ -14,7 +14,7 @@ from tacholog.formats.reading import LineClass, Scan
 from tacholog.formats.source import LogText, open_log_in
 from tacholog.privacy import logs as logtext
 from tacholog.render.html import NOTHING, Html, join, tag
-from tacholog.render.inline import by_line, with_anchors
+from tacholog.render.inline import by_line, printed_at, with_anchors
 from tacholog.schema.metrics import METRICS
 from tacholog.view.numerals import size
 from tacholog.view.results import ResultRow
@@ -22,7 +22,9 @@ from tacholog.view.results import ResultRow
 SHOWN_LINES = 5000
 LINKED_LINES = 20_000  # further lines that are shown because numbers or problems link to them
 _PLACES = 100  # lines of a withheld range that links can lead to, beside its first one
-SHOWN_CHARACTERS = 2000  # of one line; a longer one, such as a histogram, is cut
+WHOLE_CHARACTERS = 800  # of one line; a longer one, such as a histogram, is cut
+SHOWN_CHARACTERS = 240  # of a line that is cut
+LINKED_CHARACTERS = 2000  # of a line that is cut, if a number stands on it
 _CLASSES: Mapping[LineClass, str] = {"record": "result", "chatter": "chatter", "broken": "broken", "unknown": "unknown"}
 
 
@@ -146,12 +148,19 @@ def _withheld(first: int, last: int) -> Html:
 
 
 def _row(number: int, text: str, kind: LineClass, additions: _Additions) -> Html:
-    shown = text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS]
+    numbers = additions.numbers.get(number, {})
+    shown = text if len(text) <= WHOLE_CHARACTERS else text[: _characters(text[:LINKED_CHARACTERS], numbers)]
     cut = tag("span", f" … {len(text) - len(shown)} more characters", class_="tl-muted") if len(shown) < len(text) else ""
     link = tag("a", str(number), href=f"#L{number}", class_="tl-number", aria_label=f"Line {number}, {_CLASSES[kind]}")
     label = additions.labels.get(number)
     name = tag("span", label, class_="tl-what") if label else NOTHING
-    return tag("li", link, tag("code", with_anchors(shown, additions.numbers.get(number, {})), cut), name, id=f"L{number}", class_=f"tl-{kind}")
+    return tag("li", link, tag("code", with_anchors(shown, numbers), cut), name, id=f"L{number}", class_=f"tl-{kind}")
+
+
+def _characters(text: str, numbers: Mapping[str, list[ResultRow]]) -> int:
+    """Return how many characters of a long line are shown: up to the last number that a link leads to."""
+    ends = [span[1] for results in numbers.values() if len(results) == 1 and (span := printed_at(text, results[0]))]
+    return max([SHOWN_CHARACTERS, *ends])
 
 
 def labels_of(results: Iterable[ResultRow]) -> dict[int, str]:

@@ -16,5 +16,5 @@ def offered_log(run: RunRow, log: LogRow) -> OfferedLog:
         return OfferedLog(log.sha256 or "", is_readable=False)
     root = Path(run.root)
     shown = saved_shown(root, log.log)
-    sha256 = log.sha256 and (sha256_of(root, log.log) or log.sha256)
+    sha256 = sha256_of(root, log.log) or log.sha256
     return OfferedLog(sha256 or "", is_there(root, log.log), withheld_words(shown.withheld) if shown and shown.withheld else "")

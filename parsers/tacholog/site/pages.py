@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -11,6 +11,7 @@ from tacholog.compare.policy import MIN_RUNS
 from tacholog.dataset.export import number_id
 from tacholog.render.figures.figures import FIGURES
 from tacholog.render.figures.intervals import interval_figures
+from tacholog.render.portion import DRAWN, TEST_TITLES
 from tacholog.render.tables.side_by_side import has_side_by_side
 from tacholog.runs.labels import label_fields, labels_of
 from tacholog.schema.metrics import METRICS
@@ -20,17 +21,17 @@ from tacholog.view.beside import session_of_several
 from tacholog.view.history import METRICS_SHOWN, diff_documents, history_document, latest, neighbours, since, tested
 from tacholog.view.names import SHOWN_CONDITIONS, joined, words
 from tacholog.view.news import news
-from tacholog.view.numerals import NOT_STATED, size
+from tacholog.view.numerals import NOT_STATED, natural, size
 from tacholog.view.page_index import PagePart
+from tacholog.view.portions import portions
 from tacholog.view.results import RunRow
-from tacholog.view.views import TESTS, Selection, View, log_document, manifest_of
+from tacholog.view.views import TESTS, Selection, View, manifest_of
 from tacholog.visible import drawn
 
 LOGS = "logs"
+FRAME = f"{LOGS}/frame"  # the page without content, from which the pages of logs are made
 _BESIDE = "side-by-side"
 _OWN_FORMAT = "native"
-_FIGURES = {"latency": ("latency",), "throughput": ("goodput", "messages", "loss"), "demand": ("goodput", "messages", "loss")}
-_TITLES = {"latency": "Latency", "throughput": "Throughput", "demand": "Throughput in bursts"}
 
 
 class SitePage(msgspec.Struct, frozen=True):
@@ -42,11 +43,10 @@ class SitePage(msgspec.Struct, frozen=True):
 
 
 def plan(view: View, fields: tuple[str, ...] = DEFAULT) -> list[SitePage]:
-    """Return all pages of the site; ``fields`` is what makes a page of results (``pages`` of ``site.toml``)."""
+    """Return all pages that Sphinx writes; ``fields`` is what makes a page of results (``pages`` of ``site.toml``)."""
     groups = page_groups(view, fields)
-    results = [(page, _result_page(view, page)) for group in groups for page in group.pages]
     index = _index(view, groups)
-    pages = [index, *_group_pages(view, groups, index.context["diffs"]), *(page for _, page in results)]
+    pages = [index, *_group_pages(view, groups, index.context["diffs"]), *(_result_page(view, page) for group in groups for page in group.pages)]
     pages += [
         *(SitePage(name, f"{name}.md.jinja", index.context) for name in ("systems", "compare", "quality", "releases", "downloads")),
         *([SitePage(_BESIDE, f"{_BESIDE}.md.jinja", index.context)] if index.context["has_beside"] else []),
@@ -54,7 +54,7 @@ def plan(view: View, fields: tuple[str, ...] = DEFAULT) -> list[SitePage]:
         _about(view),
         *_diff_pages(view),
     ]
-    return [*pages, *_log_pages(view, [page for page, _ in results])]
+    return [*pages, SitePage(FRAME, "frame.md.jinja", {})]
 
 
 def _result_page(view: View, page: ResultPage) -> SitePage:
@@ -68,6 +68,7 @@ def _result_page(view: View, page: ResultPage) -> SitePage:
         "selection": options_of(page.selection),
         "common": _common_labels(whole, page),
         "parts": parts,
+        "older": any(part["others"] for part in parts),
         "repeated": any(part["repeated"] for part in parts),
         "kind": _kind(whole),
         "keywords": _keywords(whole),
@@ -84,20 +85,25 @@ def _common_labels(view: View, page: ResultPage) -> str:
 
 
 def _part_context(view: View, part: PagePart, page: ResultPage) -> dict[str, Any]:
-    """Return the values for a part of a page: its tests, and what is drawn of each."""
+    """Return the values for a part of a page: its tests, what is drawn of each, and which releases it does not show at once."""
     shown = view.only(part.selection)
+    first, *rest = portions(shown)
     tests, repeated = [], False
     for test in TESTS:
-        series = shown.only(Selection(test=test)).series()
+        of_test = shown.only(Selection(test=test))
+        series = [member for member in of_test.series() if first.has(test, member)]
         if series:
             repeated |= any(member.repeated for member in series)
-            drawn = [name for name in _FIGURES[test] if FIGURES[name](series)]
+            drawn = [name for name in DRAWN[test] if FIGURES[name](series)]
             drawn += ["distribution"] if test == "latency" and shown.histograms else []
-            drawn += ["intervals"] if interval_figures(shown.only(Selection(test=test)).intervals()) else []
-            tests.append({"name": test, "title": _TITLES[test], "figures": drawn, "side_by_side": has_side_by_side(series)})
+            drawn += ["intervals"] if interval_figures(of_test.intervals(), lambda curve: first.has_run(curve.results[0].run)) else []
+            tests.append({"name": test, "title": TEST_TITLES[test], "figures": drawn, "side_by_side": has_side_by_side(series)})
     stated = part.transport if part.transport != NOT_STATED else f"transport {NOT_STATED}"
     title = stated if "system" in page.fields else f"{part.system}, {stated}" if "transport" not in page.fields else part.system
-    return {"title": title, "tests": tests, "repeated": repeated, "selection": options_of(part.selection)}
+    newest = sorted({release for _, release in first.systems if release}, key=natural)
+    page_title = page.title if len(page.parts) == 1 else f"{page.title}, {title}"
+    others = {"page_title": page_title, "newest": ", ".join(newest), "others": ", ".join(portion.title for portion in rest)}
+    return {"title": title, "tests": tests, "repeated": repeated, "selection": options_of(part.selection), **others}
 
 
 def _keywords(part: View) -> str:
@@ -252,11 +258,10 @@ def _compared(view: View) -> dict[str, Any]:
     }
 
 
-def _log_pages(view: View, pages: Iterable[ResultPage]) -> Iterator[SitePage]:
-    parents: dict[str, list[dict[str, str]]] = {}
-    for page in pages:
+def parents_of_runs(view: View, fields: tuple[str, ...] = DEFAULT) -> dict[str, list[tuple[str, str]]]:
+    """Return the pages of results of each run, by document and title."""
+    parents: dict[str, list[tuple[str, str]]] = {}
+    for page in (page for group in page_groups(view, fields) for page in group.pages):
         for run in view.only(page.selection).runs:
-            parents.setdefault(run, []).append({"title": page.long_name, "document": page.document})
-    for log in view.logs:
-        context = {"run": log.run, "log": log.log, "parents": parents.get(log.run, [])}
-        yield SitePage(log_document(LOGS, log.run, log.log), "log.md.jinja", context)
+            parents.setdefault(run, []).append((page.document, page.long_name))
+    return parents

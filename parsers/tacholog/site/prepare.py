@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import filecmp
+import hashlib
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,10 +12,12 @@ import msgspec
 
 from tacholog.compare.bands import FOLDER as BANDS
 from tacholog.compare.renames import FILE as RENAMES
+from tacholog.dataset.complaints import FILE as COMPLAINTS
 from tacholog.dataset.complaints import complaints
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.load import load
 from tacholog.dataset.logs import Progress
+from tacholog.dataset.saved import open_saved
 from tacholog.dataset.work.work import Work
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there, read_evidence
@@ -24,6 +27,46 @@ from tacholog.schema.tables import TABLES
 from tacholog.site.settings import SiteSettings
 
 _NAMED = 3  # problems named in one line; check lists them all
+
+
+_PREPARED = "prepared.json"
+
+
+class _Prepared(msgspec.Struct, frozen=True):
+    """What the saved dataset was made of, and its files and the redacted logs, by size and modification time."""
+
+    inputs: str
+    files: str
+
+
+def prepared(
+    roots: Sequence[Path], work: Path, settings: SiteSettings, inputs: str, progress: Progress | None = None, reading: Work | None = None
+) -> Dataset:
+    """Return the dataset to show: that of the last build if the digest of its ``inputs`` is the same, else what `prepare` returns.
+
+    Raises:
+        UnreadableInput: as `prepare`.
+    """
+    memory = work / _PREPARED
+    try:
+        known = msgspec.json.decode(memory.read_bytes(), type=_Prepared)
+    except (OSError, msgspec.DecodeError):
+        known = None
+    if known == _Prepared(inputs, _files_of(work)):
+        return open_saved(work / "dataset")
+    memory.unlink(missing_ok=True)
+    data = prepare(roots, work, settings, progress, reading)
+    memory.write_bytes(msgspec.json.encode(_Prepared(inputs, _files_of(work))))
+    return data
+
+
+def _files_of(work: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(path for folder in ("dataset", "shown", COMPLAINTS) for path in ((work / folder), *(work / folder).rglob("*"))):
+        if path.is_file():
+            found = path.stat()
+            digest.update(f"{path.relative_to(work)} {found.st_size} {found.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
 
 
 def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress: Progress | None = None, reading: Work | None = None) -> Dataset:

@@ -1,7 +1,8 @@
 """Publish a built site beside its older versions.
 
 The newest version is at the root. Each version stays at ``versions/<label>/``. An address that the newest version no longer has leads to the
-version that had it.
+version that had it. Raw logs are at the root only: they are named after their content, and the pages of all versions lead to them there.
+A file that was published before and has not changed is not written again.
 """
 
 from __future__ import annotations
@@ -9,18 +10,19 @@ from __future__ import annotations
 import html
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.runs.manifest import check_release_name
 from tacholog.site.output_folder import refuse_foreign
-from tacholog.site.stamp import Stamp, check_copy, finished, is_part_of_site
+from tacholog.site.stamp import Stamp, check_copy, finished, sha256_of
 from tacholog.site.switch import locked, replaced
 from tacholog.view.numerals import natural
 
@@ -29,6 +31,8 @@ _NOTES = "versions.json"
 _OWNERS = (".git", "CNAME")  # these belong to the owner of the folder and stay in it
 _ALLOWED = (*_OWNERS, ".nojekyll", ".tacholog-publish.lock", ".tacholog-publish.new")
 _GIT_TIMEOUT_S = 600
+_RAW_LOG = re.compile(r"raw/([0-9a-f]{2})/\1[0-9a-f]{62}\.gz")  # as `tacholog.render.tables.logs.raw_log_name` makes it
+_RAW_LINK = re.compile(r'(href=")((?:\.\./)*raw/[0-9a-f]{2}/[0-9a-f]{64}\.gz")')
 
 
 def publish(site: Path, target: Path, label: str, *, replace: bool = False, incomplete: bool = False) -> Path:
@@ -59,12 +63,14 @@ def publish(site: Path, target: Path, label: str, *, replace: bool = False, inco
                 f"{version}: this release was published already, and published pages are not changed (use --replace to publish it again)"
             )
         dates = published(target) | {label: f"{datetime.now(UTC):%Y-%m-%d}"}
+        _copy_site(site, stamp, target, fresh)
+        check_copy(fresh, site, stamp)
+        _keep_version(fresh, list(stamp.files), fresh / VERSIONS / label)
         for other in dates.keys() - {label}:
             shutil.copytree(target / VERSIONS / other, fresh / VERSIONS / other, copy_function=_linked, symlinks=True)
-        shutil.copytree(site, fresh / VERSIONS / label, ignore=_not_published(site), symlinks=True)
-        check_copy(fresh / VERSIONS / label, site, stamp)
+        _keep_raw_logs(target, fresh)
         _write(fresh / VERSIONS / _NOTES, json.dumps(dates, indent=1, sort_keys=True) + "\n")
-        _fill_root(fresh / VERSIONS / label, fresh)
+        _keep_addresses(fresh)
         (fresh / ".nojekyll").touch()  # GitHub would leave out every folder whose name starts with an underscore
     return version
 
@@ -88,22 +94,48 @@ def published(target: Path) -> dict[str, str]:
     return {label: dates.get(label, "") for label in sorted(labels, key=lambda label: (dates.get(label, ""), natural(label)), reverse=True)}
 
 
-def _not_published(site: Path) -> Callable[[str, list[str]], set[str]]:
-    """Return what ``copytree`` leaves out: the names at the top of the folder that are not part of the site."""
-    return lambda folder, names: {name for name in names if not is_part_of_site(name)} if Path(folder) == site else set()
+def _copy_site(site: Path, stamp: Stamp, before: Path, fresh: Path) -> None:
+    """Copy a site to the root of the new folder. A file that is published already with the same content is linked from there."""
+    for name, digest in stamp.files.items():
+        (fresh / name).parent.mkdir(parents=True, exist_ok=True)
+        if sha256_of(before / name) == digest:
+            _linked(before / name, fresh / name)
+        else:
+            shutil.copyfile(site / name, fresh / name, follow_symlinks=False)
 
 
-def _linked(source: str, target: str) -> None:
-    """Give a file of an old version a second name in the new folder, because it never changes. Copy it if the file system has no hard links."""
+def _keep_version(root: Path, names: Sequence[str], version: Path) -> None:
+    """Keep the site at the root as a version too, without its raw logs: the pages of the version lead to those at the root."""
+    for name in names:
+        if _RAW_LOG.fullmatch(name):
+            continue
+        (version / name).parent.mkdir(parents=True, exist_ok=True)
+        text = (root / name).read_text(encoding="utf-8") if name.endswith(".html") else ""
+        if text and (moved := _RAW_LINK.sub(r"\1../../\2", text)) != text:
+            _write(version / name, moved)
+        else:
+            _linked(root / name, version / name)
+
+
+def _keep_raw_logs(before: Path, fresh: Path) -> None:
+    """Keep the raw logs of all versions."""
+    for path in (before / "raw").glob("??/*.gz"):
+        name = path.relative_to(before)
+        if _RAW_LOG.fullmatch(name.as_posix()) and not (fresh / name).exists() and not path.is_symlink():
+            (fresh / name).parent.mkdir(parents=True, exist_ok=True)
+            _linked(path, fresh / name)
+
+
+def _linked(source: str | Path, target: str | Path) -> None:
+    """Give a published file a second name in the new folder, because it never changes. Copy it if the file system has no hard links."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError:
         shutil.copy2(source, target, follow_symlinks=False)
 
 
-def _fill_root(version: Path, target: Path) -> None:
-    """Copy the newest version to the root. Addresses that it no longer has get a page that leads to the version that had them."""
-    shutil.copytree(version, target, dirs_exist_ok=True, symlinks=True)
+def _keep_addresses(target: Path) -> None:
+    """Keep the addresses that the newest version no longer has: they get a page that leads to the version that had them."""
     labels = published(target)
     for label in labels:
         for page in _pages(target / VERSIONS / label):
@@ -113,12 +145,12 @@ def _fill_root(version: Path, target: Path) -> None:
 
 
 def _keep_address(page: Path, label: str, target: Path) -> None:
-    """Keep an address that the newest version does not have: a page redirects to the older version, a raw log or a table is copied."""
+    """Keep an address that the newest version does not have: a page redirects to the older version, a manifest or a table is there too."""
     if page.suffix == ".html":
         _write(target / page, _moved(f"{'../' * (len(page.parts) - 1)}{VERSIONS}/{label}/{page.as_posix()}", label))
     else:
         (target / page).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(target / VERSIONS / label / page, target / page)
+        _linked(target / VERSIONS / label / page, target / page)
 
 
 def _pages(version: Path) -> Iterator[Path]:

@@ -119,7 +119,7 @@ def page_groups(view: View, fields: tuple[str, ...] = DEFAULT) -> list[PageGroup
     parts: dict[Values, set[tuple[str, str]]] = {}
     for run, transport in _measured(view):
         parts.setdefault(_values(run, transport, fields), set()).add((run.system or NOT_STATED, transport))
-    files = csv_names({_values(result.run, result.conditions.transport or NOT_STATED, fields) for result in view.results})
+    files = csv_names(runs_of_pages(view, fields))
     found: dict[str, list[ResultPage]] = {}
     folders: dict[str, str] = {}
     taken, taken_folders = set[str](), set(_OTHER_FOLDERS)
@@ -142,6 +142,15 @@ def _measured(view: View) -> list[tuple[RunRow, str]]:
         found |= dict.fromkeys((name, result.conditions.transport or NOT_STATED) for result in results)
     found |= {(name, transport_of(run) or NOT_STATED): None for name, run in view.runs.items() if name not in view.by_run}
     return [(view.runs[name], transport) for name, transport in found]
+
+
+def runs_of_pages(view: View, fields: Sequence[str]) -> dict[Values, set[str]]:
+    """Return the runs with numbers of each page."""
+    found: dict[Values, set[str]] = {}
+    for name, results in view.by_run.items():
+        for transport in {result.conditions.transport or NOT_STATED for result in results}:
+            found.setdefault(_values(view.runs[name], transport, fields), set()).add(name)
+    return found
 
 
 def _values(run: RunRow, transport: str, fields: Iterable[str]) -> Values:
@@ -176,19 +185,23 @@ def _free(document: str, taken: set[str]) -> str:
 
 def csv_name(*values: str) -> str:
     """Return the address of the CSV file with the numbers of a page."""
-    return f"{_CSV_FOLDER}/{slug(' '.join(values))}.csv"
+    return f"{_CSV_FOLDER}/{slug(' '.join(values))}.csv.gz"
 
 
 def csv_names(pages: Collection[Values]) -> dict[Values, str]:
     """Return the address of the CSV file of each page. `X` and `x` are two systems, so their files are numbered."""
-    names: dict[Values, str] = {}
+    return {values: f"{_CSV_FOLDER}/{name}.csv.gz" for values, name in numbered(pages).items()}
+
+
+def numbered(names: Collection[tuple[str, ...]]) -> dict[Values, str]:
+    """Return a file name for each list of values. Of lists that would have the same name, all but the first get a number."""
+    found: dict[Values, str] = {}
     taken: set[str] = set()
-    for values in sorted(pages):
-        first = csv_name(*values)
-        numbered = (f"{first.removesuffix('.csv')}-{number}.csv" for number in range(2, len(taken) + 3))
-        names[values] = next(name for name in (first, *numbered) if name not in taken)
-        taken.add(names[values])
-    return names
+    for values in sorted(names):
+        first = slug(" ".join(values))
+        found[values] = next(name for name in (first, *(f"{first}-{number}" for number in range(2, len(taken) + 3))) if name not in taken)
+        taken.add(found[values])
+    return found
 
 
 def values_of_rows(results: pd.DataFrame, fields: Iterable[str]) -> list[list[str]]:

@@ -13,6 +13,7 @@ from tacholog.privacy.settings import Privacy
 from tacholog.runs.labels import is_label
 from tacholog.runs.manifest import read_toml
 from tacholog.site.result_pages import DEFAULT, FIELDS
+from tacholog.site.stamp import Sizes
 
 _PICTURES = (".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico")
 
@@ -25,15 +26,26 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LimitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The largest log that a site shows: megabytes of text (uncompressed) and count of numbers. A larger log is named, and not shown."""
+    """The largest log that a site shows: megabytes of text (uncompressed) and count of numbers. A larger log is named, and not shown.
+
+    ``file_mb`` and ``site_mb`` limit nothing: a larger file or site is named before it is published. Hosters refuse files above 50 or 100 MB and
+    sites above 1 GB.
+    """
 
     log_text_mb: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 64  # no infinity: a limit has to be a number
     log_numbers: Annotated[int, msgspec.Meta(gt=0, le=10**9)] = 500_000
+    file_mb: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 50
+    site_mb: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 500
 
     @property
     def limits(self) -> Limits:
         """The limits in the form that `tacholog.dataset.load` takes."""
         return Limits(round(self.log_text_mb * 1e6), self.log_numbers)
+
+    @property
+    def sizes(self) -> Sizes:
+        """The sizes above which a file or a site is named."""
+        return Sizes(round(self.file_mb * 1e6), round(self.site_mb * 1e6))
 
 
 class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

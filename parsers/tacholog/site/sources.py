@@ -1,14 +1,12 @@
-"""The folder of generated sources: a file is written only if its content changed, and files that are no longer generated are deleted."""
+"""A folder of generated files: a file is written only if its content changed, and files that are no longer generated are deleted."""
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
-from typing import BinaryIO
 
-KEPT_IN_OUTPUT = ("_static", "_sources", "raw", "data")
+KEPT_IN_OUTPUT = ("_static", "_sources")
 
 
 class Sources:
@@ -26,6 +24,10 @@ class Sources:
         if not path.is_file() or path.read_bytes() != data:
             path.write_bytes(data)
 
+    def kept(self, name: str) -> bool:
+        """Keep a file as it is, and return whether it is there."""
+        return self._claim(name).is_file()
+
     def copy(self, name: str, source: Path) -> None:
         """Copy a file if its size or modification time differs."""
         path = self._claim(name)
@@ -33,15 +35,6 @@ class Sources:
         given = source.stat()
         if known is None or (known.st_size, known.st_mtime_ns) != (given.st_size, given.st_mtime_ns):
             shutil.copy2(source, path)
-
-    def copy_stream(self, name: str, source: BinaryIO) -> None:
-        """Copy an open file if its size or modification time differs. The open file is copied even if its name now stands for another file."""
-        path = self._claim(name)
-        known, given = (path.stat() if path.is_file() else None), os.fstat(source.fileno())
-        if known is None or (known.st_size, known.st_mtime_ns) != (given.st_size, given.st_mtime_ns):
-            with path.open("wb") as target:
-                shutil.copyfileobj(source, target)
-            os.utime(path, ns=(given.st_atime_ns, given.st_mtime_ns))
 
     def copy_tree(self, folder: Path) -> None:
         """Copy every file below ``folder``."""
@@ -64,9 +57,9 @@ class Sources:
 
 
 def delete_orphans(site: Path, documents: Iterable[str]) -> None:
-    """Delete built pages whose source is gone. Sphinx keeps them, and they would show old numbers."""
-    wanted = {site / f"{name}.html" for name in (*documents, "search", "genindex")}
-    for page in site.rglob("*.html"):
-        top = page.relative_to(site).parts[0]
-        if page not in wanted and top not in KEPT_IN_OUTPUT and not top.startswith("."):
-            page.unlink()
+    """Delete built pages whose source is gone, and the scripts of their parts. Sphinx keeps them, and they would show old numbers."""
+    wanted = {*documents, "search", "genindex", "searchindex"}
+    for file in (path for ending in ("html", "js") for path in site.rglob(f"*.{ending}")):
+        name = file.relative_to(site)
+        if name.with_suffix("").as_posix() not in wanted and name.parts[0] not in KEPT_IN_OUTPUT and not name.parts[0].startswith("."):
+            file.unlink()

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -22,25 +23,61 @@ STAMP = ".tacholog-built.json"
 _NOT_PUBLISHED = ("objects.inv",)  # Sphinx writes it, and no reader needs it
 
 
+class Sizes(NamedTuple):
+    """The sizes in bytes above which a file or a site is named before it is published."""
+
+    file: int
+    site: int
+
+
+USUAL = Sizes(50_000_000, 500_000_000)
+
+
 class Stamp(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a finished site.
 
     ``inputs`` is the digest of everything that it was built from. ``checks`` are the checks that it passed. ``problems`` is the number of runs, logs
-    and folders that could not be read. ``files`` holds the SHA-256 of each file by its path in the site, ``digest`` the SHA-256 of that list.
+    and folders that could not be read. ``large`` names what a hoster may refuse. ``files`` holds the SHA-256 of each file by its path in the site,
+    ``digest`` the SHA-256 of that list.
     """
 
     schema: int = 1
     inputs: str
     checks: tuple[str, ...]
     problems: int
+    large: tuple[str, ...] = ()
     digest: str
     files: dict[str, str]
 
 
-def write_stamp(site: Path, inputs: str, checks: tuple[str, ...], problems: int) -> None:
+def write_stamp(site: Path, inputs: str, checks: tuple[str, ...], problems: int, sizes: Sizes = USUAL) -> None:
     """Declare a site finished: the last step of a build. Links are not listed, because no build makes any."""
     files = {name: digest for name, digest in _digests(site).items() if digest is not None}
-    stamp = Stamp(inputs=inputs, checks=checks, problems=problems, digest=_list_digest(files), files=files)
+    large = _large({name: (site / name).stat().st_size for name in files}, sizes)
+    _write(site, Stamp(inputs=inputs, checks=checks, problems=problems, large=large, digest=_list_digest(files), files=files))
+
+
+def restamp(site: Path, stamp: Stamp, inputs: str, changed: Iterable[str]) -> None:
+    """Declare a site finished again after some of its files were written anew."""
+    fresh = {name: digest for name in changed if (digest := sha256_of(site / name))}
+    files = stamp.files | fresh
+    _write(site, msgspec.structs.replace(stamp, inputs=inputs, digest=_list_digest(files), files=files))
+
+
+def _large(sizes: Mapping[str, int], limits: Sizes) -> tuple[str, ...]:
+    """Return sentences on what is larger than the limits."""
+    found = [
+        f"{name} has {size / 1e6:.0f} MB; a hoster may refuse files above {limits.file / 1e6:g} MB"
+        for name, size in sorted(sizes.items())
+        if size > limits.file
+    ]
+    whole = sum(sizes.values())
+    if whole > limits.site:
+        found.append(f"the site has {whole / 1e6:.0f} MB, more than {limits.site / 1e6:g} MB (site_mb), and each published version adds to it")
+    return tuple(found)
+
+
+def _write(site: Path, stamp: Stamp) -> None:
     part = site / f"{STAMP}.part"
     part.write_bytes(msgspec.json.format(msgspec.json.encode(stamp), indent=1))
     part.replace(site / STAMP)
@@ -71,6 +108,23 @@ def remove_changes(site: Path) -> None:
         return
     for name in changed_files(site, stamp):  # sorted: a link that took the place of a folder goes before the files in it
         (site / name).unlink(missing_ok=True)
+
+
+def stamp_of(site: Path) -> Stamp | None:
+    """Return the stamp of a site whose files are those that were built; nothing if it is not finished or was changed."""
+    try:
+        stamp = _read(site)
+    except UnreadableInput:
+        return None
+    return None if changed_files(site, stamp) else stamp
+
+
+def large_of(site: Path) -> tuple[str, ...]:
+    """Return what is so large in a built site that a hoster may refuse it, in sentences; nothing if there is no stamp."""
+    try:
+        return _read(site).large
+    except UnreadableInput:
+        return ()
 
 
 def finished(site: Path) -> Stamp:
@@ -130,7 +184,7 @@ def _list_digest(files: dict[str, str]) -> str:
 
 def _digests(site: Path) -> dict[str, str | None]:
     """Return the SHA-256 of each file, ``None`` for what is no regular file: a link, or a pipe."""
-    return {name: _sha256(site / name) for name in _files(site)}
+    return {name: sha256_of(site / name) for name in _files(site)}
 
 
 def _files(site: Path) -> Iterator[str]:
@@ -144,7 +198,8 @@ def _files(site: Path) -> Iterator[str]:
         yield from ((inside / name).as_posix() for name in (*files, *links))
 
 
-def _sha256(path: Path) -> str | None:
+def sha256_of(path: Path) -> str | None:
+    """Return the SHA-256 of a file; ``None`` for what is no regular file."""
     if path.is_symlink() or not path.is_file():
         return None
     with path.open("rb") as file:

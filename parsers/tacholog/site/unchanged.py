@@ -1,11 +1,11 @@
-"""The state of everything that a site is built from. If it is the same as at the last build, there is nothing to do."""
+"""The state of everything that a site is built from, in four parts: what is the same as at the last build is not made again."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,28 +16,69 @@ from tacholog.formats.registry import GROUP
 from tacholog.resources import site_dir, templates_dir
 from tacholog.site.settings import SiteSettings
 
-_VARIABLES = ("TACHOLOG_PLOTLY", "TACHOLOG_PSEUDONYM_KEY")
+_PLOTLY, _KEY = "TACHOLOG_PLOTLY", "TACHOLOG_PSEUDONYM_KEY"
+STATIC = "_static"
 
 
-def state_of(roots: Sequence[Path], settings: SiteSettings) -> str:
-    """Return a digest of all inputs of a site: files by path, size and modification time, settings, and installed packages."""
-    digest = hashlib.sha256(msgspec.json.encode([[str(root.resolve()) for root in roots], settings, sys.version]))
-    for text in (*_files(roots, settings), *_installed(), *(f"{name}={os.environ.get(name)}" for name in _VARIABLES)):
-        digest.update(f"{text}\n".encode("utf-8", "surrogateescape"))
+class Inputs(msgspec.Struct, frozen=True):
+    """Digests of the inputs of a site.
+
+    Attributes:
+        code: this program, other formats, and the installed packages.
+        data: the folders of runs, what is shown of them, and the code.
+        pages: the templates, the prose and the settings.
+        styles: the style sheets and scripts, by name.
+    """
+
+    code: str
+    data: str
+    pages: str
+    styles: dict[str, str]
+
+    @property
+    def text(self) -> str:
+        """All of them as text, for a stamp."""
+        return msgspec.json.encode(self).decode()
+
+
+def inputs_in(text: str) -> Inputs | None:
+    """Return the inputs that `Inputs.text` wrote; nothing if another version wrote them."""
+    try:
+        return msgspec.json.decode(text, type=Inputs)
+    except msgspec.DecodeError:
+        return None
+
+
+def inputs_of(roots: Sequence[Path], settings: SiteSettings) -> Inputs:
+    """Return the state of all inputs of a site: files by path, size and modification time, settings, and installed packages."""
+    code = _digest([sys.version, *_below(Path(__file__).parent.parent), *_installed()])
+    shown = [[str(root.resolve()) for root in roots], settings.systems, settings.privacy, settings.limits]
+    data = _digest([code, msgspec.json.encode(shown).decode(), *_variable(_KEY), *(line for root in roots for line in _below(root))])
+    static = site_dir() / STATIC
+    prose = [line for folder in (templates_dir(), site_dir()) for line in _below(folder, but=static)]
+    logo = [_file(Path(settings.logo))] if settings.logo else []
+    pages = _digest([code, msgspec.json.encode(settings).decode(), *_variable(_PLOTLY), *prose, *logo])
+    return Inputs(code, data, pages, {path.relative_to(static).as_posix(): _content(path) for path in sorted(static.rglob("*")) if path.is_file()})
+
+
+def _digest(lines: Iterable[str]) -> str:
+    digest = hashlib.sha256()
+    for line in lines:
+        digest.update(f"{line}\n".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
 
 
-def _files(roots: Sequence[Path], settings: SiteSettings) -> Iterator[str]:
-    code = Path(__file__).parent.parent
-    for folder in (*roots, code, templates_dir(), site_dir()):
-        yield from _below(folder)
-    if settings.logo:
-        yield _file(Path(settings.logo))
+def _variable(name: str) -> tuple[str]:
+    return (f"{name}={os.environ.get(name)}",)
 
 
-def _below(folder: Path) -> Iterator[str]:
+def _content(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _below(folder: Path, but: Path | None = None) -> Iterator[str]:
     for inner, names, files in os.walk(folder):
-        names[:] = sorted(name for name in names if name != "__pycache__")
+        names[:] = sorted(name for name in names if name != "__pycache__" and Path(inner, name) != but)
         yield from (_file(Path(inner, file)) for file in sorted(files))
 
 

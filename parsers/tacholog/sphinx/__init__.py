@@ -34,15 +34,17 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     """Register the directives, their node and what the pages need."""
     from importlib.metadata import version
 
-    from tacholog.sphinx import assets, diffs, directives, node, scripts, store, titles
+    from tacholog.sphinx import assets, diffs, directives, node, parts, scripts, store, titles
 
     for name in ("tacholog_data", "tacholog_site", "tacholog_dataset", "tacholog_logs"):
         app.add_config_value(name, None, "env", types=frozenset({str, type(None)}))
+    app.add_config_value("tacholog_other_pages", None, "", types=frozenset({str, type(None)}))
     app.add_config_value("tacholog_csp", default=False, rebuild="", types=frozenset({bool}))
     store.setup(app)
     node.setup(app)
     directives.setup(app)
     diffs.setup(app)
+    parts.setup(app)
     assets.setup(app)
     scripts.setup(app)
     titles.setup(app)

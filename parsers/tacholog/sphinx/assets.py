@@ -73,11 +73,18 @@ def _finish(app: Sphinx, problem: Exception | None) -> None:
     _copy_plotly(Path(app.outdir, "_static"))
     if app.config.tacholog_csp:
         site = Path(app.outdir)
+        _drop_unused(site / "_static")
         known = known_scripts(site)
         for page in sorted(site.rglob("*.html")):
             name = page.relative_to(site).with_suffix("").as_posix()
             if not name.startswith("."):  # a folder such as .git is not ours
                 _protect(page, name, known)
+
+
+def _drop_unused(static: Path) -> None:
+    """Delete what no page loads: maps for debuggers of the theme, and its additional icons. They were half of the folder."""
+    for path in {*static.rglob("*.map"), *static.glob("scripts/fontawesome.js*")}:
+        path.unlink()
 
 
 def _copy_plotly(static: Path) -> None:

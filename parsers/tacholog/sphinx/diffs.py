@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 from docutils import nodes
 from docutils.parsers.rst import directives
 
-from tacholog.compare.bands import known
-from tacholog.compare.diff.compare import check_across, compare
+from tacholog.compare.diff.compare import check_across
 from tacholog.compare.policy import Policy
-from tacholog.compare.renames import find_renames, renamed
 from tacholog.compare.result import VERDICTS, Report
-from tacholog.compare.sides import of_labels, of_release
-from tacholog.dataset.frames import Dataset
-from tacholog.dataset.saved import open_saved
 from tacholog.errors import TachologError
 from tacholog.render.diff.page import brief, fragment
 from tacholog.render.html import tag
 from tacholog.render.tables.history import finder, history
 from tacholog.runs.labels import label_name
+from tacholog.site.output.diffs import comparison
+from tacholog.site.shown import state_of
 from tacholog.slugs import slug
 from tacholog.sphinx.directives import Perf
-from tacholog.sphinx.store import State, dataset_folder, state_of, view
+from tacholog.sphinx.store import dataset_folder, view
 from tacholog.view.history import diff_documents, neighbours
 from tacholog.view.views import Selection, View
 
@@ -70,7 +65,7 @@ class PerfDiff(Perf):
         policy = msgspec.convert({"transports": self._transports(), **chosen}, Policy)
         check_across(policy.across)
         policy.tests()
-        report = _report(folder, state_of(folder), (system, old, new), policy, labels)
+        report = comparison(folder, state_of(folder), (system, old, new), policy, labels)
         if "summary" in self.options:
             page = diff_documents(view(self.env, Selection()).runs.values()).get((str(system), old, new))
             return self.html(brief(report, page if page in self.env.found_docs else None))
@@ -105,27 +100,12 @@ class PerfHistory(Perf):
 
         def compared(system: str, old: str, new: str) -> Report:
             policy = Policy(transports=(wanted.transport,) if wanted.transport else ())
-            return _report(folder, state_of(folder), (system, old, new), policy, wanted.labels)
+            return comparison(folder, state_of(folder), (system, old, new), policy, wanted.labels)
 
         if not neighbours(runs):
             return self.warn("no system here has two releases")
         made = history(runs, metric, statistic, compared, self.env.found_docs, finder(part.summaries(), self.links))
         return self.html(made or tag("p", f"No two releases have comparable rows of {metric} {statistic}."))
-
-
-@lru_cache(maxsize=2)
-def _dataset(folder: Path, _state: State) -> Dataset:
-    """Return the dataset with current names. ``state`` is a part of the cache key, so a changed dataset is opened again."""
-    return renamed(open_saved(folder), find_renames([folder]))
-
-
-@lru_cache(maxsize=64)
-def _report(folder: Path, now: State, which: tuple[str | None, str, str], policy: Policy, labels: tuple[tuple[str, str], ...] = ()) -> Report:
-    """Compare two releases, if labels are given only the runs that have them. The pages of a site ask for the same comparison many times."""
-    system, *releases = which
-    dataset = _dataset(folder, now)
-    old, new = (of_labels(of_release(dataset, release, system), labels) for release in releases)
-    return compare(old, new, policy, (releases[0], releases[1]), everything=False, measured=known((old, new), (folder,)))
 
 
 def setup(app: Sphinx) -> None:

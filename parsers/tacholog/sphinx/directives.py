@@ -29,16 +29,20 @@ from tacholog.render.tables.rankings import rankings
 from tacholog.render.tables.releases import releases_table
 from tacholog.render.tables.schema import schema_table
 from tacholog.render.tables.side_by_side import side_by_side
-from tacholog.render.tables.tables import Links
+from tacholog.render.tables.tables import Apart, Links
 from tacholog.runs.labels import labels_asked
-from tacholog.site.downloads import download_links
+from tacholog.site.downloads import all_downloads, download_links
 from tacholog.site.logpage import log_page
 from tacholog.site.offered import offered_log
+from tacholog.site.output.log_pages import linked_lines
+from tacholog.site.output.parts import Part, add_to_part, parts_of
 from tacholog.site.script import shell_script
 from tacholog.sphinx.node import PerfHtml, words_of
-from tacholog.sphinx.store import view
+from tacholog.sphinx.store import first_portion, view
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.page_index import Entry, PageIndex, page_index
+from tacholog.view.portions import Portion
+from tacholog.view.series import Series
 from tacholog.view.views import Selection, View, manifest_of
 from tacholog.visible import drawn
 
@@ -47,7 +51,9 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger(__name__)
 _LABEL = "label"
+_DOWNLOADS = "downloads"  # the page that lists all files
 _OPTIONS = dict.fromkeys((*(name for name in Selection.__struct_fields__ if name != "labels"), _LABEL), directives.unchanged_required)
+_SHOW, _NEWEST = "show", "newest"
 
 
 class Perf(SphinxDirective):
@@ -56,7 +62,7 @@ class Perf(SphinxDirective):
     required_arguments = 0
     optional_arguments = 1
     final_argument_whitespace = True
-    option_spec: ClassVar[dict[str, Callable[[str], object]] | None] = dict(_OPTIONS)
+    option_spec: ClassVar[dict[str, Callable[[str], object]] | None] = {**_OPTIONS, _SHOW: directives.unchanged_required}
 
     def run(self) -> list[nodes.Node]:
         """Return the nodes for the selection. If the dataset or the part is missing, warn and show nothing."""
@@ -95,6 +101,47 @@ class Perf(SphinxDirective):
         others = msgspec.structs.replace(wanted, test=None)
         beside = test and wanted.system and wanted.transport and not wanted.run
         return Links(self.config.tacholog_logs, tables.numbers_anchor(str(test), others) if beside else None)
+
+    def portion(self, wanted: Selection) -> Portion | None:
+        """Return what ``:show: newest`` limits the selection to: the newest release of all tests; nothing without that option.
+
+        Raises:
+            TachologError: the option has another value.
+        """
+        if _SHOW not in self.options:
+            return None
+        if self.options[_SHOW] != _NEWEST:
+            raise TachologError(f":show: {self.options[_SHOW]}: there is only {_NEWEST}")
+        return first_portion(self.env, msgspec.structs.replace(wanted, test=None))
+
+    def series(self, part: View, wanted: Selection, test: str) -> list[Series]:
+        """Return the series of a test that are shown. Their names and colours are those that they have among all."""
+        portion = self.portion(wanted)
+        return [member for member in part.series() if portion is None or portion.has(test, member)]
+
+    def apart(self, name: str) -> Apart | None:
+        """Return what keeps large tables out of the page, in a part of that name; nothing if the project keeps no parts."""
+        if not self.config.tacholog_parts:
+            return None
+
+        def keep(place: str, content: Html) -> tuple[str, Html]:
+            self.put_aside(Part(name, {place: str(content)}))
+            words = "This table needs JavaScript. The pages of the logs have the same numbers, and so has the CSV file of this page."
+            return f"{name}.js", tag("p", words, class_="tl-note")
+
+        return keep
+
+    def put_aside(self, part: Part) -> None:
+        """Keep a part of the page that is loaded when somebody asks for it."""
+        if self.config.tacholog_parts:
+            add_to_part(Path(self.config.tacholog_parts), self.env.docname, part)
+
+    def part_name(self, name: str) -> str:
+        """Return a name for a part with a page of its own that no other page or part beside this page has."""
+        folder = self.env.docname.rpartition("/")[0]
+        taken = {part.name for part in parts_of(Path(self.config.tacholog_parts), self.env.docname)} if self.config.tacholog_parts else set()
+        names = (name, *(f"{name}-{number}" for number in range(2, len(taken) + len(self.env.found_docs) + 3)))
+        return next(found for found in names if found not in taken and f"{folder}/{found}".lstrip("/") not in self.env.found_docs)
 
     @property
     def subject(self) -> str:
@@ -144,8 +191,14 @@ class PerfTable(Perf):
             part = part.only(Selection(test=self.subject))
             if not part.summaries():
                 return self.warn(f"no data set for {_described(wanted)} (test {self.subject})")
-        links = self.links_beside(wanted, wanted.test) if self.subject == "side-by-side" else self.links
-        return self.html(make(part, links, self.anchor(wanted)), searched=self.subject in _WORDS)
+            series = self.series(part, wanted, self.subject)
+            apart = self.apart(f"{Path(self.env.docname).name}-runs")
+            return self.html(tables.numbers(series, self.links, self.anchor(wanted), apart))
+        if self.subject == "side-by-side":
+            series = self.series(part, wanted, wanted.test or "")
+            return self.html(side_by_side(series, self.links_beside(wanted, wanted.test), self.anchor(wanted)))
+        portion = self.portion(wanted)
+        return self.html(make(portion.only(part) if portion else part, self.links, self.anchor(wanted)), searched=self.subject in _WORDS)
 
 
 class PerfDownloads(Perf):
@@ -155,8 +208,12 @@ class PerfDownloads(Perf):
 
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
         """Return the links."""
-        file = self.options.get("file")
-        return self.html(download_links(wanted.system, wanted.transport, str(file) if file else None)) if part.results else []
+        if not part.by_run:
+            return []
+        file, everything = self.options.get("file"), wanted == Selection()
+        if everything and self.env.docname != _DOWNLOADS and _DOWNLOADS in self.env.found_docs:
+            return self.html(all_downloads())
+        return self.html(download_links(part, wanted.system, wanted.transport, str(file) if file else None))
 
 
 class PerfSummary(Perf):
@@ -164,7 +221,7 @@ class PerfSummary(Perf):
 
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
         """Return the sentences."""
-        series = part.only(Selection(test=self.subject)).series()
+        series = self.series(part.only(Selection(test=self.subject)), wanted, self.subject)
         if not series:
             return self.warn(f"no data set for {_described(wanted)} (test {self.subject})")
         make = summary.latency_summary if self.subject == "latency" else summary.throughput_summary
@@ -176,14 +233,17 @@ class PerfPlot(Perf):
 
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
         """Return the figure of that name, or nothing if there is nothing to draw (no message was lost)."""
+        portion = self.portion(wanted)
         if self.subject == "distribution":
-            return self._each(((member.slot, distribution_of(member, part.histograms)) for member in part.series()), self.anchor(wanted))
+            series = self.series(part, wanted, wanted.test or "latency")
+            return self._each(((member.slot, distribution_of(member, part.histograms)) for member in series), self.anchor(wanted))
         if self.subject == "intervals":
-            return self._each(interval_figures(part.intervals()), self.anchor(wanted))
+            shown = interval_figures(part.intervals(), lambda curve: portion is None or portion.has_run(curve.results[0].run))
+            return self._each(shown, self.anchor(wanted))
         make = FIGURES.get(self.subject)
         if make is None:
             return self.warn(f"no plot {self.subject!r}; there are {', '.join(sorted((*FIGURES, 'distribution', 'intervals')))}")
-        series = part.series()
+        series = self.series(part, wanted, wanted.test or "")
         if not series:
             return self.warn(f"no data set for {_described(wanted)}")
         figure = make(series)
@@ -209,7 +269,8 @@ class PerfScript(Perf):
 
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
         """Return the scripts, folded if there are several."""
-        scripts: dict[str, tuple[str, str]] = {}
+        portion, scripts = self.portion(wanted), dict[str, tuple[str, str]]()
+        part = portion.only(part) if portion else part
         for run in part.runs.values():
             manifest = manifest_of(run)
             sizes = {result.payload_bytes for result in part.by_run.get(run.run, ())}
@@ -224,7 +285,8 @@ class PerfScript(Perf):
 
     def _block(self, run: str, text: str, *, folded: bool) -> list[nodes.Node]:
         text = drawn(text)
-        block = nodes.literal_block(text, text, language="sh")
+        # Colours are an element for each word: several scripts had more elements than all tables of a page.
+        block = nodes.literal_block(text, text, language="none" if folded else "sh")
         self.set_source_info(block)
         if not folded:
             return [block]
@@ -256,29 +318,20 @@ class PerfLog(Perf):
         found = next((log for log in part.logs if log.log == self.subject), None)
         if run is None or run.root is None or found is None:
             return self.warn(f"no log {self.subject!r} in {_described(wanted)}")
-        lines = _linked_lines(part, self.subject)
+        results = [result for result in part.results if result.log == found.log]
+        lines = linked_lines(results, [problem for problem in part.problems if problem.log == found.log])
         path = Path(run.root, found.log)
         if path.exists():  # a log that is not shown has no file, and Sphinx would read its page again at each build
             self.env.note_dependency(str(path))
         facts = logs.log_facts(part, run.run, found.log, offered_log, self.env.found_docs)
-        return self.html(facts + log_page(path, found.format, lines, [result for result in part.results if result.log == found.log]))
-
-
-def _linked_lines(part: View, log: str) -> set[int]:
-    """Return the line numbers that something on the site links to."""
-    found = [
-        *(line for result in part.results if result.log == log for line in (result.line, result.place)),
-        *(problem.line for problem in part.problems if problem.log == log),
-    ]
-    return {line for line in found if line}
+        return self.html(facts + log_page(path, found.format, lines, results))
 
 
 _NUMBERS = ("latency", "throughput", "demand")
 _WORDS = ("releases", "schema", "marks", "metrics", "conditions", "definitions", "statistics")
 _Table = Callable[[View, Links, str], Html]
 _TABLES: dict[str, _Table] = {
-    **dict.fromkeys(_NUMBERS, lambda part, links, anchor: tables.numbers(part.series(), links, anchor)),
-    "side-by-side": lambda part, links, anchor: side_by_side(part.series(), links, anchor),
+    **dict.fromkeys((*_NUMBERS, "side-by-side"), lambda _part, _links, _anchor: Html()),  # `PerfTable` makes these
     "runs": lambda part, links, _: logs.runs_table(part, links, offered_log),
     "releases": lambda part, links, _: releases_table(part, links),
     "schema": lambda _part, _links, _anchor: schema_table(),

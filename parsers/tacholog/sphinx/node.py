@@ -6,11 +6,16 @@ It is not ``nodes.raw``, because Sphinx puts the text of raw HTML into the searc
 from __future__ import annotations
 
 import html as markup
+import json
 import re
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docutils import nodes
 from sphinx.util import logging
+
+from tacholog.render.addresses import with_addresses
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -18,8 +23,6 @@ if TYPE_CHECKING:
     from sphinx.writers.html5 import HTML5Translator
 
 _LOGGER = logging.getLogger(__name__)
-# In this HTML every `"` of the content is escaped, so `href="doc:` is always one of our links.
-_LINK = re.compile(r'href="(doc|root):([^"#?]*)')
 _TAG = re.compile(r"<[^>]*>")  # `<` and `>` of the content are escaped too
 _WORD = re.compile(r"[^\W\d_]{3,}(?:-[^\W\d_]+)*")
 
@@ -43,10 +46,7 @@ def setup(app: Sphinx) -> None:
 def _visit(translator: HTML5Translator, node: nodes.Element) -> None:
     builder = translator.builder
 
-    def resolve(found: re.Match[str]) -> str:
-        return f'href="{_target(builder, found[1], found[2], node)}'
-
-    translator.body.append(_LINK.sub(resolve, node["html"]))
+    translator.body.append(with_addresses(node["html"], lambda kind, name: _target(builder, kind, name, node)))
     raise nodes.SkipNode
 
 
@@ -55,9 +55,19 @@ def _target(builder: StandaloneHTMLBuilder, kind: str, name: str, node: nodes.El
     if kind == "root":
         up = builder.get_relative_uri(here, builder.config.root_doc).rpartition("/")[0]
         return f"{up}/{name}" if up else name
-    if name not in builder.env.found_docs:
+    if name not in builder.env.found_docs and name not in other_pages(builder.config.tacholog_other_pages):
         _LOGGER.warning("no page %r to link to", name, location=node, type="perf", subtype="nolink")
     return builder.get_relative_uri(here, name)
+
+
+@lru_cache(maxsize=1)
+def _pages_in(path: str, _changed_ns: int) -> frozenset[str]:
+    return frozenset(json.loads(Path(path).read_text(encoding="utf-8")))
+
+
+def other_pages(path: str | None) -> frozenset[str]:
+    """Return the documents of the site that Sphinx does not write, such as those of logs. A JSON file lists them."""
+    return _pages_in(path, Path(path).stat().st_mtime_ns) if path else frozenset()
 
 
 def _skip(_translator: object, _node: nodes.Element) -> None:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from sphinx.errors import ExtensionError
 from sphinx.util.logging import getLogger
 
-from tacholog.compare.bands import FOLDER as BANDS
 from tacholog.errors import TachologError
 from tacholog.runs.labels import has_labels
+from tacholog.site.shown import BAND_FILES, State, opened, state_of
 from tacholog.view.numerals import NOT_STATED
-from tacholog.view.results import HistogramRow, LogRow, ProblemRow, ResultRow
-from tacholog.view.views import Selection, View, transport_of, view_of
+from tacholog.view.portions import Portion, portions
+from tacholog.view.run_digests import digest, run_digests
+from tacholog.view.views import Selection, View, transport_of
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from sphinx.environment import BuildEnvironment
 
 _LOG = getLogger(__name__)
-_KINDS = ("*.parquet", "*.json", "*.toml", f"{BANDS}/*.csv")
-State = tuple[tuple[str, int], ...]
-_RESULT_FIELDS = tuple(name for name in ResultRow.__struct_fields__ if name != "run")  # the run holds the manifest, which is hashed once
 
 
 class RunState(msgspec.Struct, frozen=True):
@@ -103,6 +100,22 @@ def view(env: BuildEnvironment, selection: Selection) -> View:
     return _selected(folder, _shown(env).now or state_of(folder), selection)
 
 
+def first_portion(env: BuildEnvironment, selection: Selection) -> Portion:
+    """Return what a page that shows a selection shows of it at once.
+
+    Raises:
+        TachologError: as `view`.
+    """
+    view(env, selection)
+    folder = dataset_folder(env)
+    return _first_portion(folder, _shown(env).now or state_of(folder), selection)
+
+
+@lru_cache(maxsize=16)
+def _first_portion(folder: Path, state: State, selection: Selection) -> Portion:
+    return portions(_selected(folder, state, selection))[0]
+
+
 def dataset_folder(env: BuildEnvironment) -> Path:
     """Return the folder of the dataset. `view` has checked that there is one."""
     folder = _folder(env)
@@ -116,34 +129,19 @@ def _folder(env: BuildEnvironment) -> Path | None:
     return Path(env.srcdir, configured) if configured else None
 
 
-def state_of(folder: Path) -> State:
-    """Return the files of a dataset with their modification times. If these are the same, the dataset is the same."""
-    return tuple((file.name, file.stat().st_mtime_ns) for file in sorted(file for kind in _KINDS for file in folder.glob(kind)))
-
-
 @lru_cache(maxsize=16)
 def _selected(folder: Path, state: State, selection: Selection) -> View:
     """Select a part of the dataset. Directives of a page often ask for the same part, and most ask for runs of one system."""
     of_system = Selection(system=selection.system)
     if selection in (of_system, Selection()):
-        return _opened(folder, state).only(selection)
+        return opened(folder, state).only(selection)
     return _of_system(folder, state, of_system).only(selection)
 
 
 @lru_cache(maxsize=4)
 def _of_system(folder: Path, state: State, of_system: Selection) -> View:
     """Return the part of one system, or everything if no system is named."""
-    return _opened(folder, state).only(of_system) if of_system.system is not None else _opened(folder, state)
-
-
-@lru_cache(maxsize=1)
-def _opened(folder: Path, state: State) -> View:
-    """Open a dataset. ``state`` is a part of the cache key, so a changed dataset is opened again."""
-    from tacholog.dataset.saved import open_saved
-
-    if not state:
-        raise TachologError(f"no data set in {folder}")
-    return view_of(open_saved(folder))
+    return opened(folder, state).only(of_system) if of_system.system is not None else opened(folder, state)
 
 
 def _shown(env: BuildEnvironment) -> ShownData:
@@ -163,10 +161,10 @@ def _outdated(_app: Sphinx, env: BuildEnvironment, _added: set[str], _changed: s
     state = shown.now = state_of(folder) if folder else ()
     if not state or folder is None or state == shown.state:
         return []
-    everything = _opened(folder, state)
+    everything = opened(folder, state)
     runs, hosts = (
         _run_states(everything),
-        _digest([everything.hosts, everything.unread, [file.read_bytes() for file in sorted(folder.glob(_KINDS[-1]))]]),
+        digest([everything.hosts, everything.unread, [file.read_bytes() for file in sorted(folder.glob(BAND_FILES))]]),
     )
     before, same_hosts = shown.runs, hosts == shown.hosts
     shown.state, shown.runs, shown.hosts = state, runs, hosts
@@ -178,24 +176,16 @@ def _outdated(_app: Sphinx, env: BuildEnvironment, _added: set[str], _changed: s
 
 
 def _run_states(everything: View) -> dict[str, RunState]:
-    rest: dict[str, list[object]] = {}
-    others: Sequence[LogRow | ProblemRow | HistogramRow] = [*everything.logs, *everything.problems, *everything.histograms]
-    for row in others:
-        rest.setdefault(row.run, []).append(row)
+    digests = run_digests(everything)
     states = {}
     for name, run in everything.runs.items():
         results = everything.by_run.get(name, [])
-        values = [[getattr(result, field) for field in _RESULT_FIELDS] for result in results]
         transports = {result.conditions.transport or NOT_STATED for result in results} or {transport_of(run) or NOT_STATED}
         states[name] = RunState(
-            digest=_digest([run, values, rest.get(name)]),
+            digest=digests[name],
             found_by=tuple((field, getattr(run, field)) for field in ("system", "host", "run", "release")),
             labels=run.labels,
             transports=frozenset(transports),
             tests=frozenset(result.test for result in results),
         )
     return states
-
-
-def _digest(value: Any) -> str:  # noqa: ANN401 - whatever msgspec can write
-    return hashlib.sha256(msgspec.msgpack.encode(value, order="deterministic")).hexdigest()

@@ -74,6 +74,15 @@ class View(msgspec.Struct, frozen=True):
         problems += self.unread if selection == Selection() else []
         return View(found, runs, logs, problems, self.hosts, [one for one in self.histograms if one.run in kept])
 
+    def only_runs(self, names: Iterable[str]) -> View:
+        """Return the part with these runs."""
+        kept = set(names)
+        logs = [log for log in self.logs if log.run in kept]
+        problems = [problem for problem in self.problems if problem.run in kept]
+        histograms = [histogram for histogram in self.histograms if histogram.run in kept]
+        by_run = {name: results for name, results in self.by_run.items() if name in kept}
+        return View(by_run, {name: run for name, run in self.runs.items() if name in kept}, logs, problems, self.hosts, histograms)
+
     def _wanted(self, selection: Selection) -> list[str]:
         named = self.runs if selection.run is None else {selection.run} & self.runs.keys()
         return [name for name in named if selection.wants_run(self.runs[name])]

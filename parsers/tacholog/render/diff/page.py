@@ -21,7 +21,8 @@ from tacholog.resources import site_dir
 from tacholog.view.numerals import in_full
 
 _PLOTTED = ("worse", "better", "inconclusive", "too_few_pairs", "no_change", "unreplicated_diff", "unreplicated_same")
-_MOST = 10_000  # rows of a verdict on a page: a browser does not show a million
+_MOST = 10_000  # rows of a verdict in a file: a browser does not show a million
+_MOST_IN_PART = 200  # rows of a verdict, and runs, in a part of a page
 _FOLDED = ("no_change", "unreplicated_same", "removed", "added")
 
 
@@ -71,7 +72,8 @@ def html(report: Report, only: Sequence[str] = (), limit: int = 500) -> str:
 
 def fragment(report: Report, anchor: str, only: Sequence[str] = (), limit: int = 50) -> Html:
     """The report as part of a page; ``anchor`` begins all of its ids."""
-    rendered = html_templates().get_template("diff_rows.html.jinja").render(**_context(report, only, limit), heading="span", prefix=f"{anchor}-")
+    context = _context(report, only, limit, _MOST_IN_PART)
+    rendered = html_templates().get_template("diff_rows.html.jinja").render(**context, heading="span", prefix=f"{anchor}-")
     return tag("div", Html(rendered), class_="tl-diff", id=anchor)  # noqa: S704 - by an environment that escapes
 
 
@@ -89,9 +91,9 @@ def brief(report: Report, target: str | None) -> Html:
     )
 
 
-def _context(report: Report, only: Sequence[str], limit: int) -> dict[str, Any]:
+def _context(report: Report, only: Sequence[str], limit: int, most: int = _MOST) -> dict[str, Any]:
     report = shown_part(report, only)
-    blocks = [_block(section, limit) for section in sections(report, only, limit and max(limit, _MOST))]
+    blocks = [_block(section, limit) for section in sections(report, only, limit and max(limit, most))]
     is_drawn = any(cell.ratio_plot or cell.runs_plot for block in blocks if block.axis or block.with_runs for cell in (*block.cells, *block.more))
     moments = sorted(report.runs, key=lambda run: (run.start_time or "", run.order_index or 0))
     return {
@@ -102,7 +104,7 @@ def _context(report: Report, only: Sequence[str], limit: int) -> dict[str, Any]:
         "counts": _counts(report),
         "warnings": warnings(report),
         "blocks": blocks,
-        "losses": loss_lines(report, _MOST),
+        "losses": loss_lines(report, most),
         "loss_says": LOSS_SAYS if report.losses else "",
         "loss_sentence": loss_sentence(report),
         "curves": [curve_words(curve) for curve in report.curves],
@@ -110,7 +112,8 @@ def _context(report: Report, only: Sequence[str], limit: int) -> dict[str, Any]:
         "marked": marked(report),
         "legend": diff_plot.legend() if is_drawn else "",
         "figures": figures_words(report),
-        "runs": [_moment(run) for run in moments],
+        "runs": [_moment(run) for run in moments[:most]],
+        "other_runs": len(moments[most:]),
     }
 
 

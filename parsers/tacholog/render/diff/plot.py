@@ -15,6 +15,8 @@ _LEAST_REACH, _MOST_REACH = math.log(1.1), math.log(4)
 _TICKS = (0.25, 0.33, 0.5, 0.67, 0.8, 0.9, 0.95, 1.0, 1.05, 1.11, 1.25, 1.5, 2.0, 3.0, 4.0)
 _LABEL_ROOM = 34
 _MOST_DOTS = 200
+_RADIUS = 3
+_ROWS = ((9, "old"), (22, "new"))  # the height of the dots of each side, and their class
 
 
 def reach(rows: Sequence[DiffRow]) -> float:
@@ -54,14 +56,16 @@ def runs_plot(row: DiffRow) -> Html:
     if not values:
         return NOTHING
     low, high = math.log(min(values)), math.log(max(values))
-    dots = [
-        tag("circle", cx=round(_ROOM + (RUNS_WIDTH - 2 * _ROOM) * _share(math.log(value), low, high), 1), cy=height, r=3, class_=name)
-        for side, height, name in zip(sides, (9, 22), ("old", "new"), strict=True)
-        for value in side
-        if value > 0
-    ]
+    dots = [_dots([_share(math.log(value), low, high) for value in side if value > 0], *place) for side, place in zip(sides, _ROWS, strict=True)]
     title = f"{len(sides[0])} old runs above, {len(sides[1])} new runs below"
     return tag("svg", tag("title", title), *dots, class_="rn", viewBox=f"0 0 {RUNS_WIDTH} {HEIGHT}", role="img")
+
+
+def _dots(shares: Sequence[float], height: int, name: str) -> Html:
+    """All runs of a side as one path: an element for each was a third of a page."""
+    places = (f"{_ROOM + (RUNS_WIDTH - 2 * _ROOM) * share - _RADIUS:.1f}" for share in shares)
+    half = f"a{_RADIUS} {_RADIUS} 0 1 0 "
+    return tag("path", d="".join(f"M{x} {height}{half}{2 * _RADIUS} 0{half}-{2 * _RADIUS} 0z" for x in places), class_=name)
 
 
 def _ratio_parts(row: DiffRow, value: float, span: float) -> Iterator[Html]:

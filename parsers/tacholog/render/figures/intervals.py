@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from tacholog.render.figures.axes import count_axis, number_axis, time_axis
 from tacholog.render.figures.distribution import spread
@@ -25,9 +25,9 @@ _DRAWN = (
 )
 
 
-def interval_figures(results: Sequence[ResultRow]) -> list[tuple[int, Figure]]:
-    """Return a figure for each series that has a run with enough intervals, with the slot of the series."""
-    found = ((curve.slot, _figure(curve)) for curve in series_of(results))
+def interval_figures(results: Sequence[ResultRow], wanted: Callable[[Series], bool] = lambda _: True) -> list[tuple[int, Figure]]:
+    """Return a figure for each wanted series that has a run with enough intervals, with the slot of the series."""
+    found = ((curve.slot, _figure(curve)) for curve in series_of(results) if wanted(curve))
     return [(slot, figure) for slot, figure in found if figure]
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tacholog.render.html import NOTHING, Html, esc, join, tag, visible
 from tacholog.render.tables.hosts import host_anchor
-from tacholog.render.tables.plain import null, plain_table
+from tacholog.render.tables.plain import first_rows, null, plain_table
 from tacholog.render.tables.tables import Links, badge
 from tacholog.runs.labels import label_name, labels_of
 from tacholog.runs.manifest import RUN_FILE
@@ -19,6 +19,7 @@ from tacholog.view.results import LogRow, ProblemRow, RunRow
 from tacholog.view.views import View, differing_labels, manifest_of
 
 _SHA_SHOWN = 12
+_MOST_PROBLEMS = 500
 _REDACTED = (
     "This log is redacted, here and in the file for download. Pseudonyms such as host-3fa94c, user-1, address-1 and path-1 stand for names that the "
     "owner of this site does not show; within a run, each stands for one original. […] stands for words that are not known to be public. Lines that "
@@ -53,7 +54,8 @@ def runs_table(view: View, links: Links, offer: Offer) -> Html:
         rows.append([shown, *labelled, badge(published=run.published), run.start_time or null(), *built, run.host or null(), ended, join(files)])
     head = ("build",) if builds else ()
     heads = ("run", *map(label_name, labels), "kind", "started", *head, "host", "status", "raw log and its SHA-256")
-    return plain_table("Runs", heads, rows)
+    listed, more = first_rows(rows, "runs", "the CSV file of this page names all")
+    return plain_table("Runs", heads, listed) + more
 
 
 def _process(name: str | None) -> Iterator[Html]:
@@ -65,7 +67,7 @@ def _process(name: str | None) -> Iterator[Html]:
 def _checksums(log: LogRow, offered: OfferedLog) -> Iterator[Html]:
     """Yield the SHA-256 of a log and, if the log is redacted, of the file that is offered: readers can only check the latter."""
     yield tag("code", (log.sha256 or "")[:_SHA_SHOWN], title=f"SHA-256 of the log as it was written: {log.sha256}")
-    if offered.sha256 != log.sha256:
+    if log.sha256 and offered.sha256 != log.sha256:
         title = f"SHA-256 of the redacted file that is offered: {offered.sha256}"
         yield tag("span", "offered: ", tag("code", offered.sha256[:_SHA_SHOWN], title=title))
 
@@ -74,9 +76,14 @@ def _manifest_link(run: str, links: Links) -> Html:
     return tag("a", run, href=f"root:{raw_name(run, RUN_FILE)}", title="The run's manifest") if links.logs is not None else esc(run)
 
 
-def raw_name(run: str, log: str) -> str:
-    """Return the address of a raw file. It always ends in .txt, so that no browser displays a file from outside as a page."""
-    return f"raw/{path_slug(f'{run}/{log}')}.txt"
+def raw_name(run: str, file: str) -> str:
+    """Return the address of a manifest. It always ends in .txt, so that no browser displays a file from outside as a page."""
+    return f"raw/{path_slug(f'{run}/{file}')}.txt"
+
+
+def raw_log_name(sha256: str) -> str:
+    """Return the address of a compressed raw log. It is the same in all sites that offer the same text."""
+    return f"raw/{sha256[:2]}/{sha256}.gz"
 
 
 def log_facts(view: View, run: str, log: str, offer: Offer, documents: Collection[str] = ()) -> Html:
@@ -85,7 +92,7 @@ def log_facts(view: View, run: str, log: str, offer: Offer, documents: Collectio
     if found is None:
         return NOTHING
     offered = offer(view.runs[run], found)
-    is_redacted = offered.sha256 != (found.sha256 or "")
+    is_redacted = bool(found.sha256) and offered.sha256 != found.sha256
     pairs = [
         ("run", tag("code", tag("a", run, href=f"root:{raw_name(run, RUN_FILE)}", title="The run's manifest"))),
         ("machine", _machine(view, run, documents)),
@@ -95,12 +102,17 @@ def log_facts(view: View, run: str, log: str, offer: Offer, documents: Collectio
         ("lines", str(found.lines) if found.lines is not None else null()),
         ("SHA-256 of the original" if is_redacted else "SHA-256", tag("code", found.sha256 or NOT_STATED, class_="tl-sha")),
         *([("SHA-256 of the file offered here", tag("code", offered.sha256, class_="tl-sha"))] if is_redacted else []),
-        ("raw file", tag("a", log, href=f"root:{raw_name(run, log)}", download=PurePath(log).name) if offered.is_readable else "cannot be read"),
+        ("raw file", _download(log, offered) if offered.is_readable and offered.sha256 else "cannot be read"),
     ]
     facts = tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs), class_="tl-facts")
     notes = [_REDACTED] if is_redacted else []
     notes += [f"{offered.withheld}."] if offered.withheld else []
     return join([facts, *(tag("p", note, class_="tl-note") for note in notes)])
+
+
+def _download(log: str, offered: OfferedLog) -> Html:
+    name = f"{PurePath(log).name}.gz"
+    return tag("a", name, href=f"root:{raw_log_name(offered.sha256)}", download=name)
 
 
 def _written_by(run: RunRow, log: str) -> Iterator[tuple[str, str]]:
@@ -138,7 +150,8 @@ def problems_table(view: View, links: Links) -> Html:
         ]
         for problem in view.problems
     ]
-    return plain_table("Problems", ("where", "run", "kind", "reason", "text"), rows)
+    listed, more = first_rows(rows, "lines and files", "the pages of the logs mark all lines", _MOST_PROBLEMS)
+    return plain_table("Problems", ("where", "run", "kind", "reason", "text"), listed) + more
 
 
 def bad_runs_table(view: View) -> Html:
@@ -148,7 +161,8 @@ def bad_runs_table(view: View) -> Html:
         return tag("p", "No run is known to have failed.")
     rows = [[tag("code", run.run), run.system or null(), _status(run.status, None), run.reason or null()] for run in bad]
     rows += [[tag("code", lost.run or lost.log), null(), _status("not read", None), lost.reason or null()] for lost in view.unread]
-    return plain_table("Runs that did not end well", ("run", "system", "status", "reason"), rows)
+    listed, more = first_rows(rows, "runs", "the page of each transport says how its runs ended")
+    return plain_table("Runs that did not end well", ("run", "system", "status", "reason"), listed) + more
 
 
 def _log_link(run: str, log: str, links: Links) -> Html:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tacholog.render.html import Html, tag
+from tacholog.render.html import NOTHING, Html, tag
 from tacholog.render.tables.tables import scroller
 from tacholog.view.numerals import NOT_STATED, grouped
+
+MOST_ROWS = 200
 
 
 def plain_table(label: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> Html:
@@ -19,6 +21,14 @@ def plain_table(label: str, heads: Sequence[str], rows: Iterable[Sequence[object
 def _cell(content: object, head: str) -> Html:
     """Write a cell. Plain text in it is marked as words: digits in it are part of a name, not a result."""
     return tag("td", content, class_="tl-text" if isinstance(content, Html) else "tl-text stat-label", data_head=head)
+
+
+def first_rows(rows: Sequence[Sequence[object]], what: str, where: str, most: int = MOST_ROWS) -> tuple[Sequence[Sequence[object]], Html]:
+    """Return the rows that a page can hold, and a sentence on the others: how many ``what`` there are besides, and ``where``."""
+    left = len(rows) - most
+    if left <= 0:
+        return rows, NOTHING
+    return rows[:most], tag("p", count_of(left), f" more {what} are not listed here; {where}.", class_="tl-note")
 
 
 def null() -> Html:

@@ -14,6 +14,8 @@ from tacholog.view.numerals import NOT_STATED, grouped
 from tacholog.view.results import RunRow
 from tacholog.view.views import View, transport_of
 
+_MOST_RUNS = 200  # of a release that are listed
+
 
 def releases_table(view: View, links: Links) -> Html:
     """Return one row for each release: systems, versions, transports, machines, dates and runs. Runs without a release come last."""
@@ -58,7 +60,10 @@ def _runs(runs: list[RunRow], links: Links) -> Html:
     """Return the runs in a folded list."""
     if links.logs is None:
         return tag("span", str(len(runs)), data_v=len(runs), class_="stat-count")
-    found = [tag("div", tag("a", run.run, href=f"root:{raw_name(run.run, RUN_FILE)}", title="The run's manifest")) for run in runs]
+    found = [tag("div", tag("a", run.run, href=f"root:{raw_name(run.run, RUN_FILE)}", title="The run's manifest")) for run in runs[:_MOST_RUNS]]
+    if len(runs) > _MOST_RUNS:
+        left = tag("span", grouped(len(runs) - _MOST_RUNS), class_="stat-count")
+        found.append(tag("div", "and ", left, " more, which the files of the release on the page of downloads name"))
     summary = tag("summary", f"{len(runs)} run{'s' if len(runs) != 1 else ''}", class_="stat-count")
     return tag("details", summary, *found, class_="tl-each", data_v=len(runs))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -21,7 +21,11 @@ from tacholog.view.series import Cell, Series
 from tacholog.view.views import Selection, log_document
 
 _MAX_PAD = 3
+MOST_EACH = 200  # numbers of single runs in the tables of a test on a page; more are loaded when somebody asks for them
 _TO = "\u2013"  # an en dash
+
+
+Apart = Callable[[str, Html], tuple[str, Html]]  # takes an id and its content; returns the file that holds it, and what stands on the page instead
 
 
 class Links(msgspec.Struct, frozen=True):
@@ -52,11 +56,21 @@ def numbers_anchor(test: str, selection: Selection) -> str:
     return page_anchor(test, *selection.values())
 
 
-def numbers(series: Sequence[Series], links: Links, anchor: str) -> Html:
-    """Return one table for each series, then the notes on their marks. ``anchor`` starts every id."""
+def numbers(series: Sequence[Series], links: Links, anchor: str, apart: Apart | None = None, marks_anchor: str = "") -> Html:
+    """Return one table for each series, then the notes on their marks.
+
+    Args:
+        series: the series.
+        links: where the pages of the logs are.
+        anchor: the start of every id.
+        apart: keeps a large table out of the page, and returns what stands in its place. Without it, the page holds every table.
+        marks_anchor: the start of the ids of the notes, if another table on the page has notes of the same series.
+    """
     seen: dict[str, None] = {}
-    tables = [_series_table(one, links, f"{anchor}-{one.slot}", anchor, seen) for one in series]
-    return join([*tables, mark_notes(seen, anchor)])
+    many = sum(len(one.results) for one in series if one.repeated) > MOST_EACH
+    marks_anchor = marks_anchor or anchor
+    tables = [_series_table(one, links, f"{anchor}-{one.slot}", marks_anchor, seen, apart if many else None) for one in series]
+    return join([*tables, mark_notes(seen, marks_anchor)])
 
 
 def page_anchor(*what: str) -> str:
@@ -77,7 +91,7 @@ def badge(*, published: bool) -> Html:
     return tag("span", "own run", class_="tl-badge tl-own", title="Measured by the owner of this site; the raw log is here")
 
 
-def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, seen: dict[str, None]) -> Html:
+def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, seen: dict[str, None], apart: Apart | None) -> Html:
     columns, never = without_zeros(series, columns_of(series))
     everywhere = marks_everywhere(series, columns)
     seen.update(dict.fromkeys(everywhere))
@@ -92,7 +106,7 @@ def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, 
     heads = [*(_head(column) for column in columns), *_extra_heads(series, repeated=repeated)]
     table = tag("table", tag("thead", tag("tr", tag("th", "size", scope="col"), *heads)), tag("tbody", *rows), class_="tl-table")
     title = tag("h4", swatch(series.slot, hollow=series.published), " ", series.label, " ", badge(published=series.published), class_="tl-caption")
-    each = _every_run(series, columns, links, anchor) if repeated else NOTHING
+    each = _every_run(series, columns, links, anchor, apart) if repeated else NOTHING
     above = _note_above(everywhere, never, marks_anchor)
     return tag(
         "section",
@@ -180,7 +194,7 @@ def _partly(cell: Cell) -> str | None:
     return None if cell.stated is None else f"stated in {cell.stated[0]} of {cell.stated[1]} runs: no median of all of them"
 
 
-def _every_run(series: Series, columns: Sequence[TableColumn], links: Links, anchor: str) -> Html:
+def _every_run(series: Series, columns: Sequence[TableColumn], links: Links, anchor: str, apart: Apart | None) -> Html:
     """Return the values of each run, folded: the medians above were computed from them."""
     rows = []
     for payload in series.sizes():
@@ -194,9 +208,11 @@ def _every_run(series: Series, columns: Sequence[TableColumn], links: Links, anc
     heads = tag("tr", tag("th", "size", scope="col"), tag("th", "run", scope="col", class_="tl-text"), *(_head(c) for c in columns), *extra)
     table = tag("table", tag("thead", heads), tag("tbody", *rows), class_="tl-table tl-small")
     summary = tag("summary", "Each run's numbers")
-    return tag(
-        "details", summary, scroller(f"Each run's {series.results[0].test} numbers: {series.label}", table), class_="tl-each", id=f"{anchor}-each"
-    )
+    content = scroller(f"Each run's {series.results[0].test} numbers: {series.label}", table)
+    if apart is None:
+        return tag("details", summary, content, class_="tl-each", id=f"{anchor}-each")
+    file, instead = apart(f"{anchor}-each", content)
+    return tag("details", summary, instead, class_="tl-each", id=f"{anchor}-each", data_part=file)
 
 
 def _by_record(series: Series, payload: int | None) -> Mapping[tuple[str, str, int], list[ResultRow]]:

@@ -1,0 +1,103 @@
+"""What was redacted before, from the cache: the names that a log holds, and what pages show of the logs of a run.
+
+A key holds everything that the value depends on: the logs, the privacy settings, the names that were found in all data, and the version of the code.
+So text that was redacted without knowing a name is never shown after that name was found.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from tacholog.dataset.cache import Cache, Kind, key_of
+from tacholog.dataset.frames import Row
+from tacholog.dataset.versions import code_digest, reader_digest
+from tacholog.privacy.free_text import WORDS_FILE
+from tacholog.privacy.known_names import FoundNames, KnownNames
+from tacholog.privacy.logs import ShownLines
+from tacholog.privacy.pseudonyms import KEY_VARIABLE
+
+_CODE = ("tacholog.privacy", "tacholog.schema", "tacholog.evidence", "tacholog.formats.kit", "tacholog.formats.expand", "tacholog.formats.source")
+_AT_ONCE = 4_000_000  # bytes that wait until they are written together
+_Value = TypeVar("_Value")
+
+
+class KeptLog(msgspec.Struct, frozen=True):
+    """A redacted log: the name that is shown for it, the SHA-256 of its redacted text, the text, and its lines by class."""
+
+    name: str
+    sha256: str
+    text: bytes
+    shown: ShownLines
+
+
+class KeptRun(msgspec.Struct, frozen=True):
+    """The redacted logs of a run by their names, and the numbers that names have got in them: the texts of the manifest go on counting."""
+
+    logs: dict[str, KeptLog]
+    numbers: dict[str, dict[str, int]]
+
+
+class RedactionCache:
+    """The part of the cache that is about redaction."""
+
+    def __init__(self, cache: Cache) -> None:
+        """Nothing is read or written yet."""
+        self._cache = cache
+        self._new: dict[bytes, bytes] = {}
+        self._waiting = 0
+
+    def names(self, keys: Iterable[bytes]) -> dict[bytes, FoundNames]:
+        """Return the names of logs that are kept under these keys."""
+        found = self._cache.get(Kind.PUBLISHED, keys)
+        return {key: names for key, value in found.items() if (names := _decoded(value, FoundNames)) is not None}
+
+    def run(self, key: bytes) -> KeptRun | None:
+        """Return the redacted run that is kept under this key."""
+        value = self._cache.get(Kind.PUBLISHED, [key]).get(key)
+        return None if value is None else _decoded(value, KeptRun)
+
+    def keep(self, key: bytes, value: object) -> None:
+        """Keep a value, at the latest when `flush` is called."""
+        self._new[key] = msgspec.msgpack.encode(value)
+        self._waiting += len(self._new[key])
+        if self._waiting > _AT_ONCE:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits."""
+        self._cache.put(Kind.PUBLISHED, self._new)
+        self._new, self._waiting = {}, 0
+
+
+def _decoded(value: bytes, type_: type[_Value]) -> _Value | None:
+    try:
+        return msgspec.msgpack.decode(value, type=type_)
+    except msgspec.DecodeError:
+        return None
+
+
+def names_key(log: Row, text_bytes: int) -> bytes | None:
+    """Return the key of the names in a log; nothing for a log whose content is not known."""
+    sha256 = log["sha256"]
+    return key_of("names of a log", code_digest(*_CODE), str(text_bytes), sha256) if isinstance(sha256, str) else None
+
+
+def run_key(logs: Sequence[Row], names: KnownNames, machine: str | None, text_bytes: int) -> bytes | None:
+    """Return the key of the redacted logs of a run; nothing if the content of one of them is not known."""
+    parts = []
+    for log in logs:
+        if not isinstance(log["sha256"], str) or not isinstance(log["format"], str):
+            return None
+        parts += [str(log["log"]), log["sha256"], reader_digest(log["format"])]
+    settings = msgspec.msgpack.encode([names.privacy, names.state(), machine, text_bytes, os.environ.get(KEY_VARIABLE)], order="deterministic")
+    return key_of("redacted logs of a run", _version(), settings, *parts)
+
+
+def _version() -> str:
+    words = hashlib.sha256(WORDS_FILE.read_bytes()).hexdigest()
+    return f"{code_digest(*_CODE)} {words}"

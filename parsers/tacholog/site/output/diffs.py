@@ -1,0 +1,88 @@
+"""The comparisons that a site shows. Each is kept by the digest of both sides: two releases that did not change are not compared again."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+
+from tacholog.compare.bands import known
+from tacholog.compare.diff.compare import compare
+from tacholog.compare.pairing import remarks
+from tacholog.compare.policy import Policy
+from tacholog.compare.renames import FILE as RENAMES
+from tacholog.compare.renames import find_renames, renamed
+from tacholog.compare.result import Report
+from tacholog.compare.sides import of_labels, of_release
+from tacholog.dataset.cache import Kind, key_of, open_cache
+from tacholog.dataset.frames import Dataset
+from tacholog.dataset.saved import open_saved
+from tacholog.dataset.versions import code_digest
+from tacholog.runs.labels import has_labels
+from tacholog.site.shown import BAND_FILES, State, opened
+from tacholog.view.results import RunRow
+from tacholog.view.run_digests import digest, run_digests
+
+Labels = tuple[tuple[str, str], ...]
+_CODE = ("tacholog.compare", "tacholog.schema", "tacholog.dataset", "tacholog.runs")
+
+
+@lru_cache(maxsize=64)
+def comparison(folder: Path, state: State, which: tuple[str | None, str, str], policy: Policy, labels: Labels = ()) -> Report:
+    """Compare two releases of a dataset, if labels are given only the runs that have them. The pages of a site ask for the same many times.
+
+    Args:
+        folder: the saved dataset.
+        state: its state: a changed dataset is compared again.
+        which: the system, if only one is meant, and the two releases.
+        policy: what counts as a change.
+        labels: the labels that the runs must have.
+    """
+    key = key_of("comparison", code_digest(*_CODE), msgspec.msgpack.encode([which, policy, labels]), _sides(folder, state, which, labels))
+    found = open_cache().get(Kind.PUBLISHED, [key]).get(key)
+    report = _decoded(found) if found else None
+    if report is None:
+        report = _compared(folder, state, which, policy, labels)
+        open_cache().put(Kind.PUBLISHED, {key: msgspec.msgpack.encode(report)})
+    return report
+
+
+def _decoded(value: bytes) -> Report | None:
+    try:
+        return msgspec.msgpack.decode(value, type=Report)
+    except msgspec.DecodeError:
+        return None
+
+
+def _sides(folder: Path, state: State, which: tuple[str | None, str, str], labels: Labels) -> str:
+    """Return the digest of everything that a comparison reads: the runs of both sides, and what holds for all."""
+    system, *releases = which
+    everything, digests = opened(folder, state), _digests(folder, state)
+    files = [file.read_bytes() for file in (*sorted(folder.glob(BAND_FILES)), folder / RENAMES) if file.is_file()]
+    is_renamed = (folder / RENAMES).is_file()  # then a run may count as one of another system
+
+    def is_in(run: RunRow, release: str) -> bool:
+        return run.release == release and (is_renamed or system in (None, run.system)) and has_labels(run.labels, labels)
+
+    runs = [[run for run in everything.runs.values() if is_in(run, release)] for release in releases]
+    sides = [sorted(digests[run.run] for run in side) for side in runs]
+    return digest([sides, remarks(run.root for side in runs for run in side), everything.unread, everything.hosts, files])
+
+
+@lru_cache(maxsize=1)
+def _digests(folder: Path, state: State) -> dict[str, str]:
+    return run_digests(opened(folder, state))
+
+
+@lru_cache(maxsize=1)
+def _dataset(folder: Path, _state: State) -> Dataset:
+    """Return the dataset with current names. ``state`` is a part of the cache key, so a changed dataset is opened again."""
+    return renamed(open_saved(folder), find_renames([folder]))
+
+
+def _compared(folder: Path, state: State, which: tuple[str | None, str, str], policy: Policy, labels: Labels) -> Report:
+    system, *releases = which
+    dataset = _dataset(folder, state)
+    old, new = (of_labels(of_release(dataset, release, system), labels) for release in releases)
+    return compare(old, new, policy, (releases[0], releases[1]), everything=False, measured=known((old, new), (folder,)))

@@ -1,0 +1,130 @@
+"""The pages of logs. Sphinx writes one page without content, and every log gets a copy of it: Sphinx took 20 ms for each.
+
+What is between the header and the footer of a page is made only if the log, its numbers or the code changed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from tacholog.render.addresses import address_from, with_addresses
+from tacholog.render.html import Html, esc, join, tag
+from tacholog.render.tables.logs import log_facts
+from tacholog.site.logpage import log_page
+from tacholog.site.offered import offered_log
+from tacholog.site.output.memory import remember, remembered
+from tacholog.site.output.page_frame import PageFrame
+from tacholog.site.sources import Sources
+from tacholog.view.results import LogRow, ProblemRow, ResultRow
+from tacholog.view.run_digests import digest
+from tacholog.view.views import View, log_document
+
+_NOT_IN_ANCHOR = re.compile(r"[^\w\- ]")
+_NOT_IN_ID = re.compile(r"[^a-z0-9]+")
+
+
+class LogPage(NamedTuple):
+    """The page of a log: its document, and the pages of results that lead to it, by document and title."""
+
+    document: str
+    log: LogRow
+    parents: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The heading."""
+        return f"{self.log.run}/{self.log.log}"
+
+
+def log_pages(view: View, folder: str, parents: Mapping[str, Sequence[tuple[str, str]]]) -> list[LogPage]:
+    """Return the page of each log; ``parents`` holds the pages of results of each run."""
+    return [LogPage(log_document(folder, log.run, log.log), log, tuple(parents.get(log.run, ()))) for log in view.logs]
+
+
+class PageMaker:
+    """Writes pages into the frame that Sphinx made, and remembers by its key what is on each."""
+
+    def __init__(self, site: Path, memory: Path, frame: PageFrame) -> None:
+        """``memory`` is the file that keeps the keys between builds."""
+        self._site, self._memory, self._frame = site, memory, frame
+        self._before = remembered(memory)
+        self._now: dict[str, str] = {}
+
+    def known(self, document: str, key: str) -> str | None:
+        """Return the body that was written for this key, if it is still there."""
+        path = self._site / f"{document}.html"
+        return self._frame.body_of(path.read_text(encoding="utf-8")) if self._before.get(document) == key and path.is_file() else None
+
+    def write(self, document: str, key: str, title: str, body: str, into: Sources) -> None:
+        """Write a page, if it differs from the one that is there."""
+        self._now[document] = key
+        name = Path(f"{document}.html").relative_to(into.folder.relative_to(self._site))
+        into.write(name.as_posix(), self._frame.page(document, title, body))
+
+    def is_current(self, name: str, key: str) -> bool:
+        """Note that a file that is no page is made of this, and return whether it was written so before and is still there."""
+        self._now[name] = key
+        return self._before.get(name) == key and (self._site / name).is_file()
+
+    def save(self) -> None:
+        """Keep the keys for the next build."""
+        remember(self._memory, self._now)
+
+
+def write_log_pages(
+    maker: PageMaker, into: Sources, pages: Iterable[LogPage], view: View, runs: Mapping[str, str], documents: frozenset[str]
+) -> None:
+    """Write the page of each log.
+
+    Args:
+        maker: what writes pages.
+        into: the folder of logs in the site.
+        pages: the pages.
+        view: everything.
+        runs: the digest of each run, with that of the code.
+        documents: all pages of the site.
+    """
+    problems: dict[tuple[str, str], list[ProblemRow]] = {}
+    for problem in view.problems:
+        problems.setdefault((problem.run, problem.log or ""), []).append(problem)
+    for page in pages:
+        offered = offered_log(view.runs[page.log.run], page.log)
+        key = digest(
+            [runs[page.log.run], page.log.log, list(offered), page.parents, "hosts" in documents, view.runs[page.log.run].host in view.hosts]
+        )
+        body = maker.known(page.document, key)
+        if body is None:
+            found = problems.get((page.log.run, page.log.log), [])
+            body = with_addresses(_body(page, view, found, documents), partial(address_from, page.document))
+        maker.write(page.document, key, page.title, body, into)
+
+
+def _body(page: LogPage, view: View, problems: Sequence[ProblemRow], documents: frozenset[str]) -> Html:
+    run, log = view.runs[page.log.run], page.log
+    results = [result for result in view.by_run.get(log.run, ()) if result.log == log.log]
+    part = View({log.run: results}, {log.run: run}, [log], problems, view.hosts)
+    links = [
+        join([tag("a", title, href=f"doc:{document}"), ", ", tag("a", "its script", href=f"doc:{document}#run-it-again")])
+        for document, title in page.parents
+    ]
+    facts = log_facts(part, log.run, log.log, offered_log, documents)
+    lines = log_page(Path(run.root, log.log), log.format, linked_lines(results, problems), results) if run.root else ""
+    return join([heading(page.title), tag("p", join(links, " \u00b7 ")) if links else "", facts, lines])
+
+
+def heading(title: str) -> Html:
+    """Return the heading of a page with the anchors that Sphinx and MyST give it."""
+    anchor = _NOT_IN_ID.sub("-", title.lower()).lstrip("-0123456789").rstrip("-") or "top"
+    other = _NOT_IN_ANCHOR.sub("", title.lower()).replace(" ", "-")
+    link = tag("a", "#", href=f"#{anchor}", class_="headerlink", title="Link to this heading")
+    return join([tag("span", id=other) if other != anchor else "", tag("h1", esc(title), link, id=anchor)])
+
+
+def linked_lines(results: Iterable[ResultRow], problems: Iterable[ProblemRow]) -> set[int]:
+    """Return the numbers of the lines that something on the site links to."""
+    found = [*(line for result in results for line in (result.line, result.place)), *(problem.line for problem in problems)]
+    return {line for line in found if line}

@@ -1,0 +1,55 @@
+"""The frame of pages that Sphinx does not write: a page without content that it wrote, with the header, the footer and the policy of the site."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tacholog.errors import TachologError
+from tacholog.render.html import esc
+
+_BODY = '<article class="bd-article">'
+_END = "</article>"
+FRAME_TITLE = "Page without content"  # as in templates/frame.md.jinja
+_ADDRESS = re.compile(r'((?:href|src|action|data-content_root)=")\.\./')
+_SCRIPT = re.compile(r"(<script\b.*?</script>)", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_BLANK = re.compile(r"\s*\n\s*")
+
+
+class PageFrame:
+    """A page that was split at its content. The page has to lie in a folder of the site, not at its top."""
+
+    def __init__(self, page: Path) -> None:
+        """``page`` is the page without content.
+
+        Raises:
+            TachologError: the theme made a page of another form.
+        """
+        text = page.read_text(encoding="utf-8")
+        before, mark, rest = text.partition(_BODY)
+        _, end, after = rest.rpartition(_END)
+        if not mark or not end or FRAME_TITLE not in before:
+            raise TachologError(f"{page}: the page has no article, so no page of a log can be made from it")
+        self._before, self._after = _squeezed(before), _squeezed(after)
+
+    def page(self, document: str, title: str, body: str) -> str:
+        """Return a whole page. Addresses in ``body`` are those of the page already; ``document`` says how deep the page lies."""
+        up = "../" * document.count("/")
+        head = _moved(self._before, up).replace(FRAME_TITLE, esc(title))
+        return f"{head}{_BODY}{body}{_END}{_moved(self._after, up)}"
+
+    def body_of(self, page: str) -> str | None:
+        """Return the content of a page that was made in a frame."""
+        _, mark, rest = page.partition(_BODY)
+        body, end, _ = rest.rpartition(_END)
+        return body if mark and end else None
+
+
+def _moved(text: str, up: str) -> str:
+    return _ADDRESS.sub(lambda found: f"{found[1]}{up}", text)
+
+
+def _squeezed(text: str) -> str:
+    """Return HTML without its comments, blank lines and indents. Scripts stay as they are: the policy of the page allows them by their digests."""
+    return "".join(part if part.startswith("<script") else _BLANK.sub("\n", _COMMENT.sub("", part)) for part in _SCRIPT.split(text))

@@ -1,0 +1,58 @@
+"""``{perf-releases}``: what a page does not show at once. `tacholog.site.output.parts` makes scripts and pages of what the directives put aside."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tacholog.render.html import Html, join, tag
+from tacholog.render.portion import portion_html, portion_runs
+from tacholog.site.offered import offered_log
+from tacholog.site.output.parts import Part, forget_parts
+from tacholog.slugs import slug
+from tacholog.sphinx.directives import Perf
+from tacholog.view.portions import Portion, portions
+from tacholog.view.views import Selection, View
+
+if TYPE_CHECKING:
+    from docutils import nodes
+    from sphinx.application import Sphinx
+
+_ID = re.compile(r'<(?:section|details|figure)[^>]* id="([^"]+)"')
+_WITH_ANCHORS = 20  # portions whose ids lead to them from the page; of more, a page has only links
+
+
+class PerfReleases(Perf):
+    """``{perf-releases} TITLE``: the older releases. Each is loaded when somebody opens it, and has a page of its own, named after TITLE."""
+
+    def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
+        """Return the list of the other portions; nothing if there are none."""
+        items = [self._item(part, portion, wanted, number) for number, portion in enumerate(portions(part)[1:])]
+        return self.html(tag("div", *items, class_="tl-releases")) if items else []
+
+    def _item(self, part: View, portion: Portion, wanted: Selection, number: int) -> Html:
+        words = f"release {portion.title}" if portion.has_release else portion.title
+        name = self.part_name(slug(f"{Path(self.env.docname).name} {words}"))
+        content = portion_html(part, portion, wanted, self.links, slug(portion.title), self.apart(f"{name}-runs"))
+        whole = join([content, portion_runs(part, portion, self.links, offered_log)])
+        self.put_aside(Part(name, {"": str(whole)}, f"{self.subject}, {words}"))
+        runs = len(portion.only(part).runs)
+        count = tag("span", f"{len(portion.series)} series of {runs} run{'s' if runs != 1 else ''}", class_="tl-muted stat-label")
+        link = tag("p", tag("a", "Open as a page of its own", href=f"{name}.html"), class_="tl-note")
+        places = [tag("span", id=place, class_="tl-place") for place in _ID.findall(str(content))] if number < _WITH_ANCHORS else []
+        summary = tag("summary", tag("span", f"{words[0].upper()}{words[1:]}", class_="stat-label"), " ", count)
+        return tag("details", summary, tag("div", link, *places), class_="tl-release", data_part=f"{name}.js", id=f"{name}-here")
+
+
+def _forget(app: Sphinx, document: str) -> None:
+    if app.config.tacholog_parts:
+        forget_parts(Path(app.config.tacholog_parts), document)
+
+
+def setup(app: Sphinx) -> None:
+    """Register the directive, and forget the parts of a page when Sphinx reads it again."""
+    app.add_config_value("tacholog_parts", None, "env", types=frozenset({str, type(None)}))
+    app.add_directive("perf-releases", PerfReleases)
+    app.connect("source-read", lambda app, document, _source: _forget(app, document))
+    app.connect("env-purge-doc", lambda app, _env, document: _forget(app, document))

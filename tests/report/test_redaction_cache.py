@@ -1,0 +1,114 @@
+"""What was redacted before is taken from the cache, and never when anything that it depends on has changed since."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tacholog.dataset.cache import FILE, VARIABLE, open_cache
+from tacholog.dataset.load import load
+from tacholog.privacy.redact import redacted
+from tacholog.privacy.settings import Privacy
+from tacholog.runs.manifest import Command, LogFile, Manifest, write
+
+NATIVE = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"
+CHATTER = 'note text="started by falcon and /home/zoe/bench"\n'
+SHOWN = Privacy(free_text="show")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of this test alone."""
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def add(root: Path, run: str, text: str, **manifest: object) -> None:
+    """A run of our own tool with a log that ends with this text."""
+    folder = root / run
+    folder.mkdir(parents=True)
+    log = NATIVE.read_text() + text
+    (folder / "some.log").write_text(log)
+    files = (LogFile(file="some.log", sha256=hashlib.sha256(log.encode()).hexdigest()),)
+    write(folder / "run.toml", msgspec.structs.replace(Manifest(system="Tacholog perftest", logs=files), **manifest))
+
+
+def shown(root: Path, to: Path, privacy: Privacy = SHOWN, read: list[str] | None = None) -> dict[str, str]:
+    """What is shown of the log of each run; ``read`` gets the logs that are read for it."""
+    data = redacted(load([root]), privacy, to, lambda log, _: None if read is None else read.append(log))
+    return {run: (Path(place) / "some.log").read_text() for run, place in zip(data.runs["run"], data.runs["root"], strict=True)}
+
+
+def test_a_log_is_redacted_once_and_shown_the_same_from_the_cache(tmp_path: Path) -> None:
+    add(tmp_path / "data", "a", CHATTER, notes=("on /home/max/b",))
+    reads: tuple[list[str], list[str]] = [], []
+    first = shown(tmp_path / "data", tmp_path / "one", read=reads[0])
+
+    again = shown(tmp_path / "data", tmp_path / "two", read=reads[1])
+
+    assert (set(reads[0]), reads[1]) == ({"a/some.log"}, [])
+    assert again == first
+    assert "zoe" not in first["a"]
+
+
+def test_the_manifest_goes_on_with_the_numbers_of_the_logs_from_the_cache(tmp_path: Path) -> None:
+    add(tmp_path / "data", "a", CHATTER, commands=(Command(role="both", argv=("perftest", "/home/zoe/bench", "/home/max/bench")),))
+    manifests = [redacted(load([tmp_path / "data"]), SHOWN, tmp_path / name).runs["manifest"][0] for name in ("one", "two")]
+
+    assert manifests[0] == manifests[1]
+    assert "path-1/bench" in manifests[0]
+    assert "path-2/bench" in manifests[0]
+
+
+def test_a_name_that_another_run_tells_later_is_replaced_in_a_log_that_was_redacted_before(tmp_path: Path) -> None:
+    add(tmp_path / "data", "a", CHATTER)
+    assert "falcon" in shown(tmp_path / "data", tmp_path / "shown")["a"]
+    add(tmp_path / "data", "b", 'note text="ssh -l falcon somewhere"\n')
+
+    assert "falcon" not in shown(tmp_path / "data", tmp_path / "shown")["a"]
+
+
+@pytest.mark.parametrize("privacy", [Privacy(free_text="show", hide=("started",)), Privacy()])
+def test_other_settings_never_meet_what_was_redacted_before(tmp_path: Path, privacy: Privacy) -> None:
+    add(tmp_path / "data", "a", CHATTER)
+    assert "started" in shown(tmp_path / "data", tmp_path / "shown")["a"]
+
+    assert "started by falcon" not in shown(tmp_path / "data", tmp_path / "shown", privacy)["a"]
+
+
+def test_another_key_of_pseudonyms_never_meets_what_was_redacted_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(tmp_path / "data", "a", 'note text="connecting to host acmepeer"\n')
+    first = shown(tmp_path / "data", tmp_path / "shown")["a"]
+    monkeypatch.setenv("TACHOLOG_PSEUDONYM_KEY", "another")
+
+    assert shown(tmp_path / "data", tmp_path / "shown")["a"] != first
+
+
+def test_a_damaged_entry_is_made_again_and_never_shown(tmp_path: Path, own_cache: Path) -> None:
+    add(tmp_path / "data", "a", CHATTER)
+    first = shown(tmp_path / "data", tmp_path / "one")
+    open_cache().close()
+    with sqlite3.connect(own_cache / FILE) as database:
+        rows = database.execute('SELECT key, value FROM "published"').fetchall()
+        assert rows
+        for key, value in rows:
+            damaged = value[:-3] + bytes([value[-3] ^ 1]) + value[-2:]
+            database.execute('UPDATE "published" SET value = ? WHERE key = ?', (damaged, key))
+
+    assert shown(tmp_path / "data", tmp_path / "two") == first
+
+
+def test_a_log_that_changed_since_it_was_read_is_not_shown_from_the_cache(tmp_path: Path) -> None:
+    add(tmp_path / "data", "a", CHATTER)
+    shown(tmp_path / "data", tmp_path / "shown")
+    data = load([tmp_path / "data"])
+    (tmp_path / "data/a/some.log").write_text("another log\n")
+
+    found = redacted(data, SHOWN, tmp_path / "shown")
+
+    assert not (Path(found.runs["root"][0]) / "some.log").exists()
+    assert "the log changed while the site was built" in found.problems["reason"].str.cat()
