@@ -27,7 +27,7 @@ HANGS = '[[runs]]\nname = "hangs"\ncommand = ["sh", "-c", "echo begun; trap \'\'
 
 
 def bench(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return run_tacholog_text("bench", *arguments, cwd=cwd)
+    return run_tacholog_text("bench", "--no-control", *arguments, cwd=cwd)
 
 
 def campaign(folder: Path, text: str) -> Path:

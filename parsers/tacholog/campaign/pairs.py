@@ -19,6 +19,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from tacholog.campaign.builds import Build, with_template
+from tacholog.campaign.floor import with_floor
 from tacholog.campaign.measure import utc_now
 from tacholog.campaign.plan import Campaign, Plan, PlannedRun, named, read_campaign, schedule_runs
 from tacholog.campaign.processes import Process
@@ -159,7 +160,10 @@ def _labelled(builds: tuple[Build, Build], releases: tuple[str, str] | None) -> 
 def _plans(
     name: str, campaign: Campaign, seed: int, builds: tuple[Build, Build], pairs: int, releases: tuple[str | None, str | None]
 ) -> tuple[Plan, Plan]:
-    campaigns = with_template(campaign, builds[0], pairs), with_template(campaign, builds[1], pairs)
+    campaigns = (
+        with_floor(with_template(campaign, builds[0], pairs), builds[0].tools),
+        with_floor(with_template(campaign, builds[1], pairs), builds[1].tools),
+    )
     runs_of_sides = schedule_pairs(campaigns, seed)
     plans = (
         make_plan(side_campaign, name, runs, build.tools, label)

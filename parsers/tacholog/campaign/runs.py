@@ -15,6 +15,7 @@ import msgspec
 import tomli_w
 
 from tacholog.campaign.execution import last_line
+from tacholog.campaign.floor import with_floor
 from tacholog.campaign.machines.machine import HostEntry
 from tacholog.campaign.machines.places import describe_hosts, find_campaign_programs
 from tacholog.campaign.measure import utc_now
@@ -39,7 +40,7 @@ def start(path: Path, output: Path, tools: Mapping[str, Path], release: str | No
         tools: files of programs, by the name that commands start with.
         release: the label under which the results will be compared.
     """
-    campaign = read_campaign(path)
+    campaign = with_floor(read_campaign(path), tools)
     seed = campaign.seed if campaign.seed is not None else secrets.randbelow(2**31)
     # The plan is made before the folder: if the plan is wrong, no empty folder stays behind.
     with named(path):
