@@ -21,6 +21,8 @@ from tacholog.compare.statistics import adjusted, paired_shift
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.diff.conftest import make_side
+from tests.diff.test_changepoints import found_at, page, slow_drift, steps
+from tests.diff.test_controls import Host, report_of
 from tests.diff.test_order import in_sessions, places_of
 from tests.diff.test_power import CAMPAIGNS, CASES, Case, measured, resampled, swapped, with_change
 from tests.diff.test_reach import at_the_detectable_change
@@ -45,6 +47,7 @@ from tests.diff.test_simulations import (
 Floats = NDArray[np.float64]
 NOISES: tuple[Noise, ...] = (iid, drift, heavy_tails, autocorrelated, bimodal, sticky_modes, shared_by_rows, outliers)
 REPORTS, AT_ONCE, WHOLE_REPORTS = 2000, 100, 20
+HOST_REPORTS, PAGES = 300, 300
 AT_MOST, AT_LEAST = Goal("<=", 1), Goal(">=", 1)
 SHIFTS = (0.0, 1.0, 2.0, 3.0, 4.5, 10.0, -3.0, -4.5)
 SLOWER = float(np.log(1.07))
@@ -61,6 +64,8 @@ def truths() -> Iterator[Row]:
     yield from power()
     yield from real_noise()
     yield from detection()
+    yield from hosts()
+    yield from histories()
     yield from rounding()
     yield from sessions()
     yield from positions()
@@ -135,6 +140,34 @@ def detection() -> Iterator[Row]:
                     f"the detectable change in one of {rows} rows, {pairs} pairs, noise of pairs {100 * sd:g} %: found", found, 75, AT_LEAST
                 )
                 yield percent(f"the detectable change in one of {rows} rows, {pairs} pairs, noise of pairs {100 * sd:g} %: found", found, 85, AT_MOST)
+
+
+def hosts() -> Iterator[Row]:
+    """A host that makes the new side slower: the reports that call a row better or worse, with controls that share it and without any."""
+    for slower in (1, 2, 3, 4, 7):
+        for varies in (0.0, 0.03):
+            for controls in (0, 12):
+                host = Host(slower, varies)
+                false = float(np.mean([_false(report_of(host, seed, controls=controls)) for seed in range(HOST_REPORTS)]))
+                what = f"host {slower} % slower, varying by {varies:.0%}, {controls} controls: reports with a false row"
+                yield percent(what, false, 5 if controls else None, AT_MOST if controls else None)
+    found = [row.verdict == "worse" for seed in range(HOST_REPORTS) for row in report_of(Host(0), seed, lone=5).rows if row.key.payload_bytes == 16]
+    yield percent("+5 % in one row, 12 pairs, with 12 controls: found", float(np.mean(found)), 80, AT_LEAST)
+
+
+def histories() -> Iterator[Row]:
+    """Forty histories of 30 releases: how often steps and drifts are found, and how often there is one where nothing changed."""
+    for session in (0.0, 0.01):
+        goal = None if session else AT_LEAST
+        stepped = [page(seed, steps(), session=session) for seed in range(PAGES)]
+        for release, sign, what in ((10, 1, "+4 %"), (20, -1, "-6 %")):
+            there = float(np.mean([found_at(found, release, sign) for found in stepped]))
+            yield percent(f"history, session effect {session:.0%}: step of {what} found", there, None if session else 95, goal)
+        drifts = [page(seed, slow_drift(), session=session) for seed in range(PAGES)]
+        there = float(np.mean([any((one.history, one.kind) == (0, "drift") for one in found) for found in drifts]))
+        yield percent(f"history, session effect {session:.0%}: +1 % a release over ten found as a drift", there, None if session else 95, goal)
+        false = float(np.mean([bool(page(PAGES + seed, session=session)) for seed in range(PAGES)]))
+        yield percent(f"history, session effect {session:.0%}: pages without a change that show one", false, 5, AT_MOST)
 
 
 def rounding() -> Iterator[Row]:

@@ -25,7 +25,7 @@ _BLOCK = Block(
     processes=(Process(name="floor", role="both", command=_COMMAND, format="native"),),
     control=True,
     vary={"transport": ["inter-thread", "shm", "uds", "tcp"]},
-    options={"sizes_bytes": [64, 4096, 65536], "duration_s": 0.2, "warmup_s": 0.1},
+    options={"sizes_bytes": [64, 4096, 65536], "duration_s": 0.1, "warmup_s": 0.05},
     conditions={
         "transport": "{transport}",
         "load_mode": "closed",

@@ -64,3 +64,13 @@ def _within(angle: NDArray[np.float64], freedom: int) -> NDArray[np.float64]:
         term = term * cosine**2 * ((step - 1) / step)
         total = total + term
     return np.asarray(2 / math.pi * (angle + sine * total) if is_odd else sine * total)
+
+
+def student_t_two_sided_p(t: float, freedom: int) -> float:
+    """Return the probability that ``|t|`` is larger than this.
+
+    Args:
+        t: at least 0.
+        freedom: degrees of freedom, at least 1.
+    """
+    return max(0.0, 1 - float(_within(np.array([math.atan2(t, math.sqrt(freedom))]), freedom)[0]))
