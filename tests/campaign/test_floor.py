@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from tests.command import run_tacholog_text
 
-from tacholog.campaign.floor import FLOOR, floor_tools, with_floor
+from tacholog.campaign.floor import floor_tools, with_floor
 from tacholog.campaign.plan import Campaign, read_campaign, schedule_runs
+from tacholog.campaign.processes import FLOOR
 from tacholog.runs.manifest import read_manifest
 
 HEAD = 'system = "S"\ntool = "t"\nrepetitions = 2\n'
@@ -72,3 +73,4 @@ def test_ab_measures_the_floor_with_one_program_for_both_sides(tmp_path: Path, p
     assert len(floor) == (0 if no_control else 8)
     assert {run.status for run in runs} == {"ok"}
     assert len({command.program_sha256 for run in floor for command in run.commands}) == (0 if no_control else 1)
+    assert all(run.tool == "perftest" and run.tool_version for run in runs)

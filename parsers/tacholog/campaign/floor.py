@@ -12,10 +12,8 @@ from pathlib import Path
 import msgspec
 
 from tacholog.campaign.plan import Block, Campaign
-from tacholog.campaign.processes import Process
+from tacholog.campaign.processes import FLOOR, Process
 
-#: The name of the program in the commands of these runs: not that of the build that is measured, which may be another perftest.
-FLOOR = "perftest-floor"
 _COMMAND = (
     *(FLOOR, "--test", "latency", "--transport", "{transport}", "--role", "both", "--sizes", "{sizes_bytes}"),
     *("--duration", "{duration_s}", "--warmup", "{warmup_s}", "--touch", "write+read", "--output", "-"),

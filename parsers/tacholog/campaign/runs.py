@@ -20,7 +20,7 @@ from tacholog.campaign.machines.machine import HostEntry
 from tacholog.campaign.machines.places import describe_hosts, find_campaign_programs
 from tacholog.campaign.measure import utc_now
 from tacholog.campaign.plan import Campaign, Plan, PlannedRun, named, read_campaign, read_plan, schedule_runs
-from tacholog.campaign.processes import RESOURCES_FILE, errors_file
+from tacholog.campaign.processes import FLOOR, RESOURCES_FILE, errors_file
 from tacholog.campaign.tools import find_program, measured_program, sha256, tool_version
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.formats.reading import Event, Scan
@@ -108,7 +108,7 @@ def _tool_version(campaign: Campaign, runs: Sequence[PlannedRun], tools: Mapping
         return campaign.tool_version
     if any(run.command for run in runs):
         return tool_version(campaign.version_command, tools)
-    return next(iter(versions.values()), None)
+    return next((version for program, version in versions.items() if program != FLOOR), None)
 
 
 def write_plan(folder: Path, plan: Plan) -> None:

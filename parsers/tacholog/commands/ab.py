@@ -23,10 +23,11 @@ from pathlib import Path
 import click
 
 from tacholog.campaign.builds import Build
-from tacholog.campaign.floor import FLOOR, floor_tools
+from tacholog.campaign.floor import floor_tools
 from tacholog.campaign.foresight import Gap
 from tacholog.campaign.pairs import Pairs
 from tacholog.campaign.plan import Plan, PlannedRun
+from tacholog.campaign.processes import FLOOR
 from tacholog.commands.diff import FAIL_ON, FORMATS
 from tacholog.commands.shared.listing import counted
 from tacholog.commands.shared.paths import Folder

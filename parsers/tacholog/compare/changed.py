@@ -86,7 +86,7 @@ def is_same_build(old: Dataset, new: Dataset) -> bool:
 def is_same_control(old: Dataset, new: Dataset) -> bool:
     """Whether the controls of both sides are the same program, as far as the runs say: a control whose program changed shows nothing of the host."""
     builds = [{program[0] for program in _programs(side, controls=True) if program} for side in (old, new)]
-    return builds[0] == builds[1]
+    return builds[0] == builds[1] or not all(builds)
 
 
 def _programs(dataset: Dataset, *, controls: bool = False) -> set[tuple[str, ...] | None]:
