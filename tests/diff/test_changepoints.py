@@ -134,8 +134,8 @@ def test_the_page_lists_what_changed_when_and_how_sure_the_worst_first(compared:
     shown = "".join(list_of_changes(changes_of([(line, [report] * (RELEASES - 1))]), names))
 
     assert "Steps and drifts over all releases (2):" in shown
-    assert re.search(r"<b>1\.10: </b>shm, 64 B rose by [34]\.\d % \([\d.]+ % to [\d.]+ %\), worse\. By: release or host\. ", shown)
-    assert re.search(r"<b>1\.20: </b>shm, 64 B fell by [56]\.\d % \([\d.]+ % to [\d.]+ %\), better\. ", shown)
+    assert re.search(r"<b>1\.10: </b>shm, 64\sB rose by [34]\.\d % \([\d.]+ % to [\d.]+ %\), worse\. By: release or host\. ", shown)
+    assert re.search(r"<b>1\.20: </b>shm, 64\sB fell by [56]\.\d % \([\d.]+ % to [\d.]+ %\), better\. ", shown)
     assert "A page without any change shows such a step in less than 0.1 % of cases." in shown
     assert list_of_changes([], names) == []
 
@@ -147,7 +147,7 @@ def test_a_drift_names_the_releases_between_which_it_happened(compared: Callable
     shown = "".join(list_of_changes([change], [f"1.{number}" for number in range(RELEASES)]))
 
     assert change.kind == "drift"
-    assert re.search(r"<b>1\.(8|9|10) to 1\.(18|19|20): </b>shm, 64 B rose by \d+(\.\d)? % ", shown)
+    assert re.search(r"<b>1\.(8|9|10) to 1\.(18|19|20): </b>shm, 64\sB rose by \d+(\.\d)? % ", shown)
     assert change.reason == "release or host"
 
 
