@@ -48,3 +48,8 @@ def with_floor(campaign: Campaign, tools: Mapping[str, Path]) -> Campaign:
 def floor_tools(tools: Mapping[str, Path], floor: Path | None) -> dict[str, Path]:
     """Return the tools with the program of the floor, if there is one."""
     return {**tools, FLOOR: floor} if floor else dict(tools)
+
+
+def without_floor(tools: Mapping[str, Path]) -> dict[str, Path]:
+    """Return the tools without the program of the floor."""
+    return {name: path for name, path in tools.items() if name != FLOOR}

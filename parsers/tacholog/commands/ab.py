@@ -114,7 +114,7 @@ def ab(
     builds = [find_build(name, planned, tools, checkout(), work, partial(click.echo, err=True)) for name in (old, new)]
     if releases:
         pairs_folder(data, planned.tool, releases)  # fails now and not after hours of measuring
-    floor = None if no_control else tools.get("perftest") or builds[0].tools.get("perftest")
+    floor = None if no_control and not resume else tools.get("perftest") or builds[0].tools.get("perftest")
     sides = builds[0]._replace(tools=floor_tools(builds[0].tools, floor)), builds[1]._replace(tools=floor_tools(builds[1].tools, floor))
     begun = resume_pairs(path, output, sides, pairs) if resume else start_pairs(path, output, sides, pairs or _PAIRS, releases)
     suggested = _suggested(begun, detect, output, data) if detect else None

@@ -57,7 +57,7 @@ def bench(
     perftest: Path | None,
 ) -> None:
     tools = campaign.find_programs(perftest, checkout())
-    if not no_control:
+    if resume or not no_control:  # a campaign that was started with the floor needs it
         tools = floor_tools(tools, tools.get("perftest"))
     if not resume:
         _refuse_folders(campaigns)
